@@ -1,0 +1,72 @@
+# make tour    builds, then a guided run in the terminal
+# make test    builds, then all tests: C++ (ctest) and Python (pytest)
+# make venv    builds only: `import strided` works in .venv/bin/python, with the Python sources in place
+# make clean   removes what these made (.venv and build)
+#
+# Needed: Python >= 3.10 (another one: make clean; make PYTHON=python3.12 ...) and a C++17 compiler. CMake and Ninja come as wheels
+# where they are missing; ccache is used where it is present.
+
+PYTHON ?= python3
+VENV := .venv
+BUILD := build/make
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+ifneq ($(shell command -v ccache 2>/dev/null),)
+export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+endif
+SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -name __pycache__ -prune -o -print)
+
+.PHONY: tour test venv clean
+.DELETE_ON_ERROR:
+
+tour: $(VENV)/with-tour
+	@$(PY) -m strided tour
+
+test: $(VENV)/with-test
+	@printf 'optional tools:'; for tool in ccache nvcc hipcc mpiexec; do \
+	  command -v $$tool >/dev/null 2>&1 && printf ' %s found;' $$tool || printf ' %s absent;' $$tool; done; echo
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shell getconf _NPROCESSORS_ONLN)
+	$(PY) -m pytest
+
+venv: $(VENV)/with-test
+	@echo "Ready: $(PY) -c 'import strided'"
+
+clean:
+	rm -rf $(VENV) build
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+
+# The package, built without isolation (pip would throw the tools away after each build, and the incremental build with
+# them). -v shows the compiler's progress.
+INSTALL := $(PIP) install -v --no-deps --no-build-isolation -Cbuild-dir=$(BUILD)
+
+$(VENV)/with-tour: $(VENV)/tools-tour $(SOURCES)
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
+	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON -e .
+	@touch $@
+
+# What the build, the package and one of its extras need, from pyproject.toml. scikit-build-core asks for CMake and Ninja
+# when this machine has none that will do.
+define REQUIREMENTS
+import json, subprocess, sys
+def ask(*words):
+    return json.loads(subprocess.check_output([sys.executable, "-m", "scikit_build_core", "build", *words]))
+project = ask("project-table")
+print(*ask("requires", "--mode", "editable"), *project["dependencies"], *project["optional-dependencies"][sys.argv[1]], sep="\n")
+endef
+export REQUIREMENTS
+
+$(VENV)/tools-%: pyproject.toml | $(PY)
+	$(PIP) install -q --upgrade pip scikit-build-core
+	@$(PY) -c "$$REQUIREMENTS" $* > $@
+	$(PIP) install -q -r $@
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+	  { echo "strided needs Python 3.10 or newer, and '$(PYTHON)' is none. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
+	  echo "strided could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }

@@ -1,0 +1,96 @@
+"""What each translation unit costs to build: seconds and bytes of object code, from the last build.
+
+    python bench/build_cost.py [BUILD]            the table, dearest first (BUILD: build/make)
+    python bench/build_cost.py --check [--bytes]  exit status 1 if something is over build_budget.json
+    python bench/build_cost.py --write            new budget: what was measured, rounded up with room
+
+Seconds are those Ninja noted, with as many compilers at once as it ran, so they are an upper bound on a busy machine. What
+ccache answered took no time: `make clean`, then `CCACHE_RECACHE=1 make venv` measures. Bytes do not depend on that.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+BUDGET = Path(__file__).with_name("build_budget.json")
+ROOM_SECONDS, ROOM_BYTES = 3.0, 1.5  # for other machines and compilers
+
+
+def read_log(build: Path) -> dict[str, float]:
+    """Seconds of each object file of the library, by its path below the build folder. The last entry of a file counts."""
+    seconds = {}
+    for line in (build / ".ninja_log").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        start, end, _, output, _ = line.split("\t")
+        if output.endswith(".o") and "/csrc/" in output:
+            seconds[output] = (int(end) - int(start)) / 1000
+    return seconds
+
+
+def unit_name(output: str) -> str:
+    """'ops/call.cpp', or 'cpu/copy.cpp v3' for a unit that is built for several instruction sets."""
+    target, _, source = output.removeprefix("CMakeFiles/").partition(".dir/csrc/")
+    isa = target.rpartition("_")[2]
+    return source.removesuffix(".o") + (f" {isa}" if isa in ("v2", "v3", "v4") else "")
+
+
+def measure(build: Path) -> dict[str, tuple[float, int]]:
+    """(seconds, bytes) by unit, of the objects that still exist."""
+    return {unit_name(o): (s, (build / o).stat().st_size) for o, s in read_log(build).items() if (build / o).exists()}
+
+
+def over_budget(units: dict[str, tuple[float, int]], budget: dict, bytes_only: bool) -> list[str]:
+    """One line for each unit, and for the whole, that costs more than the budget says."""
+    found = []
+    total = tuple(map(sum, zip(*units.values())))
+    for name, (seconds, size) in {**units, "total": total}.items():
+        most_seconds, most_bytes = budget["units"].get(name, budget["other units"])
+        if seconds > most_seconds and not bytes_only:
+            found.append(f"{name}: {seconds:.1f} s, budget {most_seconds} s")
+        if size > most_bytes:
+            found.append(f"{name}: {size} bytes, budget {most_bytes}")
+    return found
+
+
+def make_budget(units: dict[str, tuple[float, int]]) -> dict:
+    """Each unit with room; small ones share one line."""
+    small = [10, 500_000]
+
+    def with_room(seconds, size):
+        return [round(seconds * ROOM_SECONDS + 0.5), round(size * ROOM_BYTES, -4)]
+
+    rows = {name: with_room(*cost) for name, cost in sorted(units.items())}
+    rows = {name: row for name, row in rows.items() if row[0] > small[0] or row[1] > small[1]}
+    rows["total"] = with_room(*map(sum, zip(*units.values())))
+    return {"columns": ["seconds", "bytes"], "other units": small, "units": rows}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", type=Path, default=Path(__file__).resolve().parents[1] / "build" / "make")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--bytes", action="store_true", help="with --check: sizes only")
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    units = measure(arguments.build)
+    if not units:
+        print(f"{arguments.build}: no build by Ninja found there", file=sys.stderr)
+        return 2
+    if arguments.write:
+        BUDGET.write_text(json.dumps(make_budget(units), indent=2) + "\n")
+        return 0
+    if arguments.check:
+        found = over_budget(units, json.loads(BUDGET.read_text()), arguments.bytes)
+        print("\n".join(found) or f"{len(units)} units within the budget")
+        return 1 if found else 0
+    for name, (seconds, size) in sorted(units.items(), key=lambda item: -item[1][0]):
+        print(f"{seconds:8.1f} s {size / 1000:9.0f} kB  {name}")
+    seconds, size = map(sum, zip(*units.values()))
+    print(f"{seconds:8.1f} s {size / 1000:9.0f} kB  {len(units)} units")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

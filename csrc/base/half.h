@@ -1,0 +1,72 @@
+// The two 16-bit floating-point storage types. They only convert: arithmetic on them is done in float
+// (see `ComputeType` in core/dtype.h), and rounded once.
+#pragma once
+
+#include <cstring>
+
+#include "base/macros.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+
+template <class To, class From>
+STRIDED_HD To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+  To to;
+  std::memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+// IEEE 754 binary16. Conversions are branch-free so that loops over them vectorise.
+struct Half {
+  uint16_t bits;
+
+  Half() = default;
+  STRIDED_HD Half(float f) : bits(from_float(f)) {}
+  STRIDED_HD operator float() const { return to_float(bits); }
+
+  // Exponent re-biasing by a multiplication, which also normalises subnormals
+  // (F. Giesen, "half-to-float done quick", public domain notes).
+  STRIDED_HD static float to_float(uint16_t h) {
+    const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
+    const uint32_t magnitude = static_cast<uint32_t>(h & 0x7fffu) << 13;
+    const float scaled = bit_cast<float>(magnitude) * bit_cast<float>(0x77800000u);  // 2^112
+    uint32_t out = bit_cast<uint32_t>(scaled);
+    out |= (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+    return bit_cast<float>(out | sign);
+  }
+
+  // Round to nearest even.
+  STRIDED_HD static uint16_t from_float(float f) {
+    const uint32_t u = bit_cast<uint32_t>(f);
+    const uint32_t sign = (u >> 16) & 0x8000u;
+    const uint32_t a = u & 0x7fffffffu;
+    // Normal numbers: round the 13 dropped bits in integer arithmetic.
+    const uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
+    // Subnormals: adding 0.5 lines the bits up and rounds them in one float addition.
+    const uint32_t tiny = bit_cast<uint32_t>(bit_cast<float>(a) + 0.5f) - 0x3f000000u;
+    uint32_t out = a < 0x38800000u ? tiny : normal;
+    out = a >= 0x477ff000u ? 0x7c00u : out;
+    out = a > 0x7f800000u ? 0x7e00u : out;
+    return static_cast<uint16_t>(out | sign);
+  }
+};
+
+// The upper half of a float.
+struct BFloat16 {
+  uint16_t bits;
+
+  BFloat16() = default;
+  STRIDED_HD BFloat16(float f) : bits(from_float(f)) {}
+  STRIDED_HD operator float() const { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+  // Round to nearest even; a NaN stays a (quiet) NaN.
+  STRIDED_HD static uint16_t from_float(float f) {
+    const uint32_t u = bit_cast<uint32_t>(f);
+    const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
+  }
+};
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

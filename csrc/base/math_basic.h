@@ -1,0 +1,252 @@
+// Building blocks of the scalar mathematics: bit views, fused multiply-add, error-free sums and products, rounding and
+// classification. Everything is branch-free, so that loops over it vectorise (see Note [Vectorisable mathematics] in
+// base/math.h).
+#pragma once
+
+#include <cmath>
+
+#include "base/complex.h"
+
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#define STRIDED_DEVICE_CODE 1
+#else
+#define STRIDED_DEVICE_CODE 0
+#endif
+
+// A fused multiply-add where the machine has one. Elsewhere __builtin_fma would be a call into libm, slow and in the
+// way of vectorisation, so a product and a sum take its place; code that needs the exact product asks `two_prod` for
+// it.
+#if STRIDED_DEVICE_CODE || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define STRIDED_HAS_FMA 1
+#else
+#define STRIDED_HAS_FMA 0
+#endif
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace math {
+
+template <class T>
+struct Bits;
+template <>
+struct Bits<float> {
+  using U = uint32_t;
+  static constexpr int mantissa = 23;
+  static constexpr int bias = 127;
+  static constexpr U sign = 0x80000000u;
+  static constexpr U exponent = 0x7f800000u;
+};
+template <>
+struct Bits<double> {
+  using U = uint64_t;
+  static constexpr int mantissa = 52;
+  static constexpr int bias = 1023;
+  static constexpr U sign = 0x8000000000000000u;
+  static constexpr U exponent = 0x7ff0000000000000u;
+};
+
+template <class T>
+STRIDED_HD typename Bits<T>::U to_bits(T x) {
+  return bit_cast<typename Bits<T>::U>(x);
+}
+template <class T>
+STRIDED_HD T from_bits(typename Bits<T>::U u) {
+  return bit_cast<T>(u);
+}
+template <class T>
+STRIDED_HD constexpr T infinity() {
+  return static_cast<T>(__builtin_huge_val());
+}
+template <class T>
+STRIDED_HD constexpr T quiet_nan() {
+  return static_cast<T>(__builtin_nan(""));
+}
+
+STRIDED_HD float mul_add(float a, float b, float c) {
+#if STRIDED_HAS_FMA
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+STRIDED_HD double mul_add(double a, double b, double c) {
+#if STRIDED_HAS_FMA
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// c[0] + c[1] x + ... + c[N-1] x^(N-1) by Horner's rule. The coefficients are arguments, not an array: an array would
+// be loaded from memory in some loops.
+template <class T>
+STRIDED_HD T poly(T, T c0) {
+  return c0;
+}
+template <class T, class... Rest>
+STRIDED_HD T poly(T x, T c0, Rest... rest) {
+  return mul_add(poly(x, rest...), x, c0);
+}
+
+// Sign and absolute value.
+template <class T>
+STRIDED_HD T abs(T x) {
+  return from_bits<T>(to_bits(x) & ~Bits<T>::sign);
+}
+template <class T>
+STRIDED_HD T copysign(T magnitude, T sign) {
+  return from_bits<T>((to_bits(magnitude) & ~Bits<T>::sign) | (to_bits(sign) & Bits<T>::sign));
+}
+// x, negated where `sign` is negative (or -0).
+template <class T>
+STRIDED_HD T mulsign(T x, T sign) {
+  return from_bits<T>(to_bits(x) ^ (to_bits(sign) & Bits<T>::sign));
+}
+template <class T>
+STRIDED_HD bool signbit(T x) {
+  return (to_bits(x) & Bits<T>::sign) != 0;
+}
+
+// Classification.
+template <class T>
+STRIDED_HD bool isnan(T x) {
+  return x != x;
+}
+template <class T>
+STRIDED_HD bool isinf(T x) {
+  return abs(x) == infinity<T>();
+}
+template <class T>
+STRIDED_HD bool isfinite(T x) {
+  return abs(x) < infinity<T>();
+}
+
+// Rounding to an integral value; `round` takes ties to even.
+#if STRIDED_DEVICE_CODE
+STRIDED_HD float floor(float x) { return ::floorf(x); }
+STRIDED_HD double floor(double x) { return ::floor(x); }
+STRIDED_HD float ceil(float x) { return ::ceilf(x); }
+STRIDED_HD double ceil(double x) { return ::ceil(x); }
+STRIDED_HD float trunc(float x) { return ::truncf(x); }
+STRIDED_HD double trunc(double x) { return ::trunc(x); }
+STRIDED_HD float round(float x) { return ::rintf(x); }
+STRIDED_HD double round(double x) { return ::rint(x); }
+STRIDED_HD float sqrt(float x) { return ::sqrtf(x); }
+STRIDED_HD double sqrt(double x) { return ::sqrt(x); }
+STRIDED_HD float rsqrt(float x) { return ::rsqrtf(x); }
+STRIDED_HD double rsqrt(double x) { return ::rsqrt(x); }
+#else
+STRIDED_HD float floor(float x) { return __builtin_floorf(x); }
+STRIDED_HD double floor(double x) { return __builtin_floor(x); }
+STRIDED_HD float ceil(float x) { return __builtin_ceilf(x); }
+STRIDED_HD double ceil(double x) { return __builtin_ceil(x); }
+STRIDED_HD float trunc(float x) { return __builtin_truncf(x); }
+STRIDED_HD double trunc(double x) { return __builtin_trunc(x); }
+STRIDED_HD float round(float x) { return __builtin_rintf(x); }
+STRIDED_HD double round(double x) { return __builtin_rint(x); }
+STRIDED_HD float sqrt(float x) { return __builtin_sqrtf(x); }
+STRIDED_HD double sqrt(double x) { return __builtin_sqrt(x); }
+STRIDED_HD float rsqrt(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
+STRIDED_HD double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+#endif
+
+// Remainder of the truncated division, with the sign of x. Exact, hence a loop of its own in libm: not vectorised.
+STRIDED_HD float fmod(float x, float y) { return ::fmodf(x, y); }
+STRIDED_HD double fmod(double x, double y) { return ::fmod(x, y); }
+
+// The next representable value after x in the direction of y; y itself when they are equal.
+template <class T>
+STRIDED_HD T nextafter(T x, T y) {
+  using U = typename Bits<T>::U;
+  const U u = to_bits(x);
+  const U away = u + 1;
+  const U toward = u - 1;
+  const bool grows = (x < y) == !signbit(x);
+  const T step = from_bits<T>(grows ? away : toward);
+  const T smallest = copysign(from_bits<T>(1), y);
+  const T moved = x == T(0) ? smallest : step;
+  const T result = x == y ? y : moved;
+  return (x != x) | (y != y) ? x + y : result;
+}
+
+// An unevaluated sum hi + lo with |lo| <= ulp(hi) / 2.
+template <class T>
+struct Pair {
+  T hi, lo;
+};
+
+// Error-free sum. D. E. Knuth, The Art of Computer Programming 2, section 4.2.2.
+template <class T>
+STRIDED_HD Pair<T> two_sum(T a, T b) {
+  const T s = a + b;
+  const T bb = s - a;
+  return {s, (a - (s - bb)) + (b - bb)};
+}
+// The same for |a| >= |b|. T. J. Dekker, "A floating-point technique for extending the available precision",
+// Numerische Mathematik 18 (1971).
+template <class T>
+STRIDED_HD Pair<T> fast_two_sum(T a, T b) {
+  const T s = a + b;
+  return {s, b - (s - a)};
+}
+// Error-free product; without a fused multiply-add by Veltkamp's splitting (Dekker 1971), which wants |a|, |b| < 2^996.
+template <class T>
+STRIDED_HD Pair<T> two_prod(T a, T b) {
+  const T p = a * b;
+#if STRIDED_HAS_FMA
+  return {p, mul_add(a, b, -p)};
+#else
+  const T splitter = sizeof(T) == 4 ? T(4097) : T(134217729);
+  const T ca = a * splitter, cb = b * splitter;
+  const T ah = ca - (ca - a), bh = cb - (cb - b);
+  const T al = a - ah, bl = b - bh;
+  return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+#endif
+}
+
+// a * b - c, where the result is small: exact with a fused multiply-add, and nearly so without.
+template <class T>
+STRIDED_HD T product_minus(T a, T b, T c) {
+#if STRIDED_HAS_FMA
+  return mul_add(a, b, -c);
+#else
+  const Pair<T> p = two_prod(a, b);
+  return (p.hi - c) + p.lo;
+#endif
+}
+
+// The quotient of two pairs: one division and one step of refinement, in error by little more than the last rounding.
+template <class T>
+STRIDED_HD T divide(const Pair<T>& n, const Pair<T>& d) {
+  const T inverse = T(1) / d.hi;
+  const T q = n.hi * inverse;
+  const T rest = (n.lo - q * d.lo) - product_minus(q, d.hi, n.hi);
+  return mul_add(rest, inverse, q);
+}
+
+// sqrt(x^2 + y^2) without overflow or underflow on the way; infinite where an argument is, even beside a NaN.
+STRIDED_HD float hypot(float x, float y) {
+  const double dx = x, dy = y;
+  const float value = static_cast<float>(math::sqrt(dx * dx + dy * dy));
+  return isinf(x) | isinf(y) ? infinity<float>() : value;
+}
+STRIDED_HD double hypot(double x, double y) {
+  const double a = abs(x), b = abs(y);
+  const double large = a < b ? b : a, small = a < b ? a : b;
+  // Scale by a power of two so that the larger lies in [1, 4); then one Newton step on the rounded square root.
+  const uint64_t exponent = to_bits(large) & Bits<double>::exponent;
+  const uint64_t top = 0x7fc0000000000000u;
+  const double scale = from_bits<double>(0x7fe0000000000000u - (exponent > top ? top : exponent));
+  const Pair<double> u = two_prod(large * scale, large * scale), v = two_prod(small * scale, small * scale);
+  const Pair<double> sum = fast_two_sum(u.hi, v.hi);
+  const double root = math::sqrt(sum.hi);
+  const double rest = (sum.lo + u.lo + v.lo) - product_minus(root, root, sum.hi);
+  const double refined = root + rest * 0.5 / root;
+  const double value = large == 0 ? 0.0 : refined / scale;
+  const double checked = isnan(x) | isnan(y) ? x + y : value;
+  return isinf(x) | isinf(y) ? infinity<double>() : checked;
+}
+
+}  // namespace math
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,50 @@
+// The elementary functions in device code: CUDA's own under the names of base/math_exp.h and base/math_trig.h.
+#pragma once
+
+#include "base/math_basic.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace math {
+
+#define STRIDED_DEVICE_MATH_1(name)                              \
+  STRIDED_HD float name(float x) { return ::name##f(x); }        \
+  STRIDED_HD double name(double x) { return ::name(x); }
+#define STRIDED_DEVICE_MATH_2(name)                                           \
+  STRIDED_HD float name(float x, float y) { return ::name##f(x, y); }         \
+  STRIDED_HD double name(double x, double y) { return ::name(x, y); }
+
+STRIDED_DEVICE_MATH_1(exp)
+STRIDED_DEVICE_MATH_1(exp2)
+STRIDED_DEVICE_MATH_1(expm1)
+STRIDED_DEVICE_MATH_1(log)
+STRIDED_DEVICE_MATH_1(log2)
+STRIDED_DEVICE_MATH_1(log10)
+STRIDED_DEVICE_MATH_1(log1p)
+STRIDED_DEVICE_MATH_1(sin)
+STRIDED_DEVICE_MATH_1(cos)
+STRIDED_DEVICE_MATH_1(tan)
+STRIDED_DEVICE_MATH_1(asin)
+STRIDED_DEVICE_MATH_1(acos)
+STRIDED_DEVICE_MATH_1(atan)
+STRIDED_DEVICE_MATH_1(sinh)
+STRIDED_DEVICE_MATH_1(cosh)
+STRIDED_DEVICE_MATH_1(tanh)
+STRIDED_DEVICE_MATH_1(asinh)
+STRIDED_DEVICE_MATH_1(acosh)
+STRIDED_DEVICE_MATH_1(atanh)
+STRIDED_DEVICE_MATH_1(erf)
+STRIDED_DEVICE_MATH_1(erfc)
+STRIDED_DEVICE_MATH_2(pow)
+STRIDED_DEVICE_MATH_2(atan2)
+
+#undef STRIDED_DEVICE_MATH_1
+#undef STRIDED_DEVICE_MATH_2
+
+STRIDED_HD float sigmoid(float x) { return 1.0f / (1.0f + ::expf(-x)); }
+STRIDED_HD double sigmoid(double x) { return 1.0 / (1.0 + ::exp(-x)); }
+STRIDED_HD double erfcx_positive(double x) { return ::erfcx(x); }
+
+}  // namespace math
+}  // namespace STRIDED_ISA
+}  // namespace strided

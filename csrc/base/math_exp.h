@@ -1,0 +1,405 @@
+// Exponentials, logarithms, powers and hyperbolic functions for the host (see Note [Vectorisable mathematics] in
+// base/math.h; include that file, not this one).
+//
+// One algorithm serves several precisions through a policy: F32 is pure float; F64 is double; Lite is double with
+// polynomials just long enough (2^-29) for a result that is then rounded to float. Polynomials are minimax fits made
+// for this library (Remez exchange); the schemes are those of W. J. Cody and W. Waite, "Software Manual for the
+// Elementary Functions" (1980), and P. T. P. Tang's papers on exp, log and expm1 (ACM TOMS 1989 to 1992), without
+// tables.
+#pragma once
+
+#include "base/math_basic.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace math {
+
+struct F32 {
+  using T = float;
+  static constexpr T magic = 0x1.8p23f;  // adding it rounds to an integer, which then stands in the low bits
+  static constexpr T log2e = 0x1.715476p0f;
+  static constexpr T ln2_short = 0x1.62e4p-1f, ln2_rest = 0x1.7f7d1cp-20f;  // n * ln2_short is exact
+  static constexpr T ln2 = 0x1.62e43p-1f, ln2_lo = -0x1.05c61p-29f;
+  static constexpr T exp_low = -104.0f, exp_high = 89.0f;
+  static constexpr T exp2_low = -151.0f, exp2_high = 129.0f;
+  static constexpr T tanh_high = 10.0f;
+  // (e^r - 1 - r) / r^2
+  STRIDED_HD static T exp_tail(T r) {
+    return poly(r, 0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139411003f, 0.00019914197f);
+  }
+};
+
+struct F64 {
+  using T = double;
+  static constexpr T magic = 0x1.8p52;
+  static constexpr T log2e = 0x1.71547652b82fep0;
+  static constexpr T ln2_short = 0x1.62e42fefa3p-1, ln2_rest = 0x1.3de6af278ece6p-42;
+  static constexpr T ln2 = 0x1.62e42fefa39efp-1, ln2_lo = 0x1.abc9e3b39803fp-56;
+  static constexpr T exp_low = -746.0, exp_high = 710.0;
+  static constexpr T exp2_low = -1076.0, exp2_high = 1025.0;
+  static constexpr T tanh_high = 22.0;
+  STRIDED_HD static T exp_tail(T r) {
+    return poly(r, 0.5, 0.16666666666666677, 0.041666666666666699, 0.0083333333333215302, 0.0013888888888866772,
+                0.00019841269886401825, 2.4801587360757029e-05, 2.7557243911715583e-06, 2.7557242561678142e-07,
+                2.5109147144758418e-08, 2.0924508134506408e-09);
+  }
+  // (log((1 + s) / (1 - s)) - 2 s) / s^3, z = s^2
+  STRIDED_HD static T log_tail(T z) {
+    return poly(z, 0.66666666666667351, 0.39999999999411229, 0.28571428743225114, 0.22222198480415781,
+                0.1818356948502515, 0.15313910290929975, 0.14797432826636175);
+  }
+};
+
+struct Lite : F64 {
+  STRIDED_HD static T exp_tail(T r) {
+    return poly(r, 0.50000000783061438, 0.16666666860201579, 0.041666268558158859, 0.0083332643933174879,
+                0.0013946173310946755, 0.00019918392306085726);
+  }
+  STRIDED_HD static T log_tail(T z) { return poly(z, 0.66666776743082812, 0.39977492884842225, 0.29873128506679253); }
+};
+
+template <class T>
+STRIDED_HD T clamp_keep_nan(T x, T low, T high) {
+  const T y = x < low ? low : x;
+  return y > high ? high : y;
+}
+
+// The factors of 2^n, t = n + magic, n between twice the smallest and twice the largest exponent: subnormal results
+// and those next to overflow cannot be had by one multiplication.
+template <class P>
+STRIDED_HD Pair<typename P::T> power_of_two_factors(typename P::T n, typename P::T t) {
+  using T = typename P::T;
+  constexpr int bias = Bits<T>::bias;
+  const T half = mul_add(n, T(0.5), P::magic + T(bias));
+  const auto rest = to_bits(t) - to_bits(half) + 2 * bias;
+  return {from_bits<T>(to_bits(half) << Bits<T>::mantissa), from_bits<T>(rest << Bits<T>::mantissa)};
+}
+
+// exp(x + lo) = (hi + lo) * 2^n.
+template <class T>
+struct ExpParts {
+  Pair<T> mantissa;
+  T n, t;
+};
+
+// For x within the policy's range.
+template <class P>
+STRIDED_HD ExpParts<typename P::T> exp_parts(typename P::T x, typename P::T lo) {
+  using T = typename P::T;
+  const T t = mul_add(x, P::log2e, P::magic);
+  const T n = t - P::magic;
+  const T r0 = mul_add(n, -P::ln2_short, x);
+  const T r1 = mul_add(n, -P::ln2_rest, lo);
+  const T r = r0 + r1;
+  const T lost = (r0 - r) + r1;
+  const T p = r + mul_add(r * r, P::exp_tail(r), lost);
+  return {fast_two_sum(T(1), p), n, t};
+}
+
+template <class P>
+STRIDED_HD typename P::T exp_impl(typename P::T x, typename P::T lo) {
+  using T = typename P::T;
+  const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(x, P::exp_low, P::exp_high), lo);
+  const Pair<T> factor = power_of_two_factors<P>(e.n, e.t);
+  return e.mantissa.hi * factor.hi * factor.lo;
+}
+
+// The same for lo = 0: here the rounding error of r, 0.2 ulp of the result, is let go.
+template <class P>
+STRIDED_HD typename P::T exp_plain(typename P::T x) {
+  using T = typename P::T;
+  const T c = clamp_keep_nan(x, P::exp_low, P::exp_high);
+  const T t = mul_add(c, P::log2e, P::magic);
+  const T n = t - P::magic;
+  const T r = mul_add(n, -P::ln2_rest, mul_add(n, -P::ln2_short, c));
+  const T p = mul_add(r * r, P::exp_tail(r), r);
+  const Pair<T> factor = power_of_two_factors<P>(n, t);
+  return (T(1) + p) * factor.hi * factor.lo;
+}
+
+template <class P>
+STRIDED_HD typename P::T exp2_impl(typename P::T x) {
+  using T = typename P::T;
+  const T c = clamp_keep_nan(x, P::exp2_low, P::exp2_high);
+  const T t = c + P::magic;
+  const T n = t - P::magic;
+  const T f = c - n;
+  const T r = f * P::ln2;
+  const T lost = mul_add(f, P::ln2_lo, product_minus(f, P::ln2, r));
+  const T p = r + mul_add(r * r, P::exp_tail(r), lost);
+  const Pair<T> factor = power_of_two_factors<P>(n, t);
+  return (T(1) + p) * factor.hi * factor.lo;
+}
+
+// (e^x - 1) / 4 as a pair: the quarter so that sinh and cosh do not overflow before their results do.
+// kFar: x may exceed 50, where 1/4 is lost in 2^n / 4.
+template <class P, bool kFar>
+STRIDED_HD Pair<typename P::T> quarter_expm1(typename P::T x) {
+  using T = typename P::T;
+  const T t = mul_add(x, P::log2e, P::magic);
+  const T n = t - P::magic;
+  const T r0 = mul_add(n, -P::ln2_short, x);
+  const T r1 = n * -P::ln2_rest;
+  const T r = r0 + r1;
+  const T lost = (r0 - r) + r1;
+  const Pair<T> p = fast_two_sum(r, mul_add(r * r, P::exp_tail(r), mul_add(r, lost, lost)));
+  const T scale = from_bits<T>((to_bits(t) + (Bits<T>::bias - 2)) << Bits<T>::mantissa);
+  const T base = scale - T(0.25);
+  const Pair<T> sum = fast_two_sum(base, scale * p.hi);  // either base is zero or it is the larger
+  const T lo = mul_add(scale, p.lo, sum.lo);
+  return {sum.hi, kFar ? lo + ((scale - base) - T(0.25)) : lo};
+}
+
+template <class P>
+STRIDED_HD typename P::T expm1_impl(typename P::T x) {
+  using T = typename P::T;
+  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(x, T(-80), T(710.7)));
+  const T value = T(4) * (q.hi + q.lo);
+  return abs(x) < T(1e-17) ? x : value;
+}
+
+template <class P>
+STRIDED_HD typename P::T sinh_impl(typename P::T x) {
+  using T = typename P::T;
+  const T a = abs(x);
+  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(a, T(0), T(710.7)));
+  // (t + t / (t + 1)) / 2 with t = 4 q.
+  const T q4 = T(4) * q.hi;
+  const T value = mul_add(T(2), q.hi, T(2) * (q.hi / (q4 + T(1)) + q.lo));
+  return copysign(a < T(1e-9) ? a : value, x);
+}
+
+template <class P>
+STRIDED_HD typename P::T cosh_impl(typename P::T x) {
+  using T = typename P::T;
+  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(abs(x), T(0), T(710.7)));
+  const T g = q.hi + T(0.25);  // e^|x| / 4
+  const T rest = ((q.hi - g) + T(0.25)) + q.lo;
+  return T(2) * g + (T(0.125) / g + T(2) * rest);
+}
+
+template <class P>
+STRIDED_HD typename P::T tanh_impl(typename P::T x) {
+  using T = typename P::T;
+  const T a = abs(x);
+  const Pair<T> q = quarter_expm1<P, false>(T(2) * (a > P::tanh_high ? P::tanh_high : a));
+  const T d = q.hi + T(0.5);
+  const T value = divide<T>(q, {d, ((T(0.5) - d) + q.hi) + q.lo});
+  return copysign(a < T(1e-9) ? a : value, x);
+}
+
+template <class P>
+STRIDED_HD typename P::T sigmoid_impl(typename P::T x) {
+  using T = typename P::T;
+  const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(-abs(x), P::exp_low, T(0)), T(0));
+  const Pair<T> f = power_of_two_factors<P>(e.n, e.t);
+  const T hi = e.mantissa.hi * f.hi * f.lo, lo = e.mantissa.lo * f.hi * f.lo;
+  const Pair<T> d = fast_two_sum(T(1), hi);
+  const Pair<T> n = x < T(0) ? Pair<T>{hi, lo} : Pair<T>{T(1), T(0)};
+  const T value = divide<T>(n, {d.hi, d.lo + lo});
+  return isnan(x) ? x : value;
+}
+
+// log(x + c) = k ln2 + hi + lo, c a correction below ulp(x), x > 0.
+template <class T>
+struct LogParts {
+  T k, hi, lo;
+};
+
+// x = m 2^k with m in [sqrt(1/2), sqrt(2)).
+template <class T>
+struct Scaled {
+  T m, k;
+};
+STRIDED_HD Scaled<float> split_exponent(float x) {
+  const bool tiny = x < 0x1p-126f;
+  const uint32_t u = to_bits(tiny ? x * 0x1p24f : x) + (0x3f800000u - 0x3f3504f3u);
+  const float k = static_cast<float>(static_cast<int32_t>(u >> 23));
+  return {from_bits<float>((u & 0x007fffffu) + 0x3f3504f3u), k - (tiny ? 151.0f : 127.0f)};
+}
+STRIDED_HD Scaled<double> split_exponent(double x) {
+  const bool tiny = x < 0x1p-1022;
+  const uint64_t u = to_bits(tiny ? x * 0x1p54 : x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
+  const double k = from_bits<double>((u >> 52) | 0x4330000000000000u);  // 2^52 + (u >> 52)
+  return {from_bits<double>((u & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu),
+          k - (tiny ? 0x1p52 + 1077.0 : 0x1p52 + 1023.0)};
+}
+
+template <class P>
+STRIDED_HD LogParts<double> log_parts(double x, double c) {
+  const Scaled<double> v = split_exponent(x);
+  const double f = v.m - 1;
+  const double s = f / (f + 2);
+  const double z = s * s;
+  const double half = 0.5 * f * f;
+  const double rest = s * mul_add(z, P::log_tail(z), half) - half;
+  // c / x to a few bits: 2^-k from the difference of the bits, and 1 / m, which is about (1 - s)^2 (1 + s^2).
+  const double scale = from_bits<double>(to_bits(v.m) - to_bits(x) + to_bits(1.0));
+  const double scaled = (x < 0x1p60 ? c * scale : 0.0) * ((1 - s) * (1 - s) * (1 + z));
+  const Pair<double> sum = fast_two_sum(f, rest);
+  return {v.k, sum.hi, sum.lo + scaled};
+}
+
+template <class P>
+STRIDED_HD double log_sum(const LogParts<double>& p) {
+  const Pair<double> sum = fast_two_sum(p.k * P::ln2_short, p.hi);
+  return sum.hi + (sum.lo + mul_add(p.k, P::ln2_rest, p.lo));
+}
+
+// log(m 2^k) in the base whose logarithm of two is two_short + two_rest and whose log(e) is unit + unit_lo.
+template <class P>
+STRIDED_HD double log_sum(const LogParts<double>& p, double two_short, double two_rest, double unit, double unit_lo) {
+  const double h = p.hi * unit;
+  const double l = mul_add(p.hi, unit_lo, product_minus(p.hi, unit, h)) + p.lo * unit;
+  const Pair<double> sum = fast_two_sum(p.k * two_short, h);
+  return sum.hi + (sum.lo + mul_add(p.k, two_rest, l));
+}
+
+// value where x > 0 is finite; else what every logarithm gives.
+template <class T>
+STRIDED_HD T log_special(T x, T value) {
+  const T below = x == T(0) ? -infinity<T>() : quiet_nan<T>();
+  const T outside = x <= T(0) ? below : x;
+  return (x > T(0)) & (x < infinity<T>()) ? value : outside;
+}
+
+template <class P>
+STRIDED_HD double log2_impl(double x) {
+  return log_special(x, log_sum<P>(log_parts<P>(x, 0), 1, 0, 0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56));
+}
+template <class P>
+STRIDED_HD double log10_impl(double x) {
+  return log_special(x, log_sum<P>(log_parts<P>(x, 0), 0x1.34413509f7p-2, 0x1.3fde623e2566bp-43, 0x1.bcb7b1526e50ep-2,
+                                   0x1.95355baaafad3p-57));
+}
+// log(1 + x): the rounding error of 1 + x is carried along.
+template <class P>
+STRIDED_HD double log1p_impl(double x) {
+  const Pair<double> u = two_sum(1.0, x);
+  const double value = log_special(u.hi, log_sum<P>(log_parts<P>(u.hi, u.lo)));
+  return (x == 0) | (x == infinity<double>()) ? x : value;
+}
+
+template <class P>
+STRIDED_HD double asinh_impl(double x) {
+  const double a = abs(x);
+  const bool large = a > 0x1p60;
+  const double square = a * a;
+  const double v = large ? a : a + square / (1 + math::sqrt(square + 1));
+  const double value = log1p_impl<P>(v) + (large ? P::ln2 : 0.0);
+  return copysign(a < 1e-9 ? a : value, x);
+}
+template <class P>
+STRIDED_HD double acosh_impl(double x) {
+  const bool large = x > 0x1p60;
+  const double t = x - 1;
+  const double v = large ? t : t + math::sqrt(t * (t + 2));
+  const double value = log1p_impl<P>(v) + (large ? P::ln2 : 0.0);
+  return x < 1 ? quiet_nan<double>() : value;
+}
+template <class P>
+STRIDED_HD double atanh_impl(double x) {
+  const double a = abs(x);
+  const double twice = a + a;
+  const double v = twice + twice * a / (1 - a);
+  const double value = 0.5 * log1p_impl<P>(v);
+  return copysign(a > 1 ? quiet_nan<double>() : a < 1e-9 ? a : value, x);
+}
+
+// log x as a pair good to 2^-66, for pow: s = (m - 1) / (m + 1) and the first terms of 2 s + 2/3 s^3 + ... in pairs.
+STRIDED_HD Pair<double> log_pair(double x) {
+  const Scaled<double> v = split_exponent(x);
+  const double f = v.m - 1;
+  const Pair<double> d = fast_two_sum(1.0, v.m);  // m may exceed 1, but then 1 + m is exact but for its last bit
+  const double inverse = 1 / d.hi;
+  const double s = f * inverse;
+  const double s_lo = -(product_minus(s, d.hi, f) + s * d.lo) * inverse;
+  const Pair<double> z = two_prod(s, s);
+  const double z_lo = mul_add(2 * s, s_lo, z.lo);
+  const double tail = poly(z.hi, 0.3999999999999998, 0.28571428571445212, 0.22222222217511667, 0.18181818873362396,
+                           0.15384556662594764, 0.13336325458247905, 0.11674654846299459, 0.11990380242646968);
+  const Pair<double> c = fast_two_sum(0x1.5555555555555p-1, z.hi * tail);
+  const double c_lo = c.lo + 0x1.5555555555555p-55;
+  const Pair<double> cube = two_prod(z.hi, s);
+  const double cube_lo = cube.lo + (z.hi * s_lo + z_lo * s);
+  const Pair<double> third = two_prod(cube.hi, c.hi);
+  const double third_lo = third.lo + (cube.hi * c_lo + cube_lo * c.hi);
+  const Pair<double> m = fast_two_sum(2 * s, third.hi);
+  const Pair<double> sum = fast_two_sum(v.k * F64::ln2_short, m.hi);
+  const double lo = sum.lo + (m.lo + mul_add(v.k, F64::ln2_rest, mul_add(2.0, s_lo, third_lo)));
+  return fast_two_sum(sum.hi, lo);
+}
+
+// C99 special cases of x^y; `magnitude` is |x|^y for finite nonzero x.
+template <class T>
+STRIDED_HD T pow_special(T x, T y, T magnitude) {
+  const T a = abs(x);
+  const T whole = math::floor(y);
+  const bool integer = whole == y;
+  const bool odd = integer & (math::floor(y * T(0.5)) != y * T(0.5));
+  const bool grows = (a == T(0)) == (y < T(0));  // only looked at where a is zero or infinite
+  const T extreme = grows ? infinity<T>() : T(0);
+  const T size = (a == T(0)) | isinf(a) ? extreme : magnitude;
+  const T sign = odd ? x : T(1);
+  const T value = copysign(size, sign);
+  const T real = (x < T(0)) & isfinite(x) & !integer ? quiet_nan<T>() : value;
+  const T checked = isnan(x) | isnan(y) ? x + y : real;
+  return (y == T(0)) | (x == T(1)) ? T(1) : checked;
+}
+
+STRIDED_HD float exp(float x) { return exp_plain<F32>(x); }
+STRIDED_HD double exp(double x) { return exp_plain<F64>(x); }
+STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
+STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
+STRIDED_HD float expm1(float x) { return static_cast<float>(expm1_impl<Lite>(x)); }
+STRIDED_HD double expm1(double x) { return expm1_impl<F64>(x); }
+
+STRIDED_HD float log(float x) {
+  const Scaled<float> v = split_exponent(x);
+  const float f = v.m - 1.0f;
+  const float square = f * f;
+  const float tail = poly(f, 0.333333105f, -0.249999866f, 0.200022236f, -0.166692361f, 0.142186895f, -0.123846024f,
+                          0.118730061f, -0.117884047f, 0.0691364631f);
+  const float rest = mul_add(square * f, tail, -0.5f * square);
+  const Pair<float> sum = fast_two_sum(v.k * F32::ln2_short, f);
+  return log_special(x, sum.hi + (sum.lo + mul_add(v.k, F32::ln2_rest, rest)));
+}
+STRIDED_HD double log(double x) { return log_special(x, log_sum<F64>(log_parts<F64>(x, 0))); }
+STRIDED_HD float log2(float x) { return static_cast<float>(log2_impl<Lite>(x)); }
+STRIDED_HD double log2(double x) { return log2_impl<F64>(x); }
+STRIDED_HD float log10(float x) { return static_cast<float>(log10_impl<Lite>(x)); }
+STRIDED_HD double log10(double x) { return log10_impl<F64>(x); }
+STRIDED_HD float log1p(float x) { return static_cast<float>(log1p_impl<Lite>(x)); }
+STRIDED_HD double log1p(double x) { return log1p_impl<F64>(x); }
+
+STRIDED_HD float sinh(float x) { return static_cast<float>(sinh_impl<Lite>(x)); }
+STRIDED_HD double sinh(double x) { return sinh_impl<F64>(x); }
+STRIDED_HD float cosh(float x) { return static_cast<float>(cosh_impl<Lite>(x)); }
+STRIDED_HD double cosh(double x) { return cosh_impl<F64>(x); }
+STRIDED_HD float tanh(float x) { return tanh_impl<F32>(x); }
+STRIDED_HD double tanh(double x) { return tanh_impl<F64>(x); }
+STRIDED_HD float asinh(float x) { return static_cast<float>(asinh_impl<Lite>(x)); }
+STRIDED_HD double asinh(double x) { return asinh_impl<F64>(x); }
+STRIDED_HD float acosh(float x) { return static_cast<float>(acosh_impl<Lite>(x)); }
+STRIDED_HD double acosh(double x) { return acosh_impl<F64>(x); }
+STRIDED_HD float atanh(float x) { return static_cast<float>(atanh_impl<Lite>(x)); }
+STRIDED_HD double atanh(double x) { return atanh_impl<F64>(x); }
+STRIDED_HD float sigmoid(float x) { return sigmoid_impl<F32>(x); }
+STRIDED_HD double sigmoid(double x) { return sigmoid_impl<F64>(x); }
+
+STRIDED_HD float pow(float x, float y) {
+  const double exponent = clamp_keep_nan(static_cast<double>(y), -0x1p80, 0x1p80);
+  const double power = exponent * log_sum<F64>(log_parts<F64>(abs(static_cast<double>(x)), 0));
+  return pow_special(x, y, static_cast<float>(exp_impl<Lite>(clamp_keep_nan(power, -200.0, 200.0), 0)));
+}
+STRIDED_HD double pow(double x, double y) {
+  const Pair<double> l = log_pair(abs(x));
+  const double exponent = clamp_keep_nan(y, -0x1p80, 0x1p80);
+  const Pair<double> p = two_prod(exponent, l.hi);
+  const double lo = mul_add(exponent, l.lo, p.lo);
+  return pow_special(x, y, exp_impl<F64>(p.hi, abs(p.hi) < 800.0 ? lo : 0.0));
+}
+
+}  // namespace math
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,176 @@
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace strided {
+namespace {
+
+thread_local bool inside = false;
+
+int read_env(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return 0;
+  const int n = std::atoi(text);
+  return n > 0 ? n : 0;
+}
+
+int cgroup_cpus() {
+  // cgroup v2: "<quota> <period>" or "max <period>".
+  std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
+  if (file == nullptr) return 0;
+  long quota = 0, period = 0;
+  const int read = std::fscanf(file, "%ld %ld", &quota, &period);
+  std::fclose(file);
+  return read == 2 && quota > 0 && period > 0 ? static_cast<int>((quota + period - 1) / period) : 0;
+}
+
+int default_threads() {
+  if (int n = read_env("STRIDED_NUM_THREADS")) return n;
+  if (int n = read_env("OMP_NUM_THREADS")) return n;
+  int n = static_cast<int>(std::thread::hardware_concurrency());
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) n = CPU_COUNT(&set);
+  if (int limit = cgroup_cpus()) n = std::min(n, limit);
+  return std::max(n, 1);
+}
+
+struct Job {
+  void (*fn)(int64_t, int64_t, void*);
+  void* ctx;
+  int64_t begin, end, step;
+  std::atomic<int64_t> next{0};  // ranges handed out
+  int64_t ranges;
+  std::mutex error_mutex;
+  std::exception_ptr error;
+
+  void work() {
+    inside = true;
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < ranges;) {
+      try {
+        fn(begin + i * step, std::min(end, begin + (i + 1) * step), ctx);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(error_mutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+    inside = false;
+  }
+};
+
+class Pool {
+ public:
+  // One job at a time; whoever finds the pool busy runs its own loop inline.
+  bool run(Job& job, int threads) {
+    std::unique_lock<std::mutex> busy(busy_, std::try_to_lock);
+    if (!busy.owns_lock()) return false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      while (static_cast<int>(workers_) < threads - 1) {
+        std::thread([this, id = workers_] { worker(id); }).detach();
+        ++workers_;
+      }
+      job_ = &job;
+      wanted_ = threads - 1;
+      running_ = threads - 1;
+      ++generation_;
+    }
+    wake_.notify_all();
+    job.work();
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [&] { return running_ == 0; });
+    job_ = nullptr;
+    return true;
+  }
+
+ private:
+  void worker(int id) {
+    uint64_t seen = 0;
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return generation_ != seen; });
+      seen = generation_;
+      if (job_ == nullptr || id >= wanted_) continue;
+      Job* job = job_;
+      lock.unlock();
+      job->work();
+      lock.lock();
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex busy_, mutex_;
+  std::condition_variable wake_, done_;
+  Job* job_ = nullptr;
+  uint64_t generation_ = 0;
+  int workers_ = 0, wanted_ = 0, running_ = 0;
+};
+
+std::atomic<int> thread_count{0};
+std::atomic<Pool*> pool{nullptr};
+
+// Threads do not survive fork(): the child forgets the parent's pool (its memory is left alone, its locks may be held)
+// and makes a new one when it first needs it.
+void forget_pool() {
+  pool.store(nullptr);
+  inside = false;
+}
+
+Pool& get_pool() {
+  Pool* p = pool.load(std::memory_order_acquire);
+  if (p != nullptr) return *p;
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, forget_pool); });
+  Pool* fresh = new Pool;
+  Pool* expected = nullptr;
+  if (pool.compare_exchange_strong(expected, fresh)) return *fresh;
+  delete fresh;
+  return *expected;
+}
+
+}  // namespace
+
+int num_threads() {
+  int n = thread_count.load(std::memory_order_relaxed);
+  if (n == 0) {
+    n = default_threads();
+    thread_count.store(n);
+  }
+  return n;
+}
+
+void set_num_threads(int n) { thread_count.store(std::max(n, 1)); }
+
+bool in_parallel_region() { return inside; }
+
+void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* ctx) {
+  const int64_t n = end - begin;
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int threads = num_threads();
+  if (n <= grain || threads == 1 || inside) return fn(begin, end, ctx);
+  Job job;
+  job.fn = fn;
+  job.ctx = ctx;
+  job.begin = begin;
+  job.end = end;
+  // A few ranges for each thread, so that a thread that started late finds less left to do.
+  const int64_t wanted = std::min<int64_t>((n + grain - 1) / grain, 4 * static_cast<int64_t>(threads));
+  job.step = (n + wanted - 1) / wanted;
+  job.ranges = (n + job.step - 1) / job.step;
+  const int used = static_cast<int>(std::min<int64_t>(threads, job.ranges));
+  if (used == 1 || !get_pool().run(job, used)) return fn(begin, end, ctx);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace strided

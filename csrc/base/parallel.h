@@ -1,0 +1,27 @@
+// The thread pool: contiguous ranges of an index space, run by the caller and parked worker threads.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace strided {
+
+// Number of threads a parallel_for may use (the caller included). At first: the CPUs this process may run on
+// (affinity mask and cgroup quota), or STRIDED_NUM_THREADS / OMP_NUM_THREADS when set.
+int num_threads();
+void set_num_threads(int n);
+bool in_parallel_region();
+
+// Splits [begin, end) into contiguous ranges of at least `grain` indices and runs fn(range_begin, range_end, ctx) on each.
+// Runs inline when the range is short, inside another parallel_for, or while another thread uses the pool.
+// The split never decides a result: callers must not let it.
+void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* ctx);
+
+template <class F>
+void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
+  using Fn = std::remove_reference_t<F>;
+  parallel_for(begin, end, grain, [](int64_t b, int64_t e, void* ctx) { (*static_cast<Fn*>(ctx))(b, e); },
+               const_cast<void*>(static_cast<const void*>(&f)));
+}
+
+}  // namespace strided

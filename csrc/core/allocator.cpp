@@ -1,0 +1,189 @@
+#include "core/allocator.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+
+namespace strided {
+namespace {
+
+// Size classes: four to each power of two, from 64 bytes on, so that at most a fifth of a block is unused.
+constexpr int kClasses = 4 * 42;
+constexpr size_t kHuge = size_t(2) << 20;
+
+int class_of(size_t nbytes) {
+  if (nbytes <= 64) return 0;
+  const int log = 63 - __builtin_clzll(nbytes - 1);  // nbytes in (2^log, 2^(log + 1)]
+  const size_t quarter = size_t(1) << (log - 2);
+  return 4 * (log - 6) + static_cast<int>((nbytes - 1 - (size_t(1) << log)) / quarter) + 1;
+}
+
+size_t size_of_class(int c) {
+  if (c == 0) return 64;
+  const int log = (c - 1) / 4 + 6;
+  return (size_t(1) << log) + static_cast<size_t>((c - 1) % 4 + 1) * (size_t(1) << (log - 2));
+}
+
+std::atomic<int64_t> allocated{0}, peak{0}, cached{0}, allocations{0}, hits{0};
+std::atomic<int64_t> limit{-1};
+
+int64_t cache_limit() {
+  int64_t n = limit.load(std::memory_order_relaxed);
+  if (n < 0) {
+    const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    n = std::min<int64_t>(memory / 4, int64_t(8) << 30);
+    limit.store(n);
+  }
+  return n;
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// Freed blocks of all threads.
+struct Shared {
+  std::mutex mutex;
+  std::vector<void*> bins[kClasses];
+};
+
+Shared& shared() {
+  static Shared* s = new Shared;  // never destroyed: tensors may die after static objects do
+  return *s;
+}
+
+// Each thread keeps a few small blocks of its own, without locks.
+constexpr int kLocalClasses = 4 * 7 + 1;  // up to 8 KiB
+constexpr int kLocalBlocks = 64;
+
+struct Local {
+  FreeBlock* head[kLocalClasses] = {};
+  int count[kLocalClasses] = {};
+  ~Local() {
+    Shared& s = shared();
+    std::lock_guard<std::mutex> lock(s.mutex);
+    for (int c = 0; c < kLocalClasses; ++c)
+      while (FreeBlock* block = head[c]) {
+        head[c] = block->next;
+        s.bins[c].push_back(block);
+      }
+    gone = true;
+  }
+  static thread_local bool gone;
+};
+thread_local bool Local::gone = false;
+
+Local* local() {
+  if (Local::gone) return nullptr;
+  thread_local Local l;
+  return &l;
+}
+
+void count_allocation(int64_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const int64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+}
+
+void* fresh_block(size_t bytes) {
+  void* data = nullptr;
+  const size_t alignment = bytes >= kHuge ? kHuge : kAlignment;
+  if (posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+  if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
+  return data;
+}
+
+}  // namespace
+
+void* cpu_allocate(size_t nbytes) {
+  if (nbytes == 0) return nullptr;
+  STRIDED_CHECK(nbytes < (size_t(1) << 47), OutOfMemoryError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ",
+                nbytes, " bytes.");
+  const int c = class_of(nbytes);
+  const size_t bytes = size_of_class(c);
+  if (c < kLocalClasses) {
+    if (Local* l = local())
+      if (FreeBlock* block = l->head[c]) {
+        l->head[c] = block->next;
+        --l->count[c];
+        cached.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+        hits.fetch_add(1, std::memory_order_relaxed);
+        count_allocation(static_cast<int64_t>(bytes));
+        return block;
+      }
+  }
+  Shared& s = shared();
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    if (!s.bins[c].empty()) {
+      void* data = s.bins[c].back();
+      s.bins[c].pop_back();
+      cached.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+      hits.fetch_add(1, std::memory_order_relaxed);
+      count_allocation(static_cast<int64_t>(bytes));
+      return data;
+    }
+  }
+  void* data = fresh_block(bytes);
+  if (data == nullptr) {
+    cpu_empty_cache();
+    data = fresh_block(bytes);
+  }
+  STRIDED_CHECK(data != nullptr, OutOfMemoryError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", nbytes,
+                " bytes.");
+  count_allocation(static_cast<int64_t>(bytes));
+  return data;
+}
+
+void cpu_free(void* data, size_t nbytes) {
+  if (data == nullptr) return;
+  const int c = class_of(nbytes);
+  const int64_t bytes = static_cast<int64_t>(size_of_class(c));
+  allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  if (c < kLocalClasses) {
+    Local* l = local();
+    if (l != nullptr && l->count[c] < kLocalBlocks) {
+      auto* block = static_cast<FreeBlock*>(data);
+      block->next = l->head[c];
+      l->head[c] = block;
+      ++l->count[c];
+      cached.fetch_add(bytes, std::memory_order_relaxed);
+      return;
+    }
+  }
+  if (cached.load(std::memory_order_relaxed) + bytes > cache_limit()) {
+    std::free(data);
+    return;
+  }
+  cached.fetch_add(bytes, std::memory_order_relaxed);
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.bins[c].push_back(data);
+}
+
+MemoryStats cpu_memory_stats() {
+  return {allocated.load(), peak.load(), cached.load(), allocations.load(), hits.load()};
+}
+
+void cpu_reset_peak() { peak.store(allocated.load()); }
+
+void cpu_empty_cache() {
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  for (int c = 0; c < kClasses; ++c) {
+    for (void* data : s.bins[c]) std::free(data);
+    cached.fetch_sub(static_cast<int64_t>(size_of_class(c) * s.bins[c].size()), std::memory_order_relaxed);
+    s.bins[c].clear();
+  }
+}
+
+void cpu_set_cache_limit(int64_t nbytes) { limit.store(std::max<int64_t>(nbytes, 0)); }
+
+}  // namespace strided

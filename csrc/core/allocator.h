@@ -1,0 +1,29 @@
+// Memory of the CPU: a caching allocator. Freed blocks are kept by size class and handed out again, because the page
+// faults of fresh memory cost more than most operations do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace strided {
+
+struct MemoryStats {
+  int64_t allocated = 0;      // bytes in live blocks
+  int64_t peak_allocated = 0;
+  int64_t cached = 0;         // bytes in freed blocks that are kept
+  int64_t allocations = 0;    // calls
+  int64_t cache_hits = 0;     // of these, served from the cache
+};
+
+constexpr size_t kAlignment = 64;
+
+// A block of at least `nbytes`, aligned to 64 bytes; throws OutOfMemoryError. nbytes == 0 gives a null pointer.
+void* cpu_allocate(size_t nbytes);
+void cpu_free(void* data, size_t nbytes);
+MemoryStats cpu_memory_stats();
+void cpu_reset_peak();
+void cpu_empty_cache();
+// Most bytes that may stay cached (default: a quarter of the machine's memory, at most 8 GiB).
+void cpu_set_cache_limit(int64_t nbytes);
+
+}  // namespace strided

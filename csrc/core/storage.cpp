@@ -1,0 +1,51 @@
+#include "core/storage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/allocator.h"
+
+namespace strided {
+namespace {
+
+DeviceMemory memories[kNumDeviceTypes] = {
+    {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }},
+};
+
+}  // namespace
+
+void register_device_memory(DeviceType type, DeviceMemory memory) { memories[static_cast<int>(type)] = memory; }
+
+const DeviceMemory& device_memory(Device device) {
+  const DeviceMemory& memory = memories[static_cast<int>(device.type)];
+  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device, "': this build has no ",
+                device.is_cuda() ? "CUDA" : "XLA", " support or no such device was found. Use device='cpu'.");
+  return memory;
+}
+
+Storage::Storage(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
+  data_ = device_memory(device).allocate(nbytes, device.index);
+}
+
+Storage::Storage(void* data, size_t nbytes, Device device, void* owner, void (*release)(void*), bool read_only)
+    : data_(data), nbytes_(nbytes), device_(device), read_only_(read_only), owner_(owner), release_(release) {}
+
+Storage::~Storage() {
+  if (release_ != nullptr) {
+    release_(owner_);
+  } else {
+    device_memory(device_).free(data_, nbytes_, device_.index);
+  }
+}
+
+void Storage::resize(size_t nbytes) {
+  STRIDED_CHECK(!borrowed(), RuntimeError, "Trying to resize storage that is not resizable");
+  STRIDED_CHECK(device_.is_cpu(), NotImplementedError, "resize_: not implemented for storage on device '", device_, "'");
+  void* fresh = cpu_allocate(nbytes);
+  if (size_t common = std::min(nbytes, nbytes_)) std::memcpy(fresh, data_, common);
+  cpu_free(data_, nbytes_);
+  data_ = fresh;
+  nbytes_ = nbytes;
+}
+
+}  // namespace strided

@@ -1,0 +1,47 @@
+// Bytes on a device. Tensors are strided views of one; several may share it.
+#pragma once
+
+#include "base/ref.h"
+#include "core/device.h"
+
+namespace strided {
+
+class Storage : public RefCounted {
+ public:
+  // Owned memory, uninitialised.
+  Storage(size_t nbytes, Device device);
+  // Borrowed memory: `release(owner)` is called when the last view is gone.
+  Storage(void* data, size_t nbytes, Device device, void* owner, void (*release)(void*), bool read_only);
+  ~Storage() override;
+
+  void* data() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  bool read_only() const { return read_only_; }
+  bool borrowed() const { return release_ != nullptr; }
+  // Grows or shrinks owned memory, keeping the common bytes. RuntimeError for borrowed memory.
+  void resize(size_t nbytes);
+
+  // Counts writes; views share it, so that autograd sees a saved tensor change under it.
+  uint32_t version() const { return version_; }
+  void bump() { ++version_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t nbytes_ = 0;
+  Device device_;
+  bool read_only_ = false;
+  uint32_t version_ = 0;
+  void* owner_ = nullptr;
+  void (*release_)(void*) = nullptr;
+};
+
+// The memory of one kind of device. The CPU's stands in allocator.cpp; a backend registers its own when it is loaded.
+struct DeviceMemory {
+  void* (*allocate)(size_t nbytes, int index) = nullptr;
+  void (*free)(void* data, size_t nbytes, int index) = nullptr;
+};
+void register_device_memory(DeviceType type, DeviceMemory memory);
+const DeviceMemory& device_memory(Device device);  // RuntimeError when no backend serves the device
+
+}  // namespace strided

@@ -1,0 +1,1 @@
+#include "cpu/gemm_int.inc"

@@ -1,0 +1,484 @@
+// Note [Sorting by keys]
+// A value becomes an unsigned key whose order is the order wanted: floats are mapped so that NaN is the greatest and both
+// zeros are one, and for a descending sort all bits are flipped. A key of up to 32 bits and the position make one 64-bit word,
+// so that comparing words sorts stably; wider keys keep their position beside them. Long rows are sorted by least
+// significant digit radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads:
+// a stable order is unique, so that the number of threads cannot show. The integer image of floats is that of M. Herf,
+// "Radix tricks" (2001).
+#include "cpu/sort.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/parallel.h"
+#include "ops/kernels.h"
+
+namespace strided {
+namespace {
+
+template <class T>
+struct KeyOf {
+  using type = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+};
+template <class T>
+using key_t = typename KeyOf<T>::type;
+template <class T>
+constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+constexpr key_t<T> top_bit = static_cast<key_t<T>>(key_t<T>(1) << (8 * sizeof(T) - 1));
+// Bits of infinity: what is greater is NaN.
+template <class T>
+constexpr key_t<T> infinity_bits() {
+  if constexpr (std::is_same_v<T, float>) return 0x7f800000u;
+  else if constexpr (std::is_same_v<T, double>) return 0x7ff0000000000000u;
+  else if constexpr (std::is_same_v<T, Half>) return 0x7c00u;
+  else return 0x7f80u;
+}
+
+// `zero` and `nan`: keys from which the value cannot be told, see value_of.
+template <class T>
+struct Keys {
+  using K = key_t<T>;
+  static constexpr K zero = top_bit<T>, nan = static_cast<K>(~K(0));
+
+  static K encode(const char* row, int64_t i) {
+    K b = reinterpret_cast<const K*>(row)[i];
+    if constexpr (is_float_v<T>) {
+      const K magnitude = b & static_cast<K>(~top_bit<T>);
+      const bool negative = b != magnitude;
+      const K k = static_cast<K>(b ^ (negative ? nan : top_bit<T>));
+      return magnitude > infinity_bits<T>() ? nan : magnitude == 0 ? zero : k;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return b != 0;
+    } else if constexpr (std::is_signed_v<T>) {
+      return static_cast<K>(b ^ top_bit<T>);
+    } else {
+      return b;
+    }
+  }
+  // The bits of the value with this key; a zero or NaN is read from where it stood.
+  static K decode(K k, const char* row, int64_t i) {
+    if constexpr (is_float_v<T>) {
+      if (k == zero || k == nan) return reinterpret_cast<const K*>(row)[i];
+      return static_cast<K>(k & top_bit<T> ? k ^ top_bit<T> : static_cast<K>(~k));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return k;
+    } else if constexpr (std::is_signed_v<T>) {
+      return static_cast<K>(k ^ top_bit<T>);
+    } else {
+      return k;
+    }
+  }
+};
+
+// A key with its position. Narrow: in one word.
+struct Narrow {
+  uint64_t word;
+  static Narrow make(uint64_t key, int64_t i) { return {key << 32 | static_cast<uint64_t>(i)}; }
+  uint64_t key() const { return word >> 32; }
+  int64_t index() const { return static_cast<int64_t>(word & 0xffffffffu); }
+  friend bool operator<(Narrow a, Narrow b) { return a.word < b.word; }
+};
+struct Wide {
+  uint64_t k;
+  int64_t i;
+  static Wide make(uint64_t key, int64_t i) { return {key, i}; }
+  uint64_t key() const { return k; }
+  int64_t index() const { return i; }
+  friend bool operator<(const Wide& a, const Wide& b) { return a.k < b.k || (a.k == b.k && a.i < b.i); }
+};
+// Without a position, for sorting values alone.
+struct Bare {
+  uint64_t k;
+  static Bare make(uint64_t key, int64_t) { return {key}; }
+  uint64_t key() const { return k; }
+  int64_t index() const { return 0; }
+  friend bool operator<(Bare a, Bare b) { return a.k < b.k; }
+};
+
+constexpr int kDigit = 11;
+constexpr int64_t kBuckets = int64_t(1) << kDigit;
+constexpr int64_t kShort = 1024;          // shorter rows are sorted by comparison
+constexpr int64_t kThreadItems = 65536;   // elements that are worth another thread
+
+template <class E>
+void insertion_sort(E* a, int64_t n) {
+  for (int64_t i = 1; i < n; ++i) {
+    const E x = a[i];
+    int64_t j = i;
+    for (; j > 0 && x < a[j - 1]; --j) a[j] = a[j - 1];
+    a[j] = x;
+  }
+}
+
+// Sorts a (n elements) by keys of `bits` bits, elements standing in the order of their positions. The result is in a.
+template <class E>
+void sort_elements(E* a, int64_t n, int bits) {
+  if (n <= 24) return insertion_sort(a, n);
+  if (n <= kShort) return std::sort(a, a + n);
+  std::unique_ptr<E[]> other(new E[static_cast<size_t>(n)]);
+  E *from = a, *to = other.get();
+  const int64_t parts = in_parallel_region() ? 1 : std::max<int64_t>(1, std::min<int64_t>(num_threads(), n / kThreadItems));
+  const int64_t step = (n + parts - 1) / parts;
+  std::unique_ptr<int64_t[]> counts(new int64_t[static_cast<size_t>(parts * kBuckets)]);
+  for (int shift = 0; shift < bits; shift += kDigit) {
+    const uint64_t mask = bits - shift < kDigit ? (uint64_t(1) << (bits - shift)) - 1 : kBuckets - 1;
+    parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        int64_t* count = counts.get() + p * kBuckets;
+        std::fill(count, count + kBuckets, 0);
+        for (int64_t i = p * step, last = std::min(n, i + step); i < last; ++i) ++count[from[i].key() >> shift & mask];
+      }
+    });
+    // Where the elements of each part with each digit go: digits first, then parts in order.
+    int64_t at = 0;
+    bool one_digit = false;
+    for (int64_t d = 0; d < kBuckets; ++d) {
+      const int64_t before = at;
+      for (int64_t p = 0; p < parts; ++p) {
+        int64_t& c = counts[static_cast<size_t>(p * kBuckets + d)];
+        const int64_t m = c;
+        c = at;
+        at += m;
+      }
+      one_digit = one_digit || at - before == n;
+    }
+    if (one_digit) continue;
+    parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        int64_t* place = counts.get() + p * kBuckets;
+        for (int64_t i = p * step, last = std::min(n, i + step); i < last; ++i) to[place[from[i].key() >> shift & mask]++] = from[i];
+      }
+    });
+    std::swap(from, to);
+  }
+  if (from != a) std::copy(from, from + n, a);
+}
+
+// For rows of up to so many elements the words stand on the stack.
+template <class E>
+class Words {
+ public:
+  explicit Words(int64_t n) : heap_(n > kStack ? new E[static_cast<size_t>(n)] : nullptr), data(heap_ ? heap_.get() : stack_) {}
+
+ private:
+  static constexpr int64_t kStack = 256;
+  E stack_[kStack];
+  std::unique_ptr<E[]> heap_;
+
+ public:
+  E* const data;
+};
+
+template <class T>
+uint64_t flip_mask(bool descending) {
+  return descending ? static_cast<uint64_t>(static_cast<key_t<T>>(~key_t<T>(0))) : 0;
+}
+template <class T>
+constexpr int key_bits = std::is_same_v<T, bool> ? 8 : 8 * static_cast<int>(sizeof(T));
+
+template <class T, class E>
+void encode_row(E* a, const char* in, int64_t n, uint64_t flip) {
+  parallel_for(0, n, kThreadItems, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) a[i] = E::make(Keys<T>::encode(in, i) ^ flip, i);
+  });
+}
+template <class T, class E>
+void write_row(char* values, int64_t* index, const E* a, int64_t n, const char* in, uint64_t flip) {
+  using K = key_t<T>;
+  parallel_for(0, n, kThreadItems, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (values) reinterpret_cast<K*>(values)[i] = Keys<T>::decode(static_cast<K>(a[i].key() ^ flip), in, a[i].index());
+      if (index) index[i] = a[i].index();
+    }
+  });
+}
+
+template <class T, class E>
+void sort_row(char* values, int64_t* index, const char* in, int64_t n, bool descending) {
+  Words<E> words(n);
+  const uint64_t flip = flip_mask<T>(descending);
+  encode_row<T>(words.data, in, n, flip);
+  sort_elements(words.data, n, key_bits<T>);
+  write_row<T>(values, index, words.data, n, in, flip);
+}
+
+// Narrow words hold positions of 32 bits.
+template <class T>
+constexpr bool fits_word = sizeof(T) <= 4;
+bool short_enough(int64_t n) { return n <= 0xffffffff; }
+
+template <class T>
+void sort_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, bool descending) {
+  const int64_t item = sizeof(T);
+  auto one = [&](int64_t r) {
+    char* v = values ? values + r * n * item : nullptr;
+    int64_t* x = index ? index + r * n : nullptr;
+    if (fits_word<T> && short_enough(n)) sort_row<T, Narrow>(v, x, in + r * n * item, n, descending);
+    else sort_row<T, Wide>(v, x, in + r * n * item, n, descending);
+  };
+  if (rows == 1) return one(0);  // its threads are inside
+  parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) one(r);
+  });
+}
+
+// ---------------------------------------------------------------- the first k
+
+// Brings the k smallest elements to the front, in no order. Long rows are first thinned by what is known to be too large.
+template <class T, class E>
+void select_front(E* a, int64_t n, int64_t k, const char* in, uint64_t flip) {
+  const int64_t room = std::max<int64_t>(2 * k, 1024);
+  if (n <= 2 * room) {
+    encode_row<T>(a, in, n, flip);
+    if (k < n) std::nth_element(a, a + k, a + n);
+    return;
+  }
+  int64_t filled = 0;
+  E limit = E::make(~uint64_t(0) >> (sizeof(E) == 8 ? 32 : 0), sizeof(E) == 8 ? 0xffffffff : n);
+  for (int64_t i = 0; i < n; ++i) {
+    const E x = E::make(Keys<T>::encode(in, i) ^ flip, i);
+    if (!(x < limit)) continue;
+    a[filled++] = x;
+    if (filled == room) {
+      std::nth_element(a, a + k, a + filled);
+      limit = *std::max_element(a, a + k);
+      filled = k;
+    }
+  }
+  if (k < filled) std::nth_element(a, a + k, a + filled);
+}
+
+template <class T, class E>
+void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k, bool largest) {
+  if (k == 0) return;
+  Words<E> words(std::min(n, 2 * std::max<int64_t>(2 * k, 1024)));
+  const uint64_t flip = flip_mask<T>(largest);
+  select_front<T>(words.data, n, k, in, flip);
+  std::sort(words.data, words.data + k);
+  write_row<T>(values, index, words.data, k, in, flip);
+}
+
+// ---------------------------------------------------------------- the k-th
+
+// Position of the k-th smallest element (from 0), the first one among equals.
+template <class T, class E>
+int64_t kth_of_row(const char* in, int64_t n, int64_t k) {
+  using K = key_t<T>;
+  constexpr int digit = sizeof(T) == 1 ? 8 : kDigit, shift = 8 * static_cast<int>(sizeof(T)) - digit;
+  std::unique_ptr<E[]> list;
+  int64_t m = 0;
+  if (n > kShort) {
+    // Only the elements that share the leading digit with the k-th one are looked at closer.
+    int64_t count[kBuckets] = {};
+    for (int64_t i = 0; i < n; ++i) ++count[Keys<T>::encode(in, i) >> shift];
+    K bucket = 0;
+    while (k >= count[bucket]) k -= count[bucket++];
+    list.reset(new E[static_cast<size_t>(count[bucket])]);
+    for (int64_t i = 0; i < n; ++i) {
+      const K key = Keys<T>::encode(in, i);
+      if (static_cast<K>(key >> shift) == bucket) list[static_cast<size_t>(m++)] = E::make(key, i);
+    }
+  } else {
+    list.reset(new E[static_cast<size_t>(n)]);
+    for (; m < n; ++m) list[static_cast<size_t>(m)] = E::make(Keys<T>::encode(in, m), m);
+  }
+  E* a = list.get();
+  std::nth_element(a, a + k, a + m);
+  const uint64_t key = a[k].key();
+  int64_t first = a[k].index();
+  for (int64_t i = 0; i < k; ++i)
+    if (a[i].key() == key) first = std::min(first, a[i].index());
+  return first;
+}
+
+template <class T>
+int64_t nan_count(const char* in, int64_t n, int64_t* first) {
+  int64_t count = 0;
+  *first = -1;
+  if constexpr (is_float_v<T>)
+    for (int64_t i = 0; i < n; ++i)
+      if (Keys<T>::encode(in, i) == Keys<T>::nan) {
+        if (count++ == 0) *first = i;
+      }
+  return count;
+}
+
+template <class T, class E>
+int64_t choose_of_row(const char* in, int64_t n, Select what, int64_t k) {
+  if (what != Select::Kth) {
+    int64_t first_nan = -1;
+    const int64_t nans = nan_count<T>(in, n, &first_nan);
+    if (nans > 0 && (what == Select::Median || nans == n)) return first_nan;
+    k = (n - nans - 1) / 2;
+  }
+  return kth_of_row<T, E>(in, n, k);
+}
+
+// Most frequent value, the smallest among equally frequent ones, at its last position.
+template <class T, class E>
+int64_t mode_of_row(const char* in, int64_t n) {
+  Words<E> words(n);
+  encode_row<T>(words.data, in, n, 0);
+  sort_elements(words.data, n, key_bits<T>);
+  int64_t best = 0, at = 0;
+  for (int64_t i = 0; i < n;) {
+    int64_t j = i + 1;
+    while (j < n && words.data[j].key() == words.data[i].key()) ++j;
+    if (j - i > best) best = j - i, at = words.data[j - 1].index();
+    i = j;
+  }
+  return at;
+}
+
+template <class T>
+void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, Select what, int64_t k) {
+  using K = key_t<T>;
+  const int64_t item = sizeof(T);
+  parallel_for(0, rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const char* row = in + r * n * item;
+      const bool narrow = fits_word<T> && short_enough(n);
+      int64_t at;
+      if (what == Select::Mode) at = narrow ? mode_of_row<T, Narrow>(row, n) : mode_of_row<T, Wide>(row, n);
+      else at = narrow ? choose_of_row<T, Narrow>(row, n, what, k) : choose_of_row<T, Wide>(row, n, what, k);
+      reinterpret_cast<K*>(values)[r] = reinterpret_cast<const K*>(row)[at];
+      index[r] = at;
+    }
+  });
+}
+
+template <class T>
+void top_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, int64_t k, bool largest) {
+  const int64_t item = sizeof(T);
+  parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const char* row = in + r * n * item;
+      if (fits_word<T> && short_enough(n)) top_row<T, Narrow>(values + r * k * item, index + r * k, row, n, k, largest);
+      else top_row<T, Wide>(values + r * k * item, index + r * k, row, n, k, largest);
+    }
+  });
+}
+
+// ---------------------------------------------------------------- groups of equal elements
+
+// NaN equals nothing, as everywhere; zeros are one.
+template <class T>
+bool same(const char* in, int64_t i, int64_t j) {
+  const auto a = Keys<T>::encode(in, i), b = Keys<T>::encode(in, j);
+  if constexpr (is_float_v<T>) return a == b && a != Keys<T>::nan;
+  else return a == b;
+}
+
+template <class T>
+int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group) {
+  if (order) {
+    for (int64_t i = 0; i < n; ++i) order[i] = i;
+    if (m == 1) {
+      sort_rows<T>(nullptr, order, in, n, 1, false);
+    } else {
+      std::sort(order, order + n, [&](int64_t a, int64_t b) {
+        for (int64_t c = 0; c < m; ++c) {
+          const auto x = Keys<T>::encode(in, a * m + c), y = Keys<T>::encode(in, b * m + c);
+          if (x != y) return x < y;
+        }
+        return a < b;
+      });
+    }
+  }
+  int64_t groups = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (i > 0) {
+      const int64_t a = order ? order[i - 1] : i - 1, b = order ? order[i] : i;
+      bool equal = true;
+      for (int64_t c = 0; c < m && equal; ++c) equal = same<T>(in, a * m + c, b * m + c);
+      groups += !equal;
+    }
+    group[i] = groups;
+  }
+  return n > 0 ? groups + 1 : 0;
+}
+
+// The sorted distinct values of n elements.
+template <class T, class E>
+int64_t distinct_with(char* values, const char* in, int64_t n) {
+  using K = key_t<T>;
+  Words<E> words(n);
+  encode_row<T>(words.data, in, n, 0);
+  sort_elements(words.data, n, key_bits<T>);
+  K* out = reinterpret_cast<K*>(values);
+  int64_t m = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const K k = static_cast<K>(words.data[i].key());
+    const bool nan = is_float_v<T> && k == Keys<T>::nan;
+    if (i == 0 || nan || words.data[i - 1].key() != k) out[m++] = Keys<T>::decode(k, in, words.data[i].index());
+  }
+  return m;
+}
+template <class T>
+int64_t distinct(char* values, const char* in, int64_t n) {
+  return fits_word<T> && short_enough(n) ? distinct_with<T, Narrow>(values, in, n) : distinct_with<T, Wide>(values, in, n);
+}
+
+// ---------------------------------------------------------------- searching
+
+// First place of a sorted row where x could be inserted, before (left) or after (right) its equals. Comparisons are PyTorch's, so
+// that a NaN to be inserted goes to the end.
+template <class T>
+int64_t place(const T* row, const int64_t* sorter, int64_t n, compute_t<T> x, bool right) {
+  using C = compute_t<T>;
+  int64_t low = 0, count = n;
+  while (count > 0) {
+    const int64_t half = count / 2, mid = low + half;
+    const C y = static_cast<C>(row[sorter ? sorter[mid] : mid]);
+    const bool after = right ? !(y > x) : !(y >= x);
+    low = after ? mid + 1 : low;
+    count = after ? count - half - 1 : half;
+  }
+  return low;
+}
+
+template <class T>
+void search(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, const char* values, int64_t m, bool right) {
+  const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
+  parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = place<T>(row, sorter, n, static_cast<compute_t<T>>(x[i]), right);
+  });
+}
+
+template <class T>
+void contains(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) {
+  using C = compute_t<T>;
+  const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
+  parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const C v = static_cast<C>(x[i]);
+      const int64_t at = place<T>(row, nullptr, n, v, false);
+      out[i] = (at < n && static_cast<C>(row[at]) == v) != invert;
+    }
+  });
+}
+
+template <class T>
+void fill_for(SortKernels& k) {
+  k.sort = sort_rows<T>;
+  k.top = top_rows<T>;
+  k.select = select_rows<T>;
+  k.group_slices = group_slices<T>;
+  k.distinct = distinct<T>;
+  k.search = search<T>;
+  k.contains = contains<T>;
+}
+
+}  // namespace
+
+void fill_sort_kernels(KernelTable& table) {
+#define X(E, T, name, cname) \
+  if constexpr (!is_complex_v<T>) fill_for<T>(table.sorting[index_of(DType::E)]);
+  [&](auto) {
+    STRIDED_DTYPES(X)
+  }(0);
+#undef X
+}
+
+}  // namespace strided

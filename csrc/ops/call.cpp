@@ -1,0 +1,320 @@
+#include "ops/call.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/iter.h"
+#include "core/promotion.h"
+#include "ops/copy.h"
+#include "ops/kernels.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+
+namespace strided {
+namespace {
+
+constexpr int kMaxArity = 4;
+
+// A recorded elementwise op.
+class ElementwiseNode : public Node {
+ public:
+  ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
+    name_ = op.info->backward ? op.info->backward : op.info->name;
+    name_[0] = static_cast<char>(std::toupper(name_[0]));
+    name_ += "Backward0";
+    for (int i = 0; i < op.arity; ++i) {
+      next.push_back(in[i].tensor ? gradient_edge(*in[i].tensor) : Edge{});
+      if (!saves_inputs(op.info->saves)) continue;
+      if (in[i].tensor) in_[i] = SavedTensor(*in[i].tensor);
+      else scalar_[i] = in[i].scalar;
+      is_tensor_[i] = in[i].tensor != nullptr;
+    }
+    if (params) std::copy(params, params + 4, params_);
+  }
+  const char* name() const override { return name_.c_str(); }
+  void save_output(const Tensor& out) {
+    if (saves_output(op_.info->saves)) out_ = SavedTensor::output(out);
+  }
+  void release_saved() override {
+    for (SavedTensor& t : in_) t.release();
+    out_.release();
+  }
+  std::vector<Tensor> apply(std::vector<Tensor>& grads) override {
+    const Running running(this);
+    std::vector<Tensor> result(op_.arity);
+    Saved<Tensor> saved;
+    saved.params = params_;
+    if (saves_inputs(op_.info->saves))
+      for (int i = 0; i < op_.arity; ++i)
+        saved.in[i] = is_tensor_[i] ? in_[i].get() : scalar_tensor(scalar_[i], scalar_[i].dtype(DType::Float64), grads[0].device());
+    if (saves_output(op_.info->saves)) saved.out = out_.get();
+    for (int i = 0; i < op_.arity; ++i)
+      if (next[i].node) result[i] = op_.vjp(i, grads[0], saved);
+    return result;
+  }
+
+ private:
+  const OpDef& op_;
+  std::string name_;
+  SavedTensor in_[kMaxArity], out_;
+  Scalar scalar_[kMaxArity];
+  bool is_tensor_[kMaxArity] = {};
+  double params_[4] = {};
+};
+
+[[noreturn]] void unsupported(const OpDef& op, DType compute) {
+  const std::string name = op.info->name;
+  STRIDED_CHECK(!(name == "sub" && compute == DType::Bool), RuntimeError,
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
+  STRIDED_CHECK(!(name == "neg" && compute == DType::Bool), RuntimeError,
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                "`logical_not()` operator instead.");
+  STRIDED_THROW(NotImplementedError, "\"", name, "\" not implemented for '", compute, "'");
+}
+
+// What an elementwise call comes to before memory is touched.
+struct Plan {
+  DType compute, result;
+  Device device;
+  Dims shape;
+  bool same_shape = true;   // every operand with dimensions has `shape`
+  bool contiguous = true;   // ... and is contiguous
+  bool casts = false;
+};
+
+DType compute_dtype(const OpDef& op, const Operand* in) {
+  DType t;
+  // Most calls: tensors of one dtype.
+  const Tensor* first = in[0].tensor;
+  bool same = first != nullptr;
+  for (int i = 1; same && i < op.arity; ++i) same = in[i].tensor && in[i].tensor->dtype() == first->dtype();
+  if (same) {
+    t = first->dtype();
+  } else {
+    ResultType type;
+    for (int i = 0; i < op.arity; ++i)
+      if (in[i].tensor) type.add_tensor(in[i].tensor->dtype(), in[i].tensor->ndim() == 0);
+      else type.add_scalar(in[i].scalar);
+    t = type.get();
+  }
+  if (op.info->promote == Promote::Floating && is_integral(t)) t = default_dtype();
+  return t;
+}
+
+Plan make_plan(const OpDef& op, const Operand* in) {
+  Plan plan;
+  const Tensor* lead = nullptr;
+  for (int i = 0; i < op.arity; ++i) {
+    const Tensor* t = in[i].tensor;
+    if (!t) continue;
+    if (!lead) {
+      lead = t;
+      plan.shape = t->shape();
+      plan.contiguous = t->is_contiguous();
+      plan.device = t->device();
+      continue;
+    }
+    if (t->device() != plan.device) {
+      // A 0-d tensor of the CPU may meet tensors of a device.
+      if (plan.device.is_cpu() && lead->ndim() == 0) plan.device = t->device();
+      else STRIDED_CHECK(t->device().is_cpu() && t->ndim() == 0, RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, ",
+                         plan.device, " and ", t->device(), "!");
+    }
+    if (t->shape() != plan.shape) {
+      plan.same_shape = plan.same_shape && (t->ndim() == 0 || plan.shape.empty());
+      plan.shape = broadcast_shapes(plan.shape, t->shape());
+    }
+    plan.contiguous = plan.contiguous && t->is_contiguous();
+  }
+  plan.compute = compute_dtype(op, in);
+  if (!op.supported[index_of(plan.compute)]) unsupported(op, plan.compute);
+  plan.result = op.out_dtype[index_of(plan.compute)];
+  for (int i = 0; i < op.arity; ++i)
+    if (in[i].tensor && in[i].tensor->dtype() != plan.compute) plan.casts = true;
+  return plan;
+}
+
+// Integer division by zero has no value: it is an error, found before anything is written.
+template <class Op>
+bool is(const OpDef& op) {
+  return op.id == elementwise_id<Op>;
+}
+bool has_zero(const Tensor& t) {
+  const Tensor c = contiguous(t);
+  const char* data = c.data();
+  const int64_t n = c.numel(), size = c.itemsize();
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t v = 0;
+    std::memcpy(&v, data + i * size, static_cast<size_t>(size));
+    if (v == 0) return true;
+  }
+  return false;
+}
+void check_divisor(const OpDef& op, const Operand* in, DType compute) {
+  if (op.arity != 2 || !is_integral(compute)) return;
+  if (!(is<FloorDivide>(op) || is<Remainder>(op) || is<Fmod>(op) || is<DivTrunc>(op))) return;
+  const bool zero = in[1].tensor ? has_zero(*in[1].tensor) : !in[1].scalar.to_bool();
+  STRIDED_CHECK(!zero, RuntimeError, "ZeroDivisionError");
+}
+
+void run(const OpDef& op, const Operand* in, const Plan& plan, const double* params, const Tensor& out) {
+  const KernelTable& table = kernels(plan.device);
+  const Loop2d loop = table.elementwise[op.id][index_of(plan.compute)];
+  STRIDED_CHECK(loop, NotImplementedError, op.info->name, ": not implemented for ", plan.compute, " on device '", plan.device, "'");
+  Element* elements = nullptr;
+  alignas(Element) char space[kMaxArity * sizeof(Element)];
+  const int64_t itemsize = size_of(plan.compute);
+  auto element = [&](int i) {
+    if (!elements) elements = reinterpret_cast<Element*>(space);
+    return new (&elements[i]) Element(in[i].scalar, plan.compute);
+  };
+  const int64_t n = out.numel();
+  if (n == 0) return;
+  if (plan.same_shape && plan.contiguous && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
+    // Note [The short way]: one row, operands contiguous or a single value; no plan is needed.
+    char* data[kMaxArity + 1] = {out.data()};
+    int64_t strides[2 * (kMaxArity + 1)] = {out.itemsize()};
+    bool fits = true;
+    for (int i = 0; i < op.arity; ++i) {
+      const Tensor* t = in[i].tensor;
+      data[i + 1] = t ? t->data() : element(i)->bytes;
+      strides[i + 1] = t && t->numel() == n ? itemsize : 0;
+      fits = fits && (!t || t->numel() == n || t->numel() == 1);
+    }
+    if (fits) {
+      if (n <= 32768) return loop(data, strides, n, 1, params);
+      Iter iter(Dims{n});
+      iter.add(data[0], Layout(Dims{n}), strides[0]);
+      for (int i = 1; i <= op.arity; ++i)
+        if (strides[i]) iter.add(data[i], Layout(Dims{n}), itemsize);
+        else iter.add_scalar(data[i], itemsize);
+      iter.plan();
+      return iter.run(loop, params, 1);
+    }
+  }
+  Iter iter(plan.shape);
+  iter.add(out.data(), out.layout(), out.itemsize());
+  for (int i = 0; i < op.arity; ++i)
+    if (in[i].tensor) iter.add(*in[i].tensor);
+    else iter.add_scalar(element(i)->bytes, itemsize);
+  if (out.dtype() != plan.result)
+    iter.cast(0, table.copy[index_of(out.dtype())][index_of(plan.result)], size_of(plan.result));
+  for (int i = 0; i < op.arity; ++i)
+    if (in[i].tensor && in[i].tensor->dtype() != plan.compute)
+      iter.cast(i + 1, table.copy[index_of(plan.compute)][index_of(in[i].tensor->dtype())], itemsize);
+  iter.plan();
+  iter.run(loop, params, 1);
+}
+
+Tensor allocate(const OpDef& op, const Operand* in, const Plan& plan) {
+  if (plan.contiguous && plan.same_shape) return empty(plan.shape, plan.result, plan.device);
+  checked_numel(op.info->name, plan.shape);
+  Iter iter(plan.shape);
+  for (int i = 0; i < op.arity; ++i)
+    if (in[i].tensor) iter.add(*in[i].tensor);
+  return empty_strided(plan.shape, iter.output_strides(), plan.result, plan.device);
+}
+
+bool any_requires_grad(const OpDef& op, const Operand* in) {
+  if (!grad_enabled()) return false;
+  for (int i = 0; i < op.arity; ++i)
+    if (in[i].tensor && in[i].tensor->requires_grad()) return true;
+  return false;
+}
+
+void record_elementwise(const OpDef& op, const Operand* in, const double* params, const Tensor& out) {
+  if (is_integral(out.dtype())) return;  // comparisons and the like
+  STRIDED_CHECK(op.vjp, NotImplementedError, "derivative for ", op.info->name, " is not implemented");
+  auto* node = new ElementwiseNode(op, in, params);
+  const Ref<Node> ref(node);
+  set_history(out, ref);
+  node->save_output(out);
+}
+
+}  // namespace
+
+Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params) {
+  const Plan plan = make_plan(op, in);
+  check_divisor(op, in, plan.compute);
+  Tensor out = allocate(op, in, plan);
+  run(op, in, plan, params, out);
+  if (any_requires_grad(op, in)) record_elementwise(op, in, params, out);
+  return out;
+}
+
+Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out, bool in_place) {
+  const Plan plan = make_plan(op, in);
+  const bool grad = any_requires_grad(op, in) || (grad_enabled() && out.requires_grad());
+  if (in_place) {
+    check_inplace(op.info->name, out);
+    STRIDED_CHECK(plan.shape == out.shape(), RuntimeError, "output with shape ", out.shape(), " doesn't match the broadcast shape ", plan.shape);
+    STRIDED_CHECK(can_cast(plan.result, out.dtype()), RuntimeError, "result type ", plan.result,
+                  " can't be cast to the desired output type ", out.dtype());
+    STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device, ", the tensor to write to on ", out.device());
+  } else {
+    STRIDED_CHECK(!grad, RuntimeError, op.info->name,
+                  "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+    prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
+  }
+  check_divisor(op, in, plan.compute);
+  if (grad) {
+    // The old value is an input of the graph: the op is recorded on a copy of it, and `out` takes the result's place.
+    Tensor old;
+    Operand moved[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0], op.arity > 3 ? in[3] : in[0]};
+    for (int i = 0; i < op.arity; ++i)
+      if (in[i].tensor && in[i].tensor->impl() == out.impl() && saves_inputs(op.info->saves)) {
+        if (!old.defined()) old = clone(out);
+        moved[i].tensor = &old;
+      }
+    const Tensor result = call_elementwise(op, moved, params);
+    copy_into(out, result);
+    bump_version(out);
+    if (result.requires_grad()) {
+      const Edge edge = gradient_edge(result);
+      set_history(out, edge.node, edge.input);
+    }
+    return out;
+  }
+  // An input that shares some memory with the output, but not all in step, is read from a copy.
+  Tensor copies[kMaxArity];
+  Operand safe[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0], op.arity > 3 ? in[3] : in[0]};
+  for (int i = 0; i < op.arity; ++i) {
+    const Tensor* t = in[i].tensor;
+    if (!t || &t->storage() != &out.storage() || t->impl() == out.impl()) continue;
+    if (overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) != Overlap::Some) continue;
+    copies[i] = clone(*t);
+    safe[i].tensor = &copies[i];
+  }
+  run(op, safe, plan, params, out);
+  bump_version(out);
+  return out;
+}
+
+void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.device() == b.device(), RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, ",
+                a.device(), " and ", b.device(), "! (when checking arguments of ", op, ")");
+}
+
+void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
+  check_writable(op, out);
+  STRIDED_CHECK(can_cast(result, out.dtype()), RuntimeError, "result type ", result, " can't be cast to the desired output type ", out.dtype());
+  STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ", out.device());
+  STRIDED_CHECK(!(grad_enabled() && out.requires_grad()), RuntimeError, op,
+                "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+  if (out.shape() == shape) return;
+  // Note [out= never resizes a view]: other tensors may look at that memory.
+  STRIDED_CHECK(out.numel() == 0 && out.offset() == 0 && !out.storage().borrowed() && out.impl()->storage->use_count() == 1, RuntimeError, op,
+                ": the result has shape ", shape, ", but out has shape ", out.shape(), "; only an empty tensor that owns its memory is resized");
+  Layout layout(shape);
+  out.storage().resize(static_cast<size_t>(checked_numel(op, shape) * out.itemsize()));
+  out.impl()->numel = layout.numel();
+  out.impl()->layout = std::move(layout);
+}
+
+void write_out(const char* op, const Tensor& out, const Tensor& result) {
+  prepare_out(op, out, result.shape(), result.dtype(), result.device());
+  copy_into(out, result);
+  bump_version(out);
+}
+
+}  // namespace strided

@@ -1,0 +1,24 @@
+// Copying, casting and filling.
+#pragma once
+
+#include <optional>
+
+#include "core/scalar.h"
+#include "core/tensor.h"
+
+namespace strided {
+
+// Raw: no record for autograd, no checks but shapes (src broadcasts to dst). Casts and crosses devices. Memory may overlap.
+void copy_into(const Tensor& dst, const Tensor& src);
+void fill_into(const Tensor& dst, const Scalar& value);
+
+// Recorded, public.
+Tensor clone(const Tensor& x);                        // keeps a dense order of axes
+Tensor contiguous(const Tensor& x);                   // x itself when it is
+Tensor to_dtype(const Tensor& x, DType dtype);        // x itself when it has it
+Tensor to_device(const Tensor& x, Device device);
+Tensor copy_(const Tensor& self, const Tensor& src);  // returns self
+Tensor fill_(const Tensor& self, const Scalar& value);
+Tensor zero_(const Tensor& self);
+
+}  // namespace strided

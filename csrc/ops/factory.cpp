@@ -1,0 +1,332 @@
+#include "ops/factory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/parallel.h"
+#include "core/promotion.h"
+#include "ops/copy.h"
+#include "ops/kernels.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/view.h"
+
+namespace strided {
+namespace {
+
+// The names of the C++ types as PyTorch's error texts give them.
+const char* type_name(DType t) {
+  switch (t) {
+    case DType::Bool: return "bool";
+    case DType::UInt8: return "uint8_t";
+    case DType::Int8: return "int8_t";
+    case DType::Int16: return "int16_t";
+    case DType::Int32: return "int";
+    case DType::Int64: return "int64_t";
+    case DType::UInt16: return "uint16_t";
+    case DType::UInt32: return "uint32_t";
+    case DType::UInt64: return "uint64_t";
+    case DType::Float16: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Float32: return "float";
+    case DType::Float64: return "double";
+    case DType::Complex64: return "c10::complex<float>";
+    case DType::Complex128: return "c10::complex<double>";
+  }
+  return "";
+}
+
+using Wide = __int128;
+Wide to_wide(const Scalar& s) {
+  return s.kind() == Scalar::Kind::UInt ? static_cast<Wide>(static_cast<uint64_t>(s.to_int())) : static_cast<Wide>(s.to_int());
+}
+
+// Greatest value of an integer type, and least value it is asked for: unsigned types take negative numbers modulo 2^n.
+void integer_bounds(DType t, Wide* least, Wide* greatest) {
+  const int bits = static_cast<int>(8 * size_of(t));
+  *greatest = is_signed(t) ? (Wide(1) << (bits - 1)) - 1 : (Wide(1) << bits) - 1;
+  *least = is_signed(t) ? -*greatest - 1 : -*greatest;
+}
+
+bool real_fits(double v, DType t) {
+  if (std::isnan(v) || std::isinf(v)) return true;
+  const double greatest = t == DType::Float16    ? 65504.0
+                          : t == DType::BFloat16 ? 3.3895313892515355e38
+                          : t == DType::Float32  ? static_cast<double>(std::numeric_limits<float>::max())
+                                                 : std::numeric_limits<double>::max();
+  return std::fabs(v) <= greatest;
+}
+
+bool fits(const Scalar& s, DType t) {
+  if (is_bool(t)) return true;
+  if (is_complex(t)) return real_fits(s.real(), real_of(t)) && real_fits(s.imag(), real_of(t));
+  if (s.imag() != 0) return false;
+  if (is_floating(t)) return real_fits(s.real(), t);
+  Wide least, greatest;
+  integer_bounds(t, &least, &greatest);
+  if (s.is_integral()) return to_wide(s) >= least && to_wide(s) <= greatest;
+  const double v = s.real();
+  return v >= static_cast<double>(least) && v <= static_cast<double>(greatest) && v < 18446744073709551616.0;
+}
+
+}  // namespace
+
+void check_number(const Scalar& value, DType dtype) {
+  STRIDED_CHECK(fits(value, dtype), RuntimeError, "value cannot be converted to type ", type_name(dtype), " without overflow");
+}
+
+// ---------------------------------------------------------------- one value
+
+Tensor zeros(const Dims& shape, DType dtype, Device device) {
+  Tensor out = empty(shape, dtype, device);
+  const size_t nbytes = static_cast<size_t>(out.numel() * out.itemsize());
+  if (nbytes <= 65536 && device.is_cpu()) {
+    if (nbytes) std::memset(out.data(), 0, nbytes);
+  } else {
+    fill_into(out, Scalar(false));
+  }
+  return out;
+}
+
+Tensor full(const Dims& shape, const Scalar& value, DType dtype, Device device) {
+  check_number(value, dtype);
+  Tensor out = empty(shape, dtype, device);
+  if (out.numel() <= 4096) {
+    // One row, without a plan.
+    const Element element(value, dtype);
+    char* data[] = {out.data(), const_cast<char*>(element.bytes)};
+    const int64_t strides[] = {out.itemsize(), 0, 0, 0};
+    if (out.numel()) kernels(device).copy[index_of(dtype)][index_of(dtype)](data, strides, out.numel(), 1, nullptr);
+  } else {
+    fill_into(out, value);
+  }
+  return out;
+}
+
+Tensor ones(const Dims& shape, DType dtype, Device device) { return full(shape, Scalar(int64_t(1)), dtype, device); }
+Tensor scalar_tensor(const Scalar& value, DType dtype, Device device) { return full(Dims(), value, dtype, device); }
+
+Tensor zeros_like(const Tensor& x) {
+  if (x.is_contiguous()) return zeros(x.shape(), x.dtype(), x.device());
+  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
+  fill_into(out, Scalar(false));
+  return out;
+}
+
+Tensor ones_like(const Tensor& x) {
+  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
+  fill_into(out, Scalar(true));
+  return out;
+}
+
+// ---------------------------------------------------------------- evenly spaced values
+
+DType range_dtype(const Scalar& start, const Scalar& end, const Scalar& step) {
+  bool integral = true, beyond = false, complex = false;
+  for (const Scalar* s : {&start, &end, &step}) {
+    integral = integral && s->is_integral();
+    beyond = beyond || s->kind() == Scalar::Kind::UInt;
+    complex = complex || s->is_complex();
+  }
+  if (integral) return beyond ? DType::UInt64 : DType::Int64;
+  return complex ? complex_of(default_dtype()) : default_dtype();
+}
+
+namespace {
+
+Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device, bool closed) {
+  for (const Scalar* s : {&start, &end, &step})
+    STRIDED_CHECK(s->imag() == 0, RuntimeError, "value cannot be converted to type double without overflow");
+  const double from = start.real(), to = end.real();
+  Ramp ramp;
+  ramp.plain = closed;
+  ramp.start[0] = from;
+  ramp.step = step.real();
+  const bool whole = is_integer(dtype);
+  bool up, down;
+  // Integer dtypes count with the integer parts of the numbers.
+  Wide first = 0, last = 0, pace = 0;
+  if (whole) {
+    for (const Scalar* s : {&start, &end, &step})
+      STRIDED_CHECK(s->is_integral() || std::fabs(s->real()) < 9.2e18 || !std::isfinite(s->real()), RuntimeError,
+                    "value cannot be converted to type int64_t without overflow");
+    STRIDED_CHECK(std::isfinite(ramp.step), RuntimeError, "step must be nonzero");
+    if (std::isfinite(from) && std::isfinite(to)) {
+      first = to_wide(start);
+      last = to_wide(end);
+    }
+    pace = to_wide(step);
+    up = pace > 0;
+    down = pace < 0;
+    ramp.int_start = static_cast<int64_t>(first);
+    ramp.int_step = static_cast<int64_t>(pace);
+  } else {
+    up = ramp.step > 0;
+    down = ramp.step < 0;
+  }
+  STRIDED_CHECK(up || down, RuntimeError, "step must be nonzero");
+  STRIDED_CHECK(std::isfinite(from) && std::isfinite(to), RuntimeError, "unsupported range: ", from, " -> ", to);
+  const bool exact = whole && (dtype == DType::Int64 || dtype == DType::UInt64 || (start.is_integral() && end.is_integral() && step.is_integral()));
+  const bool agrees = exact ? (up ? last >= first : last <= first) : (up ? to >= from : to <= from);
+  STRIDED_CHECK(agrees, RuntimeError, "upper bound and lower bound inconsistent with step sign");
+  int64_t n;
+  if (exact) {
+    const Wide span = up ? last - first : first - last, by = up ? pace : -pace;
+    const Wide count = closed ? span / by + 1 : (span + by - 1) / by;
+    STRIDED_CHECK(count < (Wide(1) << 59), RuntimeError, "invalid size, possible overflow?");
+    n = static_cast<int64_t>(count);
+  } else {
+    const double count = closed ? std::floor((to - from) / ramp.step) + 1 : std::ceil((to - from) / ramp.step);
+    STRIDED_CHECK(count >= 0 && count < 5e17, RuntimeError, "invalid size, possible overflow?");
+    n = static_cast<int64_t>(count);
+  }
+  ramp.steps = n;
+  const RampKernel kernel = kernels(device).ramp.arange[index_of(dtype)];
+  STRIDED_CHECK(kernel, NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
+  const Tensor out = empty({n}, dtype, device);
+  parallel_for(0, n, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
+  return out;
+}
+
+Tensor make_spaced(const char* op, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, Device device,
+                   const RampKernel* kernels_of) {
+  STRIDED_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative");
+  STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op, "(): inferred dtype ",
+                type_name(complex_of(default_dtype())), " can't be safely cast to passed dtype ", dtype);
+  const RampKernel kernel = kernels_of[index_of(dtype)];
+  STRIDED_CHECK(kernel, NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
+  check_number(start, dtype);
+  check_number(end, dtype);
+  Ramp ramp;
+  ramp.start[0] = start.real();
+  ramp.start[1] = start.imag();
+  ramp.end[0] = end.real();
+  ramp.end[1] = end.imag();
+  if (is_integer(dtype)) {
+    ramp.int_start = start.to_int();
+    ramp.int_end = end.to_int();
+  }
+  ramp.base = base;
+  ramp.steps = steps;
+  const Tensor out = empty({steps}, dtype, device);
+  parallel_for(0, steps, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
+  return out;
+}
+
+}  // namespace
+
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+  return make_range("arange", start, end, step, dtype, device, false);
+}
+
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device) {
+  return make_range("range", start, end, step, dtype, device, true);
+}
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device) {
+  if (steps == 1 && (is_complex(dtype) || !(start.is_complex() || end.is_complex())) && !is_bool(dtype)) return full({1}, start, dtype, device);
+  return make_spaced("linspace", start, end, steps, 0, dtype, device, kernels(device).ramp.linspace);
+}
+
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, Device device) {
+  return make_spaced("logspace", start, end, steps, base, dtype, device, kernels(device).ramp.logspace);
+}
+
+// ---------------------------------------------------------------- matrices
+
+Tensor eye(int64_t n, int64_t m, DType dtype, Device device) {
+  STRIDED_CHECK(n >= 0, RuntimeError, "n must be greater or equal to 0, got ", n);
+  STRIDED_CHECK(m >= 0, RuntimeError, "m must be greater or equal to 0, got ", m);
+  Tensor out = zeros({n, m}, dtype, device);
+  fill_into(make_view(out, diagonal(out.layout(), 0, 0, 1)), Scalar(true));
+  return out;
+}
+
+namespace {
+
+int64_t clamp(int64_t v, int64_t low, int64_t high) { return std::min(std::max(v, low), high); }
+
+// Elements on and below a diagonal.
+Wide count_below(int64_t rows, int64_t columns, int64_t offset) {
+  const int64_t begin = clamp(-offset, 0, rows), whole = clamp(columns - offset, begin, rows);  // rows that have some, that have all
+  const Wide slope = static_cast<Wide>(whole - begin) * (begin + offset + whole + offset + 1) / 2;
+  return slope + static_cast<Wide>(rows - whole) * columns;
+}
+
+// Rows and columns of the elements on one side of a diagonal, in row-major order.
+Tensor triangle(const char* op, int64_t rows, int64_t columns, int64_t offset, bool below, DType dtype, Device device) {
+  STRIDED_CHECK(rows >= 0, RuntimeError, "row must be non-negative, got", rows);
+  STRIDED_CHECK(columns >= 0, RuntimeError, "col must be non-negative, got", columns);
+  STRIDED_CHECK(is_integer(dtype), NotImplementedError, "\"", op, "\" not implemented for '", dtype, "'");
+  constexpr int64_t kMost = int64_t(1) << 58;
+  STRIDED_CHECK(rows < kMost && columns < kMost, RuntimeError, op, ": a matrix of ", rows, " x ", columns, " is too large");
+  offset = clamp(offset, -rows, columns);
+  const Wide count = below ? count_below(rows, columns, offset) : static_cast<Wide>(rows) * columns - count_below(rows, columns, offset - 1);
+  STRIDED_CHECK(count < kMost, RuntimeError, op, ": a matrix of ", rows, " x ", columns, " is too large");
+  const int64_t n = static_cast<int64_t>(count);
+  const Tensor out = empty({2, n}, dtype);
+  if (n == 0) return to_device(out, device);
+  dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>) {
+      T* row = out.data_as<T>();
+      T* column = row + n;
+      const int64_t begin = below ? clamp(-offset, 0, rows) : 0, end = below ? rows : clamp(columns - offset, 0, rows);
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t first = below ? 0 : clamp(r + offset, 0, columns), last = below ? clamp(r + offset + 1, 0, columns) : columns;
+        for (int64_t c = first; c < last; ++c) {
+          *row++ = static_cast<T>(r);
+          *column++ = static_cast<T>(c);
+        }
+      }
+    }
+  });
+  return to_device(out, device);
+}
+
+}  // namespace
+
+Tensor tril_indices(int64_t rows, int64_t columns, int64_t offset, DType dtype, Device device) {
+  return triangle("tril_indices", rows, columns, offset, true, dtype, device);
+}
+
+Tensor triu_indices(int64_t rows, int64_t columns, int64_t offset, DType dtype, Device device) {
+  return triangle("triu_indices", rows, columns, offset, false, dtype, device);
+}
+
+// ---------------------------------------------------------------- complex numbers
+
+namespace {
+
+void check_parts(const Tensor& a, const Tensor& b) {
+  auto real = [](const Tensor& t) { return t.dtype() == DType::Float32 || t.dtype() == DType::Float64; };
+  STRIDED_CHECK(real(a) && real(b), RuntimeError, "Expected both inputs to be Float or Double tensors but got ", a.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", a.dtype(), " but got scalar type ", b.dtype(),
+                " for second argument");
+  check_same_device("complex", a, b);
+}
+
+}  // namespace
+
+Tensor complex(const Tensor& real, const Tensor& imag) {
+  check_parts(real, imag);
+  Tensor out = empty(broadcast_shapes(real.shape(), imag.shape()), complex_of(real.dtype()), real.device());
+  {
+    NoGrad no_grad;
+    const Tensor parts = view_as_real(out);
+    copy_into(select(parts, -1, 0), real);
+    copy_into(select(parts, -1, 1), imag);
+  }
+  return record("ComplexBackward0", out, std::vector<Tensor>{real, imag}, [](const Tensor& g) {
+    return std::vector<Tensor>{strided::real(g), strided::imag(g)};
+  });
+}
+
+Tensor polar(const Tensor& abs, const Tensor& angle) {
+  check_parts(abs, angle);
+  return complex(abs * elementwise<Cos>(angle), abs * elementwise<Sin>(angle));
+}
+
+}  // namespace strided

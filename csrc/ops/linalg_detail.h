@@ -1,0 +1,22 @@
+// What the files of the linalg family share.
+#pragma once
+
+#include "ops/kernels.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/view.h"
+
+namespace strided::linalg_detail {
+
+void check_square(const char* op, const Tensor& a);
+void check_dtype(const char* op, const Tensor& a);  // floating or complex
+constexpr DType wide(DType t) { return is_half(t) ? DType::Float32 : t; }  // the dtype the kernels compute in
+int64_t batches(const Tensor& a);
+Dims batch_shape(const Tensor& a, int drop);   // all but the last `drop` sizes
+Tensor packed_copy(const Tensor& a);           // contiguous, in the kernels' dtype
+const LinalgKernels& kernels_for(const Tensor& a);
+int64_t first_failure(const Tensor& info);     // -1: none
+std::string batch_element(const Tensor& info, int64_t i);
+Tensor adjoint_of(const Tensor& x);
+
+}  // namespace strided::linalg_detail

@@ -1,0 +1,103 @@
+// Triangular systems and Cholesky factorisation.
+#include "ops/factory.h"
+#include "ops/join.h"
+#include "ops/linalg.h"
+#include "ops/linalg_detail.h"
+#include "ops/matmul.h"
+
+namespace strided {
+
+using namespace linalg_detail;
+
+namespace {
+
+// inverse(T) b, T read through its strides; batch axes equal. `conjugate` takes conj(T).
+Tensor solve_raw(const Tensor& a, const Tensor& b, bool upper, bool unit, bool conjugate) {
+  const Tensor t = a.dtype() == wide(a.dtype()) ? a : to_dtype(a, wide(a.dtype()));
+  Tensor x = packed_copy(b);
+  if (x.numel() == 0) return x;
+  const auto kernel = kernels_for(b).solve_triangular;
+  STRIDED_CHECK(kernel, NotImplementedError, "solve_triangular on device '", b.device(), "'");
+  const int n = t.ndim();
+  const int64_t size = b.size(b.ndim() - 2), columns = b.size(b.ndim() - 1);
+  const Tensor packed = n > 2 && batches(t) > 1 ? contiguous(t) : t;
+  const int64_t step = n > 2 && batches(t) > 1 ? size * size : 0;
+  kernel(batches(b), size, columns, Matrix{packed.data(), packed.strides()[n - 2], packed.strides()[n - 1]}, step, x.data(), upper, unit, conjugate);
+  return x;
+}
+
+Tensor triangle(const Tensor& x, bool upper, int64_t diagonal) { return upper ? triu(x, diagonal) : tril(x, diagonal); }
+
+}  // namespace
+
+Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
+  const char* op = "linalg.solve_triangular";
+  check_square(op, a);
+  check_dtype(op, a);
+  check_same_device(op, a, b);
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ", b.dtype(), " instead");
+  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
+  if (!left) return transpose(solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular), -2, -1);
+  const int64_t n = a.size(a.ndim() - 1);
+  STRIDED_CHECK(b.size(b.ndim() - 2) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation AX = B (", n, "x", n, " and ", b.size(b.ndim() - 2), "x",
+                b.size(b.ndim() - 1), ")");
+  const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, 2));
+  Dims shape_a = batch, shape_b = batch;
+  shape_a.push_back(n);
+  shape_a.push_back(n);
+  shape_b.push_back(n);
+  shape_b.push_back(b.shape().back());
+  const Tensor lhs = a.shape() == shape_a ? a : expand(a, shape_a), rhs = b.shape() == shape_b ? b : expand(b, shape_b);
+  Tensor x = solve_raw(lhs, rhs, upper, unitriangular, false);
+  if (x.dtype() != b.dtype()) x = to_dtype(x, b.dtype());
+  if (!needs_grad(lhs, rhs)) return x;
+  // As for solve, with the gradient of A kept to its triangle.
+  return record("LinalgSolveTriangularBackward0", x, {lhs, rhs},
+                [a = SavedTensor(lhs), x = SavedTensor::output(x), upper, unitriangular](const Tensor& g) {
+                  const Tensor gb = solve_triangular(adjoint_of(a.get()), g, !upper, true, unitriangular);
+                  const Tensor ga = triangle(-matmul(gb, adjoint_of(x.get())), upper, unitriangular ? (upper ? 1 : -1) : 0);
+                  return std::vector<Tensor>{ga, gb};
+                });
+}
+
+std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
+  check_square("linalg.cholesky", a);
+  check_dtype("linalg.cholesky", a);
+  Tensor l = packed_copy(a);
+  Tensor info = zeros(batch_shape(a, 2), DType::Int32, a.device());
+  if (l.numel()) {
+    const auto kernel = kernels_for(a).cholesky;
+    STRIDED_CHECK(kernel, NotImplementedError, "cholesky on device '", a.device(), "'");
+    kernel(info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
+  }
+  if (check_errors) {
+    const int64_t i = first_failure(info);
+    STRIDED_CHECK(i < 0, LinAlgError, "linalg.cholesky: ", batch_element(info, i),
+                  "The factorization could not be completed because the input is not positive-definite (the leading minor of order ",
+                  i < 0 ? 0 : info.data_as<int32_t>()[i], " is not positive-definite).");
+  }
+  if (l.dtype() != a.dtype()) l = to_dtype(l, a.dtype());
+  if (needs_grad(a))
+    // I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527: with L lower,
+    // grad A = L^-H phi(L^H G) L^-1, phi halving the diagonal of the lower triangle; made Hermitian.
+    record("LinalgCholeskyExBackward0", l, a, [l = SavedTensor::output(l), upper](const Tensor& g) {
+      const Tensor factor = upper ? adjoint_of(l.get()) : l.get(), grad = upper ? adjoint_of(g) : g;
+      Tensor phi = tril(matmul(adjoint_of(factor), grad), 0);
+      phi = phi - diag_embed(diagonal(phi, 0, -2, -1) * 0.5, 0, -2, -1);
+      const Tensor left = solve_triangular(adjoint_of(factor), phi, true, true, false);
+      const Tensor both = solve_triangular(factor, left, false, false, false);
+      return (both + adjoint_of(both)) * 0.5;
+    });
+  return {l, info};
+}
+
+Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_ex(a, upper, true)); }
+
+Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
+  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", b.ndim(), " dimensions instead");
+  STRIDED_CHECK(l.ndim() >= 2, RuntimeError, "u should have at least 2 dimensions, but has ", l.ndim(), " dimensions instead");
+  const Tensor lower = upper ? adjoint_of(l) : l;
+  return solve_triangular(adjoint_of(lower), solve_triangular(lower, b, false, true, false), true, true, false);
+}
+
+}  // namespace strided

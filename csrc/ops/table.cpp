@@ -1,0 +1,84 @@
+// The op table, folded from the list of structs.
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "ops/operators.h"
+
+namespace strided {
+namespace {
+
+template <class Op, class = void>
+struct HasVjp : std::false_type {};
+template <class Op>
+struct HasVjp<Op, std::void_t<decltype(&Op::template vjp<0, Tensor>)>> : std::true_type {};
+
+template <class Op, int I = 0>
+Tensor call_vjp(int i, const Tensor& grad, const Saved<Tensor>& saved) {
+  if constexpr (I >= op_arity<Op>) {
+    return Tensor();
+  } else {
+    if (i == I) return Op::template vjp<I, Tensor>(grad, saved);
+    return call_vjp<Op, I + 1>(i, grad, saved);
+  }
+}
+
+template <class Op, class T>
+void describe_dtype(OpDef& def) {
+  constexpr int t = index_of(dtype_of<T>);
+  if constexpr (op_supports<Op, T>) {
+    def.supported[t] = true;
+    def.out_dtype[t] = dtype_of<op_result_t<Op, T>>;
+  }
+}
+
+template <class Op, size_t... T>
+void describe(OpDef& def, int id, std::index_sequence<T...>) {
+  def.info = &Op::info;
+  def.id = id;
+  def.arity = op_arity<Op>;
+  (describe_dtype<Op, typename TypeOf<static_cast<DType>(T)>::type>(def), ...);
+  if constexpr (HasVjp<Op>::value) def.vjp = call_vjp<Op>;
+}
+
+struct Table {
+  OpDef rows[kNumElementwise] = {};
+  std::unordered_map<std::string, const OpDef*> by_name;
+
+  Table() {
+    for_each(ElementwiseOps{}, [&](auto tag, int id) {
+      describe<typename decltype(tag)::type>(rows[id], id, std::make_index_sequence<kNumDTypes>{});
+    });
+    for (const OpDef& row : rows) {
+      by_name[row.info->name] = &row;
+      const std::string aliases = row.info->aliases;
+      for (size_t begin = 0; begin < aliases.size();) {
+        size_t end = aliases.find(' ', begin);
+        if (end == std::string::npos) end = aliases.size();
+        if (end > begin) by_name[aliases.substr(begin, end - begin)] = &row;
+        begin = end + 1;
+      }
+    }
+  }
+};
+
+const Table& table() {
+  static const Table t;
+  return t;
+}
+
+static_assert(kNumElementwise <= 192, "raise kMaxElementwise in ops/kernels.h");
+
+}  // namespace
+
+const OpDef& op_def(int elementwise_id) {
+  static const OpDef* rows = table().rows;
+  return rows[elementwise_id];
+}
+
+const OpDef* find_op(const std::string& name) {
+  auto it = table().by_name.find(name);
+  return it == table().by_name.end() ? nullptr : it->second;
+}
+
+}  // namespace strided

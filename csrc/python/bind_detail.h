@@ -1,0 +1,214 @@
+// The machinery behind bind.h: signatures, conversions, the callable object.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ops/call.h"
+#include "python/py_tensor.h"
+
+namespace strided {
+class Generator;
+}
+
+namespace strided::python {
+
+// An argument that is accepted for compatibility and not used (layout, memory_format, pin_memory).
+struct Ignored {};
+
+struct Param {
+  std::string name, type;
+  PyObject* name_object = nullptr;   // interned
+  PyObject* default_value = nullptr;  // null: required
+  bool keyword_only = false, variadic = false, optional = false;
+};
+
+struct Overload {
+  std::string name, signature, doc;
+  std::vector<Param> params;
+  std::vector<std::string> fields;  // names of the result's parts
+  int positional = 0;
+  int variadic = -1;
+  bool writes_out = false;  // the last parameter is out=, served after the call
+  PyObject* return_type = nullptr;
+  // What the C++ side gives: conversions are chosen by its parameter types.
+  int arity = 0;
+  bool (*accepts)(const Overload&, int k, PyObject* arg) = nullptr;
+  PyObject* (*invoke)(const Overload&, PyObject* const* args) = nullptr;
+  const void* context = nullptr;  // the OpDef of an elementwise op
+};
+
+namespace detail {
+
+bool accepts_dims(PyObject* o);
+Dims to_dims(PyObject* o);
+bool accepts_tensors(PyObject* o);
+std::vector<Tensor> to_tensors(PyObject* o);
+bool accepts_optional_tensors(PyObject* o);
+std::vector<std::optional<Tensor>> to_optional_tensors(PyObject* o);
+bool accepts_double(PyObject* o);
+double to_double(PyObject* o);
+bool accepts_bool(PyObject* o);
+bool accepts_generator(PyObject* o);
+Generator* to_generator(PyObject* o);
+std::string to_string(PyObject* o);
+
+// One conversion for each C++ parameter type.
+template <class T>
+struct From;
+template <>
+struct From<Tensor> {
+  static bool accepts(PyObject* o) { return is_tensor(o); }
+  static const Tensor& get(PyObject* o) { return unwrap(o); }
+};
+template <>
+struct From<std::vector<Tensor>> {
+  static bool accepts(PyObject* o) { return accepts_tensors(o); }
+  static std::vector<Tensor> get(PyObject* o) { return to_tensors(o); }
+};
+template <>
+struct From<std::vector<std::optional<Tensor>>> {
+  static bool accepts(PyObject* o) { return accepts_optional_tensors(o); }
+  static std::vector<std::optional<Tensor>> get(PyObject* o) { return to_optional_tensors(o); }
+};
+template <>
+struct From<Operand> {
+  static bool accepts(PyObject* o) { return is_tensor(o) || is_number(o) || is_ndarray(o); }
+  static Operand get(PyObject* o) {
+    if (is_tensor(o)) return Operand(unwrap(o));
+    return Operand(to_scalar(o));
+  }
+};
+template <>
+struct From<Scalar> {
+  static bool accepts(PyObject* o) { return is_number(o) || (is_tensor(o) && unwrap(o).numel() == 1); }
+  static Scalar get(PyObject* o) { return is_tensor(o) ? item(unwrap(o)) : to_scalar(o); }
+};
+template <>
+struct From<int64_t> {
+  static bool accepts(PyObject* o) { return is_integer_like(o); }
+  static int64_t get(PyObject* o) { return to_int(o); }
+};
+template <>
+struct From<double> {
+  static bool accepts(PyObject* o) { return accepts_double(o); }
+  static double get(PyObject* o) { return to_double(o); }
+};
+template <>
+struct From<bool> {
+  static bool accepts(PyObject* o) { return accepts_bool(o); }
+  static bool get(PyObject* o) { return PyObject_IsTrue(o) == 1; }
+};
+template <>
+struct From<Dims> {
+  static bool accepts(PyObject* o) { return accepts_dims(o); }
+  static Dims get(PyObject* o) { return to_dims(o); }
+};
+template <>
+struct From<DType> {
+  static bool accepts(PyObject* o) { return is_dtype(o); }
+  static DType get(PyObject* o) { return to_dtype(o); }
+};
+template <>
+struct From<Device> {
+  static bool accepts(PyObject* o) { return is_device(o); }
+  static Device get(PyObject* o) { return to_device(o); }
+};
+template <>
+struct From<std::string> {
+  static bool accepts(PyObject* o) { return PyUnicode_Check(o); }
+  static std::string get(PyObject* o) { return to_string(o); }
+};
+template <>
+struct From<Generator*> {
+  static bool accepts(PyObject* o) { return o == Py_None || accepts_generator(o); }
+  static Generator* get(PyObject* o) { return o == Py_None ? nullptr : to_generator(o); }
+};
+template <>
+struct From<Ignored> {
+  static bool accepts(PyObject*) { return true; }
+  static Ignored get(PyObject*) { return {}; }
+};
+template <>
+struct From<PyObject*> {
+  static bool accepts(PyObject*) { return true; }
+  static PyObject* get(PyObject* o) { return o; }
+};
+template <class T>
+struct From<std::optional<T>> {
+  static bool accepts(PyObject* o) { return o == Py_None || From<T>::accepts(o); }
+  static std::optional<T> get(PyObject* o) {
+    if (o == Py_None) return std::nullopt;
+    return From<T>::get(o);
+  }
+};
+
+inline PyObject* to_python(const Overload&, const Tensor& t) { return wrap(t); }
+inline PyObject* to_python(const Overload&, bool v) { return PyBool_FromLong(v); }
+inline PyObject* to_python(const Overload&, int64_t v) { return PyLong_FromLongLong(v); }
+inline PyObject* to_python(const Overload&, double v) { return PyFloat_FromDouble(v); }
+inline PyObject* to_python(const Overload&, const std::string& v) { return PyUnicode_FromStringAndSize(v.data(), static_cast<Py_ssize_t>(v.size())); }
+inline PyObject* to_python(const Overload&, const Dims& v) { return wrap_size(v); }
+inline PyObject* to_python(const Overload&, const Scalar& v) { return wrap(v); }
+inline PyObject* to_python(const Overload&, DType v) { return wrap(v); }
+inline PyObject* to_python(const Overload&, PyObject* v) { return v; }
+PyObject* tensors_to_tuple(const Overload& overload, const Tensor* first, size_t n);
+inline PyObject* to_python(const Overload& o, const std::vector<Tensor>& v) { return tensors_to_tuple(o, v.data(), v.size()); }
+template <class... T>
+PyObject* to_python(const Overload& o, const std::tuple<T...>& v) {
+  return std::apply(
+      [&](const auto&... part) {
+        const Tensor list[] = {part...};
+        return tensors_to_tuple(o, list, sizeof...(part));
+      },
+      v);
+}
+
+struct Callable {
+  int arity;
+  bool (*accepts)(const Overload&, int k, PyObject* arg);
+  PyObject* (*invoke)(const Overload&, PyObject* const* args);
+};
+
+template <auto F, class R, class... Args, size_t... I>
+Callable describe_with(R (*)(Args...), std::index_sequence<I...>) {
+  Callable c;
+  c.arity = sizeof...(Args);
+  c.accepts = []([[maybe_unused]] const Overload& o, [[maybe_unused]] int k, [[maybe_unused]] PyObject* arg) {
+    bool ok = true;
+    ((k == static_cast<int>(I) ? static_cast<void>(ok = From<std::decay_t<Args>>::accepts(arg)) : void()), ...);
+    return ok;
+  };
+  c.invoke = [](const Overload& o, [[maybe_unused]] PyObject* const* args) -> PyObject* {
+    if constexpr (std::is_void_v<R>) {
+      F(From<std::decay_t<Args>>::get(args[I])...);
+      Py_RETURN_NONE;
+    } else {
+      return to_python(o, F(From<std::decay_t<Args>>::get(args[I])...));
+    }
+  };
+  return c;
+}
+template <class R, class... Args>
+std::index_sequence_for<Args...> indices_of(R (*)(Args...)) {
+  return {};
+}
+template <auto F>
+Callable describe() {
+  return describe_with<F>(F, decltype(indices_of(F)){});
+}
+
+}  // namespace detail
+
+void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable, const void* context = nullptr);
+
+// The registered functions, by qualified name ("add", "linalg.solve"), as Python objects; borrowed.
+PyObject* function_table();
+void init_functions(PyObject* module);
+// Calls a registered function from C++ (slots of the Tensor type).
+PyObject* call_function(const char* name, PyObject* const* args, size_t n);
+
+}  // namespace strided::python

@@ -1,0 +1,163 @@
+// Tensors from Python objects: numbers, nested sequences, tensors and arrays inside them.
+#include <cmath>
+#include <vector>
+
+#include "core/convert.h"
+#include "core/promotion.h"
+#include "ops/copy.h"
+#include "python/bind_detail.h"
+
+namespace strided::python {
+namespace {
+
+struct Item {  // owned reference
+  PyObject* o;
+  explicit Item(PyObject* p) : o(checked(p)) {}
+  ~Item() { Py_DECREF(o); }
+  Item(const Item&) = delete;
+};
+
+bool is_sequence(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o));
+}
+
+// Shape by the first elements, dtype by all of them; every element is checked against the shape.
+class Reader {
+ public:
+  explicit Reader(PyObject* o) { find_shape(o); }
+
+  Tensor read(PyObject* o, std::optional<DType> dtype) {
+    scan(o, 0);
+    DType t = dtype ? *dtype : type_.has_value() ? *type_ : default_dtype();
+    Tensor out = empty(shape_, t);
+    at_ = out.numel() ? out.data() : nullptr;
+    if (out.numel()) fill(o, 0, out);
+    return out;
+  }
+
+ private:
+  void find_shape(PyObject* o) {
+    if (is_tensor(o)) {
+      for (int64_t s : unwrap(o).shape()) shape_.push_back(s);
+    } else if (is_ndarray(o)) {
+      const Tensor t = tensor_from_object(o);
+      for (int64_t s : t.shape()) shape_.push_back(s);
+    } else if (!is_number(o) && is_sequence(o)) {
+      STRIDED_CHECK(shape_.ndim() < kMaxDims, ValueError, "too many dimensions: a tensor has at most ", kMaxDims);
+      const Py_ssize_t n = PySequence_Size(o);
+      if (n < 0) throw PythonError{};
+      shape_.push_back(n);
+      if (n == 0) return;
+      Item first(PySequence_GetItem(o, 0));
+      find_shape(first.o);
+    }
+  }
+
+  void see(DType t) { type_ = type_ ? promote_types(*type_, t) : t; }
+
+  void scan(PyObject* o, int axis) {
+    if (PyFloat_CheckExact(o)) {
+      see_number(o, axis, default_dtype());
+    } else if (PyBool_Check(o)) {
+      see_number(o, axis, DType::Bool);
+    } else if (PyLong_Check(o)) {
+      see_number(o, axis, to_scalar(o).kind() == Scalar::Kind::UInt ? DType::UInt64 : DType::Int64);
+    } else if (is_tensor(o) || is_ndarray(o)) {
+      const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+      check_inner(t, axis);
+      see(t.dtype());
+    } else if (is_number(o)) {
+      // A NumPy scalar keeps its width: its array knows it.
+      DType t = to_scalar(o).dtype(default_dtype());
+      if (!PyComplex_CheckExact(o) && !PyFloat_CheckExact(o) && !PyLong_CheckExact(o)) t = tensor_from_object(Item(PyObject_CallFunction(hook("asarray"), "O", o)).o).dtype();
+      see_number(o, axis, t);
+    } else if (is_sequence(o)) {
+      const Py_ssize_t n = PySequence_Size(o);
+      if (n < 0) throw PythonError{};
+      STRIDED_CHECK(axis < shape_.ndim(), ValueError, "expected a number at dim ", axis, ", got a sequence of length ", n);
+      STRIDED_CHECK(n == shape_[axis], ValueError, "expected sequence of length ", shape_[axis], " at dim ", axis, " (got ", n, ")");
+      for (Py_ssize_t i = 0; i < n; ++i) {
+        Item e(PySequence_GetItem(o, i));
+        scan(e.o, axis + 1);
+      }
+    } else {
+      STRIDED_CHECK(axis > 0, RuntimeError, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
+      STRIDED_THROW(TypeError, "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
+    }
+  }
+  void see_number(PyObject* o, int axis, DType t) {
+    STRIDED_CHECK(axis == shape_.ndim(), TypeError, "not a sequence: expected ", shape_.ndim(), " nested sequences, got ", Py_TYPE(o)->tp_name, " at dim ", axis);
+    see(t);
+  }
+  void check_inner(const Tensor& t, int axis) {
+    bool fits = axis + t.ndim() == shape_.ndim();
+    for (int i = 0; fits && i < t.ndim(); ++i) fits = t.size(i) == shape_[axis + i];
+    STRIDED_CHECK(fits, ValueError, "expected elements of one shape: got a tensor of size ", t.shape(), " at dim ", axis, " of a result of size ", shape_);
+  }
+
+  void fill(PyObject* o, int axis, const Tensor& out) {
+    if (is_tensor(o) || is_ndarray(o)) {
+      const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+      Dims inner(shape_.data() + axis, shape_.size() - axis);
+      const int64_t offset = (at_ - out.data()) / out.itemsize();
+      copy_into(make_view(out, Layout(inner, Layout::contiguous_strides(inner), offset)), t);
+      at_ += t.numel() * out.itemsize();
+      return;
+    }
+    if (axis == shape_.ndim()) {
+      store(to_scalar(o), out.dtype());
+      at_ += out.itemsize();
+      return;
+    }
+    // The object was measured before; an object that changes while it is read must not lead outside the memory.
+    const Py_ssize_t n = PySequence_Size(o);
+    STRIDED_CHECK(n == shape_[axis], ValueError, "expected sequence of length ", shape_[axis], " at dim ", axis, " (got ", n, ")");
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      Item e(PySequence_GetItem(o, i));
+      fill(e.o, axis + 1, out);
+    }
+  }
+
+  void store(const Scalar& s, DType dtype) {
+    STRIDED_CHECK(!(s.is_complex() && !is_complex(dtype)), RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow: it is complex");
+    dispatch(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T v;
+      if constexpr (std::is_same_v<T, bool>) v = s.to_bool();
+      else if constexpr (std::is_integral_v<T>) {
+        if (s.is_integral()) {
+          const bool fits = s.kind() == Scalar::Kind::UInt ? std::is_same_v<T, uint64_t>
+                            : std::is_same_v<T, uint64_t>  ? s.to_int() >= 0
+                                                           : s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
+                                                                s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max());
+          STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow: ", s);
+          v = s.to<T>();
+        } else {
+          STRIDED_CHECK(std::isfinite(s.real()), RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow: ", s.real());
+          v = strided::convert<T>(s.real());
+        }
+      } else {
+        v = s.to<T>();
+      }
+      std::memcpy(at_, &v, sizeof(T));
+    });
+  }
+
+  Dims shape_;
+  std::optional<DType> type_;
+  char* at_ = nullptr;
+};
+
+}  // namespace
+
+Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
+  if (is_tensor(o) || is_ndarray(o)) {
+    const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+    Tensor out = empty_strided(t.shape(), strides_like(t.layout()), dtype ? *dtype : t.dtype(), Device{});
+    copy_into(out, t);
+    return out;
+  }
+  return Reader(o).read(o, dtype);
+}
+
+}  // namespace strided::python

@@ -1,0 +1,208 @@
+// The extension module: types, functions of every family, and the classes that pybind11 binds.
+#include <pybind11/pybind11.h>
+
+#include "base/cpu_features.h"
+#include "base/parallel.h"
+#include "core/allocator.h"
+#include "core/random.h"
+#include "cpu/fill.h"
+#include "ops/operators.h"
+#include "python/bind.h"
+#include "python/doors.h"
+
+namespace py = pybind11;
+using namespace strided;
+using namespace strided::python;
+
+namespace {
+
+py::object own(PyObject* o) {
+  if (o == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(o);
+}
+const Tensor& tensor_of(py::handle o) {
+  STRIDED_CHECK(is_tensor(o.ptr()), TypeError, "expected a Tensor, got ", Py_TYPE(o.ptr())->tp_name);
+  return unwrap(o.ptr());
+}
+
+// A storage as Python sees it.
+struct StorageHandle {
+  Ref<Storage> storage;
+};
+
+py::dict stats() {
+  const MemoryStats s = cpu_memory_stats();
+  py::dict d;
+  d["allocated_bytes"] = s.allocated;
+  d["peak_allocated_bytes"] = s.peak_allocated;
+  d["cached_bytes"] = s.cached;
+  d["allocations"] = s.allocations;
+  d["cache_hits"] = s.cache_hits;
+  return d;
+}
+
+py::list ops_table() {
+  py::list rows;
+  for (int i = 0; i < num_elementwise_ops(); ++i) {
+    const OpDef& op = op_def(i);
+    py::dict row, out;
+    for (int t = 0; t < kNumDTypes; ++t)
+      if (op.supported[t]) out[kDTypeInfo[t].name] = kDTypeInfo[index_of(op.out_dtype[t])].name;
+    row["name"] = op.info->name;
+    row["arity"] = op.arity;
+    row["operands"] = op.info->operands ? op.info->operands : "";
+    row["params"] = op.info->params;
+    row["aliases"] = op.info->aliases;
+    row["promotes_to_float"] = op.info->promote == Promote::Floating;
+    row["inplace"] = op.info->inplace;
+    row["differentiable"] = op.vjp != nullptr;
+    row["out_dtypes"] = out;
+    row["doc"] = op.info->doc;
+    rows.append(row);
+  }
+  return rows;
+}
+
+void bind_storage(py::module_& m) {
+  py::class_<StorageHandle>(m, "UntypedStorage", "The bytes behind one or more tensors.")
+      .def(py::init([](int64_t nbytes) {
+             STRIDED_CHECK(nbytes >= 0, RuntimeError, "UntypedStorage: the size must not be negative, got ", nbytes);
+             return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), Device{})};
+           }),
+           py::arg("nbytes") = 0)
+      .def("nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
+      .def("size", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
+      .def("__len__", [](const StorageHandle& s) { return s.storage->nbytes(); })
+      .def("data_ptr", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage->data()); }, "Address of the first byte.")
+      .def("resize_", [](StorageHandle& s, int64_t n) {
+             STRIDED_CHECK(n >= 0, RuntimeError, "resize_: the size must not be negative, got ", n);
+             // Other views must stay inside: memory only grows.
+             STRIDED_CHECK(static_cast<size_t>(n) >= s.storage->nbytes() || s.storage->use_count() == 1, RuntimeError,
+                           "resize_: ", s.storage->use_count() - 1, " tensors look at this storage; it can only grow");
+             s.storage->resize(static_cast<size_t>(n));
+           })
+      .def("resizable", [](const StorageHandle& s) { return !s.storage->borrowed(); }, "False for memory that belongs to somebody else.")
+      .def_property_readonly("is_read_only", [](const StorageHandle& s) { return s.storage->read_only(); })
+      .def_property_readonly("device", [](const StorageHandle& s) { return own(wrap(s.storage->device())); })
+      .def("__eq__", [](const StorageHandle& a, py::handle b) { return py::isinstance<StorageHandle>(b) && a.storage == b.cast<const StorageHandle&>().storage; })
+      .def("__hash__", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.get()); });
+  m.def("untyped_storage", [](py::handle t) { return StorageHandle{tensor_of(t).impl()->storage}; });
+  m.def("storage_as_tensor", [](const StorageHandle& s, py::handle dtype) {
+    const DType t = to_dtype(dtype.ptr());
+    const Layout layout(Dims{static_cast<int64_t>(s.storage->nbytes()) / size_of(t)});
+    return own(wrap(Tensor(make_ref<TensorImpl>(s.storage, layout, t))));
+  });
+}
+
+}  // namespace
+
+namespace strided::python::detail {
+bool accepts_generator(PyObject* o) { return py::isinstance<Generator>(o); }
+Generator* to_generator(PyObject* o) { return py::handle(o).cast<Generator*>(); }
+}  // namespace strided::python::detail
+
+PYBIND11_MODULE(_C, m) {
+  m.doc() = "The compiled core of strided.";
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const PythonError&) {
+      set_python_error();
+    } catch (const Error&) {
+      set_python_error();
+    }
+  });
+  init_types(m.ptr());
+  init_tensor(m.ptr());
+  init_functions(m.ptr());
+  register_cpu_backend();
+  m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
+  bind_storage(m);
+
+  py::class_<Generator>(m, "Generator",
+                        "Generator(device='cpu'): a stream of random numbers of its own (mt19937), with PyTorch's numbers for the same seed.\n\n"
+                        ">>> g = strided.Generator().manual_seed(3)\n>>> strided.rand(2, generator=g).shape\ntorch.Size([2])")
+      .def(py::init([](py::object device) {
+             STRIDED_CHECK(is_device(device.ptr()), TypeError, "Generator: device must be a device or its name");
+             const Device d = to_device(device.ptr());
+             STRIDED_CHECK(d.is_cpu(), RuntimeError, "Generator: no generator for device '", d, "' in this build");
+             return new Generator;
+           }),
+           py::arg("device") = "cpu")
+      .def("manual_seed",
+           [](py::object self, py::handle seed) {
+             STRIDED_CHECK(is_integer_like(seed.ptr()), TypeError, "manual_seed expected a long, but got ", Py_TYPE(seed.ptr())->tp_name);
+             // Negative seeds count from 2^64, as in PyTorch.
+             const Scalar s = to_scalar(seed.ptr());
+             self.cast<Generator&>().manual_seed(static_cast<uint64_t>(s.to_int()));
+             return self;
+           })
+      .def("seed", [](Generator& g) { return g.seed(); }, "Seeds from the operating system, and returns the seed.")
+      .def("initial_seed", [](Generator& g) { return g.initial_seed(); })
+      .def("get_state",
+           [](Generator& g) {
+             const auto bytes = g.get_state();
+             Tensor t = empty(Dims{static_cast<int64_t>(bytes.size())}, DType::UInt8);
+             std::memcpy(t.data(), bytes.data(), bytes.size());
+             return own(wrap(t));
+           })
+      .def("set_state",
+           [](py::object self, py::handle state) {
+             const Tensor& t = tensor_of(state);
+             STRIDED_CHECK(t.dtype() == DType::UInt8 && t.ndim() == 1, TypeError, "expected a torch.ByteTensor, but got ", name_of(t.dtype()));
+             const Tensor c = contiguous(t);
+             self.cast<Generator&>().set_state(c.data_as<uint8_t>(), static_cast<size_t>(c.numel()));
+             return self;
+           })
+      .def_property_readonly("device", [](const Generator&) { return own(wrap(Device{})); });
+  m.def("default_generator", []() -> Generator& { return default_generator(); }, py::return_value_policy::reference);
+
+  bind_elementwise();
+  bind_copies();
+  bind_factories();
+  bind_views();
+  bind_joining();
+  bind_indexing();
+  bind_reductions();
+  bind_sorting();
+  bind_matrices();
+  bind_random();
+
+  m.def("tensor_from_object", [](py::handle o, py::object dtype) {
+    return own(wrap(tensor_from_object(o.ptr(), dtype.is_none() ? std::nullopt : std::optional<DType>(to_dtype(dtype.ptr())))));
+  });
+  m.def("is_dtype", [](py::handle o) { return is_dtype(o.ptr()); });
+  m.def("is_device", [](py::handle o) { return is_device(o.ptr()); });
+  m.def("to_dtype", [](py::handle o) { return own(wrap(to_dtype(o.ptr()))); });
+  m.def("from_numpy", [](py::handle a) { return own(wrap(from_numpy(a.ptr(), false))); });
+  m.def("to_numpy", [](py::handle t, bool force) { return own(to_numpy(tensor_of(t), force)); });
+  m.def("from_buffer", [](py::handle o, py::handle dtype, int64_t count, int64_t offset) {
+    STRIDED_CHECK(is_dtype(dtype.ptr()), TypeError, "frombuffer(): argument 'dtype' must be torch.dtype");
+    return own(wrap(from_buffer(o.ptr(), to_dtype(dtype.ptr()), count, offset)));
+  });
+  m.def("to_dlpack", [](py::handle t, bool versioned, bool copied) { return own(to_dlpack(tensor_of(t), versioned, copied)); });
+  m.def("from_dlpack_capsule", [](py::handle c) { return own(wrap(from_dlpack_capsule(c.ptr()))); });
+  m.def("is_set_to", [](py::handle a, py::handle b) {
+    const Tensor &x = tensor_of(a), &y = tensor_of(b);
+    return &x.storage() == &y.storage() && x.offset() == y.offset() && x.shape() == y.shape() && x.strides() == y.strides();
+  });
+
+  m.def("get_num_threads", [] { return num_threads(); });
+  m.def("set_num_threads", [](int64_t n) {
+    STRIDED_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
+    set_num_threads(static_cast<int>(std::min<int64_t>(n, 1024)));
+  });
+  m.def("memory_stats", &stats);
+  m.def("empty_cache", &cpu_empty_cache);
+  m.def("reset_peak_memory_stats", &cpu_reset_peak);
+  m.def("set_cache_limit", &cpu_set_cache_limit);
+  m.def("ops_table", &ops_table);
+  m.def("build_info", [] {
+    py::dict d;
+    d["version"] = STRIDED_VERSION;
+    d["compiler"] = STRIDED_COMPILER;
+    d["instruction sets built"] = STRIDED_BUILT_ISAS;
+    d["instruction set chosen"] = isa_name(chosen_isa());
+    return d;
+  });
+}

@@ -1,0 +1,539 @@
+// The Tensor type: a hand-written CPython type, so that operators, indexing and shape queries cost a few nanoseconds.
+#include "python/py_tensor.h"
+
+#include <algorithm>
+
+#include "core/promotion.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/view.h"
+#include "python/bind_detail.h"
+#include "python/subscript.h"
+
+namespace strided::python {
+
+PyTypeObject* tensor_type = nullptr;
+
+PyObject* wrap_as(PyTypeObject* type, const Tensor& t) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o == nullptr) throw PythonError{};
+  auto* p = reinterpret_cast<PyTensor*>(o);
+  new (&p->tensor) Tensor(t);
+  p->dict = p->weak = nullptr;
+  if (t.defined()) t.impl()->py_object = o;
+  return o;
+}
+
+PyObject* wrap(const Tensor& t) {
+  if (!t.defined()) Py_RETURN_NONE;
+  if (t.impl()->py_object) return Py_NewRef(static_cast<PyObject*>(t.impl()->py_object));
+  return wrap_as(tensor_type, t);
+}
+
+Scalar item(const Tensor& t) {
+  STRIDED_CHECK(t.numel() == 1, RuntimeError, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  const Tensor host = to_device(t, Device{});
+  return dispatch(t.dtype(), [&](auto tag) -> Scalar {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>) return Scalar(*host.data_as<uint8_t>() != 0);
+    else {
+      const T v = *host.data_as<T>();
+      if constexpr (is_complex_v<T>) return Scalar(static_cast<double>(v.re), static_cast<double>(v.im));
+      else if constexpr (std::is_same_v<T, uint64_t>) return Scalar(v);
+      else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(v));
+      else return Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
+    }
+  });
+}
+
+namespace {
+
+template <class T>
+PyObject* element_to_python(const char* p) {
+  if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(*reinterpret_cast<const uint8_t*>(p) != 0);
+  else {
+    const T v = *reinterpret_cast<const T*>(p);
+    if constexpr (is_complex_v<T>) return PyComplex_FromDoubles(static_cast<double>(v.re), static_cast<double>(v.im));
+    else if constexpr (std::is_same_v<T, uint64_t>) return PyLong_FromUnsignedLongLong(v);
+    else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(v);
+    else return PyFloat_FromDouble(static_cast<double>(static_cast<compute_t<T>>(v)));
+  }
+}
+
+PyObject* nested_list(const Tensor& t, const char* data, int axis, PyObject* (*element)(const char*)) {
+  if (axis == t.ndim()) return element(data);
+  const int64_t n = t.size(axis), stride = t.strides()[axis] * t.itemsize();
+  PyObject* list = PyList_New(n);
+  if (!list) return nullptr;
+  for (int64_t i = 0; i < n; ++i) {
+    PyObject* o = nested_list(t, data + i * stride, axis + 1, element);
+    if (!o) {
+      Py_DECREF(list);
+      return nullptr;
+    }
+    PyList_SET_ITEM(list, i, o);
+  }
+  return list;
+}
+
+}  // namespace
+
+PyObject* to_list(const Tensor& t) {
+  const Tensor host = to_device(t, Device{});
+  return dispatch(t.dtype(), [&](auto tag) { return nested_list(host, host.data(), 0, element_to_python<typename decltype(tag)::type>); });
+}
+
+namespace {
+
+const Tensor& self_of(PyObject* o) { return unwrap(o); }
+
+// ---------------------------------------------------------------- operators
+
+// What may stand beside a tensor: a tensor, a number, an ndarray (which is viewed). False: not ours.
+bool as_operand(PyObject* o, Tensor* hold, std::optional<Operand>* out) {
+  if (is_tensor(o)) {
+    out->emplace(unwrap(o));
+  } else if (PyFloat_CheckExact(o) || PyLong_Check(o) || is_number(o)) {
+    out->emplace(to_scalar(o));
+  } else if (is_ndarray(o)) {
+    *hold = tensor_from_object(o);
+    out->emplace(*hold);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+template <class Op>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    Tensor hold[2];
+    std::optional<Operand> left, right;
+    if (!as_operand(a, &hold[0], &left) || !as_operand(b, &hold[1], &right)) Py_RETURN_NOTIMPLEMENTED;
+    const Operand in[] = {*left, *right};
+    return wrap(call_elementwise(op_def(elementwise_id<Op>), in));
+  });
+}
+template <class Op>
+PyObject* binary_inplace(PyObject* a, PyObject* b) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    Tensor hold;
+    std::optional<Operand> right;
+    if (!as_operand(b, &hold, &right)) Py_RETURN_NOTIMPLEMENTED;
+    const Operand in[] = {Operand(unwrap(a)), *right};
+    call_elementwise_out(op_def(elementwise_id<Op>), in, nullptr, unwrap(a), true);
+    return Py_NewRef(a);
+  });
+}
+template <class Op>
+PyObject* unary(PyObject* a) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Operand in[] = {Operand(unwrap(a))};
+    return wrap(call_elementwise(op_def(elementwise_id<Op>), in));
+  });
+}
+PyObject* power(PyObject* a, PyObject* b, PyObject* mod) {
+  if (mod != Py_None) {
+    PyErr_SetString(PyExc_TypeError, "pow() with a modulus is not supported for tensors");
+    return nullptr;
+  }
+  return binary<Pow>(a, b);
+}
+PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) { return binary_inplace<Pow>(a, b); }
+PyObject* positive(PyObject* a) { return Py_NewRef(a); }
+
+PyObject* matrix_multiply(PyObject* a, PyObject* b) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    PyObject* args[2] = {a, b};
+    PyObject* made[2] = {nullptr, nullptr};
+    for (int i = 0; i < 2; ++i) {
+      if (is_tensor(args[i])) continue;
+      if (!is_ndarray(args[i])) Py_RETURN_NOTIMPLEMENTED;
+      args[i] = made[i] = wrap(tensor_from_object(args[i]));
+    }
+    PyObject* result = call_function("matmul", args, 2);
+    Py_XDECREF(made[0]);
+    Py_XDECREF(made[1]);
+    return result;
+  });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_EQ: return binary<Eq>(a, b);
+    case Py_NE: return binary<Ne>(a, b);
+    case Py_LT: return binary<Lt>(a, b);
+    case Py_LE: return binary<Le>(a, b);
+    case Py_GT: return binary<Gt>(a, b);
+    default: return binary<Ge>(a, b);
+  }
+}
+
+// ---------------------------------------------------------------- numbers
+
+int truth(PyObject* o) {
+  return guarded<int>(-1, [&] {
+    const Tensor& t = self_of(o);
+    STRIDED_CHECK(t.numel() != 0, RuntimeError, "Boolean value of Tensor with no values is ambiguous");
+    STRIDED_CHECK(t.numel() == 1, RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
+    return static_cast<int>(item(t).to_bool());
+  });
+}
+PyObject* to_python_float(PyObject* o) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Scalar s = item(self_of(o));
+    STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError, "value cannot be converted to type double without overflow");
+    return PyFloat_FromDouble(s.real());
+  });
+}
+PyObject* to_python_int(PyObject* o) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Scalar s = item(self_of(o));
+    if (s.is_integral()) {
+      PyObject* v = wrap(s);
+      PyObject* i = PyNumber_Long(v);
+      Py_DECREF(v);
+      return i;
+    }
+    STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError, "value cannot be converted to type int64_t without overflow");
+    return PyLong_FromDouble(s.real());  // ValueError / OverflowError for nan and inf
+  });
+}
+PyObject* to_python_index(PyObject* o) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = self_of(o);
+    STRIDED_CHECK(t.numel() == 1 && is_integral(t.dtype()), TypeError, "only integer tensors of a single element can be converted to an index");
+    return to_python_int(o);
+  });
+}
+PyObject* method_item(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap(item(self_of(o))); });
+}
+PyObject* method_tolist(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return to_list(self_of(o)); });
+}
+PyObject* method_complex(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Scalar s = item(self_of(o));
+    return PyComplex_FromDoubles(s.real(), s.imag());
+  });
+}
+
+Py_ssize_t length(PyObject* o) {
+  return guarded<Py_ssize_t>(-1, [&] {
+    const Tensor& t = self_of(o);
+    STRIDED_CHECK(t.ndim() > 0, TypeError, "len() of a 0-d tensor");
+    return static_cast<Py_ssize_t>(t.size(0));
+  });
+}
+
+// Iteration asks for one row at a time: a list of all rows of a large tensor would be larger than the tensor.
+PyObject* row(PyObject* o, Py_ssize_t i) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = self_of(o);
+    if (t.ndim() == 0 || i < 0 || i >= t.size(0)) {
+      PyErr_SetString(PyExc_IndexError, "index out of range");
+      return nullptr;
+    }
+    return wrap(select(t, 0, i));
+  });
+}
+PyObject* iterate(PyObject* o) {
+  return guarded<PyObject*>(nullptr, [&] {
+    STRIDED_CHECK(self_of(o).ndim() > 0, TypeError, "iteration over a 0-d tensor");
+    return PySeqIter_New(o);
+  });
+}
+
+// ---------------------------------------------------------------- shape and memory
+
+PyObject* get_shape(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap_size(self_of(o).shape()); });
+}
+PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(self_of(o).ndim()); }
+PyObject* get_dtype(PyObject* o, void*) { return wrap(self_of(o).dtype()); }
+PyObject* get_device(PyObject* o, void*) { return wrap(self_of(o).device()); }
+PyObject* get_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(self_of(o).itemsize()); }
+PyObject* get_nbytes(PyObject* o, void*) { return PyLong_FromLongLong(self_of(o).itemsize() * self_of(o).numel()); }
+PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cpu()); }
+PyObject* get_is_cuda(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cuda()); }
+PyObject* get_read_only(PyObject* o, void*) { return PyBool_FromLong(self_of(o).storage().read_only()); }
+PyObject* get_version(PyObject* o, void*) { return PyLong_FromUnsignedLong(self_of(o).storage().version()); }
+
+template <class F>
+PyObject* view_property(PyObject* o, F f) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap(f(self_of(o))); });
+}
+PyObject* get_T(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return numpy_T(t); }); }
+PyObject* get_mT(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return mT(t); }); }
+PyObject* get_H(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return matrix_H(t); }); }
+PyObject* get_mH(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return mH(t); }); }
+PyObject* get_real(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return real(t); }); }
+PyObject* get_imag(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return imag(t); }); }
+
+PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = self_of(o);
+    const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    STRIDED_CHECK(n + n_kw <= 1, TypeError, "size() takes at most 1 argument, got ", n + n_kw);
+    if (n + n_kw == 0 || args[0] == Py_None) return wrap_size(t.shape());
+    STRIDED_CHECK(is_integer_like(args[0]), TypeError, "size(): argument 'dim' must be int");
+    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]), " but tensor has no dimensions");
+    return PyLong_FromLongLong(t.size(wrap_axis("size", to_int(args[0]), t.ndim())));
+  });
+}
+PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = self_of(o);
+    const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    STRIDED_CHECK(n + n_kw <= 1, TypeError, "stride() takes at most 1 argument, got ", n + n_kw);
+    if (n + n_kw == 0 || args[0] == Py_None) return wrap_tuple(t.strides());
+    STRIDED_CHECK(is_integer_like(args[0]), TypeError, "stride(): argument 'dim' must be int");
+    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]), " but tensor has no dimensions");
+    return PyLong_FromLongLong(t.strides()[wrap_axis("stride", to_int(args[0]), t.ndim())]);
+  });
+}
+PyObject* method_dim(PyObject* o, PyObject*) { return PyLong_FromLong(self_of(o).ndim()); }
+PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(self_of(o).numel()); }
+PyObject* method_storage_offset(PyObject* o, PyObject*) { return PyLong_FromLongLong(self_of(o).offset()); }
+PyObject* method_data_ptr(PyObject* o, PyObject*) {
+  const Tensor& t = self_of(o);
+  return PyLong_FromVoidPtr(t.storage().data() ? t.data() : nullptr);
+}
+PyObject* method_element_size(PyObject* o, PyObject*) { return get_itemsize(o, nullptr); }
+PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) { return PyBool_FromLong(self_of(o).is_contiguous()); }
+
+// ---------------------------------------------------------------- autograd's record
+
+PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(self_of(o).requires_grad()); }
+int set_requires_grad(PyObject* o, PyObject* value, void*) {
+  return guarded<int>(-1, [&] {
+    STRIDED_CHECK(value && (PyBool_Check(value)), TypeError, "requires_grad must be a bool");
+    const Tensor& t = self_of(o);
+    const bool on = value == Py_True;
+    if (!on && !t.requires_grad()) return 0;
+    const bool leaf = !t.impl()->autograd || !t.impl()->autograd->grad_fn;
+    STRIDED_CHECK(leaf || on, RuntimeError,
+                  "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
+                  "differentiation use var_no_grad = var.detach().");
+    STRIDED_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError, "only Tensors of floating point dtype can require gradients");
+    if (leaf) autograd_meta(t).requires_grad = on;
+    return 0;
+  });
+}
+PyObject* get_is_leaf(PyObject* o, void*) {
+  const auto& meta = self_of(o).impl()->autograd;
+  return PyBool_FromLong(!meta || !meta->grad_fn);
+}
+PyObject* get_grad(PyObject* o, void*) {
+  const auto& meta = self_of(o).impl()->autograd;
+  return guarded<PyObject*>(nullptr, [&] { return meta ? wrap(meta->grad) : Py_NewRef(Py_None); });
+}
+int set_grad(PyObject* o, PyObject* value, void*) {
+  return guarded<int>(-1, [&] {
+    const Tensor& t = self_of(o);
+    if (value == nullptr || value == Py_None) {
+      if (t.impl()->autograd) t.impl()->autograd->grad = Tensor();
+      return 0;
+    }
+    STRIDED_CHECK(is_tensor(value), TypeError, "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    const Tensor& g = unwrap(value);
+    STRIDED_CHECK(g.impl() != t.impl(), RuntimeError, "can't assign Variable as its own grad");
+    STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
+    STRIDED_CHECK(g.device() == t.device(), RuntimeError, "assigned grad has data located on a different device");
+    STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "assigned grad has data of a different size");
+    autograd_meta(t).grad = g;
+    return 0;
+  });
+}
+PyObject* method_detach(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap(make_view(self_of(o), self_of(o).layout())); });
+}
+PyObject* get_data(PyObject* o, void*) { return method_detach(o, nullptr); }
+int set_data(PyObject* o, PyObject* value, void*) {
+  return guarded<int>(-1, [&] {
+    STRIDED_CHECK(value && is_tensor(value), TypeError, "data must be set to a Tensor");
+    const Tensor &t = self_of(o), &v = unwrap(value);
+    t.impl()->storage = v.impl()->storage;
+    t.impl()->layout = v.layout();
+    t.impl()->numel = v.numel();
+    t.impl()->dtype = v.dtype();
+    return 0;
+  });
+}
+PyObject* grad_fn_name(PyObject* o, void*) {
+  const auto& meta = self_of(o).impl()->autograd;
+  if (!meta || !meta->grad_fn) Py_RETURN_NONE;
+  return PyUnicode_FromString(meta->grad_fn->name());
+}
+
+// ---------------------------------------------------------------- buffer protocol
+
+const char* buffer_format(DType t) {
+  switch (t) {
+    case DType::Bool: return "?";
+    case DType::UInt8: return "B";
+    case DType::Int8: return "b";
+    case DType::Int16: return "h";
+    case DType::UInt16: return "H";
+    case DType::Int32: return "i";
+    case DType::UInt32: return "I";
+    case DType::Int64: return "l";
+    case DType::UInt64: return "L";
+    case DType::Float16: return "e";
+    case DType::Float32: return "f";
+    case DType::Float64: return "d";
+    case DType::Complex64: return "Zf";
+    case DType::Complex128: return "Zd";
+    case DType::BFloat16: return nullptr;
+  }
+  return nullptr;
+}
+
+struct Exported {
+  Tensor tensor;
+  Py_ssize_t numbers[2 * kMaxDims];
+};
+
+int get_buffer(PyObject* o, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  return guarded<int>(-1, [&] {
+    const Tensor& t = self_of(o);
+    STRIDED_CHECK(t.device().is_cpu(), BufferError, "memoryview: the tensor is on device '", t.device(), "', not on the CPU");
+    STRIDED_CHECK(!t.requires_grad(), BufferError, "memoryview: the tensor requires grad; use tensor.detach()");
+    STRIDED_CHECK(buffer_format(t.dtype()), BufferError, "memoryview: the buffer protocol has no format for ", name_of(t.dtype()));
+    STRIDED_CHECK(!((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && t.storage().read_only()), BufferError, "memoryview: the tensor is read-only");
+    const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    STRIDED_CHECK(wants_strides || t.is_contiguous(), BufferError, "memoryview: the tensor is not contiguous");
+    STRIDED_CHECK((flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS || t.is_contiguous(), BufferError, "memoryview: the tensor is not C-contiguous");
+    STRIDED_CHECK((flags & PyBUF_F_CONTIGUOUS) != PyBUF_F_CONTIGUOUS || numpy_T(t).is_contiguous(), BufferError, "memoryview: the tensor is not Fortran-contiguous");
+    auto* held = new Exported{t, {}};
+    for (int i = 0; i < t.ndim(); ++i) {
+      held->numbers[i] = t.size(i);
+      held->numbers[kMaxDims + i] = t.strides()[i] * t.itemsize();
+    }
+    static char nothing[16];
+    view->buf = t.numel() ? t.data() : nothing;
+    view->obj = Py_NewRef(o);
+    view->len = t.numel() * t.itemsize();
+    view->itemsize = t.itemsize();
+    view->readonly = t.storage().read_only();
+    view->ndim = t.ndim();
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(buffer_format(t.dtype())) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? held->numbers : nullptr;
+    view->strides = wants_strides ? held->numbers + kMaxDims : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = held;
+    return 0;
+  });
+}
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
+
+// ---------------------------------------------------------------- life
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  // The legacy constructor torch.Tensor(...): sizes, a list, another tensor.
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    PyObject* made = checked(PyObject_Call(hook("legacy_constructor"), args, kwargs));
+    if (!is_tensor(made) || type == Py_TYPE(made)) return made;
+    PyObject* o = nullptr;
+    const Tensor t = make_view(unwrap(made), unwrap(made).layout());
+    Py_DECREF(made);
+    o = wrap_as(type, t);
+    return o;
+  });
+}
+int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
+
+void tensor_dealloc(PyObject* o) {
+  auto* p = reinterpret_cast<PyTensor*>(o);
+  PyTypeObject* type = Py_TYPE(o);
+  if (PyType_IS_GC(type)) PyObject_GC_UnTrack(o);
+  if (p->weak) PyObject_ClearWeakRefs(o);
+  if (p->tensor.defined() && p->tensor.impl()->py_object == o) p->tensor.impl()->py_object = nullptr;
+  p->tensor.~Tensor();
+  Py_CLEAR(p->dict);
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4); }
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "Sizes along each dimension, as torch.Size.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
+    {"dtype", get_dtype, nullptr, "Type of the elements.", nullptr},
+    {"device", get_device, nullptr, "Where the memory is.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"is_cpu", get_is_cpu, nullptr, "True on the CPU.", nullptr},
+    {"is_cuda", get_is_cuda, nullptr, "True on a CUDA device.", nullptr},
+    {"is_read_only", get_read_only, nullptr, "True when the memory must not be written (a read-only array was wrapped).", nullptr},
+    {"_version", get_version, nullptr, "Counts in-place writes to the storage.", nullptr},
+    {"T", get_T, nullptr, "View with the dimensions in reverse order.", nullptr},
+    {"mT", get_mT, nullptr, "View with the last two dimensions swapped.", nullptr},
+    {"H", get_H, nullptr, "Conjugate transpose of a matrix.", nullptr},
+    {"mH", get_mH, nullptr, "Conjugate transpose of the last two dimensions.", nullptr},
+    {"real", get_real, nullptr, "Real parts, as a view.", nullptr},
+    {"imag", get_imag, nullptr, "Imaginary parts of a complex tensor, as a view.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "True when no recorded operation made this tensor.", nullptr},
+    {"grad", get_grad, set_grad, "The gradient collected by backward(), or None.", nullptr},
+    {"data", get_data, set_data, "The same memory without the record for autograd.", nullptr},
+    {"_grad_fn_name", grad_fn_name, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMethodDef methods[] = {
+    {"item", method_item, METH_NOARGS, "The one element as a Python number; RuntimeError for any other number of elements."},
+    {"tolist", method_tolist, METH_NOARGS, "The elements as nested lists of Python numbers; of a 0-d tensor, the number."},
+    {"__complex__", method_complex, METH_NOARGS, nullptr},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_size)), METH_FASTCALL | METH_KEYWORDS, "size(dim=None): all sizes, or the size of one dimension."},
+    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_stride)), METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): steps in elements along each dimension, or along one."},
+    {"dim", method_dim, METH_NOARGS, "Number of dimensions."},
+    {"ndimension", method_dim, METH_NOARGS, "Number of dimensions."},
+    {"numel", method_numel, METH_NOARGS, "Number of elements."},
+    {"nelement", method_numel, METH_NOARGS, "Number of elements."},
+    {"storage_offset", method_storage_offset, METH_NOARGS, "Position of the first element in the storage, in elements."},
+    {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
+    {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)), METH_VARARGS | METH_KEYWORDS, "True when the elements stand in row-major order without gaps."},
+    {"detach", method_detach, METH_NOARGS, "The same memory without the record for autograd."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+
+#define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
+PyType_Slot slots[] = {SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, tensor_dealloc), SLOT(tp_hash, tensor_hash),
+                       SLOT(tp_richcompare, compare), SLOT(tp_iter, iterate), SLOT(tp_getset, getset), SLOT(tp_methods, methods),
+                       SLOT(tp_members, members), SLOT(mp_length, length), SLOT(sq_item, row), SLOT(mp_subscript, subscript_get),
+                       SLOT(mp_ass_subscript, subscript_set), SLOT(nb_add, binary<Add>), SLOT(nb_subtract, binary<Sub>),
+                       SLOT(nb_multiply, binary<Mul>), SLOT(nb_true_divide, binary<Div>), SLOT(nb_floor_divide, binary<FloorDivide>),
+                       SLOT(nb_remainder, binary<Remainder>), SLOT(nb_power, power), SLOT(nb_and, binary<BitwiseAnd>),
+                       SLOT(nb_or, binary<BitwiseOr>), SLOT(nb_xor, binary<BitwiseXor>), SLOT(nb_lshift, binary<BitwiseLeftShift>),
+                       SLOT(nb_rshift, binary<BitwiseRightShift>), SLOT(nb_inplace_add, binary_inplace<Add>),
+                       SLOT(nb_inplace_subtract, binary_inplace<Sub>), SLOT(nb_inplace_multiply, binary_inplace<Mul>),
+                       SLOT(nb_inplace_true_divide, binary_inplace<Div>), SLOT(nb_inplace_floor_divide, binary_inplace<FloorDivide>),
+                       SLOT(nb_inplace_remainder, binary_inplace<Remainder>), SLOT(nb_inplace_power, power_inplace),
+                       SLOT(nb_inplace_and, binary_inplace<BitwiseAnd>), SLOT(nb_inplace_or, binary_inplace<BitwiseOr>),
+                       SLOT(nb_inplace_xor, binary_inplace<BitwiseXor>), SLOT(nb_inplace_lshift, binary_inplace<BitwiseLeftShift>),
+                       SLOT(nb_inplace_rshift, binary_inplace<BitwiseRightShift>), SLOT(nb_matrix_multiply, matrix_multiply),
+                       SLOT(nb_negative, unary<Neg>), SLOT(nb_positive, positive), SLOT(nb_absolute, unary<Abs>),
+                       SLOT(nb_invert, unary<BitwiseNot>), SLOT(nb_bool, truth), SLOT(nb_int, to_python_int),
+                       SLOT(nb_float, to_python_float), SLOT(nb_index, to_python_index), SLOT(bf_getbuffer, get_buffer),
+                       SLOT(bf_releasebuffer, release_buffer),
+                       {Py_tp_doc, const_cast<char*>("A strided view of a storage: an n-dimensional array of one dtype.\n\n"
+                                                     "Made by strided.tensor and the other factories; Tensor(2, 3) makes an uninitialised\n"
+                                                     "one of that size, Tensor([1, 2]) one with these values, in the default dtype.")},
+                       {0, nullptr}};
+#undef SLOT
+PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+}  // namespace
+
+void init_tensor(PyObject* module) {
+  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));
+}
+
+}  // namespace strided::python

@@ -1,0 +1,13 @@
+// x[key] and x[key] = value.
+#pragma once
+
+#include "python/py_tensor.h"
+
+namespace strided::python {
+
+// Slots of the Tensor type (mp_subscript, mp_ass_subscript). A key is an int, a slice (steps may be negative), None, an
+// ellipsis, a bool, a tensor, list or ndarray of integers or bools, or a tuple of these.
+PyObject* subscript_get(PyObject* self, PyObject* key);
+int subscript_set(PyObject* self, PyObject* key, PyObject* value);  // value null: `del x[key]`, a TypeError
+
+}  // namespace strided::python

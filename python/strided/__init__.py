@@ -1,0 +1,115 @@
+"""strided: tensors, automatic differentiation and linear algebra, in megabytes.
+
+``import strided as torch`` runs code written for PyTorch tensors: the same names, keywords, result dtypes, views,
+printing, errors and random numbers.  What differs on purpose is listed in ``docs/differences.md``.
+
+>>> import strided
+>>> strided.arange(6).view(2, 3).t()
+tensor([[0, 3],
+        [1, 4],
+        [2, 5]])
+"""
+
+from __future__ import annotations
+
+import math as _math
+import sys as _sys
+
+from . import _C
+from ._C import Generator, Tensor, UntypedStorage, device, dtype
+from ._C import dtypes as _dtypes
+from ._size import Size
+from .version import __version__
+
+# ---------------------------------------------------------------- names of the core
+
+e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
+
+for _d in _dtypes:
+    globals()[str(_d)[6:]] = _d
+half, float, double = _C.float16, _C.float32, _C.float64  # noqa: A001
+short, int, long = _C.int16, _C.int32, _C.int64  # noqa: A001
+bool, cfloat, cdouble = _C.bool, _C.complex64, _C.complex128  # noqa: A001
+
+
+class layout:
+    """How elements stand in memory; here always strided."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "torch.strided"
+
+
+class memory_format:
+    """Order of dimensions in memory, as PyTorch names it."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __repr__(self):
+        return f"torch.{self._name}"
+
+
+strided = layout()
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+
+_C.set_hook("Size", Size)
+_C.set_hook("dtype_by_name", getattr(_C, "dtype_by_name", None) or (lambda name: getattr(_C, name)))
+
+
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """The memory for a result could not be had."""
+
+
+_C.set_hook("OutOfMemoryError", OutOfMemoryError)
+
+# ---------------------------------------------------------------- functions of the compiled core, by their names
+
+from . import _namespaces  # noqa: E402
+
+_namespaces.fill(globals())
+
+from . import linalg, return_types, special  # noqa: E402
+from ._typeinfo import finfo, iinfo  # noqa: E402
+from ._printing import get_printoptions, printoptions, set_printoptions  # noqa: E402
+from ._creation import *  # noqa: E402,F403
+from ._composite import *  # noqa: E402,F403
+from ._random import *  # noqa: E402,F403
+from . import _storage  # noqa: E402
+
+_storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
+
+from . import _tensor  # noqa: E402
+
+_tensor.install(Tensor)
+
+from . import autograd, cuda, memory, random, utils  # noqa: E402
+from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+
+get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
+
+
+def get_num_interop_threads() -> int:  # noqa: A001
+    """Threads that run independent operations side by side: always 1, there is one queue."""
+    return 1
+
+
+def is_tensor(obj) -> bool:  # noqa: A001
+    """True if obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj) -> bool:  # noqa: A001
+    """True if obj is a storage."""
+    return isinstance(obj, (UntypedStorage, _storage.TypedStorage))
+
+
+def __getattr__(name):
+    if name == "torch":  # `import strided.torch` is a frequent slip
+        raise AttributeError("strided takes torch's place itself: `import strided as torch`")
+    raise AttributeError(f"module 'strided' has no attribute {name!r}")
+
+
+del _d

@@ -1,0 +1,47 @@
+"""``python -m strided``: the commands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; without one, prints the usage.
+
+    Args:
+        arguments: the words after ``python -m strided``; those of this process if None.
+
+    Returns:
+        The exit status.
+    """
+    parser = argparse.ArgumentParser(prog="python -m strided", description="Tensors in PyTorch's language.")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    commands.add_parser("info", help="version, build, devices, and a self-test")
+    commands.add_parser("tour", help="a guided run through views, fits, batches and errors; under a minute")
+    command = parser.parse_args(arguments).command
+    if command is None:
+        parser.print_help()
+        return 0
+
+    # Only now, so that the usage is there at once and whatever is broken below.
+    import strided
+
+    from ._screen import Screen
+
+    if command == "info":
+        from ._info import info
+
+        return info(strided, Screen())
+    from ._tour import tour
+
+    try:
+        tour(strided, Screen())
+    except KeyboardInterrupt:
+        print("\nstopped")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

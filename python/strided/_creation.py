@@ -1,0 +1,203 @@
+"""Tensors from Python objects, arrays and buffers."""
+
+from __future__ import annotations
+
+import sys
+
+from . import _C
+
+__all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "scalar_tensor", "tensor"]
+
+_f = _C.functions
+_CPU = _C.device("cpu")
+
+
+def _check(op, dtype, device):
+    if dtype is not None and not _C.is_dtype(dtype):
+        raise TypeError(f"{op}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    if device is not None and not _C.is_device(device):
+        raise TypeError(f"{op}(): argument 'device' must be torch.device, not {type(device).__name__}")
+
+
+def _asarray(value):
+    return sys.modules["numpy"].asarray(value)
+
+
+_C.set_hook("asarray", _asarray)
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor with a copy of `data`: a number, nested sequences of numbers, an array or a tensor.
+
+    Args:
+        data: sequences must be regular: ValueError otherwise.
+        dtype: inferred from the data if None: bool, int64, the default float, or complex; arrays keep theirs.
+        device: where to make it.
+        requires_grad: whether autograd should record operations on it; floating-point and complex dtypes only.
+
+    >>> strided.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    _check("tensor", dtype, device)
+    made = _C.tensor_from_object(data, dtype)
+    if device is not None:
+        made = _f["_convert"](made, None, device, False)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def scalar_tensor(value, *, dtype=None, device=None, requires_grad=False):
+    """A 0-d tensor of the default dtype (or `dtype`) from a number."""
+    return tensor(value, dtype=dtype or _f["get_default_dtype"](), device=device, requires_grad=requires_grad)
+
+
+def from_numpy(ndarray):
+    """A tensor on the memory of a NumPy array: writes show on both sides. Strides, also negative ones, carry over.
+
+    A read-only array gives a read-only tensor. TypeError for other objects and dtypes, ValueError for foreign byte order
+    or strides that are no multiple of the item size.
+    """
+    return _C.from_numpy(ndarray)
+
+
+def _shared(data):
+    """`data` as a tensor on the same memory, or None if it has no memory to share."""
+    if isinstance(data, _C.Tensor):
+        return data
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(data, numpy.ndarray):
+        return _C.from_numpy(data)
+    if hasattr(data, "__dlpack__"):
+        return from_dlpack(data)
+    return None
+
+
+def as_tensor(data, dtype=None, device=None):
+    """`data` as a tensor, without a copy where memory, dtype and device allow.
+
+    >>> strided.as_tensor([1, 2])
+    tensor([1, 2])
+    """
+    _check("as_tensor", dtype, device)
+    t = _shared(data)
+    if t is None:
+        return tensor(data, dtype=dtype, device=device)
+    return _f["_convert"](t, dtype, device, False)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """`obj` as a tensor (Array API): shares memory unless copy=True or a conversion is needed; with copy=False the
+    latter raises ValueError."""
+    _check("asarray", dtype, device)
+    t = _shared(obj)
+    if t is None and not isinstance(obj, (int, float, complex, list, tuple)):
+        try:
+            view = memoryview(obj)
+        except TypeError:
+            view = None
+        if view is not None:
+            t = frombuffer(obj, dtype=dtype or _f["get_default_dtype"]())
+    if t is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = _f["_convert"](t, dtype, device, bool(copy))
+    if copy is False and made is not t:
+        raise ValueError("can't alias tensor with other dtype or device without a copy.")
+    if not requires_grad:
+        return made.detach() if made.requires_grad else made
+    if made is t and not t.requires_grad:
+        made = t.detach()
+    made.requires_grad = True
+    return made
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-d tensor on the memory of an object with the buffer protocol (read-only if that is).
+
+    Args:
+        count: elements to take; -1 takes all that is left, which must be a whole number.
+        offset: bytes to skip.
+
+    >>> strided.frombuffer(bytearray([1, 0, 2, 0]), dtype=strided.int16)
+    tensor([1, 2], dtype=torch.int16)
+    """
+    made = _C.from_buffer(buffer, dtype, count, offset)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor on the memory of any object with ``__dlpack__`` (or a capsule); read-only memory stays read-only.
+
+    BufferError if the memory is on a device that this build cannot use.
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        return _C.from_dlpack_capsule(ext_tensor)
+    if device is not None and (device if isinstance(device, _C.device) else _C.device(device)) != _CPU:
+        raise RuntimeError(f"from_dlpack: strided has no backend for device '{device}'. Use device='cpu'.")
+    try:
+        capsule = ext_tensor.__dlpack__(max_version=(1, 0), copy=copy)
+    except TypeError:  # an exporter older than DLPack 1.0
+        capsule = ext_tensor.__dlpack__()
+        made = _C.from_dlpack_capsule(capsule)
+        return made.clone() if copy else made
+    return _C.from_dlpack_capsule(capsule)
+
+
+# ---------------------------------------------------------------- torch.Tensor(...) and FloatTensor(...)
+
+
+def _legacy(dtype, args, kwargs):
+    device = kwargs.pop("device", None)
+    if kwargs:
+        raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    _check("new", None, device)
+    dtype = dtype or _f["get_default_dtype"]()
+    if not args:
+        made = _f["empty"]((0,), dtype=dtype)
+    elif len(args) == 1 and not isinstance(args[0], int):
+        if isinstance(args[0], _C.UntypedStorage):
+            made = _C.storage_as_tensor(args[0], dtype)
+        elif isinstance(args[0], _C.Tensor):
+            if args[0].dtype != dtype:
+                raise TypeError(f"expected {dtype} (got {args[0].dtype})")
+            made = args[0].detach()
+        elif isinstance(args[0], tuple) and type(args[0]).__name__ == "Size":
+            made = _f["empty"](args[0], dtype=dtype)
+        elif hasattr(args[0], "untyped"):
+            made = _C.storage_as_tensor(args[0].untyped(), dtype)
+        else:
+            made = _C.tensor_from_object(args[0], dtype)
+            if made.ndim == 0:
+                raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+    else:
+        made = _f["empty"](args, dtype=dtype)
+    return made if device is None else _f["_convert"](made, None, device, False)
+
+
+_C.set_hook("legacy_constructor", lambda *args, **kwargs: _legacy(None, args, kwargs))
+
+
+class _TypedMeta(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype
+
+    def __call__(cls, *args, **kwargs):
+        return _legacy(cls.dtype, args, kwargs)
+
+    def __repr__(cls):
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def _typed(dtype):
+    name = f"{dtype._cpp_name}Tensor"
+    __all__.append(name)
+    globals()[name] = _TypedMeta(name, (), {"dtype": dtype, "__doc__": f"{name}(sizes or list): legacy constructor of {dtype} tensors."})
+
+
+for _d in _C.dtypes:
+    _typed(_d)

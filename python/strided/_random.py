@@ -1,0 +1,52 @@
+"""Seeding and state of the default generator."""
+
+from __future__ import annotations
+
+import contextlib
+
+from . import _C
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+default_generator = _C.default_generator()
+
+
+def manual_seed(seed):
+    """Seeds the default generator (PyTorch's numbers for the same seed), and returns it.
+
+    >>> _ = strided.manual_seed(0)
+    >>> strided.rand(1)
+    tensor([0.4963])
+    """
+    return default_generator.manual_seed(seed if hasattr(seed, "__index__") else int(seed))
+
+
+def seed() -> int:
+    """Seeds the default generator from the operating system, and returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that was last set."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The default generator's state, a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state) -> None:
+    """Puts the default generator into a state that get_rng_state gave."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type="cuda"):
+    """Context after which the default generator is in the state it had before."""
+    state = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)

@@ -1,0 +1,307 @@
+"""Methods of Tensor that are written in Python: conversions, doors to other libraries, copying, printing."""
+
+from __future__ import annotations
+
+from . import _C
+from . import _printing, _storage
+
+_f = _C.functions
+_CPU = _C.device("cpu")
+
+
+# ---------------------------------------------------------------- dtype and device
+
+
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, other=None):
+    """The tensor with another dtype and/or on another device; itself when nothing changes and copy is False.
+
+    Called as ``to(dtype)``, ``to(device)``, ``to(device, dtype)`` or ``to(other_tensor)``, or with keywords.
+
+    >>> strided.ones(2).to(strided.int16)
+    tensor([1, 1], dtype=torch.int16)
+    """
+    args = list(args)
+    if args and isinstance(args[0], _C.Tensor):
+        other = args.pop(0)
+    elif args and _C.is_dtype(args[0]):
+        dtype = args.pop(0)
+    else:
+        if args and (args[0] is None or _C.is_device(args[0])):
+            device = args.pop(0)
+        if args and (args[0] is None or _C.is_dtype(args[0])):
+            dtype = args.pop(0)
+    if args and isinstance(args[0], bool):
+        args.pop(0)  # non_blocking
+    if args and isinstance(args[0], bool):
+        copy = args.pop(0)
+    if args:
+        raise TypeError(f"to(): cannot make a dtype, device or tensor of {type(args[0]).__name__}")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    if dtype is not None and not _C.is_dtype(dtype):
+        raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return _f["_convert"](self, dtype, device, copy)
+
+
+def type_(self, dtype=None, non_blocking=False):
+    """Without dtype the type's name, as ``'torch.FloatTensor'``; else the tensor cast to it (a dtype, or such a name)."""
+    if dtype is None:
+        return f"torch.{self.dtype._cpp_name}Tensor"
+    if isinstance(dtype, str):
+        for d in _C.dtypes:
+            if dtype in (f"torch.{d._cpp_name}Tensor", f"strided.{d._cpp_name}Tensor"):
+                return _f["_convert"](self, d, None, False)
+        raise ValueError(f"invalid type: '{dtype}'")
+    return _f["_convert"](self, getattr(dtype, "dtype", dtype), None, False)
+
+
+def type_as(self, other):
+    """The tensor cast to other's dtype."""
+    return self.to(other.dtype)
+
+
+def _caster(dtype, name):
+    def cast(self, memory_format=None):
+        return _f["_convert"](self, dtype, None, False)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor as {dtype}; itself if it is."
+    return cast
+
+
+def cpu(self, memory_format=None):
+    """The tensor in the memory of the CPU; itself if it is there."""
+    return _f["_convert"](self, None, _CPU, False)
+
+
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """The tensor in the memory of a CUDA device."""
+    return _f["_convert"](self, None, _C.device("cuda") if device is None else _C.device(device), False)
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor with a copy of data, and self's dtype and device unless given."""
+    made = _C.tensor_from_object(data, dtype or self.dtype)
+    made = _f["_convert"](made, None, device or self.device, False)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+# ---------------------------------------------------------------- memory
+
+
+def untyped_storage(self):
+    """The bytes the tensor views."""
+    return _C.untyped_storage(self)
+
+
+def storage(self):
+    """The memory the tensor views, as a list of numbers of its dtype."""
+    return _storage.typed(_C.untyped_storage(self), self.dtype)
+
+
+def is_set_to(self, tensor):
+    """True if both are the same view of the same storage."""
+    return _C.is_set_to(self, tensor)
+
+
+# ---------------------------------------------------------------- NumPy, buffers, DLPack
+
+
+def numpy(self, *, force=False):
+    """An ndarray on the same memory: writes show on both sides, strides carry over, read-only stays read-only.
+
+    RuntimeError if the tensor requires grad, TypeError if it is not on the CPU; force=True detaches and copies instead.
+    """
+    return _C.to_numpy(self.detach() if force else self, force)
+
+
+def __array__(self, dtype=None, copy=None):
+    array = _C.to_numpy(self, False)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"__array__: {self.dtype} cannot become {dtype} without a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    return _C.from_numpy(array) if array.shape or not return_scalar else _C.tensor_from_object(array, None)
+
+
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule of the memory; versioned when max_version allows."""
+    if stream is not None:
+        raise BufferError("__dlpack__: a tensor on the CPU has no stream; stream must be None")
+    if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+        raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}, the tensor is on {self.__dlpack_device__()}")
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    source = self.clone() if copy else self
+    return _C.to_dlpack(source, max_version is not None and max_version[0] >= 1, bool(copy))
+
+
+def __dlpack_device__(self):
+    return (1, 0)
+
+
+# ---------------------------------------------------------------- copying
+
+
+def __deepcopy__(self, memo):
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage."
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    # Tensors that share a storage share its copy too.
+    source = _C.untyped_storage(self)
+    key = ("strided storage", hash(source))
+    if key not in memo:
+        memo[key] = _C.storage_as_tensor(source, _C.uint8).clone()
+    whole = _C.storage_as_tensor(_C.untyped_storage(memo[key]), self.dtype)
+    made = whole.as_strided(self.size(), self.stride(), self.storage_offset())
+    if self.requires_grad:
+        made.requires_grad = True
+    if self.grad is not None:
+        made.grad = __deepcopy__(self.grad, memo)
+    memo[id(self)] = made
+    return made
+
+
+def __copy__(self):
+    made = self.detach()
+    if self.requires_grad:
+        if not self.is_leaf:
+            return self.view_as(self)
+        made.requires_grad = True
+    return made
+
+
+def _rebuild(data: bytes, dtype, size, stride, requires_grad):
+    made = _C.from_buffer(bytearray(data), dtype, -1, 0) if data else _f["empty"]((0,), dtype=dtype)
+    made = made.as_strided(size, stride, 0).clone()
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def __reduce_ex__(self, protocol):
+    if not self.is_leaf:
+        raise RuntimeError("pickle: only leaf tensors can be pickled; use tensor.detach()")
+    c = self.detach().cpu().contiguous()
+    return _rebuild, (bytes(c.view(_C.uint8).numpy()) if c.numel() and c.ndim else bytes(c.reshape(1).view(_C.uint8).numpy()) if c.numel() else b"",
+                      self.dtype, tuple(self.size()), tuple(c.stride()), self.requires_grad)
+
+
+# ---------------------------------------------------------------- autograd
+
+
+def requires_grad_(self, requires_grad=True):
+    """Sets requires_grad in place, and returns the tensor."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Computes the gradient of this tensor with respect to the graph's leaves, adding it to their ``.grad``.
+
+    >>> x = strided.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    from . import autograd
+
+    autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+class _GradFn:
+    """The recorded operation that made a tensor."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def name(self):
+        """The operation's name, as ``'MulBackward0'``."""
+        return self._name
+
+    def __repr__(self):
+        return f"<{self._name}>"
+
+
+def _grad_fn(self):
+    name = self._grad_fn_name
+    return None if name is None else _GradFn(name)
+
+
+def detach_(self):
+    """Forgets the recorded operation that made the tensor, and returns the tensor."""
+    self.data = self.detach()
+    return self
+
+
+# ---------------------------------------------------------------- small things
+
+
+def __contains__(self, element):
+    if isinstance(element, (_C.Tensor, int, float, complex)):
+        return bool((self == element).any())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+
+def __reversed__(self):
+    return self if self.ndim == 0 else self.flip(0)
+
+
+def get_device(self):
+    """Index of the CUDA device; -1 on the CPU."""
+    return -1 if self.is_cpu else self.device.index
+
+
+def data_element(self):
+    return self
+
+
+def is_same_size(self, other):
+    """True if the shapes are equal."""
+    return self.shape == other.shape
+
+
+def conj(self):
+    """Complex conjugate (a copy); the tensor itself if it is real."""
+    return _f["conj_physical"](self) if self.dtype.is_complex else self
+
+
+def install(Tensor) -> None:
+    """Puts the methods of this file onto the Tensor type."""
+    own = {
+        name: value
+        for name, value in globals().items()
+        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "_GradFn", "_grad_fn", "type_", "data_element")
+    }
+    for name, value in own.items():
+        setattr(Tensor, name, value)
+    Tensor.type = type_
+    for name, dtype in (
+        ("float", _C.float32), ("double", _C.float64), ("half", _C.float16), ("bfloat16", _C.bfloat16), ("byte", _C.uint8), ("char", _C.int8),
+        ("short", _C.int16), ("int", _C.int32), ("long", _C.int64), ("bool", _C.bool), ("cfloat", _C.complex64), ("cdouble", _C.complex128),
+    ):  # fmt: skip
+        setattr(Tensor, name, _caster(dtype, name))
+    Tensor.grad_fn = property(_grad_fn, doc="The recorded operation that made the tensor, or None.")
+    Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
+    Tensor.names = property(lambda self: (None,) * self.ndim)
+    Tensor.is_sparse = Tensor.is_quantized = Tensor.is_meta = Tensor.is_mkldnn = False
+    Tensor.resolve_conj = Tensor.resolve_neg = lambda self: self
+    Tensor.is_conj = Tensor.is_neg = lambda self: False
+    Tensor.is_inference = lambda self: False
+    Tensor.is_pinned = lambda self, device=None: False
+    Tensor.is_shared = lambda self: False
+    Tensor.__repr__ = Tensor.__str__ = lambda self, *, tensor_contents=None: _printing.tensor_repr(self)
+    Tensor.__format__ = _printing.tensor_format
+    Tensor.__array_priority__ = 1000.0
+    Tensor.__array_ufunc__ = None  # NumPy's operators leave the work to ours: array + tensor is tensor.__radd__(array)
+    Tensor.__module__ = "strided"

@@ -1,0 +1,141 @@
+"""Limits of the number types: :class:`finfo` and :class:`iinfo`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["finfo", "iinfo"]
+
+# name: bits, digits of the significand (the hidden one counted), exponent of the smallest normal, of the largest power.
+# IEEE 754-2019, table 3.5 (binary16, 32, 64); bfloat16 has binary32's exponents and 8 digits.
+_FLOATS = {
+    "float16": (16, 11, -14, 15),
+    "bfloat16": (16, 8, -126, 127),
+    "float32": (32, 24, -126, 127),
+    "float64": (64, 53, -1022, 1023),
+}
+_REAL_OF = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+_INTEGERS = {f"{sign}int{bits}": (bits, sign == "u") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+# Python's own types stand for the widest of their kind.
+_PYTHON = {float: "float64", complex: "float64", int: "int64", bool: "bool"}
+
+
+def _name_of(kind: str, dtype: Any) -> str:
+    """``float32`` for ``torch.float32``; TypeError, naming ``kind``, for what is no dtype."""
+    if dtype.__class__ is type and dtype in _PYTHON:
+        return _PYTHON[dtype]
+    if type(dtype).__name__ != "dtype" or not str(dtype).startswith("torch."):
+        raise TypeError(f"{kind}(): argument 'type' (position 1) must be torch.dtype, not {type(dtype).__name__}")
+    return str(dtype)[len("torch.") :]
+
+
+class _Info:
+    """What both have: read-only attributes, a text made of some of them, equality by value, no hash."""
+
+    __slots__ = ("_type", "bits", "max", "min", "dtype")
+    _shown: tuple[str, ...] = ()
+    _type: Any
+    dtype: str
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.{type(self).__name__}' objects is not writable")
+
+    def __eq__(self, other: object) -> bool:
+        # Numbers decide, so the limits of complex64 equal those of float32.
+        return type(other) is type(self) and other.dtype == self.dtype
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type, tuple[Any]]:
+        return type(self), (self._type,)
+
+    def __repr__(self) -> str:
+        numbers = "".join(f"{name}={getattr(self, name):g}, " for name in self._shown)
+        return f"{type(self).__name__}({numbers}dtype={self.dtype})"
+
+
+class finfo(_Info):  # noqa: N801  (PyTorch's name)
+    """Limits of a floating dtype; of a complex one, those of its parts.
+
+    Args:
+        type: float16, bfloat16, float32, float64, complex64 or complex128; the default dtype if left out.
+
+    Attributes:
+        bits: bits of one number (of one part, for complex).
+        eps: 1.0 to the next larger number.
+        max, min: the largest finite number, and its negative.
+        tiny, smallest_normal: the smallest positive number of full precision.
+        resolution: 10**-n, where n decimal digits survive the way into this type and back.
+        dtype: name of the (real) type, a string.
+
+    Raises:
+        TypeError: not a dtype, or an integer or bool one.
+
+    >>> finfo(torch.float32)
+    finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, smallest_normal=1.17549e-38, tiny=1.17549e-38, dtype=float32)
+    """  # noqa: E501
+
+    __slots__ = ("eps", "tiny", "smallest_normal", "resolution")
+    _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+
+    def __init__(self, type: Any | None = None) -> None:  # noqa: A002  (PyTorch's keyword)
+        if type is None:
+            from strided import get_default_dtype
+
+            type = get_default_dtype()
+        name = _name_of("finfo", type)
+        name = _REAL_OF.get(name, name)
+        if name not in _FLOATS:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{name}'"
+            )
+        bits, digits, low, high = _FLOATS[name]
+        eps = 2.0 ** (1 - digits)
+        largest = (2.0 - eps) * 2.0**high
+        # d decimal digits always survive when 10**d < 2**(digits - 1): D. W. Matula, "In-and-out conversions",
+        # Communications of the ACM 11(1), 1968.
+        survive = math.floor((digits - 1) * math.log10(2))
+        tiny = 2.0**low
+        self._set(_type=type, bits=bits, max=largest, min=-largest, dtype=name, eps=eps, tiny=tiny,
+                  smallest_normal=tiny, resolution=float(f"1e-{survive}"))  # fmt: skip
+
+
+class iinfo(_Info):  # noqa: N801  (PyTorch's name)
+    """Limits of an integer dtype.
+
+    Args:
+        type: int8 to int64 or uint8 to uint64.
+
+    Attributes:
+        bits, max, min: Python integers.
+        dtype: name of the type, a string.
+
+    Raises:
+        TypeError: not a dtype, or not an integer one.
+
+    >>> iinfo(torch.int16)
+    iinfo(min=-32768, max=32767, dtype=int16)
+    >>> iinfo(torch.uint64).max
+    18446744073709551615
+    """
+
+    __slots__ = ()
+    _shown = ("min", "max")
+
+    def __init__(self, type: Any) -> None:  # noqa: A002  (PyTorch's keyword)
+        name = _name_of("iinfo", type)
+        if name == "bool":
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if name not in _INTEGERS:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.{name}'")
+        bits, unsigned = _INTEGERS[name]
+        largest = 2**bits - 1 if unsigned else 2 ** (bits - 1) - 1
+        self._set(_type=type, bits=bits, max=largest, min=0 if unsigned else -largest - 1, dtype=name)
+
+
+finfo.__module__ = iinfo.__module__ = "strided"

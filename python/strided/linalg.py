@@ -1,0 +1,17 @@
+"""Linear algebra (``strided.linalg``): PyTorch's and NumPy's names."""
+
+from __future__ import annotations
+
+from . import _C
+from . import _namespaces
+
+
+class LinAlgError(RuntimeError):
+    """A matrix is singular, or not positive definite, where that is required."""
+
+    __module__ = "strided.linalg"
+
+
+_C.set_hook("LinAlgError", LinAlgError)
+
+globals().update(_namespaces.in_namespace("linalg"))

@@ -1,0 +1,1 @@
+"""Tools around tensors; :mod:`strided.utils.benchmark` times snippets."""

@@ -1,0 +1,113 @@
+// Shared by the tests of the matrix kernels: every compiled instruction set that this machine runs, and operands in every
+// layout with guard elements around them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "base/cpu_features.h"
+#include "base/parallel.h"
+#include "cpu/matrix.h"
+
+namespace strided {
+
+struct NamedKernels {
+  const char* isa;
+  MatrixKernels kernels;
+};
+
+inline const std::vector<NamedKernels>& all_kernels() {
+  static const std::vector<NamedKernels> list = [] {
+    std::vector<NamedKernels> sets(1);
+    sets[0].isa = "v2";
+    fill_matrix_kernels_v2(sets[0].kernels);
+#ifdef STRIDED_HAVE_V3
+    if (chosen_isa() >= Isa::V3) {
+      sets.push_back({"v3", {}});
+      fill_matrix_kernels_v3(sets.back().kernels);
+    }
+#endif
+#ifdef STRIDED_HAVE_V4
+    if (chosen_isa() >= Isa::V4) {
+      sets.push_back({"v4", {}});
+      fill_matrix_kernels_v4(sets.back().kernels);
+    }
+#endif
+    return sets;
+  }();
+  return list;
+}
+
+// A wide type in which references are computed: modulo 2^64 for the integers.
+struct LongComplex {
+  long double re = 0, im = 0;
+};
+template <class T>
+using Wide = std::conditional_t<is_complex_v<T>, LongComplex,
+                                std::conditional_t<std::is_integral_v<T>, uint64_t, long double>>;
+
+template <class T>
+Wide<T> widen(T x) {
+  if constexpr (is_complex_v<T>) {
+    return {x.re, x.im};
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<uint64_t>(x);
+  } else {
+    return static_cast<long double>(static_cast<double>(static_cast<compute_t<T>>(x)));
+  }
+}
+
+template <class T>
+T random_value(std::mt19937& rng) {
+  auto uniform = [&] { return static_cast<int32_t>(rng()) * 0x1p-31; };  // [-1, 1)
+  if constexpr (is_complex_v<T>) {
+    const double re = uniform(), im = uniform();
+    return T(static_cast<real_t<T>>(re), static_cast<real_t<T>>(im));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return rng() % 8 == 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>((static_cast<uint64_t>(rng()) << 32) | rng());
+  } else {
+    return static_cast<T>(static_cast<float>(uniform()));
+  }
+}
+
+enum class Order { Rows, Columns, PaddedRows, Reversed, Spread, RepeatedRow, RepeatedColumn };
+constexpr Order kReadable[] = {Order::Rows,   Order::Columns,     Order::PaddedRows,    Order::Reversed,
+                               Order::Spread, Order::RepeatedRow, Order::RepeatedColumn};
+constexpr int kWritable = 5;  // the first ones may be an output
+
+// A matrix somewhere inside a larger buffer of random values.
+template <class T>
+struct Operand {
+  std::vector<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>> buffer;
+  int64_t rows, cols, rs, cs, offset = 0;
+
+  Operand(int64_t m, int64_t n, Order order, std::mt19937& rng) : rows(m), cols(n) {
+    rs = n, cs = 1;
+    if (order == Order::Columns) rs = 1, cs = m;
+    if (order == Order::PaddedRows) rs = n + 5;
+    if (order == Order::Reversed) rs = -(n + 1), cs = -1;
+    if (order == Order::Spread) rs = 2 * n + 3, cs = 2;
+    if (order == Order::RepeatedRow) rs = 0;
+    if (order == Order::RepeatedColumn) rs = 1, cs = 0;
+    const int64_t far_row = (m > 0 ? m - 1 : 0) * rs, far_col = (n > 0 ? n - 1 : 0) * cs;
+    const int64_t low = std::min<int64_t>(0, far_row) + std::min<int64_t>(0, far_col);
+    const int64_t high = std::max<int64_t>(0, far_row) + std::max<int64_t>(0, far_col);
+    offset = 3 - low;
+    buffer.resize(high - low + 8);
+    for (auto& x : buffer) x = random_value<T>(rng);
+  }
+  T* data() { return reinterpret_cast<T*>(buffer.data()) + offset; }
+  T at(int64_t i, int64_t j) const { return reinterpret_cast<const T*>(buffer.data())[offset + i * rs + j * cs]; }
+  T& at(int64_t i, int64_t j) { return data()[i * rs + j * cs]; }
+  Matrix matrix() { return {data(), rs, cs}; }
+};
+
+}  // namespace strided

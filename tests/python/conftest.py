@@ -1,0 +1,14 @@
+"""Every test starts from the same state: seed 0, default dtype and number of threads as they were."""
+
+import pytest
+
+import strided
+
+
+@pytest.fixture(autouse=True)
+def _same_state():
+    dtype, threads = strided.get_default_dtype(), strided.get_num_threads()
+    strided.manual_seed(0)
+    yield
+    strided.set_default_dtype(dtype)
+    strided.set_num_threads(threads)

@@ -1,0 +1,65 @@
+"""torch.Size: a tuple that prints its name."""
+
+import copy
+import pickle
+
+import pytest
+
+import strided as torch
+
+Size = torch.Size
+
+
+def test_text():
+    assert repr(Size([2, 3])) == "torch.Size([2, 3])"
+    assert str(Size()) == "torch.Size([])"
+    assert f"{Size((1,))}" == "torch.Size([1])"
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        (Size([1, 2, 3])[1:], (2, 3)),
+        (Size([1, 2, 3])[::-1], (3, 2, 1)),
+        (Size([1, 2]) + (3,), (1, 2, 3)),
+        ((0,) + Size([1, 2]), (0, 1, 2)),
+        (Size([1]) + Size([2]), (1, 2)),
+        (Size([1, 2]) * 2, (1, 2, 1, 2)),
+        (2 * Size([1, 2]), (1, 2, 1, 2)),
+        (copy.copy(Size([1, 2])), (1, 2)),
+        (copy.deepcopy(Size([1, 2])), (1, 2)),
+        (pickle.loads(pickle.dumps(Size([1, 2]))), (1, 2)),
+    ],
+)
+def test_stays_a_size(got, expected):
+    assert type(got) is Size
+    assert got == expected
+
+
+def test_is_a_tuple():
+    s = Size([2, 3])
+    assert isinstance(s, tuple) and s == (2, 3) and hash(s) == hash((2, 3)) and {s: 1}[2, 3] == 1
+    assert s[-1] == 3 and type(s[0]) is int and [*s] == [2, 3] and s.index(3) == 1
+    with pytest.raises(IndexError):
+        s[2]
+
+
+def test_numel():
+    assert Size([]).numel() == 1
+    assert Size([2, 3, 4]).numel() == 24
+    assert Size([2**40, 2**40]).numel() == 2**80
+    assert Size([5, 0]).numel() == 0
+
+
+def test_concatenation_takes_tuples_only():
+    with pytest.raises(TypeError, match=r"can only concatenate tuple \(not list\) to torch.Size"):
+        Size([1]) + [2]
+    with pytest.raises(TypeError):
+        [2] + Size([1])
+
+
+def test_shapes_are_sizes():
+    t = torch.zeros(2, 3)
+    assert type(t.shape) is Size and type(t.size()) is Size
+    assert t.shape == t.size() == (2, 3)
+    assert torch.zeros(t.shape[1:]).shape == (3,)

@@ -1,0 +1,137 @@
+"""Typed storages: a tensor's memory as numbers."""
+
+import copy
+
+import pytest
+
+import strided as torch
+
+CLASSES = {
+    "float32": "FloatStorage", "float64": "DoubleStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
+    "uint8": "ByteStorage", "int8": "CharStorage", "int16": "ShortStorage", "int32": "IntStorage",
+    "int64": "LongStorage", "bool": "BoolStorage", "complex64": "ComplexFloatStorage",
+    "complex128": "ComplexDoubleStorage", "uint16": "UInt16Storage", "uint32": "UInt32Storage",
+    "uint64": "UInt64Storage",
+}  # fmt: skip
+
+
+def test_text():
+    assert str(torch.arange(3.0).storage()) == " 0.0\n 1.0\n 2.0\n[torch.FloatStorage of size 3]"
+    assert repr(torch.tensor([True, False]).storage()) == " True\n False\n[torch.BoolStorage of size 2]"
+    assert repr(torch.arange(2).storage()) == " 0\n 1\n[torch.LongStorage of size 2]"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_of_each_dtype(name):
+    dtype, cls = getattr(torch, name), getattr(torch, CLASSES[name])
+    t = torch.ones(3, dtype=dtype)
+    s = t.storage()
+    assert type(s) is cls and isinstance(s, torch.TypedStorage) and cls.dtype == s.dtype == dtype
+    assert s.element_size() == t.element_size() and s.nbytes() == 3 * t.element_size() and len(s) == s.size() == 3
+    assert s.tolist() == list(s) == t.tolist()
+    assert s.type() == f"torch.{CLASSES[name]}"
+    assert cls([1, 0, 1]).tolist() == torch.tensor([1, 0, 1], dtype=dtype).tolist()
+
+
+def test_is_the_memory_of_every_view():
+    t = torch.arange(12.0).view(3, 4)
+    s, v = t.storage(), t.t()[1:, 1:]
+    assert s.data_ptr() == t.data_ptr() == v.storage().data_ptr() and len(v.storage()) == 12
+    (a, b), offset = v.stride(), v.storage_offset()
+    assert [[s[offset + a * i + b * j] for j in range(2)] for i in range(3)] == v.tolist()
+    s[5] = -1.0
+    assert t[1, 1].item() == v[0, 0].item() == -1.0
+    t[0, 0] = 7.0
+    assert s[0] == 7.0 and type(s[0]) is float
+
+
+def test_indexing():
+    s = torch.arange(5.0).storage()
+    assert s[-1] == 4.0
+    assert s[1:3] == [1.0, 2.0] and s[::-2] == [4.0, 2.0, 0.0] and s[3:1] == []
+    for wrong in (5, -6):
+        with pytest.raises(IndexError, match=f"index {wrong} out of range for storage of size 5"):
+            s[wrong]
+        with pytest.raises(IndexError):
+            s[wrong] = 1.0
+    for wrong in ("a", 1.0, None, True):
+        with pytest.raises(TypeError, match="can't index a FloatStorage"):
+            s[wrong]
+
+
+def test_slice_assignment():
+    t = torch.arange(5)
+    s = t.storage()
+    s[1:3] = 9
+    assert t.tolist() == [0, 9, 9, 3, 4]
+    s[::-2] = [10, 20, 30]
+    assert t.tolist() == [30, 9, 20, 3, 10]
+    s[3:3] = []
+    for values in ([1, 2], [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match="a slice of 3 elements takes as many values"):
+            s[:3] = values
+    with pytest.raises((TypeError, ValueError)):
+        s[:3] = [1, 2, "x"]
+    assert t.tolist() == [30, 9, 20, 3, 10]
+
+
+def test_construction():
+    assert len(torch.FloatStorage(5)) == 5 and len(torch.FloatStorage()) == 0
+    assert torch.FloatStorage([1, 2]).tolist() == [1.0, 2.0]
+    assert type(torch.TypedStorage([1, 2], dtype=torch.int16)) is torch.ShortStorage
+    assert type(torch.TypedStorage([1.5])) is torch.FloatStorage
+    s = torch.arange(4.0).storage()
+    assert torch.IntStorage(wrap_storage=s.untyped()).data_ptr() == s.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (TypeError, lambda: torch.FloatStorage(2.5)),
+        (TypeError, lambda: torch.FloatStorage("ab")),
+        (TypeError, lambda: torch.TypedStorage([1], dtype="float32")),
+        (ValueError, lambda: torch.FloatStorage(-1)),
+        (ValueError, lambda: torch.FloatStorage([[1.0, 2.0]])),
+        (RuntimeError, lambda: torch.FloatStorage([1], [2])),
+        (RuntimeError, lambda: torch.FloatStorage(1, dtype=torch.int8)),
+        (RuntimeError, lambda: torch.FloatStorage(1, wrap_storage=torch.ones(1).untyped_storage())),
+    ],
+)
+def test_wrong_construction(kind, call):
+    with pytest.raises(kind):
+        call()
+
+
+def test_fill_copy_clone():
+    t = torch.zeros(3)
+    s = t.storage()
+    assert s.fill_(2.0) is s and t.tolist() == [2.0] * 3
+    c = s.clone()
+    assert c.data_ptr() != s.data_ptr() and c.tolist() == s.tolist() and c != s
+    assert s.copy_(torch.arange(3).storage()) is s and t.tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(RuntimeError, match="size does not match"):
+        s.copy_(torch.arange(4).storage())
+    with pytest.raises(TypeError):
+        s.copy_([1.0, 2.0, 3.0])
+    for d in (copy.copy(s), copy.deepcopy(s)):
+        assert d.tolist() == s.tolist() and d.data_ptr() != s.data_ptr()
+
+
+def test_conversion():
+    s = torch.tensor([0.0, 1.5, 2.0]).storage()
+    assert s.float() is s and s.type(torch.float32) is s and s.cpu() is s
+    assert s.long().tolist() == [0, 1, 2] and type(s.double()) is torch.DoubleStorage
+    assert s.bool().tolist() == [False, True, True]
+
+
+def test_resize():
+    s = torch.arange(4.0).storage()
+    s.resize_(2)
+    assert s.tolist() == [0.0, 1.0]
+    s.resize_(3)
+    assert len(s) == 3 and s[:2] == [0.0, 1.0]
+
+
+def test_device():
+    s = torch.zeros(1).storage()
+    assert str(s.device) == "cpu" and not s.is_cuda and not s.is_shared() and s.get_device() == -1
