@@ -7,6 +7,17 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
+// Keeps GCC (12 at least) from making one fmaddsub of the two parts of a product, which it does in vector code even under
+// -ffp-contract=off: results would depend on where in a loop an element stands.
+template <class T>
+STRIDED_HD T fence(T x) {
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+  return __builtin_assoc_barrier(x);
+#else
+  return x;
+#endif
+}
+
 template <class T>
 struct Complex {
   T re, im;
@@ -25,7 +36,7 @@ struct Complex {
   friend STRIDED_HD Complex operator-(const Complex& a, const Complex& b) { return {a.re - b.re, a.im - b.im}; }
   friend STRIDED_HD Complex operator-(const Complex& a) { return {-a.re, -a.im}; }
   friend STRIDED_HD Complex operator*(const Complex& a, const Complex& b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return {a.re * b.re - a.im * b.im, fence(a.re * b.im + a.im * b.re)};
   }
   // Smith's algorithm: divide by the larger part first, so that |b|^2 is never formed.
   // R. L. Smith, "Algorithm 116: Complex division", CACM 5 (1962).
@@ -36,11 +47,11 @@ struct Complex {
       if (abs_re == T(0) && abs_im == T(0)) return {a.re / abs_re, a.im / abs_im};
       const T ratio = b.im / b.re;
       const T scale = T(1) / (b.re + b.im * ratio);
-      return {(a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale};
+      return {(a.re + a.im * ratio) * scale, fence(a.im - a.re * ratio) * scale};
     }
     const T ratio = b.re / b.im;
     const T scale = T(1) / (b.im + b.re * ratio);
-    return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+    return {(a.re * ratio + a.im) * scale, fence(a.im * ratio - a.re) * scale};
   }
   friend STRIDED_HD bool operator==(const Complex& a, const Complex& b) { return a.re == b.re && a.im == b.im; }
   friend STRIDED_HD bool operator!=(const Complex& a, const Complex& b) { return !(a == b); }

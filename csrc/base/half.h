@@ -22,12 +22,12 @@ struct Half {
   uint16_t bits;
 
   Half() = default;
-  STRIDED_HD Half(float f) : bits(from_float(f)) {}
-  STRIDED_HD operator float() const { return to_float(bits); }
+  __attribute__((always_inline)) STRIDED_HD Half(float f) : bits(from_float(f)) {}
+  __attribute__((always_inline)) STRIDED_HD operator float() const { return to_float(bits); }
 
   // Exponent re-biasing by a multiplication, which also normalises subnormals
   // (F. Giesen, "half-to-float done quick", public domain notes).
-  STRIDED_HD static float to_float(uint16_t h) {
+  __attribute__((always_inline)) STRIDED_HD static float to_float(uint16_t h) {
     const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
     const uint32_t magnitude = static_cast<uint32_t>(h & 0x7fffu) << 13;
     const float scaled = bit_cast<float>(magnitude) * bit_cast<float>(0x77800000u);  // 2^112
@@ -37,7 +37,7 @@ struct Half {
   }
 
   // Round to nearest even.
-  STRIDED_HD static uint16_t from_float(float f) {
+  __attribute__((always_inline)) STRIDED_HD static uint16_t from_float(float f) {
     const uint32_t u = bit_cast<uint32_t>(f);
     const uint32_t sign = (u >> 16) & 0x8000u;
     const uint32_t a = u & 0x7fffffffu;
@@ -45,9 +45,9 @@ struct Half {
     const uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
     // Subnormals: adding 0.5 lines the bits up and rounds them in one float addition.
     const uint32_t tiny = bit_cast<uint32_t>(bit_cast<float>(a) + 0.5f) - 0x3f000000u;
-    uint32_t out = a < 0x38800000u ? tiny : normal;
-    out = a >= 0x477ff000u ? 0x7c00u : out;
-    out = a > 0x7f800000u ? 0x7e00u : out;
+    const uint32_t is_tiny = a < 0x38800000u, is_inf = a >= 0x477ff000u, is_nan = a > 0x7f800000u;
+    uint32_t out = normal ^ ((normal ^ tiny) & (0u - is_tiny));
+    out = (out & (is_inf - 1u)) | (0x7c00u & (0u - is_inf)) | (0x200u & (0u - is_nan));
     return static_cast<uint16_t>(out | sign);
   }
 };
@@ -57,11 +57,11 @@ struct BFloat16 {
   uint16_t bits;
 
   BFloat16() = default;
-  STRIDED_HD BFloat16(float f) : bits(from_float(f)) {}
-  STRIDED_HD operator float() const { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  __attribute__((always_inline)) STRIDED_HD BFloat16(float f) : bits(from_float(f)) {}
+  __attribute__((always_inline)) STRIDED_HD operator float() const { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
   // Round to nearest even; a NaN stays a (quiet) NaN.
-  STRIDED_HD static uint16_t from_float(float f) {
+  __attribute__((always_inline)) STRIDED_HD static uint16_t from_float(float f) {
     const uint32_t u = bit_cast<uint32_t>(f);
     const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);

@@ -3,7 +3,6 @@
 
 #include "base/cpu_features.h"
 #include "cpu/index.h"
-#include "cpu/matrix.h"
 #include "cpu/random.h"
 #include "cpu/scan.h"
 #include "cpu/sort.h"
@@ -12,33 +11,20 @@
 
 namespace strided {
 
-// What each instruction set's translation units export (cpu/elementwise_*.cpp, copy.cpp, reduce.cpp).
-#define STRIDED_DECLARE_ISA(isa)                          \
-  namespace isa {                                         \
-  void fill_elementwise_float(KernelTable& table);        \
-  void fill_elementwise_double(KernelTable& table);       \
-  void fill_elementwise_half(KernelTable& table);         \
-  void fill_elementwise_complex(KernelTable& table);      \
-  void fill_elementwise_signed(KernelTable& table);       \
-  void fill_elementwise_unsigned(KernelTable& table);     \
-  void fill_copy(KernelTable& table);                     \
-  void fill_select(KernelTable& table);                   \
-  void fill_reduce(KernelTable& table);                   \
-  void fill_softmax(KernelTable& table);                  \
-  void fill_ramp(KernelTable& table);                     \
-  inline void fill(KernelTable& table) {                  \
-    fill_elementwise_float(table);                        \
-    fill_elementwise_double(table);                       \
-    fill_elementwise_half(table);                         \
-    fill_elementwise_complex(table);                      \
-    fill_elementwise_signed(table);                       \
-    fill_elementwise_unsigned(table);                     \
-    fill_copy(table);                                     \
-    fill_select(table);                                   \
-    fill_reduce(table);                                   \
-    fill_softmax(table);                                  \
-    fill_ramp(table);                                     \
-  }                                                       \
+// What the translation units that are built for each instruction set export: void fill_<unit>(KernelTable&).
+#define STRIDED_UNITS(X) \
+  X(elementwise_float) X(elementwise_double) X(elementwise_half) X(elementwise_complex) \
+  X(elementwise_signed) X(elementwise_unsigned) X(copy) X(select) \
+  X(reduce) X(softmax) X(ramp) X(matrix)
+
+#define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
+#define STRIDED_CALL_UNIT(unit) fill_##unit(table);
+#define STRIDED_DECLARE_ISA(isa)           \
+  namespace isa {                          \
+  STRIDED_UNITS(STRIDED_DECLARE_UNIT)      \
+  inline void fill(KernelTable& table) {   \
+    STRIDED_UNITS(STRIDED_CALL_UNIT)       \
+  }                                        \
   }
 #ifdef STRIDED_HAVE_V2
 STRIDED_DECLARE_ISA(v2)
@@ -50,6 +36,9 @@ STRIDED_DECLARE_ISA(v3)
 STRIDED_DECLARE_ISA(v4)
 #endif
 #undef STRIDED_DECLARE_ISA
+#undef STRIDED_CALL_UNIT
+#undef STRIDED_DECLARE_UNIT
+#undef STRIDED_UNITS
 
 void register_cpu_backend() {
   KernelTable& table = kernel_table(DeviceType::CPU);
@@ -64,24 +53,6 @@ void register_cpu_backend() {
     case Isa::V2: v2::fill(table); break;
 #endif
     default: STRIDED_THROW(RuntimeError, "strided was built for other instruction sets than this CPU has");
-  }
-  MatrixKernels matrix{};
-  switch (chosen_isa()) {
-#ifdef STRIDED_HAVE_V4
-    case Isa::V4: fill_matrix_kernels_v4(matrix); break;
-#endif
-#ifdef STRIDED_HAVE_V3
-    case Isa::V3: fill_matrix_kernels_v3(matrix); break;
-#endif
-#ifdef STRIDED_HAVE_V2
-    case Isa::V2: fill_matrix_kernels_v2(matrix); break;
-#endif
-    default: break;
-  }
-  for (int t = 0; t < kNumDTypes; ++t) {
-    table.gemm[t] = matrix.gemm[t];
-    table.batched_gemm[t] = matrix.batched_gemm[t];
-    table.linalg[t] = matrix.linalg[t];
   }
   // Families whose loops gain nothing from wider vectors have one build.
   fill_index_kernels(table);

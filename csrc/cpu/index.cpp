@@ -27,7 +27,7 @@ void store(char* p, const T& v) {
 // Note [Indices become places in small batches]
 // A batch of indices is first turned into byte offsets, checked and wrapped on the way by a loop without branches; the
 // moves then need no test. The batch stays in the L1 cache.
-constexpr int64_t kBatch = 512;
+constexpr int64_t kBatch = 1024;
 
 // at[i] = wrap(index[i]) * stride + i * ramp. False when one of them is out of range.
 bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t ramp, const IndexParams& p) {
@@ -51,6 +51,7 @@ bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t ram
 // One row of elements, or single ones, on their way. The order of arguments is to, from.
 template <class T>
 struct Move {
+  using Item = T;
   static void one(char* to, const char* from) { store(to, load<T>(from)); }
   static void row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
     if (to_stride == sizeof(T) && from_stride == sizeof(T)) {
@@ -71,6 +72,7 @@ bool is_nan(T v) {
 
 template <Combine Op, class T>
 struct Merge {
+  using Item = T;
   using C = compute_t<T>;
   static T merge(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -99,6 +101,31 @@ struct Merge {
   }
 };
 
+// to[i] = from[index[i]] for a contiguous index, in one pass: a bad index reads element 0 and is reported at the end.
+template <class T>
+bool take_line(char* to, int64_t to_stride, const char* from, int64_t ramp, const char* index, int64_t n, const IndexParams& p) {
+  if (p.size <= 0) {
+    __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
+    return false;
+  }
+  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
+  const uint64_t size = static_cast<uint64_t>(p.size);
+  uint64_t bad = 0;
+  auto run = [&](int64_t stride, int64_t step) {
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t v = load<int64_t>(index + i * 8);
+      v += (v >> 63) & wrap;
+      const bool out = static_cast<uint64_t>(v) >= size;
+      bad |= out;
+      store(to + i * step, load<T>(from + (out ? 0 : v) * stride + i * ramp));
+    }
+  };
+  if (p.stride == sizeof(T) && to_stride == sizeof(T)) run(sizeof(T), sizeof(T));
+  else run(p.stride, to_stride);
+  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
+  return !bad;
+}
+
 // The loop behind take (places on the side of `from`) and put and combine (places on the side of `to`).
 template <class Op, bool places_in_to>
 void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
@@ -126,15 +153,26 @@ void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
     }
     return;
   }
+  if constexpr (!places_in_to) {
+    if (s[2] == 8 && (s[5] != 0 || n1 == 1) && p.check != IndexParams::Trusted) {
+      for (int64_t j = 0; j < n1; ++j)
+        if (!take_line<typename Op::Item>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
+      return;
+    }
+  }
   for (int64_t i0 = 0; i0 < n0; i0 += kBatch) {
     const int64_t m = std::min(kBatch, n0 - i0);
-    const int64_t dense = s[1 - named];
     for (int64_t j = 0; j < n1; ++j) {
       if ((j == 0 || s[5] != 0) && !places(at, index + i0 * s[2] + j * s[5], s[2], m, s[named], p)) return;
       char* const to0 = to + i0 * s[0] + j * s[3];
       const char* const from0 = from + i0 * s[1] + j * s[4];
-      for (int64_t i = 0; i < m; ++i)
-        Op::one(places_in_to ? to0 + at[i] : to0 + i * dense, places_in_to ? from0 + i * dense : from0 + at[i]);
+      auto run = [&](int64_t dense) {
+        for (int64_t i = 0; i < m; ++i)
+          Op::one(places_in_to ? to0 + at[i] : to0 + i * dense, places_in_to ? from0 + i * dense : from0 + at[i]);
+      };
+      // A known stride makes a shorter loop.
+      if (s[1 - named] == sizeof(typename Op::Item)) run(sizeof(typename Op::Item));
+      else run(s[1 - named]);
     }
   }
 }

@@ -8,9 +8,12 @@ namespace {
 
 constexpr int64_t kLanes = 64;  // partial sums of a contiguous row; rows side by side
 
-// NaN stays.
+// NaN stays. Two selects: see reduce::select in ops/reduce.h.
 template <class A>
-STRIDED_INLINE A larger(A a, A b) { return (a > b) | (a != a) ? a : b; }
+STRIDED_INLINE A larger(A a, A b) {
+  const A x = a > b ? a : b;
+  return a != a ? a : x;
+}
 
 // One contiguous row.
 template <class T, bool Log>

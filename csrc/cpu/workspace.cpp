@@ -28,8 +28,8 @@ void* workspace(WorkspaceSlot slot, int64_t bytes) {
   std::free(slots.data[s]);
   slots.data[s] = nullptr;
   slots.size[s] = 0;
-  // Whole pages, huge ones if the buffer is large, and a quarter more than asked, so that slowly growing problems do not
-  // reallocate each time.
+  // Whole pages, huge ones if the buffer is large, and a quarter more than asked, so that slowly growing problems do
+  // not reallocate each time.
   const int64_t page = bytes >= (1 << 20) ? 1 << 21 : 1 << 12;
   const int64_t size = (bytes + bytes / 4 + page - 1) / page * page;
   if (posix_memalign(&slots.data[s], static_cast<size_t>(page), static_cast<size_t>(size)) != 0) {

@@ -154,7 +154,7 @@ void check_divisor(const OpDef& op, const Operand* in, DType compute) {
   if (op.arity != 2 || !is_integral(compute)) return;
   if (!(is<FloorDivide>(op) || is<Remainder>(op) || is<Fmod>(op) || is<DivTrunc>(op))) return;
   const bool zero = in[1].tensor ? has_zero(*in[1].tensor) : !in[1].scalar.to_bool();
-  STRIDED_CHECK(!zero, RuntimeError, "ZeroDivisionError");
+  STRIDED_CHECK(!zero, RuntimeError, "ZeroDivisionError: ", op.info->name, " of integers by zero");
 }
 
 void run(const OpDef& op, const Operand* in, const Plan& plan, const double* params, const Tensor& out) {
@@ -275,13 +275,17 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     }
     return out;
   }
-  // An input that shares some memory with the output, but not all in step, is read from a copy.
+  // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps, and
+  // then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
   Tensor copies[kMaxArity];
   Operand safe[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0], op.arity > 3 ? in[3] : in[0]};
   for (int i = 0; i < op.arity; ++i) {
     const Tensor* t = in[i].tensor;
     if (!t || &t->storage() != &out.storage() || t->impl() == out.impl()) continue;
     if (overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) != Overlap::Some) continue;
+    STRIDED_CHECK(!(t->layout().is_dense() && out.layout().is_dense()), RuntimeError, op.info->name,
+                  ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+                  "clone() the tensor before performing the operation.");
     copies[i] = clone(*t);
     safe[i].tensor = &copies[i];
   }

@@ -14,20 +14,22 @@ namespace {
 constexpr int kEllipsis = -1;
 
 // "ab...c" -> labels, kEllipsis for the dots.
-std::vector<int> parse_term(const std::string& term, const char* what) {
+// `what` and `offset` (of the term in the equation) are for errors.
+std::vector<int> parse_term(const std::string& term, const std::string& what, size_t offset) {
   std::vector<int> labels;
   bool dots = false;
   for (size_t i = 0; i < term.size(); ++i) {
     const char c = term[i];
     if (c == ' ') continue;
     if (c == '.') {
-      STRIDED_CHECK(term.compare(i, 3, "...") == 0 && !dots, RuntimeError, "einsum(): found '.' for ", what, " that is not part of any ellipsis");
+      STRIDED_CHECK(!dots, RuntimeError, "einsum(): found '.' for ", what, what == "output" ? " but an ellipsis (...) was already found" : " for which an ellipsis was already found");
+      STRIDED_CHECK(term.compare(i, 3, "...") == 0, RuntimeError, "einsum(): found '.' for ", what, " that is not part of any ellipsis", what == "output" ? " (...)" : "");
       dots = true;
       labels.push_back(kEllipsis);
       i += 2;
       continue;
     }
-    STRIDED_CHECK((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), RuntimeError, "einsum(): invalid subscript given at index ", i,
+    STRIDED_CHECK((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), RuntimeError, "einsum(): invalid subscript given at index ", offset + i,
                   " in the equation string, subscripts must be in [a-zA-Z]");
     labels.push_back(c);
   }
@@ -52,6 +54,7 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
     else if (in_a) left.push_back(i);
     else right.push_back(i);  // also axes of size 1 in both
   }
+  if (inner.empty()) return a * b;  // nothing to sum: a plain product reads each element once, and promotes
   auto product = [](const Tensor& t, const Dims& axes) {
     int64_t p = 1;
     for (int64_t i : axes) p *= t.size(static_cast<int>(i));
@@ -97,7 +100,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   std::vector<std::vector<int>> terms;
   for (size_t begin = 0;;) {
     const size_t comma = inputs.find(',', begin);
-    terms.push_back(parse_term(inputs.substr(begin, comma == std::string::npos ? comma : comma - begin), "operand"));
+    terms.push_back(parse_term(inputs.substr(begin, comma == std::string::npos ? comma : comma - begin), concat("operand ", terms.size()), begin));
     if (comma == std::string::npos) break;
     begin = comma + 1;
   }
@@ -136,7 +139,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
       if (times == 1) place(label);
     n_out = static_cast<int>(order.size());
   } else {
-    for (int label : parse_term(equation.substr(arrow + 2), "output")) {
+    for (int label : parse_term(equation.substr(arrow + 2), "output", arrow + 2)) {
       if (label == kEllipsis) {
         for (int j = dots - 1; j >= 0; --j) place(-2 - j);
         continue;

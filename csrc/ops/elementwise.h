@@ -1,7 +1,7 @@
-// Every elementwise op: one struct each, and the list they stand in. No tensor in here, so that device code includes it too.
-// A struct's `fwd` is scalar arithmetic on the compute type (float for the 16-bit floats, unless the struct says
-// `on_storage`); overloads say what bool, integers or complex numbers do. `vjp<I>` is the gradient for operand I, in the
-// public ops over any value type V: see Note [Backward formulas] in ops/elementwise_base.h.
+// Every elementwise op: one struct each, and the list they stand in. No tensor in here, so that device code includes it
+// too. A struct's `fwd` is scalar arithmetic on the compute type (float for the 16-bit floats, unless the struct says
+// `on_storage`); overloads say what bool, integers or complex numbers do. `vjp<I>` is the gradient for operand I, in
+// the public ops over any value type V: see Note [Backward formulas] in ops/elementwise_base.h.
 #pragma once
 
 #include "ops/elementwise_binary.h"
@@ -12,7 +12,8 @@
 
 namespace strided {
 
-using ElementwiseOps = Concat<UnaryOps, Concat<BinaryOps, Concat<CompareOps, Concat<SpecialOps, OtherOps>::type>::type>::type>::type;
+using ElementwiseOps =
+    Concat<UnaryOps, Concat<BinaryOps, Concat<CompareOps, Concat<SpecialOps, OtherOps>::type>::type>::type>::type;
 constexpr int kNumElementwise = ElementwiseOps::size;
 
 template <class Op>

@@ -14,9 +14,10 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 // Note [Backward formulas]
-// vjp<I>(g, saved) is the gradient for operand I when g is the gradient of the result, in PyTorch's convention for complex
-// numbers: g * conj(df/dx). It is written over any value type V, so that with V = Tensor every step is a recorded operation
-// (hence second derivatives), and with V = double it can be tested against finite differences. Its words:
+// vjp<I>(g, saved) is the gradient for operand I when g is the gradient of the result, in PyTorch's convention for
+// complex numbers: g * conj(df/dx). It is written over any value type V, so that with V = Tensor every step is a
+// recorded operation (hence second derivatives), and with V = double it can be tested against finite differences. Its
+// words:
 //   + - * /, unary -        between values, and between a value and a number
 //   apply<Op>(v...)         another op of the table (without params); comparisons give a condition
 //   conj(x)                 complex conjugate, x itself for a real x
@@ -122,8 +123,8 @@ STRIDED_HD T mod_floor(T a, T b) {
   return static_cast<T>(mod + (rounds_up(mod, b) ? b : T(0)));
 }
 
-// Exponentiation by squaring. A negative exponent gives what is left of 1 / base^|exponent| when truncated: only the bases
-// 1 and -1 give something, and 0 gives 0.
+// Exponentiation by squaring. A negative exponent gives what is left of 1 / base^|exponent| when truncated: only the
+// bases 1 and -1 give something, and 0 gives 0.
 template <class T>
 STRIDED_HD T pow(T base, T exponent) {
   using U = wrap_t<T>;

@@ -42,7 +42,8 @@ struct Sub {
 
 struct Mul {
   static constexpr Info info{"mul", Promote::Same, kinds::all, Saves::Inputs,
-                             "Product of two operands; integers wrap around, for bool it is their logical and.", nullptr, "", "multiply"};
+                             "Product of two operands; integers wrap around, for bool it is their logical and.",
+                             nullptr, "", "multiply"};
   STRIDED_HD static bool fwd(bool a, bool b) { return a & b; }
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
@@ -55,7 +56,8 @@ struct Mul {
 
 struct Div {
   static constexpr Info info{"div", Promote::Floating, kinds::floating, Saves::Inputs,
-                             "Quotient of two operands, in floating point also for integers. Division by zero gives inf or NaN.", nullptr,
+                             "Quotient of two operands, in floating point also for integers. Division by zero gives "
+                             "inf or NaN.", nullptr,
                              "", "divide true_divide"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return a / b; }
@@ -66,11 +68,12 @@ struct Div {
   }
 };
 
-// ---- integral quotients and remainders -------------------------------------------------------------------------------
+// ---- integral quotients and remainders ------------------------------------------------------------------------------
 
 struct DivTrunc {
   static constexpr Info info{"_div_trunc", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
-                             "Quotient of two operands, rounded towards zero (div with rounding_mode='trunc').", nullptr, "", "", "Div"};
+                             "Quotient of two operands, rounded towards zero (div with rounding_mode='trunc').",
+                             nullptr, "", "", "Div"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::div_trunc(a, b);
@@ -82,7 +85,8 @@ struct DivTrunc {
 
 struct FloorDivide {
   static constexpr Info info{"floor_divide", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
-                             "Quotient of two operands, rounded down, as Python's // does. Integer division by zero raises, the most "
+                             "Quotient of two operands, rounded down, as Python's // does. Integer division by zero "
+                             "raises, the most "
                              "negative integer by -1 wraps; floating-point division by zero gives inf or NaN."};
   // From the remainder, which is exact, as Python's float.__floordiv__: rounding a / b first could pass an integer.
   template <class T>
@@ -105,7 +109,8 @@ struct FloorDivide {
 
 struct Remainder {
   static constexpr Info info{"remainder", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-                             "Remainder of floor_divide, with the sign of `other`, as Python's %. Zero as integer divisor raises; in "
+                             "Remainder of floor_divide, with the sign of `other`, as Python's %. Zero as integer "
+                             "divisor raises; in "
                              "floating point it gives NaN."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
@@ -125,7 +130,8 @@ struct Remainder {
 
 struct Fmod {
   static constexpr Info info{"fmod", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-                             "Remainder of the division rounded towards zero, with the sign of `input`, as C's fmod. Zero as integer "
+                             "Remainder of the division rounded towards zero, with the sign of `input`, as C's fmod. "
+                             "Zero as integer "
                              "divisor raises; in floating point it gives NaN."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
@@ -139,11 +145,12 @@ struct Fmod {
   }
 };
 
-// ---- powers ----------------------------------------------------------------------------------------------------------
+// ---- powers ---------------------------------------------------------------------------------------------------------
 
 struct Pow {
   static constexpr Info info{"pow", Promote::Same, kinds::numeric, Saves::Inputs,
-                             "input to the power of `exponent`. Integers wrap around, and a negative exponent leaves 0 except for the bases "
+                             "input to the power of `exponent`. Integers wrap around, and a negative exponent leaves "
+                             "0 except for the bases "
                              "1 and -1.",
                              "input, exponent"};
   template <class T>
@@ -159,7 +166,8 @@ struct Pow {
     } else {
       // 0^b is 0 in a neighbourhood of b > 0; log(0) must not get in.
       const auto power = apply<Pow>(a, b);
-      return masked(g * conj(power * apply<Log>(a)), apply<LogicalOr>(apply<Ne>(a, 0.0), apply<LogicalNot>(apply<Isfinite>(power))));
+      const auto matters = apply<LogicalOr>(apply<Ne>(a, 0.0), apply<LogicalNot>(apply<Isfinite>(power)));
+      return masked(g * conj(power * apply<Log>(a)), matters);
     }
   }
 };
@@ -186,7 +194,8 @@ struct Hypot {
 
 struct Atan2 {
   static constexpr Info info{"atan2", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Angle of the point (other, input) in [-pi, pi]; signed zeros tell the side of the cut.", nullptr, "",
+                             "Angle of the point (other, input) in [-pi, pi]; signed zeros tell the side of the cut.",
+                             nullptr, "",
                              "arctan2"};
   template <class T>
   STRIDED_HD static T fwd(T y, T x) { return math::atan2(y, x); }
@@ -215,7 +224,8 @@ struct Nextafter {
   // A step in the 16-bit formats is not one in float.
   static constexpr bool on_storage = true;
   static constexpr Info info{"nextafter", Promote::Same, kinds::Float, Saves::Nothing,
-                             "The next representable number after `input` in the direction of `other`; `other` where they are equal."};
+                             "The next representable number after `input` in the direction of `other`; `other` where "
+                             "they are equal."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -229,14 +239,17 @@ struct Nextafter {
     }
   }
   template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) { return no_derivative(g, I == 0 ? "nextafter: input" : "nextafter: other"); }
+  static V vjp(const V& g, const Saved<V>&) {
+    return no_derivative(g, I == 0 ? "nextafter: input" : "nextafter: other");
+  }
 };
 
-// ---- smaller and larger ----------------------------------------------------------------------------------------------
+// ---- smaller and larger ---------------------------------------------------------------------------------------------
 
 // Where both are equal the gradient is shared, and a NaN passes it to both.
 struct Maximum {
-  static constexpr Info info{"maximum", Promote::Same, kinds::real, Saves::Inputs, "The larger of two operands; NaN if either is NaN.",
+  static constexpr Info info{"maximum", Promote::Same, kinds::real, Saves::Inputs,
+                             "The larger of two operands; NaN if either is NaN.",
                              nullptr, "", "", nullptr, false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
@@ -251,7 +264,8 @@ struct Maximum {
 };
 
 struct Minimum {
-  static constexpr Info info{"minimum", Promote::Same, kinds::real, Saves::Inputs, "The smaller of two operands; NaN if either is NaN.",
+  static constexpr Info info{"minimum", Promote::Same, kinds::real, Saves::Inputs,
+                             "The smaller of two operands; NaN if either is NaN.",
                              nullptr, "", "", nullptr, false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
@@ -267,7 +281,8 @@ struct Minimum {
 
 struct Fmax {
   static constexpr Info info{"fmax", Promote::Same, kinds::real, Saves::Inputs,
-                             "The larger of two operands; the other one where one is NaN.", nullptr, "", "", nullptr, false};
+                             "The larger of two operands; the other one where one is NaN.", nullptr, "", "", nullptr,
+                             false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_float_v<T>) return (a >= b) | math::isnan(b) ? a : b;
@@ -283,7 +298,8 @@ struct Fmax {
 
 struct Fmin {
   static constexpr Info info{"fmin", Promote::Same, kinds::real, Saves::Inputs,
-                             "The smaller of two operands; the other one where one is NaN.", nullptr, "", "", nullptr, false};
+                             "The smaller of two operands; the other one where one is NaN.", nullptr, "", "", nullptr,
+                             false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_float_v<T>) return (a <= b) | math::isnan(b) ? a : b;
@@ -299,7 +315,8 @@ struct Fmin {
 
 struct ClampMin {
   static constexpr Info info{"clamp_min", Promote::Same, kinds::real, Saves::Inputs,
-                             "Each element, but not below `min`; NaN if either is NaN. Where they are equal, `input` gets the gradient.",
+                             "Each element, but not below `min`; NaN if either is NaN. Where they are equal, `input` "
+                             "gets the gradient.",
                              "input, min", "", "", "ClampMin"};
   template <class T>
   STRIDED_HD static T fwd(T x, T lo) { return Maximum::fwd(x, lo); }
@@ -312,7 +329,8 @@ struct ClampMin {
 
 struct ClampMax {
   static constexpr Info info{"clamp_max", Promote::Same, kinds::real, Saves::Inputs,
-                             "Each element, but not above `max`; NaN if either is NaN. Where they are equal, `input` gets the gradient.",
+                             "Each element, but not above `max`; NaN if either is NaN. Where they are equal, `input` "
+                             "gets the gradient.",
                              "input, max", "", "", "ClampMax"};
   template <class T>
   STRIDED_HD static T fwd(T x, T hi) { return Minimum::fwd(x, hi); }
@@ -325,7 +343,8 @@ struct ClampMax {
 
 struct Heaviside {
   static constexpr Info info{"heaviside", Promote::Same, kinds::real, Saves::Inputs,
-                             "Step function of each element: 0 below zero and for NaN, 1 above, `values` at zero.", "input, values"};
+                             "Step function of each element: 0 below zero and for NaN, 1 above, `values` at zero.",
+                             "input, values"};
   STRIDED_HD static bool fwd(bool x, bool values) { return x | values; }
   template <class T>
   STRIDED_HD static T fwd(T x, T values) { return x == T(0) ? values : T(x > T(0)); }
@@ -336,11 +355,12 @@ struct Heaviside {
   }
 };
 
-// ---- integers --------------------------------------------------------------------------------------------------------
+// ---- integers -------------------------------------------------------------------------------------------------------
 
 struct Gcd {
   static constexpr Info info{"gcd", Promote::Same, kinds::Int, Saves::Nothing,
-                             "Greatest common divisor, not negative (unless it is the most negative integer, wrapped); gcd(0, 0) is 0. "
+                             "Greatest common divisor, not negative (unless it is the most negative integer, "
+                             "wrapped); gcd(0, 0) is 0. "
                              "Euclid's algorithm."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return math::gcd(a, b); }
@@ -348,15 +368,16 @@ struct Gcd {
 
 struct Lcm {
   static constexpr Info info{"lcm", Promote::Same, kinds::Int, Saves::Nothing,
-                             "Least common multiple, not negative; 0 if either is 0. A multiple the dtype cannot hold wraps around."};
+                             "Least common multiple, not negative; 0 if either is 0. A multiple the dtype cannot hold "
+                             "wraps around."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return integer::mul(integer::div_trunc(integer::abs(a), math::gcd(a, b)), integer::abs(b));
   }
 };
 
-using BinaryOps = List<Add, Sub, Mul, Div, DivTrunc, FloorDivide, Remainder, Fmod, Pow, Ldexp, Hypot, Atan2, Copysign, Nextafter, Maximum,
-                       Minimum, Fmax, Fmin, ClampMin, ClampMax, Heaviside, Gcd, Lcm>;
+using BinaryOps = List<Add, Sub, Mul, Div, DivTrunc, FloorDivide, Remainder, Fmod, Pow, Ldexp, Hypot, Atan2, Copysign,
+                       Nextafter, Maximum, Minimum, Fmax, Fmin, ClampMin, ClampMax, Heaviside, Gcd, Lcm>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -7,7 +7,7 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-// ---- comparisons: the result is bool ---------------------------------------------------------------------------------
+// ---- comparisons: the result is bool --------------------------------------------------------------------------------
 
 struct Eq {
   static constexpr Info info{"eq", Promote::Same, kinds::all, Saves::Nothing,
@@ -17,35 +17,40 @@ struct Eq {
 };
 
 struct Ne {
-  static constexpr Info info{"ne", Promote::Same, kinds::all, Saves::Nothing, "input != other, as bool; True for NaN.", nullptr, "",
+  static constexpr Info info{"ne", Promote::Same, kinds::all, Saves::Nothing,
+                             "input != other, as bool; True for NaN.", nullptr, "",
                              "not_equal"};
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) { return a != b; }
 };
 
 struct Lt {
-  static constexpr Info info{"lt", Promote::Same, kinds::real, Saves::Nothing, "input < other, as bool; False for NaN.", nullptr, "",
+  static constexpr Info info{"lt", Promote::Same, kinds::real, Saves::Nothing,
+                             "input < other, as bool; False for NaN.", nullptr, "",
                              "less"};
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) { return a < b; }
 };
 
 struct Le {
-  static constexpr Info info{"le", Promote::Same, kinds::real, Saves::Nothing, "input <= other, as bool; False for NaN.", nullptr, "",
+  static constexpr Info info{"le", Promote::Same, kinds::real, Saves::Nothing,
+                             "input <= other, as bool; False for NaN.", nullptr, "",
                              "less_equal"};
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) { return a <= b; }
 };
 
 struct Gt {
-  static constexpr Info info{"gt", Promote::Same, kinds::real, Saves::Nothing, "input > other, as bool; False for NaN.", nullptr, "",
+  static constexpr Info info{"gt", Promote::Same, kinds::real, Saves::Nothing,
+                             "input > other, as bool; False for NaN.", nullptr, "",
                              "greater"};
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) { return a > b; }
 };
 
 struct Ge {
-  static constexpr Info info{"ge", Promote::Same, kinds::real, Saves::Nothing, "input >= other, as bool; False for NaN.", nullptr, "",
+  static constexpr Info info{"ge", Promote::Same, kinds::real, Saves::Nothing,
+                             "input >= other, as bool; False for NaN.", nullptr, "",
                              "greater_equal"};
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) { return a >= b; }
@@ -53,7 +58,8 @@ struct Ge {
 
 struct Isclose {
   static constexpr Info info{"isclose", Promote::Same, kinds::all, Saves::Nothing,
-                             "|input - other| <= atol + rtol * |other|, as bool. Equal infinities are close; NaN is close to NaN with "
+                             "|input - other| <= atol + rtol * |other|, as bool. Equal infinities are close; NaN is "
+                             "close to NaN with "
                              "`equal_nan` only.",
                              nullptr, "float rtol=1e-05, float atol=1e-08, bool equal_nan=False", "", nullptr, false};
   template <class T>
@@ -74,11 +80,12 @@ struct Isclose {
   }
 };
 
-// ---- classification: the result is bool ------------------------------------------------------------------------------
+// ---- classification: the result is bool -----------------------------------------------------------------------------
 
 struct Isnan {
   static constexpr Info info{"isnan", Promote::Same, kinds::all, Saves::Nothing,
-                             "Is the element NaN, or a complex number with a NaN part?", nullptr, "", "", nullptr, false};
+                             "Is the element NaN, or a complex number with a NaN part?", nullptr, "", "", nullptr,
+                             false};
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return false;
@@ -88,7 +95,8 @@ struct Isnan {
 
 struct Isinf {
   static constexpr Info info{"isinf", Promote::Same, kinds::all, Saves::Nothing,
-                             "Is the element infinite, or a complex number with an infinite part?", nullptr, "", "", nullptr, false};
+                             "Is the element infinite, or a complex number with an infinite part?", nullptr, "", "",
+                             nullptr, false};
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return false;
@@ -98,7 +106,8 @@ struct Isinf {
 
 struct Isfinite {
   static constexpr Info info{"isfinite", Promote::Same, kinds::all, Saves::Nothing,
-                             "Is the element finite: neither infinite nor NaN (a complex number: in both parts)?", nullptr, "", "",
+                             "Is the element finite: neither infinite nor NaN (a complex number: in both parts)?",
+                             nullptr, "", "",
                              nullptr, false};
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
@@ -108,7 +117,8 @@ struct Isfinite {
 };
 
 struct Isposinf {
-  static constexpr Info info{"isposinf", Promote::Same, kinds::real, Saves::Nothing, "Is the element +infinity?", nullptr, "", "",
+  static constexpr Info info{"isposinf", Promote::Same, kinds::real, Saves::Nothing, "Is the element +infinity?",
+                             nullptr, "", "",
                              nullptr, false};
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
@@ -118,7 +128,8 @@ struct Isposinf {
 };
 
 struct Isneginf {
-  static constexpr Info info{"isneginf", Promote::Same, kinds::real, Saves::Nothing, "Is the element -infinity?", nullptr, "", "",
+  static constexpr Info info{"isneginf", Promote::Same, kinds::real, Saves::Nothing, "Is the element -infinity?",
+                             nullptr, "", "",
                              nullptr, false};
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
@@ -129,7 +140,8 @@ struct Isneginf {
 
 struct Signbit {
   static constexpr Info info{"signbit", Promote::Same, kinds::real, Saves::Nothing,
-                             "Is the sign bit set? True for -0.0 and for a NaN with a sign, unlike x < 0.", nullptr, "", "", nullptr, false};
+                             "Is the sign bit set? True for -0.0 and for a NaN with a sign, unlike x < 0.", nullptr,
+                             "", "", nullptr, false};
   STRIDED_HD static bool fwd(bool) { return false; }
   template <class T>
   STRIDED_HD static bool fwd(T x) {
@@ -138,16 +150,18 @@ struct Signbit {
   }
 };
 
-// ---- logic: anything other than 0 is true, NaN included; the result is bool ------------------------------------------
+// ---- logic: anything other than 0 is true, NaN included; the result is bool -----------------------------------------
 
 struct LogicalNot {
-  static constexpr Info info{"logical_not", Promote::Same, kinds::all, Saves::Nothing, "True where the element is 0, as bool."};
+  static constexpr Info info{"logical_not", Promote::Same, kinds::all, Saves::Nothing,
+                             "True where the element is 0, as bool."};
   template <class T>
   STRIDED_HD static bool fwd(T x) { return !is_true(x); }
 };
 
 struct LogicalAnd {
-  static constexpr Info info{"logical_and", Promote::Same, kinds::all, Saves::Nothing, "True where both elements are not 0, as bool."};
+  static constexpr Info info{"logical_and", Promote::Same, kinds::all, Saves::Nothing,
+                             "True where both elements are not 0, as bool."};
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) { return is_true(a) & is_true(b); }
 };
@@ -166,7 +180,7 @@ struct LogicalXor {
   STRIDED_HD static bool fwd(T a, T b) { return is_true(a) != is_true(b); }
 };
 
-// ---- bits ------------------------------------------------------------------------------------------------------------
+// ---- bits -----------------------------------------------------------------------------------------------------------
 
 struct BitwiseNot {
   static constexpr Info info{"bitwise_not", Promote::Same, kinds::Bool | kinds::Int, Saves::Nothing,
@@ -206,14 +220,16 @@ struct BitwiseLeftShift {
 
 struct BitwiseRightShift {
   static constexpr Info info{"bitwise_right_shift", Promote::Same, kinds::Int, Saves::Nothing,
-                             "input >> other, filling with the sign. A shift that is negative, or not less than the number of bits, "
+                             "input >> other, filling with the sign. A shift that is negative, or not less than the "
+                             "number of bits, "
                              "gives -1 for negative elements, else 0."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return integer::shift_right(a, b); }
 };
 
-using CompareOps = List<Eq, Ne, Lt, Le, Gt, Ge, Isclose, Isnan, Isinf, Isfinite, Isposinf, Isneginf, Signbit, LogicalNot, LogicalAnd,
-                        LogicalOr, LogicalXor, BitwiseNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseLeftShift, BitwiseRightShift>;
+using CompareOps = List<Eq, Ne, Lt, Le, Gt, Ge, Isclose, Isnan, Isinf, Isfinite, Isposinf, Isneginf, Signbit,
+                        LogicalNot, LogicalAnd, LogicalOr, LogicalXor, BitwiseNot, BitwiseAnd, BitwiseOr, BitwiseXor,
+                        BitwiseLeftShift, BitwiseRightShift>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -8,7 +8,8 @@ inline namespace STRIDED_ISA {
 
 struct Clamp {
   static constexpr Info info{"clamp", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-                             "Each element, but not below `min` and not above `max`; `max` where min > max. NaN if any of the three is NaN. "
+                             "Each element, but not below `min` and not above `max`; `max` where min > max. NaN if "
+                             "any of the three is NaN. "
                              "At a bound `input` gets the gradient.",
                              "input, min, max", "", "clip"};
   template <class T>
@@ -24,7 +25,8 @@ struct Clamp {
 
 struct Lerp {
   static constexpr Info info{"lerp", Promote::Same, kinds::floating, Saves::Inputs,
-                             "Linear interpolation input + weight * (end - input), computed from the nearer end so that weight 1 gives "
+                             "Linear interpolation input + weight * (end - input), computed from the nearer end so "
+                             "that weight 1 gives "
                              "`end` exactly.",
                              "input, end, weight"};
   template <class T>
@@ -43,7 +45,8 @@ struct Lerp {
 
 struct Addcmul {
   static constexpr Info info{"addcmul", Promote::Same, kinds::numeric, Saves::Inputs,
-                             "input + value * tensor1 * tensor2; integers wrap around.", "input, tensor1, tensor2, *, Number value=1"};
+                             "input + value * tensor1 * tensor2; integers wrap around.",
+                             "input, tensor1, tensor2, *, Number value=1"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) { return Add::fwd(a, Mul::fwd(Mul::fwd(value, b), c)); }
   template <int I, class V>
@@ -56,7 +59,8 @@ struct Addcmul {
 };
 
 struct Addcdiv {
-  static constexpr Info info{"addcdiv", Promote::Same, kinds::floating, Saves::Inputs, "input + value * tensor1 / tensor2.",
+  static constexpr Info info{"addcdiv", Promote::Same, kinds::floating, Saves::Inputs,
+                             "input + value * tensor1 / tensor2.",
                              "input, tensor1, tensor2, *, Number value=1"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) { return a + value * b / c; }

@@ -1,5 +1,5 @@
-// Elementwise special functions, of one and two operands. A name "special.f" stands in that namespace only; algorithms and
-// their sources are in base/math_special.h.
+// Elementwise special functions, of one and two operands. A name "special.f" stands in that namespace only; algorithms
+// and their sources are in base/math_special.h.
 #pragma once
 
 #include "ops/elementwise_binary.h"
@@ -7,11 +7,12 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-// ---- error function and normal distribution --------------------------------------------------------------------------
+// ---- error function and normal distribution -------------------------------------------------------------------------
 
 struct Erf {
   static constexpr Info info{"erf", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.", nullptr, "", "special.erf"};
+                             "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.", nullptr, "",
+                             "special.erf"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::erf(x); }
   template <int I, class V>
@@ -20,7 +21,8 @@ struct Erf {
 
 struct Erfc {
   static constexpr Info info{"erfc", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Complementary error function 1 - erf(x), accurate also where it is tiny.", nullptr, "", "special.erfc"};
+                             "Complementary error function 1 - erf(x), accurate also where it is tiny.", nullptr, "",
+                             "special.erfc"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::erfc(x); }
   template <int I, class V>
@@ -29,7 +31,8 @@ struct Erfc {
 
 struct Erfcx {
   static constexpr Info info{"special.erfcx", Promote::Floating, kinds::Float, Saves::Both,
-                             "Scaled complementary error function exp(x^2) * erfc(x).", nullptr, "", "", "SpecialErfcx", false};
+                             "Scaled complementary error function exp(x^2) * erfc(x).", nullptr, "", "",
+                             "SpecialErfcx", false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::erfcx(x); }
   template <int I, class V>
@@ -47,7 +50,8 @@ struct Erfinv {
 
 struct Ndtr {
   static constexpr Info info{"special.ndtr", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Distribution function of the standard normal law.", nullptr, "", "", "SpecialNdtr", false};
+                             "Distribution function of the standard normal law.", nullptr, "", "", "SpecialNdtr",
+                             false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::ndtr(x); }
   template <int I, class V>
@@ -56,7 +60,8 @@ struct Ndtr {
 
 struct LogNdtr {
   static constexpr Info info{"special.log_ndtr", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Logarithm of the distribution function of the standard normal law, accurate in the lower tail.", nullptr, "",
+                             "Logarithm of the distribution function of the standard normal law, accurate in the "
+                             "lower tail.", nullptr, "",
                              "", "SpecialLogNdtr", false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::log_ndtr(x); }
@@ -67,7 +72,8 @@ struct LogNdtr {
 
 struct Ndtri {
   static constexpr Info info{"special.ndtri", Promote::Floating, kinds::Float, Saves::Output,
-                             "Quantile function of the standard normal law, the inverse of ndtr; infinite at 0 and 1, NaN outside.",
+                             "Quantile function of the standard normal law, the inverse of ndtr; infinite at 0 and 1, "
+                             "NaN outside.",
                              nullptr, "", "", "SpecialNdtri", false};
   template <class T>
   STRIDED_HD static T fwd(T p) { return math::ndtri(p); }
@@ -75,14 +81,15 @@ struct Ndtri {
   static V vjp(const V& g, const Saved<V>& s) { return g * (kSqrt2Pi * apply<Exp>(0.5 * s.out * s.out)); }
 };
 
-// ---- gamma function and its relatives --------------------------------------------------------------------------------
+// ---- gamma function and its relatives -------------------------------------------------------------------------------
 
 struct Digamma;
 struct Zeta;
 
 struct Lgamma {
   static constexpr Info info{"lgamma", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Logarithm of the absolute value of the gamma function; infinity at 0, -1, -2, ...", nullptr, "",
+                             "Logarithm of the absolute value of the gamma function; infinity at 0, -1, -2, ...",
+                             nullptr, "",
                              "special.gammaln"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::lgamma(x); }
@@ -92,7 +99,8 @@ struct Lgamma {
 
 struct Digamma {
   static constexpr Info info{"digamma", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Derivative of lgamma; NaN at -1, -2, ..., infinite at 0 with the opposite sign.", nullptr, "",
+                             "Derivative of lgamma; NaN at -1, -2, ..., infinite at 0 with the opposite sign.",
+                             nullptr, "",
                              "special.digamma special.psi"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::digamma(x); }
@@ -118,7 +126,8 @@ struct Polygamma {
 
 struct Zeta {
   static constexpr Info info{"special.zeta", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Hurwitz zeta function: sum of 1 / (k + other)^input over k >= 0, for input > 1.", nullptr, "", "",
+                             "Hurwitz zeta function: sum of 1 / (k + other)^input over k >= 0, for input > 1.",
+                             nullptr, "", "",
                              "SpecialZeta", false};
   template <class T>
   STRIDED_HD static T fwd(T x, T q) { return math::zeta(x, q); }
@@ -137,7 +146,8 @@ V gamma_density(const V& a, const V& x) {
 
 struct Igamma {
   static constexpr Info info{"igamma", Promote::Same, kinds::Float, Saves::Inputs,
-                             "Regularized lower incomplete gamma function P(input, other); NaN for negative arguments.", nullptr, "",
+                             "Regularized lower incomplete gamma function P(input, other); NaN for negative "
+                             "arguments.", nullptr, "",
                              "special.gammainc"};
   template <class T>
   STRIDED_HD static T fwd(T a, T x) { return math::igamma(a, x); }
@@ -150,7 +160,8 @@ struct Igamma {
 
 struct Igammac {
   static constexpr Info info{"igammac", Promote::Same, kinds::Float, Saves::Inputs,
-                             "Regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other).", nullptr, "",
+                             "Regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other).",
+                             nullptr, "",
                              "special.gammaincc"};
   template <class T>
   STRIDED_HD static T fwd(T a, T x) { return math::igammac(a, x); }
@@ -161,7 +172,7 @@ struct Igammac {
   }
 };
 
-// ---- modified Bessel functions ---------------------------------------------------------------------------------------
+// ---- modified Bessel functions --------------------------------------------------------------------------------------
 
 struct I1;
 struct I1e;
@@ -183,7 +194,8 @@ struct I0 {
 
 struct I0e {
   static constexpr Info info{"special.i0e", Promote::Floating, kinds::Float, Saves::Both,
-                             "exp(-|x|) * i0(x): the modified Bessel function of order 0 without its overflow.", nullptr, "", "",
+                             "exp(-|x|) * i0(x): the modified Bessel function of order 0 without its overflow.",
+                             nullptr, "", "",
                              "SpecialI0E", false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::i0e(x); }
@@ -193,7 +205,8 @@ struct I0e {
 
 struct I1 {
   static constexpr Info info{"special.i1", Promote::Floating, kinds::Float, Saves::Both,
-                             "Modified Bessel function of the first kind, order 1.", nullptr, "", "", "SpecialI1", false};
+                             "Modified Bessel function of the first kind, order 1.", nullptr, "", "", "SpecialI1",
+                             false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::i1(x); }
   template <int I, class V>
@@ -202,7 +215,8 @@ struct I1 {
 
 struct I1e {
   static constexpr Info info{"special.i1e", Promote::Floating, kinds::Float, Saves::Both,
-                             "exp(-|x|) * i1(x): the modified Bessel function of order 1 without its overflow.", nullptr, "", "",
+                             "exp(-|x|) * i1(x): the modified Bessel function of order 1 without its overflow.",
+                             nullptr, "", "",
                              "SpecialI1E", false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::i1e(x); }
@@ -212,11 +226,12 @@ struct I1e {
   }
 };
 
-// ---- logarithms and exponentials in disguise -------------------------------------------------------------------------
+// ---- logarithms and exponentials in disguise ------------------------------------------------------------------------
 
 struct Logit {
   static constexpr Info info{"logit", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With `eps`, x is first clamped to "
+                             "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With `eps`, x is first "
+                             "clamped to "
                              "[eps, 1 - eps].",
                              nullptr, "float? eps=None", "special.logit"};
   template <class T>
@@ -256,7 +271,8 @@ struct Sinc {
 
 struct Entr {
   static constexpr Info info{"special.entr", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "Entropy -x * log(x) of each element; 0 at 0, -inf below.", nullptr, "", "", "SpecialEntr", false};
+                             "Entropy -x * log(x) of each element; 0 at 0, -inf below.", nullptr, "", "",
+                             "SpecialEntr", false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::entr(x); }
   template <int I, class V>
@@ -279,7 +295,8 @@ struct Xlogy {
 
 struct Xlog1py {
   static constexpr Info info{"special.xlog1py", Promote::Floating, kinds::Float, Saves::Inputs,
-                             "input * log1p(other), and 0 where input is 0, whatever `other` is unless NaN.", nullptr, "", "",
+                             "input * log1p(other), and 0 where input is 0, whatever `other` is unless NaN.", nullptr,
+                             "", "",
                              "SpecialXlog1Py", false};
   template <class T>
   STRIDED_HD static T fwd(T x, T y) { return math::xlog1py(x, y); }
@@ -293,7 +310,8 @@ struct Xlog1py {
 
 struct Logaddexp {
   static constexpr Info info{"logaddexp", Promote::Same, kinds::floating, Saves::Inputs,
-                             "log(exp(input) + exp(other)) without overflow on the way.", nullptr, "", "", nullptr, false};
+                             "log(exp(input) + exp(other)) without overflow on the way.", nullptr, "", "", nullptr,
+                             false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return math::logaddexp(a, b); }
   template <class T>
@@ -318,8 +336,8 @@ struct Logaddexp2 {
   static V vjp(const V& g, const Saved<V>& s) { return g * apply<Sigmoid>(kLn2 * (s.in[I] - s.in[1 - I])); }
 };
 
-using SpecialOps = List<Erf, Erfc, Erfcx, Erfinv, Ndtr, LogNdtr, Ndtri, Lgamma, Digamma, Polygamma, Zeta, Igamma, Igammac, I0, I0e, I1, I1e,
-                        Logit, Sinc, Entr, Xlogy, Xlog1py, Logaddexp, Logaddexp2>;
+using SpecialOps = List<Erf, Erfc, Erfcx, Erfinv, Ndtr, LogNdtr, Ndtri, Lgamma, Digamma, Polygamma, Zeta, Igamma,
+                        Igammac, I0, I0e, I1, I1e, Logit, Sinc, Entr, Xlogy, Xlog1py, Logaddexp, Logaddexp2>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -19,7 +19,8 @@ struct Sgn;
 
 struct Abs {
   static constexpr Info info{"abs", Promote::Same, kinds::numeric, Saves::Inputs,
-                             "Absolute value of each element; of a complex number, its modulus, in the real dtype. The most negative "
+                             "Absolute value of each element; of a complex number, its modulus, in the real dtype. "
+                             "The most negative "
                              "integer stays itself.",
                              nullptr, "", "absolute"};
   template <class T>
@@ -46,7 +47,8 @@ struct Neg {
 };
 
 struct Positive {
-  static constexpr Info info{"positive", Promote::Same, kinds::numeric, Saves::Nothing, "Each element as it is (unary plus).",
+  static constexpr Info info{"positive", Promote::Same, kinds::numeric, Saves::Nothing,
+                             "Each element as it is (unary plus).",
                              nullptr, "", "", nullptr, false};
   template <class T>
   STRIDED_HD static T fwd(T x) { return x; }
@@ -89,7 +91,8 @@ struct Sgn {
 
 struct Angle {
   static constexpr Info info{"angle", Promote::Floating, kinds::floating, Saves::Inputs,
-                             "Angle of each complex number in (-pi, pi], in the real dtype; for real elements pi if negative, else 0, and "
+                             "Angle of each complex number in (-pi, pi], in the real dtype; for real elements pi if "
+                             "negative, else 0, and "
                              "NaN for NaN.",
                              nullptr, "", "", nullptr, false};
   template <class T>
@@ -166,7 +169,8 @@ struct Frac {
 
 struct Round {
   static constexpr Info info{"round", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
-                             "Nearest integral value of each element, ties to even. With `decimals`, x * 10^decimals is rounded and "
+                             "Nearest integral value of each element, ties to even. With `decimals`, x * 10^decimals "
+                             "is rounded and "
                              "scaled back (negative: positions before the point); floating-point dtypes only.",
                              nullptr, "*, int decimals=0", "special.round"};
   template <class T>
@@ -175,7 +179,8 @@ struct Round {
       return x;
     } else {
       // One of the two is 1. libm's pow is exact here as far as 10^22, and leaves a loop in which p is fixed.
-      const T up = static_cast<T>(::pow(10.0, p[0] > 0 ? p[0] : 0.0)), down = static_cast<T>(::pow(10.0, p[0] < 0 ? -p[0] : 0.0));
+      const T up = static_cast<T>(::pow(10.0, p[0] > 0 ? p[0] : 0.0));
+      const T down = static_cast<T>(::pow(10.0, p[0] < 0 ? -p[0] : 0.0));
       return math::round(x * up / down) / up * down;
     }
   }
@@ -187,7 +192,8 @@ struct Round {
 
 struct Sqrt {
   static constexpr Info info{"sqrt", Promote::Floating, kinds::floating, Saves::Output,
-                             "Square root of each element; NaN for negative real numbers, the principal root for complex ones."};
+                             "Square root of each element; NaN for negative real numbers, the principal root for "
+                             "complex ones."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::sqrt(x); }
   template <int I, class V>
@@ -217,7 +223,8 @@ struct Square {
 };
 
 struct Reciprocal {
-  static constexpr Info info{"reciprocal", Promote::Floating, kinds::floating, Saves::Output, "1 / x for each element."};
+  static constexpr Info info{"reciprocal", Promote::Floating, kinds::floating, Saves::Output,
+                             "1 / x for each element."};
   template <class T>
   STRIDED_HD static T fwd(T x) {
     if constexpr (is_complex_v<T>) return math::reciprocal(x);
@@ -238,7 +245,8 @@ struct Exp {
 };
 
 struct Exp2 {
-  static constexpr Info info{"exp2", Promote::Floating, kinds::floating, Saves::Output, "2 to the power of each element.",
+  static constexpr Info info{"exp2", Promote::Floating, kinds::floating, Saves::Output,
+                             "2 to the power of each element.",
                              nullptr, "", "special.exp2"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::exp2(x); }
@@ -265,7 +273,8 @@ struct Log {
 };
 
 struct Log2 {
-  static constexpr Info info{"log2", Promote::Floating, kinds::floating, Saves::Inputs, "Logarithm of each element to base 2."};
+  static constexpr Info info{"log2", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Logarithm of each element to base 2."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::log2(x); }
   template <int I, class V>
@@ -273,7 +282,8 @@ struct Log2 {
 };
 
 struct Log10 {
-  static constexpr Info info{"log10", Promote::Floating, kinds::floating, Saves::Inputs, "Logarithm of each element to base 10."};
+  static constexpr Info info{"log10", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Logarithm of each element to base 10."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::log10(x); }
   template <int I, class V>
@@ -301,7 +311,8 @@ struct Sigmoid {
 // ---- trigonometric and hyperbolic functions ------------------------------------------------------------------------
 
 struct Sin {
-  static constexpr Info info{"sin", Promote::Floating, kinds::floating, Saves::Inputs, "Sine of each element, in radians."};
+  static constexpr Info info{"sin", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Sine of each element, in radians."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::sin(x); }
   template <int I, class V>
@@ -309,7 +320,8 @@ struct Sin {
 };
 
 struct Cos {
-  static constexpr Info info{"cos", Promote::Floating, kinds::floating, Saves::Inputs, "Cosine of each element, in radians."};
+  static constexpr Info info{"cos", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Cosine of each element, in radians."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::cos(x); }
   template <int I, class V>
@@ -317,7 +329,8 @@ struct Cos {
 };
 
 struct Tan {
-  static constexpr Info info{"tan", Promote::Floating, kinds::floating, Saves::Output, "Tangent of each element, in radians."};
+  static constexpr Info info{"tan", Promote::Floating, kinds::floating, Saves::Output,
+                             "Tangent of each element, in radians."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::tan(x); }
   template <int I, class V>
@@ -326,7 +339,8 @@ struct Tan {
 
 struct Asin {
   static constexpr Info info{"asin", Promote::Floating, kinds::floating, Saves::Inputs,
-                             "Arc sine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1] for real dtypes.", nullptr, "", "arcsin"};
+                             "Arc sine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1] for real dtypes.",
+                             nullptr, "", "arcsin"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::asin(x); }
   template <int I, class V>
@@ -335,7 +349,8 @@ struct Asin {
 
 struct Acos {
   static constexpr Info info{"acos", Promote::Floating, kinds::floating, Saves::Inputs,
-                             "Arc cosine of each element, in [0, pi]; NaN outside [-1, 1] for real dtypes.", nullptr, "", "arccos"};
+                             "Arc cosine of each element, in [0, pi]; NaN outside [-1, 1] for real dtypes.", nullptr,
+                             "", "arccos"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::acos(x); }
   template <int I, class V>
@@ -352,7 +367,8 @@ struct Atan {
 };
 
 struct Sinh {
-  static constexpr Info info{"sinh", Promote::Floating, kinds::floating, Saves::Inputs, "Hyperbolic sine of each element."};
+  static constexpr Info info{"sinh", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Hyperbolic sine of each element."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::sinh(x); }
   template <int I, class V>
@@ -360,7 +376,8 @@ struct Sinh {
 };
 
 struct Cosh {
-  static constexpr Info info{"cosh", Promote::Floating, kinds::floating, Saves::Inputs, "Hyperbolic cosine of each element."};
+  static constexpr Info info{"cosh", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Hyperbolic cosine of each element."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::cosh(x); }
   template <int I, class V>
@@ -368,7 +385,8 @@ struct Cosh {
 };
 
 struct Tanh {
-  static constexpr Info info{"tanh", Promote::Floating, kinds::floating, Saves::Output, "Hyperbolic tangent of each element."};
+  static constexpr Info info{"tanh", Promote::Floating, kinds::floating, Saves::Output,
+                             "Hyperbolic tangent of each element."};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::tanh(x); }
   template <int I, class V>
@@ -386,7 +404,8 @@ struct Asinh {
 
 struct Acosh {
   static constexpr Info info{"acosh", Promote::Floating, kinds::floating, Saves::Inputs,
-                             "Inverse hyperbolic cosine of each element, >= 0; NaN below 1 for real dtypes.", nullptr, "", "arccosh"};
+                             "Inverse hyperbolic cosine of each element, >= 0; NaN below 1 for real dtypes.", nullptr,
+                             "", "arccosh"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::acosh(x); }
   // Two roots, not one of x^2 - 1: only so is it right on the whole complex plane.
@@ -398,7 +417,8 @@ struct Acosh {
 
 struct Atanh {
   static constexpr Info info{"atanh", Promote::Floating, kinds::floating, Saves::Inputs,
-                             "Inverse hyperbolic tangent of each element; NaN outside [-1, 1] for real dtypes.", nullptr, "", "arctanh"};
+                             "Inverse hyperbolic tangent of each element; NaN outside [-1, 1] for real dtypes.",
+                             nullptr, "", "arctanh"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return math::atanh(x); }
   template <int I, class V>
@@ -406,7 +426,8 @@ struct Atanh {
 };
 
 struct Deg2rad {
-  static constexpr Info info{"deg2rad", Promote::Floating, kinds::Float, Saves::Nothing, "Degrees to radians: x * pi / 180.",
+  static constexpr Info info{"deg2rad", Promote::Floating, kinds::Float, Saves::Nothing,
+                             "Degrees to radians: x * pi / 180.",
                              nullptr, "", "", "Deg2Rad"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return x * T(kPiValue / 180); }
@@ -415,7 +436,8 @@ struct Deg2rad {
 };
 
 struct Rad2deg {
-  static constexpr Info info{"rad2deg", Promote::Floating, kinds::Float, Saves::Nothing, "Radians to degrees: x * 180 / pi.",
+  static constexpr Info info{"rad2deg", Promote::Floating, kinds::Float, Saves::Nothing,
+                             "Radians to degrees: x * 180 / pi.",
                              nullptr, "", "", "Rad2Deg"};
   template <class T>
   STRIDED_HD static T fwd(T x) { return x * T(180 / kPiValue); }
@@ -449,7 +471,8 @@ struct NanToNum {
   // What replaces an infinity depends on the dtype itself, so the 16-bit floats come as they are.
   static constexpr bool on_storage = true;
   static constexpr Info info{"nan_to_num", Promote::Same, kinds::all, Saves::Inputs,
-                             "Each element, with `nan` for NaN (default 0), `posinf` for infinity (default: the dtype's largest value) "
+                             "Each element, with `nan` for NaN (default 0), `posinf` for infinity (default: the "
+                             "dtype's largest value) "
                              "and `neginf` for -infinity (default: its lowest). Complex numbers part by part.",
                              nullptr, "float? nan=None, float? posinf=None, float? neginf=None", "", "NanToNum"};
   template <class T>
@@ -474,9 +497,9 @@ struct NanToNum {
   static V vjp(const V& g, const Saved<V>& s) { return masked(g, apply<Isfinite>(s.in[0])); }
 };
 
-using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt, Square,
-                      Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh,
-                      Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, NanToNum>;
+using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt,
+                      Square, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos,
+                      Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, NanToNum>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -10,6 +10,26 @@
 
 namespace strided {
 
+namespace {
+
+// Python's rules for a slice of an axis: how many elements, and where the first is. The same as slice() of core/layout, which
+// makes a layout of its own; x[a:b] is called too often for that.
+int64_t slice_axis(int64_t size, const BasicStep& s, int64_t* offset, int64_t stride) {
+  STRIDED_CHECK(s.step != 0, ValueError, "slice step cannot be zero");
+  const int64_t low = s.step > 0 ? 0 : -1, high = s.step > 0 ? size : size - 1;
+  auto clip = [&](int64_t i) { return std::min(std::max(i < 0 ? i + size : i, low), high); };
+  const int64_t start = clip(s.start), stop = clip(s.stop);
+  const int64_t span = s.step > 0 ? stop - start : start - stop;
+  *offset += std::max<int64_t>(start, 0) * stride;
+  if (span <= 0) return 0;
+  if (s.step == 1) return span;
+  // |step| may be INT64_MIN: divide in unsigned arithmetic.
+  const uint64_t pace = s.step > 0 ? static_cast<uint64_t>(s.step) : uint64_t(0) - static_cast<uint64_t>(s.step);
+  return static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / pace + 1);
+}
+
+}  // namespace
+
 Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
   Layout out(Dims(), Dims(), from.offset);
   int axis = 0;
@@ -44,10 +64,10 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
       keep();
       continue;
     }
-    const Layout one = slice(Layout(Dims{size}, Dims{stride}, 0), 0, step.start, step.stop, step.step);
-    out.shape.push_back(one.shape[0]);
-    out.strides.push_back(one.strides[0]);
-    out.offset += one.offset;
+    const int64_t count = slice_axis(size, step, &out.offset, stride);
+    out.shape.push_back(count);
+    int64_t wide;  // does not fit when at most one element is taken
+    out.strides.push_back(multiply(stride, step.step, &wide) ? wide : stride);
     ++axis;
   }
   while (axis < from.ndim()) keep();

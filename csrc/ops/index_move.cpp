@@ -62,8 +62,17 @@ void put_move(const IndexMove& move, const Tensor& named, const Tensor& from, co
   int bad = 0;
   IndexParams params = move.params;
   params.bad = &bad;
-  const Layout from_layout = expand(from.layout(), move.shape);
-  if (move.safe_axis < 0 || numel < 2 * kGrain) return run(move, loop, named, move.named, from, from_layout, params, kSequential);
+  // Note [The last one wins]: the plan may take axes in any order that suits memory. Where two axes lead to no other place
+  // (a matrix of indices, say), only values in row-major order keep it row-major.
+  Tensor source = from;
+  int shared = 0;
+  for (int i = 0; i < move.shape.ndim(); ++i) shared += move.shape[i] > 1 && move.named.strides[i] == 0;
+  if (shared > 1 && from.numel() > 1 && !(from.shape() == move.shape && from.is_contiguous())) {
+    source = empty(move.shape, from.dtype(), from.device());
+    copy_into(source, from);
+  }
+  const Layout from_layout = expand(source.layout(), move.shape);
+  if (move.safe_axis < 0 || numel < 2 * kGrain) return run(move, loop, named, move.named, source, from_layout, params, kSequential);
   // Note [Writing by index with threads]: two indices may name one place, and the later one wins (or their sum has an
   // order). So threads share out an axis along which places are always different; each keeps the order of the index.
   const int64_t size = move.shape[move.safe_axis];
@@ -72,7 +81,7 @@ void put_move(const IndexMove& move, const Tensor& named, const Tensor& from, co
     part.shape[move.safe_axis] = end - begin;
     part.named = narrow(move.named, move.safe_axis, begin, end - begin);
     part.index_over = narrow(move.index_over, move.safe_axis, begin, end - begin);
-    run(part, loop, named, part.named, from, narrow(from_layout, move.safe_axis, begin, end - begin), params, kSequential);
+    run(part, loop, named, part.named, source, narrow(from_layout, move.safe_axis, begin, end - begin), params, kSequential);
   });
 }
 

@@ -55,11 +55,6 @@ std::string batch_element(const Tensor& info, int64_t i) {
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
-}  // namespace linalg_detail
-
-namespace {
-
-// The factors without check and record.
 Factors factor(const Tensor& a) {
   const int n = a.ndim();
   const int64_t rows = a.size(n - 2), columns = a.size(n - 1);
@@ -76,7 +71,6 @@ Factors factor(const Tensor& a) {
   return f;
 }
 
-// op(A)^-1 b from packed factors; b (..., n, k) with the same batch axes or fewer factors (broadcast by repeating).
 Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op) {
   Tensor x = packed_copy(b);
   const int n = b.ndim();
@@ -103,6 +97,10 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
 
 Tensor narrow_to(const Tensor& x, DType t) { return x.dtype() == t ? x : to_dtype(x, t); }
 
+}  // namespace linalg_detail
+
+namespace {
+
 // Sign of the permutation that the pivots make, for each matrix: +1 or -1.
 Tensor permutation_sign(const Tensor& pivots, DType t) {
   Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
@@ -123,23 +121,22 @@ bool is_vector(const Tensor& a, const Tensor& b) {
   return a.ndim() - 1 == b.ndim() && b.shape() == batch_shape(a, 1);
 }
 
-// Solves A x = b for matrices b of equal batch axes, and hands out the factors for the backward pass.
-Tensor solve_matrices(const Tensor& a, const Tensor& b, const Factors& f) {
-  Tensor x = narrow_to(solve_factored(f.lu, f.pivots, b, 0), a.dtype());
-  if (!needs_grad(a, b)) return x;
-  // x = A^-1 b: the gradient of b is A^-H g, that of A is -(A^-H g) x^H. The factors are used again, unless the backward
-  // pass is itself differentiated: then it is written as another solve.
-  return record("LinalgSolveExBackward0", x, {a, b},
-                [a = SavedTensor(a), x = SavedTensor::output(x), f, wa = a.requires_grad()](const Tensor& g) {
-                  const Tensor gb = grad_enabled() ? solve(adjoint_of(a.get()), g, true) : narrow_to(solve_factored(f.lu, f.pivots, g, 2), g.dtype());
-                  Tensor result = x.get();
-                  return std::vector<Tensor>{wa ? -matmul(gb, adjoint_of(result)) : Tensor(), gb};
-                });
-}
-
 void check_solve(const char* op, const Tensor& info) {
   const int64_t i = first_failure(info);
   STRIDED_CHECK(i < 0, LinAlgError, op, ": ", batch_element(info, i), "The solver failed because the input matrix is singular.");
+}
+
+// X with A X = B, or X A = B, for vectors and matrices B, from factors of A (of A^T for X A = B); op 2: with A^H for A.
+// X A = B is A^T X^T = B^T.
+Tensor solve_unrecorded(const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left, int op) {
+  NoGrad guard;
+  Tensor rhs = vector ? unsqueeze(b, -1) : left ? b : transpose(b, -2, -1);
+  Dims shape = batch;
+  shape.push_back(rhs.size(rhs.ndim() - 2));
+  shape.push_back(rhs.size(rhs.ndim() - 1));
+  if (rhs.shape() != shape) rhs = expand(rhs, shape);
+  const Tensor x = narrow_to(solve_factored(f.lu, f.pivots, rhs, op), b.dtype());
+  return vector ? squeeze(x, Dims{-1}) : left ? x : transpose(x, -2, -1);
 }
 
 std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const Tensor& b, bool left, bool check) {
@@ -147,132 +144,31 @@ std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const
   check_dtype(op, a);
   check_same_device(op, a, b);
   STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ", b.dtype(), " instead");
-  STRIDED_CHECK(b.ndim() >= 1, RuntimeError, op, ": B must have at least 1 dimension");
+  STRIDED_CHECK(b.ndim() >= 1, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
   const bool vector = is_vector(a, b);
   STRIDED_CHECK(left || !vector, RuntimeError, op, ": Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
-  const int64_t n = a.size(a.ndim() - 1);
-  Tensor rhs = vector ? unsqueeze(b, -1) : b;
-  Tensor lhs = a;
-  if (!left) {
-    // X A = B is A^T X^T = B^T.
-    lhs = transpose(a, -2, -1);
-    rhs = transpose(rhs, -2, -1);
-  }
-  STRIDED_CHECK(rhs.size(rhs.ndim() - 2) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
-                " and ", b.size(b.ndim() >= 2 && !vector ? b.ndim() - 2 : b.ndim() - 1), "x", vector ? 1 : b.size(b.ndim() - 1), ")");
-  const Factors f = factor(lhs);
+  const int64_t n = a.size(a.ndim() - 1), rows = b.size(b.ndim() - (vector ? 1 : 2)), columns = vector ? 1 : b.size(b.ndim() - 1);
+  STRIDED_CHECK((left ? rows : columns) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
+                " and ", rows, "x", columns, ")");
+  const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, vector ? 1 : 2));
+  const Factors f = left ? factor(a) : factor(make_view(a, strided::transpose(a.layout(), -2, -1)));
   if (check) check_solve("torch.linalg.solve", f.info);
-  const Dims batch = broadcast_shapes(batch_shape(lhs, 2), batch_shape(rhs, 2));
-  Dims shape = batch;
-  shape.push_back(n);
-  shape.push_back(rhs.size(rhs.ndim() - 1));
-  Tensor x = solve_matrices(lhs, rhs.shape() == shape ? rhs : expand(rhs, shape), f);
-  if (!left) x = transpose(x, -2, -1);
-  if (vector) x = squeeze(x, Dims{-1});
+  Tensor x = solve_unrecorded(f, b, batch, vector, left, 0);
+  if (!needs_grad(a, b)) return {x, f.info};
+  // X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. The factors are used again, unless the backward
+  // pass is itself differentiated: then it is written as another solve.
+  record("LinalgSolveExBackward0", x, {a, b},
+         [a = SavedTensor(a), x = SavedTensor::output(x), f, batch, vector, left, wa = a.requires_grad()](const Tensor& g) {
+           const Tensor gb = grad_enabled() ? solve(adjoint_of(a.get()), g, left) : solve_unrecorded(f, g, batch, vector, left, 2);
+           if (!wa) return std::vector<Tensor>{Tensor(), gb};
+           const Tensor result = x.get();
+           const Tensor ga = vector ? unsqueeze(gb, -1) * unsqueeze(conj(result), -2) : left ? matmul(gb, adjoint_of(result)) : matmul(adjoint_of(result), gb);
+           return std::vector<Tensor>{-ga, gb};
+         });
   return {x, f.info};
 }
 
 }  // namespace
-
-Factors lu_factor_ex(const Tensor& a, bool check_errors) {
-  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
-  check_dtype("torch.lu_factor", a);
-  Factors f = factor(a);
-  if (check_errors) {
-    const int64_t i = first_failure(f.info);
-    const int32_t at = i < 0 ? 0 : f.info.data_as<int32_t>()[i];
-    STRIDED_CHECK(i < 0, LinAlgError, "torch.linalg.lu_factor: ", batch_element(f.info, i), "U[", at, ",", at,
-                  "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling "
-                  "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
-  }
-  f.lu = narrow_to(f.lu, a.dtype());
-  no_gradient("linalg.lu_factor", {a});
-  return f;
-}
-
-std::tuple<Tensor, Tensor> lu_factor(const Tensor& a) {
-  const Factors f = lu_factor_ex(a, true);
-  return {f.lu, f.pivots};
-}
-
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots) {
-  STRIDED_CHECK(lu.ndim() >= 2 && pivots.dtype() == DType::Int32, RuntimeError, "lu_unpack: needs the factors and int32 pivots that lu_factor gives");
-  const int n = lu.ndim();
-  const int64_t rows = lu.size(n - 2), columns = lu.size(n - 1), k = std::min(rows, columns), count = batches(lu);
-  STRIDED_CHECK(pivots.ndim() == n - 1 && pivots.shape().back() == k, RuntimeError, "lu_unpack: pivots of size ", pivots.shape(), " do not fit factors of size ", lu.shape());
-  const Tensor packed = contiguous(lu), p = contiguous(pivots);
-  Dims batch = batch_shape(lu, 2);
-  auto sized = [&](int64_t r, int64_t c) {
-    Dims s = batch;
-    s.push_back(r);
-    s.push_back(c);
-    return s;
-  };
-  Tensor permutation = zeros(sized(rows, rows), lu.dtype(), lu.device()), lower = zeros(sized(rows, k), lu.dtype(), lu.device()),
-         upper = zeros(sized(k, columns), lu.dtype(), lu.device());
-  const int64_t size = lu.itemsize();
-  const Element one(Scalar(1), lu.dtype());
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  for (int64_t b = 0; b < count; ++b) {
-    const char* from = packed.data() + b * rows * columns * size;
-    char *l = lower.data() + b * rows * k * size, *u = upper.data() + b * k * columns * size, *q = permutation.data() + b * rows * rows * size;
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t below = std::min(i, k);
-      std::memcpy(l + i * k * size, from + i * columns * size, static_cast<size_t>(below * size));
-      if (i < k) {
-        std::memcpy(l + (i * k + i) * size, one.bytes, static_cast<size_t>(size));
-        std::memcpy(u + (i * columns + i) * size, from + (i * columns + i) * size, static_cast<size_t>((columns - i) * size));
-      }
-      order[i] = i;
-    }
-    for (int64_t i = 0; i < k; ++i) {
-      const int64_t with = p.data_as<int32_t>()[b * k + i] - 1;
-      STRIDED_CHECK(with >= 0 && with < rows, RuntimeError, "lu_unpack: pivots must be between 1 and ", rows, ", got ", with + 1);
-      std::swap(order[i], order[with]);
-    }
-    for (int64_t i = 0; i < rows; ++i) std::memcpy(q + (order[i] * rows + i) * size, one.bytes, static_cast<size_t>(size));
-  }
-  return {permutation, lower, upper};
-}
-
-std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& a) {
-  check_dtype("linalg.lu", a);
-  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
-  const Factors f = lu_factor_ex(a, false);
-  return lu_unpack(f.lu, f.pivots);
-}
-
-Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint) {
-  check_square("linalg.lu_solve", lu);
-  check_dtype("linalg.lu_solve", lu);
-  STRIDED_CHECK(lu.dtype() == b.dtype(), RuntimeError, "linalg.lu_solve: LU and B must have the same dtype, got ", lu.dtype(), " and ", b.dtype());
-  STRIDED_CHECK(pivots.dtype() == DType::Int32 && pivots.shape() == batch_shape(lu, 1), RuntimeError,
-                "linalg.lu_solve: pivots must be int32 of size ", batch_shape(lu, 1), ", got ", name_of(pivots.dtype()), " of size ", pivots.shape());
-  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "linalg.lu_solve: B must have at least 2 dimensions, got ", b.ndim());
-  no_gradient("linalg.lu_solve", {lu, b});
-  const int64_t n = lu.size(lu.ndim() - 1);
-  // The kernel trusts the pivots: they are checked here.
-  const Tensor p = contiguous(pivots);
-  for (int64_t i = 0; i < p.numel(); ++i)
-    STRIDED_CHECK(p.data_as<int32_t>()[i] >= 1 && p.data_as<int32_t>()[i] <= n, RuntimeError, "Pivots given to lu_solve must all be greater or equal to 1 and at most ", n,
-                  ". Did you properly pass the result of lu_factor?");
-  // X A = B is A^T X^T = B^T, and X A^H = B is conj(A) X^T = B^T.
-  Tensor rhs = left ? b : transpose(b, -2, -1);
-  STRIDED_CHECK(rhs.size(rhs.ndim() - 2) == n, RuntimeError, "linalg.lu_solve: Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n, " and ",
-                b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
-  const Dims batch = broadcast_shapes(batch_shape(lu, 2), batch_shape(rhs, 2));
-  Dims shape = batch;
-  shape.push_back(n);
-  shape.push_back(rhs.size(rhs.ndim() - 1));
-  rhs = expand(rhs, shape);
-  const Tensor factors = to_dtype(lu, wide(lu.dtype()));
-  Tensor x;
-  if (left) x = solve_factored(factors, p, rhs, adjoint ? 2 : 0);
-  else if (!adjoint) x = solve_factored(factors, p, rhs, 1);
-  else x = conj(solve_factored(factors, p, conj(rhs), 0));
-  x = narrow_to(x, b.dtype());
-  return left ? x : transpose(x, -2, -1);
-}
 
 Tensor solve(const Tensor& a, const Tensor& b, bool left) { return solve_with_info("linalg.solve", a, b, left, true).first; }
 
@@ -348,16 +244,29 @@ Tensor det(const Tensor& a) {
     value = narrow_to(value, a.dtype());
   }
   if (!needs_grad(a)) return value;
-  // d det A = det(A) tr(A^-1 dA)
-  return record("LinalgDetBackward0", value, a, [a = SavedTensor(a), value = SavedTensor::output(value), f](const Tensor& g) {
+  // d det A = det(A) tr(A^-1 dA). The gradient det(A) A^-H is a polynomial in A, so at a singular matrix it is the limit of
+  // that formula: zeros on the diagonal of U are replaced by a number of the size of rounding errors.
+  return record("LinalgDetBackward0", value, a, [a = SavedTensor(a), f](const Tensor& g) {
     const Tensor A = a.get();
-    STRIDED_CHECK(first_failure(f.info) < 0, LinAlgError, "linalg.det: the derivative at a singular matrix is not implemented");
     const int64_t n = A.size(A.ndim() - 1);
     const Tensor identity = eye(n, n, A.dtype(), A.device());
-    const Tensor d = grad_enabled() ? det(A) : value.get();
-    const Tensor rhs = unsqueeze(unsqueeze(g * conj(d), -1), -1) * identity;
-    if (grad_enabled()) return solve(adjoint_of(A), rhs, true);
-    return narrow_to(solve_factored(f.lu, f.pivots, rhs, 2), A.dtype());
+    const bool singular = first_failure(f.info) >= 0;
+    if (grad_enabled()) {
+      STRIDED_CHECK(!singular, NotImplementedError, "linalg.det: the second derivative at a singular matrix is not implemented");
+      return solve(adjoint_of(A), unsqueeze(unsqueeze(g * conj(det(A)), -1), -1) * identity, true);
+    }
+    Tensor lu = f.lu;
+    if (singular) {
+      lu = clone(lu);
+      const Tensor d = diagonal(lu, 0, -2, -1);
+      const double eps = real_of(lu.dtype()) == DType::Float64 ? 2.2e-16 : 1.2e-7;
+      const Tensor size = amax(elementwise<Abs>(d), Dims{-1}, true);
+      const Tensor tiny = elementwise<Add>(size, elementwise<Eq>(size, Scalar(0))) * eps;  // eps itself for a matrix of zeros
+      copy_into(d, d + masked(expand(to_dtype(tiny, lu.dtype()), d.shape()), elementwise<Eq>(d, Scalar(0))));
+    }
+    const Tensor value = prod(diagonal(lu, 0, -2, -1), Dims{-1}) * permutation_sign(f.pivots, lu.dtype());
+    const Tensor rhs = unsqueeze(unsqueeze(to_dtype(g, lu.dtype()) * conj(value), -1), -1) * to_dtype(identity, lu.dtype());
+    return narrow_to(solve_factored(lu, f.pivots, rhs, 2), A.dtype());
   });
 }
 

@@ -32,9 +32,11 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
 Tensor cholesky(const Tensor& a, bool upper);
 std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_errors);
 Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper);
+Tensor cholesky_inverse(const Tensor& l, bool upper);
 Tensor matrix_power(const Tensor& a, int64_t n);
 
-// Norms of matrices; p as torch.linalg names them: 'fro', 'nuc', +-1, +-2, +-inf. Vector norms are reductions.
+// Norms of matrices; p as torch.linalg names them: 'fro', +-1, +-inf (those made of singular values, 'nuc' and +-2, raise
+// NotImplementedError). Vector norms are reductions.
 Tensor matrix_norm(const Tensor& a, const std::string& p, const Dims& dim, bool keepdim, std::optional<DType> dtype);
 Tensor matrix_norm(const Tensor& a, double p, const Dims& dim, bool keepdim, std::optional<DType> dtype);
 

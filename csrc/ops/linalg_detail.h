@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/kernels.h"
+#include "ops/linalg.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/view.h"
@@ -18,5 +19,12 @@ const LinalgKernels& kernels_for(const Tensor& a);
 int64_t first_failure(const Tensor& info);     // -1: none
 std::string batch_element(const Tensor& info, int64_t i);
 Tensor adjoint_of(const Tensor& x);
+Tensor narrow_to(const Tensor& x, DType t);    // x itself when it has that dtype
+
+// The factors of a in the kernels' dtype, without check and record.
+Factors factor(const Tensor& a);
+// op(A)^-1 b from such factors, in the kernels' dtype, not recorded: op 0 is A, 1 its transpose, 2 its adjoint. b is
+// (..., n, k); the batch axes of the factors are broadcast to those of b.
+Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op);
 
 }  // namespace strided::linalg_detail

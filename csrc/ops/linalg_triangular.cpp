@@ -1,7 +1,6 @@
 // Triangular systems and Cholesky factorisation.
 #include "ops/factory.h"
 #include "ops/join.h"
-#include "ops/linalg.h"
 #include "ops/linalg_detail.h"
 #include "ops/matmul.h"
 
@@ -37,10 +36,10 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   check_same_device(op, a, b);
   STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ", b.dtype(), " instead");
   STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
-  if (!left) return transpose(solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular), -2, -1);
   const int64_t n = a.size(a.ndim() - 1);
-  STRIDED_CHECK(b.size(b.ndim() - 2) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation AX = B (", n, "x", n, " and ", b.size(b.ndim() - 2), "x",
-                b.size(b.ndim() - 1), ")");
+  STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
+                " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
+  if (!left) return transpose(solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular), -2, -1);
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, 2));
   Dims shape_a = batch, shape_b = batch;
   shape_a.push_back(n);
@@ -96,8 +95,19 @@ Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_ex(a,
 Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", b.ndim(), " dimensions instead");
   STRIDED_CHECK(l.ndim() >= 2, RuntimeError, "u should have at least 2 dimensions, but has ", l.ndim(), " dimensions instead");
+  const int64_t n = l.size(l.ndim() - 1), rows = l.size(l.ndim() - 2), b_rows = b.size(b.ndim() - 2);
+  STRIDED_CHECK(n == rows, RuntimeError, "A must be batches of square matrices, but they are ", rows, " by ", n, " matrices");
+  STRIDED_CHECK(b_rows == n, RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is ", n, " by ", n, " but each b matrix is ", b_rows, " by ",
+                b.size(b.ndim() - 1));
   const Tensor lower = upper ? adjoint_of(l) : l;
   return solve_triangular(adjoint_of(lower), solve_triangular(lower, b, false, true, false), true, true, false);
+}
+
+Tensor cholesky_inverse(const Tensor& l, bool upper) {
+  check_square("cholesky_inverse", l);
+  check_dtype("cholesky_inverse", l);
+  const int64_t n = l.size(l.ndim() - 1);
+  return cholesky_solve(expand(eye(n, n, l.dtype(), l.device()), l.shape()), l, upper);
 }
 
 }  // namespace strided

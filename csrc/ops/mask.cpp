@@ -12,9 +12,27 @@
 namespace strided {
 namespace {
 
+constexpr int64_t kShort = 32768;  // elements that are not worth a second thread
+
 // out = condition ? a : b. Operands are cast to out's dtype on the way; numbers are 0-d tensors of any dtype.
 void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
   const KernelTable& table = kernels(out.device());
+  const Loop2d loop = table.index.select[item_row(out.itemsize())];
+  STRIDED_CHECK(loop, NotImplementedError, "where on device '", out.device(), "'");
+  const int64_t n = out.numel();
+  if (n == 0) return;
+  if (n <= kShort && out.is_contiguous() && a.dtype() == out.dtype() && b.dtype() == out.dtype()) {
+    // Nothing to plan when the operands are one row each, or a single element.
+    const Tensor* in[] = {&condition, &a, &b};
+    char* data[] = {out.data(), condition.data(), a.data(), b.data()};
+    int64_t strides[8] = {out.itemsize()};
+    bool row = true;
+    for (int k = 0; k < 3; ++k) {
+      row = row && (in[k]->numel() == 1 || (in[k]->shape() == out.shape() && in[k]->is_contiguous()));
+      strides[k + 1] = in[k]->numel() == 1 ? 0 : in[k]->itemsize();
+    }
+    if (row) return loop(data, strides, n, 1, nullptr);
+  }
   Iter iter(out.shape());
   iter.add(out);
   iter.add(condition);
@@ -25,7 +43,7 @@ void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, co
     if (from != out.dtype()) iter.cast(k, table.copy[index_of(out.dtype())][index_of(from)], out.itemsize());
   }
   iter.plan();
-  iter.run(table.index.select[item_row(out.itemsize())], nullptr, 1);
+  iter.run(loop, nullptr, 1);
 }
 
 void check_bool_mask(const char* op, const Tensor& mask) {
@@ -69,7 +87,11 @@ Tensor coordinates(const Tensor& positions, const Dims& shape) {
   return out;
 }
 
-Tensor true_coordinates(const Tensor& self) { return coordinates(true_positions(as_mask(self)), self.shape()); }
+Tensor true_coordinates(const Tensor& self) {
+  const Tensor positions = true_positions(as_mask(self));
+  if (self.ndim() == 1) return make_view(positions, Layout(Dims{1, positions.numel()}));
+  return coordinates(positions, self.shape());
+}
 
 }  // namespace
 
@@ -92,11 +114,16 @@ Tensor where(const Tensor& condition, Operand input, Operand other) {
   const Tensor a = input.tensor ? *input.tensor : number(input.scalar, dtype, device);
   const Tensor b = other.tensor ? *other.tensor : number(other.scalar, dtype, device);
   checked_numel("where", shape);
-  Iter order(shape);
-  order.add(condition);
-  order.add(a);
-  order.add(b);
-  Tensor out = empty_strided(shape, order.output_strides(), dtype, device);
+  Tensor out;
+  if (condition.is_contiguous() && a.is_contiguous() && b.is_contiguous()) {
+    out = empty(shape, dtype, device);
+  } else {
+    Iter order(shape);
+    order.add(condition);
+    order.add(a);
+    order.add(b);
+    out = empty_strided(shape, order.output_strides(), dtype, device);
+  }
   select_into(out, condition, a, b);
   if (!needs_grad(a, b)) return out;
   return record("WhereBackward0", out, std::vector<Tensor>{a, b},

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "core/promotion.h"
+#include "ops/join.h"
 #include "ops/kernels.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduction.h"
+#include "ops/scan.h"
 #include "ops/view.h"
 
 namespace strided {
@@ -17,7 +19,7 @@ std::string c_name(DType t) {
   switch (t) {
     case DType::Float32: return "float";
     case DType::Float64: return "double";
-    case DType::Int64: return "long long";
+    case DType::Int64: return "long int";
     case DType::Int32: return "int";
     case DType::Int16: return "short";
     case DType::Int8: return "signed char";
@@ -89,13 +91,18 @@ void multiply_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
-// a @ b for equal batch axes, recorded.
-Tensor product(const Tensor& a, const Tensor& b) {
+// a @ b for equal batch axes, not recorded.
+Tensor multiplied(const Tensor& a, const Tensor& b) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
-  checked_numel("matmul", shape);
   Tensor c = empty(shape, a.dtype(), a.device());
   multiply_into(c, a, b, Scalar(1), Scalar(0));
+  return c;
+}
+
+// The same, recorded.
+Tensor product(const Tensor& a, const Tensor& b) {
+  Tensor c = multiplied(a, b);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
   return record(name, c, {a, b}, [a = SavedTensor(a), b = SavedTensor(b), wa = a.requires_grad(), wb = b.requires_grad()](const Tensor& g) {
@@ -103,30 +110,37 @@ Tensor product(const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor scale_and_add(const Tensor& input, const Tensor& value, const Scalar& beta, const Scalar& alpha) {
-  const DType t = value.dtype();
+void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
   STRIDED_CHECK(!(is_integral(t) && !(alpha.is_integral() && beta.is_integral())), RuntimeError,
                 "For integral input tensors, argument alpha and beta must not be a floating point number.");
-  const bool one = alpha.is_integral() && alpha.to_int() == 1;
-  Tensor scaled = one ? value : elementwise<Mul>(value, alpha);
-  if (!beta.to_bool()) return input.shape() == value.shape() ? scaled : clone(expand(scaled, value.shape()));
-  const bool same = beta.is_integral() && beta.to_int() == 1;
-  return elementwise<Add>(same ? input : elementwise<Mul>(input, beta), scaled);
+}
+bool is_one(const Scalar& s) { return s.is_integral() && s.to_int() == 1; }
+Tensor scaled(const Tensor& x, const Scalar& by) { return is_one(by) ? x : elementwise<Mul>(x, by); }
+Scalar conj(const Scalar& s) { return s.is_complex() ? Scalar(s.real(), -s.imag()) : s; }
+
+// beta * input + alpha * value, for input that is to be expanded to the shape of value.
+Tensor scale_and_add(const Tensor& input, const Tensor& value, const Scalar& beta, const Scalar& alpha) {
+  check_scales(value.dtype(), beta, alpha);
+  const Tensor wide = expand(input, value.shape());
+  return beta.to_bool() ? scaled(wide, beta) + scaled(value, alpha) : scaled(value, alpha);
 }
 
-// beta * input + alpha * a @ b in one gemm when nothing is to be recorded.
-Tensor fused(const char* op, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+// beta * input + alpha * a @ b in one gemm.
+Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   const Layout wide = strided::expand(input.layout(), shape);  // raises when input does not fit
-  STRIDED_CHECK(input.dtype() == a.dtype(), RuntimeError, op, ": self and the matrices must have the same dtype, got ", input.dtype(), " and ", a.dtype());
-  STRIDED_CHECK(!(is_integral(a.dtype()) && !(alpha.is_integral() && beta.is_integral())), RuntimeError,
-                "For integral input tensors, argument alpha and beta must not be a floating point number.");
-  if (needs_grad(input, a, b)) return scale_and_add(expand(input, shape), product(a, b), beta, alpha);
+  STRIDED_CHECK(input.dtype() == a.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ", input.dtype(), " and ", a.dtype());
+  check_same_device(node, input, a);
+  check_scales(a.dtype(), beta, alpha);
   Tensor c = empty(shape, a.dtype(), a.device());
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
   multiply_into(c, a, b, alpha, beta);
-  return c;
+  if (!needs_grad(input, a, b)) return c;
+  return record(node, c, {input, a, b}, [a = SavedTensor(a), b = SavedTensor(b), beta, alpha, wa = a.requires_grad(), wb = b.requires_grad()](const Tensor& g) {
+    const Tensor h = scaled(g, conj(alpha));
+    return std::vector<Tensor>{scaled(g, conj(beta)), wa ? product(h, adjoint_of(b.get())) : Tensor(), wb ? product(adjoint_of(a.get()), h) : Tensor()};
+  });
 }
 
 }  // namespace
@@ -150,11 +164,18 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor mv(const Tensor& a, const Tensor& b) {
-  STRIDED_CHECK(a.ndim() == 2 && b.ndim() == 1, RuntimeError, "vector + matrix @ vector expected, got ", b.ndim(), ", ", a.ndim(), ", ", b.ndim());
+  STRIDED_CHECK(a.ndim() == 2 && b.ndim() == 1, RuntimeError, "vector + matrix @ vector expected, got 1, ", a.ndim(), ", ", b.ndim());
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "size mismatch, got input (", a.size(0), "), mat (", a.size(0), "x", a.size(1), "), vec (",
                 b.size(0), ")");
   check_pair("mv", a, b);
-  return squeeze(product(a, unsqueeze(b, 1)), Dims{1});
+  Tensor out;
+  {
+    NoGrad guard;
+    out = squeeze(multiplied(a, unsqueeze(b, 1)), Dims{1});
+  }
+  return record("MvBackward0", out, {a, b}, [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& g) {
+    return std::vector<Tensor>{unsqueeze(g, 1) * conj(b.get()), mv(adjoint_of(a.get()), g)};
+  });
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
@@ -163,7 +184,14 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.numel() == b.numel(), RuntimeError, "inconsistent tensor size, expected tensor ", a.shape(), " and src ", b.shape(),
                 " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
   check_same_device("dot", a, b);
-  return reshape(product(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
+  Tensor out;
+  {
+    NoGrad guard;
+    out = reshape(multiplied(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
+  }
+  return record("DotBackward0", out, {a, b}, [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& g) {
+    return std::vector<Tensor>{g * conj(b.get()), g * conj(a.get())};
+  });
 }
 
 Tensor vdot(const Tensor& a, const Tensor& b) { return dot(conj(a), b); }
@@ -225,8 +253,11 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 }
 
 Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
-  if (a.ndim() == 1 && b.ndim() == 1) return vdot(a, b);
-  return sum(conj(a) * b, Dims{dim}, false, {});
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ", a.dtype(), " and y of type ",
+                b.dtype(), " instead");
+  wrap_axis("linalg.vecdot", dim, std::max(a.ndim(), b.ndim()));
+  if (a.ndim() == 1 && b.ndim() == 1 && a.numel() == b.numel()) return vdot(a, b);
+  return sum(conj(a) * b, Dims{dim}, false, a.dtype());
 }
 
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -235,16 +266,19 @@ Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
                 b.size(1), ")");
   check_pair("addmm", a, b);
-  return fused("addmm", input, a, b, beta, alpha);
+  return fused("AddmmBackward0", input, a, b, beta, alpha);
 }
 
 Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  STRIDED_CHECK(input.dtype() == a.dtype() && a.dtype() == b.dtype(), RuntimeError, "addmv input tensors must have the same dtype, but got ", input.dtype(), ", ",
+                a.dtype(), ", and ", b.dtype());
+  STRIDED_CHECK(a.ndim() != 2 || input.numel() == 1 || (input.ndim() == 1 && input.size(0) == a.size(0)), RuntimeError, "size mismatch, got input (",
+                input.ndim() ? input.size(0) : 1, "), mat (", a.size(0), "x", a.size(1), "), vec (", b.numel(), ")");
   return scale_and_add(input, mv(a, b), beta, alpha);
 }
 
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  const Tensor product = outer(a, b);
-  return scale_and_add(expand(input, product.shape()), product, beta, alpha);
+  return scale_and_add(input, outer(a, b), beta, alpha);
 }
 
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -253,26 +287,26 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
   STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [",
                 a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_pair("baddbmm", a, b);
-  return fused("baddbmm", input, a, b, beta, alpha);
+  return fused("BaddbmmBackward0", input, a, b, beta, alpha);
 }
 
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  const Tensor total = sum(bmm(a, b), Dims{0}, false, a.dtype());
-  return scale_and_add(expand(input, total.shape()), total, beta, alpha);
+  return scale_and_add(input, sum(bmm(a, b), Dims{0}, false, a.dtype()), beta, alpha);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
   STRIDED_CHECK(dims_a.size() == dims_b.size(), RuntimeError, "both dimension lists should have same length");
   const Dims ca = wrap_axes("tensordot", dims_a, a.ndim(), false), cb = wrap_axes("tensordot", dims_b, b.ndim(), false);
-  check_pair("tensordot", a, b);
+  check_same_device("tensordot", a, b);
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "both inputs should have same dtype");
   auto contains = [](const Dims& list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); };
   Dims shape, order_a, order_b;
   int64_t rows = 1, columns = 1, contracted = 1;
   Tensor x = a, y = b;
   for (size_t i = 0; i < ca.size(); ++i) {
     const int64_t sa = a.size(static_cast<int>(ca[i])), sb = b.size(static_cast<int>(cb[i]));
-    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError, "contracted dimensions need to match, but first has size ", sa, " in dim ", ca[i],
-                  " and second has size ", sb, " in dim ", cb[i]);
+    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError, "contracted dimensions need to match, but first has size ", sa, " in dim ", dims_a[i],
+                  " and second has size ", sb, " in dim ", dims_b[i]);
     // A contracted axis of size 1 broadcasts: the other operand may be summed first.
     if (sa != sb && sa == 1) y = sum(y, Dims{cb[i]}, true, y.dtype());
     if (sa != sb && sb == 1) x = sum(x, Dims{ca[i]}, true, x.dtype());
@@ -304,7 +338,7 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     shape_a.push_back(1);
     shape_b.push_back(1);
     shape_b.push_back(sb);
-    shape.push_back(sa * sb);
+    shape.push_back(sa * sb);  // if this overflows, so does the number of elements of the product
   }
   return reshape(reshape(a, shape_a) * reshape(b, shape_b), shape);
 }
@@ -312,6 +346,26 @@ Tensor kron(const Tensor& a, const Tensor& b) {
 Tensor trace(const Tensor& x) {
   STRIDED_CHECK(x.ndim() == 2, RuntimeError, "trace: expected a matrix, but got tensor with dim ", x.ndim());
   return sum(diagonal(x, 0, 0, 1), Dims{}, false, {});
+}
+
+Tensor vandermonde(const Tensor& x, std::optional<int64_t> n) {
+  STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError, "linalg.vander supports floating point, complex, and integer tensors, but got ", x.dtype());
+  const int64_t terms = n ? *n : x.ndim() == 0 ? 1 : x.shape().back();
+  STRIDED_CHECK(x.ndim() > 0 && terms > 1, RuntimeError, "N must be greater than 1.");
+  Dims shape = x.shape();
+  shape.push_back(terms - 1);
+  const Tensor powers = cumprod(expand(unsqueeze(x, -1), shape), -1, {});
+  shape.back() = 1;
+  return cat({ones(shape, powers.dtype(), x.device()), powers}, -1);
+}
+
+Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
+  STRIDED_CHECK(x.ndim() == 1, RuntimeError, "x must be a one-dimensional tensor.");
+  const int64_t terms = n.value_or(x.size(0));
+  STRIDED_CHECK(terms >= 0, RuntimeError, "N must be non-negative.");
+  const Tensor base = is_bool(x.dtype()) ? to_dtype(x, DType::Int64) : x;
+  const Tensor out = narrow(vandermonde(base, std::max<int64_t>(terms, 2)), 1, 0, terms);
+  return increasing ? out : flip(out, Dims{1});
 }
 
 Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
@@ -328,19 +382,12 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
     STRIDED_CHECK(axis >= 0, RuntimeError, "no dimension of size 3 in input");
   }
   const DType t = promote_types(x.dtype(), y.dtype());
-  std::vector<Tensor> parts;
-  auto part = [&](const Tensor& v, int i) { return select(v, axis, i); };
   Tensor out = empty(x.shape(), t, x.device());
-  Tensor xs[3], ys[3];
-  for (int i = 0; i < 3; ++i) {
-    xs[i] = part(x, i);
-    ys[i] = part(y, i);
-  }
   {
     NoGrad guard;
     for (int i = 0; i < 3; ++i) {
       const int j = (i + 1) % 3, k = (i + 2) % 3;
-      copy_into(select(out, axis, i), xs[j] * ys[k] - xs[k] * ys[j]);
+      copy_into(select(out, axis, i), select(x, axis, j) * select(y, axis, k) - select(x, axis, k) * select(y, axis, j));
     }
   }
   return record("LinalgCrossBackward0", out, {a, b}, [a = SavedTensor(a), b = SavedTensor(b), axis, n = x.ndim()](const Tensor& g) {
@@ -351,6 +398,7 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
 
 // Dynamic programming over the splits (Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 15.2).
 Tensor multi_dot(const std::vector<Tensor>& matrices) {
+  STRIDED_CHECK(matrices.size() < 4096, RuntimeError, "multi_dot(): at most 4095 tensors, got ", matrices.size());
   const int n = static_cast<int>(matrices.size());
   STRIDED_CHECK(n >= 2, RuntimeError, "multi_dot(): expected at least 2 tensors but got ", n);
   std::vector<Tensor> m = matrices;

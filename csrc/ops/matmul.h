@@ -30,6 +30,10 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 Tensor kron(const Tensor& a, const Tensor& b);
 Tensor trace(const Tensor& x);
+// Powers of the elements along a new last axis: 1, x, x^2, ... of `n` (x.size(-1) if none) terms; of vectors only, and from the
+// highest power on, for torch.vander without `increasing`.
+Tensor vandermonde(const Tensor& x, std::optional<int64_t> n);
+Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing);
 Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim);
 // The product of a chain of matrices, in the cheapest order.
 Tensor multi_dot(const std::vector<Tensor>& matrices);

@@ -130,9 +130,22 @@ constexpr int op_arity = find_arity<Op>();
 template <class Op, class T>
 constexpr bool op_supports = (Op::info.kinds & kind_of(dtype_of<T>)) != 0;
 
+// What Op::fwd takes for dtype T: its compute type, or T itself where the struct says `on_storage` (a result that depends
+// on the format, not only on the value).
+template <class Op, class T, class = void>
+struct OperandType {
+  using type = compute_t<T>;
+};
+template <class Op, class T>
+struct OperandType<Op, T, std::enable_if_t<Op::on_storage>> {
+  using type = T;
+};
+template <class Op, class T>
+using operand_t = typename OperandType<Op, T>::type;
+
 template <class Op, class T, size_t... I>
 auto result_of(std::index_sequence<I...>) {
-  using C = compute_t<T>;
+  using C = operand_t<Op, T>;
   if constexpr (Op::info.params[0] != 0) return Op::fwd((static_cast<void>(I), C{})..., static_cast<const double*>(nullptr));
   else return Op::fwd((static_cast<void>(I), C{})...);
 }

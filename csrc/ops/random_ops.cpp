@@ -12,9 +12,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduction.h"
-#if __has_include("ops/sort.h")
 #include "ops/sort.h"
-#endif
 
 namespace strided {
 namespace {
@@ -428,12 +426,7 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   const Tensor e = empty_strided(weights.shape(), strides_like(weights.layout()), t, weights.device());
   exponential_(e, 1, generator);
   const Tensor race = elementwise<Div>(weights, e);
-  if (num_samples == 1) return argmax(race, -1, true);
-#if __has_include("ops/sort.h")
-  return std::get<1>(topk(race, num_samples, -1, true, true));
-#else
-  STRIDED_THROW(NotImplementedError, "multinomial: several samples without replacement");
-#endif
+  return num_samples == 1 ? argmax(race, -1, true) : std::get<1>(topk(race, num_samples));
 }
 
 }  // namespace strided

@@ -7,7 +7,7 @@
 //   combine(a, b)          the State of a's elements followed by b's; associative up to rounding
 //   identity<S>()          the State of no elements
 //   finish<T>(s, n, p)     the stored result of n elements; second<T>(s) a second result, where there is one
-// p is the op's one parameter (the order of a norm, the correction of a variance). The CPU's loops (cpu/reduce.inc) choose
+// p is the op's one parameter (the correction of a variance). The CPU's loops (cpu/reduce.inc) choose
 // their way by `walk`; Lane<T> is a narrower State that holds up to kReduceChunk elements, so that more of them fit a vector.
 #pragma once
 
@@ -103,6 +103,17 @@ STRIDED_HD bool is_nan(C x) {
   else if constexpr (is_complex_v<C>) return (x.re != x.re) | (x.im != x.im);
   else return false;
 }
+// first ? a : b. Floats by their bits: GCC makes loads from a selected address of nested conditions, and these do not vectorise.
+template <class A>
+STRIDED_HD A select(bool first, A a, A b) {
+  if constexpr (std::is_floating_point_v<A>) {
+    using U = typename math::Bits<A>::U;
+    const U mask = static_cast<U>(0) - static_cast<U>(first);
+    return math::from_bits<A>((math::to_bits(a) & mask) | (math::to_bits(b) & ~mask));
+  } else {
+    return first ? a : b;
+  }
+}
 // NaN is the greatest of all here, and stays.
 template <class A>
 STRIDED_HD bool greater(A a, A b) {
@@ -156,7 +167,7 @@ struct MaxFold {
   template <class S, class C>
   STRIDED_HD static S map(C x, double) { return static_cast<S>(x); }
   template <class S>
-  STRIDED_HD static S combine(S a, S b) { return (a > b) | reduce::is_nan(a) ? a : b; }
+  STRIDED_HD static S combine(S a, S b) { return reduce::select((a > b) | reduce::is_nan(a), a, b); }
   template <class S>
   STRIDED_HD static bool better(S a, S b) { return reduce::greater(a, b); }
 };
@@ -164,7 +175,7 @@ struct MinFold : MaxFold {
   template <class S>
   STRIDED_HD static S identity() { return reduce::highest<S>(); }
   template <class S>
-  STRIDED_HD static S combine(S a, S b) { return (a < b) | reduce::is_nan(a) ? a : b; }
+  STRIDED_HD static S combine(S a, S b) { return reduce::select((a < b) | reduce::is_nan(a), a, b); }
   template <class S>
   STRIDED_HD static bool better(S a, S b) { return reduce::less(a, b); }
 };
@@ -236,8 +247,8 @@ struct Any : CountFold {
   STRIDED_HD static std::conditional_t<std::is_same_v<T, uint8_t>, uint8_t, bool> finish(S s, int64_t, double) { return s != 0; }
 };
 
-// The vector norms by their order; order 0 is a count, and of complex numbers only order 2 has a kernel (the others take the
-// magnitudes first).
+// The vector norms by their order; order 0 is a count, other orders are sums of powers, and of complex numbers only order 2
+// has a kernel (the others take the magnitudes first).
 template <class T>
 using norm_state_t = real_t<compute_t<T>>;
 template <class T>
@@ -267,14 +278,6 @@ struct Norm2 : NormSum {
   }
   template <class T, class S>
   STRIDED_HD static norm_result_t<T> finish(S s, int64_t, double) { return norm_result_t<T>(math::sqrt(s)); }
-};
-struct NormP : NormSum {
-  using Fold = NormP;
-  static constexpr ReduceInfo info{"normp", kinds::Float, ReduceEmpty::Identity, Walk::Fold, 1, "Norm of order p: (sum |x|^p)^(1/p)."};
-  template <class S, class C>
-  STRIDED_HD static S map(C x, double p) { return math::pow(math::abs(x), static_cast<S>(p)); }
-  template <class T, class S>
-  STRIDED_HD static norm_result_t<T> finish(S s, int64_t, double p) { return norm_result_t<T>(math::pow(s, static_cast<S>(1.0 / p))); }
 };
 struct NormInf : MaxFold {
   using Fold = NormInf;
@@ -384,7 +387,7 @@ struct LogSumExp {
   STRIDED_HD static T finish(S s, int64_t, double) { return T(math::log(s.sum) + shift(s.max)); }
 };
 
-using ReductionOps = List<Sum, Mean, NanSum, Prod, AMax, AMin, CountNonzero, All, Any, Norm1, Norm2, NormP, NormInf, NormNegInf,
+using ReductionOps = List<Sum, Mean, NanSum, Prod, AMax, AMin, CountNonzero, All, Any, Norm1, Norm2, NormInf, NormNegInf,
                           MaxIndex, MinIndex, Var, Std, LogSumExp>;
 
 }  // namespace STRIDED_ISA

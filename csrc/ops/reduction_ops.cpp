@@ -270,8 +270,15 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
     NoGrad guard;
     return to_dtype(call_reduction(def<CountNonzero>(), x, axes, keepdim, x.dtype(), 0), real_of(compute));
   }
-  const ReductionDef& row = p == 2 ? def<Norm2>() : p == 1 ? def<Norm1>() : !std::isinf(p) ? def<NormP>() : p > 0 ? def<NormInf>() : def<NormNegInf>();
-  Tensor out = call_reduction(row, x, axes, keepdim, compute, p);
+  Tensor out;
+  if (p == 1 || p == 2 || std::isinf(p)) {
+    const ReductionDef& row = p == 2 ? def<Norm2>() : p == 1 ? def<Norm1>() : p > 0 ? def<NormInf>() : def<NormNegInf>();
+    out = call_reduction(row, x, axes, keepdim, compute, 0);
+  } else {
+    NoGrad guard;
+    const Tensor wide = to_dtype(x, is_half(compute) ? DType::Float32 : compute);
+    out = to_dtype(elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)), compute);
+  }
   if (!needs_grad(x)) return out;
   return record("LinalgVectorNormBackward0", out, x,
                 [p, dims, axes, keepdim, dtype, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {

@@ -109,7 +109,7 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
   return reshape(x, shape);
 }
 
-Tensor ravel(const Tensor& x) { return reshape(x, {-1}); }
+Tensor ravel(const Tensor& x) { return reshape(contiguous(x), {-1}); }
 
 // ---------------------------------------------------------------- order of axes
 

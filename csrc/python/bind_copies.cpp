@@ -36,7 +36,6 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
   if (a.numel() == 0) return true;
   NoGrad guard;
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of data type ", a.dtype(), " but got data type ", b.dtype(), " for argument #2 'other' in call to equal");
   const Tensor eq = contiguous(elementwise<Eq>(a, b));
   return std::memchr(eq.data(), 0, static_cast<size_t>(eq.numel())) == nullptr;
 }
@@ -88,10 +87,10 @@ void bind_copies() {
   def<&fill>("fill(Tensor input, TensorOrNumber value)", "A tensor like input with every element set to value.", kFunction);
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
   def<&convert>("_convert(Tensor self, DType? dtype, Device? device, bool copy)", "What to() comes down to.", kBoth);
-  def<&same_elements>("equal(Tensor input, Tensor other)", "True if both have the same shape and elements. NaN equals nothing.");
+  def<&same_elements>("equal(Tensor input, Tensor other)", "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
   def<&allclose>("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
                  "True if |input - other| <= atol + rtol * |other| everywhere.");
-  def<&backward>("_backward(Tensors outputs, Tensors grads, bool retain_graph, bool create_graph, Tensors inputs)", "Runs the graph.", kFunction);
+  def<&backward>("_backward(Tensor[] outputs, Tensor[] grads, bool retain_graph, bool create_graph, Tensor[] inputs)", "Runs the graph.", kFunction);
   def<&promote>("promote_types(DType type1, DType type2)", "The smallest dtype that holds both.", kFunction);
   def<&castable>("can_cast(DType from_, DType to)", "True if PyTorch's rules let a result of one dtype be written to another: the kind (bool, integer, floating, complex) must not go down.", kFunction);
   def<&result_type>("result_type(TensorOrNumber tensor1, TensorOrNumber tensor2)", "The dtype an operation on both computes in.", kFunction);

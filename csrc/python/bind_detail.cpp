@@ -136,12 +136,15 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
   size_t used = 0;
   for (int i = 0; i < o.positional && used < n_args; ++i) {
     if (i == o.variadic) {
-      const bool one = used + 1 == n_args || !is_integer_like(args[used]);
+      // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
+      const bool tensors = o.params[i].type == "Tensor[]";
+      auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : is_integer_like(a); };
+      const bool one = !belongs(args[used]) || (used + 1 == n_args && !tensors);
       if (one) {
         slots[i] = args[used++];
       } else {
-        size_t last = used;  // the run of integers
-        while (last < n_args && is_integer_like(args[last])) ++last;
+        size_t last = used;
+        while (last < n_args && belongs(args[last])) ++last;
         PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(last - used)));
         for (size_t k = used; k < last; ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k - used), Py_NewRef(args[k]));
         *held = slots[i] = tuple;

@@ -150,10 +150,27 @@ Tensor div_rounding_(const Tensor& self, const Operand& other, std::optional<std
   });
 }
 
+// clamp with one bound left out.
+Tensor clamp_some(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
+  STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
+  return call_elementwise(op_def(min && max ? elementwise_id<Clamp> : min ? elementwise_id<ClampMin> : elementwise_id<ClampMax>), in);
+}
+Tensor clamp_some_(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
+  STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
+  return call_elementwise_out(op_def(min && max ? elementwise_id<Clamp> : min ? elementwise_id<ClampMin> : elementwise_id<ClampMax>), in, nullptr, self, true);
+}
+
 }  // namespace
 
 void bind_elementwise() {
   for (int i = 0; i < num_elementwise_ops(); ++i) bind(op_def(i));
+  for (const std::string name : {"clamp", "clip"}) {
+    constexpr const char* doc = "Each element brought between min and max; either may be None. If min > max the result is max; NaN stays NaN.";
+    register_overload((name + "(Tensor input, TensorOrNumber? min=None, TensorOrNumber? max=None, *, Tensor? out=None)").c_str(), doc, kBoth, detail::describe<&clamp_some>());
+    register_overload((name + "_(Tensor self, TensorOrNumber? min=None, TensorOrNumber? max=None)").c_str(), doc, kBoth, detail::describe<&clamp_some_>());
+  }
   constexpr const char* alpha = "input + alpha * other (or minus).";
   def<&add_alpha>("add(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
   def<&sub_alpha>("sub(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);

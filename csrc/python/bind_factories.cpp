@@ -76,27 +76,39 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
 
 // ---------------------------------------------------------------- like another tensor
 
-#define LIKE_OPTIONS OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad, Ignored
+#define LIKE_OPTIONS OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad, PyObject *format
 #define LIKE_TEXT "DType? dtype=None, Ignored layout=None, Device? device=None, Ignored pin_memory=None, bool requires_grad=False, Ignored memory_format=None)"
 
-Tensor blank_like(const Tensor& x, const OptDType& dtype, const OptDevice& device) {
-  const Target to({}, dtype, device, x.dtype(), x.device());
-  return empty_strided(x.shape(), strides_like(x.layout()), to.dtype, to.device);
+// The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is asked for.
+Layout layout_like(const Tensor& x, PyObject* format) {
+  bool contiguous = false;
+  if (format != Py_None) {
+    PyObject* text = checked(PyObject_Repr(format));
+    contiguous = PyUnicode_CompareWithASCIIString(text, "torch.contiguous_format") == 0;
+    Py_DECREF(text);
+  }
+  return contiguous ? Layout(x.shape()) : Layout(x.shape(), strides_like(x.layout()), 0);
 }
-Tensor filled_like(const Tensor& x, const Scalar& value, const OptDType& dtype, const OptDevice& device, bool requires_grad) {
-  const Tensor made = blank_like(x, dtype, device);
+Tensor blank_like(const Tensor& x, const OptDType& dtype, const OptDevice& device, PyObject* format) {
+  const Target to({}, dtype, device, x.dtype(), x.device());
+  return empty_strided(x.shape(), layout_like(x, format).strides, to.dtype, to.device);
+}
+Tensor filled_like(const Tensor& x, const Scalar& value, const OptDType& dtype, const OptDevice& device, bool requires_grad, PyObject* format) {
+  const Tensor made = blank_like(x, dtype, device, format);
   check_number(value, made.dtype());
   fill_into(made, value);
   return deliver("full_like", made, {}, requires_grad);
 }
-Tensor make_empty_like(const Tensor& x, LIKE_OPTIONS) { return deliver("empty_like", blank_like(x, dtype, device), {}, requires_grad); }
+Tensor make_empty_like(const Tensor& x, LIKE_OPTIONS) {
+  return deliver("empty_like", blank_like(x, dtype, device, format), {}, requires_grad);
+}
 Tensor make_zeros_like(const Tensor& x, LIKE_OPTIONS) {
   const Target to({}, dtype, device, x.dtype(), x.device());
-  if (x.is_contiguous()) return deliver("zeros_like", zeros(x.shape(), to.dtype, to.device), {}, requires_grad);
-  return filled_like(x, Scalar(false), dtype, device, requires_grad);
+  if (x.strides() == Layout::contiguous_strides(x.shape())) return deliver("zeros_like", zeros(x.shape(), to.dtype, to.device), {}, requires_grad);
+  return filled_like(x, Scalar(false), dtype, device, requires_grad, format);
 }
-Tensor make_ones_like(const Tensor& x, LIKE_OPTIONS) { return filled_like(x, Scalar(int64_t(1)), dtype, device, requires_grad); }
-Tensor make_full_like(const Tensor& x, const Scalar& value, LIKE_OPTIONS) { return filled_like(x, value, dtype, device, requires_grad); }
+Tensor make_ones_like(const Tensor& x, LIKE_OPTIONS) { return filled_like(x, Scalar(int64_t(1)), dtype, device, requires_grad, format); }
+Tensor make_full_like(const Tensor& x, const Scalar& value, LIKE_OPTIONS) { return filled_like(x, value, dtype, device, requires_grad, format); }
 
 #define NEW_OPTIONS OptDType dtype, OptDevice device, bool requires_grad, Ignored, Ignored
 #define NEW_TEXT "DType? dtype=None, Device? device=None, bool requires_grad=False, Ignored layout=None, Ignored pin_memory=None)"

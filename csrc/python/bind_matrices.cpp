@@ -26,10 +26,10 @@ void bind_scaled(const std::string& name, const std::string& a, const std::strin
 
 Tensor tensordot_count(const Tensor& a, const Tensor& b, int64_t dims) {
   STRIDED_CHECK(dims >= 0, RuntimeError, "tensordot expects dims >= 0, but got dims=", dims);
-  STRIDED_CHECK(dims <= a.ndim() && dims <= b.ndim(), RuntimeError, "tensordot: dims=", dims, " is more than the operands have (", a.ndim(), " and ", b.ndim(), ")");
+  STRIDED_CHECK(dims <= a.ndim() && dims <= b.ndim(), RuntimeError, "tensordot expects dims < ndim_a or ndim_b, but got dims=", dims);
   Dims da, db;
   for (int64_t i = 0; i < dims; ++i) {
-    da.push_back(a.ndim() - dims + i);
+    da.push_back(i - dims);
     db.push_back(i);
   }
   return tensordot(a, b, da, db);
@@ -89,27 +89,44 @@ Tensor linalg_cross(const Tensor& a, const Tensor& b, int64_t dim) {
   STRIDED_CHECK(a.ndim() == b.ndim(), RuntimeError, "linalg.cross: inputs must have the same number of dimensions.");
   return cross(a, b, dim);
 }
+Tensor chain_matmul(const std::vector<Tensor>& matrices) {
+  STRIDED_CHECK(!matrices.empty(), RuntimeError, "chain_matmul(): Expected one or more matrices");
+  for (size_t i = 0; i < matrices.size(); ++i)
+    STRIDED_CHECK(matrices[i].ndim() == 2, RuntimeError, "Tensor dimension is ", matrices[i].ndim(), ", expected 2 instead.");
+  return matrices.size() == 1 ? matrices[0] : multi_dot(matrices);
+}
+void check_pivot(bool pivot) { STRIDED_CHECK(pivot, RuntimeError, "linalg.lu_factor: LU without pivoting is not implemented on the CPU"); }
 std::tuple<Tensor, Tensor, Tensor> factor_ex(const Tensor& a, bool pivot, bool check) {
-  STRIDED_CHECK(pivot, NotImplementedError, "linalg.lu_factor_ex: pivot=False is not implemented");
+  check_pivot(pivot);
   const Factors f = lu_factor_ex(a, check);
   return {f.lu, f.pivots, f.info};
 }
 std::tuple<Tensor, Tensor> factor(const Tensor& a, bool pivot) {
-  STRIDED_CHECK(pivot, NotImplementedError, "linalg.lu_factor: pivot=False is not implemented");
+  check_pivot(pivot);
   return lu_factor(a);
 }
 std::tuple<Tensor, Tensor, Tensor> lu_pivot(const Tensor& a, bool pivot) {
-  STRIDED_CHECK(pivot, NotImplementedError, "linalg.lu: pivot=False is not implemented");
+  check_pivot(pivot);
   return lu(a);
 }
+// The parts that are not wanted are empty tensors.
+std::tuple<Tensor, Tensor, Tensor> unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
+  const auto [p, l, u] = lu_unpack(lu, pivots);
+  const Tensor none = empty(Dims{0}, lu.dtype(), lu.device());
+  return {permutation ? p : none, data ? l : none, data ? u : none};
+}
+Tensor lu_solve_of(const Tensor& b, const Tensor& lu, const Tensor& pivots) { return lu_solve(lu, pivots, b, true, false); }
+Tensor traces(const Tensor& x) {
+  STRIDED_CHECK(x.ndim() >= 2, RuntimeError, "linalg.trace: The input tensor must have at least 2 dimensions.");
+  return sum(diagonal(x, 0, -2, -1), Dims{-1}, false, {});
+}
 Tensor logdet(const Tensor& a) {
-  auto [sign, logabs] = slogdet(a);
-  return is_complex(a.dtype()) ? elementwise<Log>(sign) + logabs : elementwise<Log>(sign) + logabs;
+  const auto [sign, logabs] = slogdet(a);
+  return elementwise<Log>(sign) + logabs;
 }
 Tensor matrix_norm_number(const Tensor& a, double p, const Dims& dim, bool keepdim, std::optional<DType> dtype) { return matrix_norm(a, p, dim, keepdim, dtype); }
 Tensor matrix_norm_name(const Tensor& a, const std::string& p, const Dims& dim, bool keepdim, std::optional<DType> dtype) { return matrix_norm(a, p, dim, keepdim, dtype); }
 Tensor norm_name(const Tensor& a, const std::string& p, std::optional<Dims> dim, bool keepdim, std::optional<DType> dtype) {
-  STRIDED_CHECK(dim ? dim->size() == 2 : a.ndim() == 2, RuntimeError, "linalg.norm: order '", p, "' needs a matrix, or dim with 2 dimensions");
   return matrix_norm(a, p, dim ? *dim : Dims{-2, -1}, keepdim, dtype);
 }
 Tensor vector_norm_any(const Tensor& x, double p, std::optional<Dims> dim, bool keepdim, std::optional<DType> dtype) {
@@ -180,10 +197,15 @@ void bind_matrices() {
   def<&einsum_any>("_einsum(tuple args)", "einsum with its arguments in a tuple.", kFunction);
   def<&kron>("kron(Tensor input, Tensor other, *, Tensor? out=None)", "Kronecker product.");
   def<&trace>("trace(Tensor input)", "Sum of the diagonal of a matrix.");
+  def<&vander>("vander(Tensor x, int? N=None, bool increasing=False)",
+               "The Vandermonde matrix of a vector: its powers as columns, N of them (as many as elements if None), the highest first.\n\n"
+               ">>> strided.vander(strided.tensor([1, 2, 3]), 3)\ntensor([[1, 1, 1],\n        [4, 2, 1],\n        [9, 3, 1]])", kFunction);
+  def<&vandermonde>("linalg.vander(Tensor x, *, int? N=None)",
+                    "Vandermonde matrices (*, n, N) of vectors (*, n): powers 0 to N - 1 along the last dimension; N must be above 1.", kFunction);
   def<&cross>("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)", "Cross products along a dimension of size 3 (the first such one if dim is None).");
   def<&linalg_cross>("linalg.cross(Tensor input, Tensor other, *, int dim=-1, Tensor? out=None)", "Cross products along a dimension of size 3.", kFunction);
-  def<&multi_dot_list>("linalg.multi_dot(Tensors tensors, *, Tensor? out=None)", "Product of a chain of matrices in the cheapest order; the first and last may be vectors.", kFunction);
-  def<&multi_dot_list>("chain_matmul(Tensors matrices, *, Tensor? out=None)", "The same as linalg.multi_dot.", kFunction);
+  def<&multi_dot_list>("linalg.multi_dot(Tensor[] tensors, *, Tensor? out=None)", "Product of a chain of matrices in the cheapest order; the first and last may be vectors.", kFunction);
+  def<&chain_matmul>("chain_matmul(Tensor[] *matrices, *, Tensor? out=None)", "Product of a chain of matrices in the cheapest order; linalg.multi_dot takes a list.", kFunction);
 
   def<&solve>("linalg.solve(Tensor A, Tensor B, *, bool left=True, Tensor? out=None)",
               "The solution X of A X = B (or X A = B with left=False) for square A of shape (*, n, n), by LU factorisation with partial pivoting.\n\n"
@@ -194,25 +216,28 @@ void bind_matrices() {
   def<&solve_ex>("linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor? out=None) -> (result, info)",
                  "As solve, without the check (unless check_errors): info is 0, or the index of the zero pivot.", kFunction);
   for (const char* name : {"linalg.inv", "inverse", "linalg.inverse"})
-    def<&inv>((std::string(name) + "(Tensor A, *, Tensor? out=None)").c_str(), "The inverses of square matrices. To solve a system use linalg.solve: it is faster and more accurate. LinAlgError if singular.",
+    def<&inv>((name + std::string(std::string(name) == "inverse" ? "(Tensor input" : "(Tensor A") + ", *, Tensor? out=None)").c_str(), "The inverses of square matrices. To solve a system use linalg.solve: it is faster and more accurate. LinAlgError if singular.",
               std::string(name) == "inverse" ? kBoth : kFunction);
   def<&inv_ex>("linalg.inv_ex(Tensor A, *, bool check_errors=False, Tensor? out=None) -> (inverse, info)", "As inv, without the check (unless check_errors).", kFunction);
-  def<&det>("det(Tensor A, *, Tensor? out=None)", "Determinants of square matrices.");
+  def<&det>("det(Tensor input, *, Tensor? out=None)", "Determinants of square matrices.");
   def<&det>("linalg.det(Tensor A, *, Tensor? out=None)", "Determinants of square matrices.", kFunction);
-  def<&logdet>("logdet(Tensor A)", "Logarithms of the determinants; NaN where negative, -inf where singular.");
-  def<&slogdet>("slogdet(Tensor A, *, Tensor? out=None) -> (sign, logabsdet)", "Sign and logarithm of the absolute value of the determinants.");
+  def<&logdet>("logdet(Tensor input)", "Logarithms of the determinants; NaN where negative, -inf where singular.");
+  def<&slogdet>("slogdet(Tensor input, *, Tensor? out=None) -> (sign, logabsdet)", "Sign and logarithm of the absolute value of the determinants.");
   def<&slogdet>("linalg.slogdet(Tensor A, *, Tensor? out=None) -> (sign, logabsdet)", "Sign and logarithm of the absolute value of the determinants.", kFunction);
   def<&lu_pivot>("linalg.lu(Tensor A, *, bool pivot=True, Tensor? out=None) -> (P, L, U)", "A = P L U with a permutation P, unit lower L and upper U.", kFunction);
   def<&factor>("linalg.lu_factor(Tensor A, *, bool pivot=True, Tensor? out=None) -> (LU, pivots)", "The packed factors and 1-based pivots (int32), for lu_solve.", kFunction);
   def<&factor_ex>("linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor? out=None) -> (LU, pivots, info)", "As lu_factor, without the check.", kFunction);
-  def<&lu_unpack>("lu_unpack(Tensor LU_data, Tensor LU_pivots) -> (P, L, U)", "P, L and U from the results of lu_factor.", kFunction);
+  def<&unpack>("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor? out=None) -> (P, L, U)",
+               "P, L and U from the results of lu_factor; empty tensors for the parts that are not wanted.", kFunction);
+  def<&lu_solve_of>("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor? out=None)", "linalg.lu_solve with the right-hand side first.");
   def<&lu_solve>("linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor? out=None)", "Solves A X = B from the factors of A that lu_factor gave.", kFunction);
   def<&solve_triangular>("linalg.solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor? out=None)",
                          "Solves A X = B for triangular A; only that triangle is read.", kFunction);
   def<&cholesky>("linalg.cholesky(Tensor A, *, bool upper=False, Tensor? out=None)", "L with A = L L^H for Hermitian positive-definite A; only the lower triangle is read. LinAlgError otherwise.", kFunction);
-  def<&cholesky>("cholesky(Tensor A, bool upper=False, *, Tensor? out=None)", "The same as linalg.cholesky.");
+  def<&cholesky>("cholesky(Tensor input, bool upper=False, *, Tensor? out=None)", "The same as linalg.cholesky.");
   def<&cholesky_ex>("linalg.cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False, Tensor? out=None) -> (L, info)", "As cholesky, without the check (unless check_errors).", kFunction);
   def<&cholesky_solve>("cholesky_solve(Tensor B, Tensor L, bool upper=False, *, Tensor? out=None)", "Solves A X = B from the Cholesky factor of A.");
+  def<&cholesky_inverse>("cholesky_inverse(Tensor input, bool upper=False, *, Tensor? out=None)", "The inverse of A from its Cholesky factor.");
   for (const char* name : {"matrix_power", "linalg.matrix_power"})
     def<&matrix_power>((std::string(name) + "(Tensor input, int n, *, Tensor? out=None)").c_str(), "The n-th power of square matrices; n < 0 of their inverses.", name[0] == 'm' ? kBoth : kFunction);
   def<&tensorsolve>("linalg.tensorsolve(Tensor A, Tensor B, Dims? dims=None, *, Tensor? out=None)", "X with tensordot(A, X, X.ndim) = B.", kFunction);
@@ -225,7 +250,7 @@ void bind_matrices() {
   def<&matrix_norm_name>("linalg.matrix_norm(Tensor A, str ord='fro', Dims dim=(-2, -1), bool keepdim=False, *, DType? dtype=None, Tensor? out=None)", "Matrix norm 'fro' or 'nuc'.", kFunction);
   def<&matrix_norm_number>("linalg.matrix_norm(Tensor A, float ord, Dims dim=(-2, -1), bool keepdim=False, *, DType? dtype=None, Tensor? out=None)", "Matrix norm of order 1, -1, inf or -inf.", kFunction);
   def<&linalg_diagonal>("linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)", "View of the diagonals of matrices.", kFunction);
-  def<&trace>("linalg.trace(Tensor x)", "Sum of the diagonal (NumPy's name).", kFunction);
+  def<&traces>("linalg.trace(Tensor x)", "Sums of the diagonals of matrices (*, m, n), as numpy.linalg.trace.", kFunction);
   def<&mT>("linalg.matrix_transpose(Tensor x)", "View with the last two dimensions swapped (NumPy's name).", kFunction);
 }
 

@@ -25,6 +25,9 @@ std::vector<Tensor> each(const std::vector<Tensor>& tensors) {
   return out;
 }
 
+Tensor resize_to(const Tensor& self, const Dims& size, Ignored) { return resize_(self, size); }
+Tensor resize_as(const Tensor& self, const Tensor& other, Ignored) { return resize_as_(self, other); }
+
 void bind_shapes() {
   def<&view_dtype>("view(Tensor input, DType dtype)",
                    "The same bytes read as another dtype: a view, without gradient. When the item sizes differ, the last axis must have\n"
@@ -184,12 +187,12 @@ void bind_in_place() {
   def<pick<OfShape>(&squeeze_)>("squeeze_(Tensor input, int[] *dim)", "squeeze in place.", kMethod);
   def<&unsqueeze_>("unsqueeze_(Tensor input, int dim)", "unsqueeze in place.", kMethod);
   def<&as_strided_>("as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)", "as_strided in place.");
-  def<&resize_>("resize_(Tensor input, int[] *size)",
+  def<&resize_to>("resize_(Tensor input, int[] *size, *, Ignored memory_format=None)",
                 "Gives the tensor another size, with contiguous strides from its storage offset on. The storage grows when it is too small; new\n"
                 "elements are uninitialised, and other tensors keep seeing the same storage. RuntimeError for memory that is borrowed\n"
                 "(from NumPy, say) and for tensors that require a gradient.\n\n>>> strided.arange(6).resize_(2, 2)\ntensor([[0, 1],\n        [2, 3]])",
                 kMethod);
-  def<&resize_as_>("resize_as_(Tensor input, Tensor the_template)", "resize_(the_template.shape).", kMethod);
+  def<&resize_as>("resize_as_(Tensor input, Tensor the_template, *, Ignored memory_format=None)", "resize_(the_template.shape).", kMethod);
 }
 
 }  // namespace

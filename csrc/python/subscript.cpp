@@ -241,15 +241,16 @@ struct Value {
 };
 
 void set_view(const Tensor& self, Layout layout, const Value& value) {
+  if (value.is_number && self.device().is_cpu() && layout.numel() == 1 && !self.storage().read_only()) {
+    // x[i, j] = number: no view is made.
+    const Element element(value.number, self.dtype());
+    std::memcpy(static_cast<char*>(self.storage().data()) + layout.offset * self.itemsize(), element.bytes, static_cast<size_t>(self.itemsize()));
+    return bump_version(self);
+  }
   const Tensor view = make_view(self, std::move(layout));
   check_writable("copy_", view);
   if (value.is_number) {
-    if (view.numel() == 1 && view.device().is_cpu()) {
-      const Element element(value.number, view.dtype());
-      std::memcpy(view.data(), element.bytes, static_cast<size_t>(view.itemsize()));
-    } else {
-      fill_into(view, value.number);
-    }
+    fill_into(view, value.number);
   } else {
     Layout from = value.tensor.layout();
     while (from.ndim() > view.ndim() && from.shape[0] == 1) {  // as PyTorch: leading axes of size 1 are dropped

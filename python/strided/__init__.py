@@ -56,7 +56,6 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 
 _C.set_hook("Size", Size)
-_C.set_hook("dtype_by_name", getattr(_C, "dtype_by_name", None) or (lambda name: getattr(_C, name)))
 
 
 class OutOfMemoryError(RuntimeError, MemoryError):

@@ -13,7 +13,12 @@ def _by_name(name):
     return _C.functions[name]
 
 
+def _dtype_by_name(name):
+    return getattr(_C, name)
+
+
 _C.set_hook("function_by_name", _by_name)
+_C.set_hook("dtype_by_name", _dtype_by_name)
 
 
 def in_namespace(prefix: str) -> dict:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from . import _C
-from . import _namespaces
+from . import _C, _composite, _namespaces
 
 globals().update(_namespaces.in_namespace("special"))
 
 # Names of torch.special that are functions of the main namespace.
 for _name in (
     "digamma psi erf erfc erfinv exp2 expit expm1 gammainc gammaincc gammaln i0 i0e i1 i1e log1p log_ndtr "
-    "logit logsumexp log_softmax ndtr ndtri entr polygamma round sinc softmax xlogy xlog1py zeta"
+    "logit logsumexp log_softmax ndtr ndtri entr round sinc softmax xlogy xlog1py zeta"
 ).split():
     if _name in _C.functions and _name not in globals():
         globals()[_name] = _C.functions[_name]
 del _name
+polygamma = _composite.polygamma

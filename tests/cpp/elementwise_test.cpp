@@ -18,7 +18,8 @@ const double nan = std::numeric_limits<double>::quiet_NaN();
 
 // Equal, with the same sign of zero; NaN equals NaN.
 ::testing::AssertionResult same(double a, double b) {
-  if ((std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b))) return ::testing::AssertionSuccess();
+  const bool equal = a == b && std::signbit(a) == std::signbit(b);
+  if (equal || (std::isnan(a) && std::isnan(b))) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << a << " is not " << b;
 }
 #define EXPECT_SAME(a, b) EXPECT_TRUE(same(a, b))
@@ -156,7 +157,8 @@ TEST(ElementwiseFloat, SignsAndRounding) {
 TEST(ElementwiseFloat, FloorDivision) {
   // a, b, floor_divide, remainder, fmod: as Python's // and %
   const double rows[][5] = {{5, 3, 1, 2, 2},       {-5, 3, -2, 1, -2},   {5, -3, -2, -1, 2},      {-5, -3, 1, -2, -2},
-                            {0.0, 3, 0.0, 0.0, 0.0}, {-0.0, 3, -0.0, -0.0, -0.0}, {0.0, -3, -0.0, 0.0, 0.0}, {1, 0, inf, nan, nan},
+                            {0.0, 3, 0.0, 0.0, 0.0}, {-0.0, 3, -0.0, -0.0, -0.0}, {0.0, -3, -0.0, 0.0, 0.0},
+                            {1, 0, inf, nan, nan},
                             {-1, 0, -inf, nan, nan}, {0, 0, nan, nan, nan}, {inf, 2, nan, nan, nan}, {1, inf, 0, 1, 1},
                             {-1, inf, -1, inf, -1}, {1, nan, nan, nan, nan}};
   for (const auto& r : rows) {
@@ -268,7 +270,7 @@ TEST(ElementwiseComplex, RealValued) {
   EXPECT_TRUE(LogicalNot::fwd(Z(0, -0.0)));
 }
 
-// ---- gradients: every row of the table that has one ------------------------------------------------------------------
+// ---- gradients: every row of the table that has one -----------------------------------------------------------------
 
 template <class Op, class = void>
 struct HasVjp : std::false_type {};
@@ -355,7 +357,8 @@ TEST(ElementwiseGradients, EqualFiniteDifferences) {
     using Op = typename decltype(tag)::type;
     if constexpr (HasVjp<Op>::value) gradients_of<Op>(tallies, std::make_index_sequence<op_arity<Op>>{});
   });
-  const std::set<std::string> not_differentiable = {"nextafter:0", "nextafter:1", "special.zeta:0", "igamma:0", "igammac:0"};
+  const std::set<std::string> not_differentiable = {
+      "nextafter:0", "nextafter:1", "special.zeta:0", "igamma:0", "igammac:0"};
   for (const Tally& t : tallies) {
     if (not_differentiable.count(t.name)) {
       EXPECT_EQ(t.compared, 0) << t.name;

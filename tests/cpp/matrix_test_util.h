@@ -1,5 +1,5 @@
-// Shared by the tests of the matrix kernels: every compiled instruction set that this machine runs, and operands in every
-// layout with guard elements around them.
+// Shared by the tests of the matrix kernels: every compiled instruction set that this machine runs, and operands in
+// every layout with guard elements around them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,26 +17,39 @@
 
 namespace strided {
 
+// csrc/cpu/matrix.cpp, as it is built for each instruction set.
+namespace v2 {
+void fill_matrix(KernelTable& table);
+}
+namespace v3 {
+void fill_matrix(KernelTable& table);
+}
+namespace v4 {
+void fill_matrix(KernelTable& table);
+}
+
 struct NamedKernels {
   const char* isa;
-  MatrixKernels kernels;
+  KernelTable kernels;
 };
 
 inline const std::vector<NamedKernels>& all_kernels() {
   static const std::vector<NamedKernels> list = [] {
-    std::vector<NamedKernels> sets(1);
-    sets[0].isa = "v2";
-    fill_matrix_kernels_v2(sets[0].kernels);
+    std::vector<NamedKernels> sets;
+#ifdef STRIDED_HAVE_V2
+    sets.push_back({"v2", {}});
+    v2::fill_matrix(sets.back().kernels);
+#endif
 #ifdef STRIDED_HAVE_V3
     if (chosen_isa() >= Isa::V3) {
       sets.push_back({"v3", {}});
-      fill_matrix_kernels_v3(sets.back().kernels);
+      v3::fill_matrix(sets.back().kernels);
     }
 #endif
 #ifdef STRIDED_HAVE_V4
     if (chosen_isa() >= Isa::V4) {
       sets.push_back({"v4", {}});
-      fill_matrix_kernels_v4(sets.back().kernels);
+      v4::fill_matrix(sets.back().kernels);
     }
 #endif
     return sets;

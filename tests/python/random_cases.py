@@ -1,5 +1,5 @@
-"""Calls whose random numbers are compared with PyTorch's: with recorded ones in test_random.py, with PyTorch itself, where
-it is installed, in test_random_vs_torch.py. `python random_cases.py` records them anew, given PyTorch."""
+"""Calls whose random numbers are compared with PyTorch's: with recorded ones in test_random.py, with PyTorch itself,
+where it is installed, in test_random_vs_torch.py. `python random_cases.py` records them anew, given PyTorch."""
 
 import json
 import pathlib
@@ -11,6 +11,8 @@ SIZES = (1, 15, 16, 17, 31, 32, 100, 100003)
 REAL = ("float16", "bfloat16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTEGER = ("uint8", "int8", "int16", "int32", "int64")
+UNSIGNED = ("uint16", "uint32", "uint64")
+WIDE = ("float32", "float64")
 
 # name: (call with the module, a size and a dtype; dtypes; from which size on the numbers are only close to PyTorch's)
 CASES = {
@@ -26,16 +28,16 @@ CASES = {
     "bernoulli_": (lambda t, n, d: t.empty(n, dtype=d).bernoulli_(0.37), REAL + INTEGER + ("bool",), None),
     "bernoulli": (lambda t, n, d: t.bernoulli(t.full((n,), 0.37, dtype=d)), REAL, None),
     "random_": (lambda t, n, d: t.empty(n, dtype=d).random_(), REAL + INTEGER + ("bool",), None),
-    "randint": (lambda t, n, d: t.randint(3, 100, (n,), dtype=d), REAL + INTEGER + ("uint16", "uint32", "uint64"), None),
+    "randint": (lambda t, n, d: t.randint(3, 100, (n,), dtype=d), REAL + INTEGER + UNSIGNED, None),
     "randint 2^28": (lambda t, n, d: t.randint(2**28 - 1, (n,), dtype=d), ("int32", "int64"), None),
     "randint wide": (lambda t, n, d: t.randint(-5, 2**28, (n,), dtype=d), ("int32", "int64"), None),
-    "randint full": (lambda t, n, d: t.empty(n, dtype=d).random_(-(2**63), None), ("int64", "float32", "float64"), None),
-    "randperm": (lambda t, n, d: t.randperm(n, dtype=d), ("int32", "int64", "float32", "float64"), None),
+    "randint full": (lambda t, n, d: t.empty(n, dtype=d).random_(-(2**63), None), ("int64",) + WIDE, None),
+    "randperm": (lambda t, n, d: t.randperm(n, dtype=d), ("int32", "int64") + WIDE, None),
     "poisson small": (lambda t, n, d: t.poisson(t.full((n,), 3.5, dtype=d)), REAL, None),
     "poisson large": (lambda t, n, d: t.poisson(t.full((n,), 40.0, dtype=d)), REAL, None),
     "multinomial": (lambda t, n, d: t.multinomial(t.arange(1, 8, dtype=d), n, replacement=True), REAL, None),
-    "multinomial row": (lambda t, n, d: t.multinomial(t.arange(1, n + 1, dtype=d), min(n, 9)), ("float32", "float64"), None),
-    "normal of tensors": (lambda t, n, d: t.normal(t.full((n,), 2.0, dtype=d), t.full((n,), 0.5, dtype=d)), REAL, 16),
+    "multinomial row": (lambda t, n, d: t.multinomial(t.arange(1, n + 1, dtype=d), min(n, 9)), WIDE, None),
+    "normal of tensors": (lambda t, n, d: t.normal(*(t.full((n,), v, dtype=d) for v in (2.0, 0.5))), REAL, 16),
 }
 
 
@@ -70,8 +72,8 @@ def run(t, name, dtype, size):
 
 
 def summary(t, x):
-    """Sums that small differences in the last places hardly change: of the numbers, of their magnitudes, and of them times
-    their positions."""
+    """Sums that small differences in the last places hardly change: of the numbers, of their magnitudes, and of them
+    times their positions."""
     x = x.to(t.complex128) if x.is_complex() else x.to(t.float64)
     if x.is_complex():
         x = x.real + 1.7 * x.imag
@@ -80,8 +82,8 @@ def summary(t, x):
 
 
 def record(t):
-    """What is recorded of each case and dtype: for every size the summary or the digest of the numbers, and the digest of
-    the generator's state afterwards."""
+    """What is recorded of each case and dtype: for every size the summary or the digest of the numbers, and the digest
+    of the generator's state afterwards."""
     rows = {}
     for name, (_, dtypes, _) in CASES.items():
         for dtype in dtypes:

@@ -564,6 +564,11 @@ def test_repeated_indices_are_deterministic():
     same(torch.zeros(50, dtype=torch.float64).index_put_((T(i),), T(v), True), total)
     same(torch.zeros(50, dtype=torch.float64).scatter_add_(0, T(i), T(v)), total)
     same(torch.zeros(50, dtype=torch.float64).index_add_(0, T(i), T(v)), total)
+    # A matrix of indices is read row by row, whatever the strides of the values.
+    same(torch.zeros(1).index_put_((T([[0, 0], [0, 0]]),), T([[1.0, 2.0], [3.0, 4.0]]).t()), [4.0])
+    same(torch.zeros(1).index_put_((T([[0, 0], [0, 0]]).t(),), T([1.0, 2.0])), [2.0])
+    same(torch.zeros(1).index_put_((T([[0, 0], [0, 0]]),), T([[1.0], [2.0]])), [2.0])
+    same(torch.zeros(1).index_put_((T([[0, 0, 0], [0, 0, 0]]),), T([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).t()), [6.0])
     w = rng.random((100_000 // 100, 300))
     j = rng.integers(0, 7, len(w))
     total = np.zeros((7, 300))

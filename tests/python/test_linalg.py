@@ -17,8 +17,8 @@ EMPTY = [(0, 0), (3, 0, 0), (0, 3, 3), (0, 0, 0), (2, 0, 3, 3)]
 
 def wide(x):
     if x.dtype.is_complex:
-        return x.to(torch.complex128).numpy()
-    return x.double().numpy() if x.dtype.is_floating_point else x.numpy()
+        return x.to(torch.complex128).numpy().copy()
+    return (x.double() if x.dtype.is_floating_point else x).numpy().copy()
 
 
 def sample(shape, dtype, seed=0):
@@ -287,12 +287,13 @@ def test_cholesky_reads_the_lower_triangle():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "int64", "bool", "float16"])
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 10])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 6, 7])
 def test_matrix_power(dtype, n):
     rng = np.random.default_rng(0)
     na = rng.integers(0, 2, (2, 3, 3)).astype(dtype)
     a = torch.tensor(na.tolist(), dtype=getattr(torch, dtype))
     want = np.linalg.matrix_power(na.astype("int64"), n)
+    assert want.max() < 2048  # exact in float16
     want = (want != 0) if dtype == "bool" else want
     for f in (torch.matrix_power, linalg.matrix_power, torch.Tensor.matrix_power):
         assert f(a, n).tolist() == want.astype(dtype).tolist()
@@ -450,7 +451,8 @@ ERRORS = [
     ("linalg.lu_solve(A, pivots, x.double())", "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type Float and B of type Double instead"),
     ("linalg.lu_solve(A, pivots, x[:, 0])", "linalg.lu_solve: The input tensor B must have at least 2 dimensions."),
     ("torch.lu_unpack(x, pivots * 2)", "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"),
-    ("torch.lu_unpack(x, pivots.long())", "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype."),
+    ("torch.lu_unpack(x, pivots.long())", "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+     "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"),
     ("linalg.solve_triangular(A, x.t(), upper=True)", "linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B (2x2 and 3x2)"),
     ("linalg.solve_triangular(A, x, upper=True, left=False)", "linalg.solve_triangular: Incompatible shapes of A and B for the equation XA = B (2x2 and 2x3)"),
     ("linalg.solve_triangular(A, x[0], upper=True)", "linalg.solve_triangular: The input tensor B must have at least 2 dimensions."),

@@ -100,15 +100,15 @@ def test_bernoulli_of_views(seed):
 @pytest.mark.parametrize("shape", [(3, 4), (40,), (17, 5)])
 def test_likes_and_parameters(shape, dtype):
     for call in (
-        lambda t, x: t.rand_like(x), lambda t, x: t.rand_like(x.T), lambda t, x: t.randint_like(x.T, 1, 9),
-        lambda t, x: t.poisson(9 * x.T), lambda t, x: t.multinomial(x + 1, 3), lambda t, x: t.multinomial(x.T + 1, 2),
-        lambda t, x: t.multinomial(x + 1, 1), lambda t, x: t.multinomial(x.T + 1, 1, True),
+        lambda t, x: t.rand_like(x), lambda t, x: t.rand_like(x.t()), lambda t, x: t.randint_like(x.t(), 1, 9),
+        lambda t, x: t.poisson(9 * x.t()), lambda t, x: t.multinomial(x + 1, 3), lambda t, x: t.multinomial(x.t() + 1, 2),
+        lambda t, x: t.multinomial(x + 1, 1), lambda t, x: t.multinomial(x.t() + 1, 1, True),
         lambda t, x: t.multinomial(x + 1, 30, True),
     ):  # fmt: skip
         assert same(*both(lambda t: call(t, t.arange(float(_count(shape)), dtype=getattr(t, dtype)).reshape(shape))))
     for call in (
-        lambda t, x: t.randn_like(x), lambda t, x: t.randn_like(x.T), lambda t, x: t.normal(x, 2.0), lambda t, x: t.normal(2.0, x),
-        lambda t, x: t.normal(x.T, x.T[:1]), lambda t, x: t.normal(x, x.to(t.float64)),
+        lambda t, x: t.randn_like(x), lambda t, x: t.randn_like(x.t()), lambda t, x: t.normal(x, 2.0), lambda t, x: t.normal(2.0, x),
+        lambda t, x: t.normal(x.t(), x.t()[:1]), lambda t, x: t.normal(x, x.to(t.float64)),
     ):  # fmt: skip
         ours, theirs = both(lambda t: call(t, t.arange(float(_count(shape)), dtype=getattr(t, dtype)).reshape(shape)))
         assert nearly(ours, theirs, 100)

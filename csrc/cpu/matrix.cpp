@@ -1,13 +1,11 @@
-// Fills the tables of csrc/cpu/matrix.h for one instruction set; included by matrix_<isa>.cpp, which compiles the floating
-// products.
-#pragma once
+// The floating products, and the matrix rows of the kernel table for one instruction set.
 
 #include "cpu/matrix_products.inc"
 
 namespace strided {
 inline namespace STRIDED_ISA {
 
-static void fill_matrix_kernels(MatrixKernels& kernels) {
+void fill_matrix(KernelTable& kernels) {
   set_gemm<float>(kernels, DType::Float32);
   set_gemm<double>(kernels, DType::Float64);
   set_gemm<Complex<float>>(kernels, DType::Complex64);

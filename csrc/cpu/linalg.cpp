@@ -1,8 +1,7 @@
-// LU and Cholesky factorisations and the solutions from them: blocked, over the packed product, and for batches of small
-// real matrices one matrix in each lane of a vector (linalg_lanes.inc). Algorithms: G. Golub and C. Van Loan, "Matrix
-// Computations", 4th ed., 3.4 and 4.2; the recursive panel is S. Toledo, "Locality of reference in LU decomposition with
-// partial pivoting", SIAM J. Matrix Anal. Appl. 18 (1997).
-#pragma once
+// LU and Cholesky factorisations and the solutions from them: blocked, over the packed product, and for batches of
+// small real matrices one matrix in each lane of a vector (linalg_lanes.inc). Algorithms: G. Golub and C. Van Loan,
+// "Matrix Computations", 4th ed., 3.4 and 4.2; the recursive panel is S. Toledo, "Locality of reference in LU
+// decomposition with partial pivoting", SIAM J. Matrix Anal. Appl. 18 (1997).
 
 #include "cpu/linalg_lanes.inc"
 #include "cpu/triangular.inc"
@@ -64,7 +63,8 @@ STRIDED_INLINE void swap_rows(int64_t n, T* a, T* b) {
 
 // The row exchanges of pivots[begin .. end), which count rows of `a` from 1, in n columns.
 template <class T>
-void apply_pivots(int64_t n, T* a, int64_t lda, const int32_t* pivots, int64_t begin, int64_t end, bool backwards = false) {
+void apply_pivots(int64_t n, T* a, int64_t lda, const int32_t* pivots, int64_t begin, int64_t end,
+    bool backwards = false) {
   constexpr int64_t kStrip = 512;
   auto range = [&](int64_t first, int64_t last) {
     for (int64_t s = first; s < last; ++s) {
@@ -359,7 +359,8 @@ int32_t cholesky_one(int64_t n, T* a, int64_t rs, int64_t cs) {
     T* trailing = below + cols * cs;
     for (int64_t s = 0; s < rest; s += strip) {
       const int64_t width = min_of(strip, rest - s);
-      subtract_product<T>(rest - s, width, cols, below + s * rs, rs, cs, w + s, rest, 1, trailing + s * (rs + cs), rs, cs);
+      subtract_product<T>(rest - s, width, cols, below + s * rs, rs, cs, w + s, rest, 1, trailing + s * (rs + cs), rs,
+          cs);
     }
   }
   return 0;
@@ -410,11 +411,11 @@ LinalgKernels linalg_kernels() {
 }
 
 template <class T>
-void set_linalg(MatrixKernels& kernels) {
+void set_linalg(KernelTable& kernels) {
   kernels.linalg[index_of(dtype_of<T>)] = linalg_kernels<T>();
 }
 
-void fill_linalg(MatrixKernels& kernels) {
+void fill_linalg(KernelTable& kernels) {
   set_linalg<float>(kernels);
   set_linalg<double>(kernels);
   set_linalg<Complex<float>>(kernels);

@@ -1,1 +1,0 @@
-#include "cpu/gemm_int.inc"

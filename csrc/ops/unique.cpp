@@ -1,0 +1,260 @@
+// Distinct elements, searching in sorted rows, counting in bins.
+#include <algorithm>
+#include <cmath>
+
+#include "core/promotion.h"
+#include "ops/index.h"
+#include "ops/kernels.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduction.h"
+#include "ops/sort.h"
+#include "ops/view.h"
+
+namespace strided {
+namespace {
+
+const SortKernels& sorting(const char* op, const Tensor& x) {
+  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  const SortKernels& kernel = kernels(x.device()).sorting[index_of(x.dtype())];
+  STRIDED_CHECK(kernel.sort, NotImplementedError, op, " on device '", x.device(), "'");
+  return kernel;
+}
+
+// Groups of equal slices along an axis of x, sorted or as neighbours; without an axis, of elements.
+Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim, bool ordered) {
+  const SortKernels& kernel = sorting(op, x);
+  no_gradient(op, {x});
+  NoGrad guard;
+  Tensor slices;  // the axis first
+  int axis = 0;
+  if (dim) {
+    axis = wrap_axis(op, *dim, x.ndim());
+    STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", *dim, " but tensor has no dimensions");
+    slices = contiguous(movedim(x, {axis}, {0}));
+  } else {
+    slices = contiguous(reshape(x, {x.numel()}));
+  }
+  const int64_t n = slices.size(0), m = n == 0 ? 1 : slices.numel() / n;
+  STRIDED_CHECK(n == 0 || m > 0, RuntimeError, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+
+  Distinct out;
+  if (!dim && ordered && !return_inverse && !return_counts) {
+    const Tensor all = empty({n}, x.dtype(), x.device());
+    const int64_t found = kernel.distinct(all.data(), slices.data(), n);
+    out.values = found == n ? all : clone(narrow(all, 0, 0, found));
+    return out;
+  }
+  const Tensor order = empty({n}, DType::Int64, x.device()), group = empty({n}, DType::Int64, x.device());
+  int64_t *o = order.data_as<int64_t>(), *g = group.data_as<int64_t>();
+  const int64_t groups = kernel.group_slices(slices.data(), n, m, ordered ? o : nullptr, g);
+  if (!ordered)
+    for (int64_t i = 0; i < n; ++i) o[i] = i;
+  const Tensor first = empty({groups}, DType::Int64, x.device());
+  for (int64_t i = n - 1; i >= 0; --i) first.data_as<int64_t>()[g[i]] = o[i];
+  const Tensor values = index_select(slices, 0, first);
+  out.values = dim ? contiguous(movedim(values, {0}, {axis})) : values;
+  if (return_inverse) {
+    out.inverse = empty(dim ? Dims{n} : x.shape(), DType::Int64, x.device());
+    for (int64_t i = 0; i < n; ++i) out.inverse.data_as<int64_t>()[o[i]] = g[i];
+  }
+  if (return_counts) {
+    out.counts = zeros({groups}, DType::Int64, x.device());
+    for (int64_t i = 0; i < n; ++i) ++out.counts.data_as<int64_t>()[g[i]];
+  }
+  return out;
+}
+
+// Tensor operands in one dtype, PyTorch's promotion deciding.
+DType common_dtype(const Operand& a, const Operand& b) {
+  ResultType result;
+  for (const Operand* o : {&a, &b}) {
+    if (o->tensor) result.add_tensor(o->tensor->dtype(), o->tensor->ndim() == 0);
+    else result.add_scalar(o->scalar);
+  }
+  return result.get();
+}
+Tensor as_tensor(const Operand& x, DType dtype, Device device) { return x.tensor ? to_dtype(*x.tensor, dtype) : full({}, x.scalar, dtype, device); }
+
+}  // namespace
+
+Distinct unique(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  return distinct("unique", x, return_inverse, return_counts, dim, true);
+}
+Distinct unique_consecutive(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  return distinct("unique_consecutive", x, return_inverse, return_counts, dim, false);
+}
+
+Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32, bool right, const std::optional<std::string>& side,
+                    const std::optional<Tensor>& sorter) {
+  const char* op = "torch.searchsorted()";
+  if (side) {
+    STRIDED_CHECK(*side == "left" || *side == "right", RuntimeError, op, ": side can only be 'left' or 'right' but got ", *side);
+    STRIDED_CHECK(*side == "right" || !right, RuntimeError, op, ": side and right can't be set to opposites, got side of ", *side, " while right was True");
+    right = *side == "right";
+  }
+  STRIDED_CHECK(sequence.ndim() > 0, RuntimeError, op, ": boundaries tensor should have positive dimension, but got 0 dimension");
+  check_same_device("searchsorted", sequence, values);
+  bool rows_match = sequence.ndim() == 1 || sequence.ndim() == values.ndim();
+  for (int i = 0; i + 1 < sequence.ndim() && rows_match; ++i) rows_match = sequence.size(i) == values.size(i);
+  STRIDED_CHECK(rows_match, RuntimeError, op,
+                ": boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got "
+                "boundaries tensor ",
+                sequence.shape(), " and input value tensor ", values.shape());
+  NoGrad guard;
+  Tensor order;
+  if (sorter) {
+    check_same_device("searchsorted", sequence, *sorter);
+    STRIDED_CHECK(sorter->shape() == sequence.shape(), RuntimeError, op, ": boundary and sorter must have the same size, but got boundary tensor ",
+                  sequence.shape(), "and got sorter tensor ", sorter->shape());
+    STRIDED_CHECK(sorter->dtype() == DType::Int64, RuntimeError, op, ": sorter must be a tensor of long dtype but got dtype ", sorter->dtype());
+    order = contiguous(*sorter);
+    const int64_t *i = order.data_as<int64_t>(), n = sequence.shape().back();
+    for (int64_t k = 0; k < order.numel(); ++k) STRIDED_CHECK(i[k] >= 0 && i[k] < n, RuntimeError, op, ": sorter index out of range");
+  }
+  const DType dtype = common_dtype(sequence, values);
+  const Tensor rows = contiguous(to_dtype(sequence, dtype)), x = contiguous(to_dtype(values, dtype));
+  const SortKernels& kernel = sorting("searchsorted", rows);
+  Tensor out = empty(values.shape(), DType::Int64, values.device());
+  const int64_t n = sequence.shape().back(), m = sequence.ndim() == 1 ? x.numel() : values.shape().back();
+  if (x.numel() > 0)
+    for (int64_t r = 0; r < x.numel() / m; ++r)
+      kernel.search(out.data_as<int64_t>() + r * m, rows.data() + (sequence.ndim() == 1 ? 0 : r * n * rows.itemsize()),
+                    sorter ? order.data_as<int64_t>() + (sequence.ndim() == 1 ? 0 : r * n) : nullptr, n, x.data() + r * m * x.itemsize(), m, right);
+  return out_int32 ? to_dtype(out, DType::Int32) : out;
+}
+
+Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool out_int32, bool right) {
+  STRIDED_CHECK(boundaries.ndim() == 1, RuntimeError, "boundaries tensor must be 1 dimension, but got dim(", boundaries.ndim(), ")");
+  return searchsorted(boundaries, x, out_int32, right);
+}
+
+Tensor isin(Operand elements, Operand tests, bool invert) {
+  const DType dtype = common_dtype(elements, tests);
+  STRIDED_CHECK(!is_complex(dtype), RuntimeError, "Unsupported input type encountered for isin(): ", cpp_name_of(dtype));
+  NoGrad guard;
+  const Device device = elements.tensor ? elements.tensor->device() : tests.tensor ? tests.tensor->device() : Device{};
+  if (elements.tensor && tests.tensor) check_same_device("isin", *elements.tensor, *tests.tensor);
+  const Tensor x = contiguous(as_tensor(elements, dtype, device)), in = contiguous(as_tensor(tests, dtype, device));
+  const SortKernels& kernel = sorting("isin", x);
+  const Tensor row = empty({in.numel()}, dtype, device);
+  const int64_t n = kernel.distinct(row.data(), in.data(), in.numel());
+  Tensor out = empty(x.shape(), DType::Bool, device);
+  kernel.contains(out.data(), row.data(), n, x.data(), x.numel(), invert);
+  return out;
+}
+
+// ---------------------------------------------------------------- bins
+
+namespace {
+
+struct Range {
+  double low, high;
+};
+// The range of the values, widened by `margin` when it is a single point; [0, 1] of nothing.
+Range range_of(const char* op, const char* what, const Tensor& x, double margin) {
+  Range r{0, 1};
+  if (x.numel() > 0) {
+    const auto [low, high] = aminmax(to_dtype(flatten(x, 0, -1), DType::Float64));
+    r = {*low.data_as<double>(), *high.data_as<double>()};
+  }
+  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range [", r.low, ", ", r.high, "] is not finite");
+  if (r.low == r.high) r = {r.low - margin, r.high + margin};
+  return r;
+}
+
+// Sums of weights (or counts) by bin; bins outside [0, n) are left out.
+Tensor count_bins(const Tensor& bin, int64_t n, const Tensor& weight, DType dtype) {
+  const Tensor inside = elementwise<LogicalAnd>(elementwise<Ge>(bin, Scalar(0)), elementwise<Lt>(bin, Scalar(n)));
+  const Tensor kept = masked_select(bin, inside);
+  const Tensor w = weight.defined() ? to_dtype(masked_select(weight, inside), dtype) : ones(kept.shape(), dtype, bin.device());
+  return index_add(zeros({n}, dtype, bin.device()), 0, kept, w, Scalar(1));
+}
+
+void check_binnable(const char* kernel, const Tensor& x, int64_t bins) {
+  STRIDED_CHECK(is_floating(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(bins > 0, RuntimeError, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
+}
+
+std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight, bool density) {
+  no_gradient("histogram", {x});
+  NoGrad guard;
+  if (weight)
+    STRIDED_CHECK(weight->shape() == x.shape(), RuntimeError, "histogram: weight must have the shape of the input, got ", weight->shape(), " for input of shape ", x.shape());
+  const Tensor flat = flatten(x, 0, -1);
+  const int64_t n = edges.size(0) - 1;
+  // Bins are open on the right, but for the last one.
+  const Tensor found = searchsorted(edges, flat, false, true) - 1;
+  const Tensor last = elementwise<Eq>(flat, select(edges, 0, n));
+  const Tensor nan = elementwise<Isnan>(flat);
+  const Tensor bin = masked_fill(masked_fill(found, last, Scalar(n - 1)), nan, Scalar(-1));
+  Tensor hist = count_bins(bin, n, weight ? flatten(*weight, 0, -1) : Tensor(), DType::Float64);
+  if (density) hist = hist / sum(hist) / to_dtype(narrow(edges, 0, 1, n) - narrow(edges, 0, 0, n), DType::Float64);
+  return {to_dtype(hist, x.dtype()), edges};
+}
+
+}  // namespace
+
+Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max) {
+  check_binnable("histogram_cpu", x, bins);
+  no_gradient("histc", {x});
+  NoGrad guard;
+  Range r{min.real(), max.real()};
+  STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histc: max must be larger than min");
+  if (r.low == r.high && r.low == 0) r = range_of("torch.histc", "", x, 1);
+  else if (r.low == r.high) r = {r.low - 1, r.high + 1};
+  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ", r.high, "] is not finite");
+  const Tensor flat = to_dtype(flatten(x, 0, -1), is_half(x.dtype()) ? DType::Float32 : x.dtype());
+  const Tensor inside = elementwise<LogicalAnd>(elementwise<Ge>(flat, Scalar(r.low)), elementwise<Le>(flat, Scalar(r.high)));
+  const Tensor kept = masked_select(flat, inside);
+  const Tensor place = to_dtype((kept - r.low) * static_cast<double>(bins) / (r.high - r.low), DType::Int64);
+  const Tensor bin = elementwise<ClampMax>(place, Scalar(bins - 1));
+  return to_dtype(count_bins(bin, bins, Tensor(), DType::Float64), x.dtype());
+}
+
+std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range, const std::optional<Tensor>& weight,
+                                     bool density) {
+  check_binnable("histogramdd", x, bins);
+  NoGrad guard;
+  Range r;
+  if (range) {
+    STRIDED_CHECK(range->size() == 2, RuntimeError, "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got ", range->size());
+    r = {(*range)[0], (*range)[1]};
+    STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histogramdd: dimension 0's range [", r.low, ", ", r.high, "] is not finite");
+    STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ", r.low, " max ", r.high, " for dimension 0");
+    if (r.low == r.high) r = {r.low - 0.5, r.high + 0.5};
+  } else {
+    r = range_of("torch.histogramdd", "dimension 0's ", x, 0.5);
+  }
+  return count_between(x, linspace(Scalar(r.low), Scalar(r.high), bins + 1, x.dtype(), x.device()), weight, density);
+}
+
+std::tuple<Tensor, Tensor> histogram(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight, bool density) {
+  STRIDED_CHECK(edges.ndim() == 1, RuntimeError, "torch.histogramdd: bins tensor should have one dimension, but got ", edges.ndim(),
+                " dimensions in the bins tensor for dimension 0");
+  check_binnable("histogramdd", x, edges.size(0) - 1);
+  STRIDED_CHECK(edges.dtype() == x.dtype(), RuntimeError, "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype ",
+                x.dtype(), " and bins for dimension 0 with dtype ", edges.dtype());
+  return count_between(x, edges, weight, density);
+}
+
+Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
+  STRIDED_CHECK(is_integer(x.dtype()), NotImplementedError, "\"bincount_cpu\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
+  STRIDED_CHECK(x.ndim() == 1, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
+  NoGrad guard;
+  int64_t n = minlength;
+  const Tensor at = to_dtype(x, DType::Int64);
+  if (x.numel() > 0) {
+    const auto [low, high] = aminmax(at);
+    STRIDED_CHECK(*low.data_as<int64_t>() >= 0, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
+    STRIDED_CHECK(*high.data_as<int64_t>() < INT64_MAX, RuntimeError, "bincount: the largest value is too large, got ", *high.data_as<int64_t>());
+    n = std::max(n, *high.data_as<int64_t>() + 1);
+  }
+  if (!weights) return index_add(zeros({n}, DType::Int64, x.device()), 0, at, ones(x.shape(), DType::Int64, x.device()), Scalar(1));
+  STRIDED_CHECK(weights->shape() == x.shape(), RuntimeError, "weights should be 1-d and have the same length as input");
+  const DType dtype = weights->dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
+  return index_add(zeros({n}, dtype, x.device()), 0, at, to_dtype(*weights, dtype), Scalar(1));
+}
+
+}  // namespace strided
