@@ -24,7 +24,7 @@ def read_log(build: Path) -> dict[str, float]:
         if line.startswith("#"):
             continue
         start, end, _, output, _ = line.split("\t")
-        if output.endswith(".o") and "/csrc/" in output:
+        if output.startswith("CMakeFiles/") and output.endswith(".o") and ".dir/csrc/" in output:
             seconds[output] = (int(end) - int(start)) / 1000
     return seconds
 
@@ -42,11 +42,11 @@ def measure(build: Path) -> dict[str, tuple[float, int]]:
 
 
 def over_budget(units: dict[str, tuple[float, int]], budget: dict, bytes_only: bool) -> list[str]:
-    """One line for each unit, and for the whole, that costs more than the budget says."""
+    """One line for each unit, and for the whole, that costs more than the budget says. Instruction sets share a row."""
     found = []
     total = tuple(map(sum, zip(*units.values())))
     for name, (seconds, size) in {**units, "total": total}.items():
-        most_seconds, most_bytes = budget["units"].get(name, budget["other units"])
+        most_seconds, most_bytes = budget["units"].get(name.partition(" ")[0], budget["other units"])
         if seconds > most_seconds and not bytes_only:
             found.append(f"{name}: {seconds:.1f} s, budget {most_seconds} s")
         if size > most_bytes:
@@ -61,7 +61,11 @@ def make_budget(units: dict[str, tuple[float, int]]) -> dict:
     def with_room(seconds, size):
         return [round(seconds * ROOM_SECONDS + 0.5), round(size * ROOM_BYTES, -4)]
 
-    rows = {name: with_room(*cost) for name, cost in sorted(units.items())}
+    dearest = {}
+    for name, cost in sorted(units.items()):
+        name = name.partition(" ")[0]
+        dearest[name] = tuple(map(max, cost, dearest.get(name, cost)))
+    rows = {name: with_room(*cost) for name, cost in dearest.items()}
     rows = {name: row for name, row in rows.items() if row[0] > small[0] or row[1] > small[1]}
     rows["total"] = with_room(*map(sum, zip(*units.values())))
     return {"columns": ["seconds", "bytes"], "other units": small, "units": rows}

@@ -8,7 +8,6 @@ busy moment of the machine meets all of them. Libraries that are not installed a
 
 import argparse
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -95,7 +94,7 @@ def main() -> int:
         libraries.append(Library(name))
         if hasattr(libraries[-1].module, "set_num_threads"):
             libraries[-1].module.set_num_threads(arguments.threads)
-    versions = {library.name: importlib.metadata.version(library.name) for library in libraries}
+    versions = {library.name: library.module.__version__ for library in libraries}
     print(f"{platform.machine()}, threads: {arguments.threads}, " + ", ".join(f"{n} {v}" for n, v in versions.items()))
     print(f"{'':26}" + "".join(f"{library.name:>12}" for library in libraries)
           + "".join(f"{library.name + '/strided':>16}" for library in libraries[1:]))  # fmt: skip

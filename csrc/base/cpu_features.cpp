@@ -50,7 +50,7 @@ Isa chosen_isa() {
   return isa;
 }
 
-const char* isa_name(Isa isa) {
+const char* isa_name([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   return isa == Isa::V4 ? "x86-64-v4" : isa == Isa::V3 ? "x86-64-v3" : "x86-64-v2";
 #elif defined(__aarch64__)

@@ -1,5 +1,6 @@
 #include "core/allocator.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +14,16 @@
 
 namespace strided {
 namespace {
+
+// Note [No cache under AddressSanitizer]
+// A block that is only put back into a list stays valid memory for the sanitizer, and so does the slack of its size class.
+// In that build every allocation is one of the system's, of exactly the size asked for, and every free gives it back, so
+// that overruns and uses after free are seen. The statistics still count size classes; nothing is ever cached or hit.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kCaching = false;
+#else
+constexpr bool kCaching = true;
+#endif
 
 // Size classes: four to each power of two, from 64 bytes on, so that at most a fifth of a block is unused.
 constexpr int kClasses = 4 * 42;
@@ -54,9 +65,17 @@ struct Shared {
   std::vector<void*> bins[kClasses];
 };
 
+Shared* new_shared();
+
 Shared& shared() {
-  static Shared* s = new Shared;  // never destroyed: tensors may die after static objects do
+  static Shared* s = new_shared();  // never destroyed: tensors may die after static objects do
   return *s;
+}
+
+// Another thread may hold the lock when this one forks, and would never release it in the child: so fork() waits for it.
+Shared* new_shared() {
+  pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); }, [] { shared().mutex.unlock(); });
+  return new Shared;
 }
 
 // Each thread keeps a few small blocks of its own, without locks.
@@ -108,7 +127,7 @@ void* cpu_allocate(size_t nbytes) {
                 nbytes, " bytes.");
   const int c = class_of(nbytes);
   const size_t bytes = size_of_class(c);
-  if (c < kLocalClasses) {
+  if (kCaching && c < kLocalClasses) {
     if (Local* l = local())
       if (FreeBlock* block = l->head[c]) {
         l->head[c] = block->next;
@@ -119,8 +138,8 @@ void* cpu_allocate(size_t nbytes) {
         return block;
       }
   }
-  Shared& s = shared();
-  {
+  if (kCaching) {
+    Shared& s = shared();
     std::lock_guard<std::mutex> lock(s.mutex);
     if (!s.bins[c].empty()) {
       void* data = s.bins[c].back();
@@ -131,8 +150,8 @@ void* cpu_allocate(size_t nbytes) {
       return data;
     }
   }
-  void* data = fresh_block(bytes);
-  if (data == nullptr) {
+  void* data = fresh_block(kCaching ? bytes : nbytes);
+  if (data == nullptr && kCaching) {
     cpu_empty_cache();
     data = fresh_block(bytes);
   }
@@ -147,7 +166,7 @@ void cpu_free(void* data, size_t nbytes) {
   const int c = class_of(nbytes);
   const int64_t bytes = static_cast<int64_t>(size_of_class(c));
   allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  if (c < kLocalClasses) {
+  if (kCaching && c < kLocalClasses) {
     Local* l = local();
     if (l != nullptr && l->count[c] < kLocalBlocks) {
       auto* block = static_cast<FreeBlock*>(data);
@@ -158,7 +177,7 @@ void cpu_free(void* data, size_t nbytes) {
       return;
     }
   }
-  if (cached.load(std::memory_order_relaxed) + bytes > cache_limit()) {
+  if (!kCaching || cached.load(std::memory_order_relaxed) + bytes > cache_limit()) {
     std::free(data);
     return;
   }

@@ -62,7 +62,8 @@ bool Layout::extent(int64_t* first, int64_t* last) const {
 }
 
 int64_t checked_numel(const char* op, const Dims& shape) {
-  STRIDED_CHECK(shape.ndim() <= kMaxDims, RuntimeError, op, ": a tensor has at most ", kMaxDims, " dimensions, got ", shape.ndim());
+  STRIDED_CHECK(shape.ndim() <= kMaxDims, RuntimeError, op, ": a tensor has at most ", kMaxDims, " dimensions, got ",
+                shape.ndim());
   int64_t n = 1;
   bool empty = false, fits = true;
   for (int64_t s : shape) {
@@ -72,14 +73,15 @@ int64_t checked_numel(const char* op, const Dims& shape) {
   for (int64_t s : shape)
     if (s != 0) fits = fits && multiply(n, s, &n);
   // Sizes multiplied without the zeros must fit too: strides are such products.
-  STRIDED_CHECK(fits && n < (int64_t(1) << 59), RuntimeError, op, ": the number of elements of a tensor of size ", shape, " does not fit 64 bits");
+  STRIDED_CHECK(fits && n < (int64_t(1) << 59), RuntimeError, op, ": the number of elements of a tensor of size ",
+                shape, " does not fit 64 bits");
   return empty ? 0 : n;
 }
 
 int wrap_axis(const char*, int64_t axis, int ndim) {
   const int64_t n = std::max(ndim, 1);
-  STRIDED_CHECK(axis >= -n && axis < n, IndexError, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
-                "], but got ", axis, ")");
+  STRIDED_CHECK(axis >= -n && axis < n, IndexError, "Dimension out of range (expected to be in range of [", -n, ", ",
+                n - 1, "], but got ", axis, ")");
   return static_cast<int>(axis < 0 ? axis + n : axis);
 }
 
@@ -105,8 +107,8 @@ Dims broadcast_shapes(const Dims& a, const Dims& b) {
   for (int i = n - 1; i >= 0; --i) {
     const int64_t sa = i - (n - na) >= 0 ? a[i - (n - na)] : 1;
     const int64_t sb = i - (n - nb) >= 0 ? b[i - (n - nb)] : 1;
-    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError, "The size of tensor a (", sa, ") must match the size of tensor b (", sb,
-                  ") at non-singleton dimension ", i);
+    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError, "The size of tensor a (", sa,
+                  ") must match the size of tensor b (", sb, ") at non-singleton dimension ", i);
     out[i] = sa == 1 ? sb : sa;
   }
   return out;
@@ -115,7 +117,8 @@ Dims broadcast_shapes(const Dims& a, const Dims& b) {
 Dims broadcast_strides(const Layout& from, const Dims& to) {
   const int skip = to.ndim() - from.ndim();
   Dims strides(to.size());
-  for (int i = 0; i < from.ndim(); ++i) strides[i + skip] = from.shape[i] == 1 && to[i + skip] != 1 ? 0 : from.strides[i];
+  for (int i = 0; i < from.ndim(); ++i)
+    strides[i + skip] = from.shape[i] == 1 && to[i + skip] != 1 ? 0 : from.strides[i];
   return strides;
 }
 
@@ -130,7 +133,8 @@ Dims infer_size(const char* op, const Dims& shape, int64_t numel) {
       STRIDED_CHECK(unknown < 0, RuntimeError, "only one dimension can be inferred");
       unknown = i;
     } else {
-      STRIDED_CHECK(shape[i] >= 0, RuntimeError, "invalid shape dimension ", shape[i], " at index ", i, " of shape ", shape);
+      STRIDED_CHECK(shape[i] >= 0, RuntimeError, "invalid shape dimension ", shape[i], " at index ", i, " of shape ",
+                    shape);
       fits = fits && multiply(known, shape[i], &known);
     }
   }
@@ -139,17 +143,20 @@ Dims infer_size(const char* op, const Dims& shape, int64_t numel) {
     checked_numel(op, out);
     return out;
   }
-  STRIDED_CHECK(!(unknown >= 0 && fits && known == 0 && numel == 0), RuntimeError, "cannot reshape tensor of 0 elements into shape ", shape,
+  STRIDED_CHECK(!(unknown >= 0 && fits && known == 0 && numel == 0), RuntimeError,
+                "cannot reshape tensor of 0 elements into shape ", shape,
                 " because the unspecified dimension size -1 can be any value and is ambiguous");
-  STRIDED_CHECK(fits && unknown < 0 && known == numel, RuntimeError, "shape '", shape, "' is invalid for input of size ", numel);
+  STRIDED_CHECK(fits && unknown < 0 && known == numel, RuntimeError, "shape '", shape,
+                "' is invalid for input of size ", numel);
   checked_numel(op, out);
   return out;
 }
 
 Layout expand(const Layout& from, const Dims& sizes) {
   const int skip = sizes.ndim() - from.ndim();
-  STRIDED_CHECK(skip >= 0, RuntimeError, "expand(torch.Tensor{", from.shape, "}, size=", sizes, "): the number of sizes provided (",
-                sizes.ndim(), ") must be greater or equal to the number of dimensions in the tensor (", from.ndim(), ")");
+  STRIDED_CHECK(skip >= 0, RuntimeError, "expand(torch.Tensor{", from.shape, "}, size=", sizes,
+                "): the number of sizes provided (", sizes.ndim(),
+                ") must be greater or equal to the number of dimensions in the tensor (", from.ndim(), ")");
   Layout out(sizes, Dims(sizes.size()), from.offset);
   for (int i = 0; i < sizes.ndim(); ++i) {
     if (i < skip) {
@@ -159,9 +166,9 @@ Layout expand(const Layout& from, const Dims& sizes) {
     }
     const int64_t have = from.shape[i - skip];
     if (sizes[i] == -1) out.shape[i] = have;
-    STRIDED_CHECK(out.shape[i] >= 0 && (have == 1 || out.shape[i] == have), RuntimeError, "The expanded size of the tensor (", out.shape[i],
-                  ") must match the existing size (", have, ") at non-singleton dimension ", i, ".  Target sizes: ", sizes,
-                  ".  Tensor sizes: ", from.shape);
+    STRIDED_CHECK(out.shape[i] >= 0 && (have == 1 || out.shape[i] == have), RuntimeError,
+                  "The expanded size of the tensor (", out.shape[i], ") must match the existing size (", have,
+                  ") at non-singleton dimension ", i, ".  Target sizes: ", sizes, ".  Tensor sizes: ", from.shape);
     out.strides[i] = have == out.shape[i] ? from.strides[i - skip] : 0;
   }
   checked_numel("expand", out.shape);
@@ -174,10 +181,11 @@ Layout expand(const Layout& from, const Dims& sizes) {
 }
 
 Layout permute(const Layout& from, const Dims& axes) {
-  STRIDED_CHECK(axes.ndim() == from.ndim(), RuntimeError,
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
-                "dimensions i.e. input.dim() = ",
-                from.ndim(), " is not equal to len(dims) = ", axes.ndim());
+  STRIDED_CHECK(
+      axes.ndim() == from.ndim(), RuntimeError,
+      "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+      "dimensions i.e. input.dim() = ",
+      from.ndim(), " is not equal to len(dims) = ", axes.ndim());
   Layout out(Dims(axes.size()), Dims(axes.size()), from.offset);
   uint64_t seen = 0;
   for (int i = 0; i < axes.ndim(); ++i) {
@@ -203,8 +211,8 @@ Layout select(const Layout& from, int64_t axis, int64_t index) {
   STRIDED_CHECK(from.ndim() > 0, IndexError, "select() cannot be applied to a 0-dim tensor.");
   const int i = wrap_axis("select", axis, from.ndim());
   const int64_t n = from.shape[i];
-  STRIDED_CHECK(index >= -n && index < n, IndexError, "select(): index ", index, " out of range for tensor of size ", from.shape,
-                " at dimension ", i);
+  STRIDED_CHECK(index >= -n && index < n, IndexError, "select(): index ", index, " out of range for tensor of size ",
+                from.shape, " at dimension ", i);
   Layout out = from;
   out.offset += (index < 0 ? index + n : index) * from.strides[i];
   out.shape.erase(i);
@@ -225,8 +233,10 @@ Layout slice(const Layout& from, int axis, int64_t start, int64_t stop, int64_t 
   const int64_t count = span > 0 ? static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / pace + 1) : 0;
   Layout out = from;
   out.shape[axis] = count;
-  if (count > 0) out.offset += start * from.strides[axis];
-  else out.offset += std::min(std::max<int64_t>(start, 0), n) * from.strides[axis];
+  if (count > 0)
+    out.offset += start * from.strides[axis];
+  else
+    out.offset += std::min(std::max<int64_t>(start, 0), n) * from.strides[axis];
   int64_t stride;
   if (!multiply(from.strides[axis], step, &stride)) stride = from.strides[axis];  // at most one element is taken
   out.strides[axis] = stride;
@@ -238,10 +248,11 @@ Layout narrow(const Layout& from, int64_t axis, int64_t start, int64_t length) {
   STRIDED_CHECK(length >= 0, RuntimeError, "narrow(): length must be non-negative.");
   const int i = wrap_axis("narrow", axis, from.ndim());
   const int64_t n = from.shape[i];
-  STRIDED_CHECK(start >= -n && start <= n, IndexError, "start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start,
-                ")");
+  STRIDED_CHECK(start >= -n && start <= n, IndexError, "start out of range (expected to be in range of [", -n, ", ", n,
+                "], but got ", start, ")");
   if (start < 0) start += n;
-  STRIDED_CHECK(length <= n - start, RuntimeError, "start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
+  STRIDED_CHECK(length <= n - start, RuntimeError, "start (", start, ") + length (", length,
+                ") exceeds dimension size (", n, ").");
   Layout out = from;
   out.shape[i] = length;
   out.offset += start * from.strides[i];
@@ -286,7 +297,8 @@ Layout diagonal(const Layout& from, int64_t offset, int64_t axis0, int64_t axis1
   const int64_t rows = from.shape[i], columns = from.shape[j];
   // An offset beyond the matrix gives an empty diagonal; clamp it before any arithmetic can overflow.
   offset = std::min(std::max(offset, -rows), columns);
-  const int64_t n = std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+  const int64_t n =
+      std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
   Layout out = from;
   if (n > 0) out.offset += offset >= 0 ? offset * from.strides[j] : -offset * from.strides[i];
   const int64_t stride = from.strides[i] + from.strides[j];
@@ -353,13 +365,15 @@ bool view(const Layout& from, const Dims& shape, Layout* out) {
   return true;
 }
 
-Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name, const char* new_name) {
+Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name,
+                        const char* new_name) {
   Layout out = from;
   if (old_size == new_size) return out;
   const int n = from.ndim();
   auto kinds = [&] { return concat(" to view ", old_name, " as ", new_name, " (different element sizes)"); };
   STRIDED_CHECK(n > 0, RuntimeError, "self.dim() cannot be 0", kinds());
-  STRIDED_CHECK(from.strides[n - 1] == 1, RuntimeError, "self.stride(-1) must be 1", kinds(), ", but got ", from.strides[n - 1]);
+  STRIDED_CHECK(from.strides[n - 1] == 1, RuntimeError, "self.stride(-1) must be 1", kinds(), ", but got ",
+                from.strides[n - 1]);
   if (old_size > new_size) {
     const int64_t ratio = old_size / new_size;
     for (int i = 0; i < n - 1; ++i) out.strides[i] *= ratio;
@@ -369,13 +383,13 @@ Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, 
     return out;
   }
   const int64_t ratio = new_size / old_size;
-  STRIDED_CHECK(from.shape[n - 1] % ratio == 0, RuntimeError, "self.size(-1) must be divisible by ", ratio, kinds(), ", but got ",
-                from.shape[n - 1]);
-  STRIDED_CHECK(from.offset % ratio == 0, RuntimeError, "self.storage_offset() must be divisible by ", ratio, kinds(), ", but got ",
-                from.offset);
+  STRIDED_CHECK(from.shape[n - 1] % ratio == 0, RuntimeError, "self.size(-1) must be divisible by ", ratio, kinds(),
+                ", but got ", from.shape[n - 1]);
+  STRIDED_CHECK(from.offset % ratio == 0, RuntimeError, "self.storage_offset() must be divisible by ", ratio, kinds(),
+                ", but got ", from.offset);
   for (int i = 0; i < n - 1; ++i) {
-    STRIDED_CHECK(from.strides[i] % ratio == 0, RuntimeError, "self.stride(", i, ") must be divisible by ", ratio, kinds(), ", but got ",
-                  from.strides[i]);
+    STRIDED_CHECK(from.strides[i] % ratio == 0, RuntimeError, "self.stride(", i, ") must be divisible by ", ratio,
+                  kinds(), ", but got ", from.strides[i]);
     out.strides[i] /= ratio;
   }
   out.shape[n - 1] /= ratio;
@@ -384,6 +398,9 @@ Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, 
 }
 
 Dims strides_like(const Layout& like) {
+  // An axis of size 1 may have any stride, a negative one too; fresh memory has none.
+  for (int64_t stride : like.strides)
+    if (stride < 0) return Layout::contiguous_strides(like.shape);
   return like.is_dense() ? like.strides : Layout::contiguous_strides(like.shape);
 }
 

@@ -39,7 +39,7 @@ Storage::~Storage() {
 }
 
 void Storage::resize(size_t nbytes) {
-  STRIDED_CHECK(!borrowed(), RuntimeError, "Trying to resize storage that is not resizable");
+  STRIDED_CHECK(!borrowed() && !exported_, RuntimeError, "Trying to resize storage that is not resizable");
   STRIDED_CHECK(device_.is_cpu(), NotImplementedError, "resize_: not implemented for storage on device '", device_, "'");
   void* fresh = cpu_allocate(nbytes);
   if (size_t common = std::min(nbytes, nbytes_)) std::memcpy(fresh, data_, common);

@@ -19,8 +19,10 @@ class Storage : public RefCounted {
   Device device() const { return device_; }
   bool read_only() const { return read_only_; }
   bool borrowed() const { return release_ != nullptr; }
-  // Grows or shrinks owned memory, keeping the common bytes. RuntimeError for borrowed memory.
+  // Grows or shrinks owned memory, keeping the common bytes. RuntimeError for borrowed or exported memory.
   void resize(size_t nbytes);
+  // Somebody outside (an ndarray, a DLPack consumer, a buffer) holds the address: it may not change any more.
+  void set_exported() { exported_ = true; }
 
   // Counts writes; views share it, so that autograd sees a saved tensor change under it.
   uint32_t version() const { return version_; }
@@ -30,7 +32,7 @@ class Storage : public RefCounted {
   void* data_ = nullptr;
   size_t nbytes_ = 0;
   Device device_;
-  bool read_only_ = false;
+  bool read_only_ = false, exported_ = false;
   uint32_t version_ = 0;
   void* owner_ = nullptr;
   void (*release_)(void*) = nullptr;

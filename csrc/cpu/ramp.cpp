@@ -34,9 +34,11 @@ void arange(void* out, int64_t begin, int64_t end, const Ramp& ramp) {
     int64_t i = begin;
     while (i < std::min(end, in_blocks)) {
       const int64_t block = i / kWidth * kWidth, stop = std::min(end, block + kWidth);
-      const C base = static_cast<C>(static_cast<T>(static_cast<compute_t<T>>(fused(step, static_cast<C>(block), start))));
+      const C base =
+          static_cast<C>(static_cast<T>(static_cast<compute_t<T>>(fused(step, static_cast<C>(block), start))));
       for (; i < stop; ++i)
-        to[i] = static_cast<T>(static_cast<compute_t<T>>(fused(static_cast<C>(static_cast<int>(i - block)), step, base)));
+        to[i] =
+            static_cast<T>(static_cast<compute_t<T>>(fused(static_cast<C>(static_cast<int>(i - block)), step, base)));
     }
     for (; i < end; ++i) to[i] = static_cast<T>(static_cast<compute_t<T>>(fused(step, static_cast<C>(i), start)));
   }
@@ -51,14 +53,16 @@ void linspace(void* out, int64_t begin, int64_t end, const Ramp& ramp) {
     const double start = static_cast<double>(ramp.int_start), stop = static_cast<double>(ramp.int_end);
     const double step = (stop - start) / static_cast<double>(last);
     for (int64_t i = begin; i < end; ++i)
-      to[i] = convert<T>(i < half ? fused(step, static_cast<double>(i), start) : fused(-step, static_cast<double>(last - i), stop));
+      to[i] = convert<T>(i < half ? fused(step, static_cast<double>(i), start)
+                                  : fused(-step, static_cast<double>(last - i), stop));
   } else if constexpr (sizeof(T) == 2) {
     // Every step of the computation is rounded to the 16-bit type.
     auto round = [](float v) { return static_cast<float>(T(v)); };
     const float start = round(static_cast<float>(ramp.start[0])), stop = round(static_cast<float>(ramp.end[0]));
     const float step = round(round(stop - start) / round(static_cast<float>(last)));
     for (int64_t i = begin; i < end; ++i)
-      to[i] = T(i < half ? start + round(step * round(static_cast<float>(i))) : stop - round(step * round(static_cast<float>(last - i))));
+      to[i] = T(i < half ? start + round(step * round(static_cast<float>(i)))
+                         : stop - round(step * round(static_cast<float>(last - i))));
   } else {
     using R = real_t<T>;
     constexpr int kParts = sizeof(T) / sizeof(R);
@@ -67,7 +71,8 @@ void linspace(void* out, int64_t begin, int64_t end, const Ramp& ramp) {
       const R step = (stop - start) / static_cast<R>(last);
       R* at = static_cast<R*>(out) + part;
       for (int64_t i = begin; i < std::min(end, half); ++i) at[i * kParts] = fused(step, static_cast<R>(i), start);
-      for (int64_t i = std::max(begin, half); i < end; ++i) at[i * kParts] = fused(-step, static_cast<R>(last - i), stop);
+      for (int64_t i = std::max(begin, half); i < end; ++i)
+        at[i * kParts] = fused(-step, static_cast<R>(last - i), stop);
     }
   }
 }
@@ -90,12 +95,14 @@ void logspace(void* out, int64_t begin, int64_t end, const Ramp& ramp) {
       using R = real_t<T>;
       const double re = exponent(ramp.start[0], ramp.end[0], ramp.end[0] - ramp.start[0], i);
       const double im = exponent(ramp.start[1], ramp.end[1], ramp.end[1] - ramp.start[1], i);
-      const double log_abs = __builtin_log(__builtin_fabs(ramp.base)), arg = ramp.base < 0 ? 3.14159265358979323846 : 0.0;
+      const double log_abs = __builtin_log(__builtin_fabs(ramp.base)),
+                   arg = ramp.base < 0 ? 3.14159265358979323846 : 0.0;
       const double abs = __builtin_exp(re * log_abs - im * arg), angle = im * log_abs + re * arg;
       to[i] = T(static_cast<R>(abs * __builtin_cos(angle)), static_cast<R>(abs * __builtin_sin(angle)));
     } else {
       using C = compute_t<T>;
-      const C start = static_cast<C>(T(static_cast<C>(ramp.start[0]))), stop = static_cast<C>(T(static_cast<C>(ramp.end[0])));
+      const C start = static_cast<C>(T(static_cast<C>(ramp.start[0]))),
+              stop = static_cast<C>(T(static_cast<C>(ramp.end[0])));
       const double span = static_cast<double>(static_cast<C>(T(stop - start)));
       to[i] = T(static_cast<C>(__builtin_pow(ramp.base, exponent(start, stop, span, i))));
     }

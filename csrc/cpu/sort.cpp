@@ -225,10 +225,12 @@ void sort_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t 
 
 // ---------------------------------------------------------------- the first k
 
+int64_t room_for(int64_t k) { return 2 * k + 64; }
+
 // Brings the k smallest elements to the front, in no order. Long rows are first thinned by what is known to be too large.
 template <class T, class E>
 void select_front(E* a, int64_t n, int64_t k, const char* in, uint64_t flip) {
-  const int64_t room = std::max<int64_t>(2 * k, 1024);
+  const int64_t room = room_for(k);
   if (n <= 2 * room) {
     encode_row<T>(a, in, n, flip);
     if (k < n) std::nth_element(a, a + k, a + n);
@@ -252,7 +254,7 @@ void select_front(E* a, int64_t n, int64_t k, const char* in, uint64_t flip) {
 template <class T, class E>
 void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k, bool largest) {
   if (k == 0) return;
-  Words<E> words(std::min(n, 2 * std::max<int64_t>(2 * k, 1024)));
+  Words<E> words(std::min(n, 2 * room_for(k)));
   const uint64_t flip = flip_mask<T>(largest);
   select_front<T>(words.data, n, k, in, flip);
   std::sort(words.data, words.data + k);
@@ -427,15 +429,15 @@ int64_t distinct(char* values, const char* in, int64_t n) {
 template <class T>
 int64_t place(const T* row, const int64_t* sorter, int64_t n, compute_t<T> x, bool right) {
   using C = compute_t<T>;
-  int64_t low = 0, count = n;
-  while (count > 0) {
-    const int64_t half = count / 2, mid = low + half;
-    const C y = static_cast<C>(row[sorter ? sorter[mid] : mid]);
-    const bool after = right ? !(y > x) : !(y >= x);
-    low = after ? mid + 1 : low;
-    count = after ? count - half - 1 : half;
-  }
-  return low;
+  if (n == 0) return 0;
+  auto stands_after = [&](int64_t i) {
+    const C y = static_cast<C>(row[sorter ? sorter[i] : i]);
+    return right ? !(y > x) : !(y >= x);
+  };
+  // Halving without a branch on the comparison, which could not be predicted.
+  int64_t low = 0;
+  for (; n > 1; n -= n / 2) low += stands_after(low + n / 2 - 1) ? n / 2 : 0;
+  return low + stands_after(low);
 }
 
 template <class T>
@@ -450,6 +452,7 @@ template <class T>
 void contains(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) {
   using C = compute_t<T>;
   const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
+  while (n > 0 && static_cast<C>(row[n - 1]) != static_cast<C>(row[n - 1])) --n;  // NaN is equal to nothing, and leads `place` astray
   parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const C v = static_cast<C>(x[i]);

@@ -8,8 +8,8 @@
 namespace strided {
 namespace {
 
-void clear_triangle(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride, int64_t column_stride,
-                    int64_t diagonal, bool keep_below) {
+void clear_triangle(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride,
+                    int64_t column_stride, int64_t diagonal, bool keep_below) {
   for (int64_t row = begin; row < end; ++row) {
     // Column c is on the diagonal when c - row == diagonal.
     const int64_t border = std::min(std::max(row + diagonal + (keep_below ? 1 : 0), int64_t(0)), columns);

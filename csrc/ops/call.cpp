@@ -157,7 +157,17 @@ void check_divisor(const OpDef& op, const Operand* in, DType compute) {
   STRIDED_CHECK(!zero, RuntimeError, "ZeroDivisionError: ", op.info->name, " of integers by zero");
 }
 
+// x ** 2 and the like need no general power: the op whose loop serves instead, or null. PyTorch makes the same choices.
+const OpDef* simpler_power(const OpDef& op, const Operand* in, DType compute) {
+  if (!is<Pow>(op) || !in[0].tensor || in[1].tensor || is_integral(compute) || in[1].scalar.is_complex()) return nullptr;
+  const double e = in[1].scalar.real();
+  if (e == 2) return &op_def(elementwise_id<Square>);
+  if (is_complex(compute)) return nullptr;
+  return e == 0.5 ? &op_def(elementwise_id<Sqrt>) : e == -1 ? &op_def(elementwise_id<Reciprocal>) : nullptr;
+}
+
 void run(const OpDef& op, const Operand* in, const Plan& plan, const double* params, const Tensor& out) {
+  if (const OpDef* simpler = simpler_power(op, in, plan.compute)) return run(*simpler, in, plan, nullptr, out);
   const KernelTable& table = kernels(plan.device);
   const Loop2d loop = table.elementwise[op.id][index_of(plan.compute)];
   STRIDED_CHECK(loop, NotImplementedError, op.info->name, ": not implemented for ", plan.compute, " on device '", plan.device, "'");

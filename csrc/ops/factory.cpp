@@ -19,28 +19,44 @@ namespace {
 // The names of the C++ types as PyTorch's error texts give them.
 const char* type_name(DType t) {
   switch (t) {
-    case DType::Bool: return "bool";
-    case DType::UInt8: return "uint8_t";
-    case DType::Int8: return "int8_t";
-    case DType::Int16: return "int16_t";
-    case DType::Int32: return "int";
-    case DType::Int64: return "int64_t";
-    case DType::UInt16: return "uint16_t";
-    case DType::UInt32: return "uint32_t";
-    case DType::UInt64: return "uint64_t";
-    case DType::Float16: return "c10::Half";
-    case DType::BFloat16: return "c10::BFloat16";
-    case DType::Float32: return "float";
-    case DType::Float64: return "double";
-    case DType::Complex64: return "c10::complex<float>";
-    case DType::Complex128: return "c10::complex<double>";
+    case DType::Bool:
+      return "bool";
+    case DType::UInt8:
+      return "uint8_t";
+    case DType::Int8:
+      return "int8_t";
+    case DType::Int16:
+      return "int16_t";
+    case DType::Int32:
+      return "int";
+    case DType::Int64:
+      return "int64_t";
+    case DType::UInt16:
+      return "uint16_t";
+    case DType::UInt32:
+      return "uint32_t";
+    case DType::UInt64:
+      return "uint64_t";
+    case DType::Float16:
+      return "c10::Half";
+    case DType::BFloat16:
+      return "c10::BFloat16";
+    case DType::Float32:
+      return "float";
+    case DType::Float64:
+      return "double";
+    case DType::Complex64:
+      return "c10::complex<float>";
+    case DType::Complex128:
+      return "c10::complex<double>";
   }
   return "";
 }
 
 using Wide = __int128;
 Wide to_wide(const Scalar& s) {
-  return s.kind() == Scalar::Kind::UInt ? static_cast<Wide>(static_cast<uint64_t>(s.to_int())) : static_cast<Wide>(s.to_int());
+  return s.kind() == Scalar::Kind::UInt ? static_cast<Wide>(static_cast<uint64_t>(s.to_int()))
+                                        : static_cast<Wide>(s.to_int());
 }
 
 // Greatest value of an integer type, and least value it is asked for: unsigned types take negative numbers modulo 2^n.
@@ -74,7 +90,8 @@ bool fits(const Scalar& s, DType t) {
 }  // namespace
 
 void check_number(const Scalar& value, DType dtype) {
-  STRIDED_CHECK(fits(value, dtype), RuntimeError, "value cannot be converted to type ", type_name(dtype), " without overflow");
+  STRIDED_CHECK(fits(value, dtype), RuntimeError, "value cannot be converted to type ", type_name(dtype),
+                " without overflow");
 }
 
 // ---------------------------------------------------------------- one value
@@ -136,7 +153,8 @@ DType range_dtype(const Scalar& start, const Scalar& end, const Scalar& step) {
 
 namespace {
 
-Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device, bool closed) {
+Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype,
+                  Device device, bool closed) {
   for (const Scalar* s : {&start, &end, &step})
     STRIDED_CHECK(s->imag() == 0, RuntimeError, "value cannot be converted to type double without overflow");
   const double from = start.real(), to = end.real();
@@ -168,7 +186,8 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
   }
   STRIDED_CHECK(up || down, RuntimeError, "step must be nonzero");
   STRIDED_CHECK(std::isfinite(from) && std::isfinite(to), RuntimeError, "unsupported range: ", from, " -> ", to);
-  const bool exact = whole && (dtype == DType::Int64 || dtype == DType::UInt64 || (start.is_integral() && end.is_integral() && step.is_integral()));
+  const bool exact = whole && (dtype == DType::Int64 || dtype == DType::UInt64 ||
+                               (start.is_integral() && end.is_integral() && step.is_integral()));
   const bool agrees = exact ? (up ? last >= first : last <= first) : (up ? to >= from : to <= from);
   STRIDED_CHECK(agrees, RuntimeError, "upper bound and lower bound inconsistent with step sign");
   int64_t n;
@@ -190,11 +209,12 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
   return out;
 }
 
-Tensor make_spaced(const char* op, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, Device device,
-                   const RampKernel* kernels_of) {
+Tensor make_spaced(const char* op, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype,
+                   Device device, const RampKernel* kernels_of) {
   STRIDED_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative");
-  STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op, "(): inferred dtype ",
-                type_name(complex_of(default_dtype())), " can't be safely cast to passed dtype ", dtype);
+  STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op,
+                "(): inferred dtype ", type_name(complex_of(default_dtype())), " can't be safely cast to passed dtype ",
+                dtype);
   const RampKernel kernel = kernels_of[index_of(dtype)];
   STRIDED_CHECK(kernel, NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
   check_number(start, dtype);
@@ -226,7 +246,8 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, DType d
 }
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device) {
-  if (steps == 1 && (is_complex(dtype) || !(start.is_complex() || end.is_complex())) && !is_bool(dtype)) return full({1}, start, dtype, device);
+  if (steps == 1 && (is_complex(dtype) || !(start.is_complex() || end.is_complex())) && !is_bool(dtype))
+    return full({1}, start, dtype, device);
   return make_spaced("linspace", start, end, steps, 0, dtype, device, kernels(device).ramp.linspace);
 }
 
@@ -250,7 +271,8 @@ int64_t clamp(int64_t v, int64_t low, int64_t high) { return std::min(std::max(v
 
 // Elements on and below a diagonal.
 Wide count_below(int64_t rows, int64_t columns, int64_t offset) {
-  const int64_t begin = clamp(-offset, 0, rows), whole = clamp(columns - offset, begin, rows);  // rows that have some, that have all
+  const int64_t begin = clamp(-offset, 0, rows),
+                whole = clamp(columns - offset, begin, rows);  // rows that have some, that have all
   const Wide slope = static_cast<Wide>(whole - begin) * (begin + offset + whole + offset + 1) / 2;
   return slope + static_cast<Wide>(rows - whole) * columns;
 }
@@ -261,9 +283,11 @@ Tensor triangle(const char* op, int64_t rows, int64_t columns, int64_t offset, b
   STRIDED_CHECK(columns >= 0, RuntimeError, "col must be non-negative, got", columns);
   STRIDED_CHECK(is_integer(dtype), NotImplementedError, "\"", op, "\" not implemented for '", dtype, "'");
   constexpr int64_t kMost = int64_t(1) << 58;
-  STRIDED_CHECK(rows < kMost && columns < kMost, RuntimeError, op, ": a matrix of ", rows, " x ", columns, " is too large");
+  STRIDED_CHECK(rows < kMost && columns < kMost, RuntimeError, op, ": a matrix of ", rows, " x ", columns,
+                " is too large");
   offset = clamp(offset, -rows, columns);
-  const Wide count = below ? count_below(rows, columns, offset) : static_cast<Wide>(rows) * columns - count_below(rows, columns, offset - 1);
+  const Wide count = below ? count_below(rows, columns, offset)
+                           : static_cast<Wide>(rows) * columns - count_below(rows, columns, offset - 1);
   STRIDED_CHECK(count < kMost, RuntimeError, op, ": a matrix of ", rows, " x ", columns, " is too large");
   const int64_t n = static_cast<int64_t>(count);
   const Tensor out = empty({2, n}, dtype);
@@ -275,7 +299,8 @@ Tensor triangle(const char* op, int64_t rows, int64_t columns, int64_t offset, b
       T* column = row + n;
       const int64_t begin = below ? clamp(-offset, 0, rows) : 0, end = below ? rows : clamp(columns - offset, 0, rows);
       for (int64_t r = begin; r < end; ++r) {
-        const int64_t first = below ? 0 : clamp(r + offset, 0, columns), last = below ? clamp(r + offset + 1, 0, columns) : columns;
+        const int64_t first = below ? 0 : clamp(r + offset, 0, columns),
+                      last = below ? clamp(r + offset + 1, 0, columns) : columns;
         for (int64_t c = first; c < last; ++c) {
           *row++ = static_cast<T>(r);
           *column++ = static_cast<T>(c);
@@ -302,9 +327,10 @@ namespace {
 
 void check_parts(const Tensor& a, const Tensor& b) {
   auto real = [](const Tensor& t) { return t.dtype() == DType::Float32 || t.dtype() == DType::Float64; };
-  STRIDED_CHECK(real(a) && real(b), RuntimeError, "Expected both inputs to be Float or Double tensors but got ", a.dtype(), " and ", b.dtype());
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", a.dtype(), " but got scalar type ", b.dtype(),
-                " for second argument");
+  STRIDED_CHECK(real(a) && real(b), RuntimeError, "Expected both inputs to be Float or Double tensors but got ",
+                a.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", a.dtype(),
+                " but got scalar type ", b.dtype(), " for second argument");
   check_same_device("complex", a, b);
 }
 
@@ -319,9 +345,8 @@ Tensor complex(const Tensor& real, const Tensor& imag) {
     copy_into(select(parts, -1, 0), real);
     copy_into(select(parts, -1, 1), imag);
   }
-  return record("ComplexBackward0", out, std::vector<Tensor>{real, imag}, [](const Tensor& g) {
-    return std::vector<Tensor>{strided::real(g), strided::imag(g)};
-  });
+  return record("ComplexBackward0", out, std::vector<Tensor>{real, imag},
+                [](const Tensor& g) { return std::vector<Tensor>{strided::real(g), strided::imag(g)}; });
 }
 
 Tensor polar(const Tensor& abs, const Tensor& angle) {

@@ -47,6 +47,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
   const Tensor p = contiguous(pivots);
   const int64_t k = p.shape().back(), count = out.numel() == 0 ? 0 : out.numel() / (rows * rows), size = out.itemsize();
   const Element one(Scalar(1), dtype);
+  if (count == 0) return out;
   std::vector<int64_t> order(static_cast<size_t>(rows));
   for (int64_t b = 0; b < count; ++b) {
     for (int64_t i = 0; i < rows; ++i) order[i] = i;

@@ -18,11 +18,13 @@ namespace {
 Tensor roll_axis(const Tensor& x, int64_t shift, int64_t dim) {
   STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
   const int axis = wrap_axis("roll", dim, x.ndim());
+  if (x.numel() == 0) return clone(x);
   const int64_t n = x.size(axis);
-  const int64_t cut = n == 0 ? 0 : ((shift % n) + n) % n;  // elements that come in at the front
+  const int64_t cut = ((shift % n) + n) % n;  // elements that come in at the front
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
   copy_into(make_view(out, narrow(out.layout(), axis, 0, cut)), make_view(x, narrow(x.layout(), axis, n - cut, cut)));
-  copy_into(make_view(out, narrow(out.layout(), axis, cut, n - cut)), make_view(x, narrow(x.layout(), axis, 0, n - cut)));
+  copy_into(make_view(out, narrow(out.layout(), axis, cut, n - cut)),
+            make_view(x, narrow(x.layout(), axis, 0, n - cut)));
   return record("RollBackward0", out, x, [cut, axis](const Tensor& g) { return roll_axis(g, -cut, axis); });
 }
 
@@ -68,16 +70,24 @@ Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
   STRIDED_CHECK(dims.size() == 2, RuntimeError, "expected total rotation dims == 2, but got dims = ", dims.size());
   STRIDED_CHECK(x.ndim() >= 2, RuntimeError, "expected total dims >= 2, but got total dims = ", x.ndim());
   const int a = wrap_axis("rot90", dims[0], x.ndim()), b = wrap_axis("rot90", dims[1], x.ndim());
-  STRIDED_CHECK(a != b, RuntimeError, "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+  STRIDED_CHECK(a != b, RuntimeError, "expected rotation dims to be different, but got dim0 = ", dims[0],
+                " and dim1 = ", dims[1]);
   const int64_t turns = ((k % 4) + 4) % 4;
   Tensor out;
   {
     NoGrad no_grad;
     switch (turns) {
-      case 0: out = clone(x); break;
-      case 1: out = transpose(flip(x, {b}), a, b); break;
-      case 2: out = flip(x, {a, b}); break;
-      default: out = transpose(flip(x, {a}), a, b);
+      case 0:
+        out = clone(x);
+        break;
+      case 1:
+        out = transpose(flip(x, {b}), a, b);
+        break;
+      case 2:
+        out = flip(x, {a, b});
+        break;
+      default:
+        out = transpose(flip(x, {a}), a, b);
     }
   }
   return record("Rot90Backward0", out, x, [turns, a, b](const Tensor& g) { return rot90(g, -turns, {a, b}); });
@@ -106,7 +116,8 @@ void clear_triangle(const char* op, const Tensor& x, int64_t diagonal, bool keep
         data += matrix % x.size(i) * x.strides()[i] * size;
         matrix /= x.size(i);
       }
-      kernel(data, size, row, row + count, columns, x.strides()[n - 2] * size, x.strides()[n - 1] * size, diagonal, keep_below);
+      kernel(data, size, row, row + count, columns, x.strides()[n - 2] * size, x.strides()[n - 1] * size, diagonal,
+             keep_below);
       begin += count;
     }
   });
@@ -117,14 +128,17 @@ Tensor triangle(const char* op, const char* node, const Tensor& x, int64_t diago
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
   copy_into(out, x);
   clear_triangle(op, out, diagonal, keep_below);
-  return record(node, out, x, [op, node, diagonal, keep_below](const Tensor& g) { return triangle(op, node, g, diagonal, keep_below); });
+  return record(node, out, x, [op, node, diagonal, keep_below](const Tensor& g) {
+    return triangle(op, node, g, diagonal, keep_below);
+  });
 }
 
 Tensor triangle_(const char* op, const char* node, const Tensor& self, int64_t diagonal, bool keep_below) {
   STRIDED_CHECK(self.ndim() >= 2, RuntimeError, op, ": input tensor must have at least 2 dimensions");
   check_inplace(op, self);
   if (needs_grad(self))
-    record(node, self, self, [op, node, diagonal, keep_below](const Tensor& g) { return triangle(op, node, g, diagonal, keep_below); });
+    record(node, self, self,
+           [op, node, diagonal, keep_below](const Tensor& g) { return triangle(op, node, g, diagonal, keep_below); });
   clear_triangle(op, self, diagonal, keep_below);
   bump_version(self);
   return self;
@@ -174,7 +188,8 @@ Tensor replaced(const char* node, const Tensor& x, const Tensor& src, const Look
   {
     NoGrad no_grad;
     const Tensor part = look(out);
-    STRIDED_CHECK(part.shape() == src.shape(), RuntimeError, "expected src to have a size equal to the slice of self. src size = ", src.shape(),
+    STRIDED_CHECK(part.shape() == src.shape(), RuntimeError,
+                  "expected src to have a size equal to the slice of self. src size = ", src.shape(),
                   ", slice size = ", part.shape());
     copy_into(part, src);
   }
@@ -191,7 +206,8 @@ Tensor select_scatter(const Tensor& x, const Tensor& src, int64_t dim, int64_t i
   return replaced("SelectScatterBackward0", x, src, [dim, index](const Tensor& z) { return select(z, dim, index); });
 }
 
-Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+                     std::optional<int64_t> end, int64_t step) {
   STRIDED_CHECK(step > 0, RuntimeError, "slice step must be positive");
   const int axis = wrap_axis("slice_scatter", dim, x.ndim());
   return replaced("SliceScatterBackward0", x, src, [axis, start, end, step](const Tensor& z) {
@@ -200,7 +216,8 @@ Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim, std::optio
 }
 
 Tensor diagonal_scatter(const Tensor& x, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
-  return replaced("DiagonalScatterBackward0", x, src, [offset, dim1, dim2](const Tensor& z) { return diagonal(z, offset, dim1, dim2); });
+  return replaced("DiagonalScatterBackward0", x, src,
+                  [offset, dim1, dim2](const Tensor& z) { return diagonal(z, offset, dim1, dim2); });
 }
 
 }  // namespace strided

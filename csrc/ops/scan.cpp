@@ -114,10 +114,12 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   return record("LogcumsumexpBackward0", out, x, [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
     const Tensor x = saved.get(), out = grad_enabled() ? logcumsumexp(x, axis) : saved_out.get();
     // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and negative g apart.
-    const Tensor size = elementwise<Log>(elementwise<Abs>(g));
+    // What has no logarithm is left out before one is taken, or the derivative of this formula would be NaN there.
+    const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
+    const Tensor size = elementwise<Log>(masked_fill(elementwise<Abs>(g), elementwise<Eq>(g, Scalar(0)), Scalar(1))) - masked_fill(out, dead, Scalar(0));
     auto part = [&](const Tensor& left_out) {
-      const Tensor one_sign = masked_fill(size, left_out, Scalar(-std::numeric_limits<double>::infinity()));
-      return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign - out, axis), axis), axis) + x);
+      const Tensor one_sign = masked_fill(size, elementwise<LogicalOr>(left_out, dead), Scalar(-std::numeric_limits<double>::infinity()));
+      return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign, axis), axis), axis) + x);
     };
     return part(elementwise<Le>(g, Scalar(0))) - part(elementwise<Ge>(g, Scalar(0)));
   });

@@ -20,15 +20,17 @@ std::vector<Tensor> parts(const char* name, const Tensor& x, int axis, const Dim
     start += size;
   }
   if (!needs_grad(x) || out.empty()) return out;
-  record_all(name, out, {x}, [axis, sizes, shape = x.shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {
-    std::vector<Tensor> all = grads;
-    Dims part = shape;
-    for (size_t i = 0; i < all.size(); ++i) {
-      part[axis] = sizes[i];
-      if (!all[i].defined()) all[i] = zeros(part, dtype, device);
-    }
-    return std::vector<Tensor>{cat(all, axis)};
-  });
+  record_all(
+      name, out, {x},
+      [axis, sizes, shape = x.shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {
+        std::vector<Tensor> all = grads;
+        Dims part = shape;
+        for (size_t i = 0; i < all.size(); ++i) {
+          part[axis] = sizes[i];
+          if (!all[i].defined()) all[i] = zeros(part, dtype, device);
+        }
+        return std::vector<Tensor>{cat(all, axis)};
+      });
   for (const Tensor& part : out) mark_view(part, x);
   return out;
 }
@@ -47,8 +49,9 @@ int64_t named_axis(const char* op, const Tensor& x, int least, int64_t axis) {
 }
 std::vector<Tensor> split_evenly(const char* op, const Tensor& x, int64_t sections, int64_t axis) {
   const int64_t size = x.size(static_cast<int>(axis));
-  STRIDED_CHECK(sections > 0 && size % sections == 0, RuntimeError, "torch.", op, " attempted to split along dimension ", axis,
-                ", but the size of the dimension ", size, " is not divisible by the split_size ", sections, "!");
+  STRIDED_CHECK(sections > 0 && size % sections == 0, RuntimeError, "torch.", op,
+                " attempted to split along dimension ", axis, ", but the size of the dimension ", size,
+                " is not divisible by the split_size ", sections, "!");
   return tensor_split(x, sections, axis);
 }
 
@@ -56,10 +59,12 @@ std::vector<Tensor> split_evenly(const char* op, const Tensor& x, int64_t sectio
 
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "split expects at least a 1-dimensional tensor");
-  STRIDED_CHECK(split_size >= 0, RuntimeError, "split expects split_size be non-negative, but got split_size=", split_size);
+  STRIDED_CHECK(split_size >= 0, RuntimeError,
+                "split expects split_size be non-negative, but got split_size=", split_size);
   const int axis = wrap_axis("split", dim, x.ndim());
   const int64_t size = x.size(axis);
-  STRIDED_CHECK(split_size > 0 || size == 0, RuntimeError, "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  STRIDED_CHECK(split_size > 0 || size == 0, RuntimeError,
+                "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   Dims sizes;
   int64_t rest = size;
   for (; split_size > 0 && rest > split_size; rest -= split_size) sizes.push_back(split_size);
@@ -72,12 +77,16 @@ std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& split_sizes, i
   const int axis = wrap_axis("split", dim, x.ndim());
   int64_t rest = x.size(axis);
   for (int64_t size : split_sizes) {
-    STRIDED_CHECK(size >= 0, RuntimeError, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
+    STRIDED_CHECK(
+        size >= 0, RuntimeError,
+        "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
     rest = size <= rest ? rest - size : -1;
     if (rest < 0) break;
   }
   for (int64_t size : split_sizes)
-    STRIDED_CHECK(size >= 0, RuntimeError, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
+    STRIDED_CHECK(
+        size >= 0, RuntimeError,
+        "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
   STRIDED_CHECK(rest == 0, RuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", x.size(axis),
                 " (input tensor's size at dimension ", axis, "), but got split_sizes=", split_sizes);
   return parts("SplitWithSizesBackward0", x, axis, split_sizes);
@@ -94,7 +103,8 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
 }
 
 std::vector<Tensor> tensor_split(const Tensor& x, int64_t sections, int64_t dim) {
-  STRIDED_CHECK(x.ndim() > 0, RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
+  STRIDED_CHECK(x.ndim() > 0, RuntimeError,
+                "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
   const int axis = wrap_axis("tensor_split", dim, x.ndim());
   STRIDED_CHECK(sections > 0, RuntimeError, "number of sections must be larger than 0, got ", sections);
   const int64_t least = x.size(axis) / sections, longer = x.size(axis) % sections;
@@ -109,7 +119,8 @@ std::vector<Tensor> tensor_split(const Tensor& x, int64_t sections, int64_t dim)
 }
 
 std::vector<Tensor> tensor_split(const Tensor& x, const Dims& indices, int64_t dim) {
-  STRIDED_CHECK(x.ndim() > 0, RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
+  STRIDED_CHECK(x.ndim() > 0, RuntimeError,
+                "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
   const int axis = wrap_axis("tensor_split", dim, x.ndim());
   std::vector<Tensor> out;
   int64_t start = 0;
@@ -123,11 +134,14 @@ std::vector<Tensor> tensor_split(const Tensor& x, const Dims& indices, int64_t d
 
 std::vector<Tensor> tensor_split(const Tensor& x, const Tensor& indices_or_sections, int64_t dim) {
   const Tensor& t = indices_or_sections;
-  STRIDED_CHECK(x.ndim() > 0, RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
-  STRIDED_CHECK(t.dtype() == DType::Int64, RuntimeError, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", t.dtype());
-  STRIDED_CHECK(t.ndim() <= 1, RuntimeError,
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with ",
-                t.ndim(), " dims");
+  STRIDED_CHECK(x.ndim() > 0, RuntimeError,
+                "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
+  STRIDED_CHECK(t.dtype() == DType::Int64, RuntimeError,
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", t.dtype());
+  STRIDED_CHECK(
+      t.ndim() <= 1, RuntimeError,
+      "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with ",
+      t.ndim(), " dims");
   const Dims values = to_dims(t);
   return t.ndim() == 0 ? tensor_split(x, values[0], dim) : tensor_split(x, values, dim);
 }
@@ -138,10 +152,18 @@ std::vector<Tensor> hsplit(const Tensor& x, int64_t sections) {
 std::vector<Tensor> hsplit(const Tensor& x, const Dims& indices) {
   return tensor_split(x, indices, named_axis("hsplit", x, 1, x.ndim() == 1 ? 0 : 1));
 }
-std::vector<Tensor> vsplit(const Tensor& x, int64_t sections) { return split_evenly("vsplit", x, sections, named_axis("vsplit", x, 2, 0)); }
-std::vector<Tensor> vsplit(const Tensor& x, const Dims& indices) { return tensor_split(x, indices, named_axis("vsplit", x, 2, 0)); }
-std::vector<Tensor> dsplit(const Tensor& x, int64_t sections) { return split_evenly("dsplit", x, sections, named_axis("dsplit", x, 3, 2)); }
-std::vector<Tensor> dsplit(const Tensor& x, const Dims& indices) { return tensor_split(x, indices, named_axis("dsplit", x, 3, 2)); }
+std::vector<Tensor> vsplit(const Tensor& x, int64_t sections) {
+  return split_evenly("vsplit", x, sections, named_axis("vsplit", x, 2, 0));
+}
+std::vector<Tensor> vsplit(const Tensor& x, const Dims& indices) {
+  return tensor_split(x, indices, named_axis("vsplit", x, 2, 0));
+}
+std::vector<Tensor> dsplit(const Tensor& x, int64_t sections) {
+  return split_evenly("dsplit", x, sections, named_axis("dsplit", x, 3, 2));
+}
+std::vector<Tensor> dsplit(const Tensor& x, const Dims& indices) {
+  return tensor_split(x, indices, named_axis("dsplit", x, 3, 2));
+}
 
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
@@ -150,12 +172,13 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   out.reserve(static_cast<size_t>(x.size(axis)));
   for (int64_t i = 0; i < x.size(axis); ++i) out.push_back(make_view(x, select(x.layout(), axis, i)));
   if (!needs_grad(x) || out.empty()) return out;
-  record_all("UnbindBackward0", out, {x}, [axis, part = out[0].shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {
-    std::vector<Tensor> all = grads;
-    for (Tensor& g : all)
-      if (!g.defined()) g = zeros(part, dtype, device);
-    return std::vector<Tensor>{stack(all, axis)};
-  });
+  record_all("UnbindBackward0", out, {x},
+             [axis, part = out[0].shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {
+               std::vector<Tensor> all = grads;
+               for (Tensor& g : all)
+                 if (!g.defined()) g = zeros(part, dtype, device);
+               return std::vector<Tensor>{stack(all, axis)};
+             });
   for (const Tensor& part : out) mark_view(part, x);
   return out;
 }

@@ -37,7 +37,8 @@ Tensor look_at(const char* name, const Tensor& x, Tensor out, F look) {
 
 // x of two or more axes (or none), as x.mT and its like want it.
 void check_matrix(const char* what, const Tensor& x) {
-  STRIDED_CHECK(x.ndim() != 1, RuntimeError, what, " is only supported on matrices or batches of matrices. Got 1-D tensor.");
+  STRIDED_CHECK(x.ndim() != 1, RuntimeError, what,
+                " is only supported on matrices or batches of matrices. Got 1-D tensor.");
 }
 
 }  // namespace
@@ -47,15 +48,17 @@ void check_matrix(const char* what, const Tensor& x) {
 Tensor view(const Tensor& x, const Dims& shape) {
   const Dims sizes = infer_size("view", shape, x.numel());
   Layout layout;
-  STRIDED_CHECK(view(x.layout(), sizes, &layout), RuntimeError,
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-                "subspaces). Use .reshape(...) instead.");
+  STRIDED_CHECK(
+      view(x.layout(), sizes, &layout), RuntimeError,
+      "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+      "subspaces). Use .reshape(...) instead.");
   return regroup("ViewBackward0", x, std::move(layout));
 }
 
 Tensor view_dtype(const Tensor& x, DType dtype) {
   if (dtype == x.dtype()) return x;
-  return make_view(x, view_as_itemsize(x.layout(), x.itemsize(), size_of(dtype), cpp_name_of(x.dtype()), cpp_name_of(dtype)), dtype);
+  return make_view(
+      x, view_as_itemsize(x.layout(), x.itemsize(), size_of(dtype), cpp_name_of(x.dtype()), cpp_name_of(dtype)), dtype);
 }
 
 Tensor view_as(const Tensor& x, const Tensor& other) { return view(x, other.shape()); }
@@ -77,8 +80,10 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   Dims shape;
   int64_t joined = 1;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (i < start || i > end) shape.push_back(x.size(i));
-    else joined *= x.size(i);
+    if (i < start || i > end)
+      shape.push_back(x.size(i));
+    else
+      joined *= x.size(i);
     if (i == end) shape.push_back(joined);
   }
   return reshape(x, shape);
@@ -101,8 +106,8 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
   }
   const int64_t size = x.size(axis);
   fits = fits && (unknown >= 0 ? known > 0 && size % known == 0 : known == size);
-  STRIDED_CHECK(fits, RuntimeError, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", axis, " (", size,
-                ") in the input tensor");
+  STRIDED_CHECK(fits, RuntimeError, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", axis,
+                " (", size, ") in the input tensor");
   Dims shape(x.shape().data(), static_cast<size_t>(axis));
   for (int i = 0; i < sizes.ndim(); ++i) shape.push_back(i == unknown ? size / known : sizes[i]);
   for (int i = axis + 1; i < x.ndim(); ++i) shape.push_back(x.size(i));
@@ -116,7 +121,8 @@ Tensor ravel(const Tensor& x) { return reshape(contiguous(x), {-1}); }
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   Tensor out = make_view(x, transpose(x.layout(), dim0, dim1));
   if (!needs_grad(x)) return out;
-  return record("TransposeBackward0", std::move(out), x, [dim0, dim1](const Tensor& g) { return transpose(g, dim0, dim1); });
+  return record("TransposeBackward0", std::move(out), x,
+                [dim0, dim1](const Tensor& g) { return transpose(g, dim0, dim1); });
 }
 
 Tensor t(const Tensor& x) {
@@ -135,7 +141,8 @@ Tensor permute(const Tensor& x, const Dims& dims) {
 }
 
 Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination) {
-  STRIDED_CHECK(source.size() == destination.size(), RuntimeError, "movedim: Invalid source or destination dims: source (", source,
+  STRIDED_CHECK(source.size() == destination.size(), RuntimeError,
+                "movedim: Invalid source or destination dims: source (", source,
                 " dims) should contain the same number of dims as destination (", destination, " dims)");
   const int n = x.ndim();
   Dims order(static_cast<size_t>(n), -1);
@@ -169,8 +176,9 @@ Tensor mT(const Tensor& x) {
 }
 
 Tensor matrix_H(const Tensor& x) {
-  STRIDED_CHECK(x.ndim() == 2 || x.ndim() == 0, RuntimeError, "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(),
-                "-D tensor.", x.ndim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
+  STRIDED_CHECK(x.ndim() == 2 || x.ndim() == 0, RuntimeError,
+                "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(), "-D tensor.",
+                x.ndim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
   return adjoint(x);
 }
 
@@ -195,8 +203,8 @@ Tensor squeeze(const Tensor& x, const Dims& dims) {
 Tensor unsqueeze(const Tensor& x, int64_t dim) { return regroup("UnsqueezeBackward0", x, unsqueeze(x.layout(), dim)); }
 
 Tensor expand(const Tensor& x, const Dims& size) {
-  STRIDED_CHECK(size.ndim() >= x.ndim(), RuntimeError, "expand(torch.", cpp_name_of(x.dtype()), "Tensor{", x.shape(), "}, size=", size,
-                "): the number of sizes provided (", size.ndim(),
+  STRIDED_CHECK(size.ndim() >= x.ndim(), RuntimeError, "expand(torch.", cpp_name_of(x.dtype()), "Tensor{", x.shape(),
+                "}, size=", size, "): the number of sizes provided (", size.ndim(),
                 ") must be greater or equal to the number of dimensions in the tensor (", x.ndim(), ")");
   Tensor out = make_view(x, expand(x.layout(), size));
   if (!needs_grad(x)) return out;
@@ -231,7 +239,8 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
 
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "slice() cannot be applied to a 0-dim tensor.");
-  return look_at("SliceBackward0", x, make_view(x, slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step)),
+  return look_at("SliceBackward0", x,
+                 make_view(x, slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step)),
                  [dim, start, stop, step](const Tensor& z) { return slice(z, dim, start, stop, step); });
 }
 
@@ -244,7 +253,8 @@ Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) 
   const Tensor part = make_view(x, narrow(x.layout(), dim, start, length));
   const Tensor out = empty(part.shape(), x.dtype(), x.device());
   copy_into(out, part);
-  return look_at("NarrowCopyBackward0", x, out, [dim, start, length](const Tensor& z) { return narrow(z, dim, start, length); });
+  return look_at("NarrowCopyBackward0", x, out,
+                 [dim, start, length](const Tensor& z) { return narrow(z, dim, start, length); });
 }
 
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
@@ -301,16 +311,17 @@ Layout checked_layout(const Tensor& x, const Dims& size, const Dims& stride, int
   for (int i = 0; i < size.ndim() && fits; ++i) {
     int64_t reach;
     fits = stride[i] > -kFar && stride[i] < kFar && multiply(std::max<int64_t>(size[i] - 1, 0), stride[i], &reach) &&
-           !__builtin_add_overflow(reach < 0 ? first : last, reach, reach < 0 ? &first : &last) && last < kFar && first > -kFar;
+           !__builtin_add_overflow(reach < 0 ? first : last, reach, reach < 0 ? &first : &last) && last < kFar &&
+           first > -kFar;
   }
   STRIDED_CHECK(fits, RuntimeError, "Storage size calculation overflowed with sizes=", size, " and strides=", stride);
   if (numel > 0) {
-    STRIDED_CHECK(first >= 0, RuntimeError, "as_strided: sizes ", size, ", strides ", stride, " and storage offset ", offset,
-                  " reach before the start of the storage");
+    STRIDED_CHECK(first >= 0, RuntimeError, "as_strided: sizes ", size, ", strides ", stride, " and storage offset ",
+                  offset, " reach before the start of the storage");
     const int64_t nbytes = static_cast<int64_t>(x.storage().nbytes());
-    STRIDED_CHECK(last < nbytes / x.itemsize(), RuntimeError, "setStorage: sizes ", size, ", strides ", stride, ", storage offset ", offset,
-                  ", and itemsize ", x.itemsize(), " requiring a storage size of ", (last + 1) * x.itemsize(),
-                  " are out of bounds for storage of size ", nbytes);
+    STRIDED_CHECK(last < nbytes / x.itemsize(), RuntimeError, "setStorage: sizes ", size, ", strides ", stride,
+                  ", storage offset ", offset, ", and itemsize ", x.itemsize(), " requiring a storage size of ",
+                  (last + 1) * x.itemsize(), " are out of bounds for storage of size ", nbytes);
   }
   return Layout(size, stride, offset);
 }
@@ -325,8 +336,11 @@ Tensor as_strided_backward(const Tensor& g, const Layout& x, const Layout& out) 
   if (!some || !out_some) return zeros(x.shape, g.dtype(), g.device());
   first = std::min(first, out_first);
   last = std::max(last, out_last);
-  const Tensor places = arange(Scalar(int64_t(0)), Scalar(last - first + 1), Scalar(int64_t(1)), DType::Int64, g.device());
-  auto places_of = [&](const Layout& l) { return reshape(make_view(places, Layout(l.shape, l.strides, l.offset - first)), {-1}); };
+  const Tensor places =
+      arange(Scalar(int64_t(0)), Scalar(last - first + 1), Scalar(int64_t(1)), DType::Int64, g.device());
+  auto places_of = [&](const Layout& l) {
+    return reshape(make_view(places, Layout(l.shape, l.strides, l.offset - first)), {-1});
+  };
   const Tensor flat = zeros({last - first + 1}, g.dtype(), g.device());
   Tensor sums = index_add(flat, 0, places_of(out), reshape(g, {-1}), Scalar(int64_t(1)));
   Tensor result = as_strided(sums, x.shape, x.strides, x.offset - first);
@@ -340,9 +354,8 @@ Tensor as_strided_backward(const Tensor& g, const Layout& x, const Layout& out) 
 Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) {
   Tensor out = make_view(x, checked_layout(x, size, stride, storage_offset.value_or(x.offset())));
   if (!needs_grad(x)) return out;
-  return record("AsStridedBackward0", out, x, [from = x.layout(), to = out.layout()](const Tensor& g) {
-    return as_strided_backward(g, from, to);
-  });
+  return record("AsStridedBackward0", out, x,
+                [from = x.layout(), to = out.layout()](const Tensor& g) { return as_strided_backward(g, from, to); });
 }
 
 // ---------------------------------------------------------------- complex numbers
@@ -357,12 +370,14 @@ Tensor view_as_real(const Tensor& x) {
   layout.strides.push_back(1);
   Tensor out = make_view(x, std::move(layout), real_of(x.dtype()));
   if (!needs_grad(x)) return out;
-  return record("ViewAsRealBackward0", std::move(out), x, [](const Tensor& g) { return view_as_complex(contiguous(g)); });
+  return record("ViewAsRealBackward0", std::move(out), x,
+                [](const Tensor& g) { return view_as_complex(contiguous(g)); });
 }
 
 Tensor view_as_complex(const Tensor& x) {
-  STRIDED_CHECK(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, RuntimeError,
-                "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ", x.dtype());
+  STRIDED_CHECK(
+      x.dtype() == DType::Float32 || x.dtype() == DType::Float64, RuntimeError,
+      "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ", x.dtype());
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "Input tensor must have one or more dimensions");
   STRIDED_CHECK(x.shape().back() == 2, RuntimeError, "Tensor must have a last dimension of size 2");
   STRIDED_CHECK(x.strides().back() == 1, RuntimeError, "Tensor must have a last dimension with stride 1");
@@ -410,7 +425,8 @@ Tensor become(const Tensor& self, const Tensor& view) {
 }  // namespace
 
 Tensor t_(const Tensor& self) {
-  STRIDED_CHECK(self.ndim() <= 2, RuntimeError, "t_() expects a tensor with <= 2 dimensions, but self is ", self.ndim(), "D");
+  STRIDED_CHECK(self.ndim() <= 2, RuntimeError, "t_() expects a tensor with <= 2 dimensions, but self is ", self.ndim(),
+                "D");
   return become(self, t(self));
 }
 Tensor transpose_(const Tensor& self, int64_t dim0, int64_t dim1) { return become(self, transpose(self, dim0, dim1)); }
@@ -426,8 +442,9 @@ Tensor resize_(const Tensor& self, const Dims& size) {
   const int64_t numel = checked_numel("resize_", size);
   if (size == self.shape()) return self;
   int64_t end;
-  STRIDED_CHECK(!__builtin_add_overflow(self.offset(), numel, &end) && end < (int64_t(1) << 59), RuntimeError, "resize_: size ", size,
-                " from storage offset ", self.offset(), " on needs more memory than there can be");
+  STRIDED_CHECK(!__builtin_add_overflow(self.offset(), numel, &end) && end < (int64_t(1) << 59), RuntimeError,
+                "resize_: size ", size, " from storage offset ", self.offset(),
+                " on needs more memory than there can be");
   const size_t nbytes = static_cast<size_t>(end * self.itemsize());
   if (numel > 0 && nbytes > self.storage().nbytes()) self.storage().resize(nbytes);
   bump_version(self);

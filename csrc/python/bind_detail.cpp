@@ -190,7 +190,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     const Param& p = o.params[i];
     if (!slots[i]) {
       if (!p.default_value) {
-        if (i == o.variadic && n_args > 0) {  // view() of a 0-d tensor and the like: an empty size
+        if (i == o.variadic && (n_args > 0 || p.type == "Tensor[]")) {  // view() of a 0-d tensor and the like: an empty list
           static PyObject* empty = PyTuple_New(0);
           slots[i] = empty;
           continue;
@@ -428,9 +428,15 @@ bool accepts_tensors(PyObject* o) {
   return true;
 }
 
+// The __index__ method of another argument may have changed the list since it was accepted: its items are looked at again.
+const Tensor& still_tensor(PyObject* o) {
+  STRIDED_CHECK(is_tensor(o), TypeError, "expected Tensor, but a list of tensors was changed during the call and holds ", Py_TYPE(o)->tp_name);
+  return unwrap(o);
+}
+
 std::vector<Tensor> to_tensors(PyObject* o) {
   std::vector<Tensor> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) out.push_back(unwrap(PySequence_Fast_GET_ITEM(o, i)));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) out.push_back(still_tensor(PySequence_Fast_GET_ITEM(o, i)));
   return out;
 }
 
@@ -448,7 +454,7 @@ std::vector<std::optional<Tensor>> to_optional_tensors(PyObject* o) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
     PyObject* e = PySequence_Fast_GET_ITEM(o, i);
     if (e == Py_None) out.push_back(std::nullopt);
-    else out.push_back(unwrap(e));
+    else out.push_back(still_tensor(e));
   }
   return out;
 }

@@ -213,12 +213,12 @@ void bind_like() {
                        "As empty_like, filled with one number, which is converted to the dtype. RuntimeError when it does not fit.\n\n"
                        ">>> strided.full_like(strided.zeros(2), 7)\ntensor([7., 7.])",
                        kFunction);
-  def<&new_empty>("new_empty(Tensor input, int[] *size, *, " NEW_TEXT, "An uninitialised tensor of the given size, and of this one's dtype and device.", kMethod);
+  def<&new_empty>("new_empty(Tensor input, int[] *size, *, " NEW_TEXT, "An uninitialised tensor of the given size, and of this one's dtype and device.\n\n>>> strided.arange(2).new_empty(2, 3).shape\ntorch.Size([2, 3])", kMethod);
   def<&new_empty_strided>("new_empty_strided(Tensor input, int[] size, int[] stride, *, " NEW_TEXT, "As new_empty, with the given strides.", kMethod);
   def<&new_full>("new_full(Tensor input, int[] size, Number fill_value, *, " NEW_TEXT,
                  "As new_empty, filled with one number.\n\n>>> strided.arange(2).new_full((3,), 7)\ntensor([7, 7, 7])", kMethod);
-  def<&new_zeros>("new_zeros(Tensor input, int[] *size, *, " NEW_TEXT, "As new_empty, filled with 0.", kMethod);
-  def<&new_ones>("new_ones(Tensor input, int[] *size, *, " NEW_TEXT, "As new_empty, filled with 1.", kMethod);
+  def<&new_zeros>("new_zeros(Tensor input, int[] *size, *, " NEW_TEXT, "As new_empty, filled with 0.\n\n>>> strided.arange(2).new_zeros(3)\ntensor([0, 0, 0])", kMethod);
+  def<&new_ones>("new_ones(Tensor input, int[] *size, *, " NEW_TEXT, "As new_empty, filled with 1.\n\n>>> strided.arange(2).new_ones(3)\ntensor([1, 1, 1])", kMethod);
 }
 
 void bind_spaced() {

@@ -66,7 +66,7 @@ void bind_repeats() {
                      ">>> strided.tensor([1, 2]).repeat_interleave(2)\ntensor([1, 1, 2, 2])\n"
                      ">>> strided.tensor([1, 2]).repeat_interleave(strided.tensor([1, 3]))\ntensor([1, 2, 2, 2])";
   def<pick<ByTensor>(&repeat_interleave)>("repeat_interleave(Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None)", each);
-  def<pick<ByNumber>(&repeat_interleave)>("repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None)", "");
+  def<pick<ByNumber>(&repeat_interleave)>("repeat_interleave(Tensor input, int repeats, int? dim=None, *, int? output_size=None)", "The same number of times for all.");
   def<pick<Alone>(&repeat_interleave)>("repeat_interleave(Tensor repeats, *, int? output_size=None)",
                                        "0 repeats[0] times, 1 repeats[1] times, and so on.\n\n"
                                        ">>> strided.repeat_interleave(strided.tensor([1, 2]))\ntensor([0, 1, 1])",
@@ -78,8 +78,10 @@ void bind_rearrangements() {
              "Elements moved along axes by so many places, those that leave at one end coming in at the other. Without dims the flattened tensor is\n"
              "moved. RuntimeError unless there is one shift for each axis.\n\n>>> strided.arange(4).roll(1)\ntensor([3, 0, 1, 2])");
   def<&flip>("flip(Tensor input, int[] *dims)", "A copy with the given axes reversed.\n\n>>> strided.arange(3).flip(0)\ntensor([2, 1, 0])");
-  def<&fliplr>("fliplr(Tensor input)", "A copy with the second axis reversed. RuntimeError for fewer than 2 dimensions.");
-  def<&flipud>("flipud(Tensor input)", "A copy with the first axis reversed. RuntimeError for a 0-d tensor.");
+  def<&fliplr>("fliplr(Tensor input)", "A copy with the second axis reversed. RuntimeError for fewer than 2 dimensions.\n\n"
+                 ">>> strided.tensor([[1, 2]]).fliplr()\ntensor([[2, 1]])");
+  def<&flipud>("flipud(Tensor input)", "A copy with the first axis reversed. RuntimeError for a 0-d tensor.\n\n"
+                 ">>> strided.tensor([1, 2]).flipud()\ntensor([2, 1])");
   def<&rot90>("rot90(Tensor input, int k=1, int[] dims=(0, 1))",
               "A copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second.\n\n"
               ">>> strided.tensor([[1, 2], [3, 4]]).rot90()\ntensor([[2, 4],\n        [1, 3]])");

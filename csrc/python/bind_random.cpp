@@ -266,7 +266,8 @@ RuntimeError for a negative rate.
 >>> _ = strided.manual_seed(0)
 >>> strided.poisson(strided.tensor([0., 3., 100.]))
 tensor([ 0.,  6., 96.]))", kFunction);
-  def<&multinomial_out>("multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor? out=None)",
+  def<&multinomial_out>("multinomial(Tensor input, int num_samples, bool replacement=False, *, "
+                        "Generator? generator=None, Tensor? out=None)",
           R"(num_samples categories, as int64, for the weights in a vector or in each row of a matrix: floating,
 finite, not negative and not all zero, which need not sum to one. RuntimeError for other weights, and for
 more samples than categories without replacement.

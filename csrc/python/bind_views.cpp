@@ -146,9 +146,9 @@ void bind_splits() {
       "the size of the axis. A tuple of views.\n\n>>> strided.arange(5).split(2)\n(tensor([0, 1]), tensor([2, 3]), tensor([4]))\n"
       ">>> strided.arange(5).split([1, 4])\n(tensor([0]), tensor([1, 2, 3, 4]))";
   def<&split>("split(Tensor tensor, int split_size_or_sections, int dim=0)", split_doc, kFunction);
-  def<&split_with_sizes>("split(Tensor tensor, int[] split_size_or_sections, int dim=0)", "", kFunction);
+  def<&split_with_sizes>("split(Tensor tensor, int[] split_size_or_sections, int dim=0)", "The same with a list of sizes.", kFunction);
   def<&split>("split(Tensor input, int split_size, int dim=0)", split_doc, kMethod);
-  def<&split_with_sizes>("split(Tensor input, int[] split_size, int dim=0)", "", kMethod);
+  def<&split_with_sizes>("split(Tensor input, int[] split_size, int dim=0)", "The same with a list of sizes.", kMethod);
   def<&split_with_sizes>("split_with_sizes(Tensor input, int[] split_sizes, int dim=0)", "split with a list of sizes.");
   def<&chunk>("chunk(Tensor input, int chunks, int dim=0)",
               "At most `chunks` parts of equal size along an axis, the last one perhaps smaller: a tuple of views. RuntimeError unless chunks\n"
@@ -164,15 +164,18 @@ void bind_splits() {
   def<pick<ByIndices>(&tensor_split)>("tensor_split(Tensor input, int[] indices, int dim=0)",
                                       "The axis cut before each of the indices, by the rules of slices: a tuple of views.\n\n"
                                       ">>> strided.arange(5).tensor_split((1, 3))\n(tensor([0]), tensor([1, 2]), tensor([3, 4]))");
-  const char* h = "tensor_split along the second axis (the only one of a vector); a number of sections must divide its size. A tuple of views.";
-  const char* v = "tensor_split along the first axis of a tensor of at least 2; a number of sections must divide its size. A tuple of views.";
-  const char* d = "tensor_split along the third axis; a number of sections must divide its size. A tuple of views.";
+  const char* h = "tensor_split along the second axis (the only one of a vector); a number of sections must divide its size. A tuple of views.\n\n"
+                  ">>> strided.arange(4).hsplit(2)\n(tensor([0, 1]), tensor([2, 3]))";
+  const char* v = "tensor_split along the first axis of a tensor of at least 2; a number of sections must divide its size. A tuple of views.\n\n"
+                  ">>> strided.tensor([[1], [2]]).vsplit(2)\n(tensor([[1]]), tensor([[2]]))";
+  const char* d = "tensor_split along the third axis; a number of sections must divide its size. A tuple of views.\n\n"
+                  ">>> strided.tensor([[[1, 2]]]).dsplit(2)\n(tensor([[[1]]]), tensor([[[2]]]))";
   def<pick<Sections>(&hsplit)>("hsplit(Tensor input, int sections)", h);
-  def<pick<Indices>(&hsplit)>("hsplit(Tensor input, int[] *indices)", "");
+  def<pick<Indices>(&hsplit)>("hsplit(Tensor input, int[] *indices)", "The same, cut before each of the indices.");
   def<pick<Sections>(&vsplit)>("vsplit(Tensor input, int sections)", v);
-  def<pick<Indices>(&vsplit)>("vsplit(Tensor input, int[] *indices)", "");
+  def<pick<Indices>(&vsplit)>("vsplit(Tensor input, int[] *indices)", "The same, cut before each of the indices.");
   def<pick<Sections>(&dsplit)>("dsplit(Tensor input, int sections)", d);
-  def<pick<Indices>(&dsplit)>("dsplit(Tensor input, int[] *indices)", "");
+  def<pick<Indices>(&dsplit)>("dsplit(Tensor input, int[] *indices)", "The same, cut before each of the indices.");
   def<&unbind>("unbind(Tensor input, int dim=0)",
                "The parts at each index of an axis, which disappears: a tuple of views. IndexError for a 0-d tensor.\n\n"
                ">>> strided.tensor([[1, 2], [3, 4]]).unbind()\n(tensor([1, 2]), tensor([3, 4]))");

@@ -60,6 +60,7 @@ struct Exported {
 template <class Managed>
 Managed* export_tensor(const Tensor& t) {
   auto* e = new Exported<Managed>{};
+  t.storage().set_exported();
   e->tensor = make_view(t, t.layout());
   e->shape = t.shape();
   e->strides = t.strides();

@@ -102,6 +102,7 @@ PyObject* to_numpy(const Tensor& t, bool force) {
     strides.push_back(host.strides()[i] * host.itemsize());
   }
   // The array keeps the storage alive, not the Python tensor: either side may go first.
+  host.storage().set_exported();
   auto* held = new Tensor(make_view(host, host.layout()));
   py::capsule owner(held, [](void* p) { delete static_cast<Tensor*>(p); });
   static char nothing[16];

@@ -407,6 +407,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     STRIDED_CHECK(wants_strides || t.is_contiguous(), BufferError, "memoryview: the tensor is not contiguous");
     STRIDED_CHECK((flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS || t.is_contiguous(), BufferError, "memoryview: the tensor is not C-contiguous");
     STRIDED_CHECK((flags & PyBUF_F_CONTIGUOUS) != PyBUF_F_CONTIGUOUS || numpy_T(t).is_contiguous(), BufferError, "memoryview: the tensor is not Fortran-contiguous");
+    t.storage().set_exported();
     auto* held = new Exported{t, {}};
     for (int i = 0; i < t.ndim(); ++i) {
       held->numbers[i] = t.size(i);

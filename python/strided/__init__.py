@@ -76,6 +76,7 @@ from ._printing import get_printoptions, printoptions, set_printoptions  # noqa:
 from ._creation import *  # noqa: E402,F403
 from ._composite import *  # noqa: E402,F403
 from ._random import *  # noqa: E402,F403
+from ._shapes import broadcast_shapes  # noqa: E402
 from . import _storage  # noqa: E402
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))

@@ -13,7 +13,7 @@ class Size(tuple):  # type: ignore[type-arg]
 
     The constructor is tuple's own, unchecked, since it runs whenever a shape is asked for.
 
-    >>> s = Size([2, 3, 4])
+    >>> s = strided.Size([2, 3, 4])
     >>> s, s[1:], s + (5,), s.numel()
     (torch.Size([2, 3, 4]), torch.Size([3, 4]), torch.Size([2, 3, 4, 5]), 24)
     >>> s == (2, 3, 4) and hash(s) == hash((2, 3, 4))

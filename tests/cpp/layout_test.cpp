@@ -39,8 +39,9 @@ std::string message(F f) {
   }
   return "";
 }
-#define EXPECT_ERROR(Kind, text, ...) EXPECT_NE(message<Kind>([&] { (void)(__VA_ARGS__); }).find(text), std::string::npos) \
-    << "got: " << message<Kind>([&] { (void)(__VA_ARGS__); })
+#define EXPECT_ERROR(Kind, text, ...)                                                  \
+  EXPECT_NE(message<Kind>([&] { (void)(__VA_ARGS__); }).find(text), std::string::npos) \
+      << "got: " << message<Kind>([&] { (void)(__VA_ARGS__); })
 
 TEST(Layout, ContiguousStrides) {
   EXPECT_EQ(Layout::contiguous_strides({2, 3, 4}), (Dims{12, 4, 1}));
@@ -57,7 +58,7 @@ TEST(Layout, IsContiguous) {
   EXPECT_TRUE(Layout(Dims{}).is_contiguous());
   EXPECT_TRUE(Layout({2, 1, 3}, {3, 99, 1}, 5).is_contiguous());  // strides of size-1 axes do not matter
   EXPECT_TRUE(Layout({2, 0, 3}, {7, -1, 9}, 0).is_contiguous());
-  EXPECT_TRUE(Layout({0, 3, 2}, {1, 1, 7}, 0).is_contiguous());   // the empty axis comes first
+  EXPECT_TRUE(Layout({0, 3, 2}, {1, 1, 7}, 0).is_contiguous());  // the empty axis comes first
   EXPECT_FALSE(Layout({3, 2}, {1, 3}, 0).is_contiguous());
   EXPECT_FALSE(Layout({3}, {-1}, 2).is_contiguous());
   EXPECT_FALSE(Layout({3}, {0}, 0).is_contiguous());
@@ -94,7 +95,8 @@ TEST(CheckedNumel, CountsAndRefuses) {
   EXPECT_EQ(checked_numel("f", {2, 3}), 6);
   EXPECT_EQ(checked_numel("f", {}), 1);
   EXPECT_EQ(checked_numel("f", {5, 0}), 0);
-  EXPECT_ERROR(RuntimeError, "Trying to create tensor with negative dimension -3: [2, -3]", checked_numel("f", {2, -3}));
+  EXPECT_ERROR(RuntimeError, "Trying to create tensor with negative dimension -3: [2, -3]",
+               checked_numel("f", {2, -3}));
   EXPECT_ERROR(RuntimeError, "does not fit", checked_numel("f", {int64_t(1) << 32, int64_t(1) << 32}));
   EXPECT_ERROR(RuntimeError, "does not fit", checked_numel("f", {kMax, 0}));  // strides are products of sizes, too
   EXPECT_ERROR(RuntimeError, "at most 64", checked_numel("f", Dims(65, 1)));
@@ -106,7 +108,8 @@ TEST(WrapAxis, CountsFromBothEnds) {
   EXPECT_EQ(wrap_axis("f", -1, 3), 2);
   EXPECT_EQ(wrap_axis("f", -3, 3), 0);
   EXPECT_EQ(wrap_axis("f", -1, 0), 0);  // a 0-d tensor counts as 1-d
-  EXPECT_ERROR(IndexError, "Dimension out of range (expected to be in range of [-3, 2], but got 3)", wrap_axis("f", 3, 3));
+  EXPECT_ERROR(IndexError, "Dimension out of range (expected to be in range of [-3, 2], but got 3)",
+               wrap_axis("f", 3, 3));
   EXPECT_ERROR(IndexError, "but got -2", wrap_axis("f", -2, 0));
   EXPECT_ERROR(IndexError, "range", wrap_axis("f", kMin, 3));
 }
@@ -126,7 +129,8 @@ TEST(Broadcast, Shapes) {
   EXPECT_EQ(broadcast_shapes({}, {2, 3}), (Dims{2, 3}));
   EXPECT_EQ(broadcast_shapes({0}, {1}), (Dims{0}));
   EXPECT_EQ(broadcast_shapes({5, 1, 0}, {2, 1}), (Dims{5, 2, 0}));
-  EXPECT_ERROR(RuntimeError, "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 1",
+  EXPECT_ERROR(RuntimeError,
+               "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 1",
                broadcast_shapes({1, 2}, {3}));
   EXPECT_ERROR(RuntimeError, "(0)", broadcast_shapes({0}, {2}));
 }
@@ -146,7 +150,8 @@ TEST(InferSize, OneUnknown) {
   EXPECT_ERROR(RuntimeError, "shape '[-1, 5]' is invalid for input of size 24", infer_size("f", {-1, 5}, 24));
   EXPECT_ERROR(RuntimeError, "only one dimension can be inferred", infer_size("f", {-1, -1}, 4));
   EXPECT_ERROR(RuntimeError, "invalid shape dimension -2 at index 0 of shape [-2, 12]", infer_size("f", {-2, 12}, 24));
-  EXPECT_ERROR(RuntimeError, "because the unspecified dimension size -1 can be any value and is ambiguous", infer_size("f", {-1, 0}, 0));
+  EXPECT_ERROR(RuntimeError, "because the unspecified dimension size -1 can be any value and is ambiguous",
+               infer_size("f", {-1, 0}, 0));
   EXPECT_ERROR(RuntimeError, "is invalid", infer_size("f", {int64_t(1) << 32, int64_t(1) << 32}, 1));
   EXPECT_ERROR(RuntimeError, "is invalid", infer_size("f", {int64_t(1) << 62, 4, -1}, 0));
   EXPECT_ERROR(RuntimeError, "does not fit", infer_size("f", {0, int64_t(1) << 62, int64_t(1) << 62}, 0));
@@ -165,9 +170,10 @@ TEST(Expand, StridesOfPyTorch) {
   EXPECT_EQ(expand(Layout(Dims{}), {1}).strides, (Dims{0}));
   EXPECT_EQ(expand(Layout(Dims{}), {1, 2}).strides, (Dims{0, 0}));
   EXPECT_EQ(places(expand(Layout({2, 1}, {-3, 1}, 5), {2, 2})), (Places{5, 5, 2, 2}));
-  EXPECT_ERROR(RuntimeError,
-               "The expanded size of the tensor (5) must match the existing size (3) at non-singleton dimension 1.  Target sizes: [2, 5]",
-               expand(Layout(Dims{2, 3}), {2, 5}));
+  EXPECT_ERROR(
+      RuntimeError,
+      "The expanded size of the tensor (5) must match the existing size (3) at non-singleton dimension 1.  Target sizes: [2, 5]",
+      expand(Layout(Dims{2, 3}), {2, 5}));
   EXPECT_ERROR(RuntimeError, "isn't allowed in a leading, non-existing dimension 0", expand(Layout(Dims{2}), {-1, 2}));
   EXPECT_ERROR(RuntimeError, "must be greater or equal", expand(Layout(Dims{2, 3}), {3}));
   EXPECT_ERROR(RuntimeError, "(-2)", expand(Layout(Dims{1}), {-2}));
@@ -227,7 +233,8 @@ TEST(Slice, IsPythons) {
       for (int64_t stop = -6; stop <= 6; ++stop)
         for (int64_t step : {-5, -2, -1, 1, 2, 5}) {
           const Layout out = slice(Layout({n}, {7}, 100), 0, start, stop, step);
-          EXPECT_EQ(places(out), slice_by_hand(n, start, stop, step)) << n << ' ' << start << ':' << stop << ':' << step;
+          EXPECT_EQ(places(out), slice_by_hand(n, start, stop, step))
+              << n << ' ' << start << ':' << stop << ':' << step;
           EXPECT_GE(out.offset, 100);
           EXPECT_LE(out.offset, 100 + 7 * n);  // an empty slice too points into the tensor
         }
@@ -308,7 +315,8 @@ TEST(Unfold, Windows) {
   EXPECT_EQ(unfold(Layout(Dims{4}), 0, 0, 1).shape, (Dims{5, 0}));
   EXPECT_EQ(unfold(Layout(Dims{}), 0, 1, 1).shape, (Dims{1}));
   EXPECT_EQ(unfold(Layout({4}, {2}, 0), 0, 4, kMax).shape, (Dims{1, 4}));
-  EXPECT_ERROR(RuntimeError, "maximum size for tensor at dimension 0 is 4 but size is 5", unfold(Layout(Dims{4}), 0, 5, 1));
+  EXPECT_ERROR(RuntimeError, "maximum size for tensor at dimension 0 is 4 but size is 5",
+               unfold(Layout(Dims{4}), 0, 5, 1));
   EXPECT_ERROR(RuntimeError, "size is -1 but must be >= 0", unfold(Layout(Dims{4}), 0, -1, 1));
   EXPECT_ERROR(RuntimeError, "step is 0 but must be > 0", unfold(Layout(Dims{4}), 0, 1, 0));
   EXPECT_ERROR(RuntimeError, "does not fit", unfold(Layout({int64_t(1) << 58}, {0}, 0), 0, int64_t(1) << 30, 1));
@@ -317,15 +325,16 @@ TEST(Unfold, Windows) {
 TEST(View, KeepsTheOrderOfElements) {
   const std::vector<Layout> sources = {
       Layout(Dims{2, 3, 4}),
-      Layout({2, 3, 4}, {24, 8, 2}, 3),     // every second element
-      Layout({4, 6}, {1, 4}, 0),            // transposed
-      Layout({24}, {-1}, 23),               // reversed
+      Layout({2, 3, 4}, {24, 8, 2}, 3),  // every second element
+      Layout({4, 6}, {1, 4}, 0),         // transposed
+      Layout({24}, {-1}, 23),            // reversed
       Layout({2, 3, 4}, {-12, -4, -1}, 23),
       Layout({2, 1, 12}, {12, 99, 1}, 0),
-      Layout({2, 12}, {0, 1}, 0),           // expanded
+      Layout({2, 12}, {0, 1}, 0),  // expanded
       Layout({24}, {0}, 5),
   };
-  const std::vector<Dims> shapes = {{24}, {2, 12}, {12, 2}, {2, 3, 4}, {4, 3, 2}, {2, 3, 2, 2}, {1, 24}, {24, 1}, {2, 1, 12}, {6, 4}, {1, 2, 1, 3, 4, 1}};
+  const std::vector<Dims> shapes = {{24},    {2, 12}, {12, 2},    {2, 3, 4}, {4, 3, 2},         {2, 3, 2, 2},
+                                    {1, 24}, {24, 1}, {2, 1, 12}, {6, 4},    {1, 2, 1, 3, 4, 1}};
   int views = 0;
   for (const Layout& from : sources)
     for (const Dims& shape : shapes) {
@@ -373,11 +382,20 @@ TEST(ViewAsItemsize, GrowsAndShrinks) {
   EXPECT_EQ(back.offset, l.offset);
   EXPECT_EQ(view_as_itemsize(Layout({2}, {3}, 1), 4, 4, "Float", "Int").strides, (Dims{3}));
   auto as_double = [](Layout from) { return view_as_itemsize(from, 4, 8, "Float", "Double"); };
-  EXPECT_ERROR(RuntimeError, "self.size(-1) must be divisible by 2 to view Float as Double (different element sizes), but got 3", as_double(Layout(Dims{3})));
-  EXPECT_ERROR(RuntimeError, "self.storage_offset() must be divisible by 2 to view Float as Double (different element sizes), but got 1", as_double(Layout({2}, {1}, 1)));
-  EXPECT_ERROR(RuntimeError, "self.stride(0) must be divisible by 2 to view Float as Double (different element sizes), but got 3", as_double(Layout({2, 2}, {3, 1}, 0)));
-  EXPECT_ERROR(RuntimeError, "self.stride(-1) must be 1 to view Float as Double (different element sizes), but got -1", as_double(Layout({2}, {-1}, 1)));
-  EXPECT_ERROR(RuntimeError, "self.dim() cannot be 0 to view Float as Double (different element sizes)", as_double(Layout(Dims{})));
+  EXPECT_ERROR(RuntimeError,
+               "self.size(-1) must be divisible by 2 to view Float as Double (different element sizes), but got 3",
+               as_double(Layout(Dims{3})));
+  EXPECT_ERROR(
+      RuntimeError,
+      "self.storage_offset() must be divisible by 2 to view Float as Double (different element sizes), but got 1",
+      as_double(Layout({2}, {1}, 1)));
+  EXPECT_ERROR(RuntimeError,
+               "self.stride(0) must be divisible by 2 to view Float as Double (different element sizes), but got 3",
+               as_double(Layout({2, 2}, {3, 1}, 0)));
+  EXPECT_ERROR(RuntimeError, "self.stride(-1) must be 1 to view Float as Double (different element sizes), but got -1",
+               as_double(Layout({2}, {-1}, 1)));
+  EXPECT_ERROR(RuntimeError, "self.dim() cannot be 0 to view Float as Double (different element sizes)",
+               as_double(Layout(Dims{})));
 }
 
 TEST(StridesLike, DenseOrderOrContiguous) {
@@ -413,7 +431,8 @@ TEST(OverlapTest, NoneMeansNone) {
     for (const Layout& y : all) {
       if (overlap(x, 4, y, 4) != Overlap::None) continue;
       for (int64_t p : places(x))
-        for (int64_t q : places(y)) ASSERT_NE(p, q) << x.shape << x.strides << x.offset << " and " << y.shape << y.strides << y.offset;
+        for (int64_t q : places(y))
+          ASSERT_NE(p, q) << x.shape << x.strides << x.offset << " and " << y.shape << y.strides << y.offset;
     }
 }
 

@@ -106,7 +106,8 @@ def test_layouts(shape, dtype):
         close(linalg.inv(va), np.linalg.inv(na), dtype)
         close(linalg.det(va) / linalg.det(a), np.ones(shape[:-2]), dtype, 200)
         close(linalg.cholesky(vp), np.linalg.cholesky(np_), dtype)
-        close(linalg.solve_triangular(va, vb, upper=True), np.linalg.solve(np.triu(na), nb), dtype, 1e4 if shape[-1] < 10 else 1e9) if shape[-1] < 10 else None
+        if shape[-1] < 10:  # the triangle of a larger one is badly conditioned
+            close(linalg.solve_triangular(va, vb, upper=True), np.linalg.solve(np.triu(na), nb), dtype, 1e4)
         lu, pivots = linalg.lu_factor(va)
         close(linalg.lu_solve(lu.mT.contiguous().mT, pivots, vb), np.linalg.solve(na, nb), dtype)
 
@@ -185,7 +186,8 @@ def test_lu(shape, dtype):
     np.testing.assert_array_equal(wide(p).sum(-1), 1)
     np.testing.assert_array_equal(wide(l), np.tril(wide(l), -1) + np.eye(rows, k))
     np.testing.assert_array_equal(wide(u), np.triu(wide(u)))
-    assert np.abs(wide(l)).max(initial=0) <= 1 + 8 * EPS[dtype] * (1.5 if "complex" in dtype else 1) or "complex" in dtype
+    if "complex" not in dtype:  # complex pivots are the largest by |re| + |im|
+        assert np.abs(wide(l)).max(initial=0) <= 1 + 8 * EPS[dtype]
     close(p @ l @ u, na, dtype, 100)
     lu, pivots, info = linalg.lu_factor_ex(a)
     assert lu.shape == a.shape and tuple(pivots.shape) == shape[:-2] + (k,) and pivots.dtype == torch.int32 and tuple(info.shape) == shape[:-2]
@@ -218,6 +220,11 @@ def test_lu_solve_broadcasts():
     close(linalg.lu_solve(lu, pivots, b), np.linalg.solve(na, nb), "float64")
     close(linalg.lu_solve(lu[0, 0], pivots[0, 0], b), np.linalg.solve(na[0, 0], nb), "float64")
     close(linalg.lu_solve(lu, pivots, b[0]), np.linalg.solve(na, nb[0]), "float64")
+
+
+def test_lu_of_no_matrices():
+    p, l, u = linalg.lu(torch.zeros(0, 2**25, 2))
+    assert p.shape == (0, 2**25, 2**25) and l.shape == (0, 2**25, 2) and u.shape == (0, 2, 2)
 
 
 def test_lu_of_singular_matrices():
@@ -292,7 +299,7 @@ def test_matrix_power(dtype, n):
     rng = np.random.default_rng(0)
     na = rng.integers(0, 2, (2, 3, 3)).astype(dtype)
     a = torch.tensor(na.tolist(), dtype=getattr(torch, dtype))
-    want = np.linalg.matrix_power(na.astype("int64"), n)
+    want = np.linalg.matrix_power(na.real.astype("int64"), n)
     assert want.max() < 2048  # exact in float16
     want = (want != 0) if dtype == "bool" else want
     for f in (torch.matrix_power, linalg.matrix_power, torch.Tensor.matrix_power):
@@ -491,7 +498,7 @@ def test_errors(code, words):
     "linalg.lu_solve(A, pivots.expand(5, 2), x)", "torch.lu_unpack(x, pivots[:1])", "torch.lu_unpack(x, pivots.expand(3, 2))", "torch.lu_unpack(x[0], pivots)", "torch.lu_unpack(x, pivots[0])",
     "linalg.norm(x, 'fro', dim=0)", "linalg.vander(x[0], N=-5)", "linalg.vander(torch.tensor(1.))", "linalg.vander(x, N=2**62)", "torch.vander(x[0], 2**62)",
     "linalg.solve(torch.zeros(2**20, 0, 2**40), x)", "linalg.inv(torch.zeros(1).expand(2**40, 3, 3))", "linalg.det(torch.zeros(1).expand(2**31, 2**31))",
-    "linalg.multi_dot([A, x, None])", "linalg.multi_dot(A, x)",
+    "linalg.lu(torch.zeros(3, 2**40, 0))", "linalg.multi_dot([A, x, None])", "linalg.multi_dot(A, x)",
 ])  # fmt: skip
 def test_hostile_input_raises(code):
     with pytest.raises((RuntimeError, IndexError, TypeError, ValueError, MemoryError, OverflowError)):

@@ -129,9 +129,11 @@ def test_every_function_takes_a_generator():
         lambda g: torch.normal(x, p, generator=g), lambda g: torch.normal(0.0, 1.0, (4,), generator=g),
         lambda g: x.uniform_(generator=g), lambda g: x.normal_(generator=g), lambda g: x.random_(generator=g),
         lambda g: x.random_(9, generator=g), lambda g: x.random_(1, 9, generator=g),
-        lambda g: x.bernoulli_(generator=g), lambda g: x.bernoulli_(p, generator=g), lambda g: torch.bernoulli(p, generator=g),
+        lambda g: x.bernoulli_(generator=g), lambda g: x.bernoulli_(p, generator=g),
+        lambda g: torch.bernoulli(p, generator=g),
         lambda g: x.exponential_(generator=g), lambda g: x.cauchy_(generator=g), lambda g: x.log_normal_(generator=g),
-        lambda g: x.geometric_(0.5, generator=g), lambda g: torch.poisson(p, g), lambda g: torch.multinomial(p, 2, generator=g),
+        lambda g: x.geometric_(0.5, generator=g), lambda g: torch.poisson(p, g),
+        lambda g: torch.multinomial(p, 2, generator=g),
         lambda g: torch.multinomial(p, 2, True, generator=g),
     ]  # fmt: skip
     for call in calls:
@@ -180,8 +182,10 @@ def test_out():
     assert seeded(lambda: torch.rand(3, out=out)) is out
     assert torch.equal(out, seeded(lambda: torch.rand(3)))
     for call in (
-        lambda out: torch.rand(3, out=out), lambda out: torch.randn(3, out=out), lambda out: torch.randint(9, (3,), out=out),
-        lambda out: torch.normal(0.0, 1.0, (3,), out=out), lambda out: torch.normal(torch.zeros(3), torch.ones(3), out=out),
+        lambda out: torch.rand(3, out=out), lambda out: torch.randn(3, out=out),
+        lambda out: torch.randint(9, (3,), out=out),
+        lambda out: torch.normal(0.0, 1.0, (3,), out=out),
+        lambda out: torch.normal(torch.zeros(3), torch.ones(3), out=out),
         lambda out: torch.bernoulli(torch.full((3,), 0.5), out=out), lambda out: torch.poisson(torch.ones(3), out=out),
     ):  # fmt: skip
         assert torch.equal(seeded(lambda: call(torch.zeros(3))), seeded(lambda: call(torch.empty(0))))
@@ -212,7 +216,8 @@ def test_empty_tensors_draw_nothing():
 
 def test_default_dtypes():
     assert torch.rand(1).dtype == torch.randn(1).dtype == torch.normal(0.0, 1.0, (1,)).dtype == torch.float32
-    assert torch.randint(3, (1,)).dtype == torch.randperm(3).dtype == torch.multinomial(torch.ones(3), 1).dtype == torch.int64
+    for x in (torch.randint(3, (1,)), torch.randperm(3), torch.multinomial(torch.ones(3), 1)):
+        assert x.dtype == torch.int64
     torch.set_default_dtype(torch.float64)
     assert torch.rand(1).dtype == torch.randn(1).dtype == torch.float64
 
@@ -289,7 +294,8 @@ def test_multinomial():
 def test_no_gradient_comes_through():
     x = torch.ones(3, requires_grad=True)
     for call in (
-        lambda: (x * 2).uniform_(), lambda: (x * 2).normal_(), lambda: (x * 2).bernoulli_(), lambda: (x * 2).exponential_(),
+        lambda: (x * 2).uniform_(), lambda: (x * 2).normal_(), lambda: (x * 2).bernoulli_(),
+        lambda: (x * 2).exponential_(),
         lambda: torch.bernoulli(x * 0.5), lambda: torch.poisson(x * 1), lambda: torch.normal(x * 1, 1.0),
         lambda: torch.normal(x * 1, x * 1), lambda: torch.normal(0.0, x * 1),
     ):  # fmt: skip
@@ -298,7 +304,7 @@ def test_no_gradient_comes_through():
         x.grad = None
         y.sum().backward()
         assert x.grad.tolist() == [0, 0, 0]
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         x.uniform_()
     assert torch.rand(2, requires_grad=True).requires_grad
     assert not torch.rand_like(x).requires_grad
@@ -335,7 +341,8 @@ ERRORS = [
     (lambda: T.randint(10, (2,), requires_grad=True), RuntimeError,
      "Only Tensors of floating point and complex dtype can require gradients"),
     (lambda: T.randperm(-1), RuntimeError, "Trying to create tensor with negative dimension -1: [-1]"),
-    (lambda: T.randperm(257, dtype=T.uint8), RuntimeError, "value cannot be converted to type uint8_t without overflow"),
+    (lambda: T.randperm(257, dtype=T.uint8), RuntimeError,
+     "value cannot be converted to type uint8_t without overflow"),
     (lambda: T.randperm(3000, dtype=T.float16), RuntimeError, "n cannot be greater than 2049 for Half type."),
     (lambda: T.randperm(3, dtype=T.bool), NotImplementedError, "\"randperm\" not implemented for 'Bool'"),
     (lambda: T.zeros(2).uniform_(2, 1), RuntimeError,
@@ -343,8 +350,8 @@ ERRORS = [
     (lambda: T.zeros(2).uniform_(0, 1e39), RuntimeError, "to is out of bounds for float"),
     (lambda: T.zeros(2).uniform_(math.nan, 1), RuntimeError, "from is out of bounds for float"),
     (lambda: T.zeros(2).uniform_(-3e38, 3e38), RuntimeError,
-     "uniform_ expects to-from <= std::numeric_limits<Float>::max(), but found to=3e+38 and from=-3e+38 which result in "
-     "to-from to exceed the limit"),
+     "uniform_ expects to-from <= std::numeric_limits<Float>::max(), but found to=3e+38 and from=-3e+38 which result "
+     "in to-from to exceed the limit"),
     (lambda: T.zeros(2).normal_(0, -1), RuntimeError, "normal expects std >= 0.0, but found std -1"),
     (lambda: T.zeros(2).normal_(0, math.nan), RuntimeError, "normal expects std >= 0.0, but found std nan"),
     (lambda: T.zeros(2, dtype=T.complex64).random_(), NotImplementedError,
@@ -353,18 +360,19 @@ ERRORS = [
     (lambda: T.zeros(2, dtype=T.int32).random_(-(2**63), None), RuntimeError,
      "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"),
     (lambda: T.zeros(2).random_(2**24, None), RuntimeError,
-     "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=16777216 > "
-     "to_inc=16777216"),
+     "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got from=16777216 "
+     "> to_inc=16777216"),
     (lambda: T.bernoulli(T.tensor([1.5])), RuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false."),
     (lambda: T.bernoulli(T.tensor([math.nan])), RuntimeError,
      "Expected p_in >= 0 && p_in <= 1 to be true, but got false."),
-    (lambda: T.bernoulli(T.tensor([1, 0])), NotImplementedError, "\"bernoulli_tensor_cpu_p_\" not implemented for 'Long'"),
+    (lambda: T.bernoulli(T.tensor([1, 0])), NotImplementedError,
+     "\"bernoulli_tensor_cpu_p_\" not implemented for 'Long'"),
     (lambda: T.zeros(2).bernoulli_(1.5), RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=1.5"),
-    (lambda: T.zeros(2).bernoulli_(T.zeros(3)), RuntimeError, "The expanded size of the tensor (2) must match the existing "
-     "size (3) at non-singleton dimension 0.  Target sizes: [2].  Tensor sizes: [3]"),
+    (lambda: T.zeros(2).bernoulli_(T.zeros(3)), RuntimeError,
+     "The expanded size of the tensor (2) must match the existing size (3) at non-singleton dimension 0.  Target sizes: [2].  Tensor sizes: [3]"),
     (lambda: T.zeros(2).exponential_(0), RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=0"),
-    (lambda: T.zeros(2, dtype=T.int64).exponential_(), RuntimeError, "Exponential distribution is a continuous probability "
-     "distribution. dtype must be a floating point but you specified Long"),
+    (lambda: T.zeros(2, dtype=T.int64).exponential_(), RuntimeError,
+     "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified Long"),
     (lambda: T.zeros(2).cauchy_(0, 0), RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=0"),
     (lambda: T.zeros(2, dtype=T.int64).cauchy_(), RuntimeError, "Cauchy distribution is a continuous probability "
      "distribution. dtype must be a floating point but you specified long int"),
@@ -388,7 +396,8 @@ ERRORS = [
      "invalid multinomial distribution (encountering probability entry < 0)"),
     (lambda: T.multinomial(T.tensor([math.inf, 2]), 2, True), RuntimeError,
      "invalid multinomial distribution (encountering probability entry = infinity or NaN)"),
-    (lambda: T.multinomial(T.zeros(2), 2), RuntimeError, "invalid multinomial distribution (sum of probabilities <= 0)"),
+    (lambda: T.multinomial(T.zeros(2), 2), RuntimeError,
+     "invalid multinomial distribution (sum of probabilities <= 0)"),
     (lambda: T.zeros(1).expand(3).uniform_(), RuntimeError,
      "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
      "clone() the tensor before performing the operation."),

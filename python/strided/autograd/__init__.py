@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from .. import _C
+from . import functional
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "GradcheckError", "backward", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_grad_enabled",
+]  # fmt: skip
 
 _run = _C.functions["_backward"]
 

@@ -1,0 +1,405 @@
+"""Differentiable functions outside the elementwise table, with inputs to differentiate them at; used by test_gradcheck.py.
+
+A case is ``name: (function, makers..., options)``: a maker gives a tensor of a dtype; the last entry may be a dict of
+    kinds   "r", "c" or "rc" (default): real and complex inputs
+    broadcast   False: the function has no derivative at equal elements, or its input may not be a repeated row
+"""
+
+import math
+
+import strided as torch
+from strided import linalg
+
+REAL, NO_TIES, REAL_NO_TIES = {"kinds": "r"}, {"broadcast": False}, {"kinds": "r", "broadcast": False}
+
+
+def normal(*shape):
+    return lambda kind: torch.randn(shape, dtype=kind)
+
+
+def apart(*shape):
+    """Values with gaps between them, away from zero, in a mixed order: the maximum stays where it is under a small step."""
+
+    def make(kind):
+        n = math.prod(shape)
+        x = (torch.randperm(n) * 0.4 + 0.1 * torch.rand(n, dtype=torch.float64) - 1.05).reshape(shape)
+        return x.to(kind) * (1 - 0.5j) if kind.is_complex else x
+
+    return make
+
+
+def positive(*shape):
+    return lambda kind: (torch.rand(shape, dtype=torch.float64) + 0.5).to(kind) * (1 + 0.3j if kind.is_complex else 1)
+
+
+def regular(*shape):
+    n = shape[-1]
+    return lambda kind: 0.5 * torch.randn(shape, dtype=kind) + (2 + n**0.5) * torch.eye(n, dtype=kind).roll(1, -1)
+
+
+def definite(*shape):
+    def make(kind):
+        x = torch.randn(shape, dtype=kind)
+        return x @ x.mH / shape[-1] + 2 * torch.eye(shape[-1], dtype=kind)
+
+    return make
+
+
+def hermitian(a):
+    return (a + a.mH) / 2
+
+
+def index(*values):
+    return torch.tensor(values)
+
+
+def assigned(x, where, value):
+    x[where] = value
+    return x
+
+
+def iaugmented(x, y):
+    x += y
+    x *= y
+    x -= 2
+    return x
+
+
+MASK = torch.tensor([[True, False, True], [False, True, True]])
+GATHERED = torch.tensor([[0, 2, 0], [1, 1, 2]])
+
+REDUCTIONS = {
+    "sum": (lambda x: x.sum(), normal(2, 3)),
+    "sum dim": (lambda x: x.sum(1), normal(2, 3)),
+    "sum dims keepdim": (lambda x: x.sum((0, -1), keepdim=True), normal(2, 2, 3)),
+    "nansum": (lambda x: torch.nansum(x, 0), normal(2, 3), REAL),
+    "mean": (lambda x: x.mean(), normal(2, 3)),
+    "mean dims": (lambda x: x.mean((0, 2)), normal(2, 2, 3)),
+    "nanmean": (lambda x: torch.nanmean(x, 0), normal(2, 3), REAL),
+    "prod": (lambda x: x.prod(), normal(2, 3)),
+    "prod dim": (lambda x: x.prod(1), normal(2, 3)),
+    "prod dim keepdim": (lambda x: x.prod(0, keepdim=True), normal(2, 3)),
+    "prod one zero": (lambda x: (x * index(1.0, 0.0, 2.0)).prod(1), normal(2, 3)),
+    "prod two zeros": (lambda x: (x * index(1.0, 0.0, 0.0)).prod(1), normal(2, 3)),
+    "var": (lambda x: x.var(), normal(2, 3), NO_TIES),
+    "var dim": (lambda x: x.var(1, correction=0, keepdim=True), normal(2, 3)),
+    "std": (lambda x: x.std(), normal(2, 3), NO_TIES),
+    "std dims": (lambda x: x.std((0, 1), unbiased=False), normal(2, 3, 2)),
+    "var_mean": (lambda x: torch.var_mean(x, 1), normal(2, 3)),
+    "std_mean": (lambda x: torch.std_mean(x, 1), normal(2, 3)),
+    "norm": (lambda x: x.norm(), normal(2, 3)),
+    "norm 1": (lambda x: torch.norm(x, 1, dim=1), apart(2, 3)),
+    "norm 3 keepdim": (lambda x: torch.norm(x, 3, dim=0, keepdim=True), apart(2, 3)),
+    "norm 1.5": (lambda x: torch.norm(x, 1.5, dim=(0, 1)), apart(2, 3)),
+    "norm inf": (lambda x: torch.norm(x, math.inf, dim=1), apart(2, 3), NO_TIES),
+    "norm -inf": (lambda x: torch.norm(x, -math.inf, dim=1), apart(2, 3), NO_TIES),
+    "norm fro": (lambda x: torch.norm(x, "fro"), normal(2, 3)),
+    "vector_norm": (lambda x: linalg.vector_norm(x, 3), apart(2, 3)),
+    "vector_norm 2 dim": (lambda x: linalg.vector_norm(x, dim=1), normal(2, 3)),
+    "vector_norm 0.5": (lambda x: linalg.vector_norm(x, 0.5, dim=1), apart(2, 3)),
+    "linalg.norm": (lambda x: linalg.norm(x), normal(2, 3)),
+    "matrix_norm fro": (lambda x: linalg.matrix_norm(x), normal(2, 3)),
+    "matrix_norm 1": (lambda x: linalg.matrix_norm(x, 1), apart(2, 3), NO_TIES),
+    "matrix_norm inf": (lambda x: linalg.matrix_norm(x, math.inf), apart(2, 3), NO_TIES),
+    "dist": (lambda x, y: torch.dist(x, y), normal(2, 3), normal(2, 3)),
+    "dist 3": (lambda x, y: torch.dist(x, y, 3), normal(2, 3), normal(3)),
+    "logsumexp": (lambda x: torch.logsumexp(x, 1), normal(2, 3), REAL),
+    "logsumexp dims": (lambda x: torch.logsumexp(x, (0, 1), keepdim=True), normal(2, 3), REAL),
+    "softmax": (lambda x: torch.softmax(x, 1), normal(2, 3), REAL),
+    "softmax 0": (lambda x: x.softmax(0), normal(2, 3), REAL),
+    "log_softmax": (lambda x: x.log_softmax(-1), normal(2, 3), REAL),
+    "log_softmax 0": (lambda x: torch.log_softmax(x, 0), normal(2, 3), REAL),
+    "amax": (lambda x: x.amax(), apart(2, 3), REAL_NO_TIES),
+    "amax dims": (lambda x: x.amax((0, 2), keepdim=True), apart(2, 2, 3), REAL_NO_TIES),
+    "amin": (lambda x: x.amin(1), apart(2, 3), REAL_NO_TIES),
+    "aminmax": (lambda x: tuple(torch.aminmax(x, dim=1)), apart(2, 3), REAL_NO_TIES),
+    "max": (lambda x: x.max(), apart(2, 3), REAL_NO_TIES),
+    "min": (lambda x: x.min(), apart(2, 3), REAL_NO_TIES),
+    "max dim": (lambda x: x.max(1).values, apart(2, 3), REAL_NO_TIES),
+    "min dim keepdim": (lambda x: x.min(0, keepdim=True).values, apart(2, 3), REAL_NO_TIES),
+    "median": (lambda x: x.median(), apart(2, 3), REAL_NO_TIES),
+    "median dim": (lambda x: x.median(1).values, apart(2, 3), REAL_NO_TIES),
+    "nanmedian dim": (lambda x: x.nanmedian(1).values, apart(2, 3), REAL_NO_TIES),
+    "mode": (lambda x: x.mode(1).values, apart(2, 3), REAL_NO_TIES),
+    "kthvalue": (lambda x: x.kthvalue(2, 1).values, apart(2, 3), REAL_NO_TIES),
+    "quantile": (lambda x: torch.quantile(x, 0.3, dim=1), apart(2, 3), REAL_NO_TIES),
+    "quantile several": (lambda x: torch.quantile(x, torch.tensor([0.1, 0.6], dtype=torch.float64)), apart(2, 3), REAL_NO_TIES),
+    "nanquantile": (lambda x: torch.nanquantile(x, 0.3, dim=1, keepdim=True), apart(2, 3), REAL_NO_TIES),
+    "sort": (lambda x: x.sort(1, descending=True).values, apart(2, 3), REAL_NO_TIES),
+    "msort": (lambda x: torch.msort(x), apart(3, 2), REAL_NO_TIES),
+    "topk": (lambda x: x.topk(2, 1).values, apart(2, 3), REAL_NO_TIES),
+    "cumsum": (lambda x: x.cumsum(1), normal(2, 3)),
+    "cumsum 0": (lambda x: torch.cumsum(x, 0), normal(2, 3)),
+    "cumprod": (lambda x: x.cumprod(1), normal(2, 3)),
+    "cumprod zero": (lambda x: (x * index(1.0, 0.0, 2.0)).cumprod(1), normal(2, 3)),
+    "logcumsumexp": (lambda x: torch.logcumsumexp(x, 1), normal(2, 3), REAL),
+    "cummax": (lambda x: x.cummax(1).values, apart(2, 3), REAL_NO_TIES),
+    "cummin": (lambda x: x.cummin(0).values, apart(2, 3), REAL_NO_TIES),
+    "diff": (lambda x: x.diff(dim=1), normal(2, 4)),
+    "diff 2": (lambda x: torch.diff(x, 2, dim=0), normal(4, 2)),
+    "gradient": (lambda x: torch.gradient(x, dim=1), normal(2, 4)),
+    "trace": (lambda x: x.trace(), normal(2, 3)),
+    "renormalised": (lambda x: x / x.norm(dim=1, keepdim=True), normal(2, 3)),
+}  # fmt: skip
+
+VIEWS = {
+    "reshape": (lambda x: x.reshape(3, 2), normal(2, 3)),
+    "flatten": (lambda x: x.flatten(), normal(2, 3)),
+    "unflatten": (lambda x: x.unflatten(1, (2, 2)), normal(2, 4)),
+    "ravel": (lambda x: x.ravel(), normal(2, 3)),
+    "squeeze": (lambda x: x.unsqueeze(1).squeeze(), normal(2, 3)),
+    "squeeze dim": (lambda x: x[:, None].squeeze(1), normal(2, 3)),
+    "transpose": (lambda x: x.transpose(0, 1), normal(2, 3)),
+    "t": (lambda x: x.t(), normal(2, 3)),
+    "T": (lambda x: x.T, normal(2, 3)),
+    "mT": (lambda x: x.mT, normal(2, 2, 3)),
+    "mH": (lambda x: x.mH, normal(2, 2, 3)),
+    "H": (lambda x: x.H, normal(2, 3)),
+    "adjoint": (lambda x: x.adjoint(), normal(2, 3)),
+    "permute": (lambda x: x.permute(2, 0, 1), normal(2, 3, 2)),
+    "movedim": (lambda x: x.movedim(0, 2), normal(2, 3, 2)),
+    "swapaxes": (lambda x: x.swapaxes(0, 1), normal(2, 3)),
+    "expand": (lambda x: x.expand(2, 2, 3), normal(2, 3)),
+    "expand dim": (lambda x: x[:, :1].expand(-1, 4), normal(2, 3)),
+    "broadcast_to": (lambda x: torch.broadcast_to(x, (2, 2, 3)), normal(2, 3)),
+    "broadcast_tensors": (lambda x, y: torch.broadcast_tensors(x, y), normal(2, 1), normal(3)),
+    "narrow": (lambda x: x.narrow(1, 1, 2), normal(2, 3)),
+    "select": (lambda x: x.select(1, -1), normal(2, 3)),
+    "diagonal": (lambda x: x.diagonal(1), normal(2, 3)),
+    "diagonal dims": (lambda x: x.diagonal(0, 2, 0), normal(2, 3, 2)),
+    "unfold": (lambda x: x.unfold(1, 3, 1), normal(2, 4)),
+    "as_strided overlapping": (lambda x: x.contiguous().as_strided((2, 3), (1, 1)), normal(2, 3)),
+    "real imag": (lambda x: (x.real, x.imag), normal(2, 3), {"kinds": "c"}),
+    "view_as_real": (lambda x: torch.view_as_real(x), normal(2, 3), {"kinds": "c"}),
+    "view_as_complex": (lambda x: torch.view_as_complex(x.contiguous()), normal(3, 2), REAL),
+    "complex": (lambda x, y: torch.complex(x, y), normal(2, 3), normal(2, 3), REAL),
+    "polar": (lambda x, y: torch.polar(x, y), positive(2, 3), normal(2, 3), REAL),
+    "conj": (lambda x: x.conj(), normal(2, 3)),
+    "unbind": (lambda x: x.unbind(1), normal(2, 3)),
+    "split": (lambda x: x.split(2, 1), normal(2, 3)),
+    "split sizes": (lambda x: x.split([1, 2], 1), normal(2, 3)),
+    "chunk": (lambda x: x.chunk(2, 0), normal(3, 2)),
+    "tensor_split": (lambda x: x.tensor_split(2, 1), normal(2, 3)),
+    "hsplit": (lambda x: x.hsplit([1]), normal(2, 3)),
+    "item slice": (lambda x: x[:, 1:], normal(2, 3)),
+    "item steps": (lambda x: x[:, ::2], normal(2, 3)),
+    "item reversed": (lambda x: x[::-1], normal(2, 3)),
+    "item None ...": (lambda x: x[..., None, 1], normal(2, 3)),
+    "item int": (lambda x: x[1], normal(2, 3)),
+    "clone": (lambda x: x.clone(), normal(2, 3)),
+    "contiguous": (lambda x: x.t().contiguous(), normal(2, 3)),
+    "atleast_3d": (lambda x: torch.atleast_3d(x), normal(2, 3)),
+    "to wider": (lambda x: x.to(torch.complex128) * (1 + 2j), normal(2, 3)),
+}  # fmt: skip
+
+MOVES = {
+    "cat": (lambda x, y: torch.cat([x, y], 1), normal(2, 3), normal(2, 2)),
+    "cat twice": (lambda x: torch.cat([x, x * x]), normal(2, 3)),
+    "stack": (lambda x, y: torch.stack([x, y], 1), normal(2, 3), normal(2, 3)),
+    "hstack": (lambda x, y: torch.hstack([x, y]), normal(2, 3), normal(2, 2)),
+    "vstack": (lambda x, y: torch.vstack([x, y]), normal(2, 3), normal(3)),
+    "dstack": (lambda x, y: torch.dstack([x, y]), normal(2, 3), normal(2, 3)),
+    "column_stack": (lambda x, y: torch.column_stack([x, y]), normal(2, 3), normal(2)),
+    "block_diag": (lambda x, y: torch.block_diag(x, y), normal(2, 3), normal(2)),
+    "cartesian_prod": (lambda x, y: torch.cartesian_prod(x, y), normal(2), normal(3)),
+    "combinations": (lambda x: torch.combinations(x), normal(4)),
+    "meshgrid": (lambda x, y: torch.meshgrid(x, y, indexing="ij"), normal(2), normal(3)),
+    "tril": (lambda x: x.tril(-1), normal(3, 3)),
+    "triu": (lambda x: torch.triu(x, 1), normal(2, 3)),
+    "diag": (lambda x: torch.diag(x, 1), normal(3)),
+    "diag matrix": (lambda x: torch.diag(x), normal(2, 3)),
+    "diag_embed": (lambda x: torch.diag_embed(x), normal(2, 3)),
+    "diagflat": (lambda x: torch.diagflat(x), normal(2, 2)),
+    "flip": (lambda x: x.flip(0, 1), normal(2, 3)),
+    "fliplr": (lambda x: torch.fliplr(x), normal(2, 3)),
+    "rot90": (lambda x: torch.rot90(x), normal(2, 3)),
+    "roll": (lambda x: x.roll(1, 1), normal(2, 3)),
+    "roll flat": (lambda x: x.roll(2), normal(2, 3)),
+    "repeat": (lambda x: x.repeat(2, 1, 2), normal(2, 3)),
+    "tile": (lambda x: x.tile(2, 2), normal(2, 3)),
+    "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), normal(2, 3)),
+    "repeat_interleave counts": (lambda x: torch.repeat_interleave(x, index(1, 0, 2), 1), normal(2, 3)),
+    "where": (lambda x, y: torch.where(MASK, x, y), normal(2, 3), normal(3)),
+    "where scalar": (lambda x: torch.where(MASK, x, 2.0), normal(2, 3)),
+    "masked_fill": (lambda x: x.masked_fill(MASK, 2.0), normal(2, 3)),
+    "masked_fill tensor": (lambda x, v: x.masked_fill(MASK, v), normal(2, 3), normal()),
+    "masked_select": (lambda x: x.masked_select(MASK), normal(2, 3)),
+    "masked_scatter": (lambda x, y: x.masked_scatter(MASK, y), normal(2, 3), normal(5)),
+    "gather": (lambda x: x.gather(1, GATHERED), normal(2, 3)),
+    "take": (lambda x: x.take(index(0, 5, 0)), normal(2, 3)),
+    "take_along_dim": (lambda x: torch.take_along_dim(x, GATHERED, 1), normal(2, 3)),
+    "scatter": (lambda x, y: x.scatter(1, torch.tensor([[0, 2], [1, 0]]), y), normal(2, 3), normal(2, 2)),
+    "scatter value": (lambda x: x.scatter(1, torch.tensor([[0], [2]]), 2.0), normal(2, 3)),
+    "scatter_add": (lambda x, y: x.scatter_add(1, GATHERED, y), normal(2, 3), normal(2, 3)),
+    "scatter_reduce sum": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum"), normal(2, 3), normal(2, 3), REAL),
+    "scatter_reduce mean": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "mean"), normal(2, 3), normal(2, 3), REAL),
+    "scatter_reduce prod": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "prod"), normal(2, 3), normal(2, 3), REAL),
+    "scatter_reduce amax": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amax"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
+    "scatter_reduce amin": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amin"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
+    "scatter_reduce not self": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum", include_self=False), normal(2, 3), normal(2, 3), REAL),
+    "index_reduce prod": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "prod"), normal(2, 3), normal(2, 3), REAL),
+    "index_reduce mean": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "mean"), normal(2, 3), normal(2, 3), REAL),
+    "index_reduce amax": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amax"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
+    "index_reduce amin": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amin"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
+    "put": (lambda x, y: x.put(index(1, 4), y), normal(2, 3), normal(2)),
+    "index_select": (lambda x: x.index_select(1, index(2, 0, 2)), normal(2, 3)),
+    "index_add": (lambda x, y: x.index_add(1, index(2, 0, 2), y, alpha=3), normal(2, 3), normal(2, 3)),
+    "index_copy": (lambda x, y: x.index_copy(1, index(2, 0), y), normal(2, 3), normal(2, 2)),
+    "index_fill": (lambda x: x.index_fill(1, index(2, 0), 3.0), normal(2, 3)),
+    "index_put": (lambda x, y: x.index_put((index(0, 1),), y), normal(2, 3), normal(3)),
+    "index_put accumulate": (lambda x, y: x.index_put((index(1, 1), index(0, 0)), y, accumulate=True), normal(2, 3), normal(2)),
+    "put accumulate": (lambda x, y: x.put(index(1, 1), y, accumulate=True), normal(2, 3), normal(2)),
+    "select_scatter": (lambda x, y: x.select_scatter(y, 1, 0), normal(2, 3), normal(2)),
+    "slice_scatter": (lambda x, y: x.slice_scatter(y, 1, 0, 3, 2), normal(2, 3), normal(2, 2)),
+    "diagonal_scatter": (lambda x, y: x.diagonal_scatter(y), normal(2, 3), normal(2)),
+    "item ints": (lambda x: x[:, index(2, 0, 2)], normal(2, 3)),
+    "item ints ints": (lambda x: x[index(1, 0, 1), index(2, 0, 2)], normal(2, 3)),
+    "item ints and slice": (lambda x: x[index(1, 0), :, None], normal(2, 3)),
+    "item list": (lambda x: x[[1, 0, 1]], normal(2, 3)),
+    "item mask": (lambda x: x[MASK], normal(2, 3)),
+    "item mask of rows": (lambda x: x[torch.tensor([False, True])], normal(2, 3)),
+    "fill": (lambda x: torch.fill(x, 2.0) + x, normal(2, 3)),
+    "kron": (torch.kron, normal(2, 2), normal(3)),
+    "clamp both": (lambda x: x.clamp(-0.5, 0.6), apart(2, 3), REAL),
+    "clamp one": (lambda x: x.clamp(max=0.6), apart(2, 3), REAL),
+    "mvlgamma": (lambda x: torch.mvlgamma(x + 2, 2), positive(2, 3), REAL),
+    "float_power": (lambda x: torch.float_power(x, 3), positive(2, 3)),
+    "pow scalar": (lambda x: x**3, normal(2, 3)),
+    "pow scalar base": (lambda x: 2.0**x, normal(2, 3)),
+    "pow 0": (lambda x: x**0 + x, normal(2, 3)),
+    "rsub rdiv": (lambda x: 1 - 2 / x, positive(2, 3)),
+    "add alpha": (lambda x, y: torch.add(x, y, alpha=2), normal(2, 3), normal(3)),
+    "sub alpha": (lambda x, y: torch.sub(x, y, alpha=2), normal(2, 3), normal(3)),
+    "narrow_copy": (lambda x: torch.narrow_copy(x, 1, 0, 2), normal(2, 3)),
+    "view": (lambda x: x.contiguous().view(-1), normal(2, 3)),
+    "vander": (lambda x: linalg.vander(x, N=4), normal(3)),
+}  # fmt: skip
+
+SINGULAR = {"broadcast": False}  # a matrix of equal rows has no inverse
+MATRICES = {
+    "matmul 2 2": (torch.matmul, normal(2, 3), normal(3, 2)),
+    "matmul 1 1": (torch.matmul, normal(3), normal(3)),
+    "matmul 1 2": (torch.matmul, normal(3), normal(3, 2)),
+    "matmul 2 1": (torch.matmul, normal(2, 3), normal(3)),
+    "matmul 3 2": (torch.matmul, normal(2, 2, 3), normal(3, 2)),
+    "matmul 1 3": (torch.matmul, normal(3), normal(2, 3, 2)),
+    "matmul broadcast": (torch.matmul, normal(2, 1, 2, 3), normal(2, 3, 2)),
+    "matmul with itself": (lambda x: x @ x.mT, normal(2, 3)),
+    "mm": (torch.mm, normal(2, 3), normal(3, 2)),
+    "mv": (torch.mv, normal(2, 3), normal(3)),
+    "bmm": (torch.bmm, normal(2, 2, 3), normal(2, 3, 2)),
+    "dot": (torch.dot, normal(3), normal(3)),
+    "vdot": (torch.vdot, normal(3), normal(3)),
+    "vecdot": (linalg.vecdot, normal(2, 3), normal(3)),
+    "outer": (torch.outer, normal(2), normal(3)),
+    "inner": (torch.inner, normal(2, 3), normal(3)),
+    "tensordot": (lambda x, y: torch.tensordot(x, y, dims=([0, 2], [1, 0])), normal(2, 2, 3), normal(3, 2)),
+    "addmm": (lambda m, x, y: torch.addmm(m, x, y, beta=2, alpha=-0.5), normal(2), normal(2, 3), normal(3, 2)),
+    "addmv": (lambda m, x, y: torch.addmv(m, x, y, beta=2), normal(2), normal(2, 3), normal(3)),
+    "addr": (lambda m, x, y: torch.addr(m, x, y, alpha=3), normal(2, 3), normal(2), normal(3)),
+    "baddbmm": (torch.baddbmm, normal(2, 2), normal(2, 2, 3), normal(2, 3, 2)),
+    "addbmm": (torch.addbmm, normal(2, 2), normal(2, 2, 3), normal(2, 3, 2)),
+    "chain_matmul": (lambda x, y, z: torch.chain_matmul(x, y, z), normal(2, 3), normal(3, 2), normal(2, 2)),
+    "multi_dot": (lambda x, y, z: linalg.multi_dot([x, y, z]), normal(2), normal(2, 3), normal(3, 2)),
+    "cross": (linalg.cross, normal(2, 3), normal(1, 3)),
+    "einsum product": (lambda x, y: torch.einsum("ij,jk->ik", x, y), normal(2, 3), normal(3, 2)),
+    "einsum diagonal": (lambda x: torch.einsum("ii->i", x), normal(3, 3)),
+    "einsum batch": (lambda x, y: torch.einsum("bi,bij->bj", x, y), normal(2, 3), normal(2, 3, 2)),
+    "einsum three": (lambda x, y, z: torch.einsum("bi,oij,bj->bo", x, y, z), normal(2, 2), normal(2, 2, 3), normal(2, 3)),
+    "einsum ...": (lambda x, y: torch.einsum("i...,j...->...", x, y), normal(2, 2), normal(3, 1)),
+    "solve": (linalg.solve, regular(3, 3), normal(3, 2), SINGULAR),
+    "solve vector": (linalg.solve, regular(3, 3), normal(3), SINGULAR),
+    "solve broadcast": (linalg.solve, regular(2, 1, 2, 2), normal(3, 2, 1)),
+    "solve right": (lambda a, b: linalg.solve(a, b, left=False), regular(3, 3), normal(2, 3), SINGULAR),
+    "solve_triangular": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=False), normal(3, 3), normal(3, 2)),
+    "solve_triangular upper right": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=True, left=False), normal(3, 3), normal(2, 3)),
+    "solve_triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3, 3), normal(3, 2)),
+    "inv": (linalg.inv, regular(3, 3), SINGULAR),
+    "inv batch": (linalg.inv, regular(2, 2, 2)),
+    "det": (linalg.det, regular(3, 3), SINGULAR),
+    "det batch": (linalg.det, regular(2, 2, 2)),
+    "slogdet": (lambda a: tuple(linalg.slogdet(a)), regular(3, 3), SINGULAR),
+    "slogdet batch": (lambda a: linalg.slogdet(a).logabsdet, regular(2, 2, 2)),
+    "logdet": (torch.logdet, definite(3, 3), SINGULAR),
+    "cholesky": (lambda a: linalg.cholesky(hermitian(a)), definite(3, 3), SINGULAR),
+    "cholesky upper batch": (lambda a: linalg.cholesky(hermitian(a), upper=True), definite(2, 2, 2)),
+    "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2), definite(3, 3), SINGULAR),
+    "cholesky_inverse": (lambda a: torch.cholesky_inverse(linalg.cholesky(hermitian(a))), definite(3, 3), SINGULAR),
+    "lu": (lambda a: tuple(linalg.lu(a)[1:]), regular(3, 3), SINGULAR),
+    "lu_factor": (lambda a: linalg.lu_factor(a).LU, regular(3, 3), SINGULAR),
+    "lu_solve": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b), regular(3, 3), normal(3, 2), SINGULAR),
+    "lu_unpack": (lambda a: tuple(torch.lu_unpack(*linalg.lu_factor(a))[1:]), regular(3, 3), SINGULAR),
+    "solve_ex": (lambda a, b: linalg.solve_ex(a, b).result, regular(3, 3), normal(3, 2), SINGULAR),
+    "inv_ex": (lambda a: linalg.inv_ex(a).inverse, regular(3, 3), SINGULAR),
+    "cholesky_ex": (lambda a: linalg.cholesky_ex(hermitian(a)).L, definite(3, 3), SINGULAR),
+    "matrix_power": (lambda a: torch.matrix_power(a, 3), normal(3, 3)),
+    "matrix_power -2": (lambda a: torch.matrix_power(a, -2), regular(2, 2), SINGULAR),
+    "tensorinv": (lambda a: linalg.tensorinv(a.reshape(2, 2, 4)), regular(4, 4), SINGULAR),
+    "tensorsolve": (lambda a, b: linalg.tensorsolve(a.reshape(2, 2, 4), b), regular(4, 4), normal(2, 2), SINGULAR),
+}  # fmt: skip
+
+# On a 0-d tensor.
+ZERO_D = {
+    "0-d sum": (lambda x: x.sum(), normal()),
+    "0-d sum dim": (lambda x: x.sum(0), normal()),
+    "0-d mean": (lambda x: x.mean(-1), normal()),
+    "0-d prod": (lambda x: x.prod(), normal()),
+    "0-d prod dim": (lambda x: x.prod(0), normal()),
+    "0-d var": (lambda x: x.var(correction=0), normal()),
+    "0-d norm": (lambda x: x.norm(), positive()),
+    "0-d logsumexp": (lambda x: x.logsumexp(0), normal(), REAL),
+    "0-d softmax": (lambda x: x.softmax(0), normal(), REAL),
+    "0-d log_softmax": (lambda x: x.log_softmax(0), normal(), REAL),
+    "0-d cumsum": (lambda x: x.cumsum(0), normal()),
+    "0-d cumprod": (lambda x: x.cumprod(0), normal()),
+    "0-d amax": (lambda x: x.amax(0), normal(), REAL),
+    "0-d max dim": (lambda x: x.max(0).values, normal(), REAL),
+    "0-d sort": (lambda x: x.sort(0).values, normal(), REAL),
+    "0-d median": (lambda x: x.median(), normal(), REAL),
+    "0-d stack": (lambda x: torch.stack([x, x]), normal()),
+    "0-d expand": (lambda x: x.expand(2, 3), normal()),
+    "0-d reshape": (lambda x: x.reshape(1, 1), normal()),
+    "0-d index": (lambda x: x[None, ...], normal()),
+    "0-d item mask": (lambda x: x[torch.tensor(True)], normal()),
+    "0-d gather": (lambda x: x.gather(0, torch.tensor(0)), normal()),
+    "0-d index_select": (lambda x: x.index_select(0, index(0)), normal()),
+    "0-d scatter_add": (lambda x, y: x.scatter_add(0, torch.tensor(0), y), normal(), normal()),
+    "0-d where": (lambda x, y: torch.where(torch.tensor(True), x, y), normal(), normal(2)),
+    "0-d flip": (lambda x: x.flip(0), normal()),
+    "0-d roll": (lambda x: x.roll(1), normal()),
+    "0-d repeat": (lambda x: x.repeat(2, 2), normal()),
+    "0-d einsum": (lambda x, y: torch.einsum(",i->i", x, y), normal(), normal(2)),
+    "0-d item assembled": (lambda x: x * torch.ones(2, 3, dtype=torch.float64), normal()),
+}  # fmt: skip
+
+# In place, on a tensor that was computed.
+IN_PLACE = {
+    "copy_": (lambda x, y: x.clone().copy_(y) * x, normal(2, 3), normal(3)),
+    "fill_": (lambda x: x.clone().fill_(2.0) * x, normal(2, 3)),
+    "zero_": (lambda x: x.clone().zero_() + x, normal(2, 3)),
+    "add_ twice": (lambda x, y: (x * 1).add_(y).add_(x, alpha=2), normal(2, 3), normal(3)),
+    "mul_ by itself": (lambda x: (lambda y: y.mul_(y.clone()))(x * 1), normal(2, 3)),
+    "iadd isub imul": (lambda x, y: iaugmented(x * 1, y), normal(2, 3), normal(2, 3)),
+    "clamp_": (lambda x: (x * 1).clamp_(-0.5, 0.6), apart(2, 3), REAL),
+    "masked_fill_": (lambda x: (x * 1).masked_fill_(MASK, 2.0), normal(2, 3)),
+    "masked_scatter_": (lambda x, y: (x * 1).masked_scatter_(MASK, y), normal(2, 3), normal(5)),
+    "scatter_": (lambda x, y: (x * 1).scatter_(1, torch.tensor([[0, 2], [1, 0]]), y), normal(2, 3), normal(2, 2)),
+    "scatter_add_": (lambda x, y: (x * 1).scatter_add_(1, GATHERED, y), normal(2, 3), normal(2, 3)),
+    "index_add_": (lambda x, y: (x * 1).index_add_(1, index(2, 0, 2), y), normal(2, 3), normal(2, 3)),
+    "index_copy_": (lambda x, y: (x * 1).index_copy_(1, index(2, 0), y), normal(2, 3), normal(2, 2)),
+    "index_fill_": (lambda x: (x * 1).index_fill_(1, index(2, 0), 3.0), normal(2, 3)),
+    "index_put_": (lambda x, y: (x * 1).index_put_((index(0, 1),), y), normal(2, 3), normal(3)),
+    "tril_": (lambda x: (x * 1).tril_(), normal(2, 3)),
+    "cumsum_": (lambda x: (x * 1).cumsum_(1), normal(2, 3)),
+    "cumprod_": (lambda x: (x * 1).cumprod_(1), normal(2, 3)),
+    "addmm_": (lambda m, x, y: (m * 1).addmm_(x, y), normal(2, 2), normal(2, 3), normal(3, 2)),
+    "transpose_": (lambda x: (x * 1).transpose_(0, 1) * 2, normal(2, 3)),
+    "unsqueeze_": (lambda x: (x * 1).unsqueeze_(0).squeeze_(0) * 2, normal(2, 3)),
+    "setitem mask": (lambda x, y: assigned(x * 1, MASK, y), normal(2, 3), normal(5)),
+    "setitem ints": (lambda x, y: assigned(x * 1, (slice(None), index(0, 2)), y), normal(2, 3), normal(2, 2)),
+    "setitem slice": (lambda x, y: assigned(x * 1, (slice(None), slice(1, None)), y), normal(2, 3), normal(2, 2)),
+    "setitem int": (lambda x, y: assigned(x * 1, 0, y), normal(2, 3), normal(3)),
+    "setitem scalar": (lambda x: assigned(x * 1, 0, 2.0), normal(2, 3)),
+}  # fmt: skip
+
+CASES = {**REDUCTIONS, **VIEWS, **MOVES, **MATRICES, **ZERO_D, **IN_PLACE}
