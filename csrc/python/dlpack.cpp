@@ -1,4 +1,6 @@
 // DLPack 1.x, both ways (https://dmlc.github.io/dlpack/latest/). The structs are the published C ABI.
+#include <algorithm>
+
 #include "python/bind_detail.h"
 #include "python/doors.h"
 
@@ -99,6 +101,8 @@ Tensor import_tensor(Managed* m, bool read_only) {
   char* data = static_cast<char*>(dl.data) + dl.byte_offset;
   if (layout.extent(&first, &last)) {
     STRIDED_CHECK(dl.data != nullptr, BufferError, "from_dlpack: the memory is a null pointer");
+    STRIDED_CHECK(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(std::min<int64_t>(size_of(dtype), 8)) == 0, BufferError,
+                  "from_dlpack: the memory is not aligned to elements of ", size_of(dtype), " bytes");
     bytes = (last - first + 1) * size_of(dtype);
     data += first * size_of(dtype);
     layout.offset = -first;

@@ -98,6 +98,7 @@ class Reader {
   void fill(PyObject* o, int axis, const Tensor& out) {
     if (is_tensor(o) || is_ndarray(o)) {
       const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+      check_inner(t, axis);  // again: see below
       Dims inner(shape_.data() + axis, shape_.size() - axis);
       const int64_t offset = (at_ - out.data()) / out.itemsize();
       copy_into(make_view(out, Layout(inner, Layout::contiguous_strides(inner), offset)), t);

@@ -395,7 +395,7 @@ IN_PLACE = {
     "addmm_": (lambda m, x, y: (m * 1).addmm_(x, y), normal(2, 2), normal(2, 3), normal(3, 2)),
     "transpose_": (lambda x: (x * 1).transpose_(0, 1) * 2, normal(2, 3)),
     "unsqueeze_": (lambda x: (x * 1).unsqueeze_(0).squeeze_(0) * 2, normal(2, 3)),
-    "setitem mask": (lambda x, y: assigned(x * 1, MASK, y), normal(2, 3), normal(5)),
+    "setitem mask": (lambda x, y: assigned(x * 1, MASK, y), normal(2, 3), normal(4)),
     "setitem ints": (lambda x, y: assigned(x * 1, (slice(None), index(0, 2)), y), normal(2, 3), normal(2, 2)),
     "setitem slice": (lambda x, y: assigned(x * 1, (slice(None), slice(1, None)), y), normal(2, 3), normal(2, 2)),
     "setitem int": (lambda x, y: assigned(x * 1, 0, y), normal(2, 3), normal(3)),

@@ -84,6 +84,8 @@ class _Raising:
 DTYPES = "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
 # What a parameter of this name holds, whatever the others are.
 ROLES = {**dict.fromkeys(("index", "indices", "repeats", "pivots", "LU_pivots"), "int64"), "mask": "bool", "condition": "bool"}
+# What parameters of type str understand, and nothing else does.
+WORDS = "mean sum prod amax amin ij xy fro nuc floor trunc linear lower higher midpoint nearest tanh none left right L x".split()
 SHAPES = [(), (0,), (1,), (3,), (4,), (2, 3), (3, 2), (3, 3), (4, 4), (0, 3), (3, 0), (2, 3, 4), (2, 3, 3), (1, 2, 1, 3), (1,) * 12, (1,) * 64]
 
 
@@ -189,7 +191,7 @@ class Arguments:
             "int[]": self.sizes,
             "float": lambda: rng.choice([0.0, 1.0, 2.5, -1.5, 1, float("nan"), float("inf")]),
             "bool": lambda: rng.random() < 0.5,
-            "str": lambda: rng.choice(["mean", "sum", "prod", "amax", "ij", "xy", "L", "fro", "nuc", "left", "x"]),
+            "str": lambda: rng.choice(WORDS),
             "DType": lambda: getattr(strided, rng.choice(DTYPES)),
             "Dims": self.sizes,
             "Generator": strided.Generator,

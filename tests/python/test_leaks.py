@@ -58,7 +58,7 @@ def _growth(call, times):
 def _check(call, times):
     tensors, blocks, heap = _growth(call, times)
     assert tensors == 0
-    assert blocks < times // 4
+    assert blocks < times // 4 + 20
     assert heap < 8 * times + 4 * 8192  # the smallest C++ block is larger; some slack for the thread's list of free blocks
 
 
@@ -125,7 +125,7 @@ def test_calls_leave_nothing(name):
 
 def test_large_blocks_and_threads():
     torch.set_num_threads(2)
-    _check(lambda: ((LARGE + LARGE).sum(), LARGE @ LARGE, LARGE.sort()), 20)
+    _check(lambda: ((LARGE + LARGE).sum(), LARGE @ LARGE, LARGE.sort()), 60)
 
 
 class _Index:

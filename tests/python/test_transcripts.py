@@ -39,12 +39,21 @@ def _marked(case):
     return pytest.param(case, id=case.id, marks=marks)
 
 
+# These compare times of two pieces of code. What else the machine does at that moment can spoil one try, not three.
+TIMED = {"storage-sharing", "dtype-speed", "vectorized-timing", "vectorized-speedup", "linalg-solve-vs-inv"}
+
+
 @pytest.mark.parametrize("case", [_marked(case) for case in CASES])
 def test_transcript(case):
     if reason := case.skip_reason():
         pytest.skip(reason)
-    case.check()
+    for tries_left in (2, 1, 0) if case.id in TIMED else (0,):
+        try:
+            return case.check()
+        except AssertionError:
+            if not tries_left:
+                raise
 
 
 def test_list_names_transcripts_that_exist():
-    assert set(LATER) <= {case.id for case in CASES}
+    assert set(LATER) | TIMED <= {case.id for case in CASES}
