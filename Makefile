@@ -27,7 +27,7 @@ tour: $(VENV)/with-tour
 test: $(VENV)/with-test
 	@printf 'optional tools:'; for tool in ccache nvcc hipcc mpiexec; do \
 	  command -v $$tool >/dev/null 2>&1 && printf ' %s found;' $$tool || printf ' %s absent;' $$tool; done; echo
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(shell getconf _NPROCESSORS_ONLN)
+	ctest --test-dir $(BUILD) --progress --output-on-failure --no-tests=error -j $(shell getconf _NPROCESSORS_ONLN)
 	$(PY) -m pytest
 
 venv: $(VENV)/with-test

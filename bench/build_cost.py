@@ -10,6 +10,7 @@ ccache answered took no time: `make clean`, then `CCACHE_RECACHE=1 make venv` me
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def make_budget(units: dict[str, tuple[float, int]]) -> dict:
     small = [10, 500_000]
 
     def with_room(seconds, size):
-        return [round(seconds * ROOM_SECONDS + 0.5), round(size * ROOM_BYTES, -4)]
+        return [round(seconds * ROOM_SECONDS + 0.5), int(round(size * ROOM_BYTES, -4))]
 
     dearest = {}
     for name, cost in sorted(units.items()):
@@ -83,7 +84,9 @@ def main() -> int:
         print(f"{arguments.build}: no build by Ninja found there", file=sys.stderr)
         return 2
     if arguments.write:
-        BUDGET.write_text(json.dumps(make_budget(units), indent=2) + "\n")
+        # One unit a line, so that a change of the budget reads well.
+        text = json.dumps(make_budget(units))
+        BUDGET.write_text(re.sub(r'(, |\{)(?="[^"]*": \[)', r"\1\n", text).replace(", \n", ",\n  ").replace("{\n", "{\n  ").replace(', "units"', ',\n  "units"') + "\n")
         return 0
     if arguments.check:
         found = over_budget(units, json.loads(BUDGET.read_text()), arguments.bytes)

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/parallel.h"
+#include "core/allocator.h"
 #include "ops/kernels.h"
 
 namespace strided {
@@ -87,19 +88,33 @@ struct Wide {
   int64_t index() const { return i; }
   friend bool operator<(const Wide& a, const Wide& b) { return a.k < b.k || (a.k == b.k && a.i < b.i); }
 };
-// Without a position, for sorting values alone.
-struct Bare {
-  uint64_t k;
-  static Bare make(uint64_t key, int64_t) { return {key}; }
-  uint64_t key() const { return k; }
-  int64_t index() const { return 0; }
-  friend bool operator<(Bare a, Bare b) { return a.k < b.k; }
-};
-
-constexpr int kDigit = 11;
+constexpr int kDigit = 11;                // bits of a digit of long rows; short rows take 8, to have fewer buckets to count
 constexpr int64_t kBuckets = int64_t(1) << kDigit;
-constexpr int64_t kShort = 1024;          // shorter rows are sorted by comparison
+constexpr int64_t kShort = 160;           // shorter rows are sorted by comparison
+constexpr int64_t kLong = 8192;           // long rows
 constexpr int64_t kThreadItems = 65536;   // elements that are worth another thread
+
+// Room for n words: on the stack for short rows, else from the library's allocator, which keeps large blocks (the page faults
+// of fresh memory would cost as much as a pass over it).
+template <class E>
+class Words {
+ public:
+  explicit Words(int64_t n)
+      : bytes_(n > kStack ? static_cast<size_t>(n) * sizeof(E) : 0), data(bytes_ ? static_cast<E*>(cpu_allocate(bytes_)) : stack_) {}
+  ~Words() {
+    if (bytes_) cpu_free(data, bytes_);
+  }
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
+
+ private:
+  static constexpr int64_t kStack = 256;
+  E stack_[kStack];
+  size_t bytes_;
+
+ public:
+  E* const data;
+};
 
 template <class E>
 void insertion_sort(E* a, int64_t n) {
@@ -116,27 +131,29 @@ template <class E>
 void sort_elements(E* a, int64_t n, int bits) {
   if (n <= 24) return insertion_sort(a, n);
   if (n <= kShort) return std::sort(a, a + n);
-  std::unique_ptr<E[]> other(new E[static_cast<size_t>(n)]);
-  E *from = a, *to = other.get();
+  const int digit = n < kLong ? 8 : kDigit;
+  const int64_t buckets = int64_t(1) << digit;
+  Words<E> other(n);
+  E *from = a, *to = other.data;
   const int64_t parts = in_parallel_region() ? 1 : std::max<int64_t>(1, std::min<int64_t>(num_threads(), n / kThreadItems));
   const int64_t step = (n + parts - 1) / parts;
-  std::unique_ptr<int64_t[]> counts(new int64_t[static_cast<size_t>(parts * kBuckets)]);
-  for (int shift = 0; shift < bits; shift += kDigit) {
-    const uint64_t mask = bits - shift < kDigit ? (uint64_t(1) << (bits - shift)) - 1 : kBuckets - 1;
+  std::unique_ptr<int64_t[]> counts(new int64_t[static_cast<size_t>(parts * buckets)]);
+  for (int shift = 0; shift < bits; shift += digit) {
+    const uint64_t mask = bits - shift < digit ? (uint64_t(1) << (bits - shift)) - 1 : static_cast<uint64_t>(buckets - 1);
     parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        int64_t* count = counts.get() + p * kBuckets;
-        std::fill(count, count + kBuckets, 0);
+        int64_t* count = counts.get() + p * buckets;
+        std::fill(count, count + buckets, 0);
         for (int64_t i = p * step, last = std::min(n, i + step); i < last; ++i) ++count[from[i].key() >> shift & mask];
       }
     });
     // Where the elements of each part with each digit go: digits first, then parts in order.
     int64_t at = 0;
     bool one_digit = false;
-    for (int64_t d = 0; d < kBuckets; ++d) {
+    for (int64_t d = 0; d < buckets; ++d) {
       const int64_t before = at;
       for (int64_t p = 0; p < parts; ++p) {
-        int64_t& c = counts[static_cast<size_t>(p * kBuckets + d)];
+        int64_t& c = counts[static_cast<size_t>(p * buckets + d)];
         const int64_t m = c;
         c = at;
         at += m;
@@ -146,7 +163,7 @@ void sort_elements(E* a, int64_t n, int bits) {
     if (one_digit) continue;
     parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        int64_t* place = counts.get() + p * kBuckets;
+        int64_t* place = counts.get() + p * buckets;
         for (int64_t i = p * step, last = std::min(n, i + step); i < last; ++i) to[place[from[i].key() >> shift & mask]++] = from[i];
       }
     });
@@ -155,52 +172,73 @@ void sort_elements(E* a, int64_t n, int bits) {
   if (from != a) std::copy(from, from + n, a);
 }
 
-// For rows of up to so many elements the words stand on the stack.
-template <class E>
-class Words {
- public:
-  explicit Words(int64_t n) : heap_(n > kStack ? new E[static_cast<size_t>(n)] : nullptr), data(heap_ ? heap_.get() : stack_) {}
-
- private:
-  static constexpr int64_t kStack = 256;
-  E stack_[kStack];
-  std::unique_ptr<E[]> heap_;
-
- public:
-  E* const data;
-};
-
 template <class T>
 uint64_t flip_mask(bool descending) {
   return descending ? static_cast<uint64_t>(static_cast<key_t<T>>(~key_t<T>(0))) : 0;
 }
+
+// How the keys of a row become those that are sorted: (key ^ flip) - base, of `bits` bits.
+struct Coding {
+  uint64_t flip = 0, base = 0;
+  int bits = 64;
+};
+// Long rows often use a small part of the keys there are: then fewer digits do, and wide keys fit a word.
 template <class T>
-constexpr int key_bits = std::is_same_v<T, bool> ? 8 : 8 * static_cast<int>(sizeof(T));
+Coding coding_of(const char* in, int64_t n, bool descending) {
+  Coding c{flip_mask<T>(descending), 0, 8 * static_cast<int>(sizeof(T))};
+  if (n <= kShort) return c;
+  using K = key_t<T>;
+  K low = static_cast<K>(~K(0)), high = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const K k = static_cast<K>(Keys<T>::encode(in, i) ^ static_cast<K>(c.flip));
+    low = k < low ? k : low;
+    high = k > high ? k : high;
+  }
+  c.base = low;
+  c.bits = 0;
+  for (uint64_t range = static_cast<uint64_t>(high) - low; range > 0; range >>= 1) ++c.bits;
+  return c;
+}
 
 template <class T, class E>
-void encode_row(E* a, const char* in, int64_t n, uint64_t flip) {
+void encode_row(E* a, const char* in, int64_t n, const Coding& c) {
   parallel_for(0, n, kThreadItems, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) a[i] = E::make(Keys<T>::encode(in, i) ^ flip, i);
+    for (int64_t i = begin; i < end; ++i) a[i] = E::make((Keys<T>::encode(in, i) ^ c.flip) - c.base, i);
   });
 }
+template <class T>
+key_t<T> original_key(uint64_t key, const Coding& c) {
+  return static_cast<key_t<T>>((key + c.base) ^ c.flip);
+}
 template <class T, class E>
-void write_row(char* values, int64_t* index, const E* a, int64_t n, const char* in, uint64_t flip) {
+void write_row(char* values, int64_t* index, const E* a, int64_t n, const char* in, const Coding& c) {
   using K = key_t<T>;
   parallel_for(0, n, kThreadItems, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if (values) reinterpret_cast<K*>(values)[i] = Keys<T>::decode(static_cast<K>(a[i].key() ^ flip), in, a[i].index());
+      if (values) reinterpret_cast<K*>(values)[i] = Keys<T>::decode(original_key<T>(a[i].key(), c), in, a[i].index());
       if (index) index[i] = a[i].index();
     }
   });
 }
 
-template <class T, class E>
+// Calls f(words, coding) with the sorted words of a row, whose positions and keys fit their type.
+template <class T, class F>
+void with_sorted_words(const char* in, int64_t n, bool descending, F&& f) {
+  const Coding c = coding_of<T>(in, n, descending);
+  auto run = [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    Words<E> words(n);
+    encode_row<T>(words.data, in, n, c);
+    sort_elements(words.data, n, c.bits);
+    f(words.data, c);
+  };
+  if (c.bits <= 32 && n <= 0xffffffff) run(Tag<Narrow>{});
+  else run(Tag<Wide>{});
+}
+
+template <class T>
 void sort_row(char* values, int64_t* index, const char* in, int64_t n, bool descending) {
-  Words<E> words(n);
-  const uint64_t flip = flip_mask<T>(descending);
-  encode_row<T>(words.data, in, n, flip);
-  sort_elements(words.data, n, key_bits<T>);
-  write_row<T>(values, index, words.data, n, in, flip);
+  with_sorted_words<T>(in, n, descending, [&](const auto* words, const Coding& c) { write_row<T>(values, index, words, n, in, c); });
 }
 
 // Narrow words hold positions of 32 bits.
@@ -214,8 +252,7 @@ void sort_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t 
   auto one = [&](int64_t r) {
     char* v = values ? values + r * n * item : nullptr;
     int64_t* x = index ? index + r * n : nullptr;
-    if (fits_word<T> && short_enough(n)) sort_row<T, Narrow>(v, x, in + r * n * item, n, descending);
-    else sort_row<T, Wide>(v, x, in + r * n * item, n, descending);
+    sort_row<T>(v, x, in + r * n * item, n, descending);
   };
   if (rows == 1) return one(0);  // its threads are inside
   parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
@@ -229,17 +266,17 @@ int64_t room_for(int64_t k) { return 2 * k + 64; }
 
 // Brings the k smallest elements to the front, in no order. Long rows are first thinned by what is known to be too large.
 template <class T, class E>
-void select_front(E* a, int64_t n, int64_t k, const char* in, uint64_t flip) {
+void select_front(E* a, int64_t n, int64_t k, const char* in, const Coding& c) {
   const int64_t room = room_for(k);
   if (n <= 2 * room) {
-    encode_row<T>(a, in, n, flip);
+    encode_row<T>(a, in, n, c);
     if (k < n) std::nth_element(a, a + k, a + n);
     return;
   }
   int64_t filled = 0;
   E limit = E::make(~uint64_t(0) >> (sizeof(E) == 8 ? 32 : 0), sizeof(E) == 8 ? 0xffffffff : n);
   for (int64_t i = 0; i < n; ++i) {
-    const E x = E::make(Keys<T>::encode(in, i) ^ flip, i);
+    const E x = E::make(Keys<T>::encode(in, i) ^ c.flip, i);
     if (!(x < limit)) continue;
     a[filled++] = x;
     if (filled == room) {
@@ -255,10 +292,10 @@ template <class T, class E>
 void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k, bool largest) {
   if (k == 0) return;
   Words<E> words(std::min(n, 2 * room_for(k)));
-  const uint64_t flip = flip_mask<T>(largest);
-  select_front<T>(words.data, n, k, in, flip);
+  const Coding c{flip_mask<T>(largest)};
+  select_front<T>(words.data, n, k, in, c);
   std::sort(words.data, words.data + k);
-  write_row<T>(values, index, words.data, k, in, flip);
+  write_row<T>(values, index, words.data, k, in, c);
 }
 
 // ---------------------------------------------------------------- the k-th
@@ -270,7 +307,7 @@ int64_t kth_of_row(const char* in, int64_t n, int64_t k) {
   constexpr int digit = sizeof(T) == 1 ? 8 : kDigit, shift = 8 * static_cast<int>(sizeof(T)) - digit;
   std::unique_ptr<E[]> list;
   int64_t m = 0;
-  if (n > kShort) {
+  if (n > 1024) {
     // Only the elements that share the leading digit with the k-th one are looked at closer.
     int64_t count[kBuckets] = {};
     for (int64_t i = 0; i < n; ++i) ++count[Keys<T>::encode(in, i) >> shift];
@@ -318,18 +355,17 @@ int64_t choose_of_row(const char* in, int64_t n, Select what, int64_t k) {
 }
 
 // Most frequent value, the smallest among equally frequent ones, at its last position.
-template <class T, class E>
+template <class T>
 int64_t mode_of_row(const char* in, int64_t n) {
-  Words<E> words(n);
-  encode_row<T>(words.data, in, n, 0);
-  sort_elements(words.data, n, key_bits<T>);
   int64_t best = 0, at = 0;
-  for (int64_t i = 0; i < n;) {
-    int64_t j = i + 1;
-    while (j < n && words.data[j].key() == words.data[i].key()) ++j;
-    if (j - i > best) best = j - i, at = words.data[j - 1].index();
-    i = j;
-  }
+  with_sorted_words<T>(in, n, false, [&](const auto* words, const Coding&) {
+    for (int64_t i = 0; i < n;) {
+      int64_t j = i + 1;
+      while (j < n && words[j].key() == words[i].key()) ++j;
+      if (j - i > best) best = j - i, at = words[j - 1].index();
+      i = j;
+    }
+  });
   return at;
 }
 
@@ -342,7 +378,7 @@ void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_
       const char* row = in + r * n * item;
       const bool narrow = fits_word<T> && short_enough(n);
       int64_t at;
-      if (what == Select::Mode) at = narrow ? mode_of_row<T, Narrow>(row, n) : mode_of_row<T, Wide>(row, n);
+      if (what == Select::Mode) at = mode_of_row<T>(row, n);
       else at = narrow ? choose_of_row<T, Narrow>(row, n, what, k) : choose_of_row<T, Wide>(row, n, what, k);
       reinterpret_cast<K*>(values)[r] = reinterpret_cast<const K*>(row)[at];
       index[r] = at;
@@ -402,24 +438,19 @@ int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64
 }
 
 // The sorted distinct values of n elements.
-template <class T, class E>
-int64_t distinct_with(char* values, const char* in, int64_t n) {
-  using K = key_t<T>;
-  Words<E> words(n);
-  encode_row<T>(words.data, in, n, 0);
-  sort_elements(words.data, n, key_bits<T>);
-  K* out = reinterpret_cast<K*>(values);
-  int64_t m = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const K k = static_cast<K>(words.data[i].key());
-    const bool nan = is_float_v<T> && k == Keys<T>::nan;
-    if (i == 0 || nan || words.data[i - 1].key() != k) out[m++] = Keys<T>::decode(k, in, words.data[i].index());
-  }
-  return m;
-}
 template <class T>
 int64_t distinct(char* values, const char* in, int64_t n) {
-  return fits_word<T> && short_enough(n) ? distinct_with<T, Narrow>(values, in, n) : distinct_with<T, Wide>(values, in, n);
+  using K = key_t<T>;
+  K* out = reinterpret_cast<K*>(values);
+  int64_t m = 0;
+  with_sorted_words<T>(in, n, false, [&](const auto* words, const Coding& c) {
+    for (int64_t i = 0; i < n; ++i) {
+      const K k = original_key<T>(words[i].key(), c);
+      const bool nan = is_float_v<T> && k == Keys<T>::nan;
+      if (i == 0 || nan || words[i - 1].key() != words[i].key()) out[m++] = Keys<T>::decode(k, in, words[i].index());
+    }
+  });
+  return m;
 }
 
 // ---------------------------------------------------------------- searching

@@ -36,7 +36,7 @@ const OpDef& op_def(int elementwise_id);
 const OpDef* find_op(const std::string& name);  // by name or alias; null when there is none
 constexpr int num_elementwise_ops() { return kNumElementwise; }
 
-// The op on `arity` operands. RuntimeError / NotImplementedError with PyTorch's words for shapes, devices and dtypes.
+// The op on `arity` operands, and on params[4] where it has any. Errors with PyTorch's words for shapes, devices and dtypes.
 Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params = nullptr);
 // The same into `out`, whose dtype the result must be castable to. out is resized when it has no elements and is no view;
 // with in_place its shape is fixed, and it must not be smaller than the broadcast shape.

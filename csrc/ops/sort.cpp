@@ -196,9 +196,9 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
     if (kind == 1) rank = elementwise<Floor>(rank);
     if (kind == 2) rank = elementwise<Ceil>(rank);
     if (kind == 4) {
-      const double decimals = 0;
+      const double decimals[4] = {};
       const Operand in[] = {Operand(rank)};
-      rank = call_elementwise(op_def(elementwise_id<Round>), in, &decimals);
+      rank = call_elementwise(op_def(elementwise_id<Round>), in, decimals);
     }
   }
   Tensor below, above_index;

@@ -1,4 +1,4 @@
-"""Differentiable functions outside the elementwise table, with inputs to differentiate them at; used by test_gradcheck.py.
+"""Differentiable functions outside the elementwise table, with inputs to differentiate them at.
 
 A case is ``name: (function, makers..., options)``: a maker gives a tensor of a dtype; the last entry may be a dict of
     kinds   "r", "c" or "rc" (default): real and complex inputs
@@ -18,7 +18,7 @@ def normal(*shape):
 
 
 def apart(*shape):
-    """Values with gaps between them, away from zero, in a mixed order: the maximum stays where it is under a small step."""
+    """Values in mixed order with gaps between them and around zero: a small step changes no maximum and no sign."""
 
     def make(kind):
         n = math.prod(shape)
@@ -123,7 +123,8 @@ REDUCTIONS = {
     "mode": (lambda x: x.mode(1).values, apart(2, 3), REAL_NO_TIES),
     "kthvalue": (lambda x: x.kthvalue(2, 1).values, apart(2, 3), REAL_NO_TIES),
     "quantile": (lambda x: torch.quantile(x, 0.3, dim=1), apart(2, 3), REAL_NO_TIES),
-    "quantile several": (lambda x: torch.quantile(x, torch.tensor([0.1, 0.6], dtype=torch.float64)), apart(2, 3), REAL_NO_TIES),
+    "quantile several": (lambda x: torch.quantile(x, torch.tensor([0.1, 0.6], dtype=torch.float64)), apart(2, 3),
+        REAL_NO_TIES),
     "nanquantile": (lambda x: torch.nanquantile(x, 0.3, dim=1, keepdim=True), apart(2, 3), REAL_NO_TIES),
     "sort": (lambda x: x.sort(1, descending=True).values, apart(2, 3), REAL_NO_TIES),
     "msort": (lambda x: torch.msort(x), apart(3, 2), REAL_NO_TIES),
@@ -234,20 +235,26 @@ MOVES = {
     "scatter_reduce sum": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum"), normal(2, 3), normal(2, 3), REAL),
     "scatter_reduce mean": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "mean"), normal(2, 3), normal(2, 3), REAL),
     "scatter_reduce prod": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "prod"), normal(2, 3), normal(2, 3), REAL),
-    "scatter_reduce amax": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amax"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
-    "scatter_reduce amin": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amin"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
-    "scatter_reduce not self": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum", include_self=False), normal(2, 3), normal(2, 3), REAL),
+    "scatter_reduce amax": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amax"), apart(2, 3), normal(2, 3),
+        REAL_NO_TIES),
+    "scatter_reduce amin": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amin"), apart(2, 3), normal(2, 3),
+        REAL_NO_TIES),
+    "scatter_reduce not self": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum", include_self=False), normal(2,
+        3), normal(2, 3), REAL),
     "index_reduce prod": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "prod"), normal(2, 3), normal(2, 3), REAL),
     "index_reduce mean": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "mean"), normal(2, 3), normal(2, 3), REAL),
-    "index_reduce amax": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amax"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
-    "index_reduce amin": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amin"), apart(2, 3), normal(2, 3), REAL_NO_TIES),
+    "index_reduce amax": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amax"), apart(2, 3), normal(2, 3),
+        REAL_NO_TIES),
+    "index_reduce amin": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amin"), apart(2, 3), normal(2, 3),
+        REAL_NO_TIES),
     "put": (lambda x, y: x.put(index(1, 4), y), normal(2, 3), normal(2)),
     "index_select": (lambda x: x.index_select(1, index(2, 0, 2)), normal(2, 3)),
     "index_add": (lambda x, y: x.index_add(1, index(2, 0, 2), y, alpha=3), normal(2, 3), normal(2, 3)),
     "index_copy": (lambda x, y: x.index_copy(1, index(2, 0), y), normal(2, 3), normal(2, 2)),
     "index_fill": (lambda x: x.index_fill(1, index(2, 0), 3.0), normal(2, 3)),
     "index_put": (lambda x, y: x.index_put((index(0, 1),), y), normal(2, 3), normal(3)),
-    "index_put accumulate": (lambda x, y: x.index_put((index(1, 1), index(0, 0)), y, accumulate=True), normal(2, 3), normal(2)),
+    "index_put accumulate": (lambda x, y: x.index_put((index(1, 1), index(0, 0)), y, accumulate=True), normal(2, 3),
+        normal(2)),
     "put accumulate": (lambda x, y: x.put(index(1, 1), y, accumulate=True), normal(2, 3), normal(2)),
     "select_scatter": (lambda x, y: x.select_scatter(y, 1, 0), normal(2, 3), normal(2)),
     "slice_scatter": (lambda x, y: x.slice_scatter(y, 1, 0, 3, 2), normal(2, 3), normal(2, 2)),
@@ -305,15 +312,19 @@ MATRICES = {
     "einsum product": (lambda x, y: torch.einsum("ij,jk->ik", x, y), normal(2, 3), normal(3, 2)),
     "einsum diagonal": (lambda x: torch.einsum("ii->i", x), normal(3, 3)),
     "einsum batch": (lambda x, y: torch.einsum("bi,bij->bj", x, y), normal(2, 3), normal(2, 3, 2)),
-    "einsum three": (lambda x, y, z: torch.einsum("bi,oij,bj->bo", x, y, z), normal(2, 2), normal(2, 2, 3), normal(2, 3)),
+    "einsum three": (lambda x, y, z: torch.einsum("bi,oij,bj->bo", x, y, z), normal(2, 2), normal(2, 2, 3), normal(2,
+        3)),
     "einsum ...": (lambda x, y: torch.einsum("i...,j...->...", x, y), normal(2, 2), normal(3, 1)),
     "solve": (linalg.solve, regular(3, 3), normal(3, 2), SINGULAR),
     "solve vector": (linalg.solve, regular(3, 3), normal(3), SINGULAR),
     "solve broadcast": (linalg.solve, regular(2, 1, 2, 2), normal(3, 2, 1)),
     "solve right": (lambda a, b: linalg.solve(a, b, left=False), regular(3, 3), normal(2, 3), SINGULAR),
-    "solve_triangular": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=False), normal(3, 3), normal(3, 2)),
-    "solve_triangular upper right": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=True, left=False), normal(3, 3), normal(2, 3)),
-    "solve_triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3, 3), normal(3, 2)),
+    "solve_triangular": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=False), normal(3, 3),
+        normal(3, 2)),
+    "solve_triangular upper right": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=True,
+        left=False), normal(3, 3), normal(2, 3)),
+    "solve_triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3,
+        3), normal(3, 2)),
     "inv": (linalg.inv, regular(3, 3), SINGULAR),
     "inv batch": (linalg.inv, regular(2, 2, 2)),
     "det": (linalg.det, regular(3, 3), SINGULAR),
@@ -323,7 +334,8 @@ MATRICES = {
     "logdet": (torch.logdet, definite(3, 3), SINGULAR),
     "cholesky": (lambda a: linalg.cholesky(hermitian(a)), definite(3, 3), SINGULAR),
     "cholesky upper batch": (lambda a: linalg.cholesky(hermitian(a), upper=True), definite(2, 2, 2)),
-    "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2), definite(3, 3), SINGULAR),
+    "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2), definite(3,
+        3), SINGULAR),
     "cholesky_inverse": (lambda a: torch.cholesky_inverse(linalg.cholesky(hermitian(a))), definite(3, 3), SINGULAR),
     "lu": (lambda a: tuple(linalg.lu(a)[1:]), regular(3, 3), SINGULAR),
     "lu_factor": (lambda a: linalg.lu_factor(a).LU, regular(3, 3), SINGULAR),
@@ -389,6 +401,7 @@ IN_PLACE = {
     "index_copy_": (lambda x, y: (x * 1).index_copy_(1, index(2, 0), y), normal(2, 3), normal(2, 2)),
     "index_fill_": (lambda x: (x * 1).index_fill_(1, index(2, 0), 3.0), normal(2, 3)),
     "index_put_": (lambda x, y: (x * 1).index_put_((index(0, 1),), y), normal(2, 3), normal(3)),
+    "fill_diagonal_": (lambda x: (x * 1).fill_diagonal_(3.0), normal(2, 3)),
     "tril_": (lambda x: (x * 1).tril_(), normal(2, 3)),
     "cumsum_": (lambda x: (x * 1).cumsum_(1), normal(2, 3)),
     "cumprod_": (lambda x: (x * 1).cumprod_(1), normal(2, 3)),

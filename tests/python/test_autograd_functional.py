@@ -151,7 +151,11 @@ def calls(F, t):
 
 
 def plain(result):
-    return tuple(map(plain, result)) if isinstance(result, tuple) else (tuple(result.shape), str(result.dtype), result.requires_grad, result.tolist())
+    return (
+        tuple(map(plain, result))
+        if isinstance(result, tuple)
+        else (tuple(result.shape), str(result.dtype), result.requires_grad, result.tolist())
+    )
 
 
 def same(got, want):
@@ -162,7 +166,9 @@ def same(got, want):
             same(a, b)
     else:
         assert got[:3] == want[:3]
-        np.testing.assert_allclose(got[3], want[3], rtol=1e-10 if "64" in got[1] and "complex64" not in got[1] else 1e-5)
+        np.testing.assert_allclose(
+            got[3], want[3], rtol=1e-10 if "64" in got[1] and "complex64" not in got[1] else 1e-5
+        )
 
 
 def outcome(call):

@@ -1,6 +1,5 @@
 """gradcheck on right and wrong gradients; then gradcheck and gradgradcheck of everything that has a gradient."""
 
-import numpy as np
 import pytest
 import test_elementwise_gradients as elementwise
 from gradient_cases import CASES
@@ -37,7 +36,9 @@ class TestRightAndWrong:
             doubled = torch.stack([x[0], x[1] + x[1].detach()])
             return x * x, doubled * y
 
-        with pytest.raises(GradcheckError, match="Jacobian mismatch for output 1 with respect to input 0.*the largest difference") as caught:
+        with pytest.raises(
+            GradcheckError, match="Jacobian mismatch for output 1 with respect to input 0.*the largest difference"
+        ) as caught:
             gradcheck(wrong_in_one, (x, y), fast_mode=fast)
         assert isinstance(caught.value, RuntimeError)
         assert gradcheck(wrong_in_one, (x, y), raise_exception=False, fast_mode=fast) is False
@@ -75,7 +76,10 @@ def test_message_names_the_place():
     def f(x):
         return x + torch.tensor([[0.0, 0.0], [1.0, 0.0]]) * x.detach()
 
-    with pytest.raises(GradcheckError, match=r"is 1, of element \[1, 0\] of the output by element \[1, 0\] of the input: numerical 2, analytical 1\."):
+    with pytest.raises(
+        GradcheckError,
+        match=r"is 1, of element \[1, 0\] of the output by element \[1, 0\] of the input: numerical 2, analytical 1\.",
+    ):
         gradcheck(f, x)
     z = torch.tensor([1.0 + 1j], requires_grad=True, dtype=COMPLEX)
     with pytest.raises(GradcheckError, match=r"\[0\]\.imag of the output by element \[0\]\.imag of the input"):
@@ -115,7 +119,9 @@ def test_bad_arguments():
         gradgradcheck(lambda x: x * x, x, (leaf(2), leaf(2)))
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
         gradcheck(lambda x: x, torch.ones(2, requires_grad=True), raise_exception=False)
-    assert gradcheck(lambda x: x * 1, x, check_undefined_grad=False, check_grad_dtypes=True, nondet_tol=1e-9, masked=True)
+    assert gradcheck(
+        lambda x: x * 1, x, check_undefined_grad=False, check_grad_dtypes=True, nondet_tol=1e-9, masked=True
+    )
     assert gradgradcheck(lambda x: x**3, x, [leaf(2)], gen_non_contig_grad_outputs=True)
     assert gradgradcheck(lambda x: x**3, x, gen_non_contig_grad_outputs=True)
 
@@ -160,14 +166,14 @@ def check_both(f, inputs, fast=True):
     assert gradgradcheck(f, inputs, fast_mode=fast, atol=1e-4)
 
 
-# Cases that fail because a derivative is missing or wrong, by name or by name, dtype and layout. A test says when one passes.
+# Cases that fail because a derivative is missing or wrong, by name, or by name, dtype and layout; with the reason.
 NOT_WRITTEN = "no backward formula: NotImplementedError in the forward call"
 KNOWN_MISSING = {
-    "scatter_reduce mean": NOT_WRITTEN, "scatter_reduce prod": NOT_WRITTEN, "scatter_reduce amax": NOT_WRITTEN, "scatter_reduce amin": NOT_WRITTEN,
-    "scatter_reduce not self": NOT_WRITTEN, "index_reduce prod": NOT_WRITTEN, "index_reduce mean": NOT_WRITTEN, "index_reduce amax": NOT_WRITTEN,
-    "index_reduce amin": NOT_WRITTEN, "put": NOT_WRITTEN, "put accumulate": NOT_WRITTEN,
-    "cumprod_": "the node keeps its input, which the call overwrites: 'modified by an inplace operation' in the backward pass",
-}  # fmt: skip
+    **{f"scatter_reduce {how}": NOT_WRITTEN for how in ("mean", "prod", "amax", "amin", "not self")},
+    **{f"index_reduce {how}": NOT_WRITTEN for how in ("mean", "prod", "amax", "amin")},
+    **{name: NOT_WRITTEN for name in ("put", "put accumulate", "fill_diagonal_")},
+    "cumprod_": "the node keeps its input, which the call overwrites: 'modified by an inplace operation' in backward",
+}
 
 
 def check_case(id, name, f, inputs, **how):
@@ -252,7 +258,15 @@ def irregular():
                 layouts.append("broadcast")
             for layout in layouts:
                 dtype = DOUBLE if letter == "r" else COMPLEX
-                yield pytest.param(f"{name} {str(dtype)[6:]} {layout}", name, case[0], makers, dtype, layout, id=f"{name} {str(dtype)[6:]} {layout}")
+                yield pytest.param(
+                    f"{name} {str(dtype)[6:]} {layout}",
+                    name,
+                    case[0],
+                    makers,
+                    dtype,
+                    layout,
+                    id=f"{name} {str(dtype)[6:]} {layout}",
+                )
 
 
 @pytest.mark.parametrize("id, name, f, makers, dtype, layout", list(irregular()))

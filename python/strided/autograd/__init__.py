@@ -57,8 +57,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     grads = _run(outputs, _given(grad_outputs, len(outputs)), keep, create_graph, inputs)
     if materialize_grads:
         return tuple(_C.functions["zeros_like"](x) if g is None else g for x, g in zip(inputs, grads))
-    if not allow_unused and any(g is None for g in grads):
+    missing = [i for i, g in enumerate(grads) if g is None]
+    if missing and not allow_unused:
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+            f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph. "
+            "Set allow_unused=True if this is the desired behavior."
         )
     return tuple(grads)

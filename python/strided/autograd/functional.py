@@ -1,7 +1,7 @@
 """Derivatives of functions: Jacobian and Hessian, and their products with vectors (``strided.autograd.functional``).
 
-Every function takes ``func`` and ``inputs`` (a tensor or a tuple of tensors), calls ``func(*inputs)`` on its own copies of
-them, and returns results of the shape of a tensor or a tuple as they are.  Common arguments:
+Every function takes ``func`` and ``inputs`` (a tensor or a tuple of tensors), calls ``func(*inputs)`` on its own copies
+of them, and returns results of the shape of a tensor or a tuple as they are.  Common arguments:
 
     create_graph: the results can be differentiated again, also by what `inputs` were computed from.
     strict: RuntimeError for an output that does not depend on an input, in place of zeros.
@@ -20,8 +20,9 @@ _run = _f["_backward"]
 
 _NOT_IN_STRICT = "This is not allowed in strict mode"
 _HESSIAN_OF_LINEAR = (
-    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of the input. "
-    "This is not allowed in strict mode. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs "
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+    "differentiable and that the jacobian depends on the inputs "
     "(this would be violated by a linear function for example)."
 )
 
@@ -33,10 +34,16 @@ def _tuple_of(x, what, function):
     if isinstance(x, _C.Tensor):
         return False, (x,)
     if not isinstance(x, tuple):
-        raise TypeError(f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the given {what} has type {type(x)}.")
+        raise TypeError(
+            f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the given {what} has "
+            f"type {type(x)}."
+        )
     for i, one in enumerate(x):
         if not isinstance(one, _C.Tensor):
-            raise TypeError(f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the value at index {i} has type {type(one)}.")
+            raise TypeError(
+                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the value at index "
+                f"{i} has type {type(one)}."
+            )
     return True, x
 
 
@@ -58,7 +65,8 @@ def _call(func, inputs, function, strict):
         for i, y in enumerate(outputs):
             if not y.requires_grad:
                 raise RuntimeError(
-                    f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
+                    f"Output {i} of the user-provided function does not require gradients. The outputs must be "
+                    f"computed in a differentiable manner "
                     "from the input when running in strict mode."
                 )
     return is_tuple, outputs
@@ -83,7 +91,9 @@ def _vector(v, likes, likes_are_tuple, function, of):
     _, v = _tuple_of(v, "v", function)
     if len(v) != len(likes):
         raise RuntimeError(
-            f"v is a tuple of invalid length: should be {len(likes)} but got {len(v)}." if likes_are_tuple else "The given v should contain a single Tensor."
+            f"v is a tuple of invalid length: should be {len(likes)} but got {len(v)}."
+            if likes_are_tuple
+            else "The given v should contain a single Tensor."
         )
     for i, (a, x) in enumerate(zip(v, likes)):
         if a.shape != x.shape:
@@ -116,7 +126,11 @@ def _filled(grads, inputs, strict, missing, create_graph, constant):
 
 
 _INDEPENDENT = "The output of the user-provided function is independent of input {}. " + _NOT_IN_STRICT + "."
-_CONSTANT = "The jacobian of the user-provided function is independent of input {}. " + _NOT_IN_STRICT + " when create_graph=True."
+_CONSTANT = (
+    "The jacobian of the user-provided function is independent of input {}. "
+    + _NOT_IN_STRICT
+    + " when create_graph=True."
+)
 
 
 def _give(is_tuple, tensors, create_graph):
@@ -185,8 +199,17 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
         one, inputs = _inputs(inputs, "vhp", create_graph)
         v = _vector(v, inputs, one, "vhp", _INPUT_IS)
         y = _single(func, inputs, "vhp", strict)
-        jac = _filled(_grads([y], inputs, [_f["ones_like"](y.detach())], True), inputs, strict, _INDEPENDENT, True, _HESSIAN_OF_LINEAR)
-        products = _filled(_grads(jac, inputs, v, create_graph), inputs, strict, _HESSIAN_OF_LINEAR, create_graph, _HESSIAN_OF_LINEAR)
+        jac = _filled(
+            _grads([y], inputs, [_f["ones_like"](y.detach())], True),
+            inputs,
+            strict,
+            _INDEPENDENT,
+            True,
+            _HESSIAN_OF_LINEAR,
+        )
+        products = _filled(
+            _grads(jac, inputs, v, create_graph), inputs, strict, _HESSIAN_OF_LINEAR, create_graph, _HESSIAN_OF_LINEAR
+        )
     return _give(False, (y,), create_graph), _give(one, products, create_graph)
 
 
@@ -200,7 +223,14 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
         one, inputs = _inputs(inputs, "hvp", create_graph)
         v = _vector(v, inputs, one, "hvp", _INPUT_IS)
         y = _single(func, inputs, "hvp", strict)
-        jac = _filled(_grads([y], inputs, [_f["ones_like"](y.detach())], True), inputs, strict, _INDEPENDENT, True, _HESSIAN_OF_LINEAR)
+        jac = _filled(
+            _grads([y], inputs, [_f["ones_like"](y.detach())], True),
+            inputs,
+            strict,
+            _INDEPENDENT,
+            True,
+            _HESSIAN_OF_LINEAR,
+        )
         w = [_f["zeros_like"](x.detach()).requires_grad_() for x in inputs]
         turned = _grads(jac, inputs, w, True)
         used = [(g, a) for g, a in zip(turned, v) if g is not None and g.requires_grad]
@@ -216,7 +246,9 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
 def _only_backward(function, vectorize, strategy, name):
     if vectorize:
-        raise NotImplementedError(f"{function}: vectorize=True is not implemented; rows are computed one after the other")
+        raise NotImplementedError(
+            f"{function}: vectorize=True is not implemented; rows are computed one after the other"
+        )
     if strategy != "reverse-mode":
         raise NotImplementedError(f"{function}: {name}={strategy!r} is not implemented; only 'reverse-mode'")
 
@@ -225,7 +257,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """All derivatives of the outputs by the inputs: for one output and one input a tensor of shape ``output.shape +
     input.shape``; for a tuple of inputs a tuple of them; for a tuple of outputs a tuple of those.
 
-    One backward pass for each element of the outputs.
+    One backward pass for each element of the outputs.  RuntimeError for complex outputs (``view_as_real`` makes them
+    real); complex inputs give ``d/dx + i d/dy``.
 
     >>> strided.autograd.functional.jacobian(lambda x: x * x, strided.tensor([1., 2.]))
     tensor([[2., 0.],
@@ -237,6 +270,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         many, outputs = _call(func, inputs, "jacobian", strict)
         result = []
         for o, y in enumerate(outputs):
+            if y.dtype.is_complex:  # d/dz and d/dz* would be needed; torch.view_as_real says which numbers are meant
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
             missing = f"Output {o} of the user-provided function is independent of input {{}}. {_NOT_IN_STRICT}."
             rows = []
             for i in range(y.numel()):
@@ -267,7 +302,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     def first(*xs):
         y = _single(func, xs, "hessian", strict)
         jac = _grads([y], xs, [_f["ones_like"](y.detach())], True)
-        return _filled(jac, xs, strict, f"Output 0 of the user-provided function is independent of input {{}}. {_NOT_IN_STRICT}.", True, _HESSIAN_OF_LINEAR)
+        return _filled(jac, xs, strict, _HESSIAN_OF_LINEAR, True, _HESSIAN_OF_LINEAR)
 
     blocks = jacobian(first, inputs, create_graph=create_graph, strict=strict)
     return blocks if one else blocks[0][0]

@@ -1,14 +1,14 @@
 """Checks gradients against finite differences: gradcheck and gradgradcheck.
 
 Note [How gradients are checked]
-A function of n real numbers with m real results has an m x n matrix J of derivatives.  Column j is had from the function
-alone, by the central difference (f(x + h e_j) - f(x - h e_j)) / 2h, whose error is O(h^2) + O(rounding / h) (J. Nocedal and
-S. Wright, "Numerical Optimization", 2nd ed., 2006, section 8.1); row i by a backward pass that starts with e_i.  The two
-must agree.
+A function of n real numbers with m real results has an m x n matrix J of derivatives.  Column j is had from the
+function alone, by the central difference (f(x + h e_j) - f(x - h e_j)) / 2h, whose error is O(h^2) + O(rounding / h)
+(J. Nocedal and S. Wright, "Numerical Optimization", 2nd ed., 2006, section 8.1); row i by a backward pass that starts
+with e_i.  The two must agree.
 
-A complex number counts as two real ones.  A backward pass takes and gives dL/dx + i dL/dy, which is the ordinary gradient
-of the real function L by the pair (x, y) (K. Kreutz-Delgado, "The Complex Gradient Operator and the CR-Calculus",
-arXiv:0906.4835, 2009, section 4); so the same matrix J serves, and it tells d/dz from d/dz*.
+A complex number counts as two real ones.  A backward pass takes and gives dL/dx + i dL/dy, which is the ordinary
+gradient of the real function L by the pair (x, y) (K. Kreutz-Delgado, "The Complex Gradient Operator and the
+CR-Calculus", arXiv:0906.4835, 2009, section 4); so the same matrix J serves, and it tells d/dz from d/dz*.
 
 In fast mode one number is compared in place of the matrix: v^T J u for random u and v, from a difference along u and a
 backward pass from v.  A wrong entry changes it unless the errors happen to cancel.
@@ -87,21 +87,26 @@ class _Subject:
         self.func = func
         inputs = _as_tuple(inputs)
         if not any(isinstance(x, _C.Tensor) and x.requires_grad for x in inputs):
-            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+            raise ValueError(
+                "gradcheck expects at least one input tensor to require gradient, but none of them have "
+                "requires_grad=True."
+            )
         self.which = []
         made = []
         for i, x in enumerate(inputs):
             if isinstance(x, _C.Tensor) and x.requires_grad:
                 if x.dtype not in _DOUBLES:
                     warnings.warn(
-                        f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if "
-                        "all the inputs are not of double precision floating point or complex. ",
+                        f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
+                        "check will likely fail if all the inputs are not of double precision floating point or "
+                        "complex. ",
                         stacklevel=4,
                     )
                 if x.numel() and any(stride == 0 and size > 1 for size, stride in zip(x.shape, x.stride())):
                     raise RuntimeError(
-                        f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
-                        "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
+                        f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                        "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                        ".contiguous on the input before passing it to gradcheck."
                     )
                 if not x.is_leaf:  # the same memory and strides, without what it was computed from
                     x = x.detach().requires_grad_()
@@ -139,7 +144,7 @@ class _Subject:
         return [(up - down) / (2 * eps) for up, down in zip(*sides)]
 
     def backward(self, output, grad_output):
-        """The gradients of the examined inputs as real vectors, zeros where none arrived, and the tensors they are of."""
+        """The gradients of the examined inputs: as real vectors, zeros where none arrived; and as they came."""
         import numpy as np
 
         grads = _run([output], [grad_output], True, False, self.examined)
@@ -194,13 +199,16 @@ def _mismatch(o, i, numerical, analytical, output, x):
     gap = np.abs(analytical - numerical)
     gap = np.where(np.isnan(gap), np.inf, gap)
     row, column = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    far, want, got = gap[row, column], numerical[row, column], analytical[row, column]
     text = (
-        f"Jacobian mismatch for output {o} with respect to input {i}: the largest difference is {gap[row, column]:.6g}, of element "
-        f"{_place(int(row), output)} of the output by element {_place(int(column), x)} of the input: numerical {numerical[row, column]:.8g}, "
-        f"analytical {analytical[row, column]:.8g}."
+        f"Jacobian mismatch for output {o} with respect to input {i}: the largest difference is {far:.6g}, of element "
+        f"{_place(int(row), output)} of the output by element {_place(int(column), x)} of the input: "
+        f"numerical {want:.8g}, analytical {got:.8g}."
     )
     if gap.size <= 256:
-        pairs = " (complex numbers as real and imaginary parts)" if output.dtype.is_complex or x.dtype.is_complex else ""
+        pairs = (
+            " (complex numbers as real and imaginary parts)" if output.dtype.is_complex or x.dtype.is_complex else ""
+        )
         text += f"\nOne row for each element of the output{pairs},\nnumerical:\n{numerical}\nanalytical:\n{analytical}"
     return text
 
@@ -208,8 +216,8 @@ def _mismatch(o, i, numerical, analytical, output, x):
 # ---------------------------------------------------------------- checks
 
 
-# Note [Differences first]: to change an input in place spoils what was recorded of it, so backward passes run on outputs
-# that are computed after the last difference.
+# Note [Differences first]: to change an input in place spoils what was recorded of it, so backward passes run on
+# outputs that are computed after the last difference.
 def _check_slow(subject, eps, atol, rtol):
     numerical = _numerical(subject, eps)
     for o, output in enumerate(subject.outputs()):
@@ -259,7 +267,10 @@ def _check_fast(subject, eps, atol, rtol):
             analytical = g @ u if g.size else 0.0
             # atol is meant for an entry of J.
             if not _close(analytical, numerical, atol * np.abs(u).sum() * np.abs(v).sum(), rtol):
-                text = f"Jacobian mismatch for output {o} with respect to input {i}, in fast mode: numerical {numerical:.8g}, analytical {analytical:.8g}."
+                text = (
+                    f"Jacobian mismatch for output {o} with respect to input {i}, in fast mode: "
+                    f"numerical {numerical:.8g}, analytical {analytical:.8g}."
+                )
                 try:
                     _check_slow(subject, eps, atol, rtol)
                 except GradcheckError as slow:
@@ -277,20 +288,28 @@ def _check_gradients(subject, nondet_tol, check_grad_dtypes):
             continue
         for values in subject.backward(output, _from_reals(np.zeros(_length(output)), output))[0]:
             if values.any():
-                raise GradcheckError(f"backward not multiplied by grad_output: a gradient of zeros for output {o} gives {values}")
+                raise GradcheckError(
+                    f"backward not multiplied by grad_output: a gradient of zeros for output {o} gives {values}"
+                )
         v = _from_reals(random.uniform(-1, 1, _length(output)), output)
         once, grads = subject.backward(output, v)
         again, _ = subject.backward(output, v)
         for i, x, g, a, b in zip(subject.which, subject.examined, grads, once, again):
             if g is not None and g.shape != x.shape:
-                raise GradcheckError(f"grad is incorrect size: input {i} has shape {tuple(x.shape)}, its gradient for output {o} has {tuple(g.shape)}")
+                raise GradcheckError(
+                    f"grad is incorrect size: input {i} has shape {tuple(x.shape)}, its gradient for output {o} has "
+                    f"{tuple(g.shape)}"
+                )
             if check_grad_dtypes and g is not None and g.dtype != x.dtype:
-                raise GradcheckError(f"grad is incorrect type: input {i} is {x.dtype}, its gradient for output {o} is {g.dtype}")
+                raise GradcheckError(
+                    f"grad is incorrect type: input {i} is {x.dtype}, its gradient for output {o} is {g.dtype}"
+                )
             apart = np.abs(a - b).max(initial=0)
             if not apart <= nondet_tol:
                 raise GradcheckError(
-                    f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
-                    f"although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {nondet_tol}. Output {o}, input {i}: "
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    "gives different values, although analytical gradient matches numerical gradient. The tolerance "
+                    f"for nondeterminism was {nondet_tol}. Output {o}, input {i}: "
                     f"the largest difference is {apart:.6g}."
                 )
 
@@ -298,20 +317,23 @@ def _check_gradients(subject, nondet_tol, check_grad_dtypes):
 def _refuse(function, **options):
     for name, value in options.items():
         if value:
-            raise NotImplementedError(f"{function}: {name}={value!r} is not implemented; gradients are computed backward, one at a time")
+            raise NotImplementedError(
+                f"{function}: {name}={value!r} is not implemented; gradients are computed backward, one at a time"
+            )
 
 
 def gradcheck(
-    func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
-    check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False, masked=None,
+    func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
+    check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
+    check_backward_ad=True, fast_mode=False, masked=None,
 ):  # fmt: skip
     """Compares the gradients of func with finite differences; True if they agree.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of them.  It must give the same results for the same values.
         inputs: a tensor or a tuple; those that require a gradient are examined, others are passed on.  They should be
-            float64 or complex128 (a warning says so), and are changed by +-eps in place while func is called; afterwards
-            they are as before.
+            float64 or complex128 (a warning says so), and are changed by +-eps in place while func is called;
+            afterwards they are as before.
         eps: the step. atol, rtol: an entry may differ by ``atol + rtol * abs(numerical)``.
         raise_exception: False returns False where GradcheckError would be raised.
         nondet_tol: what two backward passes may differ by.
@@ -329,7 +351,12 @@ def gradcheck(
     >>> strided.autograd.gradcheck(lambda x: x.sin() * x, x)
     True
     """
-    _refuse("gradcheck", check_batched_grad=check_batched_grad, check_batched_forward_grad=check_batched_forward_grad, check_forward_ad=check_forward_ad)
+    _refuse(
+        "gradcheck",
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        check_forward_ad=check_forward_ad,
+    )
     if not check_backward_ad:
         raise NotImplementedError("gradcheck: check_backward_ad=False leaves nothing to check")
     subject = _Subject(func, inputs)
@@ -344,15 +371,15 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
-    check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
-    masked=False,
+    func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
+    raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+    check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False,
 ):  # fmt: skip
     """Compares the gradients of the gradients of func with finite differences; True if they agree.
 
-    What is checked, by gradcheck, is the function of the inputs and of `grad_outputs` whose results are the gradients of
-    func.  `grad_outputs` are a tensor for each output that requires a gradient; by default random ones, stored with gaps
-    if gen_non_contig_grad_outputs is true.  The other arguments are those of gradcheck.
+    What is checked, by gradcheck, is the function of the inputs and of `grad_outputs` whose results are the gradients
+    of func.  `grad_outputs` are a tensor for each output that requires a gradient; by default random ones, stored with
+    gaps if gen_non_contig_grad_outputs is true.  The other arguments are those of gradcheck.
 
     >>> x = strided.tensor([0.5, 2.], dtype=strided.float64, requires_grad=True)
     >>> strided.autograd.gradgradcheck(lambda x: x.sin() * x, x)
@@ -375,7 +402,9 @@ def gradgradcheck(
             grad_outputs.append(g.requires_grad_())
     grad_outputs = _as_tuple(grad_outputs)
     if len(grad_outputs) != len(outputs):
-        raise ValueError(f"gradgradcheck: {len(outputs)} outputs require a gradient, but {len(grad_outputs)} grad_outputs were given")
+        raise ValueError(
+            f"gradgradcheck: {len(outputs)} outputs require a gradient, but {len(grad_outputs)} grad_outputs were given"
+        )
     n = len(subject.inputs)
 
     def gradients(*args):
@@ -387,6 +416,7 @@ def gradgradcheck(
         return tuple(g for g in grads if g is not None)
 
     return gradcheck(
-        gradients, subject.inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode, masked=masked,
+        gradients, subject.inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+        nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        fast_mode=fast_mode, masked=masked,
     )  # fmt: skip

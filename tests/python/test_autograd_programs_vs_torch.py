@@ -1,0 +1,299 @@
+"""Random programs of views, broadcasting, reductions and arithmetic: values and gradients equal PyTorch's.
+
+A program is a list of steps; a step takes one or two of the tensors made so far and adds one. Shapes and choices are
+drawn once, then the same program runs in both libraries, in float64. Values stay tame: sums of many terms become means,
+and growing functions are bounded.
+"""
+
+import random
+
+import numpy as np
+import pytest
+
+import strided
+
+torch = pytest.importorskip("torch")
+
+# ---------------------------------------------------------------- steps: draw(rng, shape) -> (text, function of
+# (library, x))
+
+
+def axis(rng, shape):
+    return rng.randrange(-len(shape), len(shape))
+
+
+def some_axes(rng, shape):
+    return tuple(sorted(rng.sample(range(len(shape)), rng.randint(1, len(shape)))))
+
+
+def draw_unary(rng, shape):
+    name = rng.choice(
+        [
+            "sin",
+            "tanh",
+            "sigmoid",
+            "neg",
+            "square_of_tanh",
+            "exp_of_tanh",
+            "log1p_of_square",
+            "sqrt_of_square",
+            "abs",
+            "relu",
+            "clamp",
+            "pow3",
+            "reciprocal",
+            "erf",
+            "atan",
+        ]
+    )
+    c = round(rng.uniform(-1, 1), 3)
+    functions = {
+        "square_of_tanh": lambda t, x: x.tanh().square(),
+        "exp_of_tanh": lambda t, x: t.exp(x.tanh()),
+        "log1p_of_square": lambda t, x: t.log1p(x * x),
+        "sqrt_of_square": lambda t, x: (x * x + 0.5).sqrt(),
+        "clamp": lambda t, x: x.clamp(-0.8, abs(c) + 0.3),
+        "pow3": lambda t, x: x.tanh() ** 3,
+        "reciprocal": lambda t, x: c / (x * x + 1),
+    }
+    return name, functions.get(name, lambda t, x: getattr(x, name)())
+
+
+def draw_view(rng, shape):
+    choices = ["reshape", "flatten", "unsqueeze"]
+    if shape:
+        choices += [
+            "transpose",
+            "permute",
+            "narrow",
+            "steps",
+            "select",
+            "expand",
+            "flip",
+            "roll",
+            "squeeze",
+            "ints",
+            "unbind",
+            "split",
+            "repeat",
+        ]
+    if len(shape) >= 2:
+        choices += ["diagonal", "tril", "mT", "movedim", "mask"]
+    name = rng.choice(choices)
+    d = axis(rng, shape) if shape else 0
+    n = shape[d] if shape else 1
+    start = rng.randrange(n) if n else 0
+    length = rng.randint(1, n - start) if n - start else 0
+    order = rng.sample(range(len(shape)), len(shape))
+    other = axis(rng, shape) if shape else 0
+    ints = [rng.randrange(-n, n) for _ in range(rng.randint(1, 4))] if n else []
+    at = (slice(None),) * (d % max(len(shape), 1))
+    mask = [rng.random() < 0.6 for _ in range(n)]
+    mask[start] = True
+    shift = rng.randint(-3, 3)
+    total = int(np.prod(shape, dtype=int))
+    factor = rng.choice([k for k in range(1, total + 1) if total % k == 0]) if total else 0
+    grown = rng.randint(2, 3)
+    return name, {
+        "reshape": lambda t, x: x.reshape(factor, -1),
+        "flatten": lambda t, x: x.flatten(),
+        "unsqueeze": lambda t, x: x.unsqueeze(d),
+        "squeeze": lambda t, x: x.squeeze(),
+        "transpose": lambda t, x: x.transpose(d, other),
+        "permute": lambda t, x: x.permute(order),
+        "movedim": lambda t, x: x.movedim(d, other),
+        "narrow": lambda t, x: x.narrow(d, start, length),
+        "steps": lambda t, x: x[at + (slice(start, None, grown),)],
+        "select": lambda t, x: x.select(d, start),
+        "expand": lambda t, x: x.expand(grown, *x.shape),
+        "flip": lambda t, x: x.flip(d),
+        "roll": lambda t, x: x.roll(shift, d),
+        "ints": lambda t, x: x[at + (t.tensor(ints),)],
+        "mask": lambda t, x: x[at + (t.tensor(mask),)],
+        "unbind": lambda t, x: x.unbind(d)[start],
+        "split": lambda t, x: x.split(max(length, 1), d)[0],
+        "repeat": lambda t, x: x.repeat(*([1] * (x.ndim - 1)), grown),
+        "diagonal": lambda t, x: x.diagonal(shift % min(x.shape[:2]), 0, 1),
+        "tril": lambda t, x: x.tril(shift),
+        "mT": lambda t, x: x.mT,
+    }[name]
+
+
+def draw_reduction(rng, shape):
+    name = rng.choice(
+        [
+            "sum",
+            "mean",
+            "var",
+            "prod",
+            "amax",
+            "norm",
+            "logsumexp",
+            "softmax",
+            "log_softmax",
+            "cumsum",
+            "cumprod",
+            "max",
+            "median",
+            "std",
+            "sort",
+        ]
+    )
+    axes, d, keep = some_axes(rng, shape), axis(rng, shape), rng.random() < 0.5
+    return name, {
+        "sum": lambda t, x: x.sum(axes, keepdim=keep) / 4,
+        "mean": lambda t, x: x.mean(axes, keepdim=keep),
+        "var": lambda t, x: x.var(axes, correction=0, keepdim=keep),
+        "std": lambda t, x: x.std(d, correction=0, keepdim=keep) if x.shape[d] > 1 else x.mean(d, keepdim=keep),
+        "prod": lambda t, x: x.tanh().prod(d, keepdim=keep),
+        "amax": lambda t, x: x.amax(axes, keepdim=keep),
+        "max": lambda t, x: x.max(d, keepdim=keep).values,
+        "median": lambda t, x: (
+            (x * 1).median(d, keepdim=keep).values
+        ),  # a copy: PyTorch 2.13 reads outside an expanded tensor
+        "norm": lambda t, x: t.linalg.vector_norm(x + 0.01, dim=axes, keepdim=keep),
+        "logsumexp": lambda t, x: x.logsumexp(axes, keepdim=keep),
+        "softmax": lambda t, x: x.softmax(d),
+        "log_softmax": lambda t, x: x.log_softmax(d),
+        "cumsum": lambda t, x: x.cumsum(d) / 3,
+        "cumprod": lambda t, x: x.tanh().cumprod(d),
+        "sort": lambda t, x: x.sort(d, descending=keep).values,
+    }[name]
+
+
+def draw_binary(rng, a, b):
+    """Steps for two shapes that broadcast, or whose matrix product exists."""
+    names = ["add", "sub", "mul", "div", "maximum", "where", "lerp", "atan2", "addcmul", "hypot"]
+    if a == b and a:
+        names += ["cat", "stack"]
+    if len(a) >= 2 and len(b) >= 2 and a[-1] == b[-2] and a[:-2] == b[:-2]:
+        names += ["matmul"] * 6
+    name = rng.choice(names)
+    d = axis(rng, a) if a else 0
+    w = round(rng.uniform(0, 1), 3)
+    return name, {
+        "add": lambda t, x, y: x + y,
+        "sub": lambda t, x, y: t.sub(x, y, alpha=2),
+        "mul": lambda t, x, y: x * y.tanh(),
+        "div": lambda t, x, y: x / (1 + y * y),
+        "maximum": lambda t, x, y: t.maximum(x, y + 0.003),
+        "where": lambda t, x, y: t.where(x > y, x * 2, y),
+        "lerp": lambda t, x, y: t.lerp(*t.broadcast_tensors(x, y), w),
+        "atan2": lambda t, x, y: t.atan2(x, y * y + 0.2),
+        "addcmul": lambda t, x, y: t.addcmul(x, y.sin(), y.cos(), value=2),
+        "hypot": lambda t, x, y: t.hypot(x + 0.02, y - 0.05),
+        "cat": lambda t, x, y: t.cat([x, y], d),
+        "stack": lambda t, x, y: t.stack([x, y], d),
+        "matmul": lambda t, x, y: x @ y / 3,
+    }[name]
+
+
+def broadcasts(a, b):
+    return all(m == n or m == 1 or n == 1 for m, n in zip(a[::-1], b[::-1]))
+
+
+def multiplies(a, b):
+    return len(a) >= 2 and len(b) >= 2 and a[-1] == b[-2] and a[:-2] == b[:-2]
+
+
+# ---------------------------------------------------------------- programs
+
+
+class Program:
+    """Inputs and steps; drawn by running it in strided, to know the shapes."""
+
+    def __init__(self, seed):
+        rng = random.Random(seed)
+        self.inputs = []
+        numbers = np.random.default_rng(seed)
+        base = [rng.randint(2, 4) for _ in range(3)]
+        for k in range(rng.randint(2, 3)):
+            shape = base[rng.randint(0, 3) if k else 0 :]
+            shape = [1 if rng.random() < 0.15 else n for n in shape]
+            self.inputs.append(numbers.standard_normal(shape))
+        self.steps, self.text = [], []
+        made = [strided.tensor(x) for x in self.inputs]
+        for _ in range(rng.randint(5, 30)):
+            # Mostly the newest; of two random ones the larger, lest programs dwindle to single numbers.
+            i = max(rng.choices(range(len(made)), k=2), key=lambda k: made[k].numel())
+            if rng.random() < 0.5 and made[-1].numel() > 1:
+                i = len(made) - 1
+            partners = [
+                j
+                for j, y in enumerate(made)
+                if broadcasts(made[i].shape, y.shape) or multiplies(made[i].shape, y.shape)
+            ]
+            kind = rng.random()
+            if kind < 0.4:
+                j = rng.choice(partners)
+                a, b = tuple(made[i].shape), tuple(made[j].shape)
+                if broadcasts(a, b):
+                    name, f = draw_binary(rng, a, b)
+                else:
+                    name, f = "matmul", lambda t, x, y: x @ y / 3
+                operands = (i, j)
+            else:
+                shape = tuple(made[i].shape)
+                if kind < 0.55:
+                    draw = draw_unary
+                elif kind < 0.85 or not shape or made[i].numel() == 0:
+                    draw = draw_view
+                else:
+                    draw = draw_reduction
+                name, f = draw(rng, shape)
+                operands = (i,)
+            result = f(strided, *(made[k] for k in operands))
+            if result.numel() > 400 or result.ndim > 5:
+                continue
+            self.steps.append((f, operands))
+            self.text.append(f"t{len(made)} = {name}({', '.join(f't{k}' for k in operands)})  {tuple(result.shape)}")
+            made.append(result)
+
+    def run(self, t):
+        """Values of all steps, gradients of a weighted sum of them, and gradients of those gradients' squares."""
+        leaves = [t.tensor(x, requires_grad=True) for x in self.inputs]
+        made = list(leaves)
+        for f, operands in self.steps:
+            made.append(f(t, *(made[k] for k in operands)))
+        loss = sum((y * (1 + k % 3)).sum() / max(y.numel(), 1) for k, y in enumerate(made))
+        first = t.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
+        again = sum((g * g).sum() for g in first if g is not None)
+        linear = not again.requires_grad
+        second = [None] * len(leaves) if linear else t.autograd.grad(again, leaves, allow_unused=True)
+        return made[len(leaves) :], first, second
+
+    def __str__(self):
+        return "\n".join([f"t{i}  {x.shape}" for i, x in enumerate(self.inputs)] + self.text)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    # The tensors are tiny: PyTorch's threads would only wait for each other.
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def zeros_for_none(grads, inputs):
+    return [np.zeros(x.shape) if g is None else g.numpy(force=True) for g, x in zip(grads, inputs)]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_program(seed):
+    program = Program(seed)
+    values, first, second = program.run(strided)
+    want_values, want_first, want_second = program.run(torch)
+    for text, got, want in zip(program.text, values, want_values):
+        assert tuple(got.shape) == tuple(want.shape), f"{text}\n{program}"
+        np.testing.assert_allclose(
+            got.detach().numpy(), want.detach().numpy(), rtol=1e-9, atol=1e-11, err_msg=f"{text}\n{program}"
+        )
+    for order, grads, wants in ((1, first, want_first), (2, second, want_second)):
+        for i, (got, want) in enumerate(
+            zip(zeros_for_none(grads, program.inputs), zeros_for_none(wants, program.inputs))
+        ):
+            scale = 1 + np.nan_to_num(np.abs(want)).max(initial=0)  # a NaN must stand at the same place
+            np.testing.assert_allclose(
+                got, want, rtol=1e-7, atol=1e-9 * scale, err_msg=f"order {order}, input {i}\n{program}"
+            )
