@@ -459,6 +459,19 @@ struct Relu {
   static V vjp(const V& g, const Saved<V>& s) { return masked(g, apply<Gt>(s.out, 0.0)); }
 };
 
+struct Hardshrink {
+  static constexpr Info info{"hardshrink", Promote::Same, kinds::Float, Saves::Inputs,
+                             "0 where |x| <= lambd, else x. NaN stays.", nullptr, "float lambd=0.5", "", nullptr, false};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    return math::abs(x) <= static_cast<T>(p[0]) ? T(0) : x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return masked(g, apply<Gt>(apply<Abs>(s.in[0]), s.params[0]));
+  }
+};
+
 // The largest finite value of a dtype.
 template <class T>
 STRIDED_HD T largest() {
@@ -499,7 +512,7 @@ struct NanToNum {
 
 using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt,
                       Square, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos,
-                      Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, NanToNum>;
+                      Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -252,6 +252,7 @@ REFERENCES = {
     "deg2rad": np.deg2rad,
     "rad2deg": np.rad2deg,
     "relu": lambda x: np.where(x < 0, np.zeros_like(x), x),
+    "hardshrink": lambda x, lambd=0.5: np.where(np.abs(x) <= lambd, np.zeros_like(x), x),
     "nan_to_num": nan_to_num,
     # arithmetic
     "add": Exact(lambda a, b: a + b, np.add),
@@ -347,6 +348,7 @@ DOMAINS = {
 PARAMS = {
     "round": [{}, {"decimals": 2}, {"decimals": -1}],
     "logit": [{}, {"eps": 0.25}],
+    "hardshrink": [{}, {"lambd": 2.0}],
     "polygamma": [{"n": 0}, {"n": 1}, {"n": 3}],
     "nan_to_num": [{}, {"nan": 1.5, "posinf": 2.0, "neginf": -3.0}],
     "isclose": [{"rtol": 0.1, "atol": 0.01, "equal_nan": False}, {"rtol": 0.0, "atol": 1.0, "equal_nan": True}],

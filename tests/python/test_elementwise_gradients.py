@@ -17,7 +17,7 @@ DOMAINS = {
     "asin": [(-0.9, 0.9)], "acos": [(-0.9, 0.9)], "atanh": [(-0.9, 0.9)], "pow": [(0.3, 3), (-2, 2)], "sqrt": [(0.3, 3)], "rsqrt": [(0.3, 3)],
     "log": [(0.3, 3)], "log2": [(0.3, 3)], "log10": [(0.3, 3)], "log1p": [(-0.6, 3)], "special.entr": [(0.3, 3)], "xlogy": [(-2, 2), (0.3, 3)],
     "sin": [(-3, 3)], "cos": [(-3, 3)], "tan": [(-1.2, 1.2)], "i0": [(-4, 4)], "special.i1": [(-4, 4)], "special.i0e": [(-4, 4)],
-    "special.i1e": [(-4, 4)], "special.xlog1py": [(-2, 2), (-0.6, 3)], "special.erfcx": [(-1, 4)],
+    "special.i1e": [(-4, 4)], "special.xlog1py": [(-2, 2), (-0.6, 3)], "special.erfcx": [(-1, 4)], "hardshrink": [(0.7, 3)],
 }  # fmt: skip
 H = 1e-5
 
