@@ -220,6 +220,13 @@ Layout select(const Layout& from, int64_t axis, int64_t index) {
   return out;
 }
 
+// stride * step, or the stride itself where as many bytes (of the largest items) do not fit 64 bits: then the axis has at
+// most one element, and its stride says nothing.
+static int64_t widened(int64_t stride, int64_t step) {
+  int64_t wide, bytes;
+  return multiply(stride, step, &wide) && multiply(wide, 16, &bytes) ? wide : stride;
+}
+
 Layout slice(const Layout& from, int axis, int64_t start, int64_t stop, int64_t step) {
   STRIDED_CHECK(step != 0, ValueError, "slice step cannot be zero");
   const int64_t n = from.shape[axis];
@@ -237,9 +244,7 @@ Layout slice(const Layout& from, int axis, int64_t start, int64_t stop, int64_t 
     out.offset += start * from.strides[axis];
   else
     out.offset += std::min(std::max<int64_t>(start, 0), n) * from.strides[axis];
-  int64_t stride;
-  if (!multiply(from.strides[axis], step, &stride)) stride = from.strides[axis];  // at most one element is taken
-  out.strides[axis] = stride;
+  out.strides[axis] = widened(from.strides[axis], step);
   return out;
 }
 
@@ -321,8 +326,7 @@ Layout unfold(const Layout& from, int64_t axis, int64_t size, int64_t step) {
   const int64_t stride = from.ndim() == 0 ? 1 : from.strides[i];
   if (from.ndim() > 0) {
     out.shape[i] = (n - size) / step + 1;
-    int64_t wide;
-    out.strides[i] = multiply(stride, step, &wide) ? wide : stride;
+    out.strides[i] = widened(stride, step);
   }
   out.shape.push_back(size);
   out.strides.push_back(stride);

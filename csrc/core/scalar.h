@@ -1,7 +1,7 @@
 // A Python number: it has a kind (bool, integer, floating, complex) but no dtype, and promotes weakly.
 #pragma once
 
-#include "core/dtype.h"
+#include "core/convert.h"
 
 namespace strided {
 
@@ -29,7 +29,7 @@ class Scalar {
 
   double real() const { return kind_ == Kind::UInt ? static_cast<double>(static_cast<uint64_t>(i_)) : is_integral() ? static_cast<double>(i_) : re_; }
   double imag() const { return is_complex() ? im_ : 0.0; }
-  int64_t to_int() const { return is_integral() ? i_ : static_cast<int64_t>(re_); }
+  int64_t to_int() const { return is_integral() ? i_ : convert<int64_t>(re_); }
   bool to_bool() const { return is_integral() ? i_ != 0 : re_ != 0 || imag() != 0; }
 
   template <class T>
@@ -39,7 +39,7 @@ class Scalar {
     } else if constexpr (std::is_same_v<T, bool>) {
       return to_bool();
     } else if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(to_int());
+      return is_integral() ? static_cast<T>(i_) : convert<T>(re_);
     } else {
       return T(static_cast<compute_t<T>>(real()));
     }

@@ -49,7 +49,8 @@ class Tensor {
   bool is_contiguous() const { return impl_->layout.is_contiguous(); }
 
   // First element of the view. Offsets count from here; there may be none (numel() == 0).
-  char* data() const { return static_cast<char*>(impl_->storage->data()) + impl_->layout.offset * itemsize(); }
+  // (Reckoned in integers: an empty storage is at the null pointer, which no offset may be added to.)
+  char* data() const { return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(impl_->storage->data()) + impl_->layout.offset * itemsize()); }
   template <class T>
   T* data_as() const {
     return reinterpret_cast<T*>(data());

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "core/iter.h"
+#include "ops/index.h"
 #include "ops/kernels.h"
 #include "ops/record.h"
 
@@ -191,6 +192,7 @@ Tensor copy_(const Tensor& self, const Tensor& src) {
 
 Tensor fill_(const Tensor& self, const Scalar& value) {
   check_inplace("fill_", self);
+  check_fits(value, self.dtype());
   fill_into(self, value);
   bump_version(self);
   if (needs_grad(self)) {

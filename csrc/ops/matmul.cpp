@@ -338,7 +338,9 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     shape_a.push_back(1);
     shape_b.push_back(1);
     shape_b.push_back(sb);
-    shape.push_back(sa * sb);  // if this overflows, so does the number of elements of the product
+    int64_t size = 0;
+    STRIDED_CHECK(!__builtin_mul_overflow(sa, sb, &size), RuntimeError, "kron: sizes ", sa, " and ", sb, " give a dimension that does not fit 64 bits");
+    shape.push_back(size);
   }
   return reshape(reshape(a, shape_a) * reshape(b, shape_b), shape);
 }

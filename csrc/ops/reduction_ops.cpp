@@ -55,6 +55,7 @@ Tensor zero_where(const Tensor& x, const Tensor& condition) { return masked_fill
 
 // The parts of a complex tensor as an axis in front, unrecorded.
 Tensor parts_in_front(const Tensor& x) {
+  STRIDED_CHECK(x.ndim() < kMaxDims, RuntimeError, "var: a complex tensor may have at most ", kMaxDims - 1, " dimensions");
   Dims shape = x.shape(), strides = x.strides();
   for (int64_t& s : strides) s *= 2;
   shape.insert(0, 2);

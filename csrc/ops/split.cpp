@@ -41,6 +41,10 @@ Dims to_dims(const Tensor& t) {
   return Dims(flat.data_as<int64_t>(), static_cast<size_t>(flat.numel()));
 }
 
+// Parts of an axis that has no elements cost memory all the same: their number has a limit.
+void check_parts(const char* op, int64_t n) {
+  STRIDED_CHECK(n <= (int64_t(1) << 24), RuntimeError, op, ": at most ", int64_t(1) << 24, " parts can be made, got ", n);
+}
 // hsplit, vsplit, dsplit: the axis, after the checks they share.
 int64_t named_axis(const char* op, const Tensor& x, int least, int64_t axis) {
   STRIDED_CHECK(x.ndim() >= least, RuntimeError, "torch.", op, " requires a tensor with at least ", least,
@@ -49,6 +53,7 @@ int64_t named_axis(const char* op, const Tensor& x, int least, int64_t axis) {
 }
 std::vector<Tensor> split_evenly(const char* op, const Tensor& x, int64_t sections, int64_t axis) {
   const int64_t size = x.size(static_cast<int>(axis));
+  check_parts(op, sections);
   STRIDED_CHECK(sections > 0 && size % sections == 0, RuntimeError, "torch.", op,
                 " attempted to split along dimension ", axis, ", but the size of the dimension ", size,
                 " is not divisible by the split_size ", sections, "!");
@@ -94,6 +99,7 @@ std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& split_sizes, i
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "chunk expects at least a 1-dimensional tensor");
+  check_parts("chunk", chunks);
   STRIDED_CHECK(chunks > 0, RuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   const int axis = wrap_axis("chunk", dim, x.ndim());
   const int64_t size = x.size(axis);
@@ -106,6 +112,7 @@ std::vector<Tensor> tensor_split(const Tensor& x, int64_t sections, int64_t dim)
   STRIDED_CHECK(x.ndim() > 0, RuntimeError,
                 "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
   const int axis = wrap_axis("tensor_split", dim, x.ndim());
+  check_parts("tensor_split", sections);
   STRIDED_CHECK(sections > 0, RuntimeError, "number of sections must be larger than 0, got ", sections);
   const int64_t least = x.size(axis) / sections, longer = x.size(axis) % sections;
   std::vector<Tensor> out;

@@ -51,6 +51,7 @@ Tensor tensordot_lists(const Tensor& a, const Tensor& b, PyObject* dims) {
 Tensor einsum_any(PyObject* args) {
   std::vector<Tensor> operands;
   std::string equation;
+  STRIDED_CHECK(PyTuple_Check(args), TypeError, "einsum(): the arguments must come in a tuple");
   const Py_ssize_t n = PyTuple_GET_SIZE(args);
   STRIDED_CHECK(n >= 2, ValueError, "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list");
   if (PyUnicode_Check(PyTuple_GET_ITEM(args, 0))) {

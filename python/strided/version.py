@@ -1,11 +1,8 @@
 """The version of strided, and of the toolkits it was built with (None: without)."""
 
-from importlib.metadata import PackageNotFoundError, version as _version
+from ._C import build_info
 
-try:
-    __version__ = _version("strided")
-except PackageNotFoundError:  # run from a build folder
-    __version__ = "0+unknown"
+__version__ = build_info()["version"]  # pyproject.toml's, told to the compiler
 
 cuda = None
 hip = None
