@@ -230,6 +230,7 @@ Tensor cartesian_prod(const std::vector<Tensor>& tensors) {
 Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   STRIDED_CHECK(x.ndim() == 1, RuntimeError, "Expect a 1D vector, but got shape ", x.shape());
   STRIDED_CHECK(r >= 0, RuntimeError, "Expect a non-negative number, but got ", r);
+  STRIDED_CHECK(r < (int64_t(1) << 56), RuntimeError, "combinations: there is no room for rows of ", r, " elements");
   if (r == 0) return empty({0}, x.dtype(), x.device());
   const int64_t n = x.numel(), step = with_replacement ? 0 : 1;
   // (n choose r), or (n + r - 1 choose r) with replacement, by products that stay whole numbers.
