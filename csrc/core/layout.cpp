@@ -220,9 +220,7 @@ Layout select(const Layout& from, int64_t axis, int64_t index) {
   return out;
 }
 
-// stride * step, or the stride itself where as many bytes (of the largest items) do not fit 64 bits: then the axis has at
-// most one element, and its stride says nothing.
-static int64_t widened(int64_t stride, int64_t step) {
+int64_t widened(int64_t stride, int64_t step) {
   int64_t wide, bytes;
   return multiply(stride, step, &wide) && multiply(wide, 16, &bytes) ? wide : stride;
 }

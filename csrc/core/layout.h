@@ -46,6 +46,9 @@ Layout expand(const Layout& from, const Dims& sizes);
 Layout permute(const Layout& from, const Dims& axes);
 Layout transpose(const Layout& from, int64_t axis0, int64_t axis1);
 Layout select(const Layout& from, int64_t axis, int64_t index);
+// The stride of an axis of which every step-th element is taken: stride * step, or the stride itself where as many bytes (of
+// the largest items) do not fit 64 bits; then at most one element is taken, and its stride says nothing.
+int64_t widened(int64_t stride, int64_t step);
 Layout slice(const Layout& from, int axis, int64_t start, int64_t stop, int64_t step);  // Python's rules, step != 0
 Layout narrow(const Layout& from, int64_t axis, int64_t start, int64_t length);
 Layout unsqueeze(const Layout& from, int64_t axis);

@@ -66,8 +66,7 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
     }
     const int64_t count = slice_axis(size, step, &out.offset, stride);
     out.shape.push_back(count);
-    int64_t wide;  // does not fit when at most one element is taken
-    out.strides.push_back(multiply(stride, step.step, &wide) ? wide : stride);
+    out.strides.push_back(widened(stride, step.step));
     ++axis;
   }
   while (axis < from.ndim()) keep();

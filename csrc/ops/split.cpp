@@ -70,6 +70,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
   const int64_t size = x.size(axis);
   STRIDED_CHECK(split_size > 0 || size == 0, RuntimeError,
                 "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  check_parts("split", split_size > 0 ? size / split_size : 1);
   Dims sizes;
   int64_t rest = size;
   for (; split_size > 0 && rest > split_size; rest -= split_size) sizes.push_back(split_size);
@@ -175,6 +176,7 @@ std::vector<Tensor> dsplit(const Tensor& x, const Dims& indices) {
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
   const int axis = wrap_axis("unbind", dim, x.ndim());
+  check_parts("unbind", x.size(axis));
   std::vector<Tensor> out;
   out.reserve(static_cast<size_t>(x.size(axis)));
   for (int64_t i = 0; i < x.size(axis); ++i) out.push_back(make_view(x, select(x.layout(), axis, i)));
