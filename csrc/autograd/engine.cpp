@@ -1,9 +1,10 @@
 #include "autograd/engine.h"
 
-#include <queue>
-#include <string>
-#include <unordered_map>
+#include <algorithm>
+#include <mutex>
 
+#include "autograd/frontier.h"
+#include "base/parallel.h"
 #include "ops/operators.h"
 #include "ops/reduction.h"
 #include "ops/view.h"
@@ -11,8 +12,16 @@
 namespace strided {
 namespace {
 
-// Brings a gradient to the shape and dtype of what it is the gradient of: sums where the forward had broadcast, takes the
-// real part where a real operand met complex ones.
+// May `t` be written to, because nobody else can see it?
+bool is_ours(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  return impl.use_count() == 1 && impl.storage->use_count() == 1 && !impl.autograd && !impl.storage->borrowed() && !t.layout().has_zero_stride();
+}
+
+// Note [One place that fits gradients]
+// Rules give gradients in the shape and dtype that come easily; here they are brought to those of the value they are the
+// gradient of: summed where the forward had broadcast, cast, the real part taken where a real operand met complex ones. A
+// smaller gradient stands for a constant one.
 Tensor fit(Tensor grad, const Node::Output& want) {
   if (grad.shape() != want.shape) {
     const int lead = grad.ndim() - want.shape.ndim();
@@ -22,9 +31,12 @@ Tensor fit(Tensor grad, const Node::Output& want) {
       if (i < lead || (want.shape[i - lead] == 1 && grad.size(i) != 1)) axes.push_back(i);
       else fits = grad.size(i) == want.shape[i - lead];
     }
-    if (!fits) return expand(grad, want.shape);  // a smaller gradient stands for a constant one
-    if (!axes.empty()) grad = sum(grad, axes, true, {});
-    if (lead > 0) grad = reshape(grad, want.shape);
+    if (!fits) {
+      grad = expand(grad, want.shape);
+    } else {
+      if (!axes.empty()) grad = sum(grad, axes, true, {});
+      if (lead > 0) grad = reshape(grad, want.shape);
+    }
   }
   if (grad.dtype() != want.dtype) {
     if (is_complex(grad.dtype()) && !is_complex(want.dtype)) grad = real(grad);
@@ -33,56 +45,49 @@ Tensor fit(Tensor grad, const Node::Output& want) {
   return grad;
 }
 
-struct Older {
-  bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
-};
-
-}  // namespace
-
-void accumulate_grad(const Tensor& leaf, const Tensor& grad) {
-  AutogradMeta& meta = autograd_meta(leaf);
-  if (!meta.grad.defined()) {
-    // The gradient may be memory that others hold (an expanded scalar, another leaf's): the leaf gets its own.
-    meta.grad = grad_enabled() ? grad : clone(grad);
-    return;
-  }
-  if (grad_enabled()) meta.grad = meta.grad + grad;
-  else elementwise_<Add>(meta.grad, grad);
+// What a user's backward returned must have, or broadcast from, the shape of the input.
+void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const Node::Output& want) {
+  const int lead = grad.ndim() - want.shape.ndim();
+  bool fits = lead >= 0;
+  for (int k = std::max(lead, 0); fits && k < grad.ndim(); ++k) fits = want.shape[k - lead] == 1 || want.shape[k - lead] == grad.size(k);
+  STRIDED_CHECK(fits, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i, " - got ", grad.shape(),
+                " but expected shape compatible with ", want.shape);
+  STRIDED_CHECK(grad.device() == want.device, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
+                " - expected device ", want.device, " but got ", grad.device());
+  STRIDED_CHECK(is_floating(grad.dtype()) || is_complex(grad.dtype()), RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
+                " - expected a floating point or complex gradient but got ", grad.dtype());
 }
 
-std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, bool retain_graph, bool create_graph,
-                                 const std::vector<Tensor>& inputs) {
-  const bool before = grad_enabled();
-  struct Restore {
-    bool on;
-    ~Restore() { set_grad_enabled(on); }
-  } restore{before};
+void add_to(Tensor& slot, Tensor grad) {
+  if (!slot.defined()) slot = std::move(grad);
+  else if (!grad_enabled() && is_ours(slot)) elementwise_<Add>(slot, grad);
+  else if (!grad_enabled() && is_ours(grad)) slot = elementwise_<Add>(grad, slot);
+  else slot = slot + grad;
+}
 
-  std::unordered_map<Node*, std::vector<Tensor>> waiting;  // gradients that arrived at a node that has not run
-  std::unordered_map<Node*, Ref<Node>> alive;
-  std::priority_queue<Node*, std::vector<Node*>, Older> queue;
-  auto deliver = [&](const Edge& edge, Tensor grad) {
-    Node* node = edge.node.get();
-    auto found = waiting.find(node);
-    if (found == waiting.end()) {
-      found = waiting.emplace(node, std::vector<Tensor>(node->num_outputs())).first;
-      alive.emplace(node, edge.node);
-      queue.push(node);
+// Two threads may add to the same leaf. The lock covers kernels, during which the interpreter's lock may be given up; so it is
+// never waited for while that is held (base/parallel.h).
+std::mutex& leaf_mutex(const Tensor& leaf) {
+  static std::mutex stripes[64];
+  return stripes[reinterpret_cast<uintptr_t>(leaf.impl()) / sizeof(TensorImpl) % 64];
+}
+
+struct Capture {
+  Edge edge;
+  int index;  // of the input
+};
+
+class Pass {
+ public:
+  Pass(const std::vector<Tensor>& inputs, const Backward& how) : how_(how), inputs_(inputs), result_(inputs.size()) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      STRIDED_CHECK(inputs[i].requires_grad(), RuntimeError, "One of the differentiated Tensors does not require grad");
+      captures_.push_back({gradient_edge(inputs[i]), static_cast<int>(i)});
     }
-    grad = fit(std::move(grad), node->output(edge.input));
-    Tensor& slot = found->second[edge.input];
-    slot = slot.defined() ? slot + grad : std::move(grad);
-  };
+  }
 
-  set_grad_enabled(create_graph);
-  std::vector<Tensor> result(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    STRIDED_CHECK(inputs[i].requires_grad(), RuntimeError, "One of the differentiated Tensors does not require grad");
-
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor& out = outputs[i];
+  void start(const Tensor& out, int i, Tensor grad) {
     STRIDED_CHECK(out.requires_grad(), RuntimeError, "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    Tensor grad = grads.size() > i ? grads[i] : Tensor();
     if (!grad.defined()) {
       STRIDED_CHECK(out.numel() == 1, RuntimeError, "grad can be implicitly created only for scalar outputs");
       STRIDED_CHECK(!is_complex(out.dtype()), RuntimeError, "grad can be implicitly created only for real scalar outputs but got torch.", cpp_name_of(out.dtype()));
@@ -95,40 +100,195 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
                     "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[", i,
                     "] has a dtype of torch.", name_of(grad.dtype()), " and output[", i, "] has a dtype of torch.", name_of(out.dtype()), ".");
     }
-    deliver(gradient_edge(out), grad);
+    roots_.push_back({gradient_edge(out), std::move(grad)});
   }
 
-  auto is_accumulator = [](const Node& node) { return node.next.empty() && std::string(node.name()) == "AccumulateGrad"; };
-  while (!queue.empty()) {
-    Node* node = queue.top();
-    queue.pop();
-    const Ref<Node> hold = alive.find(node)->second;
-    std::vector<Tensor> arrived = std::move(waiting.find(node)->second);
-    waiting.erase(node);
-    alive.erase(node);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const AutogradMeta& meta = *inputs[i].impl()->autograd;
-      if (meta.grad_fn.get() == node) result[i] = arrived[meta.output];
-    }
-    if (is_accumulator(*node)) {
-      if (inputs.empty()) {
-        node->apply(arrived);
-      } else {
-        const Tensor leaf = accumulated_leaf(*node);
-        for (size_t i = 0; i < inputs.size(); ++i)
-          if (inputs[i].impl() == leaf.impl()) result[i] = result[i].defined() ? result[i] + arrived[0] : arrived[0];
-      }
-      continue;
-    }
-    // A node with several outputs may miss some gradients: nothing flowed there.
-    for (int i = 0; i < node->num_outputs(); ++i)
-      if (!arrived[i].defined() && node->num_outputs() == 1) arrived[i] = zeros(node->output(i).shape, node->output(i).dtype);
-    std::vector<Tensor> passed = node->apply(arrived);
-    for (size_t i = 0; i < passed.size() && i < node->next.size(); ++i)
-      if (node->next[i].node && passed[i].defined()) deliver(node->next[i], std::move(passed[i]));
-    if (!retain_graph) node->release_saved();
+  std::vector<Tensor> run() {
+    if (!captures_.empty()) find_needed();
+    for (auto& [edge, grad] : roots_)
+      if (is_needed(edge.node.get())) deliver(edge, std::move(grad));
+    roots_.clear();
+    Ref<Node> node;
+    TensorList grads;
+    while (frontier_.pop(&node, &grads)) step(*node, grads);
+    return std::move(result_);
   }
-  return result;
+
+ private:
+  // Which nodes lead to an input? Only a node newer than the oldest input can. Children are looked at before their parents:
+  // an entry is met twice, on the way down and on the way up.
+  void find_needed() {
+    uint64_t oldest = UINT64_MAX;
+    for (const Capture& c : captures_) {
+      oldest = std::min(oldest, c.edge.node->sequence);
+      mark(c.edge.node.get(), kIsInput);
+    }
+    std::vector<std::pair<Node*, bool>> stack;
+    for (const auto& root : roots_) stack.push_back({root.first.node.get(), false});
+    while (!stack.empty()) {
+      auto [node, up] = stack.back();
+      stack.pop_back();
+      if (up) {
+        bool leads = false;
+        for (const Edge& edge : node->next) leads = leads || (edge.node && marks_.find(edge.node.get()) & (kIsInput | kLeads));
+        if (leads) mark(node, kLeads);
+        continue;
+      }
+      if (node->sequence < oldest || marks_.find(node) & kSeen) continue;
+      mark(node, kSeen);
+      stack.push_back({node, true});
+      for (const Edge& edge : node->next)
+        if (edge.node) stack.push_back({edge.node.get(), false});
+    }
+  }
+  enum Mark { kSeen = 1, kIsInput = 2, kLeads = 4 };
+  void mark(const Node* node, Mark m) { marks_.set(node, marks_.find(node) | m); }
+  bool is_needed(Node* node) { return captures_.empty() || marks_.find(node) & (kIsInput | kLeads); }
+
+  void deliver(const Edge& edge, Tensor grad) {
+    grad = fit(std::move(grad), edge.node->output(edge.input));
+    add_to(frontier_.slot(edge.node, edge.input), std::move(grad));
+  }
+
+  static void call_tensor_hook(Hook& hook, Tensor& grad) {
+    if (!grad.defined()) return;
+    TensorList one;
+    one.push_back(std::move(grad));
+    hook.call(one, nullptr);
+    grad = std::move(one[0]);
+  }
+
+  void step(Node& node, TensorList& grads) {
+    const bool at_leaf = node.is_accumulator();
+    if (at_leaf) {
+      const auto& meta = accumulated_leaf(node).impl()->autograd;
+      for (size_t i = 0; meta && i < meta->hooks.size(); ++i) call_tensor_hook(*Ref<Hook>(meta->hooks[i]), grads[0]);
+    }
+    if (NodeHooks* hooks = node.hooks_or_null()) {
+      for (size_t i = 0; i < hooks->pre.size(); ++i) Ref<Hook>(hooks->pre[i])->call(grads, nullptr);
+      for (size_t i = 0; i < hooks->tensor.size(); ++i) call_tensor_hook(*Ref<Hook>(hooks->tensor[i].hook), grads[hooks->tensor[i].output]);
+      for (const auto& kept : hooks->retained)
+        if (const Tensor& g = grads[kept.output]; g.defined()) kept.box->grad = kept.box->grad.defined() ? kept.box->grad + g : g;
+    }
+    for (const Capture& c : captures_)
+      if (c.edge.node.get() == &node && grads[c.edge.input].defined()) {
+        result_[c.index] = grads[c.edge.input];
+        if (how_.accumulate && !at_leaf) keep(inputs_[c.index], grads[c.edge.input]);
+      }
+    if (at_leaf) {
+      if (grads[0].defined() && (captures_.empty() || how_.accumulate)) accumulate(node, grads);
+      return;
+    }
+    if (!captures_.empty() && !(marks_.find(&node) & kLeads)) return;
+    apply(node, grads);
+  }
+
+  void accumulate(Node& node, TensorList& grads) {
+    const Tensor leaf = accumulated_leaf(node);
+    node.apply(grads);
+    if (NodeHooks* hooks = node.hooks_or_null()) {
+      TensorList none;
+      for (size_t i = 0; i < hooks->post.size(); ++i) Ref<Hook>(hooks->post[i])->call(none, &grads);
+    }
+    const auto& meta = leaf.impl()->autograd;
+    for (size_t i = 0; i < meta->post_accumulate.size(); ++i) {
+      TensorList one;
+      one.push_back(leaf);
+      Ref<Hook>(meta->post_accumulate[i])->call(one, nullptr);
+    }
+  }
+  // backward(inputs=[not a leaf])
+  static void keep(const Tensor& t, const Tensor& grad) {
+    AutogradMeta& meta = autograd_meta(t);
+    Tensor& to = meta.retained ? meta.retained->grad : meta.grad;
+    to = to.defined() ? to + grad : grad;
+  }
+
+  void apply(Node& node, TensorList& grads) {
+    if (!node.takes_undefined())
+      for (int i = 0; i < node.num_outputs(); ++i)
+        if (!grads[i].defined()) grads[i] = zeros(node.output(i).shape, node.output(i).dtype, node.output(i).device);
+    NodeHooks* hooks = node.hooks_or_null();
+    TensorList kept;
+    if (hooks && !hooks->post.empty()) kept = grads;
+    TensorList passed;
+    try {
+      passed = node.apply(grads);
+      if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);
+    } catch (...) {
+      if (anomaly_mode().failed) anomaly_mode().failed(node);
+      throw;
+    }
+    grads.clear();
+    if (hooks)
+      for (size_t i = 0; i < hooks->post.size(); ++i) Ref<Hook>(hooks->post[i])->call(passed, &kept);
+    for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
+      const Edge& edge = node.next[i];
+      if (!edge.node || !passed[i].defined() || !is_needed(edge.node.get())) continue;
+      if (node.is_user_defined()) check_user_gradient(node, i, passed[i], edge.node->output(edge.input));
+      deliver(edge, std::move(passed[i]));
+    }
+    if (!how_.retain_graph) node.release_saved();
+  }
+
+  static void check_nan(const Node& node, const TensorList& passed) {
+    NoGrad guard;
+    for (size_t i = 0; i < passed.size(); ++i) {
+      if (!passed[i].defined() || i >= node.next.size() || !node.next[i].node) continue;
+      const Tensor any_nan = any(elementwise<Ne>(passed[i], passed[i]), Dims(), false);
+      STRIDED_CHECK(!*to_device(any_nan, Device{}).data_as<bool>(), RuntimeError, "Function '", node.name(), "' returned nan values in its ", i, "th output.");
+    }
+  }
+
+  const Backward& how_;
+  const std::vector<Tensor>& inputs_;
+  std::vector<Tensor> result_;
+  SmallVector<Capture, 2> captures_;
+  SmallVector<std::pair<Edge, Tensor>, 1> roots_;
+  Pointers marks_;  // of nodes, when there are inputs
+  Frontier frontier_;
+};
+
+}  // namespace
+
+AnomalyMode& anomaly_mode() {
+  static AnomalyMode mode;
+  return mode;
+}
+
+void accumulate_grad(const Tensor& leaf, Tensor grad) {
+  const UnlockedWait lock(leaf_mutex(leaf));
+  AutogradMeta& meta = autograd_meta(leaf);
+  if (meta.grad.defined()) {
+    if (grad_enabled()) meta.grad = meta.grad + grad;
+    else elementwise_<Add>(meta.grad, grad);
+    return;
+  }
+  if (grad_enabled()) {
+    meta.grad = clone(grad);
+    return;
+  }
+  // The leaf gets memory of its own, laid out as its own is.
+  const bool dense = leaf.layout().is_dense();
+  if (is_ours(grad) && !grad.impl()->base && (dense ? grad.strides() == leaf.strides() : grad.is_contiguous())) {
+    meta.grad = std::move(grad);
+    return;
+  }
+  Tensor own = dense ? empty_strided(leaf.shape(), leaf.strides(), grad.dtype(), grad.device()) : empty(leaf.shape(), grad.dtype(), grad.device());
+  copy_into(own, grad);
+  meta.grad = std::move(own);
+}
+
+std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const std::vector<Tensor>& inputs,
+                                 const Backward& how) {
+  struct Restore {
+    bool on = grad_enabled();
+    ~Restore() { set_grad_enabled(on); }
+  } restore;
+  Pass pass(inputs, how);
+  for (size_t i = 0; i < outputs.size(); ++i) pass.start(outputs[i], static_cast<int>(i), i < grads.size() ? grads[i] : Tensor());
+  set_grad_enabled(how.create_graph);
+  return pass.run();
 }
 
 }  // namespace strided

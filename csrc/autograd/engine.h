@@ -5,9 +5,27 @@
 
 namespace strided {
 
+struct Backward {
+  bool retain_graph = false;
+  bool create_graph = false;   // the gradients can be differentiated again
+  bool accumulate = false;     // with inputs: their .grad is added to as well
+  bool allow_unreachable = true;
+};
+
 // Runs the graph of `outputs` with the gradients `grads` (undefined: ones, for a single element). With `inputs` empty the
-// leaves' .grad is added to; else nothing is, and the gradients of `inputs` are returned (undefined: none flowed).
-std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, bool retain_graph, bool create_graph,
-                                 const std::vector<Tensor>& inputs);
+// leaves' .grad is added to; else the gradients of `inputs` are returned (undefined: none flowed), and only nodes that lead to
+// them run.
+// A graph may be used by one pass at a time; passes over different graphs may run in different threads, also when they end
+// at the same leaves.
+std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const std::vector<Tensor>& inputs,
+                                 const Backward& how);
+
+// Anomaly mode (detect_anomaly): `failed` is called before an error leaves a node that has a trace; with check_nan a gradient
+// that is NaN is such an error. null: off.
+struct AnomalyMode {
+  void (*failed)(const Node& node) = nullptr;
+  bool check_nan = true;
+};
+AnomalyMode& anomaly_mode();
 
 }  // namespace strided

@@ -153,12 +153,25 @@ void set_num_threads(int n) { thread_count.store(std::max(n, 1)); }
 
 bool in_parallel_region() { return inside; }
 
+namespace {
+HostLock host_lock;
+}
+void set_host_lock(HostLock lock) { host_lock = lock; }
+Unlocked::Unlocked(bool when) {
+  if (when && host_lock.release) state_ = host_lock.release();
+}
+Unlocked::~Unlocked() {
+  if (state_) host_lock.acquire(state_);
+}
+
 void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* ctx) {
   const int64_t n = end - begin;
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int threads = num_threads();
-  if (n <= grain || threads == 1 || inside) return fn(begin, end, ctx);
+  if (n <= grain || inside) return fn(begin, end, ctx);
+  const Unlocked unlocked;
+  if (threads == 1) return fn(begin, end, ctx);
   Job job;
   job.fn = fn;
   job.ctx = ctx;

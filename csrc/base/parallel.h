@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <type_traits>
 
 namespace strided {
@@ -11,6 +12,39 @@ namespace strided {
 int num_threads();
 void set_num_threads(int n);
 bool in_parallel_region();
+
+// The lock of the interpreter the library is called from, if it is called from one (Python's GIL). `release` gives it up and
+// returns what `acquire` needs to have it back, or null when this thread does not hold it.
+struct HostLock {
+  void* (*release)() = nullptr;
+  void (*acquire)(void* state) = nullptr;
+};
+void set_host_lock(HostLock lock);
+
+// While one lives, other threads of the interpreter run. Every parallel_for that is worth splitting has one; kernels that
+// take as long without it make their own. Nothing of the interpreter may be touched meanwhile.
+class Unlocked {
+ public:
+  explicit Unlocked(bool when = true);
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+
+ private:
+  void* state_ = nullptr;
+};
+
+// A lock_guard that waits without the interpreter's lock, so that who holds the mutex and waits for that can go on.
+class UnlockedWait {
+ public:
+  explicit UnlockedWait(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+    if (lock_.owns_lock()) return;
+    const Unlocked unlocked;
+    lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
 
 // Splits [begin, end) into contiguous ranges of at least `grain` indices and runs fn(range_begin, range_end, ctx) on each.
 // Runs inline when the range is short, inside another parallel_for, or while another thread uses the pool.

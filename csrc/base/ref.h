@@ -35,6 +35,18 @@ class Ref {
   Ref(const Ref<U>& other) : p_(other.get()) {
     retain();
   }
+  // A handle to an object that may be about to die (its count is zero and its destructor waits for a lock the caller holds):
+  // null then.
+  static Ref if_alive(T* p) {
+    Ref out;
+    auto& count = static_cast<const RefCounted*>(p)->count_;
+    for (int32_t n = count.load(std::memory_order_relaxed); n > 0;)
+      if (count.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) {
+        out.p_ = p;
+        break;
+      }
+    return out;
+  }
   Ref& operator=(Ref other) noexcept {
     std::swap(p_, other.p_);
     return *this;

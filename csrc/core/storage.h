@@ -26,7 +26,11 @@ class Storage : public RefCounted {
 
   // Counts writes; views share it, so that autograd sees a saved tensor change under it.
   uint32_t version() const { return version_; }
-  void bump() { ++version_; }
+  void bump(const char* op) {
+    ++version_;
+    last_writer_ = op;
+  }
+  const char* last_writer() const { return last_writer_; }  // the operation that bumped it; null before the first
 
  private:
   void* data_ = nullptr;
@@ -34,6 +38,7 @@ class Storage : public RefCounted {
   Device device_;
   bool read_only_ = false, exported_ = false;
   uint32_t version_ = 0;
+  const char* last_writer_ = nullptr;
   void* owner_ = nullptr;
   void (*release_)(void*) = nullptr;
 };

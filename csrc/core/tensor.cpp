@@ -7,7 +7,7 @@ namespace strided {
 namespace {
 
 std::atomic<uint64_t> next_sequence{1};
-thread_local bool grad_mode = true;
+thread_local bool grad_mode = true, quiet = false;
 
 // Note [Long chains are released in a loop]
 // Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows the
@@ -16,16 +16,26 @@ thread_local std::vector<Edge>* dying = nullptr;
 
 }  // namespace
 
+Ref<RefCounted> (*make_trace)() = nullptr;
+
 TensorImpl::~TensorImpl() = default;
 
-Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  if (make_trace) hooks().trace = make_trace();
+}
 
 Node::~Node() {
   if (dying != nullptr) {
     for (Edge& edge : next) dying->push_back(std::move(edge));
+    next.clear();
     return;
   }
-  std::vector<Edge> list = std::move(next);
+  // Nodes that others hold as well need no list.
+  bool last = false;
+  for (const Edge& edge : next) last = last || (edge.node && edge.node->use_count() == 1);
+  if (!last) return;
+  std::vector<Edge> list(std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
+  next.clear();
   dying = &list;
   while (!list.empty()) {
     Edge edge = std::move(list.back());
@@ -34,16 +44,34 @@ Node::~Node() {
   dying = nullptr;
 }
 
+NodeHooks& Node::hooks() {
+  if (!hooks_) hooks_.reset(new NodeHooks);
+  return *hooks_;
+}
+
+void Node::add_edge(Edge edge) {
+  if (edge.node) {
+    forward_only = edge.node->forward_only && (forward_only || !leads_);
+    // Taking the edge may have made the node it leads to, which must be the older one.
+    if (edge.node->sequence > sequence) sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  }
+  leads_ = leads_ || edge.node;
+  next.push_back(std::move(edge));
+}
+
 void Node::set_output(int i, const Tensor& t) {
   if (i > static_cast<int>(rest_.size())) rest_.resize(i);
   Output& out = i == 0 ? first_ : rest_[i - 1];
   out.shape = t.shape();
   out.dtype = t.dtype();
+  out.device = t.device();
 }
 
-bool Tensor::requires_grad() const {
+bool Tensor::finds_grad() const {
   const AutogradMeta* meta = impl_->autograd.get();
-  return meta != nullptr && (meta->requires_grad || meta->grad_fn);
+  if (meta != nullptr && meta->requires_grad) return true;
+  if (impl_->record_is_old()) return Tensor(impl_->base).requires_grad();
+  return meta != nullptr && meta->grad_fn;
 }
 
 AutogradMeta& autograd_meta(const Tensor& t) {
@@ -52,8 +80,18 @@ AutogradMeta& autograd_meta(const Tensor& t) {
   return *meta;
 }
 
-bool grad_enabled() { return grad_mode; }
+bool grad_enabled() { return grad_mode && !quiet; }
 void set_grad_enabled(bool on) { grad_mode = on; }
+NoGrad::NoGrad() : before_(quiet) { quiet = true; }
+NoGrad::~NoGrad() { quiet = before_; }
+Recording::Recording() : mode_(grad_mode), quiet_(quiet) {
+  grad_mode = true;
+  quiet = false;
+}
+Recording::~Recording() {
+  grad_mode = mode_;
+  quiet = quiet_;
+}
 
 Tensor empty(const Dims& shape, DType dtype, Device device) {
   const int64_t n = checked_numel("empty", shape);
@@ -81,6 +119,18 @@ Tensor make_view(const Tensor& base, Layout layout) { return make_view(base, std
 
 Tensor make_view(const Tensor& base, Layout layout, DType dtype) {
   return Tensor(make_ref<TensorImpl>(base.impl()->storage, std::move(layout), dtype));
+}
+
+Tensor view_of(const Tensor& x, Layout layout, ViewKind kind) { return view_of(x, std::move(layout), x.dtype(), kind); }
+
+Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind) {
+  Tensor out = make_view(x, std::move(layout), dtype);
+  TensorImpl &from = *x.impl(), &to = *out.impl();
+  to.base = from.base ? from.base : x.ref();
+  to.seen_version = to.storage->version();
+  to.uncounted = from.uncounted;
+  to.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind : !grad_mode ? ViewKind::NoGrad : kind;
+  return out;
 }
 
 void check_writable(const char* op, const Tensor& t) {

@@ -1,7 +1,7 @@
 #include "ops/call.h"
 
 #include <algorithm>
-#include <cctype>
+#include <cstring>
 
 #include "core/iter.h"
 #include "core/promotion.h"
@@ -19,29 +19,38 @@ constexpr int kMaxArity = 4;
 class ElementwiseNode : public Node {
  public:
   ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
-    name_ = op.info->backward ? op.info->backward : op.info->name;
-    name_[0] = static_cast<char>(std::toupper(name_[0]));
-    name_ += "Backward0";
+    unsigned reads = 0;
     for (int i = 0; i < op.arity; ++i) {
-      next.push_back(in[i].tensor ? gradient_edge(*in[i].tensor) : Edge{});
-      if (!saves_inputs(op.info->saves)) continue;
-      if (in[i].tensor) in_[i] = SavedTensor(*in[i].tensor);
-      else scalar_[i] = in[i].scalar;
-      is_tensor_[i] = in[i].tensor != nullptr;
+      add_edge(in[i].tensor ? gradient_edge(*in[i].tensor) : Edge{});
+      if (next[i].node) reads |= op.reads[i];
     }
+    if (saves_inputs(op.info->saves))
+      for (int i = 0; i < op.arity; ++i) {
+        is_tensor_[i] = in[i].tensor != nullptr;
+        if (!is_tensor_[i]) scalar_[i] = in[i].scalar;
+        else if (reads >> i & 1) in_[i] = SavedTensor(*in[i].tensor);
+      }
     if (params) std::copy(params, params + 4, params_);
   }
-  const char* name() const override { return name_.c_str(); }
+  const char* name() const override { return op_.node_name.c_str(); }
   void save_output(const Tensor& out) {
     if (saves_output(op_.info->saves)) out_ = SavedTensor::output(out);
   }
   void release_saved() override {
-    for (SavedTensor& t : in_) t.release();
-    out_.release();
+    for (SavedTensor& t : in_)
+      if (t.defined()) t.release();
+    if (out_.defined()) out_.release();
   }
-  std::vector<Tensor> apply(std::vector<Tensor>& grads) override {
+  bool find_saved(const char* what, Tensor* out) override {
+    static const char* const names[] = {"self", "other"};
+    for (int i = 0; i < 2; ++i)
+      if (std::strcmp(what, names[i]) == 0 && in_[i].known()) return *out = in_[i].get(), true;
+    if (std::strcmp(what, "result") == 0 && out_.known()) return *out = out_.get(), true;
+    return false;
+  }
+  TensorList apply(TensorList& grads) override {
     const Running running(this);
-    std::vector<Tensor> result(op_.arity);
+    TensorList result(static_cast<size_t>(op_.arity));
     Saved<Tensor> saved;
     saved.params = params_;
     if (saves_inputs(op_.info->saves))
@@ -55,7 +64,6 @@ class ElementwiseNode : public Node {
 
  private:
   const OpDef& op_;
-  std::string name_;
   SavedTensor in_[kMaxArity], out_;
   Scalar scalar_[kMaxArity];
   bool is_tensor_[kMaxArity] = {};
@@ -232,13 +240,11 @@ bool any_requires_grad(const OpDef& op, const Operand* in) {
   return false;
 }
 
-void record_elementwise(const OpDef& op, const Operand* in, const double* params, const Tensor& out) {
-  if (is_integral(out.dtype())) return;  // comparisons and the like
+// Null where the result has no gradient: comparisons and the like.
+Ref<ElementwiseNode> make_elementwise_node(const OpDef& op, const Operand* in, const double* params, DType result) {
+  if (is_integral(result)) return {};
   STRIDED_CHECK(op.vjp, NotImplementedError, "derivative for ", op.info->name, " is not implemented");
-  auto* node = new ElementwiseNode(op, in, params);
-  const Ref<Node> ref(node);
-  set_history(out, ref);
-  node->save_output(out);
+  return Ref<ElementwiseNode>(new ElementwiseNode(op, in, params));
 }
 
 }  // namespace
@@ -248,15 +254,19 @@ Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params
   check_divisor(op, in, plan.compute);
   Tensor out = allocate(op, in, plan);
   run(op, in, plan, params, out);
-  if (any_requires_grad(op, in)) record_elementwise(op, in, params, out);
+  if (any_requires_grad(op, in))
+    if (const auto node = make_elementwise_node(op, in, params, out.dtype())) {
+      set_history(out, node);
+      node->save_output(out);
+    }
   return out;
 }
 
 Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out, bool in_place) {
   const Plan plan = make_plan(op, in);
-  const bool grad = any_requires_grad(op, in) || (grad_enabled() && out.requires_grad());
+  const bool wants = any_requires_grad(op, in), grad = wants || (grad_enabled() && out.requires_grad());
   if (in_place) {
-    check_inplace(op.info->name, out);
+    check_inplace(op.info->name, out, wants);
     STRIDED_CHECK(plan.shape == out.shape(), RuntimeError, "output with shape ", out.shape(), " doesn't match the broadcast shape ", plan.shape);
     STRIDED_CHECK(can_cast(plan.result, out.dtype()), RuntimeError, "result type ", plan.result,
                   " can't be cast to the desired output type ", out.dtype());
@@ -267,24 +277,6 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
   }
   check_divisor(op, in, plan.compute);
-  if (grad) {
-    // The old value is an input of the graph: the op is recorded on a copy of it, and `out` takes the result's place.
-    Tensor old;
-    Operand moved[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0], op.arity > 3 ? in[3] : in[0]};
-    for (int i = 0; i < op.arity; ++i)
-      if (in[i].tensor && in[i].tensor->impl() == out.impl() && saves_inputs(op.info->saves)) {
-        if (!old.defined()) old = clone(out);
-        moved[i].tensor = &old;
-      }
-    const Tensor result = call_elementwise(op, moved, params);
-    copy_into(out, result);
-    bump_version(out);
-    if (result.requires_grad()) {
-      const Edge edge = gradient_edge(result);
-      set_history(out, edge.node, edge.input);
-    }
-    return out;
-  }
   // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps, and
   // then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
   Tensor copies[kMaxArity];
@@ -299,8 +291,28 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     copies[i] = clone(*t);
     safe[i].tensor = &copies[i];
   }
+  Ref<ElementwiseNode> node;
+  if (grad) {
+    // Note [Gradients of in-place operations]: the node is made before the write. An operand whose old value the gradient
+    // reads is saved as a copy if the write changes it; PyTorch raises in the backward pass instead.
+    Tensor old[kMaxArity];
+    Operand before[kMaxArity] = {safe[0], safe[1], safe[2], safe[3]};
+    for (int i = 0; i < op.arity && saves_inputs(op.info->saves); ++i) {
+      const Tensor* t = safe[i].tensor;
+      bool read = false;
+      for (int k = 0; k < op.arity; ++k) read = read || (op.reads[k] >> i & 1 && in[k].tensor && in[k].tensor->requires_grad());
+      if (!read || !t || &t->storage() != &out.storage() || overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) == Overlap::None) continue;
+      old[i] = clone(*t);
+      before[i].tensor = &old[i];
+    }
+    node = make_elementwise_node(op, before, params, out.dtype());
+  }
   run(op, safe, plan, params, out);
-  bump_version(out);
+  bump_version(out, op.inplace_name.c_str());
+  if (node) {
+    rebase_history(out, node);
+    node->save_output(out);
+  }
   return out;
 }
 
@@ -328,7 +340,7 @@ void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType res
 void write_out(const char* op, const Tensor& out, const Tensor& result) {
   prepare_out(op, out, result.shape(), result.dtype(), result.device());
   copy_into(out, result);
-  bump_version(out);
+  bump_version(out, op);
 }
 
 }  // namespace strided

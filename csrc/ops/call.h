@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/scalar.h"
 #include "core/tensor.h"
@@ -30,6 +31,8 @@ struct OpDef {
   bool supported[kNumDTypes];
   // Gradient for operand i, in the public ops; null when there is none.
   Tensor (*vjp)(int i, const Tensor& grad, const Saved<Tensor>& saved);
+  uint8_t reads[4];       // bit k of reads[i]: that gradient reads operand k (if the op saves operands at all)
+  std::string node_name, inplace_name;  // "MulBackward0", "mul_"
 };
 
 const OpDef& op_def(int elementwise_id);
@@ -45,11 +48,13 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
 // Op by its struct: elementwise<Add>(a, 2.0).
 template <class Op, class... Args>
 Tensor elementwise(const Args&... args) {
+  static_assert(Op::info.params[0] == 0, "an op with params is called through call_elementwise");
   const Operand in[] = {Operand(args)...};
   return call_elementwise(op_def(elementwise_id<Op>), in);
 }
 template <class Op, class... Args>
 Tensor elementwise_(const Tensor& self, const Args&... args) {
+  static_assert(Op::info.params[0] == 0, "an op with params is called through call_elementwise_out");
   const Operand in[] = {Operand(self), Operand(args)...};
   return call_elementwise_out(op_def(elementwise_id<Op>), in, nullptr, self, true);
 }

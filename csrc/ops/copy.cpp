@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "core/iter.h"
+#include "ops/factory.h"
 #include "ops/index.h"
 #include "ops/kernels.h"
 #include "ops/record.h"
@@ -172,35 +173,33 @@ Tensor to_device(const Tensor& x, Device device) {
   return record("ToCopyBackward0", out, x, [from = x.device()](const Tensor& g) { return to_device(g, from); });
 }
 
+Tensor record_overwrite(const char* name, const Tensor& self, const Tensor& source) {
+  if (is_integral(self.dtype())) return self;
+  // Zeros flow back to the old value; where self is a view, its base's record sees to that.
+  const Tensor old = !self.impl()->base && self.requires_grad() ? self : Tensor();
+  return record_inplace(name, self, {old, source}, [](const Tensor& g) { return std::vector<Tensor>{zeros_like(g), g}; });
+}
+
 Tensor copy_(const Tensor& self, const Tensor& src) {
-  check_inplace("copy_", self);
-  if (needs_grad(self, src)) {
-    // The old value no longer matters; what flows back goes to the source.
-    STRIDED_CHECK(!(self.impl()->autograd && self.impl()->autograd->is_view), NotImplementedError,
-                  "copy_: an in-place operation on a view whose base requires grad is not implemented");
-    const Tensor wide = src.shape() == self.shape() ? src : make_view(src, expand(src.layout(), self.shape()));
-    copy_into(self, wide);
-    bump_version(self);
-    if (is_integral(self.dtype())) return self;
-    set_history(self, make_node("CopyBackwards", {src}, [](const Tensor& g) { return g; }));
-    return self;
-  }
+  check_inplace("copy_", self, src.requires_grad());
   copy_into(self, src);
-  bump_version(self);
-  return self;
+  bump_version(self, "copy_");
+  return record_overwrite("CopyBackwards", self, src);
 }
 
 Tensor fill_(const Tensor& self, const Scalar& value) {
   check_inplace("fill_", self);
   check_fits(value, self.dtype());
   fill_into(self, value);
-  bump_version(self);
-  if (needs_grad(self)) {
-    autograd_meta(self).grad_fn = nullptr;
-  }
-  return self;
+  bump_version(self, "fill_");
+  return record_overwrite("FillBackward0", self);
 }
 
-Tensor zero_(const Tensor& self) { return fill_(self, Scalar(int64_t(0))); }
+Tensor zero_(const Tensor& self) {
+  check_inplace("zero_", self);
+  fill_into(self, Scalar(int64_t(0)));
+  bump_version(self, "zero_");
+  return record_overwrite("ZeroBackward0", self);
+}
 
 }  // namespace strided

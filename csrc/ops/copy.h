@@ -21,4 +21,8 @@ Tensor copy_(const Tensor& self, const Tensor& src);  // returns self
 Tensor fill_(const Tensor& self, const Scalar& value);
 Tensor zero_(const Tensor& self);
 
+// After a write to self whose result depends on nothing that was there, only on `source` (undefined: on no tensor), of
+// which self now holds a copy.
+Tensor record_overwrite(const char* name, const Tensor& self, const Tensor& source = Tensor());
+
 }  // namespace strided

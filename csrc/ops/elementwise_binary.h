@@ -50,6 +50,7 @@ struct Mul {
     if constexpr (is_int_v<T>) return integer::mul(a, b);
     else return a * b;
   }
+  static constexpr uint8_t reads[] = {2, 1};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) { return g * conj(s.in[1 - I]); }
 };
@@ -61,6 +62,7 @@ struct Div {
                              "", "divide true_divide"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return a / b; }
+  static constexpr uint8_t reads[] = {2, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g / conj(s.in[1]);

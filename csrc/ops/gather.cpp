@@ -61,9 +61,9 @@ Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, cons
   const Combine op = reduce && *reduce == "add" ? Combine::Add : Combine::Mul;
   if (index.numel() > 0)
     put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self, fill, reduce ? &op : nullptr);
-  bump_version(self);
+  bump_version(self, "scatter_");
   if (!needs_grad(self)) return self;
-  return record("ScatterBackward1", self, std::vector<Tensor>{self},
+  return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self},
                 [axis, saved = SavedTensor(index)](const Tensor& g) { return scatter(g, axis, saved.get(), Scalar(0), std::nullopt); });
 }
 
@@ -94,14 +94,14 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
   const Tensor& source = *src.tensor;
   const int axis = check_scatter("scatter", self, dim, index, &source);
   if (reduce) no_gradient("scatter with reduce", {self, source});
-  check_inplace("scatter_", self);
+  check_inplace("scatter_", self, source.requires_grad());
   const Combine op = reduce && *reduce == "add" ? Combine::Add : Combine::Mul;
   if (index.numel() > 0)
     put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
              cut_to(apart_from(self, source), index.shape()), reduce ? &op : nullptr);
-  bump_version(self);
+  bump_version(self, "scatter_");
   if (!needs_grad(self, source)) return self;
-  return record("ScatterBackward0", self, std::vector<Tensor>{self, source},
+  return record_inplace("ScatterBackward0", self, std::vector<Tensor>{self, source},
                 [axis, shape = source.shape(), wants_self = self.requires_grad(), wants_src = source.requires_grad(),
                  saved = SavedTensor(index)](const Tensor& g) {
                   const Tensor at = saved.get();
@@ -118,14 +118,14 @@ Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const int axis = check_scatter("scatter", self, dim, index, &src);
-  check_inplace("scatter_add_", self);
+  check_inplace("scatter_add_", self, src.requires_grad());
   const Combine add = Combine::Add;
   if (index.numel() > 0)
     put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
              cut_to(apart_from(self, src), index.shape()), &add);
-  bump_version(self);
+  bump_version(self, "scatter_add_");
   if (!needs_grad(self, src)) return self;
-  return record("ScatterAddBackward0", self, std::vector<Tensor>{self, src},
+  return record_inplace("ScatterAddBackward0", self, std::vector<Tensor>{self, src},
                 [axis, shape = src.shape(), wants_src = src.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
                   Tensor to_src;
                   if (wants_src) {
@@ -148,7 +148,7 @@ Tensor scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index, con
   if (index.numel() > 0)
     reduce_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
                 cut_to(apart_from(self, src), index.shape()), reduce, include_self);
-  bump_version(self);
+  bump_version(self, "scatter_reduce_");
   return self;
 }
 
@@ -202,7 +202,7 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
   put_move(axis_move(target, 0, flat(apart_from(self, index)), IndexParams::Wrapping), target, flat(apart_from(self, source)),
            accumulate ? &add : nullptr);
   if (&target.storage() != &self.storage()) copy_into(self, make_view(target, Layout(self.shape())));
-  bump_version(self);
+  bump_version(self, "put_");
   return self;
 }
 

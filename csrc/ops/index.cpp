@@ -250,7 +250,7 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
 
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
   STRIDED_CHECK(any(indices), IndexError, "index_put_: needs at least one index tensor, got ", indices.size(), " empty entries");
-  check_inplace("index_put_", self);
+  check_inplace("index_put_", self, values.requires_grad());
   check_same_device("index_put_", self, values);
   STRIDED_CHECK(self.dtype() == values.dtype(), RuntimeError, "Index put requires the source and destination dtypes match, got ", self.dtype(),
                 " for the destination and ", values.dtype(), " for the source.");
@@ -275,33 +275,15 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
   const Tensor source = apart_from(self, make_view(values, from));
   const Combine add = Combine::Add;
   put_move(move, self, source, accumulate ? &add : nullptr);
-  bump_version(self);
+  bump_version(self, "index_put_");
   if (!needs_grad(self, values)) return self;
-  return record("IndexPutBackward0", self, std::vector<Tensor>{self, values},
+  return record_inplace("IndexPutBackward0", self, std::vector<Tensor>{self, values},
                 [accumulate, ndim = values.ndim(), wants_self = self.requires_grad(), wants_values = values.requires_grad(),
                  saved = SavedIndices(indices)](const Tensor& g) {
                   const Indices at = saved.get();
                   Tensor to_self, to_values;
                   if (wants_self) to_self = accumulate ? g : index_put(g, at, zeros(Dims(), g.dtype(), g.device()), false);
                   if (wants_values) to_values = with_axes(index(g, at), ndim);
-                  return std::vector<Tensor>{to_self, to_values};
-                });
-}
-
-Tensor mixed_put_(const Tensor& self, const BasicIndex& steps, const Indices& indices, const Tensor& values) {
-  check_inplace("index_put_", self);
-  {
-    NoGrad guard;
-    index_put_(make_view(self, apply_basic(self.layout(), steps.data(), steps.size())), indices, values, false);
-  }
-  if (!needs_grad(self, values)) return self;
-  return record("CopySlices", self, std::vector<Tensor>{self, values},
-                [steps, ndim = values.ndim(), wants_self = self.requires_grad(), wants_values = values.requires_grad(),
-                 saved = SavedIndices(indices)](const Tensor& g) {
-                  const Indices at = saved.get();
-                  Tensor to_self, to_values;
-                  if (wants_self) to_self = mixed_put_(clone(g), steps, at, zeros(Dims(), g.dtype(), g.device()));
-                  if (wants_values) to_values = with_axes(index(basic_index(g, steps), at), ndim);
                   return std::vector<Tensor>{to_self, to_values};
                 });
 }

@@ -36,7 +36,6 @@ Tensor basic_index(const Tensor& self, const BasicIndex& steps);
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value);
 
 // self[steps][indices] = values, for a mixture of both.
-Tensor mixed_put_(const Tensor& self, const BasicIndex& steps, const Indices& indices, const Tensor& values);
 
 // Raises PyTorch's RuntimeError when a number cannot stand in a dtype: out of range for an integer dtype (negative numbers
 // wrap around in unsigned ones) or for float32, complex for a real dtype.

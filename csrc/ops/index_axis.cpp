@@ -57,7 +57,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
 
 Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   const int axis = check_source("index_add_", self, dim, index, source);
-  check_inplace("index_add_", self);
+  check_inplace("index_add_", self, source.requires_grad());
   STRIDED_CHECK(!is_integral(self.dtype()) || alpha.is_integral() || alpha.real() == static_cast<double>(alpha.to_int()), RuntimeError,
                 "For integral input tensors, argument alpha must not be a floating point number.");
   const bool scaled = alpha.is_complex() || alpha.real() != 1;
@@ -68,9 +68,9 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
     const Combine add = Combine::Add;
     put_move(axis_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self, like_self(self, from), &add);
   }
-  bump_version(self);
+  bump_version(self, "index_add_");
   if (!needs_grad(self, source)) return self;
-  return record("IndexAddBackward0", self, std::vector<Tensor>{self, source},
+  return record_inplace("IndexAddBackward0", self, std::vector<Tensor>{self, source},
                 [axis, alpha, scaled, wants_source = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
                   Tensor to_source;
                   if (wants_source) to_source = index_select(g, axis, saved.get());
@@ -104,13 +104,13 @@ Tensor index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const T
   if (!from.empty()) from.erase(axis);
   STRIDED_CHECK(to == from, RuntimeError, "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ", to,
                 " at dimension ", axis, " and source slice shape: ", from, " at dimension 0.");
-  check_inplace("index_copy_", self);
+  check_inplace("index_copy_", self, source.requires_grad());
   IndexMove move = axis_move(self, axis, apart_from(self, index), IndexParams::NonNegative);
   move.error_prefix = "index_copy_(): ";
   put_move(move, self, like_self(self, apart_from(self, source)));
-  bump_version(self);
+  bump_version(self, "index_copy_");
   if (!needs_grad(self, source)) return self;
-  return record("IndexCopyBackward0", self, std::vector<Tensor>{self, source},
+  return record_inplace("IndexCopyBackward0", self, std::vector<Tensor>{self, source},
                 [axis, wants_self = self.requires_grad(), wants_source = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
                   Tensor to_self, to_source;
                   if (wants_self) to_self = index_fill(g, axis, saved.get(), Scalar(0));
@@ -139,13 +139,13 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, Operand
   } else {
     fill = number(value.scalar, self.dtype(), self.device());
   }
-  check_inplace("index_fill_", self);
+  check_inplace("index_fill_", self, value.tensor && value.tensor->requires_grad());
   put_move(axis_move(self, axis, apart_from(self, index), IndexParams::Wrapping), self, fill);
-  bump_version(self);
+  bump_version(self, "index_fill_");
   const Tensor source = value.tensor ? *value.tensor : Tensor();
   if (!needs_grad(std::vector<Tensor>{self, source})) return self;
   const bool wants_value = source.defined() && source.requires_grad();
-  return record("IndexFillBackward0", self, std::vector<Tensor>{self, source},
+  return record_inplace("IndexFillBackward0", self, std::vector<Tensor>{self, source},
                 [axis, wants_self = self.requires_grad(), wants_value, saved = SavedTensor(index)](const Tensor& g) {
                   Tensor to_self, to_value;
                   if (wants_self) to_self = index_fill(g, axis, saved.get(), Scalar(0));
@@ -172,7 +172,7 @@ Tensor index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const
   IndexMove move = axis_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative);
   move.error_prefix = "index out of range in self: ";
   reduce_move(move, self, like_self(self, apart_from(self, source)), reduce, include_self);
-  bump_version(self);
+  bump_version(self, "index_reduce_");
   return self;
 }
 

@@ -7,6 +7,7 @@
 #include "ops/index.h"
 #include "ops/index_move.h"
 #include "ops/record.h"
+#include "ops/view.h"
 
 namespace strided {
 
@@ -75,35 +76,17 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
 }
 
 Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
-  const Tensor out = make_view(self, apply_basic(self.layout(), steps.data(), steps.size()));
-  return record("SliceBackward0", out, self, [shape = self.shape(), steps](const Tensor& g) {
-    return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g);
-  });
+  return record("SliceBackward0", view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
+                [shape = self.shape(), steps](const Tensor& g) { return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g); });
 }
 
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value) {
-  const Tensor view = make_view(self, apply_basic(self.layout(), steps.data(), steps.size()));
-  Layout from = value.layout();
-  while (from.ndim() > view.ndim() && from.shape[0] == 1) {
-    from.shape.erase(0);
-    from.strides.erase(0);
-  }
-  expand(from, view.shape());  // raises when the shapes do not fit
-  check_inplace("copy_", self);
-  copy_into(view, make_view(value, from));
-  bump_version(self);
-  if (!needs_grad(self, value)) return self;
-  return record("CopySlices", self, std::vector<Tensor>{self, value},
-                [steps, dropped = std::max(value.ndim() - view.ndim(), 0), wants_self = self.requires_grad(),
-                 wants_value = value.requires_grad()](const Tensor& g) {
-                  Tensor to_self, to_value;
-                  if (wants_self) to_self = basic_put_(clone(g), steps, zeros(Dims(), g.dtype(), g.device()));
-                  if (wants_value) {
-                    to_value = basic_index(g, steps);
-                    if (dropped > 0) to_value = basic_index(to_value, BasicIndex(dropped, {BasicStep::NewAxis}));
-                  }
-                  return std::vector<Tensor>{to_self, to_value};
-                });
+  const Tensor view = basic_index(self, steps);
+  // As PyTorch: leading axes of size 1 that the view has not are dropped.
+  Dims shape = value.shape();
+  while (shape.ndim() > view.ndim() && shape[0] == 1) shape.erase(0);
+  copy_(view, shape == value.shape() ? value : reshape(value, shape));
+  return self;
 }
 
 }  // namespace strided

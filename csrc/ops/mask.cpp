@@ -157,9 +157,9 @@ Tensor masked_fill_(const Tensor& self, const Tensor& mask, Operand value) {
   const Tensor fill = fill_value(value, self.dtype(), self.device());
   const Dims shape = broadcast_shapes(self.shape(), mask.shape());
   STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(), " doesn't match the broadcast shape ", shape);
-  check_inplace("masked_fill_", self);
+  check_inplace("masked_fill_", self, value.tensor && value.tensor->requires_grad());
   select_into(self, apart_from(self, mask), fill, self);
-  bump_version(self);
+  bump_version(self, "masked_fill_");
   return record_masked_fill("MaskedFillBackward0", self, self, mask, value);
 }
 
@@ -240,7 +240,7 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
   if (wrap && n == 2 && columns > 0)
     for (int64_t r = columns + 1; r < rows; r += columns + 1)
       copy_into(make_view(self, Layout(Dims{std::min(columns, rows - r)}, Dims{stride}, self.offset() + r * self.strides()[0])), fill);
-  bump_version(self);
+  bump_version(self, "fill_diagonal_");
   return self;
 }
 

@@ -25,7 +25,8 @@ enum class Promote : uint8_t {
   Floating,  // as Same, but integers and bool become the default float
 };
 
-// What the backward formula reads. Anything else may be freed or overwritten.
+// What the backward formula reads. Anything else may be freed or overwritten. A struct whose gradients do not each read all
+// operands says so in `static constexpr uint8_t reads[]` (call.h).
 enum class Saves : uint8_t { Nothing = 0, Inputs = 1, Output = 2, Both = 3 };
 constexpr bool saves_inputs(Saves s) { return static_cast<int>(s) & 1; }
 constexpr bool saves_output(Saves s) { return static_cast<int>(s) & 2; }

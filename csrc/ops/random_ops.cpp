@@ -95,10 +95,9 @@ void draw_into(const Tensor& self, F draw) {
 }
 
 // After a write that depends on nothing before it: what flows back is zero.
-Tensor written(const char* node, const Tensor& self) {
-  bump_version(self);
-  if (needs_grad(self)) set_history(self, make_node(node, {self}, [](const Tensor& g) { return zeros_like(g); }));
-  return self;
+Tensor written(const char* op, const char* node, const Tensor& self) {
+  bump_version(self, op);
+  return record_overwrite(node, self);
 }
 
 Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFill& what, Generator* generator) {
@@ -108,7 +107,7 @@ Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFi
   draw_into(self, [&](const Dims*, const Tensor& out) {
     draw(what, out.dtype(), out.data(), out.numel(), chosen(generator));
   });
-  return written(node, self);
+  return written(op, node, self);
 }
 
 RandomFill fill_of(RandomFill::Kind kind, double a = 0, double b = 1) {
@@ -294,7 +293,7 @@ Tensor bernoulli_(const Tensor& self, const Tensor& p, Generator* generator) {
   check_same_device("bernoulli_", self, p);
   if (self.numel() == 0) return self;
   fill_bernoulli(self, p, chosen(generator));
-  return written("BernoulliBackward1", self);
+  return written("bernoulli_", "BernoulliBackward1", self);
 }
 
 Tensor random_(const Tensor& self, Generator* generator) {

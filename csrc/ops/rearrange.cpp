@@ -136,12 +136,11 @@ Tensor triangle(const char* op, const char* node, const Tensor& x, int64_t diago
 Tensor triangle_(const char* op, const char* node, const Tensor& self, int64_t diagonal, bool keep_below) {
   STRIDED_CHECK(self.ndim() >= 2, RuntimeError, op, ": input tensor must have at least 2 dimensions");
   check_inplace(op, self);
-  if (needs_grad(self))
-    record(node, self, self,
-           [op, node, diagonal, keep_below](const Tensor& g) { return triangle(op, node, g, diagonal, keep_below); });
   clear_triangle(op, self, diagonal, keep_below);
-  bump_version(self);
-  return self;
+  bump_version(self, op);
+  return record_inplace(node, self, {self}, [op, node, diagonal, keep_below](const Tensor& g) {
+    return triangle(op, node, g, diagonal, keep_below);
+  });
 }
 
 }  // namespace

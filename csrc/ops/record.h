@@ -24,22 +24,42 @@ inline bool needs_grad(const std::vector<Tensor>& list) {
   return false;
 }
 
+// What saved_tensors_hooks made of a saved tensor.
+class Packed : public RefCounted {
+ public:
+  virtual Tensor unpack() = 0;
+};
+// Called for each tensor that is saved while it is set (per thread). csrc/python sets it.
+class SavedTensorHooks : public RefCounted {
+ public:
+  virtual Ref<Packed> pack(const Tensor& t) = 0;  // may raise
+};
+const Ref<SavedTensorHooks>& saved_tensor_hooks();
+void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);  // null: none
+
 // A tensor kept for the backward pass; get() raises PyTorch's RuntimeError when it was modified in place since.
+// Note [What a saved tensor holds]
+// Not the tensor but its memory and the node that made it: so nodes point to older nodes only, never (through a tensor that
+// is written to later) to newer ones, and no cycle can keep a graph alive. A leaf is held itself, because formulas of the
+// user expect to see it.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  explicit SavedTensor(const Tensor& t) : tensor_(t), version_(t.defined() ? t.storage().version() : 0) {}
-  // For the node's own output: holding the output itself would be a cycle, so a detached view is kept, and get() gives it
-  // back the record of the node that is running.
-  static SavedTensor output(const Tensor& out);
+  explicit SavedTensor(const Tensor& t);
+  // For an output of the node that saves it, whose history is not set yet: get() gives it the record of the running node.
+  static SavedTensor output(const Tensor& out, int output = 0);
   Tensor get() const;
-  void release() { tensor_ = Tensor(); released_ = true; }
+  bool defined() const { return tensor_.defined() || packed_; }
+  bool known() const { return defined() || released_; }
+  void release();
 
  private:
   Tensor tensor_;
+  Ref<Node> node_;  // that made it; null for a leaf and for a node's own output
+  Ref<Packed> packed_;
   uint32_t version_ = 0;
-  bool is_output_ = false, released_ = false;
   int output_ = 0;
+  bool is_output_ = false, released_ = false;
 };
 
 // The node whose backward formula runs on this thread.
@@ -53,24 +73,33 @@ class Running {
 };
 [[noreturn]] void saved_tensors_were_freed();
 
+// The node that made t, brought up to date for a view whose base was written to since; null for a leaf.
+const Ref<Node>& grad_fn(const Tensor& t);
 // Where the gradient of t goes: its grad_fn, its accumulator if it is a leaf that wants one, or nowhere.
 Edge gradient_edge(const Tensor& t);
-// Makes t an output of the node.
-void set_history(const Tensor& t, const Ref<Node>& node, int output = 0);
+// Makes t, fresh from an operation, an output of the node. A view of something inside the operation counts as no view
+// then; `keep_view` for operations whose result is a view of an input.
+void set_history(const Tensor& t, const Ref<Node>& node, int output = 0, bool keep_view = false);
+inline bool is_view_of(const Tensor& t, const Tensor& x) {
+  const Ref<TensorImpl>& base = t.impl()->base;
+  return base && base == (x.impl()->base ? x.impl()->base : x.ref());
+}
+// Makes the value just written to t an output of the node, whose edges lead to the values before. Where t is a view its
+// base gets a record too (Note [Writes to views]).
+void rebase_history(const Tensor& t, const Ref<Node>& node, int output = 0);
 
 template <class F>
 class LambdaNode : public Node {
  public:
   LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
   const char* name() const override { return name_; }
-  std::vector<Tensor> apply(std::vector<Tensor>& grads) override {
+  TensorList apply(TensorList& grads) override {
     if (!f_) saved_tensors_were_freed();
     const Running running(this);
     if constexpr (std::is_invocable_v<F, const Tensor&>) {
-      if constexpr (std::is_same_v<std::invoke_result_t<F, const Tensor&>, Tensor>) return {(*f_)(grads[0])};
-      else return (*f_)(grads[0]);
+      return list((*f_)(grads[0]));
     } else {
-      return (*f_)(grads);  // several outputs: takes const std::vector<Tensor>&
+      return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
     }
   }
   // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing.
@@ -79,6 +108,13 @@ class LambdaNode : public Node {
   }
 
  private:
+  static TensorList list(Tensor t) {
+    TensorList out;
+    out.push_back(std::move(t));
+    return out;
+  }
+  static TensorList list(std::vector<Tensor> v) { return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end())); }
+
   const char* name_;
   std::optional<F> f_;
 };
@@ -86,14 +122,16 @@ class LambdaNode : public Node {
 template <class F>
 Ref<Node> make_node(const char* name, const std::vector<Tensor>& inputs, F f) {
   Ref<Node> node(new LambdaNode<F>(name, std::move(f)));
-  for (const Tensor& t : inputs) node->next.push_back(t.defined() ? gradient_edge(t) : Edge{});
+  for (const Tensor& t : inputs) node->add_edge(t.defined() ? gradient_edge(t) : Edge{});
+  return node;
+}
+template <class F>
+Ref<Node> make_node(const char* name, const Tensor& input, F f) {
+  Ref<Node> node(new LambdaNode<F>(name, std::move(f)));
+  node->add_edge(gradient_edge(input));
   return node;
 }
 
-// A view is told by its storage.
-inline void mark_view(const Tensor& out, const Tensor& input) {
-  if (out.impl()->storage == input.impl()->storage) autograd_meta(out).is_view = true;
-}
 template <class F>
 Tensor record(const char* name, Tensor out, const std::vector<Tensor>& inputs, F f) {
   if (needs_grad(inputs)) set_history(out, make_node(name, inputs, std::move(f)));
@@ -102,29 +140,34 @@ Tensor record(const char* name, Tensor out, const std::vector<Tensor>& inputs, F
 // One input: no vector is made when no gradient is needed.
 template <class F>
 Tensor record(const char* name, Tensor out, const Tensor& input, F f) {
-  if (needs_grad(input)) {
-    set_history(out, make_node(name, {input}, std::move(f)));
-    mark_view(out, input);
-  }
+  if (needs_grad(input)) set_history(out, make_node(name, input, std::move(f)), 0, is_view_of(out, input));
   return out;
+}
+// After a write to `self` (and bump_version): the formula gives the gradients of `inputs`, among them self's old value if
+// the new one depends on it.
+template <class F>
+Tensor record_inplace(const char* name, const Tensor& self, const std::vector<Tensor>& inputs, F f) {
+  if (needs_grad(inputs) || needs_grad(self)) rebase_history(self, make_node(name, inputs, std::move(f)));
+  return self;
 }
 // Several outputs: the lambda takes const std::vector<Tensor>& grads (undefined where nothing flowed).
 template <class F>
 void record_all(const char* name, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs, F f) {
   if (!needs_grad(inputs)) return;
   Ref<Node> node = make_node(name, inputs, std::move(f));
-  for (size_t i = 0; i < outs.size(); ++i) set_history(outs[i], node, static_cast<int>(i));
+  for (size_t i = 0; i < outs.size(); ++i) set_history(outs[i], node, static_cast<int>(i), is_view_of(outs[i], inputs[0]));
 }
 
 // For functions whose gradient is not written yet: NotImplementedError when one would be needed.
 void no_gradient(const char* op, const std::vector<Tensor>& inputs);
 
-// The leaf of a node named AccumulateGrad.
-Tensor accumulated_leaf(const Node& node);
-// leaf.grad += grad, cast and summed to the leaf's dtype and shape. Written in csrc/autograd.
-void accumulate_grad(const Tensor& leaf, const Tensor& grad);
+// leaf.grad += grad. Written in csrc/autograd; may take grad's memory.
+void accumulate_grad(const Tensor& leaf, Tensor grad);
+// The leaf of an accumulator.
+const Tensor& accumulated_leaf(const Node& node);
 
-// Before writing to `self` in place: raises for a leaf that needs a gradient, a read-only or overlapping tensor.
-void check_inplace(const char* op, const Tensor& self);
+// Before writing to `self` in place: raises for a read-only or overlapping tensor, and for a write that could not be recorded
+// (a leaf that needs a gradient, a view of one, one of several views), where self or `inputs_need_grad` asks for a record.
+void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad = false);
 
 }  // namespace strided

@@ -1,5 +1,5 @@
 // The op table, folded from the list of structs.
-#include <cstring>
+#include <cctype>
 #include <string>
 #include <unordered_map>
 
@@ -23,6 +23,12 @@ Tensor call_vjp(int i, const Tensor& grad, const Saved<Tensor>& saved) {
   }
 }
 
+// reads[i], where a struct has it: bit k is set when the gradient for operand i reads operand k. Otherwise all of them.
+template <class Op, class = void>
+struct HasReads : std::false_type {};
+template <class Op>
+struct HasReads<Op, std::void_t<decltype(Op::reads[0])>> : std::true_type {};
+
 template <class Op, class T>
 void describe_dtype(OpDef& def) {
   constexpr int t = index_of(dtype_of<T>);
@@ -39,6 +45,14 @@ void describe(OpDef& def, int id, std::index_sequence<T...>) {
   def.arity = op_arity<Op>;
   (describe_dtype<Op, typename TypeOf<static_cast<DType>(T)>::type>(def), ...);
   if constexpr (HasVjp<Op>::value) def.vjp = call_vjp<Op>;
+  for (int i = 0; i < def.arity; ++i) {
+    def.reads[i] = 15;
+    if constexpr (HasReads<Op>::value) def.reads[i] = Op::reads[i];
+  }
+  def.node_name = def.info->backward ? def.info->backward : def.info->name;
+  def.node_name[0] = static_cast<char>(std::toupper(def.node_name[0]));
+  def.node_name += "Backward0";
+  def.inplace_name = std::string(def.info->name) + "_";
 }
 
 struct Table {

@@ -23,7 +23,7 @@ namespace {
 
 // A view of all elements, whose gradient is only reshaped.
 Tensor regroup(const char* name, const Tensor& x, Layout layout) {
-  Tensor out = make_view(x, std::move(layout));
+  Tensor out = view_of(x, std::move(layout));
   if (!needs_grad(x)) return out;
   return record(name, std::move(out), x, [shape = x.shape()](const Tensor& g) { return reshape(g, shape); });
 }
@@ -67,7 +67,10 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
   const Dims sizes = infer_size("reshape", shape, x.numel());
   Layout layout;
   if (view(x.layout(), sizes, &layout)) return regroup("ViewBackward0", x, std::move(layout));
-  return regroup("UnsafeViewBackward0", contiguous(x), Layout(sizes));
+  // A copy, of which nobody else will hold another view.
+  const Tensor copy = contiguous(x);
+  return record("UnsafeViewBackward0", make_view(copy, Layout(sizes)), copy,
+                [shape = x.shape()](const Tensor& g) { return reshape(g, shape); });
 }
 
 Tensor reshape_as(const Tensor& x, const Tensor& other) { return reshape(x, other.shape()); }
@@ -119,7 +122,7 @@ Tensor ravel(const Tensor& x) { return reshape(contiguous(x), {-1}); }
 // ---------------------------------------------------------------- order of axes
 
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
-  Tensor out = make_view(x, transpose(x.layout(), dim0, dim1));
+  Tensor out = view_of(x, transpose(x.layout(), dim0, dim1));
   if (!needs_grad(x)) return out;
   return record("TransposeBackward0", std::move(out), x,
                 [dim0, dim1](const Tensor& g) { return transpose(g, dim0, dim1); });
@@ -127,13 +130,13 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 
 Tensor t(const Tensor& x) {
   STRIDED_CHECK(x.ndim() <= 2, RuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
-  Tensor out = make_view(x, x.ndim() < 2 ? x.layout() : transpose(x.layout(), 0, 1));
+  Tensor out = view_of(x, x.ndim() < 2 ? x.layout() : transpose(x.layout(), 0, 1));
   if (!needs_grad(x)) return out;
   return record("TBackward0", std::move(out), x, [](const Tensor& g) { return t(g); });
 }
 
 Tensor permute(const Tensor& x, const Dims& dims) {
-  Tensor out = make_view(x, permute(x.layout(), dims));
+  Tensor out = view_of(x, permute(x.layout(), dims));
   if (!needs_grad(x)) return out;
   Dims inverse(dims.size());
   for (int i = 0; i < dims.ndim(); ++i) inverse[dims[i] < 0 ? dims[i] + x.ndim() : dims[i]] = i;
@@ -206,7 +209,7 @@ Tensor expand(const Tensor& x, const Dims& size) {
   STRIDED_CHECK(size.ndim() >= x.ndim(), RuntimeError, "expand(torch.", cpp_name_of(x.dtype()), "Tensor{", x.shape(),
                 "}, size=", size, "): the number of sizes provided (", size.ndim(),
                 ") must be greater or equal to the number of dimensions in the tensor (", x.ndim(), ")");
-  Tensor out = make_view(x, expand(x.layout(), size));
+  Tensor out = view_of(x, expand(x.layout(), size));
   if (!needs_grad(x)) return out;
   // The engine sums a gradient to the shape of what it is the gradient of.
   return record("ExpandBackward0", std::move(out), x, [](const Tensor& g) { return g; });
@@ -233,19 +236,19 @@ Tensor atleast_3d(const Tensor& x) {
 // ---------------------------------------------------------------- parts
 
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  return look_at("SelectBackward0", x, make_view(x, select(x.layout(), dim, index)),
+  return look_at("SelectBackward0", x, view_of(x, select(x.layout(), dim, index)),
                  [dim, index](const Tensor& z) { return select(z, dim, index); });
 }
 
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "slice() cannot be applied to a 0-dim tensor.");
   return look_at("SliceBackward0", x,
-                 make_view(x, slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step)),
+                 view_of(x, slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step)),
                  [dim, start, stop, step](const Tensor& z) { return slice(z, dim, start, stop, step); });
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  return look_at("SliceBackward0", x, make_view(x, narrow(x.layout(), dim, start, length)),
+  return look_at("SliceBackward0", x, view_of(x, narrow(x.layout(), dim, start, length)),
                  [dim, start, length](const Tensor& z) { return narrow(z, dim, start, length); });
 }
 
@@ -258,7 +261,7 @@ Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) 
 }
 
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  return look_at("DiagonalBackward0", x, make_view(x, diagonal(x.layout(), offset, dim1, dim2)),
+  return look_at("DiagonalBackward0", x, view_of(x, diagonal(x.layout(), offset, dim1, dim2)),
                  [offset, dim1, dim2](const Tensor& z) { return diagonal(z, offset, dim1, dim2); });
 }
 
@@ -289,7 +292,7 @@ Tensor unfold_backward(const Tensor& g, const Dims& shape, int64_t dimension, in
 }  // namespace
 
 Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
-  Tensor out = make_view(x, unfold(x.layout(), dimension, size, step));
+  Tensor out = view_of(x, unfold(x.layout(), dimension, size, step));
   if (!needs_grad(x)) return out;
   return record("UnfoldBackward0", std::move(out), x, [shape = x.shape(), dimension, size, step](const Tensor& g) {
     return unfold_backward(g, shape, dimension, size, step);
@@ -352,7 +355,7 @@ Tensor as_strided_backward(const Tensor& g, const Layout& x, const Layout& out) 
 }  // namespace
 
 Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) {
-  Tensor out = make_view(x, checked_layout(x, size, stride, storage_offset.value_or(x.offset())));
+  Tensor out = view_of(x, checked_layout(x, size, stride, storage_offset.value_or(x.offset())));
   if (!needs_grad(x)) return out;
   return record("AsStridedBackward0", out, x,
                 [from = x.layout(), to = out.layout()](const Tensor& g) { return as_strided_backward(g, from, to); });
@@ -368,7 +371,7 @@ Tensor view_as_real(const Tensor& x) {
   layout.offset *= 2;
   layout.shape.push_back(2);
   layout.strides.push_back(1);
-  Tensor out = make_view(x, std::move(layout), real_of(x.dtype()));
+  Tensor out = view_of(x, std::move(layout), real_of(x.dtype()));
   if (!needs_grad(x)) return out;
   return record("ViewAsRealBackward0", std::move(out), x,
                 [](const Tensor& g) { return view_as_complex(contiguous(g)); });
@@ -390,7 +393,7 @@ Tensor view_as_complex(const Tensor& x) {
   }
   STRIDED_CHECK(layout.offset % 2 == 0, RuntimeError, "Tensor must have a storage_offset divisible by 2");
   layout.offset /= 2;
-  Tensor out = make_view(x, std::move(layout), complex_of(x.dtype()));
+  Tensor out = view_of(x, std::move(layout), complex_of(x.dtype()));
   if (!needs_grad(x)) return out;
   return record("ViewAsComplexBackward0", std::move(out), x, [](const Tensor& g) { return view_as_real(g); });
 }
@@ -407,18 +410,16 @@ Tensor imag(const Tensor& x) {
 namespace {
 
 // self becomes `view`, a view of it that was just made and recorded.
-Tensor become(const Tensor& self, const Tensor& view) {
+Tensor become(const char* op, const Tensor& self, const Tensor& view) {
   if (grad_enabled() && self.requires_grad())
-    STRIDED_CHECK(self.impl()->autograd->grad_fn, RuntimeError,
+    STRIDED_CHECK(grad_fn(self), RuntimeError,
                   "a leaf Variable that requires grad is being used in an in-place operation.");
-  // A graph may have saved self with its old shape.
-  bump_version(self);
+  const Edge edge = gradient_edge(view);
+  bump_version(self, op);
   self.impl()->layout = view.layout();
   self.impl()->numel = view.numel();
-  if (view.requires_grad()) {
-    const Edge edge = gradient_edge(view);
-    set_history(self, edge.node, edge.input);
-  }
+  self.impl()->seen_version = self.storage().version();
+  if (edge.node) set_history(self, edge.node, edge.input, true);
   return self;
 }
 
@@ -427,14 +428,14 @@ Tensor become(const Tensor& self, const Tensor& view) {
 Tensor t_(const Tensor& self) {
   STRIDED_CHECK(self.ndim() <= 2, RuntimeError, "t_() expects a tensor with <= 2 dimensions, but self is ", self.ndim(),
                 "D");
-  return become(self, t(self));
+  return become("t_", self, t(self));
 }
-Tensor transpose_(const Tensor& self, int64_t dim0, int64_t dim1) { return become(self, transpose(self, dim0, dim1)); }
-Tensor squeeze_(const Tensor& self) { return become(self, squeeze(self)); }
-Tensor squeeze_(const Tensor& self, const Dims& dims) { return become(self, squeeze(self, dims)); }
-Tensor unsqueeze_(const Tensor& self, int64_t dim) { return become(self, unsqueeze(self, dim)); }
+Tensor transpose_(const Tensor& self, int64_t dim0, int64_t dim1) { return become("transpose_", self, transpose(self, dim0, dim1)); }
+Tensor squeeze_(const Tensor& self) { return become("squeeze_", self, squeeze(self)); }
+Tensor squeeze_(const Tensor& self, const Dims& dims) { return become("squeeze_", self, squeeze(self, dims)); }
+Tensor unsqueeze_(const Tensor& self, int64_t dim) { return become("unsqueeze_", self, unsqueeze(self, dim)); }
 Tensor as_strided_(const Tensor& self, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) {
-  return become(self, as_strided(self, size, stride, storage_offset));
+  return become("as_strided_", self, as_strided(self, size, stride, storage_offset));
 }
 
 Tensor resize_(const Tensor& self, const Dims& size) {
@@ -447,7 +448,7 @@ Tensor resize_(const Tensor& self, const Dims& size) {
                 " on needs more memory than there can be");
   const size_t nbytes = static_cast<size_t>(end * self.itemsize());
   if (numel > 0 && nbytes > self.storage().nbytes()) self.storage().resize(nbytes);
-  bump_version(self);
+  bump_version(self, "resize_");
   self.impl()->layout = Layout(size, Layout::contiguous_strides(size), self.offset());
   self.impl()->numel = numel;
   return self;

@@ -37,5 +37,6 @@ void bind_matrices();
 void bind_sorting();
 void bind_random();
 void bind_copies();
+void bind_autograd();
 
 }  // namespace strided::python

@@ -1,5 +1,4 @@
-// Copies, casts and what autograd's record needs from Python.
-#include "autograd/engine.h"
+// Copies, casts and questions about dtypes.
 #include "core/promotion.h"
 #include "ops/operators.h"
 #include "python/bind.h"
@@ -49,13 +48,6 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
   return close.numel() == 0 || std::memchr(close.data(), 0, static_cast<size_t>(close.numel())) == nullptr;
 }
 
-std::vector<Tensor> backward(const std::vector<Tensor>& outputs, const std::vector<std::optional<Tensor>>& grads, bool retain_graph, bool create_graph,
-                             const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> given;
-  for (const auto& g : grads) given.push_back(g ? *g : Tensor());
-  return run_backward(outputs, given, retain_graph, create_graph, inputs);
-}
-
 DType promote(DType a, DType b) { return promote_types(a, b); }
 bool castable(DType a, DType b) { return can_cast(a, b); }
 DType result_type(const Operand& a, const Operand& b) {
@@ -70,8 +62,6 @@ void set_default(DType t) {
   STRIDED_CHECK(is_floating(t), TypeError, "only floating-point types are supported as the default type");
   set_default_dtype(t);
 }
-bool is_grad_on() { return grad_enabled(); }
-void set_grad(bool on) { set_grad_enabled(on); }
 bool floating_point(const Tensor& x) { return is_floating(x.dtype()); }
 bool complex_numbers(const Tensor& x) { return is_complex(x.dtype()); }
 bool signed_numbers(const Tensor& x) { return is_signed(x.dtype()); }
@@ -90,14 +80,11 @@ void bind_copies() {
   def<&same_elements>("equal(Tensor input, Tensor other)", "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
   def<&allclose>("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
                  "True if |input - other| <= atol + rtol * |other| everywhere.");
-  def<&backward>("_backward(Tensor[] outputs, Tensor[] grads, bool retain_graph, bool create_graph, Tensor[] inputs)", "Runs the graph.", kFunction);
   def<&promote>("promote_types(DType type1, DType type2)", "The smallest dtype that holds both.", kFunction);
   def<&castable>("can_cast(DType from_, DType to)", "True if PyTorch's rules let a result of one dtype be written to another: the kind (bool, integer, floating, complex) must not go down.", kFunction);
   def<&result_type>("result_type(TensorOrNumber tensor1, TensorOrNumber tensor2)", "The dtype an operation on both computes in.", kFunction);
   def<&get_default>("get_default_dtype()", "The dtype of new floating-point tensors.", kFunction);
   def<&set_default>("set_default_dtype(DType d)", "Sets the dtype of new floating-point tensors; TypeError if it is no floating-point dtype.", kFunction);
-  def<&is_grad_on>("is_grad_enabled()", "True if operations are recorded for autograd.", kFunction);
-  def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
   def<&floating_point>("is_floating_point(Tensor input)", "True if the dtype is a floating-point, not complex, one.");
   def<&complex_numbers>("is_complex(Tensor input)", "True if the dtype is complex.");
   def<&signed_numbers>("is_signed(Tensor self)", "True if the dtype holds negative numbers.", kMethod);

@@ -1,5 +1,6 @@
 // The extension module: types, functions of every family, and the classes that pybind11 binds.
 #include <pybind11/pybind11.h>
+#include <unistd.h>
 
 #include "base/cpu_features.h"
 #include "base/parallel.h"
@@ -9,6 +10,7 @@
 #include "ops/operators.h"
 #include "python/bind.h"
 #include "python/doors.h"
+#include "python/py_node.h"
 
 namespace py = pybind11;
 using namespace strided;
@@ -114,8 +116,19 @@ PYBIND11_MODULE(_C, m) {
   });
   init_types(m.ptr());
   init_tensor(m.ptr());
+  init_nodes(m.ptr());
   init_functions(m.ptr());
   register_cpu_backend();
+  set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
+                 [](void* state) {
+                   // A daemon thread that comes back after the interpreter's end is unwound by PyEval_RestoreThread
+                   // (before Python 3.14), which our frames do not survive: it sleeps until the process is gone.
+                   try {
+                     PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+                   } catch (...) {
+                     for (;;) pause();
+                   }
+                 }});
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
   bind_storage(m);
 
@@ -159,6 +172,7 @@ PYBIND11_MODULE(_C, m) {
 
   bind_elementwise();
   bind_copies();
+  bind_autograd();
   bind_factories();
   bind_views();
   bind_joining();

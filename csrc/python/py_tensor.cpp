@@ -8,6 +8,7 @@
 #include "ops/record.h"
 #include "ops/view.h"
 #include "python/bind_detail.h"
+#include "python/py_node.h"
 #include "python/subscript.h"
 
 namespace strided::python {
@@ -15,7 +16,8 @@ namespace strided::python {
 PyTypeObject* tensor_type = nullptr;
 
 PyObject* wrap_as(PyTypeObject* type, const Tensor& t) {
-  PyObject* o = type->tp_alloc(type, 0);
+  // Not tp_alloc, which would have the garbage collector look at each (Note [Tensors and the garbage collector]).
+  PyObject* o = type == tensor_type ? reinterpret_cast<PyObject*>(PyObject_GC_New(PyTensor, type)) : type->tp_alloc(type, 0);
   if (o == nullptr) throw PythonError{};
   auto* p = reinterpret_cast<PyTensor*>(o);
   new (&p->tensor) Tensor(t);
@@ -305,14 +307,23 @@ PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) { return PyBoo
 
 // ---------------------------------------------------------------- autograd's record
 
-PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(self_of(o).requires_grad()); }
+// What forward-mode differentiation alone records (autograd/forward_ad.py) does not show.
+bool shows_record(const Tensor& t) {
+  if (!t.requires_grad()) return false;
+  const Ref<Node>& node = grad_fn(t);
+  return !node || !node->forward_only;
+}
+
+PyObject* get_requires_grad(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyBool_FromLong(shows_record(self_of(o))); });
+}
 int set_requires_grad(PyObject* o, PyObject* value, void*) {
   return guarded<int>(-1, [&] {
     STRIDED_CHECK(value && (PyBool_Check(value)), TypeError, "requires_grad must be a bool");
     const Tensor& t = self_of(o);
     const bool on = value == Py_True;
     if (!on && !t.requires_grad()) return 0;
-    const bool leaf = !t.impl()->autograd || !t.impl()->autograd->grad_fn;
+    const bool leaf = !grad_fn(t);
     STRIDED_CHECK(leaf || on, RuntimeError,
                   "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
                   "differentiation use var_no_grad = var.detach().");
@@ -322,18 +333,30 @@ int set_requires_grad(PyObject* o, PyObject* value, void*) {
   });
 }
 PyObject* get_is_leaf(PyObject* o, void*) {
-  const auto& meta = self_of(o).impl()->autograd;
-  return PyBool_FromLong(!meta || !meta->grad_fn);
+  return guarded<PyObject*>(nullptr, [&] { return PyBool_FromLong(!shows_record(self_of(o)) || !grad_fn(self_of(o))); });
 }
 PyObject* get_grad(PyObject* o, void*) {
-  const auto& meta = self_of(o).impl()->autograd;
-  return guarded<PyObject*>(nullptr, [&] { return meta ? wrap(meta->grad) : Py_NewRef(Py_None); });
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = self_of(o);
+    const AutogradMeta* meta = t.impl()->autograd.get();
+    if (!meta) Py_RETURN_NONE;
+    const Tensor& grad = meta->retained ? meta->retained->grad : meta->grad;
+    if (grad.defined()) return wrap(grad);
+    if (!meta->retained && shows_record(t) && grad_fn(t) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+                     "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+                     "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+                     1) < 0)
+      return nullptr;
+    Py_RETURN_NONE;
+  });
 }
 int set_grad(PyObject* o, PyObject* value, void*) {
   return guarded<int>(-1, [&] {
     const Tensor& t = self_of(o);
     if (value == nullptr || value == Py_None) {
-      if (t.impl()->autograd) t.impl()->autograd->grad = Tensor();
+      if (AutogradMeta* meta = t.impl()->autograd.get()) (meta->retained ? meta->retained->grad : meta->grad) = Tensor();
       return 0;
     }
     STRIDED_CHECK(is_tensor(value), TypeError, "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
@@ -342,29 +365,92 @@ int set_grad(PyObject* o, PyObject* value, void*) {
     STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
     STRIDED_CHECK(g.device() == t.device(), RuntimeError, "assigned grad has data located on a different device");
     STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "assigned grad has data of a different size");
-    autograd_meta(t).grad = g;
+    AutogradMeta& meta = autograd_meta(t);
+    (meta.retained ? meta.retained->grad : meta.grad) = g;
     return 0;
   });
 }
 PyObject* method_detach(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(make_view(self_of(o), self_of(o).layout())); });
 }
-PyObject* get_data(PyObject* o, void*) { return method_detach(o, nullptr); }
+// Note [x.data]: as detach(), but writes to it are not counted as changes of x, as in PyTorch. What a graph saved of x is then
+// changed behind its back: that is what callers of .data ask for.
+PyObject* get_data(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor out = make_view(self_of(o), self_of(o).layout());
+    out.impl()->uncounted = true;
+    return wrap(out);
+  });
+}
 int set_data(PyObject* o, PyObject* value, void*) {
   return guarded<int>(-1, [&] {
     STRIDED_CHECK(value && is_tensor(value), TypeError, "data must be set to a Tensor");
     const Tensor &t = self_of(o), &v = unwrap(value);
+    STRIDED_CHECK(!t.requires_grad() || is_floating(v.dtype()) || is_complex(v.dtype()), RuntimeError,
+                  "data set to a tensor that requires gradients must be floating point or complex dtype");
     t.impl()->storage = v.impl()->storage;
     t.impl()->layout = v.layout();
     t.impl()->numel = v.numel();
     t.impl()->dtype = v.dtype();
+    t.impl()->base = nullptr;
     return 0;
   });
 }
-PyObject* grad_fn_name(PyObject* o, void*) {
+PyObject* method_detach_in_place(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Tensor& t = self_of(o);
+    STRIDED_CHECK(!(t.impl()->base && t.requires_grad()), RuntimeError, "Can't detach views in-place. Use detach() instead.");
+    if (AutogradMeta* meta = t.impl()->autograd.get()) {
+      meta->grad_fn = nullptr;
+      meta->requires_grad = false;
+      meta->output = 0;
+    }
+    return Py_NewRef(o);
+  });
+}
+PyObject* get_grad_fn(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    if (!shows_record(self_of(o))) Py_RETURN_NONE;
+    return wrap(grad_fn(self_of(o)));
+  });
+}
+PyObject* get_output_nr(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyLong_FromLong(grad_fn(self_of(o)) ? self_of(o).impl()->autograd->output : 0); });
+}
+PyObject* get_base(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap(Tensor(self_of(o).impl()->base)); });
+}
+PyObject* method_is_view(PyObject* o, PyObject*) { return PyBool_FromLong(static_cast<bool>(self_of(o).impl()->base)); }
+PyObject* method_retain_grad(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = self_of(o);
+    STRIDED_CHECK(t.requires_grad(), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
+    const Ref<Node>& node = grad_fn(t);
+    AutogradMeta& meta = *t.impl()->autograd;
+    if (node && !meta.retained) {
+      meta.retained = make_ref<GradBox>();
+      node->hooks().retained.push_back({meta.output, meta.retained});
+    }
+    Py_RETURN_NONE;
+  });
+}
+PyObject* get_retains_grad(PyObject* o, void*) {
   const auto& meta = self_of(o).impl()->autograd;
-  if (!meta || !meta->grad_fn) Py_RETURN_NONE;
-  return PyUnicode_FromString(meta->grad_fn->name());
+  return PyBool_FromLong(meta && meta->retained);
+}
+PyObject* method_register_hook(PyObject* o, PyObject* callable) {
+  return guarded<PyObject*>(nullptr, [&] {
+    PyObject* handle = add_tensor_hook(self_of(o), callable);
+    track(o);
+    return handle;
+  });
+}
+PyObject* method_register_post_accumulate(PyObject* o, PyObject* callable) {
+  return guarded<PyObject*>(nullptr, [&] {
+    PyObject* handle = add_post_accumulate_hook(self_of(o), callable);
+    track(o);
+    return handle;
+  });
 }
 
 // ---------------------------------------------------------------- buffer protocol
@@ -446,6 +532,27 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 
+// Note [Tensors and the garbage collector]
+// Looking after every tensor would make each allocation dearer, and few can be part of a cycle: only one with attributes, with
+// hooks, or made by an autograd.Function. The collector is told of these when they become so (track).
+int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
+  auto* p = reinterpret_cast<PyTensor*>(o);
+  Py_VISIT(Py_TYPE(o));
+  Py_VISIT(p->dict);
+  return p->tensor.defined() ? visit_record(p->tensor, visit, arg) : 0;
+}
+int tensor_clear(PyObject* o) {
+  auto* p = reinterpret_cast<PyTensor*>(o);
+  Py_CLEAR(p->dict);
+  if (p->tensor.defined()) clear_record(p->tensor);
+  return 0;
+}
+int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) {
+  const int result = PyObject_GenericSetAttr(o, name, value);
+  if (result == 0 && reinterpret_cast<PyTensor*>(o)->dict) track(o);
+  return result;
+}
+
 void tensor_dealloc(PyObject* o) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   PyTypeObject* type = Py_TYPE(o);
@@ -480,7 +587,10 @@ PyGetSetDef getset[] = {
     {"is_leaf", get_is_leaf, nullptr, "True when no recorded operation made this tensor.", nullptr},
     {"grad", get_grad, set_grad, "The gradient collected by backward(), or None.", nullptr},
     {"data", get_data, set_data, "The same memory without the record for autograd.", nullptr},
-    {"_grad_fn_name", grad_fn_name, nullptr, nullptr, nullptr},
+    {"grad_fn", get_grad_fn, nullptr, "The step of the graph that made the tensor, or None.", nullptr},
+    {"output_nr", get_output_nr, nullptr, "Which output of grad_fn the tensor is.", nullptr},
+    {"retains_grad", get_retains_grad, nullptr, "True when the gradient of this result of an operation is kept.", nullptr},
+    {"_base", get_base, nullptr, "The tensor this is a view of, or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {
@@ -497,6 +607,17 @@ PyMethodDef methods[] = {
     {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
     {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)), METH_VARARGS | METH_KEYWORDS, "True when the elements stand in row-major order without gaps."},
+    {"detach_", method_detach_in_place, METH_NOARGS,
+     "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."},
+    {"retain_grad", method_retain_grad, METH_NOARGS, "Keeps the gradient of a tensor that is no leaf in .grad during backward()."},
+    {"register_hook", method_register_hook, METH_O,
+     "register_hook(f) -> handle: f(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
+     "None, takes its place. handle.remove() takes the hook away.\n\n"
+     ">>> x = strided.ones(2, requires_grad=True)\n>>> h = x.register_hook(lambda g: 10 * g)\n>>> x.sum().backward()\n>>> x.grad\n"
+     "tensor([10., 10.])"},
+    {"register_post_accumulate_grad_hook", method_register_post_accumulate, METH_O,
+     "register_post_accumulate_grad_hook(f) -> handle: f(leaf) is called after backward() has added to leaf.grad."},
+    {"_is_view", method_is_view, METH_NOARGS, "True for a view that gradients pass through."},
     {"detach", method_detach, METH_NOARGS, "The same memory without the record for autograd."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -506,7 +627,8 @@ PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict)
 
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
 PyType_Slot slots[] = {SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, tensor_dealloc), SLOT(tp_hash, tensor_hash),
-                       SLOT(tp_richcompare, compare), SLOT(tp_iter, iterate), SLOT(tp_getset, getset), SLOT(tp_methods, methods),
+                       SLOT(tp_richcompare, compare), SLOT(tp_iter, iterate), SLOT(tp_getset, getset), SLOT(tp_methods, methods), SLOT(tp_traverse, tensor_traverse),
+                       SLOT(tp_clear, tensor_clear), SLOT(tp_setattro, tensor_setattr),
                        SLOT(tp_members, members), SLOT(mp_length, length), SLOT(sq_item, row), SLOT(mp_subscript, subscript_get),
                        SLOT(mp_ass_subscript, subscript_set), SLOT(nb_add, binary<Add>), SLOT(nb_subtract, binary<Sub>),
                        SLOT(nb_multiply, binary<Mul>), SLOT(nb_true_divide, binary<Div>), SLOT(nb_floor_divide, binary<FloorDivide>),
@@ -528,7 +650,7 @@ PyType_Slot slots[] = {SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLO
                                                      "one of that size, Tensor([1, 2]) one with these values, in the default dtype.")},
                        {0, nullptr}};
 #undef SLOT
-PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 

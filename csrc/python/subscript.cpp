@@ -188,9 +188,9 @@ class Key {
 };
 
 // The view that the basic steps of a key lead to.
-Tensor view_of(const Tensor& self, const Key& key) {
+Tensor basic_view(const Tensor& self, const Key& key) {
   if (needs_grad(self)) return basic_index(self, key.basic());
-  return make_view(self, apply_basic(self.layout(), key.steps(), key.size()));
+  return view_of(self, apply_basic(self.layout(), key.steps(), key.size()));
 }
 
 PyObject* get(const Tensor& held, PyObject* o) {
@@ -200,13 +200,13 @@ PyObject* get(const Tensor& held, PyObject* o) {
     STRIDED_CHECK(i >= -n && i < n, IndexError, "index ", i, " is out of bounds for dimension 0 with size ", n);
     const Layout& from = held.layout();
     const size_t rest = from.shape.size() - 1;
-    return wrap(make_view(held, Layout(Dims(from.shape.begin() + 1, rest), Dims(from.strides.begin() + 1, rest),
+    return wrap(view_of(held, Layout(Dims(from.shape.begin() + 1, rest), Dims(from.strides.begin() + 1, rest),
                                        from.offset + (i < 0 ? i + n : i) * from.strides[0])));
   }
   const Tensor self = held;
   const Key key(o, self.ndim());
-  if (!key.advanced()) return wrap(view_of(self, key));
-  return wrap(index(key.whole() ? self : view_of(self, key), key.indices()));
+  if (!key.advanced()) return wrap(basic_view(self, key));
+  return wrap(index(key.whole() ? self : basic_view(self, key), key.indices()));
 }
 
 // What is assigned: a tensor, or a number.
@@ -245,7 +245,7 @@ void set_view(const Tensor& self, Layout layout, const Value& value) {
     // x[i, j] = number: no view is made.
     const Element element(value.number, self.dtype());
     std::memcpy(static_cast<char*>(self.storage().data()) + layout.offset * self.itemsize(), element.bytes, static_cast<size_t>(self.itemsize()));
-    return bump_version(self);
+    return bump_version(self, "copy_");
   }
   const Tensor view = make_view(self, std::move(layout));
   check_writable("copy_", view);
@@ -259,22 +259,21 @@ void set_view(const Tensor& self, Layout layout, const Value& value) {
     }
     copy_into(view, make_view(value.tensor, std::move(from)));
   }
-  bump_version(view);
+  bump_version(self, "copy_");
 }
 
 void set(const Tensor& self, PyObject* o, PyObject* given) {
   const Key key(o, self.ndim());
   const Value value(self, given);
-  const bool grad = needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor));
   if (!key.advanced()) {
-    if (grad) basic_put_(self, key.basic(), value.as_tensor(self));
+    if (needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor))) basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);
     return;
   }
-  const Tensor target = key.whole() ? self : make_view(self, apply_basic(self.layout(), key.steps(), key.size()));
+  const Tensor target = key.whole() ? self : basic_view(self, key);
   const Indices& indices = key.indices();
   const bool single = value.is_number || (value.tensor.ndim() == 0 && value.tensor.dtype() == self.dtype());
-  if (single && (key.whole() || !grad) && indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == target.shape()) {
+  if (single && indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == target.shape()) {
     // x[mask] = number
     if (value.is_number) masked_fill_(target, *indices[0], value.number);
     else masked_fill_(target, *indices[0], value.tensor);
@@ -288,8 +287,7 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
     values = to_dtype(values, self.dtype());
   }
   if (values.device() != self.device() && values.ndim() == 0) values = to_device(values, self.device());
-  if (key.whole() || !grad) index_put_(target, indices, values, false);
-  else mixed_put_(self, key.basic(), indices, values);
+  index_put_(target, indices, values, false);
 }
 
 }  // namespace

@@ -206,44 +206,6 @@ def requires_grad_(self, requires_grad=True):
     return self
 
 
-def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    """Computes the gradient of this tensor with respect to the graph's leaves, adding it to their ``.grad``.
-
-    >>> x = strided.tensor([1., 2.], requires_grad=True)
-    >>> (x * x).sum().backward()
-    >>> x.grad
-    tensor([2., 4.])
-    """
-    from . import autograd
-
-    autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-class _GradFn:
-    """The recorded operation that made a tensor."""
-
-    def __init__(self, name):
-        self._name = name
-
-    def name(self):
-        """The operation's name, as ``'MulBackward0'``."""
-        return self._name
-
-    def __repr__(self):
-        return f"<{self._name}>"
-
-
-def _grad_fn(self):
-    name = self._grad_fn_name
-    return None if name is None else _GradFn(name)
-
-
-def detach_(self):
-    """Forgets the recorded operation that made the tensor, and returns the tensor."""
-    self.data = self.detach()
-    return self
-
-
 # ---------------------------------------------------------------- small things
 
 
@@ -281,7 +243,7 @@ def install(Tensor) -> None:
     own = {
         name: value
         for name, value in globals().items()
-        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "_GradFn", "_grad_fn", "type_", "data_element")
+        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "type_", "data_element")
     }
     for name, value in own.items():
         setattr(Tensor, name, value)
@@ -291,7 +253,6 @@ def install(Tensor) -> None:
         ("short", _C.int16), ("int", _C.int32), ("long", _C.int64), ("bool", _C.bool), ("cfloat", _C.complex64), ("cdouble", _C.complex128),
     ):  # fmt: skip
         setattr(Tensor, name, _caster(dtype, name))
-    Tensor.grad_fn = property(_grad_fn, doc="The recorded operation that made the tensor, or None.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     Tensor.is_sparse = Tensor.is_quantized = Tensor.is_meta = Tensor.is_mkldnn = False

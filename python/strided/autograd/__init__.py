@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from .. import _C
-from . import functional
+from . import anomaly_mode, forward_ad, function, functional, graph
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
-    "GradcheckError", "backward", "enable_grad", "functional", "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_grad_enabled",
+    "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
+    "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled",
 ]  # fmt: skip
 
 _run = _C.functions["_backward"]
@@ -16,6 +20,20 @@ _run = _C.functions["_backward"]
 
 def _list(x):
     return [x] if isinstance(x, _C.Tensor) else list(x)
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, _C.Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The name that tensors with gradients had before PyTorch 0.4: ``Variable(t, requires_grad)`` is t's memory as a tensor."""
+
+    def __new__(cls, data, requires_grad=False, volatile=None):
+        made = data.detach()
+        made.requires_grad = bool(requires_grad)
+        return made
 
 
 def _given(grads, n):
@@ -38,9 +56,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     inputs = _list(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    for x, g in zip(inputs, _run(tensors, _given(grad_tensors, len(tensors)), keep, create_graph, inputs)):
-        if g is not None:
-            x.grad = g.clone() if x.grad is None else x.grad + g
+    _run(tensors, _given(grad_tensors, len(tensors)), keep, create_graph, inputs, True)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):

@@ -1,0 +1,37 @@
+// Nodes of the graph and the functions users attach to it, as Python objects.
+#pragma once
+
+#include "ops/record.h"
+#include "python/py_tensor.h"
+
+namespace strided::python {
+
+// A node as Python sees it; the same object for the same node. The context of an autograd.Function is such an object too,
+// of a class derived from FunctionNode: then the node owns the object (`raw` points back), not the object the node.
+struct PyNode {
+  PyObject_HEAD
+  Ref<Node> owned;
+  Node* raw;
+  std::vector<SavedTensor>* saved;  // of an autograd.Function
+  PyObject* dict;
+  PyObject* weak;
+};
+
+PyObject* wrap(const Ref<Node>& node);  // new reference; None for null
+bool is_node(PyObject* o);
+Node& node_of(PyObject* o);  // RuntimeError for a Function's context that never became a node
+
+// Hooks on a tensor; each gives a handle with remove().
+PyObject* add_tensor_hook(const Tensor& t, PyObject* callable);
+PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable);
+
+// What the garbage collector has to know of a tensor that nothing but its Python object holds: the Python objects its record
+// leads to.
+int visit_record(const Tensor& t, visitproc visit, void* arg);
+void clear_record(const Tensor& t);
+// Tells it to look at the tensor.
+void track(PyObject* tensor);
+
+void init_nodes(PyObject* module);
+
+}  // namespace strided::python

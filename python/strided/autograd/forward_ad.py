@@ -1,0 +1,98 @@
+"""Forward-mode differentiation: dual tensors carry a tangent along (``strided.autograd.forward_ad``).
+
+Note [Forward mode by double backward]: an operation on a dual tensor is recorded as for the backward pass, and the tangent
+of a result is taken from the graph when it is asked for: the gradient ``J^T w`` is linear in ``w``, so its own gradient by
+``w`` along the tangent is ``J t`` (J. Townsend, "A new trick for calculating Jacobian vector products", 2017).  One rule for
+each operation serves both directions; the price is the memory of the graph, and that nothing is tracked under ``no_grad``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from .. import _C
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+_dual, _run, _zeros_like = _C.functions["_dual"], _C.functions["_backward"], _C.functions["zeros_like"]
+_levels = []  # of each open level: [(dual tensor, tangent), ...]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor and its tangent, or None where it has none."""
+
+    primal: _C.Tensor
+    tangent: Optional[_C.Tensor]
+
+
+def enter_dual_level():
+    """Opens a level; its number.  Only one level may be open at a time."""
+    if _levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _levels.append([])
+    return 0
+
+
+def exit_dual_level(*, level=None):
+    """Closes the level; the dual tensors made in it have no tangents any more."""
+    if not _levels:
+        raise RuntimeError("Trying to exit a forward AD level that was not entered")
+    if level not in (None, len(_levels) - 1):
+        raise RuntimeError(
+            f"Trying to exit a forward AD level that was not the last one that was created: {level}, the last is {len(_levels) - 1}"
+        )
+    _levels.pop()
+
+
+class dual_level:
+    """Context that opens a level for dual tensors.
+
+    >>> import strided.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(strided.tensor([1., 2.]), strided.tensor([1., 0.]))
+    ...     fwAD.unpack_dual(x * x).tangent
+    tensor([2., 0.])
+    """
+
+    def __enter__(self):
+        return enter_dual_level()
+
+    def __exit__(self, *exc):
+        exit_dual_level()
+
+
+def make_dual(tensor, tangent, *, level=None):
+    """`tensor` with a tangent of its shape and dtype, that operations on it propagate."""
+    if not _levels:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+    if not (tangent.dtype.is_floating_point or tangent.dtype.is_complex):
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+    if tangent.shape != tensor.shape:
+        raise RuntimeError(
+            f"Expected tangent to have the same shape as primal: {tuple(tangent.shape)}, {tuple(tensor.shape)}"
+        )
+    if tangent.dtype != tensor.dtype:
+        raise RuntimeError(f"Expected tangent to have the same dtype as primal: {tangent.dtype}, {tensor.dtype}")
+    dual = _dual(tensor)
+    _levels[-1].append((dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor, *, level=None):
+    """(primal, tangent) of a tensor; tangent None if no dual tensor of the open level leads to it."""
+    if not _levels or not _C.functions["_has_record"](tensor):
+        return UnpackedDualTensor(tensor, None)
+    duals = [d for d, _ in _levels[-1]]
+    w = _zeros_like(tensor.detach()).requires_grad_()
+    pairs = [
+        (g, t) for g, (_, t) in zip(_run([tensor], [w], True, True, duals), _levels[-1]) if g is not None
+    ] if duals else []
+    if not pairs:
+        return UnpackedDualTensor(tensor, None)
+    pairs = [(g, t) for g, t in pairs if _C.functions["_has_record"](g)]
+    (tangent,) = _run([g for g, _ in pairs], [t for _, t in pairs], True, True, [w]) if pairs else (None,)
+    return UnpackedDualTensor(tensor, _zeros_like(tensor.detach()) if tangent is None else tangent)
