@@ -39,7 +39,7 @@ class Pointers {
     const void* key = nullptr;
     int32_t value = 0;
   };
-  static constexpr size_t kInside = 32;
+  static constexpr size_t kInside = 16;
   size_t capacity() const { return mask_ + 1; }
   Entry* table() { return more_.empty() ? inside_ : more_.data(); }
   size_t hash(const void* key) const { return (reinterpret_cast<uintptr_t>(key) * 0x9E3779B97F4A7C15ull >> 32) & mask_; }

@@ -7,7 +7,8 @@ namespace strided {
 namespace {
 
 std::atomic<uint64_t> next_sequence{1};
-thread_local bool grad_mode = true, quiet = false;
+// Read for every operation: the fastest way to thread-local memory, of which a shared library may have a little.
+__attribute__((tls_model("initial-exec"))) thread_local bool grad_mode = true, quiet = false;
 
 // Note [Long chains are released in a loop]
 // Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows the

@@ -53,9 +53,13 @@ class ElementwiseNode : public Node {
     TensorList result(static_cast<size_t>(op_.arity));
     Saved<Tensor> saved;
     saved.params = params_;
-    if (saves_inputs(op_.info->saves))
+    if (saves_inputs(op_.info->saves)) {
+      unsigned reads = 0;
       for (int i = 0; i < op_.arity; ++i)
-        saved.in[i] = is_tensor_[i] ? in_[i].get() : scalar_tensor(scalar_[i], scalar_[i].dtype(DType::Float64), grads[0].device());
+        if (next[i].node) reads |= op_.reads[i];
+      for (int i = 0; i < op_.arity; ++i)
+        if (reads >> i & 1) saved.in[i] = is_tensor_[i] ? in_[i].get() : number(scalar_[i], grads[0]);
+    }
     if (saves_output(op_.info->saves)) saved.out = out_.get();
     for (int i = 0; i < op_.arity; ++i)
       if (next[i].node) result[i] = op_.vjp(i, grads[0], saved);
@@ -63,6 +67,14 @@ class ElementwiseNode : public Node {
   }
 
  private:
+  // A number as the gradient's formula meets it: of the gradient's dtype where that loses nothing, so that the loop needs no
+  // cast.
+  static Tensor number(const Scalar& v, const Tensor& grad) {
+    const DType t = grad.dtype();
+    const bool same = (t == DType::Float32 || t == DType::Float64) && !v.is_complex();
+    return scalar_tensor(v, same ? t : v.dtype(DType::Float64), grad.device());
+  }
+
   const OpDef& op_;
   SavedTensor in_[kMaxArity], out_;
   Scalar scalar_[kMaxArity];
@@ -86,7 +98,7 @@ struct Plan {
   Device device;
   Dims shape;
   bool same_shape = true;   // every operand with dimensions has `shape`
-  bool contiguous = true;   // ... and is contiguous
+  bool simple = true;       // ... and is contiguous, or shows one element everywhere
   bool casts = false;
 };
 
@@ -109,6 +121,13 @@ DType compute_dtype(const OpDef& op, const Operand* in) {
   return t;
 }
 
+// One element, however often it is shown.
+bool is_constant(const Tensor& t) {
+  for (int i = 0; i < t.ndim(); ++i)
+    if (t.size(i) > 1 && t.strides()[i] != 0) return false;
+  return t.numel() > 0;
+}
+
 Plan make_plan(const OpDef& op, const Operand* in) {
   Plan plan;
   const Tensor* lead = nullptr;
@@ -118,7 +137,7 @@ Plan make_plan(const OpDef& op, const Operand* in) {
     if (!lead) {
       lead = t;
       plan.shape = t->shape();
-      plan.contiguous = t->is_contiguous();
+      plan.simple = t->is_contiguous() || is_constant(*t);
       plan.device = t->device();
       continue;
     }
@@ -132,7 +151,7 @@ Plan make_plan(const OpDef& op, const Operand* in) {
       plan.same_shape = plan.same_shape && (t->ndim() == 0 || plan.shape.empty());
       plan.shape = broadcast_shapes(plan.shape, t->shape());
     }
-    plan.contiguous = plan.contiguous && t->is_contiguous();
+    plan.simple = plan.simple && (t->is_contiguous() || is_constant(*t));
   }
   plan.compute = compute_dtype(op, in);
   if (!op.supported[index_of(plan.compute)]) unsupported(op, plan.compute);
@@ -188,27 +207,23 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   };
   const int64_t n = out.numel();
   if (n == 0) return;
-  if (plan.same_shape && plan.contiguous && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
+  if (plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
     // Note [The short way]: one row, operands contiguous or a single value; no plan is needed.
     char* data[kMaxArity + 1] = {out.data()};
     int64_t strides[2 * (kMaxArity + 1)] = {out.itemsize()};
-    bool fits = true;
     for (int i = 0; i < op.arity; ++i) {
       const Tensor* t = in[i].tensor;
       data[i + 1] = t ? t->data() : element(i)->bytes;
-      strides[i + 1] = t && t->numel() == n ? itemsize : 0;
-      fits = fits && (!t || t->numel() == n || t->numel() == 1);
+      strides[i + 1] = t && t->numel() == n && t->is_contiguous() ? itemsize : 0;
     }
-    if (fits) {
-      if (n <= 32768) return loop(data, strides, n, 1, params);
-      Iter iter(Dims{n});
-      iter.add(data[0], Layout(Dims{n}), strides[0]);
-      for (int i = 1; i <= op.arity; ++i)
-        if (strides[i]) iter.add(data[i], Layout(Dims{n}), itemsize);
-        else iter.add_scalar(data[i], itemsize);
-      iter.plan();
-      return iter.run(loop, params, 1);
-    }
+    if (n <= 32768) return loop(data, strides, n, 1, params);
+    Iter iter(Dims{n});
+    iter.add(data[0], Layout(Dims{n}), strides[0]);
+    for (int i = 1; i <= op.arity; ++i)
+      if (strides[i]) iter.add(data[i], Layout(Dims{n}), itemsize);
+      else iter.add_scalar(data[i], itemsize);
+    iter.plan();
+    return iter.run(loop, params, 1);
   }
   Iter iter(plan.shape);
   iter.add(out.data(), out.layout(), out.itemsize());
@@ -225,7 +240,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
 }
 
 Tensor allocate(const OpDef& op, const Operand* in, const Plan& plan) {
-  if (plan.contiguous && plan.same_shape) return empty(plan.shape, plan.result, plan.device);
+  if (plan.simple && plan.same_shape) return empty(plan.shape, plan.result, plan.device);
   checked_numel(op.info->name, plan.shape);
   Iter iter(plan.shape);
   for (int i = 0; i < op.arity; ++i)

@@ -137,12 +137,18 @@ void copy_into(const Tensor& dst, const Tensor& source) {
 
 void fill_into(const Tensor& dst, const Scalar& value) {
   if (dst.numel() == 0) return;
-  const Element element(value, dst.dtype());
+  Element element(value, dst.dtype());
+  const Loop2d loop = kernels(dst.device()).copy[index_of(dst.dtype())][index_of(dst.dtype())];
+  if (dst.numel() <= 32768 && dst.is_contiguous()) {
+    char* data[] = {dst.data(), element.bytes};
+    const int64_t strides[] = {dst.itemsize(), 0, 0, 0};
+    return loop(data, strides, dst.numel(), 1, nullptr);
+  }
   Iter iter(dst.shape());
   iter.add(dst);
   iter.add_scalar(element.bytes, dst.itemsize());
   iter.plan();
-  iter.run(kernels(dst.device()).copy[index_of(dst.dtype())][index_of(dst.dtype())], nullptr, 1);
+  iter.run(loop, nullptr, 1);
 }
 
 Tensor clone(const Tensor& x) {

@@ -35,8 +35,6 @@ Tensor basic_index(const Tensor& self, const BasicIndex& steps);
 // self[steps] = value, which broadcasts (leading axes of size 1 beyond the view's are dropped) and is cast.
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value);
 
-// self[steps][indices] = values, for a mixture of both.
-
 // Raises PyTorch's RuntimeError when a number cannot stand in a dtype: out of range for an integer dtype (negative numbers
 // wrap around in unsigned ones) or for float32, complex for a real dtype.
 void check_fits(const Scalar& value, DType dtype);

@@ -75,8 +75,33 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
   return out;
 }
 
+namespace {
+
+// The name of the last step that does something: PyTorch takes one after the other.
+const char* node_name(const Dims& shape, const BasicIndex& steps) {
+  const char* name = "AliasBackward0";
+  int axis = 0;
+  for (const BasicStep& step : steps) {
+    switch (step.kind) {
+      case BasicStep::Select:
+        name = "SelectBackward0";
+        ++axis;
+        break;
+      case BasicStep::Slice:
+        if (step.start != 0 || step.stop < shape[axis] || step.step != 1) name = "SliceBackward0";
+        ++axis;
+        break;
+      case BasicStep::NewAxis: name = "UnsqueezeBackward0"; break;
+      case BasicStep::Skip: axis += static_cast<int>(step.start); break;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
 Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
-  return record("SliceBackward0", view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
+  return record(needs_grad(self) ? node_name(self.shape(), steps) : nullptr, view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
                 [shape = self.shape(), steps](const Tensor& g) { return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g); });
 }
 

@@ -67,7 +67,7 @@ Tensor parts_in_front(const Tensor& x) {
 
 Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bool keepdim) {
   Tensor t = result;
-  if (!keepdim)
+  if (!keepdim && t.ndim() > 0)
     for (int i = 0; i < shape.ndim(); ++i)
       if (axes >> i & 1) t = unsqueeze(t, i);
   return expand(t, shape);
