@@ -24,10 +24,12 @@ void Iter::insert_output(int k, char* data, const Layout& layout, int64_t itemsi
   for (int64_t& s : op.strides) s *= itemsize;
 }
 
-void Iter::add_scalar(const void* value, int64_t itemsize) {
+void Iter::add_scalar(const void* value, DType dtype) {
   Operand& op = op_[n_++];
   op.data = static_cast<char*>(const_cast<void*>(value));
-  op.itemsize = op.loop_itemsize = itemsize;
+  op.itemsize = op.loop_itemsize = size_of(dtype);
+  op.dtype = dtype;
+  op.on_host = true;
   op.strides = Dims(shape_.size(), 0);
 }
 
@@ -110,6 +112,18 @@ void Iter::plan() {
   }
   while (merged.size() < 2) merged.push_back(1);
   shape_ = std::move(merged);
+}
+
+LoopPlan Iter::whole(const char* name, Device device) const {
+  LoopPlan plan;
+  plan.name = name;
+  plan.device = device.index;
+  plan.ndim = shape_.ndim();
+  while (plan.ndim > 0 && shape_[plan.ndim - 1] == 1) --plan.ndim;
+  plan.shape = shape_.data();
+  plan.n_operands = n_;
+  for (int k = 0; k < n_; ++k) plan.operand[k] = {op_[k].data, op_[k].strides.data(), op_[k].dtype, op_[k].on_host};
+  return plan;
 }
 
 void Iter::run(InnerLoop loop, const void* params, int n_outputs, int64_t grain) const {

@@ -3,6 +3,7 @@
 // The idea is NumPy's NpyIter and PyTorch's TensorIterator.
 #pragma once
 
+#include "core/loop_plan.h"
 #include "core/tensor.h"
 
 namespace strided {
@@ -18,8 +19,12 @@ class Iter {
 
   // Operands are added outputs first. Their layouts must broadcast to the shape; `data` is the first element.
   void add(char* data, const Layout& layout, int64_t itemsize);
-  void add(const Tensor& t) { add(t.data(), t.layout(), t.itemsize()); }
-  void add_scalar(const void* value, int64_t itemsize);  // stride 0
+  void add(const Tensor& t) {
+    add(t.data(), t.layout(), t.itemsize());
+    op_[n_ - 1].dtype = t.dtype();
+    op_[n_ - 1].on_host = t.device().is_cpu();
+  }
+  void add_scalar(const void* value, DType dtype);  // one value in host memory, stride 0
   // Operand k is held in another dtype than the loop's: it passes through a buffer of loop items, by `cast`
   // (operand -> buffer for an input, buffer -> operand for an output).
   void cast(int k, InnerLoop cast, int64_t loop_itemsize);
@@ -35,6 +40,8 @@ class Iter {
   // Runs the loop over everything, on several threads when there are more than `grain` elements.
   // n_outputs tells which operands are written.
   void run(InnerLoop loop, const void* params, int n_outputs, int64_t grain = 32768) const;
+  // For a backend that runs the whole of it. Points into this object. 0-d tensors of the CPU become immediate operands.
+  LoopPlan whole(const char* name, Device device) const;
 
  private:
   struct Operand {
@@ -43,6 +50,8 @@ class Iter {
     int64_t itemsize = 0;
     InnerLoop cast = nullptr;
     int64_t loop_itemsize = 0;
+    DType dtype = DType::Float32;  // as stored; known for tensors and numbers
+    bool on_host = false;
   };
   void order(int* axes) const;
   void run_range(InnerLoop loop, const void* params, int n_outputs, int64_t begin, int64_t end) const;

@@ -12,19 +12,34 @@ DeviceMemory memories[kNumDeviceTypes] = {
     {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }},
 };
 
+std::string (*loaders[kNumDeviceTypes])() = {};
+
 }  // namespace
 
 void register_device_memory(DeviceType type, DeviceMemory memory) { memories[static_cast<int>(type)] = memory; }
+void set_backend_loader(DeviceType type, std::string (*load)()) { loaders[static_cast<int>(type)] = load; }
 
 const DeviceMemory& device_memory(Device device) {
-  const DeviceMemory& memory = memories[static_cast<int>(device.type)];
-  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device, "': this build has no ",
-                device.is_cuda() ? "CUDA" : "XLA", " support or no such device was found. Use device='cpu'.");
+  const int type = static_cast<int>(device.type);
+  const DeviceMemory& memory = memories[type];
+  if (memory.allocate != nullptr) return memory;
+  const std::string why = loaders[type] ? loaders[type]() : "";
+  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device, "': ",
+                why.empty() ? concat("this build has no ", device.is_cuda() ? "CUDA" : "XLA", " support or no such device was found") : why,
+                ". Use device='cpu'.");
   return memory;
 }
 
-Storage::Storage(size_t nbytes, Device device) : nbytes_(nbytes), device_(device) {
-  data_ = device_memory(device).allocate(nbytes, device.index);
+Device concrete(Device device) {
+  if (device.is_cpu()) return Device{};
+  const DeviceMemory& memory = device_memory(device);
+  if (device.index < 0) device.index = static_cast<int8_t>(memory.current());
+  memory.require(device.index);
+  return device;
+}
+
+Storage::Storage(size_t nbytes, Device device) : nbytes_(nbytes), device_(device.is_cpu() ? Device{} : concrete(device)) {
+  data_ = device_memory(device_).allocate(nbytes, device_.index);
 }
 
 Storage::Storage(void* data, size_t nbytes, Device device, void* owner, void (*release)(void*), bool read_only)

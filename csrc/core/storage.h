@@ -1,6 +1,8 @@
 // Bytes on a device. Tensors are strided views of one; several may share it.
 #pragma once
 
+#include <string>
+
 #include "base/ref.h"
 #include "core/device.h"
 
@@ -47,8 +49,18 @@ class Storage : public RefCounted {
 struct DeviceMemory {
   void* (*allocate)(size_t nbytes, int index) = nullptr;
   void (*free)(void* data, size_t nbytes, int index) = nullptr;
+  // Of a backend with several devices: the one that `device='cuda'` names; RuntimeError when there is none of that number.
+  int (*current)() = nullptr;
+  void (*require)(int index) = nullptr;
+  // Bytes between two devices, one of which is the CPU or both of which are this backend's. Returns when they may be read; with
+  // `non_blocking` perhaps earlier, if host memory is page-locked.
+  void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t nbytes, bool non_blocking) = nullptr;
 };
 void register_device_memory(DeviceType type, DeviceMemory memory);
+// Called once for a type that has no backend yet: loads it. Returns why that failed, or an empty string.
+void set_backend_loader(DeviceType type, std::string (*load)());
 const DeviceMemory& device_memory(Device device);  // RuntimeError when no backend serves the device
+// The device with its number; the CPU has none.
+Device concrete(Device device);
 
 }  // namespace strided

@@ -9,6 +9,7 @@
 #include "ops/kernels.h"
 #include "ops/operators.h"
 #include "ops/record.h"
+#include "ops/reduction.h"
 
 namespace strided {
 namespace {
@@ -167,6 +168,8 @@ bool is(const OpDef& op) {
   return op.id == elementwise_id<Op>;
 }
 bool has_zero(const Tensor& t) {
+  NoGrad no_grad;
+  if (!t.device().is_cpu()) return item(any(elementwise<Eq>(t, Scalar(int64_t(0))))).to_bool();
   const Tensor c = contiguous(t);
   const char* data = c.data();
   const int64_t n = c.numel(), size = c.itemsize();
@@ -197,7 +200,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   if (const OpDef* simpler = simpler_power(op, in, plan.compute)) return run(*simpler, in, plan, nullptr, out);
   const KernelTable& table = kernels(plan.device);
   const Loop2d loop = table.elementwise[op.id][index_of(plan.compute)];
-  STRIDED_CHECK(loop, NotImplementedError, op.info->name, ": not implemented for ", plan.compute, " on device '", plan.device, "'");
+  STRIDED_CHECK(loop || (table.device && table.device->elementwise), NotImplementedError, op.info->name, ": not implemented for ", plan.compute, " on device '", plan.device, "'");
   Element* elements = nullptr;
   alignas(Element) char space[kMaxArity * sizeof(Element)];
   const int64_t itemsize = size_of(plan.compute);
@@ -207,7 +210,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   };
   const int64_t n = out.numel();
   if (n == 0) return;
-  if (plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
+  if (loop && plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
     // Note [The short way]: one row, operands contiguous or a single value; no plan is needed.
     char* data[kMaxArity + 1] = {out.data()};
     int64_t strides[2 * (kMaxArity + 1)] = {out.itemsize()};
@@ -221,7 +224,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
     iter.add(data[0], Layout(Dims{n}), strides[0]);
     for (int i = 1; i <= op.arity; ++i)
       if (strides[i]) iter.add(data[i], Layout(Dims{n}), itemsize);
-      else iter.add_scalar(data[i], itemsize);
+      else iter.add_scalar(data[i], plan.compute);
     iter.plan();
     return iter.run(loop, params, 1);
   }
@@ -229,7 +232,11 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   iter.add(out.data(), out.layout(), out.itemsize());
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor) iter.add(*in[i].tensor);
-    else iter.add_scalar(element(i)->bytes, itemsize);
+    else iter.add_scalar(element(i)->bytes, plan.compute);
+  if (table.device) {
+    iter.plan();
+    return table.device->elementwise(op.id, plan.compute, iter.whole(op.info->name, plan.device), params);
+  }
   if (out.dtype() != plan.result)
     iter.cast(0, table.copy[index_of(out.dtype())][index_of(plan.result)], size_of(plan.result));
   for (int i = 0; i < op.arity; ++i)

@@ -92,6 +92,27 @@ bool copy_transposed(const Tensor& dst, const Tensor& src) {
   }
 }
 
+// Between devices the bytes of a block without gaps are moved; casts and gaps are left to the device they are on.
+void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
+  const Tensor from = [&] {
+    NoGrad no_grad;
+    Tensor t = to_dtype(src, dst.dtype());
+    if (t.shape() != dst.shape()) t = make_view(t, expand(t.layout(), dst.shape()));
+    if (dst.layout().is_dense() && t.strides() == dst.strides()) return t;
+    return contiguous(t);
+  }();
+  const bool direct = dst.layout().is_dense() && from.strides() == dst.strides();
+  const Tensor to = direct ? dst : empty(dst.shape(), dst.dtype(), dst.device());
+  int64_t to_first, from_first, last;
+  to.layout().extent(&to_first, &last);
+  from.layout().extent(&from_first, &last);
+  const DeviceMemory& memory = device_memory(dst.device().is_cpu() ? from.device() : dst.device());
+  memory.copy(static_cast<char*>(to.storage().data()) + to_first * to.itemsize(), to.device(),
+              static_cast<const char*>(from.storage().data()) + from_first * from.itemsize(), from.device(),
+              static_cast<size_t>(from.numel() * from.itemsize()), non_blocking && direct);
+  if (!direct) copy_into(dst, to);
+}
+
 }  // namespace
 
 void copy_into(const Tensor& dst, const Tensor& source) {
@@ -99,7 +120,7 @@ void copy_into(const Tensor& dst, const Tensor& source) {
     expand(source.layout(), dst.shape());  // raises when the shapes do not fit
     return;
   }
-  STRIDED_CHECK(dst.device() == source.device(), NotImplementedError, "copy_: not implemented from device '", source.device(), "' to '", dst.device(), "'");
+  if (dst.device() != source.device()) return copy_across(dst, source, false);
   Tensor src = source;
   if (src.shape() != dst.shape()) src = make_view(src, expand(src.layout(), dst.shape()));
   if (&src.storage() == &dst.storage()) {
@@ -110,6 +131,14 @@ void copy_into(const Tensor& dst, const Tensor& source) {
       copy_into(copy, src);
       src = copy;
     }
+  }
+  const KernelTable& table = kernels(dst.device());
+  if (table.device) {
+    Iter iter(dst.shape());
+    iter.add(dst);
+    iter.add(src);
+    iter.plan();
+    return table.device->copy(iter.whole("copy_", dst.device()));
   }
   const int64_t n = dst.numel();
   if (dst.dtype() == src.dtype() && same_strides(dst, src) && dst.layout().is_dense()) {
@@ -127,7 +156,7 @@ void copy_into(const Tensor& dst, const Tensor& source) {
     return;
   }
   if (copy_transposed(dst, src)) return;
-  const Loop2d loop = kernels(dst.device()).copy[index_of(dst.dtype())][index_of(src.dtype())];
+  const Loop2d loop = table.copy[index_of(dst.dtype())][index_of(src.dtype())];
   Iter iter(dst.shape());
   iter.add(dst);
   iter.add(src);
@@ -138,17 +167,35 @@ void copy_into(const Tensor& dst, const Tensor& source) {
 void fill_into(const Tensor& dst, const Scalar& value) {
   if (dst.numel() == 0) return;
   Element element(value, dst.dtype());
-  const Loop2d loop = kernels(dst.device()).copy[index_of(dst.dtype())][index_of(dst.dtype())];
-  if (dst.numel() <= 32768 && dst.is_contiguous()) {
+  const KernelTable& table = kernels(dst.device());
+  const Loop2d loop = table.copy[index_of(dst.dtype())][index_of(dst.dtype())];
+  if (loop && dst.numel() <= 32768 && dst.is_contiguous()) {
     char* data[] = {dst.data(), element.bytes};
     const int64_t strides[] = {dst.itemsize(), 0, 0, 0};
     return loop(data, strides, dst.numel(), 1, nullptr);
   }
   Iter iter(dst.shape());
   iter.add(dst);
-  iter.add_scalar(element.bytes, dst.itemsize());
+  iter.add_scalar(element.bytes, dst.dtype());
   iter.plan();
+  if (table.device) return table.device->copy(iter.whole("fill_", dst.device()));
   iter.run(loop, nullptr, 1);
+}
+
+Scalar item(const Tensor& t) {
+  STRIDED_CHECK(t.numel() == 1, RuntimeError, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  const Tensor host = to_device(t, Device{});
+  return dispatch(t.dtype(), [&](auto tag) -> Scalar {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>) return Scalar(*host.data_as<uint8_t>() != 0);
+    else {
+      const T v = *host.data_as<T>();
+      if constexpr (is_complex_v<T>) return Scalar(static_cast<double>(v.re), static_cast<double>(v.im));
+      else if constexpr (std::is_same_v<T, uint64_t>) return Scalar(v);
+      else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(v));
+      else return Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
+    }
+  });
 }
 
 Tensor clone(const Tensor& x) {
@@ -172,10 +219,11 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
   return record("ToCopyBackward0", out, x, [from = x.dtype()](const Tensor& g) { return to_dtype(g, from); });
 }
 
-Tensor to_device(const Tensor& x, Device device) {
+Tensor to_device(const Tensor& x, Device where, bool non_blocking) {
+  const Device device = concrete(where);
   if (x.device() == device) return x;
   Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), device);
-  copy_into(out, x);
+  if (x.numel() > 0) copy_across(out, x, non_blocking);
   return record("ToCopyBackward0", out, x, [from = x.device()](const Tensor& g) { return to_device(g, from); });
 }
 
@@ -186,9 +234,10 @@ Tensor record_overwrite(const char* name, const Tensor& self, const Tensor& sour
   return record_inplace(name, self, {old, source}, [](const Tensor& g) { return std::vector<Tensor>{zeros_like(g), g}; });
 }
 
-Tensor copy_(const Tensor& self, const Tensor& src) {
+Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   check_inplace("copy_", self, src.requires_grad());
-  copy_into(self, src);
+  if (non_blocking && self.device() != src.device() && self.numel() > 0) copy_across(self, src, true);
+  else copy_into(self, src);
   bump_version(self, "copy_");
   return record_overwrite("CopyBackwards", self, src);
 }

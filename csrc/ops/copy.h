@@ -16,8 +16,11 @@ void fill_into(const Tensor& dst, const Scalar& value);
 Tensor clone(const Tensor& x);                        // keeps a dense order of axes
 Tensor contiguous(const Tensor& x);                   // x itself when it is
 Tensor to_dtype(const Tensor& x, DType dtype);        // x itself when it has it
-Tensor to_device(const Tensor& x, Device device);
-Tensor copy_(const Tensor& self, const Tensor& src);  // returns self
+// non_blocking: may return before the bytes have arrived, where host memory is page-locked.
+Tensor to_device(const Tensor& x, Device device, bool non_blocking = false);
+Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking = false);  // returns self
+// The one element of t as a number; RuntimeError when there are more or none. Waits for a device.
+Scalar item(const Tensor& t);
 Tensor fill_(const Tensor& self, const Scalar& value);
 Tensor zero_(const Tensor& self);
 

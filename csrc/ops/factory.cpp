@@ -110,7 +110,7 @@ Tensor zeros(const Dims& shape, DType dtype, Device device) {
 Tensor full(const Dims& shape, const Scalar& value, DType dtype, Device device) {
   check_number(value, dtype);
   Tensor out = empty(shape, dtype, device);
-  if (out.numel() <= 4096) {
+  if (out.numel() <= 4096 && device.is_cpu()) {
     // One row, without a plan.
     const Element element(value, dtype);
     char* data[] = {out.data(), const_cast<char*>(element.bytes)};

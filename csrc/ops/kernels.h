@@ -3,11 +3,16 @@
 #pragma once
 
 #include "core/device.h"
-#include "core/dtype.h"
+#include "core/loop_plan.h"
 
 namespace strided {
 
 class Generator;
+
+// Note [Two kinds of backend]
+// The CPU gets 2-d inner loops, chunks of reductions, ranges of masks: the host decides who does what. An accelerator decides
+// that itself and cannot be called a thousand times for one operation, so it gets the whole planned iteration, or the whole
+// reduction, in one call (DeviceKernels at the end), which returns when the work is in the device's queue.
 
 // A 2-d inner loop over homogeneous operands: outputs first, then inputs. strides[k] is the byte stride of operand k
 // along n0, strides[nops + k] along n1. `params` points at the op's parameter struct, or is null.
@@ -161,6 +166,30 @@ struct SortKernels {
   void (*contains)(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) = nullptr;
 };
 
+// A reduction of one operand, as asked for: axes outermost first, not merged.
+struct ReducePlan {
+  const char* name = "";
+  int device = 0;
+  const char* data = nullptr;
+  DType dtype = DType::Float32;  // as stored; elements are cast to the dtype that is reduced
+  int ndim = 0;
+  const int64_t* shape = nullptr;
+  const int64_t* strides = nullptr;  // bytes
+  uint64_t axes = 0;                 // bit i: axis i is reduced
+  char* out[2] = {};                 // contiguous over the axes that stay; either may be null
+  double param = 0;
+};
+
+// What a backend does that runs whole operations. A null function raises NotImplementedError.
+struct DeviceKernels {
+  // Op number `op` of ops/elementwise.h, computed in the given dtype; operands may be stored in others.
+  void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
+  // Operands to, from, of any two dtypes. An immediate `from` fills.
+  void (*copy)(const LoopPlan& plan) = nullptr;
+  // Reduction number `op` of ops/reduce.h.
+  void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
+};
+
 constexpr int kMaxElementwise = 192;
 constexpr int kMaxReductions = 48;
 
@@ -182,6 +211,7 @@ struct KernelTable {
   void (*clear_triangle)(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride,
                          int64_t column_stride, int64_t diagonal, bool keep_below) = nullptr;
   IndexKernels index;
+  const DeviceKernels* device = nullptr;  // of a backend of the other kind; the slots above are empty then
 };
 
 KernelTable& kernel_table(DeviceType type);           // for the backend that fills it

@@ -318,7 +318,7 @@ Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, b
   const KernelTable& table = kernels(x.device());
   const ReduceKernel& kernel = table.reduce[def.id][i];
   STRIDED_CHECK(def.supported[i], NotImplementedError, "\"", def.info->name, "\" not implemented for '", cpp_name_of(compute), "'");
-  STRIDED_CHECK(kernel.accumulate, NotImplementedError, def.info->name, " on device '", x.device(), "'");
+  STRIDED_CHECK(kernel.accumulate || (table.device && table.device->reduce), NotImplementedError, def.info->name, " on device '", x.device(), "'");
 
   Dims shape;
   for (int k = 0; k < x.ndim(); ++k) {
@@ -328,6 +328,14 @@ Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, b
   Tensor out = first ? empty(shape, def.out_dtype[0][i], x.device()) : Tensor();
   if (second) *second = empty(shape, def.out_dtype[1][i], x.device());
   char* data[] = {first ? out.data() : nullptr, second ? second->data() : nullptr};
+  if (table.device) {
+    ReducePlan plan{def.info->name, x.device().index, x.data(), x.dtype(), x.ndim(), x.shape().data(), nullptr, axes, {data[0], data[1]}, param};
+    Dims strides = x.strides();
+    for (int64_t& s : strides) s *= x.itemsize();
+    plan.strides = strides.data();
+    if ((first ? out : *second).numel() > 0) table.device->reduce(def.id, compute, plan);
+    return out;
+  }
   if (x.numel() > 0 && x.numel() <= kReduceChunk && compute == x.dtype() && (first ? out : *second).numel() == 1 && x.is_contiguous()) {
     alignas(16) char acc[64];
     const int64_t item = x.itemsize(), n = x.numel(), strides[] = {0, 0};

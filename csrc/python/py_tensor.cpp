@@ -32,22 +32,6 @@ PyObject* wrap(const Tensor& t) {
   return wrap_as(tensor_type, t);
 }
 
-Scalar item(const Tensor& t) {
-  STRIDED_CHECK(t.numel() == 1, RuntimeError, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-  const Tensor host = to_device(t, Device{});
-  return dispatch(t.dtype(), [&](auto tag) -> Scalar {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>) return Scalar(*host.data_as<uint8_t>() != 0);
-    else {
-      const T v = *host.data_as<T>();
-      if constexpr (is_complex_v<T>) return Scalar(static_cast<double>(v.re), static_cast<double>(v.im));
-      else if constexpr (std::is_same_v<T, uint64_t>) return Scalar(v);
-      else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(v));
-      else return Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
-    }
-  });
-}
-
 namespace {
 
 template <class T>
@@ -319,15 +303,14 @@ PyObject* get_requires_grad(PyObject* o, void*) {
 }
 int set_requires_grad(PyObject* o, PyObject* value, void*) {
   return guarded<int>(-1, [&] {
-    STRIDED_CHECK(value && (PyBool_Check(value)), TypeError, "requires_grad must be a bool");
+    STRIDED_CHECK(value && (PyBool_Check(value)), RuntimeError, "requires_grad must be a bool");
     const Tensor& t = self_of(o);
     const bool on = value == Py_True;
     if (!on && !t.requires_grad()) return 0;
     const bool leaf = !grad_fn(t);
-    STRIDED_CHECK(leaf || on, RuntimeError,
-                  "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require "
-                  "differentiation use var_no_grad = var.detach().");
-    STRIDED_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError, "only Tensors of floating point dtype can require gradients");
+    STRIDED_CHECK(leaf, RuntimeError, "you can only change requires_grad flags of leaf variables.",
+                  on ? "" : " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    STRIDED_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError, "only Tensors of floating point and complex dtype can require gradients");
     if (leaf) autograd_meta(t).requires_grad = on;
     return 0;
   });
@@ -399,7 +382,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
 PyObject* method_detach_in_place(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor& t = self_of(o);
-    STRIDED_CHECK(!(t.impl()->base && t.requires_grad()), RuntimeError, "Can't detach views in-place. Use detach() instead.");
+    STRIDED_CHECK(!t.impl()->base, RuntimeError, "Can't detach views in-place. Use detach() instead.");
     if (AutogradMeta* meta = t.impl()->autograd.get()) {
       meta->grad_fn = nullptr;
       meta->requires_grad = false;

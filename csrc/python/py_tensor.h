@@ -10,6 +10,7 @@
 
 #include "core/scalar.h"
 #include "core/tensor.h"
+#include "ops/copy.h"
 
 namespace strided::python {
 
@@ -46,7 +47,6 @@ PyObject* wrap(const Scalar& s);
 bool is_integer_like(PyObject* o);  // has __index__, and is no bool
 int64_t to_int(PyObject* o);        // RuntimeError when it does not fit
 
-Scalar item(const Tensor& t);  // the one element; RuntimeError otherwise
 PyObject* to_list(const Tensor& t);
 
 // An ndarray is viewed, anything else copied as below.

@@ -147,7 +147,7 @@ TEST(Iter, LongRowsAndThreads) {
     iter.add(reinterpret_cast<char*>(out.data()), line, 4);
     iter.add(reinterpret_cast<char*>(visits.data()), line, 4);
     iter.add(reinterpret_cast<char*>(a.data()), line, 4);
-    iter.add_scalar(&two, 8);
+    iter.add_scalar(&two, DType::Float64);
     iter.cast(0, cast_loop<float, double>, 8);
     iter.cast(2, cast_loop<double, float>, 8);
     iter.plan();
