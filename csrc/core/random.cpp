@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "base/error.h"
@@ -36,6 +37,7 @@ uint64_t system_seed() {
 
 void Generator::manual_seed(uint64_t seed) {
   seed_ = seed;
+  position = 0;
   left_ = 1;
   next_ = 0;
   state_[0] = static_cast<uint32_t>(seed);
@@ -76,6 +78,12 @@ void Generator::fill_random(uint32_t* out, int64_t n) {
 }
 
 std::vector<uint8_t> Generator::get_state() const {
+  if (!device.is_cpu()) {
+    std::vector<uint8_t> words(16);
+    std::memcpy(words.data(), &seed_, 8);
+    std::memcpy(words.data() + 8, &position, 8);
+    return words;
+  }
   StateBytes bytes = {};
   bytes.seed = seed_;
   bytes.left = left_;
@@ -92,6 +100,12 @@ std::vector<uint8_t> Generator::get_state() const {
 }
 
 void Generator::set_state(const uint8_t* data, size_t n) {
+  if (!device.is_cpu()) {
+    STRIDED_CHECK(n == 16, RuntimeError, "RNG state is wrong size: a generator of device '", device, "' has 16 bytes, got ", n);
+    std::memcpy(&seed_, data, 8);
+    std::memcpy(&position, data + 8, 8);
+    return;
+  }
   STRIDED_CHECK(n == kStateBytes, RuntimeError, "Expected a CPUGeneratorImplState of size ", kStateBytes,
                 " but found the input RNG state size to be ", n);
   StateBytes bytes;
@@ -110,9 +124,26 @@ void Generator::set_state(const uint8_t* data, size_t n) {
   if (bytes.has_float_normal) next_float_normal_ = bytes.next_float_normal;
 }
 
-Generator& default_generator() {
+namespace {
+std::mutex making;
+uint64_t accelerator_seed = Generator::kDefaultSeed;
+std::unique_ptr<Generator> accelerators[128];
+}  // namespace
+
+Generator& default_generator(Device device) {
   static Generator generator(system_seed());
-  return generator;
+  if (device.is_cpu()) return generator;
+  const std::lock_guard<std::mutex> lock(making);
+  auto& found = accelerators[device.index];
+  if (!found) found.reset(new Generator(accelerator_seed, device));
+  return *found;
+}
+
+void seed_accelerators(uint64_t seed) {
+  const std::lock_guard<std::mutex> lock(making);
+  accelerator_seed = seed;
+  for (auto& generator : accelerators)
+    if (generator) generator->manual_seed(seed);
 }
 
 }  // namespace strided

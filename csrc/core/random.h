@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/device.h"
+
 namespace strided {
 
 class Generator {
@@ -17,13 +19,19 @@ class Generator {
   static constexpr int kWords = 624;
   static constexpr size_t kStateBytes = 5056;
 
-  explicit Generator(uint64_t seed = kDefaultSeed) { manual_seed(seed); }
+  explicit Generator(uint64_t seed = kDefaultSeed, Device where = {}) : device(where) { manual_seed(seed); }
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
   void manual_seed(uint64_t seed);
   uint64_t seed();  // takes a seed from the operating system, and returns it
   uint64_t initial_seed() const { return seed_; }
+
+  // Note [Generators of accelerators]
+  // Their numbers come from Philox (core/philox.h): number i of a stream is a function of the seed and i, whoever computes it.
+  // Such a generator is its seed and the position of the next number, in blocks of four words; nothing else here is used.
+  const Device device;
+  uint64_t position = 0;
 
   // Sequential draws. Whoever draws holds `mutex`, for a whole tensor at a time.
   uint32_t random() {
@@ -77,7 +85,10 @@ class Generator {
   std::optional<float> next_float_normal_;  // PyTorch keeps one and never makes it on the CPU: only carried along
 };
 
-// The generator of functions that are given none; seeded by the operating system.
-Generator& default_generator();
+// The generator of functions that are given none: the CPU's is seeded by the operating system, those of accelerators with
+// kDefaultSeed, as PyTorch's are.
+Generator& default_generator(Device device = {});
+// Seeds those of all accelerators, also of ones that nobody has used yet.
+void seed_accelerators(uint64_t seed);
 
 }  // namespace strided

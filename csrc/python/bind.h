@@ -38,5 +38,6 @@ void bind_sorting();
 void bind_random();
 void bind_copies();
 void bind_autograd();
+void bind_cuda();
 
 }  // namespace strided::python

@@ -8,7 +8,7 @@ namespace {
 
 Tensor clone_(const Tensor& x, Ignored) { return clone(x); }
 Tensor contiguous_(const Tensor& x, Ignored) { return contiguous(x); }
-Tensor copy_from(const Tensor& self, const Tensor& src, bool) { return copy_(self, src); }
+Tensor copy_from(const Tensor& self, const Tensor& src, bool non_blocking) { return copy_(self, src, non_blocking); }
 Tensor fill_any(const Tensor& self, const Operand& value) {
   if (!value.tensor) return fill_(self, value.scalar);
   STRIDED_CHECK(value.tensor->ndim() == 0, RuntimeError, "fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor->ndim(), " dimensions.");
@@ -20,13 +20,9 @@ Tensor fill(const Tensor& x, const Operand& value) {
 }
 
 // to(...) in its many forms comes down to this: dtype and device, copy or not.
-Tensor convert(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device, bool copy) {
+Tensor convert(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device, bool copy, bool non_blocking) {
   Tensor out = x;
-  if (device) {
-    Device d = *device;
-    if (d.is_cpu()) d.index = -1;
-    if (d != x.device()) out = to_device(out, d);
-  }
+  if (device) out = to_device(out, *device, non_blocking);
   if (dtype) out = to_dtype(out, *dtype);
   return copy && out.impl() == x.impl() ? clone(x) : out;
 }
@@ -76,7 +72,7 @@ void bind_copies() {
   def<&fill_any>("fill_(Tensor self, TensorOrNumber value)", "Sets every element to value, and returns self.", kBoth);
   def<&fill>("fill(Tensor input, TensorOrNumber value)", "A tensor like input with every element set to value.", kFunction);
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
-  def<&convert>("_convert(Tensor self, DType? dtype, Device? device, bool copy)", "What to() comes down to.", kBoth);
+  def<&convert>("_convert(Tensor self, DType? dtype, Device? device, bool copy, bool non_blocking=False)", "What to() comes down to.", kBoth);
   def<&same_elements>("equal(Tensor input, Tensor other)", "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
   def<&allclose>("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
                  "True if |input - other| <= atol + rtol * |other| everywhere.");

@@ -133,13 +133,11 @@ PYBIND11_MODULE(_C, m) {
   bind_storage(m);
 
   py::class_<Generator>(m, "Generator",
-                        "Generator(device='cpu'): a stream of random numbers of its own (mt19937), with PyTorch's numbers for the same seed.\n\n"
+                        "Generator(device='cpu'): a stream of random numbers of its own, on the CPU (mt19937) with PyTorch's numbers for the same seed.\n\n"
                         ">>> g = strided.Generator().manual_seed(3)\n>>> strided.rand(2, generator=g).shape\ntorch.Size([2])")
       .def(py::init([](py::object device) {
              STRIDED_CHECK(is_device(device.ptr()), TypeError, "Generator: device must be a device or its name");
-             const Device d = to_device(device.ptr());
-             STRIDED_CHECK(d.is_cpu(), RuntimeError, "Generator: no generator for device '", d, "' in this build");
-             return new Generator;
+             return new Generator(Generator::kDefaultSeed, concrete(to_device(device.ptr())));
            }),
            py::arg("device") = "cpu")
       .def("manual_seed",
@@ -167,12 +165,15 @@ PYBIND11_MODULE(_C, m) {
              self.cast<Generator&>().set_state(c.data_as<uint8_t>(), static_cast<size_t>(c.numel()));
              return self;
            })
-      .def_property_readonly("device", [](const Generator&) { return own(wrap(Device{})); });
-  m.def("default_generator", []() -> Generator& { return default_generator(); }, py::return_value_policy::reference);
+      .def_property_readonly("device", [](const Generator& g) { return own(wrap(g.device)); });
+  m.def("default_generator", [](py::handle device) -> Generator& { return default_generator(concrete(to_device(device.ptr()))); },
+        py::arg("device") = "cpu", py::return_value_policy::reference);
+  m.def("seed_accelerators", [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });
 
   bind_elementwise();
   bind_copies();
   bind_autograd();
+  bind_cuda();
   bind_factories();
   bind_views();
   bind_joining();

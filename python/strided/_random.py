@@ -12,13 +12,15 @@ default_generator = _C.default_generator()
 
 
 def manual_seed(seed):
-    """Seeds the default generator (PyTorch's numbers for the same seed), and returns it.
+    """Seeds the default generators of all devices (on the CPU PyTorch's numbers for the same seed); returns the CPU's.
 
     >>> _ = strided.manual_seed(0)
     >>> strided.rand(1)
     tensor([0.4963])
     """
-    return default_generator.manual_seed(seed if hasattr(seed, "__index__") else int(seed))
+    seed = seed if hasattr(seed, "__index__") else int(seed)
+    _C.seed_accelerators(seed)
+    return default_generator.manual_seed(seed)
 
 
 def seed() -> int:

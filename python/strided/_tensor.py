@@ -31,7 +31,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         if args and (args[0] is None or _C.is_dtype(args[0])):
             dtype = args.pop(0)
     if args and isinstance(args[0], bool):
-        args.pop(0)  # non_blocking
+        non_blocking = args.pop(0)
     if args and isinstance(args[0], bool):
         copy = args.pop(0)
     if args:
@@ -40,7 +40,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         dtype, device = other.dtype, other.device
     if dtype is not None and not _C.is_dtype(dtype):
         raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    return _f["_convert"](self, dtype, device, copy)
+    return _f["_convert"](self, dtype, device, copy, bool(non_blocking))
 
 
 def type_(self, dtype=None, non_blocking=False):
@@ -76,7 +76,7 @@ def cpu(self, memory_format=None):
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """The tensor in the memory of a CUDA device."""
-    return _f["_convert"](self, None, _C.device("cuda") if device is None else _C.device(device), False)
+    return _f["_convert"](self, None, _C.device("cuda") if device is None else _C.device(device), False, bool(non_blocking))
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -202,7 +202,8 @@ def __reduce_ex__(self, protocol):
 
 def requires_grad_(self, requires_grad=True):
     """Sets requires_grad in place, and returns the tensor."""
-    self.requires_grad = requires_grad
+    if not (requires_grad is True and self.requires_grad):  # which the attribute refuses for what is no leaf
+        self.requires_grad = requires_grad
     return self
 
 
@@ -259,7 +260,6 @@ def install(Tensor) -> None:
     Tensor.resolve_conj = Tensor.resolve_neg = lambda self: self
     Tensor.is_conj = Tensor.is_neg = lambda self: False
     Tensor.is_inference = lambda self: False
-    Tensor.is_pinned = lambda self, device=None: False
     Tensor.is_shared = lambda self: False
     Tensor.__repr__ = Tensor.__str__ = lambda self, *, tensor_contents=None: _printing.tensor_repr(self)
     Tensor.__format__ = _printing.tensor_format

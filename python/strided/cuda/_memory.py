@@ -1,0 +1,52 @@
+"""Memory of the devices.  All figures are bytes; ``device`` None is the current one."""
+
+from __future__ import annotations
+
+from .. import _C
+from ._device import index_of
+
+_f = _C.functions
+
+
+def memory_stats(device=None) -> dict:
+    """What the allocator holds, under PyTorch's names."""
+    s = _f["_cuda_memory_stats"](index_of(device))
+    return {
+        "allocated_bytes.all.current": s["allocated"], "allocated_bytes.all.peak": s["max_allocated"],
+        "reserved_bytes.all.current": s["reserved"], "reserved_bytes.all.peak": s["max_reserved"], "num_alloc_retries": s["retries"],
+    }  # fmt: skip
+
+
+def memory_allocated(device=None) -> int:
+    """Bytes of all living tensors."""
+    return _f["_cuda_memory_stats"](index_of(device))["allocated"] if _f["_cuda_count"]() else 0
+
+
+def max_memory_allocated(device=None) -> int:
+    """The most bytes that living tensors took since the start, or since reset_peak_memory_stats."""
+    return _f["_cuda_memory_stats"](index_of(device))["max_allocated"] if _f["_cuda_count"]() else 0
+
+
+def memory_reserved(device=None) -> int:
+    """Bytes taken from the driver, those kept for later included."""
+    return _f["_cuda_memory_stats"](index_of(device))["reserved"] if _f["_cuda_count"]() else 0
+
+
+def max_memory_reserved(device=None) -> int:
+    """The most bytes taken from the driver."""
+    return _f["_cuda_memory_stats"](index_of(device))["max_reserved"] if _f["_cuda_count"]() else 0
+
+
+def reset_peak_memory_stats(device=None) -> None:
+    """The peaks start anew."""
+    _f["_cuda_reset_peak"](index_of(device))
+
+
+def empty_cache() -> None:
+    """Gives memory that no tensor uses back to the driver."""
+    _f["_cuda_empty_cache"]()
+
+
+def mem_get_info(device=None) -> tuple[int, int]:
+    """(free, total) bytes of a device, as the driver says."""
+    return _f["_cuda_memory_info"](index_of(device))
