@@ -34,11 +34,12 @@ from ._device import (
     set_device,
     synchronize,
 )
+from ._fusion import ElementwiseKernel
 from ._random import get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state, set_rng_state_all
 from ._streams import Event, Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
-    "Event", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "ElementwiseKernel", "Event", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
     "get_rng_state_all", "initial_seed", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
