@@ -1,8 +1,11 @@
 """Every test starts from the same state: seed 0, default dtype and number of threads as they were."""
 
+import cuda_device
 import pytest
 
-import strided
+cuda_device.choose()
+
+import strided  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

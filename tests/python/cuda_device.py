@@ -1,0 +1,28 @@
+"""Which device the CUDA tests run on: a GPU; else emulated devices, if their library was built; else none, and they skip."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def choose() -> None:
+    """Called before strided is imported."""
+    if Path("/dev/nvidia0").exists() or "STRIDED_EMULATE_CUDA" in os.environ:
+        return
+    folder = os.environ.get("STRIDED_CUDA_LIBRARY_DIR")
+    if folder and (Path(folder) / "libstrided_cuda_emulated.so").exists():
+        os.environ["STRIDED_EMULATE_CUDA"] = "2"
+
+
+def emulated() -> bool:
+    return "STRIDED_EMULATE_CUDA" in os.environ
+
+
+def needs(devices=1):
+    """The mark of tests that need so many devices."""
+    import strided
+
+    have = strided.cuda.device_count()
+    why = strided._C.functions["_cuda_why_none"]() or f"there are {have}"
+    return pytest.mark.skipif(have < devices, reason=f"needs {devices} CUDA device{'s' * (devices > 1)}: {why}")

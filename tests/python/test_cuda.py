@@ -1,0 +1,197 @@
+"""CUDA devices: memory, streams, events, transfers, printing, errors. On a GPU, or on emulated devices."""
+
+import gc
+import os
+import subprocess
+import sys
+
+import cuda_device
+import numpy as np
+import pytest
+
+import strided as torch
+from strided import cuda
+
+pytestmark = cuda_device.needs(1)
+two = cuda_device.needs(2)
+CUDA = torch.device("cuda")
+
+
+def test_devices():
+    assert cuda.is_available() and cuda.device_count() >= 1
+    assert cuda.current_device() == 0
+    p = cuda.get_device_properties(0)
+    assert cuda.get_device_name(0) == p.name and cuda.get_device_capability() == (p.major, p.minor)
+    assert p.multi_processor_count > 0 and p.warp_size == 32 and p.total_memory > 0
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        torch.ones(1, device=f"cuda:{cuda.device_count()}")
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        cuda.set_device(cuda.device_count())
+    with pytest.raises(ValueError, match="Expected a cuda device"):
+        cuda.synchronize("cpu")
+
+
+def test_what_a_tensor_says():
+    x = torch.ones(2, 3, device="cuda")
+    assert x.device == torch.device("cuda:0") and x.is_cuda and not x.is_cpu and x.get_device() == 0
+    assert str(x) == "tensor([[1., 1., 1.],\n        [1., 1., 1.]], device='cuda:0')"
+    assert str(torch.ones(1, device="cuda", requires_grad=True)) == "tensor([1.], device='cuda:0', requires_grad=True)"
+    assert x.tolist() == [[1.0] * 3] * 2 and x.sum().item() == 6.0 and bool((x == 1).all())
+    assert x.cpu().device == torch.device("cpu") and x.cpu().tolist() == x.tolist()
+    with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+        x.numpy()
+    with pytest.raises(BufferError):
+        memoryview(x)
+
+
+def test_to_and_back():
+    for shape in ((), (0,), (3,), (2, 3, 4), (0, 5)):
+        for dtype in (torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16, torch.uint8):
+            x = torch.arange(24).to(dtype)[: int(np.prod(shape))].reshape(shape)
+            y = x.to("cuda")
+            assert y.device.type == "cuda" and y.dtype == dtype and y.shape == x.shape
+            assert torch.equal(y.cpu(), x)
+            assert y.to("cuda") is y and y.cuda() is y and x.cpu() is x
+    x = torch.arange(12.0).reshape(3, 4)
+    for view in (x.t(), x[::2], x[:, 1:3], x[::-1], x[1].expand(5, 4), x[:, 1]):
+        there = view.to("cuda")
+        assert torch.equal(there.cpu(), view)
+        assert torch.equal(view.to("cuda", torch.float64).cpu(), view.double())
+    there = x.cuda()
+    for cut in (lambda t: t.t(), lambda t: t[::2], lambda t: t[:, 1:3], lambda t: t[1].expand(5, 4)):
+        assert torch.equal(cut(there).cpu(), cut(x))
+    target = torch.zeros(4, 3)
+    assert torch.equal(target.t().copy_(there), x) and torch.equal(target, x.t())
+    there.t().copy_(torch.ones(4, 3))
+    assert there.cpu().tolist() == [[1.0] * 4] * 3
+
+
+def test_factories_and_memory():
+    gc.collect()
+    before = cuda.memory_allocated()
+    x = torch.zeros(1000, device="cuda")
+    assert cuda.memory_allocated() - before >= 4000
+    assert cuda.max_memory_allocated() >= cuda.memory_allocated() and cuda.memory_reserved() >= cuda.memory_allocated()
+    del x
+    assert cuda.memory_allocated() == before
+    cuda.reset_peak_memory_stats()
+    assert cuda.max_memory_allocated() == before
+    free, total = cuda.mem_get_info()
+    assert 0 < free <= total
+    cuda.empty_cache()
+    assert torch.full((2,), 7, device="cuda").tolist() == [7, 7] and torch.empty(0, device="cuda").tolist() == []
+    assert torch.zeros_like(torch.ones(2, device="cuda")).device.type == "cuda"
+    with pytest.raises(torch.OutOfMemoryError, match="(?i)out of memory"):
+        torch.empty(1 << 50, device="cuda")
+    assert torch.ones(2, device="cuda").sum().item() == 2  # and goes on
+
+
+def test_mixed_devices():
+    x, y = torch.ones(2), torch.ones(2, device="cuda")
+    for f in (lambda: x + y, lambda: y * x, lambda: y.add_(x)):
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu|cpu and cuda:0"):
+            f()
+    assert (y + torch.tensor(2.0)).tolist() == [3, 3] and (torch.tensor(2.0) + y).device.type == "cuda"
+    with pytest.raises(RuntimeError):
+        torch.add(x, 1, out=y)
+
+
+def test_streams_and_events():
+    s = cuda.Stream()
+    assert s.device == torch.device("cuda:0") and s != cuda.current_stream() and s == s
+    with cuda.stream(s):
+        assert cuda.current_stream() == s
+        x = torch.ones(1000, device="cuda") * 3
+    assert cuda.current_stream() == cuda.default_stream()
+    cuda.current_stream().wait_stream(s)
+    assert (x + 1).sum().item() == 4000
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    start.record()
+    x.mul_(2)
+    end.record()
+    end.synchronize()
+    assert start.query() and end.query() and start.elapsed_time(end) >= 0
+    with pytest.raises(ValueError, match="enable_timing"):
+        cuda.Event().elapsed_time(end)
+    s.synchronize()
+    assert s.query()
+    x.record_stream(s) if hasattr(x, "record_stream") else None
+
+
+def test_pinned_memory():
+    x = torch.arange(10.0)
+    p = x.pin_memory()
+    assert p.is_pinned() and not x.is_pinned() and torch.equal(p, x) and p.pin_memory() is p
+    y = p.to("cuda", non_blocking=True)
+    cuda.synchronize()
+    assert torch.equal(y.cpu(), x)
+
+
+@two
+def test_several_devices():
+    x = torch.arange(6.0, device="cuda:1")
+    assert x.device.index == 1 and str(x).endswith("device='cuda:1')")
+    y = x.to("cuda:0")
+    assert y.device.index == 0 and torch.equal(y.cpu(), x.cpu())
+    assert torch.equal((x.t() if x.ndim == 2 else x).to("cuda:0").cpu(), x.cpu())
+    with pytest.raises(RuntimeError, match="cuda:1 and cuda:0"):
+        x + y
+    with cuda.device(1):
+        assert cuda.current_device() == 1 and torch.ones(1, device="cuda").device.index == 1
+    assert cuda.current_device() == 0
+    with cuda.device_of(x):
+        assert cuda.current_device() == 1
+
+
+def test_autograd_goes_through():
+    x = torch.tensor([1.0, 2.0, 3.0], device="cuda", requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.device.type == "cuda" and x.grad.tolist() == [2, 4, 6]
+    w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (w.to("cuda") * 2).sum().backward()
+    assert w.grad.device.type == "cpu" and w.grad.tolist() == [2, 2, 2]
+    z = x.detach().clone().requires_grad_()
+    y = z * 1
+    y[1:] = y[1:] * 10
+    y.sum().backward()
+    assert z.grad.tolist() == [1, 10, 10]
+
+
+def test_random_numbers_are_the_seed_s():
+    cuda.manual_seed(7)
+    a = torch.rand(1000, device="cuda")
+    b = torch.randn(10, device="cuda")
+    state = cuda.get_rng_state()
+    c = torch.rand(5, device="cuda")
+    cuda.set_rng_state(state)
+    assert torch.equal(torch.rand(5, device="cuda"), c)
+    torch.manual_seed(7)
+    assert torch.equal(torch.rand(1000, device="cuda"), a) and torch.equal(torch.randn(10, device="cuda"), b)
+    assert 0 <= a.min().item() and a.max().item() < 1 and abs(a.mean().item() - 0.5) < 0.05
+    g = torch.Generator(device="cuda").manual_seed(7)
+    assert torch.equal(torch.rand(1000, device="cuda", generator=g), a)
+
+
+def test_index_out_of_range_is_an_error_and_nothing_is_lost():
+    x = torch.arange(5.0, device="cuda")
+    index = torch.tensor([1, 9], device="cuda")
+    with pytest.raises(IndexError, match="index 9 is out of bounds for dimension 0 with size 5"):
+        x[index]
+        cuda.synchronize()
+    assert (x + 1).tolist() == [1, 2, 3, 4, 5]
+    cuda.synchronize()
+
+
+def test_a_forked_child_says_so():
+    code = (
+        "import os, strided as torch\n"
+        "x = torch.ones(2, device='cuda')\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    try: torch.ones(2, device='cuda')\n"
+        "    except RuntimeError as e: os._exit(0 if 'fork' in str(e) else 1)\n"
+        "    os._exit(2)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.stdout == "0\n", done.stderr
