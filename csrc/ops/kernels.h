@@ -180,7 +180,44 @@ struct ReducePlan {
   double param = 0;
 };
 
-// What a backend does that runs whole operations. A null function raises NotImplementedError.
+// Elements on their way between a dense operand and the places that index tensors name (Note [Index moves] in
+// ops/index_move.h): a place is where the strides of `named` lead, plus index * stride for each index tensor.
+struct IndexPlan {
+  static constexpr int kMaxIndices = 8;
+  struct Index {
+    const int64_t* data = nullptr;
+    const int64_t* strides = nullptr;  // bytes, over `shape`
+    int64_t size = 0;                  // good are 0 ... size - 1, and -size ... -1 when they may wrap
+    int64_t stride = 0;                // bytes from place to place
+    int axis = 0;                      // for the error; -1: the tensor is taken as flat
+  };
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;  // of both sides
+  bool wrap = true;
+  int ndim = 0;
+  const int64_t* shape = nullptr;  // of the dense side, outermost first, not merged
+  char* dense = nullptr;
+  const int64_t* dense_strides = nullptr;  // bytes
+  char* named = nullptr;
+  const int64_t* named_strides = nullptr;  // bytes; 0 along axes of the indices
+  int n_indices = 1;
+  Index index[kMaxIndices];
+};
+
+enum class RampKind : int8_t { Arange, Linspace, Logspace };
+
+// A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
+struct PhiloxState {
+  uint64_t seed, offset;
+};
+
+// The set elements of a mask, counted: what `count_set` made.
+struct SetElements;
+
+// What a backend does that runs whole operations, each on the current stream of the device. A null function raises
+// NotImplementedError. An index out of range, or a parameter, that only the device sees is reported at the next call that waits
+// for it (csrc/cuda/report.h); the element is left out.
 struct DeviceKernels {
   // Op number `op` of ops/elementwise.h, computed in the given dtype; operands may be stored in others.
   void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
@@ -188,6 +225,34 @@ struct DeviceKernels {
   void (*copy)(const LoopPlan& plan) = nullptr;
   // Reduction number `op` of ops/reduce.h.
   void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
+  // dense = named[index]; named[index] = dense, where of several elements for one place the last in row-major order stays;
+  // named[index] = op(named[index], dense), sums and products of floating point in row-major order.
+  void (*take)(const IndexPlan& plan) = nullptr;
+  void (*put)(const IndexPlan& plan) = nullptr;
+  void (*combine)(const IndexPlan& plan, Combine op) = nullptr;
+  // Operands to, condition (bool), a, b: to = condition ? a : b.
+  void (*select)(const LoopPlan& plan) = nullptr;
+  // Operands to, counts (int64): to /= count, rounding down for integers; a count below 2 changes nothing.
+  void (*divide_by_counts)(const LoopPlan& plan) = nullptr;
+  // The set elements of a contiguous mask of n bytes: waits for their number. `positions` writes where they are, in ascending
+  // order; `compress` the elements of contiguous `from` in their places.
+  SetElements* (*count_set)(const char* name, int device, const char* mask, int64_t n, int64_t* count) = nullptr;
+  void (*positions)(SetElements* set, int64_t* to) = nullptr;
+  void (*compress)(SetElements* set, char* to, const char* from, int64_t itemsize) = nullptr;
+  void (*free_set)(SetElements* set) = nullptr;
+  // to[i] = floor(position[i] / inner) mod size
+  void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
+  // Evenly spaced numbers: to[i] for i < ramp.steps.
+  void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp) = nullptr;
+  // Random numbers of n contiguous elements. They return the blocks used, by which the generator moves on. `bernoulli` draws one
+  // with probability p[i], `poisson` by Poisson's law of rate[i], `permutation` 0 ... n - 1, `choice` for each row of weights
+  // `samples` of its categories, with replacement; that one waits, to check the weights.
+  uint64_t (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state) = nullptr;
+  uint64_t (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state) = nullptr;
+  uint64_t (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state) = nullptr;
+  uint64_t (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state) = nullptr;
+  uint64_t (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories,
+                            int64_t samples, PhiloxState state, WeightsFault* fault) = nullptr;
 };
 
 constexpr int kMaxElementwise = 192;
