@@ -1,0 +1,53 @@
+// What a backend that runs whole operations is asked to do: the part of the seam (ops/kernels.h) that an accelerator fills
+// instead of the CPU's inner loops. No tensor crosses it, only pointers, strides and sizes.
+//
+// Note [Two kinds of backend]
+// The CPU gets 2-d inner loops, chunks of reductions, ranges of masks: the host decides who does what. A device decides that
+// itself and cannot be called a thousand times for one operation, so it gets the whole planned iteration, or the whole
+// reduction, in one call, which returns as soon as the work is in the device's queue.
+#pragma once
+
+#include "core/dtype.h"
+#include "ops/kernels.h"
+
+namespace strided {
+
+// A planned iteration (core/iter.h after plan()): axes innermost first, none of size 1, neighbours merged where memory
+// allows. Operands are outputs first.
+struct LoopPlan {
+  static constexpr int kMaxOperands = 8;
+  struct Operand {
+    char* data = nullptr;              // the first element; of an immediate operand: one value, in host memory
+    const int64_t* strides = nullptr;  // bytes, one for each axis; not read for an immediate operand
+    DType dtype = DType::Float32;      // as stored; it may differ from the loop's
+    bool immediate = false;            // a number, or a 0-d tensor of the CPU
+  };
+  const char* name = "";  // of the operation, for errors
+  int device = 0;
+  int ndim = 0;
+  const int64_t* shape = nullptr;
+  int n_operands = 0;
+  Operand operand[kMaxOperands];
+
+  int64_t numel() const {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; ++i) n *= shape[i];
+    return n;
+  }
+};
+
+// A reduction of one operand, as asked for: axes outermost first, not merged.
+struct ReducePlan {
+  const char* name = "";
+  int device = 0;
+  const char* data = nullptr;
+  DType dtype = DType::Float32;  // as stored; elements are cast to the dtype that is reduced
+  int ndim = 0;
+  const int64_t* shape = nullptr;
+  const int64_t* strides = nullptr;  // bytes
+  uint64_t axes = 0;                 // bit i: axis i is reduced
+  char* out[2] = {};                 // contiguous over the axes that stay; either may be null
+  double param = 0;
+};
+
+}  // namespace strided
