@@ -13,5 +13,8 @@ void elementwise(int op, DType compute, const LoopPlan& plan, const double* para
 // Operands to, from, of any two dtypes. An immediate `from` fills.
 void copy(const LoopPlan& plan);
 
+// Reduction number `op` of ops/reduce.h, computed in the given dtype.
+void reduce(int op, DType compute, const ReducePlan& plan);
+
 }  // namespace cuda
 }  // namespace strided
