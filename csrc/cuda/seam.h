@@ -50,4 +50,29 @@ struct ReducePlan {
   double param = 0;
 };
 
+// Elements on their way between a dense operand and the places that index tensors name (Note [Index moves] in
+// ops/index_move.h): a place is where the strides of `named` lead, plus index * stride for each index tensor.
+struct IndexPlan {
+  static constexpr int kMaxIndices = 8;
+  struct Index {
+    const int64_t* data = nullptr;
+    const int64_t* strides = nullptr;  // bytes, over `shape`
+    int64_t size = 0;                  // good are 0 ... size - 1, and -size ... -1 when they may wrap
+    int64_t stride = 0;                // bytes from place to place
+    int axis = 0;                      // for the error; -1: the tensor is taken as flat
+  };
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;  // of both sides
+  bool wrap = true;
+  int ndim = 0;
+  const int64_t* shape = nullptr;  // of the dense side, outermost first, not merged
+  char* dense = nullptr;
+  const int64_t* dense_strides = nullptr;  // bytes
+  char* named = nullptr;
+  const int64_t* named_strides = nullptr;  // bytes; 0 along axes of the indices
+  int n_indices = 1;
+  Index index[kMaxIndices];
+};
+
 }  // namespace strided
