@@ -2,6 +2,8 @@
 // tests/cpp/cuda_emulation.h. The code is written in CUDA's words; for HIP they are renamed here.
 #pragma once
 
+#include <math.h>  // its functions are global in device code, for float and double alike
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

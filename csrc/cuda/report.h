@@ -1,4 +1,4 @@
-// Errors that only the device can see: an index out of range.
+// Errors that only the device can see: an index out of range, a probability that is none.
 //
 // Note [Errors from kernels]
 // A kernel must not stop (an assertion would take the whole context with it), and the host must not wait for it. So a kernel
@@ -12,8 +12,9 @@
 namespace strided {
 namespace cuda {
 
+enum class Fault : int32_t { None, Index, Probability, Rate };
 struct Report {
-  int32_t set;  // written last
+  Fault set;  // written last
   int32_t axis;
   int64_t value, position, size;
   const char* name;  // of the operation: text of the host
@@ -26,7 +27,8 @@ struct Reporter {
   const char* name = "";
   int32_t axis = 0;
 
-  __device__ void bad_index(int64_t value, int64_t position, int64_t size) const {
+  __device__ void bad_index(int64_t value, int64_t position, int64_t size) const { tell(Fault::Index, value, position, size); }
+  __device__ void tell(Fault fault, int64_t value, int64_t position, int64_t size) const {
     if (atomicExch(claimed, 1) != 0) return;
     report->axis = axis;
     report->value = value;
@@ -34,12 +36,12 @@ struct Reporter {
     report->size = size;
     report->name = name;
     __threadfence_system();
-    *const_cast<volatile int32_t*>(&report->set) = 1;
+    *const_cast<volatile Fault*>(&report->set) = fault;
   }
 };
 
 Reporter reporter(int device, const char* name, int axis);
-// IndexError if a kernel of the device has reported one. To be called when the device has been waited for.
+// IndexError or RuntimeError if a kernel of the device has reported something. To be called when the device has been waited for.
 void raise_reported(int device);
 
 }  // namespace cuda

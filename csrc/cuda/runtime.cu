@@ -179,11 +179,13 @@ Reporter reporter(int device, const char* name, int axis) {
 
 void raise_reported(int device) {
   DeviceState& s = state(device);
-  if (STRIDED_LIKELY(s.report == nullptr || *const_cast<volatile int32_t*>(&s.report->set) == 0)) return;
+  if (STRIDED_LIKELY(s.report == nullptr || *const_cast<volatile Fault*>(&s.report->set) == Fault::None)) return;
   const Report r = *s.report;
-  s.report->set = 0;
+  s.report->set = Fault::None;
   const OnDevice guard(device);
   check(cudaMemsetAsync(s.claimed, 0, sizeof(int), current_stream(device)), r.name);
+  STRIDED_CHECK(r.set != Fault::Probability, RuntimeError, r.name, ": Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  STRIDED_CHECK(r.set != Fault::Rate, RuntimeError, r.name, ": invalid Poisson rate, expected rate to be non-negative");
   if (r.axis < 0)
     STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position, " is out of range of a tensor of ", r.size, " elements on '",
                   device_text(device), "'");

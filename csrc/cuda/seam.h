@@ -75,4 +75,40 @@ struct IndexPlan {
   Index index[kMaxIndices];
 };
 
+// Which evenly spaced numbers (Ramp in ops/kernels.h).
+enum class RampKind : int8_t { Arange, Linspace, Logspace };
+
+// Where a device's generator stands: the seed, and the blocks of four words already used.
+struct PhiloxState {
+  uint64_t seed, offset;
+};
+
+// All a device can do, in whole operations. Everything but `set_elements`, `random_choice` and `transfer` returns when the work
+// is queued on the current stream of the device; what kernels find wrong is raised by the next call that waits.
+struct DeviceKernels {
+  void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
+  void (*copy)(const LoopPlan& plan) = nullptr;              // operands to, from; an immediate `from` fills
+  void (*select)(const LoopPlan& plan) = nullptr;            // operands to, condition (bool), a, b
+  void (*divide_by_counts)(const LoopPlan& plan) = nullptr;  // operands to, counts (int64)
+  void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
+  void (*take)(const IndexPlan& plan) = nullptr;
+  void (*put)(const IndexPlan& plan) = nullptr;
+  void (*combine)(const IndexPlan& plan, Combine op) = nullptr;
+  // The set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of `from`;
+  // `to` null closes the handle.
+  void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
+  void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
+  void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
+  void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp) = nullptr;
+  // *used: the blocks used, by which the generator's offset grows.
+  void (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
+                        PhiloxState state, uint64_t* used, WeightsFault* fault) = nullptr;
+  // Contiguous bytes between devices, or the host (device -1). Waits, unless `non_blocking` and the memory allows it.
+  void (*transfer)(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking) = nullptr;
+};
+
 }  // namespace strided
