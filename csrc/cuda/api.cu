@@ -108,7 +108,7 @@ void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) { *ms = cu
 
 constexpr CudaApi kApi = {
     guard<cuda::elementwise>, guard<cuda::copy>, guard<cuda::select>, guard<cuda::divide_by_counts>, guard<cuda::reduce>, guard<cuda::take>,
-    guard<cuda::put>, guard<cuda::combine>, guard<set_elements>, guard<write_set>, guard<cuda::unravel>, guard<cuda::ramp>, guard<random_fill>,
+    guard<cuda::put>, guard<cuda::combine>, guard<set_elements>, guard<write_set>, guard<cuda::clear_triangle>, guard<cuda::unravel>, guard<cuda::ramp>, guard<random_fill>,
     guard<random_bernoulli>, guard<random_poisson>, guard<random_permutation>, guard<random_choice>, guard<cuda::transfer>,
     guard<device_count>, guard<current_device>, guard<cuda::set_device>, guard<device_info>, guard<cuda::synchronize>,
     guard<allocate>, guard<cuda::deallocate>, guard<record_stream>, guard<cuda::empty_cache>, guard<memory_stats>, guard<cuda::reset_peak_stats>,

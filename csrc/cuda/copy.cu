@@ -105,7 +105,7 @@ void run_copy(const LoopPlan& plan) {
   LoopPlan::Operand to = plan.operand[0], from = plan.operand[1];
   const CopyTable& table = copy_table();
   char value[16];
-  LoopPlan whole = plan;
+  LoopPlan whole = without_ones(plan);
   if (from.immediate) {  // then only bytes are left to be written
     convert_value(to.dtype, value, from.dtype, from.data);
     from.data = value;

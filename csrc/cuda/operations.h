@@ -45,6 +45,9 @@ class SetElements {
   Workspace starts_;
 };
 
+// Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows, batch.
+void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below);
+
 // to[i] = floor(position[i] / inner) mod size
 void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size);
 

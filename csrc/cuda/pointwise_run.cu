@@ -116,6 +116,12 @@ void convert_value(DType to_dtype, void* to, DType from_dtype, const void* from)
   });
 }
 
+LoopPlan without_ones(const LoopPlan& given) {
+  LoopPlan plan = given;
+  while (plan.ndim > 1 && plan.shape[plan.ndim - 1] == 1) --plan.ndim;
+  return plan;
+}
+
 Cut needs_cut(const LoopPlan& plan) {
   for (int i = 0; i < plan.ndim; ++i)
     for (int k = 0; k < plan.n_operands; ++k)
@@ -140,9 +146,10 @@ bool run_vectors(const PointwiseKernel& kernel, const LoopPlan& plan, const doub
   return true;
 }
 
-void run_pointwise(const PointwiseKernel& kernel, const LoopPlan& plan, const double* params) {
-  STRIDED_CHECK(kernel.general, NotImplementedError, plan.name, ": not implemented on device 'cuda'");
-  if (plan.numel() == 0) return;
+void run_pointwise(const PointwiseKernel& kernel, const LoopPlan& given, const double* params) {
+  STRIDED_CHECK(kernel.general, NotImplementedError, given.name, ": not implemented on device 'cuda'");
+  if (given.numel() == 0) return;
+  const LoopPlan plan = without_ones(given);
   if (plan.operand[0].dtype != kernel.operand[0]) return run_into_other(kernel, plan, params);
   if (const Cut cut = needs_cut(plan); cut.axis >= 0)
     return for_parts(plan, cut, [&](const LoopPlan& part) { run_pointwise(kernel, part, params); });

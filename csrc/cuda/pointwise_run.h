@@ -19,6 +19,9 @@ void run_copy(const LoopPlan& plan);
 // A value of one dtype as another, on the host.
 void convert_value(DType to_dtype, void* to, DType from_dtype, const void* from);
 
+// core/iter plans for two axes at least; outer axes of one element would only stand in the way of the vector kernels.
+LoopPlan without_ones(const LoopPlan& plan);
+
 // What one launch cannot take (see kMaxItems, kMaxAxes; strides fit 32 bits) is cut along an axis.
 struct Cut {
   int axis = -1;     // -1: it can

@@ -98,6 +98,9 @@ struct DeviceKernels {
   // `to` null closes the handle.
   void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
   void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
+  // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == diagonal.
+  // Axes innermost first: columns, rows, then those of the batch; one operand.
+  void (*clear_triangle)(const LoopPlan& plan, int64_t diagonal, bool keep_below) = nullptr;
   void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
   void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp) = nullptr;
   // *used: the blocks used, by which the generator's offset grows.

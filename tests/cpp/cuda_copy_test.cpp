@@ -75,6 +75,26 @@ TEST(CudaCopy, Fill) {
     }
 }
 
+TEST(CudaCopy, ClearTriangle) {
+  std::mt19937 random(5);
+  for (DType t : {DType::Bool, DType::BFloat16, DType::Float32, DType::Complex128})
+    for (int64_t diagonal : {-9, -2, 0, 1, 20})
+      for (bool below : {true, false})
+        for (bool transposed : {true, false}) {
+          const int64_t rows = 17, columns = 23;
+          Array a(t, {3, rows, columns}, transposed ? std::vector<int64_t>{rows * columns, 1, rows} : std::vector<int64_t>{rows * columns, columns, 1});
+          a.fill_random(random, 1, 1);
+          Array want = a;
+          for (int64_t i = 0; i < a.numel(); ++i) {
+            const int64_t column = i % columns, row = i / columns % rows;
+            if (below ? column - row > diagonal : column - row < diagonal) std::memset(want.element(i), 0, static_cast<size_t>(size_of(t)));
+          }
+          clear_triangle(Plan("tril", {&a}, false).plan, diagonal, below);
+          a.download();
+          ASSERT_EQ(a.host, want.host) << name_of(t) << " diagonal " << diagonal << (below ? " tril" : " triu");
+        }
+}
+
 // A byte other than 0 and 1 in memory that was viewed as bool.
 TEST(CudaCopy, BoolIsNormalised) {
   for (int64_t n : {3, 64}) {
