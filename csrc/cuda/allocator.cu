@@ -288,6 +288,14 @@ void* allocate_pinned(size_t bytes) {
   return data;
 }
 void deallocate_pinned(void* data) { cudaFreeHost(data); }
+int device_of_pointer(const void* data) {
+  cudaPointerAttributes attributes;
+  const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
+  if (!known) cudaGetLastError();
+  STRIDED_CHECK(known && attributes.type == cudaMemoryTypeDevice, ValueError, "this is no memory of a CUDA device: ", data);
+  return attributes.device;
+}
+
 bool is_pinned(const void* data) {
   if (device_count() == 0) return false;
   cudaPointerAttributes attributes;

@@ -30,6 +30,7 @@ void memory_info(int device, size_t* free, size_t* total);
 void* allocate_pinned(size_t bytes);
 void deallocate_pinned(void* data);
 bool is_pinned(const void* data);
+int device_of_pointer(const void* data);  // ValueError for memory of the host
 
 // Memory for the time of a call.
 class Workspace {

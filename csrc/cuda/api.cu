@@ -85,6 +85,7 @@ void device_info(int device, CudaDeviceInfo* info) {
   info->total_memory = d.total_memory;
   info->l2_cache = d.l2_cache;
 }
+void device_of_pointer(const void* data, int* device) { *device = data ? cuda::device_of_pointer(data) : cuda::current_device(); }
 void allocate(size_t bytes, int device, void** data) { *data = cuda::allocate(bytes, device); }
 void record_stream(void* data, int device, CudaStream stream) { cuda::record_stream(data, device, stream_of(stream)); }
 void memory_stats(int device, CudaMemoryStats* stats) {
@@ -110,7 +111,7 @@ constexpr CudaApi kApi = {
     guard<cuda::elementwise>, guard<cuda::copy>, guard<cuda::select>, guard<cuda::divide_by_counts>, guard<cuda::reduce>, guard<cuda::take>,
     guard<cuda::put>, guard<cuda::combine>, guard<set_elements>, guard<write_set>, guard<cuda::clear_triangle>, guard<cuda::unravel>, guard<cuda::ramp>, guard<random_fill>,
     guard<random_bernoulli>, guard<random_poisson>, guard<random_permutation>, guard<random_choice>, guard<cuda::transfer>,
-    guard<device_count>, guard<current_device>, guard<cuda::set_device>, guard<device_info>, guard<cuda::synchronize>,
+    guard<device_count>, guard<current_device>, guard<cuda::set_device>, guard<device_info>, guard<cuda::synchronize>, guard<device_of_pointer>,
     guard<allocate>, guard<cuda::deallocate>, guard<record_stream>, guard<cuda::empty_cache>, guard<memory_stats>, guard<cuda::reset_peak_stats>,
     guard<cuda::memory_info>, guard<allocate_pinned>, guard<cuda::deallocate_pinned>, guard<is_pinned>,
     guard<current_stream>, guard<set_current_stream>, guard<pool_stream>, guard<synchronize_stream>, guard<stream_done>,

@@ -2,7 +2,7 @@
 // share no symbol, so nothing crosses it but plain data: no exception, no object of the standard library, no CUDA type.
 #pragma once
 
-#include "cuda/seam.h"
+#include "ops/kernels.h"
 
 namespace strided {
 
@@ -53,6 +53,7 @@ struct CudaApi {
   const CudaFailure* (*device_info)(int device, CudaDeviceInfo* info);
   const CudaFailure* (*synchronize)(int device);
   // ---- memory
+  const CudaFailure* (*device_of_pointer)(const void* data, int* device);  // the current one for null; a failure for host memory
   const CudaFailure* (*allocate)(size_t bytes, int device, void** data);
   const CudaFailure* (*deallocate)(void* data, int device);
   const CudaFailure* (*record_stream)(void* data, int device, CudaStream stream);

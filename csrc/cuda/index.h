@@ -3,7 +3,7 @@
 
 #include "cuda/copy.h"
 #include "cuda/report.h"
-#include "cuda/seam.h"
+#include "ops/kernels.h"
 #include "ops/op.h"
 
 namespace strided {

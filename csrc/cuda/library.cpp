@@ -2,9 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string>
+
+#include "base/parallel.h"
+#include "core/storage.h"
 
 namespace strided {
 namespace {
@@ -12,7 +16,7 @@ namespace {
 // The file beside the one this code is in; STRIDED_CUDA_LIBRARY names another. An emulated device is only ever there when
 // STRIDED_EMULATE_CUDA asks for it.
 std::string library_path() {
-  if (const char* named = std::getenv("STRIDED_CUDA_LIBRARY")) return named;
+  if (const char* named = std::getenv("STRIDED_CUDA_LIBRARY"); named && *named) return named;
   Dl_info info;
   static const char here = 0;
   const std::string self = dladdr(&here, &info) && info.dli_fname ? info.dli_fname : "";
@@ -40,7 +44,9 @@ struct Library {
     if (!api) why_not = path + " belongs to another version of strided";
   }
 };
+std::atomic<bool> opened{false};
 const Library& library() {
+  opened = true;
   static const Library* l = new Library;  // open until the process ends: tensors may be freed last
   return *l;
 }
@@ -67,6 +73,11 @@ int cuda_device_count() {
   return count;
 }
 bool cuda_is_available() { return cuda_device_count() > 0; }
+std::string cuda_why_none() {
+  if (library().api == nullptr) return library().why_not;
+  return cuda_is_available() ? "" : "no CUDA device was found";
+}
+bool cuda_is_open() { return opened.load() && library().api != nullptr; }
 
 void check_cuda(const CudaFailure* failure) {
   if (__builtin_expect(failure == nullptr, 1)) return;
@@ -95,6 +106,33 @@ void* cuda_allocate(size_t bytes, int device) {
   check_cuda(cuda_api().allocate(bytes, device, &data));
   return data;
 }
+// A failure would be one in a destructor; the next call of the device raises it again.
 void cuda_free(void* data, size_t, int device) { library().api->deallocate(data, device); }
+
+namespace {
+
+int current_device() {
+  int device = 0;
+  check_cuda(cuda_api().current_device(&device));
+  return device;
+}
+void require_device(int device) {
+  const CudaApi& api = cuda_api();
+  int count = 0;
+  check_cuda(api.device_count(&count));
+  STRIDED_CHECK(count > 0, RuntimeError, "CUDA is not available: no device was found. Use device='cpu'.");
+  STRIDED_CHECK(device < count, RuntimeError, "CUDA error: invalid device ordinal: cuda:", device, ", there are ", count, " devices");
+}
+void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool non_blocking) {
+  const Unlocked unlocked(bytes >= 65536);
+  check_cuda(cuda_api().transfer(to, to_device.index, from, from_device.index, bytes, non_blocking));
+}
+
+}  // namespace
+
+void register_cuda_backend() {
+  kernel_table(DeviceType::CUDA).device = &cuda_kernels();
+  register_device_memory(DeviceType::CUDA, {cuda_allocate, cuda_free, current_device, require_device, copy});
+}
 
 }  // namespace strided

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/allocator.h"
-#include "cuda/seam.h"
+#include "ops/kernels.h"
 
 namespace strided {
 namespace cuda {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/pointwise.h"
-#include "cuda/seam.h"
+#include "ops/kernels.h"
 
 namespace strided {
 namespace cuda {

@@ -287,18 +287,20 @@ template <class F>
 void with_set(const DeviceKernels& device, const char* name, const Tensor& mask, F&& f) {
   struct Held {
     const DeviceKernels& device;
-    SetElements* set;
-    ~Held() { device.free_set(set); }
-  };
+    void* set = nullptr;
+    ~Held() {
+      if (set) device.write_set(set, nullptr, nullptr, 0);
+    }
+  } held{device};
   int64_t count = 0;
-  const Held held{device, device.count_set(name, mask.device().index, mask.data(), mask.numel(), &count)};
+  device.set_elements(name, mask.device().index, mask.data(), mask.numel(), &held.set, &count);
   f(held.set, count);
 }
 }  // namespace
 
 int64_t count_true(const Tensor& mask) {
   int64_t count = 0;
-  if (const DeviceKernels* device = device_kernels(mask)) with_set(*device, "count_nonzero", mask, [&](SetElements*, int64_t n) { count = n; });
+  if (const DeviceKernels* device = device_kernels(mask)) with_set(*device, "count_nonzero", mask, [&](void*, int64_t n) { count = n; });
   else count = true_starts(mask).back();
   return count;
 }
@@ -306,9 +308,9 @@ int64_t count_true(const Tensor& mask) {
 bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out) {
   const DeviceKernels* device = device_kernels(mask);
   if (!device) return false;
-  with_set(*device, "index", mask, [&](SetElements* set, int64_t count) {
+  with_set(*device, "index", mask, [&](void* set, int64_t count) {
     *out = empty(Dims{count}, self.dtype(), self.device());
-    if (count > 0) device->compress(set, out->data(), self.data(), self.itemsize());
+    if (count > 0) device->write_set(set, out->data(), self.data(), self.itemsize());
   });
   return true;
 }
@@ -316,9 +318,9 @@ bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out) {
 Tensor true_positions(const Tensor& mask) {
   if (const DeviceKernels* device = device_kernels(mask)) {
     Tensor out;
-    with_set(*device, "nonzero", mask, [&](SetElements* set, int64_t count) {
+    with_set(*device, "nonzero", mask, [&](void* set, int64_t count) {
       out = empty(Dims{count}, DType::Int64, mask.device());
-      if (count > 0) device->positions(set, out.data_as<int64_t>());
+      if (count > 0) device->write_set(set, out.data(), nullptr, 8);
     });
     return out;
   }

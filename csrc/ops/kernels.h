@@ -212,47 +212,35 @@ struct PhiloxState {
   uint64_t seed, offset;
 };
 
-// The set elements of a mask, counted: what `count_set` made.
-struct SetElements;
-
-// What a backend does that runs whole operations, each on the current stream of the device. A null function raises
-// NotImplementedError. An index out of range, or a parameter, that only the device sees is reported at the next call that waits
-// for it (csrc/cuda/report.h); the element is left out.
+// What a backend does that runs whole operations; a null function raises NotImplementedError. Everything but `set_elements`, `random_choice` and `transfer` returns when the work
+// is queued on the current stream of the device; what kernels find wrong is raised by the next call that waits.
 struct DeviceKernels {
-  // Op number `op` of ops/elementwise.h, computed in the given dtype; operands may be stored in others.
   void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
-  // Operands to, from, of any two dtypes. An immediate `from` fills.
-  void (*copy)(const LoopPlan& plan) = nullptr;
-  // Reduction number `op` of ops/reduce.h.
+  void (*copy)(const LoopPlan& plan) = nullptr;              // operands to, from; an immediate `from` fills
+  void (*select)(const LoopPlan& plan) = nullptr;            // operands to, condition (bool), a, b
+  void (*divide_by_counts)(const LoopPlan& plan) = nullptr;  // operands to, counts (int64)
   void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
-  // dense = named[index]; named[index] = dense, where of several elements for one place the last in row-major order stays;
-  // named[index] = op(named[index], dense), sums and products of floating point in row-major order.
   void (*take)(const IndexPlan& plan) = nullptr;
   void (*put)(const IndexPlan& plan) = nullptr;
   void (*combine)(const IndexPlan& plan, Combine op) = nullptr;
-  // Operands to, condition (bool), a, b: to = condition ? a : b.
-  void (*select)(const LoopPlan& plan) = nullptr;
-  // Operands to, counts (int64): to /= count, rounding down for integers; a count below 2 changes nothing.
-  void (*divide_by_counts)(const LoopPlan& plan) = nullptr;
-  // The set elements of a contiguous mask of n bytes: waits for their number. `positions` writes where they are, in ascending
-  // order; `compress` the elements of contiguous `from` in their places.
-  SetElements* (*count_set)(const char* name, int device, const char* mask, int64_t n, int64_t* count) = nullptr;
-  void (*positions)(SetElements* set, int64_t* to) = nullptr;
-  void (*compress)(SetElements* set, char* to, const char* from, int64_t itemsize) = nullptr;
-  void (*free_set)(SetElements* set) = nullptr;
-  // to[i] = floor(position[i] / inner) mod size
+  // The set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of `from`;
+  // `to` null closes the handle.
+  void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
+  void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
+  // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == diagonal.
+  // Axes innermost first: columns, rows, then those of the batch; one operand.
+  void (*clear_triangle)(const LoopPlan& plan, int64_t diagonal, bool keep_below) = nullptr;
   void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
-  // Evenly spaced numbers: to[i] for i < ramp.steps.
   void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp) = nullptr;
-  // Random numbers of n contiguous elements. They return the blocks used, by which the generator moves on. `bernoulli` draws one
-  // with probability p[i], `poisson` by Poisson's law of rate[i], `permutation` 0 ... n - 1, `choice` for each row of weights
-  // `samples` of its categories, with replacement; that one waits, to check the weights.
-  uint64_t (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state) = nullptr;
-  uint64_t (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state) = nullptr;
-  uint64_t (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state) = nullptr;
-  uint64_t (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state) = nullptr;
-  uint64_t (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories,
-                            int64_t samples, PhiloxState state, WeightsFault* fault) = nullptr;
+  // *used: the blocks used, by which the generator's offset grows.
+  void (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
+                        PhiloxState state, uint64_t* used, WeightsFault* fault) = nullptr;
+  // Contiguous bytes between devices, or the host (device -1). Waits, unless `non_blocking` and the memory allows it.
+  void (*transfer)(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking) = nullptr;
 };
 
 constexpr int kMaxElementwise = 192;

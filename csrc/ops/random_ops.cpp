@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.h"
 #include "core/convert.h"
 #include "ops/call.h"
 #include "ops/copy.h"
@@ -24,11 +25,13 @@ Generator& chosen(Generator* generator, const Tensor& out) {
   return *generator;
 }
 
-// Draws on an accelerator: f(state) returns the blocks of the sequence that it used.
+// Draws on an accelerator: f(state, &used), the latter for the blocks of the sequence.
 template <class F>
 void draw_on_device(Generator& generator, F f) {
-  const std::lock_guard<std::mutex> lock(generator.mutex);
-  generator.position += f(PhiloxState{generator.initial_seed(), generator.position});
+  const UnlockedWait lock(generator.mutex);
+  uint64_t used = 0;
+  f(PhiloxState{generator.initial_seed(), generator.position}, &used);
+  generator.position += used;
 }
 const DeviceKernels* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
 
@@ -121,8 +124,8 @@ Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFi
   const auto draw = device ? nullptr : require(op, kernels(self.device()).random.fill, self);
   draw_into(self, [&](const Dims*, const Tensor& out) {
     if (!device) return draw(what, out.dtype(), out.data(), out.numel(), source);
-    draw_on_device(source, [&](PhiloxState state) {
-      return device->random_fill(op, out.device().index, what, out.dtype(), out.data(), out.numel(), state);
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      device->random_fill(op, out.device().index, what, out.dtype(), out.data(), out.numel(), state, used);
     });
   });
   return written(op, node, self);
@@ -207,8 +210,8 @@ void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
   draw_into(self, [&](const Dims* axes, const Tensor& out) {
     const Tensor q = contiguous(axes ? permuted(wide, *axes) : wide);
     if (device)
-      return draw_on_device(generator, [&](PhiloxState state) {
-        return device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), state);
+      return draw_on_device(generator, [&](PhiloxState state, uint64_t* used) {
+        device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), state, used);
       });
     STRIDED_CHECK(draw(out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), generator), RuntimeError,
                   "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
@@ -256,7 +259,7 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   if (n == 0) return out;
   Generator& source = chosen(generator, out);
   if (const DeviceKernels* on = device_kernels(out))
-    draw_on_device(source, [&](PhiloxState state) { return on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state); });
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) { on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used); });
   else
     require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, source);
   return out;
@@ -421,8 +424,8 @@ Tensor poisson(const Tensor& rate, Generator* generator) {
     const Tensor r = contiguous(rate);
     Generator& source = chosen(generator, out);
     if (const DeviceKernels* device = device_kernels(out)) {
-      draw_on_device(source, [&](PhiloxState state) {
-        return device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state);
+      draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+        device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state, used);
       });
     } else {
       const auto draw = require("poisson", kernels(out.device()).random.poisson, out);
@@ -456,8 +459,8 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   const int64_t drawn = replacement ? num_samples : 0;
   WeightsFault fault = WeightsFault::None;
   if (const DeviceKernels* device = device_kernels(out))
-    draw_on_device(source, [&](PhiloxState state) {
-      return device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, state, &fault);
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, state, used, &fault);
     });
   else
     fault = require("multinomial", kernels(out.device()).random.choice, out)(t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, source);

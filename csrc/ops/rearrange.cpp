@@ -4,10 +4,8 @@
 #include "base/parallel.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
-#include "ops/index.h"
 #include "ops/join.h"
 #include "ops/kernels.h"
-#include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/view.h"
 
@@ -102,13 +100,21 @@ namespace {
 // Zeroes what lies above the diagonal (below: it is kept) or below it.
 void clear_triangle(const char* op, const Tensor& x, int64_t diagonal, bool keep_below) {
   if (x.numel() == 0) return;
-  if (kernels(x.device()).device) {
-    NoGrad no_grad;
-    const int64_t rows = x.size(x.ndim() - 2), columns = x.size(x.ndim() - 1);
-    auto count = [&](int64_t n) { return arange(Scalar(int64_t(0)), Scalar(n), Scalar(int64_t(1)), DType::Int64, x.device()); };
-    const Tensor above = elementwise<Sub>(count(columns), unsqueeze(count(rows), 1));
-    masked_fill_(x, keep_below ? elementwise<Gt>(above, Scalar(diagonal)) : elementwise<Lt>(above, Scalar(diagonal)), Scalar(false));
-    return;
+  if (const DeviceKernels* device = kernels(x.device()).device) {
+    // Columns, rows, then the batch: the axes as they stand, innermost first.
+    Dims shape, strides;
+    for (int i = x.ndim() - 1; i >= 0; --i) {
+      shape.push_back(x.size(i));
+      strides.push_back(x.strides()[i] * x.itemsize());
+    }
+    LoopPlan plan;
+    plan.name = op;
+    plan.device = x.device().index;
+    plan.ndim = x.ndim();
+    plan.shape = shape.data();
+    plan.n_operands = 1;
+    plan.operand[0] = {x.data(), strides.data(), x.dtype(), false};
+    return device->clear_triangle(plan, diagonal, keep_below);
   }
   const auto kernel = kernels(x.device()).clear_triangle;
   STRIDED_CHECK(kernel, NotImplementedError, op, ": not implemented on device '", x.device(), "'");

@@ -13,7 +13,7 @@
 
 #include "core/convert.h"
 #include "cuda/allocator.h"
-#include "cuda/seam.h"
+#include "ops/kernels.h"
 
 namespace strided {
 namespace cuda {
