@@ -167,8 +167,9 @@ class Pass {
     if (NodeHooks* hooks = node.hooks_or_null()) {
       for (size_t i = 0; i < hooks->pre.size(); ++i) Ref<Hook>(hooks->pre[i])->call(grads, nullptr);
       for (size_t i = 0; i < hooks->tensor.size(); ++i) call_tensor_hook(*Ref<Hook>(hooks->tensor[i].hook), grads[hooks->tensor[i].output]);
-      for (const auto& kept : hooks->retained)
-        if (const Tensor& g = grads[kept.output]; g.defined()) kept.box->grad = kept.box->grad.defined() ? kept.box->grad + g : g;
+      for (size_t i = 0; i < hooks->retained.size(); ++i)
+        if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
+          if (const Tensor& g = grads[hooks->retained[i].output]; g.defined()) box->grad = box->grad.defined() ? box->grad + g : g;
     }
     for (const Capture& c : captures_)
       if (c.edge.node.get() == &node && grads[c.edge.input].defined()) {
@@ -257,11 +258,13 @@ AnomalyMode& anomaly_mode() {
 }
 
 void accumulate_grad(const Tensor& leaf, Tensor grad) {
-  const UnlockedWait lock(leaf_mutex(leaf));
   AutogradMeta& meta = autograd_meta(leaf);
-  if (meta.grad.defined()) {
-    if (grad_enabled()) meta.grad = meta.grad + grad;
-    else elementwise_<Add>(meta.grad, grad);
+  Tensor old;  // held while it is added to: another thread may take it away; and let go after the lock
+  const UnlockedWait lock(leaf_mutex(leaf));
+  old = meta.grad;
+  if (old.defined()) {
+    if (grad_enabled()) meta.grad = old + grad;
+    else elementwise_<Add>(old, grad);
     return;
   }
   if (grad_enabled()) {

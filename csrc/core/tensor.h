@@ -98,6 +98,7 @@ class Hook : public RefCounted {
 struct GradBox : RefCounted {
   Tensor grad;
 };
+  bool wanted = true;  // until the tensor is gone
 // What users attached to a node. In order of registration.
 struct NodeHooks {
   struct OfOutput {
@@ -155,6 +156,9 @@ class Node : public RefCounted {
 
 struct AutogradMeta {
   bool requires_grad = false;   // set by the user on a leaf
+  // The node holds the box, and a gradient with a graph may lead back to the node: what nobody can ask for goes.
+  ~AutogradMeta();
+
   Ref<Node> grad_fn;            // null on a leaf
   int output = 0;               // which output of grad_fn
   Node* accumulator = nullptr;  // of a leaf: its AccumulateGrad while a graph holds one (ops/record.cpp)

@@ -35,12 +35,19 @@ class AccumulateGrad : public Node {
 };
 
 Edge accumulator_edge(const Tensor& leaf, AutogradMeta& meta) {
-  const std::lock_guard<std::mutex> lock(accumulators);
-  if (meta.accumulator)
-    if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator)) return {std::move(node), 0};
-  Ref<Node> node(new AccumulateGrad(leaf));
-  meta.accumulator = node.get();
-  return {std::move(node), 0};
+  Ref<Node> made;
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(accumulators);
+      if (meta.accumulator)
+        if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator)) return {std::move(node), 0};
+      if (made) {
+        meta.accumulator = made.get();
+        return {std::move(made), 0};
+      }
+    }
+    made = Ref<Node>(new AccumulateGrad(leaf));  // without the lock: anomaly mode runs Python there
+  }
 }
 
 thread_local Node* running = nullptr;
@@ -115,8 +122,8 @@ Tensor SavedTensor::get() const {
   if (released_) saved_tensors_were_freed();
   Node* maker = is_output_ ? running : node_.get();
   Tensor t = tensor_;
-  if (packed_) {
-    t = packed_->unpack();
+  if (const Ref<Packed> packed = packed_) {  // the user's function may release it
+    t = packed->unpack();
   } else {
     if (!t.defined()) return t;
     if (t.storage().version() != version_) was_modified(t, maker, output_, version_);

@@ -6,6 +6,7 @@
 // tensors it captures as SavedTensor. Nothing is allocated when no input needs a gradient.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <type_traits>
 
@@ -94,6 +95,7 @@ class LambdaNode : public Node {
   LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
   const char* name() const override { return name_; }
   TensorList apply(TensorList& grads) override {
+    const Busy busy(busy_);
     if (!f_) saved_tensors_were_freed();
     const Running running(this);
     if constexpr (std::is_invocable_v<F, const Tensor&>) {
@@ -102,9 +104,11 @@ class LambdaNode : public Node {
       return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
     }
   }
-  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing.
+  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass over the
+  // same graph uses at this moment.
   void release_saved() override {
-    if constexpr (!std::is_trivially_destructible_v<F>) f_.reset();
+    if constexpr (!std::is_trivially_destructible_v<F>)
+      if (busy_ == 0) f_.reset();
   }
 
  private:
@@ -115,8 +119,15 @@ class LambdaNode : public Node {
   }
   static TensorList list(std::vector<Tensor> v) { return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end())); }
 
+  struct Busy {
+    std::atomic<int>& count;
+    explicit Busy(std::atomic<int>& c) : count(c) { ++count; }
+    ~Busy() { --count; }
+  };
+
   const char* name_;
   std::optional<F> f_;
+  std::atomic<int> busy_{0};
 };
 
 template <class F>

@@ -395,6 +395,7 @@ PyObject* get_grad_fn(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (!shows_record(self_of(o))) Py_RETURN_NONE;
     return wrap(grad_fn(self_of(o)));
+    track(o);  // the node may get hooks
   });
 }
 PyObject* get_output_nr(PyObject* o, void*) {
@@ -537,11 +538,22 @@ int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) {
 }
 
 void tensor_dealloc(PyObject* o) {
+// Note [Gradients that lead back to their leaf]
+// backward(create_graph=True) leaves a gradient in leaf.grad whose graph leads to the leaf: a cycle of C++ objects, which no
+// collector sees. Nobody asks for .grad when the Python object is gone, so the cycle is opened there.
+void drop_graph_of_gradient(const Tensor& leaf) {
+  AutogradMeta* meta = leaf.impl()->autograd.get();
+  if (meta && meta->grad.defined() && leaf.impl()->use_count() > 1 && meta->grad.requires_grad()) const Tensor grad = std::move(meta->grad);
+}
+
   auto* p = reinterpret_cast<PyTensor*>(o);
   PyTypeObject* type = Py_TYPE(o);
   if (PyType_IS_GC(type)) PyObject_GC_UnTrack(o);
   if (p->weak) PyObject_ClearWeakRefs(o);
-  if (p->tensor.defined() && p->tensor.impl()->py_object == o) p->tensor.impl()->py_object = nullptr;
+  if (p->tensor.defined() && p->tensor.impl()->py_object == o) {
+    p->tensor.impl()->py_object = nullptr;  // before others run: a dying object is not given out
+    drop_graph_of_gradient(p->tensor);
+  }
   p->tensor.~Tensor();
   Py_CLEAR(p->dict);
   type->tp_free(o);
