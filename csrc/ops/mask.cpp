@@ -64,15 +64,16 @@ Tensor fill_value(const Operand& value, DType dtype, Device device) {
 Tensor record_masked_fill(const char* node, const Tensor& out, const Tensor& self, const Tensor& mask, const Operand& value) {
   const Tensor source = value.tensor ? *value.tensor : Tensor();
   if (!needs_grad(std::vector<Tensor>{self, source})) return out;
-  return record(node, out, std::vector<Tensor>{self, source},
-                [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad(),
-                 saved = SavedTensor(mask)](const Tensor& g) {
-                  const Tensor at = saved.get();
-                  Tensor to_self, to_value;
-                  if (wants_self) to_self = masked_fill(g, at, Scalar(0));
-                  if (wants_value) to_value = masked(g, at);  // the engine sums it
-                  return std::vector<Tensor>{to_self, to_value};
-                });
+  auto formula = [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad(),
+                  saved = SavedTensor(mask)](const Tensor& g) {
+    const Tensor at = saved.get();
+    Tensor to_self, to_value;
+    if (wants_self) to_self = masked_fill(g, at, Scalar(0));
+    if (wants_value) to_value = masked(g, at);  // the engine sums it
+    return std::vector<Tensor>{to_self, to_value};
+  };
+  if (out.impl() == self.impl()) return record_inplace(node, self, {self, source}, std::move(formula));
+  return record(node, out, std::vector<Tensor>{self, source}, std::move(formula));
 }
 
 // Coordinates of row-major positions in a tensor of `shape`: (ndim, count), contiguous.

@@ -56,7 +56,7 @@ class SavedTensor {
 
  private:
   Tensor tensor_;
-  Ref<Node> node_;  // that made it; null for a leaf and for a node's own output
+  Ref<Node> node_;  // that made it, or a packed leaf's accumulator; null for a leaf and for a node's own output
   Ref<Packed> packed_;
   uint32_t version_ = 0;
   int output_ = 0;

@@ -80,7 +80,7 @@ class PyHook : public Hook {
       case HookKind::Accumulated: {
         const Held leaf(wrap(grads[0]));
         const Held result(PyObject_CallOneArg(f.o, leaf.o));
-        STRIDED_CHECK(result.o == Py_None, RuntimeError, "Tensor post accumulate grad hooks should return None.");
+        STRIDED_CHECK(result.o == Py_None, TypeError, "Tensor post accumulate grad hooks should return None.");
         return;
       }
       case HookKind::Pre:
@@ -394,16 +394,24 @@ PyObject* function_start(PyObject*, PyObject* args) {
     return checked(PyCapsule_New(new Ref<Node>(node), nullptr, [](PyObject* c) { delete static_cast<Ref<Node>*>(PyCapsule_GetPointer(c, nullptr)); }));
   });
 }
-// (context, tensor, i, written): the tensor becomes output i; `written`: the function changed it in place.
+// (context, tensor, i, how): the tensor becomes output i. how: 0; 1: an argument that was changed in place; a view of an
+// argument, 2: the only result, 3: one of several.
 PyObject* function_output(PyObject*, PyObject* args) {
   PyObject *o, *t;
-  int i, written;
-  if (!PyArg_ParseTuple(args, "OOip", &o, &t, &i, &written)) return nullptr;
+  int i, how;
+  if (!PyArg_ParseTuple(args, "OOii", &o, &t, &i, &how)) return nullptr;
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     STRIDED_CHECK(is_tensor(t), TypeError, "a tensor is expected");
     const Ref<Node> node(&node_of(o));
-    if (written) rebase_history(unwrap(t), node, i);
-    else set_history(unwrap(t), node, i);
+    const Tensor& out = unwrap(t);
+    if (how == 1) {
+      check_inplace(node->name(), out, true);
+      rebase_history(out, node, i);
+    } else {
+      set_history(out, node, i, how > 1);
+      if (how > 1) out.impl()->view_kind = how == 2 ? ViewKind::Function : ViewKind::Multi;
+      out.impl()->seen_version = out.storage().version();
+    }
     track(t);
     Py_RETURN_NONE;
   });
