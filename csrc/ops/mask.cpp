@@ -227,7 +227,6 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
   STRIDED_CHECK(n >= 2, RuntimeError, "dimensions must larger than 1");
   for (int i = 1; i < n; ++i)
     STRIDED_CHECK(n == 2 || self.size(i) == self.size(0), RuntimeError, "all dimensions of input must be of equal length");
-  no_gradient("fill_diagonal_", {self});
   check_inplace("fill_diagonal_", self);
   const Tensor fill = number(value, self.dtype(), self.device());
   int64_t stride = 0, length = self.size(0);
@@ -242,7 +241,7 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
     for (int64_t r = columns + 1; r < rows; r += columns + 1)
       copy_into(make_view(self, Layout(Dims{std::min(columns, rows - r)}, Dims{stride}, self.offset() + r * self.strides()[0])), fill);
   bump_version(self, "fill_diagonal_");
-  return self;
+  return record_inplace("FillDiagonalBackward0", self, {self}, [wrap](const Tensor& g) { return fill_diagonal_(clone(g), Scalar(0), wrap); });
 }
 
 }  // namespace strided

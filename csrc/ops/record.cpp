@@ -290,8 +290,10 @@ void rebase_history(const Tensor& t, const Ref<Node>& node, int output) {
   impl.seen_version = impl.storage->version() - 1;
 }
 
-void no_gradient(const char* op, const std::vector<Tensor>& inputs) {
-  STRIDED_CHECK(!needs_grad(inputs), NotImplementedError, "derivative for ", op, " is not implemented");
+void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs) {
+  record_all(name, outs, inputs, [op](const std::vector<Tensor>&) -> std::vector<Tensor> {
+    STRIDED_THROW(NotImplementedError, "the derivative for '", op, "' is not implemented.");
+  });
 }
 
 void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad) {

@@ -63,6 +63,9 @@ class SavedTensor {
   bool is_output_ = false, released_ = false;
 };
 
+// For a gradient that is wanted or not: known() tells the formula.
+inline SavedTensor saved_if(bool wanted, const Tensor& t) { return wanted ? SavedTensor(t) : SavedTensor(); }
+
 // The node whose backward formula runs on this thread.
 class Running {
  public:
@@ -169,8 +172,8 @@ void record_all(const char* name, const std::vector<Tensor>& outs, const std::ve
   for (size_t i = 0; i < outs.size(); ++i) set_history(outs[i], node, static_cast<int>(i), is_view_of(outs[i], inputs[0]));
 }
 
-// For functions whose gradient is not written yet: NotImplementedError when one would be needed.
-void no_gradient(const char* op, const std::vector<Tensor>& inputs);
+// Results without a derivative that PyTorch's autograd lets pass nevertheless: the backward pass raises NotImplementedError.
+void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs);
 
 // leaf.grad += grad. Written in csrc/autograd; may take grad's memory.
 void accumulate_grad(const Tensor& leaf, Tensor grad);
