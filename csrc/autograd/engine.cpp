@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "autograd/frontier.h"
@@ -54,8 +55,8 @@ void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const N
                 " but expected shape compatible with ", want.shape);
   STRIDED_CHECK(grad.device() == want.device, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
                 " - expected device ", want.device, " but got ", grad.device());
-  STRIDED_CHECK(is_floating(grad.dtype()) || is_complex(grad.dtype()), RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
-                " - expected a floating point or complex gradient but got ", grad.dtype());
+  STRIDED_CHECK(is_complex(want.dtype) || !is_complex(grad.dtype()), RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
+                " - expected a real gradient of a real input but got ", grad.dtype());
 }
 
 void add_to(Tensor& slot, Tensor grad) {
@@ -90,7 +91,7 @@ class Pass {
     STRIDED_CHECK(out.requires_grad(), RuntimeError, "element ", i, " of tensors does not require grad and does not have a grad_fn");
     if (!grad.defined()) {
       STRIDED_CHECK(out.numel() == 1, RuntimeError, "grad can be implicitly created only for scalar outputs");
-      STRIDED_CHECK(!is_complex(out.dtype()), RuntimeError, "grad can be implicitly created only for real scalar outputs but got torch.", cpp_name_of(out.dtype()));
+      STRIDED_CHECK(!is_complex(out.dtype()), RuntimeError, "grad can be implicitly created only for real scalar outputs but got torch.", name_of(out.dtype()));
       grad = ones(out.shape(), out.dtype(), out.device());
     } else {
       STRIDED_CHECK(grad.shape() == out.shape(), RuntimeError, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(", grad.shape(),
@@ -104,15 +105,49 @@ class Pass {
   }
 
   std::vector<Tensor> run() {
+    struct Current {
+      Pass* before;
+      ~Current() { current = before; }
+    } restore{current};
+    current = this;
     if (!captures_.empty()) find_needed();
     for (auto& [edge, grad] : roots_)
       if (is_needed(edge.node.get())) deliver(edge, std::move(grad));
-    roots_.clear();
     Ref<Node> node;
     TensorList grads;
     while (frontier_.pop(&node, &grads)) step(*node, grads);
     return std::move(result_);
   }
+
+  // How many of these hooks of tensors stand where the pass comes by? Outputs of nodes are told apart by their address.
+  int64_t count_hooks(const Dims& ids) {
+    Pointers seen;
+    std::vector<Node*> stack;
+    const auto visit = [&](const Edge& edge) {
+      if (!edge.node || !is_needed(edge.node.get())) return;
+      seen.set(&edge.node->output(edge.input), 1);
+      if (seen.set(edge.node.get(), 1)) stack.push_back(edge.node.get());
+    };
+    int64_t count = 0;
+    const auto is_asked = [&](const Ref<Hook>& hook) { return std::find(ids.begin(), ids.end(), hook->id()) != ids.end(); };
+    std::vector<Node*> hooked;
+    for (const auto& root : roots_) visit(root.first);
+    while (!stack.empty()) {
+      Node* node = stack.back();
+      stack.pop_back();
+      for (const Edge& edge : node->next) visit(edge);
+      if (node->is_accumulator()) {
+        if (const auto& meta = accumulated_leaf(*node).impl()->autograd) count += std::count_if(meta->hooks.begin(), meta->hooks.end(), is_asked);
+      } else if (node->hooks_or_null()) {
+        hooked.push_back(node);
+      }
+    }
+    for (Node* node : hooked)
+      for (const auto& entry : node->hooks().tensor) count += is_asked(entry.hook) && seen.find(&node->output(entry.output));
+    return count;
+  }
+  static thread_local Pass* current;
+  const int64_t number = ++last_number;
 
  private:
   // Which nodes lead to an input? Only a node newer than the oldest input can. Children are looked at before their parents:
@@ -165,37 +200,37 @@ class Pass {
       for (size_t i = 0; meta && i < meta->hooks.size(); ++i) call_tensor_hook(*Ref<Hook>(meta->hooks[i]), grads[0]);
     }
     if (NodeHooks* hooks = node.hooks_or_null()) {
-      for (size_t i = 0; i < hooks->pre.size(); ++i) Ref<Hook>(hooks->pre[i])->call(grads, nullptr);
       for (size_t i = 0; i < hooks->tensor.size(); ++i) call_tensor_hook(*Ref<Hook>(hooks->tensor[i].hook), grads[hooks->tensor[i].output]);
-      for (const auto& kept : hooks->retained)
-        if (const Tensor& g = grads[kept.output]; g.defined()) kept.box->grad = kept.box->grad.defined() ? kept.box->grad + g : g;
+      for (size_t i = 0; i < hooks->retained.size(); ++i)
+        if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
+          if (const Tensor& g = grads[hooks->retained[i].output]; g.defined()) box->grad = box->grad.defined() ? box->grad + g : g;
     }
     for (const Capture& c : captures_)
       if (c.edge.node.get() == &node && grads[c.edge.input].defined()) {
         result_[c.index] = grads[c.edge.input];
         if (how_.accumulate && !at_leaf) keep(inputs_[c.index], grads[c.edge.input]);
       }
-    if (at_leaf) {
-      if (grads[0].defined() && (captures_.empty() || how_.accumulate)) accumulate(node, grads);
-      return;
-    }
-    if (!captures_.empty() && !(marks_.find(&node) & kLeads)) return;
-    apply(node, grads);
+    if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate) : !captures_.empty() && !(marks_.find(&node) & kLeads)) return;
+    if (NodeHooks* hooks = node.hooks_or_null())
+      for (size_t i = 0; i < hooks->pre.size(); ++i) Ref<Hook>(hooks->pre[i])->call(grads, nullptr);
+    if (at_leaf) accumulate(node, grads);
+    else apply(node, grads);
   }
 
   void accumulate(Node& node, TensorList& grads) {
     const Tensor leaf = accumulated_leaf(node);
+    NodeHooks* hooks = node.hooks_or_null();
+    TensorList kept;
+    if (hooks && !hooks->post.empty()) kept = grads;
     node.apply(grads);
-    if (NodeHooks* hooks = node.hooks_or_null()) {
-      TensorList none;
-      for (size_t i = 0; i < hooks->post.size(); ++i) Ref<Hook>(hooks->post[i])->call(none, &grads);
-    }
     const auto& meta = leaf.impl()->autograd;
     for (size_t i = 0; i < meta->post_accumulate.size(); ++i) {
       TensorList one;
       one.push_back(leaf);
       Ref<Hook>(meta->post_accumulate[i])->call(one, nullptr);
     }
+    TensorList none;
+    for (size_t i = 0; hooks && i < hooks->post.size(); ++i) Ref<Hook>(hooks->post[i])->call(none, &kept);
   }
   // backward(inputs=[not a leaf])
   static void keep(const Tensor& t, const Tensor& grad) {
@@ -247,9 +282,14 @@ class Pass {
   SmallVector<std::pair<Edge, Tensor>, 1> roots_;
   Pointers marks_;  // of nodes, when there are inputs
   Frontier frontier_;
+  inline static std::atomic<int64_t> last_number{0};
 };
+thread_local Pass* Pass::current = nullptr;
 
 }  // namespace
+
+int64_t pass_number() { return Pass::current ? Pass::current->number : 0; }
+int64_t count_hooks(const Dims& ids) { return Pass::current ? Pass::current->count_hooks(ids) : 0; }
 
 AnomalyMode& anomaly_mode() {
   static AnomalyMode mode;
@@ -257,11 +297,13 @@ AnomalyMode& anomaly_mode() {
 }
 
 void accumulate_grad(const Tensor& leaf, Tensor grad) {
-  const UnlockedWait lock(leaf_mutex(leaf));
   AutogradMeta& meta = autograd_meta(leaf);
-  if (meta.grad.defined()) {
-    if (grad_enabled()) meta.grad = meta.grad + grad;
-    else elementwise_<Add>(meta.grad, grad);
+  Tensor old;  // held while it is added to: another thread may take it away; and let go after the lock
+  const UnlockedWait lock(leaf_mutex(leaf));
+  old = meta.grad;
+  if (old.defined()) {
+    if (grad_enabled()) meta.grad = old + grad;
+    else elementwise_<Add>(old, grad);
     return;
   }
   if (grad_enabled()) {

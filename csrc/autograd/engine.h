@@ -20,6 +20,11 @@ struct Backward {
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const std::vector<Tensor>& inputs,
                                  const Backward& how);
 
+// For hooks on several tensors: which pass runs on this thread (0: none does), and how many of the hooks, given by their
+// ids, it comes by.
+int64_t pass_number();
+int64_t count_hooks(const Dims& ids);
+
 // Anomaly mode (detect_anomaly): `failed` is called before an error leaves a node that has a trace; with check_nan a gradient
 // that is NaN is such an error. null: off.
 struct AnomalyMode {

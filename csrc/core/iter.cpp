@@ -128,7 +128,10 @@ LoopPlan Iter::whole(const char* name, Device device) const {
 
 void Iter::run(InnerLoop loop, const void* params, int n_outputs, int64_t grain) const {
   if (numel_ == 0) return;
-  if (numel_ <= grain) return run_range(loop, params, n_outputs, 0, numel_);
+  if (numel_ <= grain) {
+    const Unlocked unlocked(numel_ > 65536);  // one after the other, and many
+    return run_range(loop, params, n_outputs, 0, numel_);
+  }
   parallel_for(0, numel_, grain, [&](int64_t begin, int64_t end) { run_range(loop, params, n_outputs, begin, end); });
 }
 

@@ -36,6 +36,7 @@ uint64_t system_seed() {
 }  // namespace
 
 void Generator::manual_seed(uint64_t seed) {
+  const UnlockedWait lock(mutex);
   seed_ = seed;
   position = 0;
   left_ = 1;
@@ -78,6 +79,7 @@ void Generator::fill_random(uint32_t* out, int64_t n) {
 }
 
 std::vector<uint8_t> Generator::get_state() const {
+  const UnlockedWait lock(mutex);
   if (!device.is_cpu()) {
     std::vector<uint8_t> words(16);
     std::memcpy(words.data(), &seed_, 8);
@@ -100,6 +102,7 @@ std::vector<uint8_t> Generator::get_state() const {
 }
 
 void Generator::set_state(const uint8_t* data, size_t n) {
+  const UnlockedWait lock(mutex);
   if (!device.is_cpu()) {
     STRIDED_CHECK(n == 16, RuntimeError, "RNG state is wrong size: a generator of device '", device, "' has 16 bytes, got ", n);
     std::memcpy(&seed_, data, 8);

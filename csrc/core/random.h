@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/parallel.h"
 #include "core/device.h"
 
 namespace strided {
@@ -83,6 +84,17 @@ class Generator {
   uint32_t next_ = 0;
   uint32_t state_[kWords];
   std::optional<float> next_float_normal_;  // PyTorch keeps one and never makes it on the CPU: only carried along
+};
+
+// While n numbers are drawn: nobody else draws from the generator, and during long draws the interpreter's lock is free for
+// others. Who waits for the generator never holds that lock, so that the one who draws can have it back (base/parallel.h).
+class Drawing {
+ public:
+  Drawing(Generator& g, int64_t n) : unlocked_(n > 4096), lock_(g.mutex) {}
+
+ private:
+  Unlocked unlocked_;
+  UnlockedWait lock_;
 };
 
 // The generator of functions that are given none: the CPU's is seeded by the operating system, those of accelerators with

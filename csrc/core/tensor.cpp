@@ -21,6 +21,12 @@ Ref<RefCounted> (*make_trace)() = nullptr;
 
 TensorImpl::~TensorImpl() = default;
 
+AutogradMeta::~AutogradMeta() {
+  if (!retained) return;
+  retained->wanted = false;
+  retained->grad = Tensor();
+}
+
 Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
   if (make_trace) hooks().trace = make_trace();
 }

@@ -18,6 +18,7 @@ enum class ViewKind : uint8_t {
   Plain,
   NoGrad,  // made while nothing was recorded
   Multi,   // one of several that one operation made
+  Function,  // of an argument, returned by an autograd.Function: its gradient is the user's, not the view's
 };
 
 class TensorImpl : public RefCounted {
@@ -93,10 +94,12 @@ struct Edge {
 class Hook : public RefCounted {
  public:
   virtual void call(TensorList& grads, const TensorList* others) = 0;
+  virtual intptr_t id() const = 0;  // what its user knows it by
 };
 // Where the gradient of an intermediate result is left when its user asked to retain it.
 struct GradBox : RefCounted {
   Tensor grad;
+  bool wanted = true;  // until the tensor is gone
 };
 // What users attached to a node. In order of registration.
 struct NodeHooks {
@@ -154,6 +157,9 @@ class Node : public RefCounted {
 };
 
 struct AutogradMeta {
+  // The node holds the box, and a gradient with a graph may lead back to the node: what nobody can ask for goes.
+  ~AutogradMeta();
+
   bool requires_grad = false;   // set by the user on a leaf
   Ref<Node> grad_fn;            // null on a leaf
   int output = 0;               // which output of grad_fn

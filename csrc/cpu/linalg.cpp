@@ -185,8 +185,12 @@ STRIDED_INLINE void for_batch(int64_t batch, int64_t work, F& one) {
   for_ranges(batch, max_of(1, (1 << 16) / max_of(work, 1)), range);
 }
 
+// A factorisation has many short parallel parts: the interpreter's lock is given up once around all of them.
+constexpr int64_t kLongWork = 1 << 17;
+
 template <class T>
 void lu_factor(int64_t batch, int64_t m, int64_t n, void* data, int32_t* pivots, int32_t* info) {
+  const Unlocked unlocked(batch * m * n * min_of(m, n) > kLongWork);
   T* a = static_cast<T*>(data);
   if constexpr (!is_complex_v<T>) {
     if (m == n && n > 0 && n <= kMaxLanesSize<T> && batch >= kLanes<T> / 2) {
@@ -245,6 +249,7 @@ void lu_solve(int64_t batch, int64_t n, int64_t k, const void* lu_data, int64_t 
   const T* lu = static_cast<const T*>(lu_data);
   T* b = static_cast<T*>(data);
   if (n <= 0 || k <= 0) return;
+  const Unlocked unlocked(batch * n * n * k > kLongWork);
   if constexpr (!is_complex_v<T>) {
     if (n <= kMaxLanesSize<T> && batch >= kLanes<T> / 2 && lu_batch_stride != 0) {
       return lu_solve_lanes<T>(batch, n, k, lu, lu_batch_stride, pivots, pivots_batch_stride, b, op);
@@ -368,6 +373,7 @@ int32_t cholesky_one(int64_t n, T* a, int64_t rs, int64_t cs) {
 
 template <class T>
 void cholesky(int64_t batch, int64_t n, void* data, bool upper, int32_t* info) {
+  const Unlocked unlocked(batch * n * n * n > kLongWork);
   T* a = static_cast<T*>(data);
   if constexpr (!is_complex_v<T>) {
     if (n > 0 && n <= kMaxLanesSize<T> && batch >= kLanes<T> / 2) return cholesky_lanes<T>(batch, n, a, upper, info);
@@ -387,6 +393,7 @@ void solve_triangular(int64_t batch, int64_t n, int64_t k, Matrix t, int64_t t_b
                       bool unit_diagonal, bool conjugate) {
   T* b = static_cast<T*>(data);
   if (n <= 0 || k <= 0) return;
+  const Unlocked unlocked(batch * n * n * k > kLongWork);
   auto one = [&](int64_t i) {
     const T* at = static_cast<const T*>(t.data) + i * t_batch_stride;
     int64_t rs = t.row_stride, cs = t.col_stride;

@@ -30,8 +30,6 @@ STRIDED_DECLARE_ISA(v4)
 
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
-
 const RandomLoops& loops() {
   static const RandomLoops chosen = [] {
     RandomLoops l{};
@@ -356,7 +354,7 @@ void fill_random_kernels(KernelTable& table) {
 }
 
 void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& g) {
-  const Lock lock(g.mutex);
+  const Drawing drawing(g, n);
   dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = real_t<T>;  // a complex number is two real ones
@@ -365,7 +363,7 @@ void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Gen
 }
 
 bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& g) {
-  const Lock lock(g.mutex);
+  const Drawing drawing(g, n);
   bool good = true;
   dispatch(p_dtype, [&](auto p_tag) {
     using P = typename decltype(p_tag)::type;
@@ -386,7 +384,7 @@ bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int6
 }
 
 bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generator& g) {
-  const Lock lock(g.mutex);
+  const Drawing drawing(g, n);
   bool good = true;
   dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -403,7 +401,7 @@ bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generat
 
 // R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7 (1964).
 void random_permutation(DType dtype, void* out, int64_t n, Generator& g) {
-  const Lock lock(g.mutex);
+  const Drawing drawing(g, n);
   dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out);
@@ -424,7 +422,7 @@ void random_permutation(DType dtype, void* out, int64_t n, Generator& g) {
 
 WeightsFault random_choice(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
                            int64_t samples, Generator& g) {
-  const Lock lock(g.mutex);
+  const Drawing drawing(g, rows * (categories + samples));
   WeightsFault fault = WeightsFault::None;
   dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -2,12 +2,14 @@
 #include "cpu/scan.h"
 
 #include "base/math.h"
+#include "base/parallel.h"
 #include "ops/kernels.h"
 
 namespace strided {
 namespace {
 
 constexpr int64_t kRows = 256;  // rows side by side
+constexpr int64_t kLongWork = 16384;  // elements that take long enough to let other threads of the interpreter run
 
 // Floats are added and multiplied in double, the 16-bit ones in float, integers modulo 2^64.
 template <class T>
@@ -55,6 +57,7 @@ template <class Op, class T>
 void scan(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in, int64_t in_stride, int64_t in_row_stride,
           int64_t n, int64_t rows) {
   using A = typename Wider<T>::type;
+  const Unlocked unlocked(n * rows > kLongWork);
   const bool side_by_side = rows > 1 && in_row_stride == sizeof(T) && out_row_stride[0] == sizeof(T);
   if (side_by_side) {
     A acc[kRows];
@@ -98,6 +101,7 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
                   int64_t in_row_stride, int64_t n, int64_t rows) {
   using A = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
   using M = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // a byte viewed as bool may hold anything
+  const Unlocked unlocked(n * rows > kLongWork);
   A best[kRows];
   int64_t index[kRows];
   for (int64_t r0 = 0; r0 < rows; r0 += kRows) {

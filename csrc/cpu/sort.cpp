@@ -93,6 +93,7 @@ constexpr int64_t kBuckets = int64_t(1) << kDigit;
 constexpr int64_t kShort = 160;           // shorter rows are sorted by comparison
 constexpr int64_t kLong = 8192;           // long rows
 constexpr int64_t kThreadItems = 65536;   // elements that are worth another thread
+constexpr int64_t kLongWork = 8192;       // elements that take long enough to let other threads of the interpreter run
 
 // Room for n words: on the stack for short rows, else from the library's allocator, which keeps large blocks (the page faults
 // of fresh memory would cost as much as a pass over it).
@@ -254,6 +255,7 @@ void sort_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t 
     int64_t* x = index ? index + r * n : nullptr;
     sort_row<T>(v, x, in + r * n * item, n, descending);
   };
+  const Unlocked unlocked(n * rows > kLongWork);
   if (rows == 1) return one(0);  // its threads are inside
   parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) one(r);
@@ -373,6 +375,7 @@ template <class T>
 void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, Select what, int64_t k) {
   using K = key_t<T>;
   const int64_t item = sizeof(T);
+  const Unlocked unlocked(n * rows > kLongWork);
   parallel_for(0, rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const char* row = in + r * n * item;
@@ -389,6 +392,7 @@ void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_
 template <class T>
 void top_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, int64_t k, bool largest) {
   const int64_t item = sizeof(T);
+  const Unlocked unlocked(n * rows > kLongWork);
   parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const char* row = in + r * n * item;
@@ -410,6 +414,7 @@ bool same(const char* in, int64_t i, int64_t j) {
 
 template <class T>
 int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group) {
+  const Unlocked unlocked(n * m > kLongWork);
   if (order) {
     for (int64_t i = 0; i < n; ++i) order[i] = i;
     if (m == 1) {
@@ -440,6 +445,7 @@ int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64
 // The sorted distinct values of n elements.
 template <class T>
 int64_t distinct(char* values, const char* in, int64_t n) {
+  const Unlocked unlocked(n > kLongWork);
   using K = key_t<T>;
   K* out = reinterpret_cast<K*>(values);
   int64_t m = 0;

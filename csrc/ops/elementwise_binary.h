@@ -123,6 +123,7 @@ struct Remainder {
       return (mod != T(0)) & ((b < T(0)) != (mod < T(0))) ? mod + b : mod;
     }
   }
+  static constexpr uint8_t reads[] = {0, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g;
@@ -140,6 +141,7 @@ struct Fmod {
     if constexpr (is_int_v<T>) return integer::mod_trunc(a, b);
     else return math::fmod(a, b);
   }
+  static constexpr uint8_t reads[] = {0, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g;
@@ -178,6 +180,7 @@ struct Ldexp {
   static constexpr Info info{"ldexp", Promote::Floating, kinds::floating, Saves::Inputs, "input * 2^other."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return a * math::exp2(b); }
+  static constexpr uint8_t reads[] = {2, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g * conj(apply<Exp2>(s.in[1]));
@@ -190,6 +193,7 @@ struct Hypot {
                              "sqrt(input^2 + other^2) without overflow on the way; infinity if either is infinite."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return math::hypot(a, b); }
+  static constexpr uint8_t reads[] = {1, 2};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) { return g * (s.in[I] / s.out); }
 };
@@ -215,6 +219,7 @@ struct Copysign {
                              "Magnitude of `input` with the sign of `other`, zeros and NaN included."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) { return math::copysign(a, b); }
+  static constexpr uint8_t reads[] = {1, 0};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g * masked(apply<Sign>(s.out) * apply<Sign>(s.in[0]), apply<Ne>(s.in[0], 0.0));
@@ -350,6 +355,7 @@ struct Heaviside {
   STRIDED_HD static bool fwd(bool x, bool values) { return x | values; }
   template <class T>
   STRIDED_HD static T fwd(T x, T values) { return x == T(0) ? values : T(x > T(0)); }
+  static constexpr uint8_t reads[] = {0, 1};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return zero_like(g);

@@ -35,6 +35,7 @@ struct Lerp {
     const T from_start = a + w * span, from_end = b - span * (T(1) - w);
     return math::abs(w) < real_t<T>(0.5) ? from_start : from_end;
   }
+  static constexpr uint8_t reads[] = {4, 4, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g * conj(1 - s.in[2]);
@@ -49,6 +50,7 @@ struct Addcmul {
                              "input, tensor1, tensor2, *, Number value=1"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) { return Add::fwd(a, Mul::fwd(Mul::fwd(value, b), c)); }
+  static constexpr uint8_t reads[] = {0, 12, 10, 6};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     if constexpr (I == 0) return g;
@@ -64,6 +66,7 @@ struct Addcdiv {
                              "input, tensor1, tensor2, *, Number value=1"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) { return a + value * b / c; }
+  static constexpr uint8_t reads[] = {0, 12, 14, 6};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     const V &b = s.in[1], &c = s.in[2], &value = s.in[3];

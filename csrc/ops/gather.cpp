@@ -5,7 +5,11 @@
 #include "ops/factory.h"
 #include "ops/index.h"
 #include "ops/index_move.h"
+#include "ops/join.h"
+#include "ops/operators.h"
 #include "ops/record.h"
+#include "ops/reduction.h"
+#include "ops/sort.h"
 #include "ops/view.h"
 
 namespace strided {
@@ -44,27 +48,178 @@ Tensor cut_to(const Tensor& src, const Dims& shape) {
   return make_view(src, Layout(shape, src.strides(), src.offset()));
 }
 
+// The same, recorded.
+Tensor part_of(const Tensor& src, const Dims& shape) {
+  if (src.shape() == shape) return src;
+  if (src.ndim() == 0) return reshape(src, shape);
+  if (shape.empty()) return select(src, 0, 0);
+  BasicIndex steps;
+  for (int64_t s : shape) steps.push_back({BasicStep::Slice, 0, s, 1});
+  return basic_index(src, steps);
+}
+
 // The gradient of a src larger than the index: zeros outside.
 Tensor back_to(const Tensor& g, const Dims& shape) {
   if (g.shape() == shape) return g;
-  BasicIndex steps;
-  for (int64_t s : g.shape()) steps.push_back({BasicStep::Slice, 0, s, 1});
-  if (shape.empty()) return basic_index(g, BasicIndex(static_cast<size_t>(g.ndim()), {BasicStep::Select, 0, 0, 1}));
-  return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g);
+  return embed(g, shape, [part = g.shape()](const Tensor& t) { return part_of(t, part); });
 }
+
+// The gradient of the elements of a src that went to the places `at`, each unchanged.
+Tensor taken_back(const Tensor& g, int axis, const Tensor& at, const Dims& shape) {
+  return at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather(g, axis, at, false), shape);
+}
+
+Tensor cleared(const Tensor& g, int axis, const Tensor& at) { return scatter(g, axis, at, Scalar(0), std::nullopt); }
 
 Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, const std::optional<std::string>& reduce) {
   const int axis = check_scatter("scatter", self, dim, index, nullptr);
   const Tensor fill = number(value, self.dtype(), self.device());
-  if (reduce) no_gradient("scatter with reduce", {self});
   check_inplace("scatter_", self);
   const Combine op = reduce && *reduce == "add" ? Combine::Add : Combine::Mul;
   if (index.numel() > 0)
     put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self, fill, reduce ? &op : nullptr);
   bump_version(self, "scatter_");
   if (!needs_grad(self)) return self;
-  return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self},
-                [axis, saved = SavedTensor(index)](const Tensor& g) { return scatter(g, axis, saved.get(), Scalar(0), std::nullopt); });
+  return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self}, [axis, value, reduce, saved = SavedTensor(index)](const Tensor& g) {
+    if (!reduce) return cleared(g, axis, saved.get());
+    return *reduce == "add" ? g : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), axis, saved.get(), value, reduce));
+  });
+}
+
+// Note [Gradients of reductions by index]
+// Elements of src fall into groups: those that go to one place. The formulas add over a group by scatter_add, and bring a
+// number to all elements of a group by gather.
+struct GroupReduction {
+  std::string reduce;
+  int axis = 0;
+  bool include_self = true, wants_self = false, wants_src = false, src_has_zero = false;
+  Dims src_shape;
+  SavedTensor index, self, src, out;  // unset where no formula reads them
+};
+
+// For every element the product of the others of its group. With groups side by side that is what stands before it times
+// what stands after it, found by doubling the distance of the elements multiplied (W. D. Hillis, G. L. Steele, "Data parallel
+// algorithms", Comm. ACM 29, 1986). Nothing is divided, so zeros need no care in any order of derivative.
+Tensor others_of_group(const Tensor& x, int axis, const Tensor& index) {
+  const Tensor one = ones(x.shape(), x.dtype(), x.device());
+  if (x.ndim() == 0 || x.numel() == 0) return one;
+  const int64_t n = x.size(axis);
+  const Tensor order = argsort(index, axis), group = gather(index, axis, order, false), sorted = gather(x, axis, order, false);
+  const Tensor no_group = full(group.shape(), Scalar(-1), group.dtype(), group.device());
+  auto moved = [&](const Tensor& t, int64_t by, const Tensor& fill) {  // element i becomes element i - by
+    const Tensor rest = narrow(fill, axis, 0, std::abs(by));
+    return by > 0 ? cat({rest, narrow(t, axis, 0, n - by)}, axis) : cat({narrow(t, axis, -by, n + by), rest}, axis);
+  };
+  auto products = [&](int64_t direction) {
+    Tensor p = one;
+    for (int64_t distance = 1; distance < n; distance *= 2) {
+      const int64_t by = direction * distance;
+      const Tensor same = elementwise<Eq>(moved(group, by, no_group), group);
+      if (!*any(same).data_as<bool>()) break;
+      p = distance == 1 ? where(same, moved(sorted, by, one), Scalar(1)) : p * where(same, moved(p, by, one), Scalar(1));
+    }
+    return p;
+  };
+  return gather(products(1) * products(-1), axis, argsort(order, axis), false);
+}
+
+Tensor equal_or_nan(const Tensor& a, const Tensor& b) {
+  return elementwise<LogicalOr>(elementwise<Eq>(a, b), elementwise<LogicalAnd>(elementwise<Isnan>(a), elementwise<Isnan>(b)));
+}
+
+std::vector<Tensor> group_gradients(const Tensor& g, const GroupReduction& r) {
+  const Tensor at = r.index.get();
+  const int axis = r.axis;
+  if (at.numel() == 0) return {g, zeros(r.src_shape, g.dtype(), g.device())};
+  Tensor to_self, to_src;
+  if (r.reduce == "prod") {
+    const Tensor src = r.src.get();
+    if (r.wants_self) {
+      const Tensor one = ones(g.shape(), g.dtype(), g.device());
+      to_self = r.include_self ? g * conj(scatter_reduce(one, axis, at, src, "prod", true)) : cleared(g, axis, at);
+    }
+    if (r.wants_src) {
+      const Tensor part = part_of(src, at.shape());
+      if (r.src_has_zero) to_src = gather(r.include_self ? g * conj(r.self.get()) : g, axis, at, false) * conj(others_of_group(part, axis, at));
+      else to_src = gather(g * conj(r.out.get()), axis, at, false) / conj(part);
+      to_src = back_to(to_src, r.src_shape);
+    }
+    return {to_self, to_src};
+  }
+  // The others share a gradient among those that take part in a result: all, or those that are equal to it.
+  const bool mean = r.reduce == "mean", extreme = !mean && r.reduce != "sum";
+  Tensor share = g, self_is_result, src_is_result;
+  if (mean || extreme) {
+    Tensor count;
+    {
+      NoGrad guard;
+      const DType real = real_of(g.dtype());
+      count = full(g.shape(), Scalar(r.include_self ? 1 : 0), real, g.device());
+      Tensor parts = ones(at.shape(), real, g.device());
+      if (extreme) {
+        const Tensor out = r.out.get();
+        src_is_result = equal_or_nan(part_of(r.src.get(), at.shape()), gather(out, axis, at, false));
+        parts = to_dtype(src_is_result, real);
+        if (r.include_self) {
+          self_is_result = equal_or_nan(r.self.get(), out);
+          count = to_dtype(self_is_result, real);
+        }
+      }
+      count = elementwise<ClampMin>(scatter_add(count, axis, at, parts), Scalar(1));
+    }
+    share = g / count;
+  }
+  if (r.wants_self) to_self = !r.include_self ? cleared(share, axis, at) : extreme ? masked(share, self_is_result) : share;
+  if (r.wants_src) {
+    to_src = gather(share, axis, at, false);
+    to_src = back_to(extreme ? masked(to_src, src_is_result) : to_src, r.src_shape);
+  }
+  return {to_self, to_src};
+}
+
+}  // namespace
+
+Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, bool in_place, int axis, const Tensor& index, const Tensor& src,
+                       const std::string& reduce, bool include_self, const std::function<void(const Tensor&)>& write) {
+  if (in_place) check_inplace(op, self, src.requires_grad());
+  const bool recorded = needs_grad(self, src), product = reduce == "prod", extreme = reduce == "amax" || reduce == "amin";
+  GroupReduction r;
+  if (recorded) {
+    r.reduce = reduce;
+    r.axis = axis;
+    r.include_self = include_self;
+    r.wants_self = self.requires_grad();
+    r.wants_src = src.requires_grad();
+    r.src_shape = src.shape();
+    r.index = SavedTensor(index);
+    if (product && r.wants_src && index.numel() > 0) r.src_has_zero = !*all(cut_to(src, index.shape())).data_as<bool>();
+    if (extreme || product) r.src = SavedTensor(src);
+    if (include_self && (extreme || r.src_has_zero)) r.self = SavedTensor(in_place ? clone(self) : self);
+  }
+  Tensor out = self;
+  if (!in_place) {
+    NoGrad guard;
+    out = clone(self);
+  }
+  write(out);
+  if (in_place) bump_version(self, op);
+  if (!recorded) return out;
+  if (extreme || (product && r.wants_src && !r.src_has_zero)) r.out = SavedTensor::output(out);
+  auto formula = [r = std::move(r)](const Tensor& g) { return group_gradients(g, r); };
+  return in_place ? record_inplace(node, self, {self, src}, std::move(formula)) : record(node, out, {self, src}, std::move(formula));
+}
+
+namespace {
+
+Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self) {
+  STRIDED_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin", RuntimeError,
+                "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+  const int axis = check_scatter("scatter", self, dim, index, &src);
+  return reduce_by_index("scatter_reduce_", "ScatterReduceBackward0", self, in_place, axis, index, src, reduce, include_self, [&](const Tensor& out) {
+    if (index.numel() > 0)
+      reduce_move(gather_move(out, axis, apart_from(out, as_int64(index)), IndexParams::NonNegative), out, cut_to(apart_from(out, src), index.shape()),
+                  reduce, include_self);
+  });
 }
 
 }  // namespace
@@ -93,22 +248,18 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
   if (!src.tensor) return scatter_number(self, dim, index, src.scalar, reduce);
   const Tensor& source = *src.tensor;
   const int axis = check_scatter("scatter", self, dim, index, &source);
-  if (reduce) no_gradient("scatter with reduce", {self, source});
+  if (reduce) return *reduce == "add" ? scatter_add_(self, dim, index, source) : scatter_reduce_(self, dim, index, source, "prod", true);
   check_inplace("scatter_", self, source.requires_grad());
-  const Combine op = reduce && *reduce == "add" ? Combine::Add : Combine::Mul;
   if (index.numel() > 0)
     put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
-             cut_to(apart_from(self, source), index.shape()), reduce ? &op : nullptr);
+             cut_to(apart_from(self, source), index.shape()));
   bump_version(self, "scatter_");
   if (!needs_grad(self, source)) return self;
   return record_inplace("ScatterBackward0", self, std::vector<Tensor>{self, source},
                 [axis, shape = source.shape(), wants_self = self.requires_grad(), wants_src = source.requires_grad(),
                  saved = SavedTensor(index)](const Tensor& g) {
                   const Tensor at = saved.get();
-                  Tensor to_self, to_src;
-                  if (wants_self) to_self = scatter(g, axis, at, Scalar(0), std::nullopt);
-                  if (wants_src) to_src = at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather(g, axis, at, false), shape);
-                  return std::vector<Tensor>{to_self, to_src};
+                  return std::vector<Tensor>{wants_self ? cleared(g, axis, at) : Tensor(), wants_src ? taken_back(g, axis, at, shape) : Tensor()};
                 });
 }
 
@@ -126,34 +277,19 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   bump_version(self, "scatter_add_");
   if (!needs_grad(self, src)) return self;
   return record_inplace("ScatterAddBackward0", self, std::vector<Tensor>{self, src},
-                [axis, shape = src.shape(), wants_src = src.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
-                  Tensor to_src;
-                  if (wants_src) {
-                    const Tensor at = saved.get();
-                    to_src = at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather(g, axis, at, false), shape);
-                  }
-                  return std::vector<Tensor>{g, to_src};
+                [axis, shape = src.shape(), saved = saved_if(src.requires_grad(), index)](const Tensor& g) {
+                  return std::vector<Tensor>{g, saved.known() ? taken_back(g, axis, saved.get(), shape) : Tensor()};
                 });
 }
 
 Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) { return scatter_add_(clone(self), dim, index, src); }
 
 Tensor scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self) {
-  STRIDED_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin", RuntimeError,
-                "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
-  if (reduce == "sum" && include_self) return scatter_add_(self, dim, index, src);
-  const int axis = check_scatter("scatter", self, dim, index, &src);
-  no_gradient("scatter_reduce", {self, src});
-  check_inplace("scatter_reduce_", self);
-  if (index.numel() > 0)
-    reduce_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
-                cut_to(apart_from(self, src), index.shape()), reduce, include_self);
-  bump_version(self, "scatter_reduce_");
-  return self;
+  return scatter_reduced(self, true, dim, index, src, reduce, include_self);
 }
 
 Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self) {
-  return scatter_reduce_(clone(self), dim, index, src, reduce, include_self);
+  return scatter_reduced(self, false, dim, index, src, reduce, include_self);
 }
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
@@ -190,8 +326,7 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
   STRIDED_CHECK(index.numel() == source.numel(), IndexError,
                 "put_(): Expected source and index to have the same number of elements, but got source.numel() = ", source.numel(),
                 ", index.numel() = ", index.numel());
-  no_gradient("put_", {self, source});
-  check_inplace("put_", self);
+  check_inplace("put_", self, source.requires_grad());
   check_same_device("put_", self, index);
   check_same_device("put_", self, source);
   if (index.numel() == 0) return self;
@@ -203,11 +338,18 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
            accumulate ? &add : nullptr);
   if (&target.storage() != &self.storage()) copy_into(self, make_view(target, Layout(self.shape())));
   bump_version(self, "put_");
-  return self;
+  if (!needs_grad(self, source)) return self;
+  return record_inplace("PutBackward0", self, {self, source},
+                [accumulate, shape = source.shape(), wants_self = self.requires_grad(), wants_source = source.requires_grad(),
+                 saved = SavedTensor(index)](const Tensor& g) {
+                  Tensor to_self, to_source;
+                  if (wants_self) to_self = accumulate ? g : put(g, saved.get(), zeros(shape, g.dtype(), g.device()), false);
+                  if (wants_source) to_source = reshape(take(g, saved.get()), shape);
+                  return std::vector<Tensor>{to_self, to_source};
+                });
 }
 
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  no_gradient("put", {self, source});
   return put_(clone(self), index, source, accumulate);
 }
 

@@ -71,10 +71,10 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   bump_version(self, "index_add_");
   if (!needs_grad(self, source)) return self;
   return record_inplace("IndexAddBackward0", self, std::vector<Tensor>{self, source},
-                [axis, alpha, scaled, wants_source = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
+                [axis, alpha, scaled, saved = saved_if(source.requires_grad(), index)](const Tensor& g) {
                   Tensor to_source;
-                  if (wants_source) to_source = index_select(g, axis, saved.get());
-                  if (wants_source && scaled) to_source = elementwise<Mul>(to_source, alpha.is_complex() ? Scalar(alpha.real(), -alpha.imag()) : alpha);
+                  if (saved.known()) to_source = index_select(g, axis, saved.get());
+                  if (saved.known() && scaled) to_source = elementwise<Mul>(to_source, alpha.is_complex() ? Scalar(alpha.real(), -alpha.imag()) : alpha);
                   return std::vector<Tensor>{g, to_source};
                 });
 }
@@ -163,22 +163,31 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, Operand 
   return index_fill_(clone(self), dim, index, value);
 }
 
-Tensor index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) {
+namespace {
+
+Tensor index_reduced(const Tensor& self, bool in_place, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) {
   STRIDED_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin", RuntimeError,
                 "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
   const int axis = check_source("index_reduce", self, dim, index, source);
-  no_gradient("index_reduce", {self, source});
-  check_inplace("index_reduce_", self);
-  IndexMove move = axis_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative);
-  move.error_prefix = "index out of range in self: ";
-  reduce_move(move, self, like_self(self, apart_from(self, source)), reduce, include_self);
-  bump_version(self, "index_reduce_");
-  return self;
+  // For its gradient it is a scatter_reduce, by an index that is repeated along the other axes.
+  Layout repeated(source.shape(), Dims(source.shape().size(), 0), index.offset());
+  if (source.ndim() > 0) repeated.strides[axis] = index.ndim() == 0 ? 0 : index.strides()[0];
+  const Tensor at = make_view(index, repeated);
+  return reduce_by_index("index_reduce_", "IndexReduceBackward0", self, in_place, axis, at, source, reduce, include_self, [&](const Tensor& out) {
+    IndexMove move = axis_move(out, axis, apart_from(out, as_int64(index)), IndexParams::NonNegative);
+    move.error_prefix = "index out of range in self: ";
+    reduce_move(move, out, like_self(out, apart_from(out, source)), reduce, include_self);
+  });
+}
+
+}  // namespace
+
+Tensor index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) {
+  return index_reduced(self, true, dim, index, source, reduce, include_self);
 }
 
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) {
-  no_gradient("index_reduce", {self, source});
-  return index_reduce_(clone(self), dim, index, source, reduce, include_self);
+  return index_reduced(self, false, dim, index, source, reduce, include_self);
 }
 
 }  // namespace strided

@@ -2,6 +2,7 @@
 // Internal to csrc/ops/index*.cpp, gather.cpp, mask.cpp.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,11 @@ IndexMove gather_move(const Tensor& named, int axis, const Tensor& index, IndexP
 // self[index] = reduction over self[index] (with include_self) and the elements of `from` that go there; reduce is "sum",
 // "prod", "mean", "amax" or "amin". A move of axis_move or gather_move.
 void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, const std::string& reduce, bool include_self);
+
+// scatter_reduce and index_reduce with their gradients: `write` does the move, to self or to a copy of it; index has the axes
+// of src and is not longer along any.
+Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, bool in_place, int axis, const Tensor& index, const Tensor& src,
+                       const std::string& reduce, bool include_self, const std::function<void(const Tensor&)>& write);
 
 // A 1-d tensor of the same elements in row-major order, not recorded: a view where it can be.
 Tensor flat(const Tensor& t);

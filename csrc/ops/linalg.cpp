@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/index.h"
+#include "ops/join.h"
 #include "ops/linalg_detail.h"
 #include "ops/matmul.h"
 #include "ops/reduction.h"
@@ -127,7 +129,7 @@ void check_solve(const char* op, const Tensor& info) {
 }
 
 // X with A X = B, or X A = B, for vectors and matrices B, from factors of A (of A^T for X A = B); op 2: with A^H for A.
-// X A = B is A^T X^T = B^T.
+// X A = B is A^T X^T = B^T. The batch axes of B are broadcast to `batch`.
 Tensor solve_unrecorded(const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left, int op) {
   NoGrad guard;
   Tensor rhs = vector ? unsqueeze(b, -1) : left ? b : transpose(b, -2, -1);
@@ -137,6 +139,30 @@ Tensor solve_unrecorded(const Factors& f, const Tensor& b, const Dims& batch, bo
   if (rhs.shape() != shape) rhs = expand(rhs, shape);
   const Tensor x = narrow_to(solve_factored(f.lu, f.pivots, rhs, op), b.dtype());
   return vector ? squeeze(x, Dims{-1}) : left ? x : transpose(x, -2, -1);
+}
+
+// The same, recorded for A and B.
+// Note [Systems solved from saved factors]
+// X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. A^-H G comes from the factors the forward made, and
+// is itself such a system, so every order of derivative uses the same factors. A is saved for its place in the graph only.
+Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left, int op) {
+  Tensor x = solve_unrecorded(f, b, batch, vector, left, op);
+  if (!needs_grad(a, b)) return x;
+  const bool wants_a = a.requires_grad();
+  return record("LinalgSolveExBackward0", x, {a, b},
+                [a = saved_if(wants_a, a), x = wants_a ? SavedTensor::output(x) : SavedTensor(), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots), batch,
+                 vector, left, op](const Tensor& g) {
+                  const Factors f{lu.get(), pivots.get(), {}};
+                  const Tensor gb = solve_from(a.known() ? a.get() : f.lu, f, g, batch, vector, left, 2 - op);
+                  if (!a.known()) return std::vector<Tensor>{Tensor(), gb};
+                  const Tensor result = x.get();
+                  const Tensor& first = op == 0 ? gb : result;  // of A X = B; with A^H for A the roles change
+                  const Tensor& second = op == 0 ? result : gb;
+                  const Tensor ga = vector ? unsqueeze(first, -1) * unsqueeze(conj(second), -2)
+                                    : left ? matmul(first, adjoint_of(second))
+                                           : matmul(adjoint_of(second), first);
+                  return std::vector<Tensor>{-ga, gb};
+                });
 }
 
 std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const Tensor& b, bool left, bool check) {
@@ -153,19 +179,7 @@ std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, vector ? 1 : 2));
   const Factors f = left ? factor(a) : factor(make_view(a, strided::transpose(a.layout(), -2, -1)));
   if (check) check_solve("torch.linalg.solve", f.info);
-  Tensor x = solve_unrecorded(f, b, batch, vector, left, 0);
-  if (!needs_grad(a, b)) return {x, f.info};
-  // X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. The factors are used again, unless the backward
-  // pass is itself differentiated: then it is written as another solve.
-  record("LinalgSolveExBackward0", x, {a, b},
-         [a = SavedTensor(a), x = SavedTensor::output(x), f, batch, vector, left, wa = a.requires_grad()](const Tensor& g) {
-           const Tensor gb = grad_enabled() ? solve(adjoint_of(a.get()), g, left) : solve_unrecorded(f, g, batch, vector, left, 2);
-           if (!wa) return std::vector<Tensor>{Tensor(), gb};
-           const Tensor result = x.get();
-           const Tensor ga = vector ? unsqueeze(gb, -1) * unsqueeze(conj(result), -2) : left ? matmul(gb, adjoint_of(result)) : matmul(adjoint_of(result), gb);
-           return std::vector<Tensor>{-ga, gb};
-         });
-  return {x, f.info};
+  return {solve_from(a, f, b, batch, vector, left, 0), f.info};
 }
 
 }  // namespace
@@ -191,8 +205,8 @@ std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) {
   Tensor x = narrow_to(solve_factored(f.lu, f.pivots, make_view(identity, strided::expand(identity.layout(), a.shape())), 0), a.dtype());
   if (needs_grad(a))
     // d(A^-1) = -A^-1 dA A^-1
-    record("LinalgInvExBackward0", x, a, [x = SavedTensor(make_view(x, x.layout())), a = SavedTensor(a)](const Tensor& g) {
-      const Tensor h = grad_enabled() ? adjoint_of(inv(a.get())) : adjoint_of(x.get());
+    record("LinalgInvExBackward0", x, a, [x = SavedTensor::output(x)](const Tensor& g) {
+      const Tensor h = adjoint_of(x.get());
       return -matmul(h, matmul(g, h));
     });
   return {x, f.info};
@@ -200,14 +214,30 @@ std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) {
 
 Tensor inv(const Tensor& a) { return std::get<0>(inv_ex(a, true)); }
 
+namespace {
+
+// weight A^-H, the gradient of log |det A| but for the weight (one number for each matrix).
+Tensor scaled_inverse_adjoint(const Tensor& a, const Factors& f, const Tensor& weight) {
+  const int64_t n = a.size(a.ndim() - 1);
+  const Tensor identity = eye(n, n, weight.dtype(), a.device());
+  return solve_from(a, f, unsqueeze(unsqueeze(weight, -1), -1) * identity, batch_shape(a, 2), false, true, 2);
+}
+
+Tensor product_of_pivots(const Factors& f) {
+  NoGrad guard;
+  return prod(diagonal(f.lu, 0, -2, -1), Dims{-1}) * permutation_sign(f.pivots, f.lu.dtype());
+}
+
+}  // namespace
+
 std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
   check_square("linalg.slogdet", a);
   check_dtype("linalg.slogdet", a);
   const DType t = wide(a.dtype());
+  const Factors f = factor(a);
   Tensor sign, logabs;
   {
     NoGrad guard;
-    const Factors f = factor(a);
     const Tensor d = diagonal(f.lu, 0, -2, -1);
     sign = prod(elementwise<Sgn>(d), Dims{-1}) * permutation_sign(f.pivots, t);
     logabs = sum(elementwise<Log>(elementwise<Abs>(d)), Dims{-1}, false, {});
@@ -217,57 +247,106 @@ std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
   if (needs_grad(a)) {
     // d log|det A| = Re tr(A^-1 dA); for complex A the sign turns by the imaginary part of the same trace.
     record_all("LinalgSlogdetBackward0", {sign, logabs}, {a},
-               [a = SavedTensor(a), sign = SavedTensor::output(sign), t = a.dtype()](const std::vector<Tensor>& g) {
+               [a = SavedTensor(a), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots), sign = is_complex(t) ? SavedTensor::output(sign) : SavedTensor()](
+                   const std::vector<Tensor>& g) {
                  const Tensor A = a.get();
-                 const int64_t n = A.size(A.ndim() - 1);
+                 const DType t = A.dtype();
                  Tensor weight = g[1].defined() ? to_dtype(g[1], t) : zeros(batch_shape(A, 2), t, A.device());
-                 if (g[0].defined() && is_complex(t)) {
-                   const Tensor turn = imag(conj(g[0]) * sign.get());
-                   weight = weight - times_i(to_dtype(turn, t));
-                 }
-                 const Tensor identity = eye(n, n, t, A.device());
-                 return std::vector<Tensor>{solve(adjoint_of(A), unsqueeze(unsqueeze(weight, -1), -1) * identity, true)};
+                 if (g[0].defined() && is_complex(t)) weight = weight - times_i(to_dtype(imag(conj(g[0]) * sign.get()), t));
+                 return std::vector<Tensor>{scaled_inverse_adjoint(A, {lu.get(), pivots.get(), {}}, weight)};
                });
   }
   return {sign, logabs};
 }
 
+namespace {
+
+// Note [Determinants of singular matrices]
+// The gradient det(A) A^-H is a polynomial in A, but this formula has no value where A is singular. There some pivots are
+// zero, or nothing but rounding errors. Raised by numbers s of the size of what they were computed from they are the pivots
+// of a regular matrix R = A + B C, with B = P L E s and C = E^T, where E has a unit vector for each of them. Then
+//   det A = det R det K,  K = 1 - C R^-1 B
+// (the matrix determinant lemma), K being a small matrix, whose determinant and adjugate are found without division by it.
+struct Raised {
+  Factors f;    // of R
+  Tensor b, c;  // undefined: A is regular
+};
+Raised raise_zero_pivots(const Factors& f) {
+  NoGrad guard;
+  const int n = f.lu.ndim();
+  const int64_t size = f.lu.size(n - 1);
+  Raised r{f, {}, {}};
+  if (f.lu.numel() == 0) return r;
+  const DType real = real_of(f.lu.dtype());
+  const double eps = real == DType::Float64 ? 2.2e-16 : 1.2e-7;
+  const Tensor sizes = elementwise<Abs>(triu(f.lu, 0)), column = amax(sizes, Dims{-2});
+  const Tensor zero = contiguous(elementwise<Le>(diagonal(sizes, 0, -2, -1), column * (eps * static_cast<double>(size))));
+  const int64_t count = *amax(sum(zero, Dims{-1})).data_as<int64_t>();
+  if (count == 0) return r;
+  // The size of a column of zeros is that of the matrix, or 1.
+  const Tensor empty_column = elementwise<Eq>(column, Scalar(0)), all = amax(column, Dims{-1}, true);
+  const Tensor some = where(elementwise<Eq>(all, Scalar(0)), Scalar(1.0), all);
+  const Tensor raise = masked(to_dtype(where(empty_column, some, column), f.lu.dtype()), zero);
+  Dims shape = batch_shape(f.lu, 2);
+  shape.push_back(size);
+  shape.push_back(count);
+  const Tensor units = zeros(shape, DType::Float64, f.lu.device());
+  double* to = units.data_as<double>();
+  const bool* z = zero.data_as<bool>();
+  for (int64_t k = 0; k < batches(f.lu); ++k)
+    for (int64_t i = 0, column = 0; i < size; ++i)
+      if (z[k * size + i]) to[(k * size + i) * count + column++] = 1;
+  const auto [p, l, u] = lu_unpack(f.lu, f.pivots);
+  const Tensor e = to_dtype(units, f.lu.dtype());
+  r.b = matmul(p, matmul(l, e * unsqueeze(raise, -1)));
+  r.c = transpose(e, -2, -1);
+  r.f.lu = clone(f.lu);
+  const Tensor d = diagonal(r.f.lu, 0, -2, -1);
+  copy_into(d, d + raise);
+  return r;
+}
+
+// Determinant and adjugate of small matrices (Faddeev and Le Verrier; N. J. Higham, "Functions of Matrices", 2008).
+std::pair<Tensor, Tensor> det_and_adjugate(const Tensor& k) {
+  const int64_t n = k.size(k.ndim() - 1);
+  const Tensor identity = eye(n, n, k.dtype(), k.device());
+  auto trace_of = [](const Tensor& x) { return unsqueeze(sum(diagonal(x, 0, -2, -1), Dims{-1}, true, {}), -1); };
+  Tensor m = expand(identity, k.shape());
+  for (int64_t j = 1; j < n; ++j) {
+    const Tensor next = matmul(k, m);
+    m = next - identity * (trace_of(next) / static_cast<double>(j));
+  }
+  if (n % 2 == 0) m = -m;
+  return {trace_of(matmul(k, m)) / static_cast<double>(n), m};
+}
+
+// The determinant of A from its factors, recorded.
+Tensor det_from(const Tensor& a, const Factors& f) {
+  const Tensor value = narrow_to(product_of_pivots(f), a.dtype());
+  return record("LinalgDetBackward0", value, a, [a = SavedTensor(a), det = SavedTensor::output(value), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots)](const Tensor& g) {
+    const Factors f{lu.get(), pivots.get(), {}};
+    const Tensor A = a.get();
+    const Raised raised = raise_zero_pivots(f);
+    if (!raised.b.defined()) return scaled_inverse_adjoint(A, f, g * conj(det.get()));
+    // d det A = tr((det K R^-1 + R^-1 B adj(K) C R^-1) dA) det R
+    const Tensor r = narrow_to(A, f.lu.dtype()) + matmul(raised.b, raised.c);
+    const Dims batch = batch_shape(r, 2);
+    const Tensor y = solve_from(r, raised.f, raised.b, batch, false, true, 0);                            // R^-1 B
+    const Tensor z = solve_from(r, raised.f, transpose(raised.c, -2, -1), batch, false, true, 2);         // (C R^-1)^H
+    const int64_t n = raised.c.size(raised.c.ndim() - 2);
+    const auto [small, adjugate] = det_and_adjugate(eye(n, n, r.dtype(), r.device()) - matmul(raised.c, y));
+    const Tensor weight = narrow_to(g, r.dtype()) * conj(det_from(r, raised.f));
+    const Tensor first = scaled_inverse_adjoint(r, raised.f, weight * conj(squeeze(small, Dims{-2, -1})));
+    return first + unsqueeze(unsqueeze(weight, -1), -1) * matmul(z, matmul(adjoint_of(adjugate), adjoint_of(y)));
+  });
+}
+
+}  // namespace
+
 Tensor det(const Tensor& a) {
   check_square("linalg.det", a);
   check_dtype("linalg.det", a);
-  Tensor value;
-  Factors f;
-  {
-    NoGrad guard;
-    f = factor(a);
-    value = prod(diagonal(f.lu, 0, -2, -1), Dims{-1}) * permutation_sign(f.pivots, wide(a.dtype()));
-    value = narrow_to(value, a.dtype());
-  }
-  if (!needs_grad(a)) return value;
-  // d det A = det(A) tr(A^-1 dA). The gradient det(A) A^-H is a polynomial in A, so at a singular matrix it is the limit of
-  // that formula: zeros on the diagonal of U are replaced by a number of the size of rounding errors.
-  return record("LinalgDetBackward0", value, a, [a = SavedTensor(a), f](const Tensor& g) {
-    const Tensor A = a.get();
-    const int64_t n = A.size(A.ndim() - 1);
-    const Tensor identity = eye(n, n, A.dtype(), A.device());
-    const bool singular = first_failure(f.info) >= 0;
-    if (grad_enabled()) {
-      STRIDED_CHECK(!singular, NotImplementedError, "linalg.det: the second derivative at a singular matrix is not implemented");
-      return solve(adjoint_of(A), unsqueeze(unsqueeze(g * conj(det(A)), -1), -1) * identity, true);
-    }
-    Tensor lu = f.lu;
-    if (singular) {
-      lu = clone(lu);
-      const Tensor d = diagonal(lu, 0, -2, -1);
-      const double eps = real_of(lu.dtype()) == DType::Float64 ? 2.2e-16 : 1.2e-7;
-      const Tensor size = amax(elementwise<Abs>(d), Dims{-1}, true);
-      const Tensor tiny = elementwise<Add>(size, elementwise<Eq>(size, Scalar(0))) * eps;  // eps itself for a matrix of zeros
-      copy_into(d, d + masked(expand(to_dtype(tiny, lu.dtype()), d.shape()), elementwise<Eq>(d, Scalar(0))));
-    }
-    const Tensor value = prod(diagonal(lu, 0, -2, -1), Dims{-1}) * permutation_sign(f.pivots, lu.dtype());
-    const Tensor rhs = unsqueeze(unsqueeze(to_dtype(g, lu.dtype()) * conj(value), -1), -1) * to_dtype(identity, lu.dtype());
-    return narrow_to(solve_factored(lu, f.pivots, rhs, 2), A.dtype());
-  });
+  return det_from(a, factor(a));
 }
 
 Tensor matrix_power(const Tensor& a, int64_t n) {

@@ -74,7 +74,7 @@ Factors recorded_factors(const char* op, const Tensor& a, bool check_errors) {
   f.lu = narrow_to(f.lu, a.dtype());
   if (needs_grad(a))
     record("LinalgLuFactorExBackward0", f.lu, a,
-           [lu = SavedTensor::output(f.lu), pivots = f.pivots](const Tensor& g) { return lu_gradient(lu.get(), pivots, g); });
+           [lu = SavedTensor::output(f.lu), pivots = SavedTensor(f.pivots)](const Tensor& g) { return lu_gradient(lu.get(), pivots.get(), g); });
   return f;
 }
 
@@ -136,12 +136,6 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   }
   // X A = B is A^H X^H = B^H.
   if (!left) return adjoint_of(lu_solve(lu, p, adjoint_of(b), true, !adjoint));
-  if (needs_grad(lu)) {
-    // Written in recorded ops: the two triangular systems.
-    const auto [permutation, l, u] = lu_unpack(lu, p);
-    if (!adjoint) return solve_triangular(u, solve_triangular(l, matmul(transpose(permutation, -2, -1), b), false, true, true), true, true, false);
-    return matmul(permutation, solve_triangular(adjoint_of(l), solve_triangular(adjoint_of(u), b, false, true, false), true, true, true));
-  }
   Dims shape = broadcast_shapes(batch_shape(lu, 2), batch_shape(b, 2));
   shape.push_back(n);
   shape.push_back(b.shape().back());
@@ -150,7 +144,19 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
     NoGrad guard;
     x = narrow_to(solve_factored(narrow_to(lu, wide(lu.dtype())), p, expand(b, shape), adjoint ? 2 : 0), b.dtype());
   }
-  return record("LinalgLuSolveBackward0", x, b, [lu = SavedTensor(lu), p, adjoint](const Tensor& g) { return lu_solve(lu.get(), p, g, true, !adjoint); });
+  if (!needs_grad(lu, b)) return x;
+  const bool wants_lu = lu.requires_grad();
+  return record("LinalgLuSolveBackward0", x, {lu, b},
+                [lu = SavedTensor(lu), p = SavedTensor(p), x = wants_lu ? SavedTensor::output(x) : SavedTensor(), adjoint](const Tensor& g) {
+                  const Tensor packed = lu.get(), pivots = p.get(), gb = lu_solve(packed, pivots, g, true, !adjoint);
+                  if (!x.known()) return std::vector<Tensor>{Tensor(), gb};
+                  // With P^T A = L U and M = -A^-H G X^H, the gradient of A: that of L is P^T M U^H and that of U is L^H P^T M,
+                  // each kept to its triangle. With A^H for A, M = -X (A^-1 G)^H.
+                  const auto [permutation, l, u] = lu_unpack(packed, pivots);
+                  const Tensor first = matmul(transpose(permutation, -2, -1), adjoint ? x.get() : gb), second = adjoint ? gb : x.get();
+                  const Tensor gl = tril(matmul(first, adjoint_of(matmul(u, second))), -1), gu = triu(matmul(matmul(adjoint_of(l), first), adjoint_of(second)), 0);
+                  return std::vector<Tensor>{-(gl + gu), gb};
+                });
 }
 
 }  // namespace strided

@@ -52,8 +52,9 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   if (!needs_grad(lhs, rhs)) return x;
   // As for solve, with the gradient of A kept to its triangle.
   return record("LinalgSolveTriangularBackward0", x, {lhs, rhs},
-                [a = SavedTensor(lhs), x = SavedTensor::output(x), upper, unitriangular](const Tensor& g) {
+                [a = SavedTensor(lhs), x = lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper, unitriangular](const Tensor& g) {
                   const Tensor gb = solve_triangular(adjoint_of(a.get()), g, !upper, true, unitriangular);
+                  if (!x.known()) return std::vector<Tensor>{Tensor(), gb};
                   const Tensor ga = triangle(-matmul(gb, adjoint_of(x.get())), upper, unitriangular ? (upper ? 1 : -1) : 0);
                   return std::vector<Tensor>{ga, gb};
                 });
@@ -99,8 +100,21 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   STRIDED_CHECK(n == rows, RuntimeError, "A must be batches of square matrices, but they are ", rows, " by ", n, " matrices");
   STRIDED_CHECK(b_rows == n, RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is ", n, " by ", n, " but each b matrix is ", b_rows, " by ",
                 b.size(b.ndim() - 1));
-  const Tensor lower = upper ? adjoint_of(l) : l;
-  return solve_triangular(adjoint_of(lower), solve_triangular(lower, b, false, true, false), true, true, false);
+  Tensor x;
+  {
+    NoGrad guard;
+    const Tensor lower = upper ? adjoint_of(l) : l;
+    x = solve_triangular(adjoint_of(lower), solve_triangular(lower, b, false, true, false), true, true, false);
+  }
+  if (!needs_grad(b, l)) return x;
+  // The gradient of A = L L^H is that of solve; L gets (grad A + grad A^H) L, kept to its triangle.
+  return record("CholeskySolveBackward0", x, {b, l},
+                [l = SavedTensor(l), x = l.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper](const Tensor& g) {
+                  const Tensor factor = l.get(), gb = cholesky_solve(g, factor, upper);
+                  if (!x.known()) return std::vector<Tensor>{gb, Tensor()};
+                  const Tensor ga = matmul(gb, adjoint_of(x.get())), both = ga + adjoint_of(ga);
+                  return std::vector<Tensor>{gb, -triangle(upper ? matmul(factor, both) : matmul(both, factor), upper, 0)};
+                });
 }
 
 Tensor cholesky_inverse(const Tensor& l, bool upper) {

@@ -70,15 +70,16 @@ Tensor fill_value(const Operand& value, DType dtype, Device device) {
 Tensor record_masked_fill(const char* node, const Tensor& out, const Tensor& self, const Tensor& mask, const Operand& value) {
   const Tensor source = value.tensor ? *value.tensor : Tensor();
   if (!needs_grad(std::vector<Tensor>{self, source})) return out;
-  return record(node, out, std::vector<Tensor>{self, source},
-                [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad(),
-                 saved = SavedTensor(mask)](const Tensor& g) {
-                  const Tensor at = saved.get();
-                  Tensor to_self, to_value;
-                  if (wants_self) to_self = masked_fill(g, at, Scalar(0));
-                  if (wants_value) to_value = masked(g, at);  // the engine sums it
-                  return std::vector<Tensor>{to_self, to_value};
-                });
+  auto formula = [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad(),
+                  saved = SavedTensor(mask)](const Tensor& g) {
+    const Tensor at = saved.get();
+    Tensor to_self, to_value;
+    if (wants_self) to_self = masked_fill(g, at, Scalar(0));
+    if (wants_value) to_value = masked(g, at);  // the engine sums it
+    return std::vector<Tensor>{to_self, to_value};
+  };
+  if (out.impl() == self.impl()) return record_inplace(node, self, {self, source}, std::move(formula));
+  return record(node, out, std::vector<Tensor>{self, source}, std::move(formula));
 }
 
 // Coordinates of row-major positions in a tensor of `shape`: (ndim, count), contiguous.
@@ -232,7 +233,6 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
   STRIDED_CHECK(n >= 2, RuntimeError, "dimensions must larger than 1");
   for (int i = 1; i < n; ++i)
     STRIDED_CHECK(n == 2 || self.size(i) == self.size(0), RuntimeError, "all dimensions of input must be of equal length");
-  no_gradient("fill_diagonal_", {self});
   check_inplace("fill_diagonal_", self);
   const Tensor fill = number(value, self.dtype(), self.device());
   int64_t stride = 0, length = self.size(0);
@@ -247,7 +247,7 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
     for (int64_t r = columns + 1; r < rows; r += columns + 1)
       copy_into(make_view(self, Layout(Dims{std::min(columns, rows - r)}, Dims{stride}, self.offset() + r * self.strides()[0])), fill);
   bump_version(self, "fill_diagonal_");
-  return self;
+  return record_inplace("FillDiagonalBackward0", self, {self}, [wrap](const Tensor& g) { return fill_diagonal_(clone(g), Scalar(0), wrap); });
 }
 
 }  // namespace strided

@@ -105,8 +105,8 @@ Tensor product(const Tensor& a, const Tensor& b) {
   Tensor c = multiplied(a, b);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
-  return record(name, c, {a, b}, [a = SavedTensor(a), b = SavedTensor(b), wa = a.requires_grad(), wb = b.requires_grad()](const Tensor& g) {
-    return std::vector<Tensor>{wa ? product(g, adjoint_of(b.get())) : Tensor(), wb ? product(adjoint_of(a.get()), g) : Tensor()};
+  return record(name, c, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+    return std::vector<Tensor>{b.known() ? product(g, adjoint_of(b.get())) : Tensor(), a.known() ? product(adjoint_of(a.get()), g) : Tensor()};
   });
 }
 
@@ -137,10 +137,12 @@ Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tenso
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
   multiply_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
-  return record(node, c, {input, a, b}, [a = SavedTensor(a), b = SavedTensor(b), beta, alpha, wa = a.requires_grad(), wb = b.requires_grad()](const Tensor& g) {
-    const Tensor h = scaled(g, conj(alpha));
-    return std::vector<Tensor>{scaled(g, conj(beta)), wa ? product(h, adjoint_of(b.get())) : Tensor(), wb ? product(adjoint_of(a.get()), h) : Tensor()};
-  });
+  return record(node, c, {input, a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha, wants_input = input.requires_grad()](const Tensor& g) {
+                  const Tensor h = scaled(g, conj(alpha));
+                  return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(), b.known() ? product(h, adjoint_of(b.get())) : Tensor(),
+                                             a.known() ? product(adjoint_of(a.get()), h) : Tensor()};
+                });
 }
 
 }  // namespace
@@ -173,8 +175,9 @@ Tensor mv(const Tensor& a, const Tensor& b) {
     NoGrad guard;
     out = squeeze(multiplied(a, unsqueeze(b, 1)), Dims{1});
   }
-  return record("MvBackward0", out, {a, b}, [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& g) {
-    return std::vector<Tensor>{unsqueeze(g, 1) * conj(b.get()), mv(adjoint_of(a.get()), g)};
+  if (!needs_grad(a, b)) return out;
+  return record("MvBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+    return std::vector<Tensor>{b.known() ? unsqueeze(g, 1) * conj(b.get()) : Tensor(), a.known() ? mv(adjoint_of(a.get()), g) : Tensor()};
   });
 }
 
@@ -189,8 +192,9 @@ Tensor dot(const Tensor& a, const Tensor& b) {
     NoGrad guard;
     out = reshape(multiplied(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
   }
-  return record("DotBackward0", out, {a, b}, [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& g) {
-    return std::vector<Tensor>{g * conj(b.get()), g * conj(a.get())};
+  if (!needs_grad(a, b)) return out;
+  return record("DotBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+    return std::vector<Tensor>{b.known() ? g * conj(b.get()) : Tensor(), a.known() ? g * conj(a.get()) : Tensor()};
   });
 }
 
@@ -392,10 +396,12 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
       copy_into(select(out, axis, i), select(x, axis, j) * select(y, axis, k) - select(x, axis, k) * select(y, axis, j));
     }
   }
-  return record("LinalgCrossBackward0", out, {a, b}, [a = SavedTensor(a), b = SavedTensor(b), axis, n = x.ndim()](const Tensor& g) {
-    // The gradient of a x b is b x g for a, and g x a for b (conjugated).
-    return std::vector<Tensor>{cross(conj(b.get()), g, axis - n), cross(g, conj(a.get()), axis - n)};
-  });
+  if (!needs_grad(a, b)) return out;
+  return record("LinalgCrossBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), axis = axis - x.ndim()](const Tensor& g) {
+                  // The gradient of a x b is b x g for a, and g x a for b (conjugated).
+                  return std::vector<Tensor>{b.known() ? cross(conj(b.get()), g, axis) : Tensor(), a.known() ? cross(g, conj(a.get()), axis) : Tensor()};
+                });
 }
 
 // Dynamic programming over the splits (Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 15.2).

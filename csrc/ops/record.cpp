@@ -35,12 +35,19 @@ class AccumulateGrad : public Node {
 };
 
 Edge accumulator_edge(const Tensor& leaf, AutogradMeta& meta) {
-  const std::lock_guard<std::mutex> lock(accumulators);
-  if (meta.accumulator)
-    if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator)) return {std::move(node), 0};
-  Ref<Node> node(new AccumulateGrad(leaf));
-  meta.accumulator = node.get();
-  return {std::move(node), 0};
+  Ref<Node> made;
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(accumulators);
+      if (meta.accumulator)
+        if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator)) return {std::move(node), 0};
+      if (made) {
+        meta.accumulator = made.get();
+        return {std::move(made), 0};
+      }
+    }
+    made = Ref<Node>(new AccumulateGrad(leaf));  // without the lock: anomaly mode runs Python there
+  }
 }
 
 thread_local Node* running = nullptr;
@@ -59,6 +66,7 @@ SavedTensor::SavedTensor(const Tensor& t) {
   if (t.requires_grad()) {
     node_ = grad_fn(t);
     if (node_) output_ = t.impl()->autograd->output;
+    else if (saving) node_ = gradient_edge(t).node;  // what is unpacked is another tensor than the leaf
   }
   if (saving) packed_ = saving->pack(t);
   else tensor_ = t.requires_grad() && !node_ ? t : make_view(t, t.layout());
@@ -100,8 +108,8 @@ std::string short_name(const std::string& node) { return node.substr(0, node.rfi
 [[noreturn]] void was_modified(const Tensor& t, const Node* maker, int output, uint32_t expected) {
   const char* writer = t.storage().last_writer();
   STRIDED_THROW(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
-                cpp_name_of(t.dtype()), "Tensor ", t.shape(), "]", maker ? concat(", which is output ", output, " of ", short_name(maker->name())) : "",
-                ", is at version ", t.storage().version(), "; expected version ", expected, " instead.",
+                cpp_name_of(t.dtype()), "Tensor ", t.shape(), "]", maker ? concat(", which is output ", output, " of ", short_name(maker->name()), ",") : "",
+                " is at version ", t.storage().version(), "; expected version ", expected, " instead.",
                 running ? concat(" It was saved for ", running->name()) : "", writer ? concat(", and last modified by ", writer, ".") : "",
                 make_trace ? " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
                              "was changed in there or anywhere later. Good luck!"
@@ -115,8 +123,8 @@ Tensor SavedTensor::get() const {
   if (released_) saved_tensors_were_freed();
   Node* maker = is_output_ ? running : node_.get();
   Tensor t = tensor_;
-  if (packed_) {
-    t = packed_->unpack();
+  if (const Ref<Packed> packed = packed_) {  // the user's function may release it
+    t = packed->unpack();
   } else {
     if (!t.defined()) return t;
     if (t.storage().version() != version_) was_modified(t, maker, output_, version_);
@@ -158,11 +166,26 @@ void move_retained(AutogradMeta& meta, const Ref<Node>& node, int output) {
   node->hooks().retained.push_back({output, meta.retained});
 }
 
+// Neither they nor their base may be written to where that would be recorded.
+bool is_frozen(const TensorImpl& view) { return view.view_kind == ViewKind::Multi || view.view_kind == ViewKind::Function; }
+[[noreturn]] void frozen_view(const TensorImpl& view, const char* what) {
+  const AutogradMeta* meta = view.autograd.get();
+  STRIDED_THROW(RuntimeError, "Output ", meta ? meta->output : 0, " of ", meta && meta->grad_fn ? short_name(meta->grad_fn->name()) : "a function",
+                " is a view and ", what, " modified inplace. ",
+                view.view_kind == ViewKind::Multi
+                    ? "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+                      "inplace. You should replace the inplace operation by an out-of-place one."
+                    : "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+                      "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
+                      "is forbidden. You can fix this by cloning the output of the custom Function.");
+}
+
 // Note [Views whose base was written to] in core/tensor.h.
 void refresh(const Tensor& view) {
   TensorImpl& t = *view.impl();
   const Tensor base(t.base);
   if (base.requires_grad()) {
+    if (is_frozen(t)) frozen_view(t, "its base or another view of its base has been");
     const Recording recording;
     const Tensor again = replay(base, t.layout, t.dtype);
     AutogradMeta &meta = autograd_meta(view), &made = *again.impl()->autograd;
@@ -267,8 +290,10 @@ void rebase_history(const Tensor& t, const Ref<Node>& node, int output) {
   impl.seen_version = impl.storage->version() - 1;
 }
 
-void no_gradient(const char* op, const std::vector<Tensor>& inputs) {
-  STRIDED_CHECK(!needs_grad(inputs), NotImplementedError, "derivative for ", op, " is not implemented");
+void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs) {
+  record_all(name, outs, inputs, [op](const std::vector<Tensor>&) -> std::vector<Tensor> {
+    STRIDED_THROW(NotImplementedError, "the derivative for '", op, "' is not implemented.");
+  });
 }
 
 void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad) {
@@ -283,14 +308,9 @@ void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad) {
                   "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous "
                   "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the "
                   "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).");
-    if (impl.view_kind == ViewKind::Multi) {
-      const Ref<Node>& maker = grad_fn(self);
-      STRIDED_THROW(RuntimeError, "Output ", maker ? impl.autograd->output : 0, " of ", maker ? short_name(maker->name()) : op,
-                    " is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such functions do "
-                    "not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
-    }
+    if (is_frozen(impl)) frozen_view(impl, "is being");
     const Tensor base(impl.base);
-    STRIDED_CHECK(!(requires_grad && base.requires_grad() && !grad_fn(base)), RuntimeError,
+    STRIDED_CHECK(!requires_grad || grad_fn(base), RuntimeError,
                   "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     STRIDED_CHECK(!base.layout().has_zero_stride(), RuntimeError, op,
                   ": elements of the tensor this is a view of share memory; a write that is recorded for autograd would be ambiguous. Please clone() "

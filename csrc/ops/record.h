@@ -6,6 +6,7 @@
 // tensors it captures as SavedTensor. Nothing is allocated when no input needs a gradient.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <type_traits>
 
@@ -55,12 +56,15 @@ class SavedTensor {
 
  private:
   Tensor tensor_;
-  Ref<Node> node_;  // that made it; null for a leaf and for a node's own output
+  Ref<Node> node_;  // that made it, or a packed leaf's accumulator; null for a leaf and for a node's own output
   Ref<Packed> packed_;
   uint32_t version_ = 0;
   int output_ = 0;
   bool is_output_ = false, released_ = false;
 };
+
+// For a gradient that is wanted or not: known() tells the formula.
+inline SavedTensor saved_if(bool wanted, const Tensor& t) { return wanted ? SavedTensor(t) : SavedTensor(); }
 
 // The node whose backward formula runs on this thread.
 class Running {
@@ -94,6 +98,7 @@ class LambdaNode : public Node {
   LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
   const char* name() const override { return name_; }
   TensorList apply(TensorList& grads) override {
+    const Busy busy(busy_);
     if (!f_) saved_tensors_were_freed();
     const Running running(this);
     if constexpr (std::is_invocable_v<F, const Tensor&>) {
@@ -102,9 +107,11 @@ class LambdaNode : public Node {
       return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
     }
   }
-  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing.
+  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass over the
+  // same graph uses at this moment.
   void release_saved() override {
-    if constexpr (!std::is_trivially_destructible_v<F>) f_.reset();
+    if constexpr (!std::is_trivially_destructible_v<F>)
+      if (busy_ == 0) f_.reset();
   }
 
  private:
@@ -115,8 +122,15 @@ class LambdaNode : public Node {
   }
   static TensorList list(std::vector<Tensor> v) { return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end())); }
 
+  struct Busy {
+    std::atomic<int>& count;
+    explicit Busy(std::atomic<int>& c) : count(c) { ++count; }
+    ~Busy() { --count; }
+  };
+
   const char* name_;
   std::optional<F> f_;
+  std::atomic<int> busy_{0};
 };
 
 template <class F>
@@ -158,8 +172,8 @@ void record_all(const char* name, const std::vector<Tensor>& outs, const std::ve
   for (size_t i = 0; i < outs.size(); ++i) set_history(outs[i], node, static_cast<int>(i), is_view_of(outs[i], inputs[0]));
 }
 
-// For functions whose gradient is not written yet: NotImplementedError when one would be needed.
-void no_gradient(const char* op, const std::vector<Tensor>& inputs);
+// Results without a derivative that PyTorch's autograd lets pass nevertheless: the backward pass raises NotImplementedError.
+void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs);
 
 // leaf.grad += grad. Written in csrc/autograd; may take grad's memory.
 void accumulate_grad(const Tensor& leaf, Tensor grad);

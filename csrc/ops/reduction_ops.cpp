@@ -1,8 +1,4 @@
 // The public reductions: dtypes and errors as PyTorch has them, and gradients.
-//
-// Note [Results saved for a gradient]
-// Where a formula uses the result, a first derivative takes the one that was computed; when the graph of the gradient itself
-// is wanted, the result is computed again from the input, so that it is part of that graph.
 #include <cmath>
 
 #include "core/promotion.h"
@@ -121,7 +117,7 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
   if (dtype && out.dtype() != *dtype) out = to_dtype(out, *dtype);
   if (!needs_grad(x)) return out;
   return record(all_axes(x, axes) ? "ProdBackward0" : "ProdBackward1", out, x,
-                [dims, axes, keepdim, dtype, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
     const Tensor x = saved.get();
     if (x.numel() == 0) return zeros_like(x);
     const Tensor wide = expand_reduced(g, x.shape(), axes, keepdim);
@@ -130,11 +126,7 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
       NoGrad guard;
       has_zero = !*strided::all(x).data_as<bool>();
     }
-    // The quotient is undefined beside a zero, and its derivative only of a nonzero product right.
-    if (!has_zero) {
-      const Tensor out = grad_enabled() ? prod(x, dims, keepdim, dtype) : saved_out.get();
-      return wide * conj(expand_reduced(out, x.shape(), axes, keepdim) / x);
-    }
+    if (!has_zero) return wide * conj(expand_reduced(saved_out.get(), x.shape(), axes, keepdim) / x);
     // One axis to reduce, then: the reduced ones last, and flat.
     if (x.ndim() == 0) return clone(wide);
     Dims order, reduced = as_dims(axes, x.ndim());
@@ -192,14 +184,17 @@ Tensor var_gradient(const Tensor& g, const Tensor& x, uint64_t axes, double corr
   const Tensor deviation = x - mean(x, as_dims(axes, x.ndim()), true);
   return expand_reduced(g, x.shape(), axes, keepdim) * (deviation * (n > 0 ? 2.0 / n : std::numeric_limits<double>::infinity()));
 }
+// 0 where the divisor is zero; so are all derivatives.
+Tensor quotient(const Tensor& g, const Tensor& by) {
+  const Tensor zero = elementwise<Eq>(by, Scalar(0));
+  return zero_where(g / masked_fill(by, zero, Scalar(1)), zero);
+}
 Tensor std_gradient(const Tensor& g, const Tensor& out, const Tensor& x, uint64_t axes, double correction, bool keepdim) {
-  return var_gradient(zero_where(g / (out * 2.0), elementwise<Eq>(out, Scalar(0))), x, axes, correction, keepdim);
+  return var_gradient(quotient(g, out * 2.0), x, axes, correction, keepdim);
 }
 Tensor mean_gradient(const Tensor& g, const Tensor& x, uint64_t axes, bool keepdim) {
   return expand_reduced(g, x.shape(), axes, keepdim) / static_cast<double>(count_along(x.shape(), axes));
 }
-// A 0-d tensor has no axis to list: its reduction is over all of none.
-Tensor std_again(const Tensor& x, uint64_t axes, double correction, bool keepdim) { return std(x, as_dims(axes, x.ndim()), correction, keepdim); }
 
 }  // namespace
 
@@ -215,8 +210,7 @@ Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   Tensor out = moments<Std>(x, axes, correction, keepdim, nullptr);
   if (!needs_grad(x)) return out;
   return record("StdBackward0", out, x, [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get();
-    return std_gradient(g, grad_enabled() ? std_again(x, axes, correction, keepdim) : saved_out.get(), x, axes, correction, keepdim);
+    return std_gradient(g, saved_out.get(), saved.get(), axes, correction, keepdim);
   });
 }
 
@@ -241,8 +235,7 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double co
              [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(s)](const std::vector<Tensor>& g) {
     const Tensor x = saved.get();
     Tensor out;
-    if (g[0].defined())
-      out = std_gradient(g[0], grad_enabled() ? std_again(x, axes, correction, keepdim) : saved_out.get(), x, axes, correction, keepdim);
+    if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
     if (g[1].defined()) out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
     return std::vector<Tensor>{out};
   });
@@ -268,8 +261,8 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
                     "because this dimension is empty and the operation does not have an identity");
   }
   if (p == 0) {
-    NoGrad guard;
-    return to_dtype(call_reduction(def<CountNonzero>(), x, axes, keepdim, x.dtype(), 0), real_of(compute));
+    Tensor count = call_reduction(def<CountNonzero>(), x, axes, keepdim, x.dtype(), 0);
+    return record("LinalgVectorNormBackward0", to_dtype(count, real_of(compute)), x, [](const Tensor&) { return Tensor(); });
   }
   Tensor out;
   if (p == 1 || p == 2 || std::isinf(p)) {
@@ -281,11 +274,13 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
     out = to_dtype(elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)), compute);
   }
   if (!needs_grad(x)) return out;
-  return record("LinalgVectorNormBackward0", out, x,
-                [p, dims, axes, keepdim, dtype, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get();
-    if (p == 1) return elementwise<Sgn>(x) * expand_reduced(g, x.shape(), axes, keepdim);
-    const Tensor out = grad_enabled() ? vector_norm(x, p, dims, keepdim, dtype) : saved_out.get();
+  if (p == 1)
+    return record("LinalgVectorNormBackward0", out, x, [axes, keepdim, saved = SavedTensor(x)](const Tensor& g) {
+      const Tensor x = saved.get();
+      return elementwise<Sgn>(x) * expand_reduced(g, x.shape(), axes, keepdim);
+    });
+  return record("LinalgVectorNormBackward0", out, x, [p, dims, axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+    const Tensor x = saved.get(), out = saved_out.get();
     if (std::isinf(p)) {
       Tensor mask, count;
       {
@@ -295,14 +290,14 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
       }
       return masked(elementwise<Sgn>(x) * expand_reduced(g / count, x.shape(), axes, keepdim), mask);
     }
-    if (p == 2) {
-      const Tensor scale = zero_where(g / out, elementwise<Eq>(out, Scalar(0)));
-      return x * expand_reduced(scale, x.shape(), axes, keepdim);
-    }
-    Tensor power = elementwise<Sgn>(x) * elementwise<Pow>(elementwise<Abs>(x), Scalar(p - 1));
-    if (p < 1) power = zero_where(power, elementwise<Eq>(x, Scalar(0)));
-    const Tensor scale = zero_where(g / elementwise<Pow>(out, Scalar(p - 1)), elementwise<Eq>(out, Scalar(0)));
-    return power * expand_reduced(scale, x.shape(), axes, keepdim);
+    if (p == 2) return x * expand_reduced(quotient(g, out), x.shape(), axes, keepdim);
+    // |x|^(p - 2) is infinite at 0 for p < 2; what it multiplies is 0 there.
+    const Tensor size = elementwise<Abs>(x), zero = elementwise<Eq>(x, Scalar(0));
+    Tensor power;
+    if (p >= 2) power = x * elementwise<Pow>(size, Scalar(p - 2));
+    else if (p > 1) power = elementwise<Sgn>(x) * elementwise<Pow>(size, Scalar(p - 1));
+    else power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
+    return power * expand_reduced(quotient(g, elementwise<Pow>(out, Scalar(p - 1))), x.shape(), axes, keepdim);
   });
 }
 
@@ -313,9 +308,8 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const uint64_t axes = axis_bits("logsumexp", dims, x.ndim());
   Tensor out = call_reduction(def<LogSumExp>(), in, axes, keepdim, in.dtype(), 0);
   if (!needs_grad(in)) return out;
-  return record("LogsumexpBackward0", out, in, [dims, axes, keepdim, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get();
-    const Tensor out = grad_enabled() ? logsumexp(x, dims, keepdim) : saved_out.get();
+  return record("LogsumexpBackward0", out, in, [axes, keepdim, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
+    const Tensor x = saved.get(), out = saved_out.get();
     // Beside an infinite result the weights are those of equal elements; exp(inf - inf) would be NaN.
     const Tensor shift = zero_where(out, elementwise<Isinf>(out));
     return expand_reduced(g, x.shape(), axes, keepdim) * elementwise<Exp>(x - expand_reduced(shift, x.shape(), axes, keepdim));

@@ -69,41 +69,85 @@ Tensor accumulate(ScanOp op, const char* name, const Tensor& x, int axis, DType 
   return out;
 }
 
+// Element k of an axis becomes element k + by; zeros come after the last one.
+Tensor moved_up(const Tensor& x, int axis, int64_t by) {
+  const int64_t n = x.size(axis);
+  const Tensor rest = narrow(x, axis, by, n - by);
+  Dims shape = x.shape();
+  shape[axis] = by;
+  return cat({rest, zeros(shape, x.dtype(), x.device())}, axis);
+}
+
+Tensor cumsum_gradient(const Tensor& g, int axis) { return reversed(cumsum(reversed(g, axis), axis), axis); }
+
+// With x and out conjugated.
+Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int axis) {
+  if (x.ndim() == 0 || x.numel() == 0) return g;
+  bool has_zero;
+  {
+    NoGrad guard;
+    has_zero = !*strided::all(x).data_as<bool>();
+  }
+  if (!has_zero) return cumsum_gradient(g * out, axis) / x;
+  // d out[i] / d x[k] for i >= k is the product of x[0 .. i] without x[k]: what stands before k, times
+  // s[k] = g[k] + x[k + 1] (g[k + 1] + x[k + 2] (...)). Twice as many terms of all s[k] are known after each step:
+  // s[k] = sum[k] + factor[k] s[k + known].
+  const int64_t n = x.size(axis);
+  Tensor total = g, factor = moved_up(x, axis, 1);
+  for (int64_t known = 1; known < n; known *= 2) {
+    total = total + factor * moved_up(total, axis, known);
+    if (2 * known < n) factor = factor * moved_up(factor, axis, known);
+  }
+  const Tensor first = ones(slice(x.layout(), axis, 0, 1, 1).shape, x.dtype(), x.device());
+  return total * cumprod(cat({first, narrow(x, axis, 0, n - 1)}, axis), axis);
+}
+
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("cumsum", dim, x.ndim());
   return record("CumsumBackward0", accumulate(ScanOp::Sum, "cumsum", x, axis, result_dtype(x, dtype)), x,
-                [axis](const Tensor& g) { return reversed(cumsum(reversed(g, axis), axis), axis); });
+                [axis](const Tensor& g) { return cumsum_gradient(g, axis); });
 }
 
 Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("cumprod", dim, x.ndim());
   Tensor out = accumulate(ScanOp::Product, "cumprod", x, axis, result_dtype(x, dtype));
   if (!needs_grad(x)) return out;
-  return record("CumprodBackward0", out, x, [axis, dtype, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = conj(saved.get());
-    if (x.ndim() == 0 || x.numel() == 0) return g;
-    bool has_zero;
-    {
-      NoGrad guard;
-      has_zero = !*strided::all(x).data_as<bool>();
-    }
-    if (!has_zero) {
-      const Tensor out = grad_enabled() ? cumprod(x, axis, dtype) : conj(saved_out.get());
-      return reversed(cumsum(reversed(g * out, axis), axis), axis) / x;
-    }
-    // d out[i] / d x[k] for i >= k is the product of x[0 .. i] without x[k]: what stands before k, times
-    // s[k] = g[k] + x[k + 1] (g[k + 1] + x[k + 2] (...)), found from the end.
-    const int64_t n = x.size(axis);
-    std::vector<Tensor> s(static_cast<size_t>(n));
-    for (int64_t k = n - 1; k >= 0; --k) {
-      const Tensor gk = slice(g, axis, k, k + 1, 1);
-      s[static_cast<size_t>(k)] = k + 1 == n ? gk : gk + slice(x, axis, k + 1, k + 2, 1) * s[static_cast<size_t>(k + 1)];
-    }
-    const Tensor first = ones(slice(x.layout(), axis, 0, 1, 1).shape, x.dtype(), x.device());
-    const Tensor before = cumprod(cat({first, slice(x, axis, 0, n - 1, 1)}, axis), axis);
-    return before * cat(s, axis);
+  return record("CumprodBackward0", out, x, [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
+    return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
+  });
+}
+
+namespace {
+
+void check_same_dtype(const Tensor& self, std::optional<DType> dtype) {
+  STRIDED_CHECK(!dtype || *dtype == self.dtype(), RuntimeError, "Bad in-place call: input tensor dtype ", self.dtype(), " and output tensor dtype ", *dtype,
+                " should match");
+}
+
+}  // namespace
+
+Tensor cumsum_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  const int axis = wrap_axis("cumsum_", dim, self.ndim());
+  check_same_dtype(self, dtype);
+  check_inplace("cumsum_", self);
+  copy_into(self, accumulate(ScanOp::Sum, "cumsum", self, axis, result_dtype(self, {})));
+  bump_version(self, "cumsum_");
+  return record_inplace("CumsumBackward0", self, {self}, [axis](const Tensor& g) { return cumsum_gradient(g, axis); });
+}
+
+Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  const int axis = wrap_axis("cumprod_", dim, self.ndim());
+  check_same_dtype(self, dtype);
+  check_inplace("cumprod_", self);
+  const bool recorded = needs_grad(self);
+  const SavedTensor old(recorded ? clone(self) : Tensor());
+  copy_into(self, accumulate(ScanOp::Product, "cumprod", self, axis, result_dtype(self, {})));
+  bump_version(self, "cumprod_");
+  if (!recorded) return self;
+  return record_inplace("CumprodBackward0", self, {self}, [axis, old, out = SavedTensor::output(self)](const Tensor& g) {
+    return cumprod_gradient(g, conj(old.get()), conj(out.get()), axis);
   });
 }
 
@@ -112,7 +156,7 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   Tensor out = run_scan(ScanOp::LogSumExp, "logcumsumexp_out_cpu", x, axis);
   if (!needs_grad(x)) return out;
   return record("LogcumsumexpBackward0", out, x, [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get(), out = grad_enabled() ? logcumsumexp(x, axis) : saved_out.get();
+    const Tensor x = saved.get(), out = saved_out.get();
     // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and negative g apart.
     // What has no logarithm is left out before one is taken, or the derivative of this formula would be NaN there.
     const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
@@ -183,9 +227,8 @@ Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("softmax", dim, x.ndim());
   Tensor out = normalised(in, axis, ScanOp::Softmax);
   if (!needs_grad(in)) return out;
-  return record("SoftmaxBackward0", out, in, [axis, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor out = grad_enabled() ? softmax(saved.get(), axis) : saved_out.get();
-    const Tensor weighted = g * out;
+  return record("SoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+    const Tensor out = saved.get(), weighted = g * out;
     return weighted - out * sum(weighted, {axis}, true);
   });
 }
@@ -195,9 +238,8 @@ Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("log_softmax", dim, x.ndim());
   Tensor out = normalised(in, axis, ScanOp::LogSoftmax);
   if (!needs_grad(in)) return out;
-  return record("LogSoftmaxBackward0", out, in, [axis, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor out = grad_enabled() ? log_softmax(saved.get(), axis) : saved_out.get();
-    return g - elementwise<Exp>(out) * sum(g, {axis}, true);
+  return record("LogSoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+    return g - elementwise<Exp>(saved.get()) * sum(g, {axis}, true);
   });
 }
 

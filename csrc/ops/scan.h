@@ -12,6 +12,8 @@ namespace strided {
 // dtype: the input is cast to it first; bool and integers give int64 (uint64 gives uint64).
 Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
+Tensor cumsum_(const Tensor& self, int64_t dim, std::optional<DType> dtype = {});
+Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype = {});
 Tensor logcumsumexp(const Tensor& x, int64_t dim);  // floating
 // Running extreme and its position (int64), the last one among equals; NaN wins. Real dtypes.
 std::tuple<Tensor, Tensor> cummax(const Tensor& x, int64_t dim);

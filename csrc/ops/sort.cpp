@@ -180,19 +180,19 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
   const int64_t n = sorted.size(-1 + sorted.ndim());
   // Positions: rows x quantiles.
   Tensor rank, special;  // special: rows without an answer but NaN
+  const Tensor nan = elementwise<Isnan>(sorted);
+  if (ignore_nan) {
+    const Tensor valid = sum(elementwise<LogicalNot>(nan), {-1}, true);
+    special = elementwise<Eq>(valid, Scalar(0));
+    rank = masked_fill(q * (valid - 1), special, Scalar(0));
+  } else {
+    Dims shape = sorted.shape();
+    shape.back() = q.size(0);
+    special = any(nan, Dims{-1}, true);
+    rank = expand(q * (n - 1), shape);
+  }
   {
     NoGrad guard;
-    const Tensor nan = elementwise<Isnan>(sorted);
-    if (ignore_nan) {
-      const Tensor valid = sum(elementwise<LogicalNot>(nan), {-1}, true);
-      special = elementwise<Eq>(valid, Scalar(0));
-      rank = masked_fill(q * (valid - 1), special, Scalar(0));
-    } else {
-      Dims shape = sorted.shape();
-      shape.back() = q.size(0);
-      special = any(nan, Dims{-1}, true);
-      rank = expand(q * (n - 1), shape);
-    }
     if (kind == 1) rank = elementwise<Floor>(rank);
     if (kind == 2) rank = elementwise<Ceil>(rank);
     if (kind == 4) {
@@ -210,11 +210,7 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
   Tensor out = gather(sorted, -1, below, false);
   if (kind == 0 || kind == 3) {
     const Tensor above = gather(sorted, -1, above_index, false);
-    Tensor weight;
-    {
-      NoGrad guard;
-      weight = kind == 3 ? full({}, Scalar(0.5), x.dtype(), x.device()) : rank - below;
-    }
+    const Tensor weight = kind == 3 ? full({}, Scalar(0.5), x.dtype(), x.device()) : rank - below;
     out = elementwise<Lerp>(out, above, weight);
   }
   out = masked_fill(out, special, Scalar(std::numeric_limits<double>::quiet_NaN()));

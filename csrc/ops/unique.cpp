@@ -21,10 +21,9 @@ const SortKernels& sorting(const char* op, const Tensor& x) {
   return kernel;
 }
 
-// Groups of equal slices along an axis of x, sorted or as neighbours; without an axis, of elements.
+// Groups of equal slices along an axis of x, sorted or as neighbours; without an axis, of elements. Unrecorded.
 Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim, bool ordered) {
   const SortKernels& kernel = sorting(op, x);
-  no_gradient(op, {x});
   NoGrad guard;
   Tensor slices;  // the axis first
   int axis = 0;
@@ -79,10 +78,14 @@ Tensor as_tensor(const Operand& x, DType dtype, Device device) { return x.tensor
 }  // namespace
 
 Distinct unique(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-  return distinct("unique", x, return_inverse, return_counts, dim, true);
+  const Distinct out = distinct("unique", x, return_inverse, return_counts, dim, true);
+  record_no_derivative(dim ? "UniqueDimBackward0" : "Unique2Backward0", dim ? "unique_dim" : "_unique2", {out.values}, {x});
+  return out;
 }
 Distinct unique_consecutive(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-  return distinct("unique_consecutive", x, return_inverse, return_counts, dim, false);
+  const Distinct out = distinct("unique_consecutive", x, return_inverse, return_counts, dim, false);
+  record_no_derivative("UniqueConsecutiveBackward0", "unique_consecutive", {out.values}, {x});
+  return out;
 }
 
 Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32, bool right, const std::optional<std::string>& side,
@@ -155,6 +158,7 @@ struct Range {
 Range range_of(const char* op, const char* what, const Tensor& x, double margin) {
   Range r{0, 1};
   if (x.numel() > 0) {
+    NoGrad guard;
     const auto [low, high] = aminmax(to_dtype(flatten(x, 0, -1), DType::Float64));
     r = {*low.data_as<double>(), *high.data_as<double>()};
   }
@@ -176,8 +180,8 @@ void check_binnable(const char* kernel, const Tensor& x, int64_t bins) {
   STRIDED_CHECK(bins > 0, RuntimeError, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
 }
 
+// Unrecorded.
 std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight, bool density) {
-  no_gradient("histogram", {x});
   NoGrad guard;
   if (weight)
     STRIDED_CHECK(weight->shape() == x.shape(), RuntimeError, "histogram: weight must have the shape of the input, got ", weight->shape(), " for input of shape ", x.shape());
@@ -197,7 +201,6 @@ std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, c
 
 Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max) {
   check_binnable("histogram_cpu", x, bins);
-  no_gradient("histc", {x});
   NoGrad guard;
   Range r{min.real(), max.real()};
   STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histc: max must be larger than min");
@@ -215,7 +218,6 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
 std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range, const std::optional<Tensor>& weight,
                                      bool density) {
   check_binnable("histogramdd", x, bins);
-  NoGrad guard;
   Range r;
   if (range) {
     STRIDED_CHECK(range->size() == 2, RuntimeError, "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got ", range->size());
@@ -226,7 +228,9 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::o
   } else {
     r = range_of("torch.histogramdd", "dimension 0's ", x, 0.5);
   }
-  return count_between(x, linspace(Scalar(r.low), Scalar(r.high), bins + 1, x.dtype(), x.device()), weight, density);
+  const auto out = count_between(x, linspace(Scalar(r.low), Scalar(r.high), bins + 1, x.dtype(), x.device()), weight, density);
+  record_no_derivative("NotImplemented", "histogram", {std::get<0>(out), std::get<1>(out)}, {x, weight.value_or(Tensor())});
+  return out;
 }
 
 std::tuple<Tensor, Tensor> histogram(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight, bool density) {
@@ -235,14 +239,20 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& x, const Tensor& edges, const
   check_binnable("histogramdd", x, edges.size(0) - 1);
   STRIDED_CHECK(edges.dtype() == x.dtype(), RuntimeError, "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype ",
                 x.dtype(), " and bins for dimension 0 with dtype ", edges.dtype());
-  return count_between(x, edges, weight, density);
+  Tensor own;
+  {
+    NoGrad guard;
+    own = clone(edges);
+  }
+  const auto out = count_between(x, own, weight, density);
+  record_no_derivative("NotImplemented", "histogram", {std::get<0>(out), std::get<1>(out)}, {x, edges, weight.value_or(Tensor())});
+  return out;
 }
 
 Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
   STRIDED_CHECK(is_integer(x.dtype()), NotImplementedError, "\"bincount_cpu\" not implemented for '", cpp_name_of(x.dtype()), "'");
   STRIDED_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
   STRIDED_CHECK(x.ndim() == 1, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
-  NoGrad guard;
   int64_t n = minlength;
   const Tensor at = to_dtype(x, DType::Int64);
   if (x.numel() > 0) {
@@ -254,7 +264,13 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
   if (!weights) return index_add(zeros({n}, DType::Int64, x.device()), 0, at, ones(x.shape(), DType::Int64, x.device()), Scalar(1));
   STRIDED_CHECK(weights->shape() == x.shape(), RuntimeError, "weights should be 1-d and have the same length as input");
   const DType dtype = weights->dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
-  return index_add(zeros({n}, dtype, x.device()), 0, at, to_dtype(*weights, dtype), Scalar(1));
+  Tensor out;
+  {
+    NoGrad guard;
+    out = index_add(zeros({n}, dtype, x.device()), 0, at, to_dtype(*weights, dtype), Scalar(1));
+  }
+  record_no_derivative("NotImplemented", "bincount", {out}, {*weights});
+  return out;
 }
 
 }  // namespace strided

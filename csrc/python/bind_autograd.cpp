@@ -29,6 +29,10 @@ void backward(const Tensor& self, const std::optional<Tensor>& gradient, std::op
   run_backward({self}, {gradient.value_or(Tensor())}, inputs.value_or(std::vector<Tensor>()), how);
 }
 
+void backward_to(const Tensor& self, const Tensor& inputs, const std::optional<Tensor>& gradient, std::optional<bool> retain_graph, bool create_graph) {
+  backward(self, gradient, retain_graph, create_graph, std::vector<Tensor>{inputs});
+}
+
 bool is_grad_on() { return grad_enabled(); }
 void set_grad(bool on) { set_grad_enabled(on); }
 
@@ -58,8 +62,12 @@ void bind_autograd() {
                  "graph whose saved tensors were freed by an earlier pass or changed in place.\n\n"
                  ">>> x = strided.tensor([1., 2.], requires_grad=True)\n>>> (x * x).sum().backward()\n>>> x.grad\ntensor([2., 4.])",
                  kMethod);
+  def<&backward_to>("backward(Tensor self, *, Tensor inputs, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)",
+                    "With respect to a single tensor.", kMethod);
   def<&is_grad_on>("is_grad_enabled()", "True if operations are recorded for autograd.", kFunction);
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
+  def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
+  def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.", kFunction);
   def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
   def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);

@@ -2,9 +2,7 @@
 #include <string>
 
 #include "core/promotion.h"
-#include "ops/copy.h"
 #include "ops/elementwise.h"
-#include "ops/record.h"
 #include "ops/reduction.h"
 #include "ops/scan.h"
 #include "python/bind.h"
@@ -72,12 +70,6 @@ PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keep
     order = detail::From<Scalar>::get(p).real();
   }
   return wrap(vector_norm(x, order, dims.value_or(Dims()), keepdim, dtype));
-}
-
-template <Tensor (*F)(const Tensor&, int64_t, OptionalDType)>
-Tensor in_place(const Tensor& self, int64_t dim, OptionalDType dtype) {
-  check_inplace("cumsum_", self);
-  return copy_(self, F(self, dim, dtype));
 }
 
 #define STRIDED_AXES                                                                                                     \
@@ -196,11 +188,11 @@ void bind_scans() {
   def<&cumsum>("cumsum(Tensor input, int dim, *, dtype dtype=None, Tensor? out=None)",
                "Running sums along an axis, in `dtype` or, for bool and integers, int64. float32 is added in double, the 16-bit floats in\n"
                "float.\n\n>>> strided.cumsum(strided.tensor([1, 2, 3]), 0)\ntensor([1, 3, 6])");
-  def<&in_place<&cumsum>>("cumsum_(Tensor self, int dim, *, dtype dtype=None)", "In-place form of cumsum.", kMethod);
+  def<&cumsum_>("cumsum_(Tensor self, int dim, *, dtype dtype=None)", "In-place form of cumsum.", kMethod);
   def<&cumprod>("cumprod(Tensor input, int dim, *, dtype dtype=None, Tensor? out=None)",
                 "Running products along an axis, in `dtype` or, for bool and integers, int64.\n\n"
                 ">>> strided.cumprod(strided.tensor([1, 2, 3]), 0)\ntensor([1, 2, 6])");
-  def<&in_place<&cumprod>>("cumprod_(Tensor self, int dim, *, dtype dtype=None)", "In-place form of cumprod.", kMethod);
+  def<&cumprod_>("cumprod_(Tensor self, int dim, *, dtype dtype=None)", "In-place form of cumprod.", kMethod);
   def<&logcumsumexp>("logcumsumexp(Tensor input, int dim, *, Tensor? out=None)",
                      "Logarithms of the running sums of exponentials, computed so that they do not overflow. Floating input.\n\n"
                      ">>> strided.logcumsumexp(strided.zeros(3), 0)\ntensor([0.0000, 0.6931, 1.0986])");

@@ -59,6 +59,11 @@ py::list ops_table() {
     row["promotes_to_float"] = op.info->promote == Promote::Floating;
     row["inplace"] = op.info->inplace;
     row["differentiable"] = op.vjp != nullptr;
+    // What the gradient for each operand reads: bit k stands for operand k.
+    py::list reads;
+    for (int k = 0; k < op.arity; ++k) reads.append(saves_inputs(op.info->saves) ? op.reads[k] & ((1 << op.arity) - 1) : 0);
+    row["reads"] = reads;
+    row["reads_output"] = saves_output(op.info->saves);
     row["out_dtypes"] = out;
     row["doc"] = op.info->doc;
     rows.append(row);

@@ -91,7 +91,7 @@ Tensor tensor_from_object(PyObject* o) {
 
 PyObject* to_numpy(const Tensor& t, bool force) {
   Tensor host = t;
-  STRIDED_CHECK(force || !t.requires_grad(), RuntimeError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+  STRIDED_CHECK(force || !grad_enabled() || !t.requires_grad(), RuntimeError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   if (!t.device().is_cpu()) {
     STRIDED_CHECK(force, TypeError, "can't convert ", t.device(), " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
     host = to_device(t, Device{});

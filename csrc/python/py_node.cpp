@@ -1,5 +1,6 @@
 #include "python/py_node.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -49,11 +50,22 @@ PyObject* to_tuple(const TensorList& list) {
 
 enum class HookKind { Tensor, Pre, Post, Accumulated };
 
+class PyHook;
+// What a handle has of its hook. Not the hook itself: a handle is often kept beside what the function refers to, and the
+// collector does not see into it.
+struct HookLink : RefCounted {
+  PyHook* hook;  // null when it is gone
+};
+
 class PyHook : public Hook {
  public:
-  PyHook(HookKind kind, PyObject* callable) : kind_(kind), callable_(callable) {}
+  PyHook(HookKind kind, PyObject* callable) : kind_(kind), callable_(callable), link_(new HookLink) { link_->hook = this; }
+  ~PyHook() override { link_->hook = nullptr; }
   void remove() { callable_.clear(); }
+  bool removed() const { return callable_.get() == nullptr; }
+  const Ref<HookLink>& link() const { return link_; }
   PyObject* callable() const { return callable_.get(); }
+  intptr_t id() const override { return reinterpret_cast<intptr_t>(link_.get()); }
 
   void call(TensorList& grads, const TensorList* others) override {
     if (!callable_.get()) return;
@@ -68,7 +80,7 @@ class PyHook : public Hook {
       case HookKind::Accumulated: {
         const Held leaf(wrap(grads[0]));
         const Held result(PyObject_CallOneArg(f.o, leaf.o));
-        STRIDED_CHECK(result.o == Py_None, RuntimeError, "Tensor post accumulate grad hooks should return None.");
+        STRIDED_CHECK(result.o == Py_None, TypeError, "Tensor post accumulate grad hooks should return None.");
         return;
       }
       case HookKind::Pre:
@@ -115,31 +127,32 @@ class PyHook : public Hook {
 
   HookKind kind_;
   Owned callable_;
+  Ref<HookLink> link_;
 };
 
 struct PyHandle {
   PyObject_HEAD
-  Ref<PyHook> hook;
+  Ref<HookLink> link;
 };
 
-PyObject* make_handle(Ref<PyHook> hook) {
+PyObject* make_handle(const Ref<PyHook>& hook) {
   PyObject* o = checked(handle_type->tp_alloc(handle_type, 0));
-  new (&reinterpret_cast<PyHandle*>(o)->hook) Ref<PyHook>(std::move(hook));
+  new (&reinterpret_cast<PyHandle*>(o)->link) Ref<HookLink>(hook->link());
   return o;
 }
 void handle_dealloc(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
-  reinterpret_cast<PyHandle*>(o)->hook.~Ref<PyHook>();
+  reinterpret_cast<PyHandle*>(o)->link.~Ref<HookLink>();
   type->tp_free(o);
   Py_DECREF(type);
 }
 PyObject* handle_remove(PyObject* o, PyObject*) {
-  reinterpret_cast<PyHandle*>(o)->hook->remove();
+  if (PyHook* hook = reinterpret_cast<PyHandle*>(o)->link->hook) hook->remove();
   Py_RETURN_NONE;
 }
 PyObject* handle_enter(PyObject* o, PyObject*) { return Py_NewRef(o); }
 PyObject* handle_exit(PyObject* o, PyObject*) { return handle_remove(o, nullptr); }
-PyObject* handle_id(PyObject* o, void*) { return PyLong_FromVoidPtr(reinterpret_cast<PyHandle*>(o)->hook.get()); }
+PyObject* handle_id(PyObject* o, void*) { return PyLong_FromVoidPtr(reinterpret_cast<PyHandle*>(o)->link.get()); }
 
 PyMethodDef handle_methods[] = {{"remove", handle_remove, METH_NOARGS, "The function is not called any more."},
                                 {"__enter__", handle_enter, METH_NOARGS, nullptr},
@@ -150,6 +163,16 @@ PyGetSetDef handle_getset[] = {{"id", handle_id, nullptr, "A number that tells t
 Ref<PyHook> make_hook(HookKind kind, PyObject* callable) {
   STRIDED_CHECK(PyCallable_Check(callable), TypeError, "a hook must be callable, got ", Py_TYPE(callable)->tp_name);
   return Ref<PyHook>(new PyHook(kind, callable));
+}
+
+// Hooks that were removed leave a list when it would have to grow.
+const Ref<Hook>& hook_of(const Ref<Hook>& hook) { return hook; }
+const Ref<Hook>& hook_of(const NodeHooks::OfOutput& entry) { return entry.hook; }
+template <class Entry>
+void add_hook(std::vector<Entry>& list, Entry entry) {
+  if (list.size() == list.capacity())
+    list.erase(std::remove_if(list.begin(), list.end(), [](const Entry& e) { return static_cast<const PyHook*>(hook_of(e).get())->removed(); }), list.end());
+  list.push_back(std::move(entry));
 }
 
 // ---------------------------------------------------------------- nodes of user-defined functions
@@ -204,8 +227,8 @@ void node_dealloc(PyObject* o) {
   PyNode* p = as_node(o);
   PyTypeObject* type = Py_TYPE(o);
   if (PyType_IS_GC(type)) PyObject_GC_UnTrack(o);
+  if (p->owned && p->owned->py_object == o) p->owned->py_object = nullptr;  // before others run: a dying object is not given out
   if (p->weak) PyObject_ClearWeakRefs(o);
-  if (p->owned && p->owned->py_object == o) p->owned->py_object = nullptr;
   delete std::exchange(p->saved, nullptr);
   p->owned.~Ref<Node>();
   Py_CLEAR(p->dict);
@@ -213,13 +236,19 @@ void node_dealloc(PyObject* o) {
   Py_DECREF(type);
 }
 
-int function_traverse(PyObject* o, visitproc visit, void* arg) {
+int visit_node(const Ref<Node>& node, visitproc visit, void* arg);
+int node_traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
   Py_VISIT(as_node(o)->dict);
-  return 0;
+  return visit_node(as_node(o)->owned, visit, arg);
 }
-int function_clear(PyObject* o) {
+int node_clear(PyObject* o) {
   Py_CLEAR(as_node(o)->dict);
+  if (as_node(o)->owned && as_node(o)->owned->use_count() == 1) {
+    const Ref<Node> node = std::move(as_node(o)->owned);  // dies here
+    as_node(o)->raw = nullptr;
+    node->py_object = nullptr;
+  }
   return 0;
 }
 
@@ -314,8 +343,8 @@ PyObject* node_hook(PyObject* o, PyObject* callable) {
   return guarded<PyObject*>(nullptr, [&] {
     Node& node = node_of(o);
     Ref<PyHook> hook = make_hook(Kind, callable);
-    (Kind == HookKind::Pre ? node.hooks().pre : node.hooks().post).push_back(hook);
-    return make_handle(std::move(hook));
+    add_hook<Ref<Hook>>(Kind == HookKind::Pre ? node.hooks().pre : node.hooks().post, hook);
+    return make_handle(hook);
   });
 }
 
@@ -365,16 +394,24 @@ PyObject* function_start(PyObject*, PyObject* args) {
     return checked(PyCapsule_New(new Ref<Node>(node), nullptr, [](PyObject* c) { delete static_cast<Ref<Node>*>(PyCapsule_GetPointer(c, nullptr)); }));
   });
 }
-// (context, tensor, i, written): the tensor becomes output i; `written`: the function changed it in place.
+// (context, tensor, i, how): the tensor becomes output i. how: 0; 1: an argument that was changed in place; a view of an
+// argument, 2: the only result, 3: one of several.
 PyObject* function_output(PyObject*, PyObject* args) {
   PyObject *o, *t;
-  int i, written;
-  if (!PyArg_ParseTuple(args, "OOip", &o, &t, &i, &written)) return nullptr;
+  int i, how;
+  if (!PyArg_ParseTuple(args, "OOii", &o, &t, &i, &how)) return nullptr;
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     STRIDED_CHECK(is_tensor(t), TypeError, "a tensor is expected");
     const Ref<Node> node(&node_of(o));
-    if (written) rebase_history(unwrap(t), node, i);
-    else set_history(unwrap(t), node, i);
+    const Tensor& out = unwrap(t);
+    if (how == 1) {
+      check_inplace(node->name(), out, true);
+      rebase_history(out, node, i);
+    } else {
+      set_history(out, node, i, how > 1);
+      if (how > 1) out.impl()->view_kind = how == 2 ? ViewKind::Function : ViewKind::Multi;
+      out.impl()->seen_version = out.storage().version();
+    }
     track(t);
     Py_RETURN_NONE;
   });
@@ -498,14 +535,21 @@ PyMethodDef functions[] = {{"function_start", function_start, METH_VARARGS, null
                            {"set_anomaly_mode", set_anomaly, METH_VARARGS, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
-FunctionNode* sole_function_node(const Tensor& t) {
-  const AutogradMeta* meta = t.impl()->autograd.get();
-  if (!meta || !meta->grad_fn || meta->grad_fn->use_count() != 1 || !meta->grad_fn->is_user_defined()) return nullptr;
-  return static_cast<FunctionNode*>(meta->grad_fn.get());
-}
-
 int visit_hook(const Ref<Hook>& hook, visitproc visit, void* arg) {
   if (hook->use_count() == 1) Py_VISIT(static_cast<const PyHook*>(hook.get())->callable());
+  return 0;
+}
+// The Python objects that a node leads to, if `node` is its only owner.
+int visit_node(const Ref<Node>& node, visitproc visit, void* arg) {
+  if (!node || node->use_count() != 1) return 0;
+  if (const NodeHooks* hooks = node->hooks_or_null()) {
+    for (const auto& entry : hooks->tensor)
+      if (const int stop = visit_hook(entry.hook, visit, arg)) return stop;
+    for (const auto* list : {&hooks->pre, &hooks->post})
+      for (const auto& hook : *list)
+        if (const int stop = visit_hook(hook, visit, arg)) return stop;
+  }
+  if (node->is_user_defined()) Py_VISIT(static_cast<const FunctionNode*>(node.get())->object());
   return 0;
 }
 
@@ -531,16 +575,16 @@ Node& node_of(PyObject* o) {
 PyObject* add_tensor_hook(const Tensor& t, PyObject* callable) {
   STRIDED_CHECK(t.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   Ref<PyHook> hook = make_hook(HookKind::Tensor, callable);
-  if (const Ref<Node>& node = grad_fn(t)) node->hooks().tensor.push_back({t.impl()->autograd->output, hook});
-  else autograd_meta(t).hooks.push_back(hook);
-  return make_handle(std::move(hook));
+  if (const Ref<Node>& node = grad_fn(t)) add_hook(node->hooks().tensor, {t.impl()->autograd->output, hook});
+  else add_hook<Ref<Hook>>(autograd_meta(t).hooks, hook);
+  return make_handle(hook);
 }
 PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable) {
   STRIDED_CHECK(t.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   STRIDED_CHECK(!grad_fn(t), RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors");
   Ref<PyHook> hook = make_hook(HookKind::Accumulated, callable);
-  autograd_meta(t).post_accumulate.push_back(hook);
-  return make_handle(std::move(hook));
+  add_hook<Ref<Hook>>(autograd_meta(t).post_accumulate, hook);
+  return make_handle(hook);
 }
 
 // A node that this tensor alone holds: its hooks and, of an autograd.Function, the context.
@@ -550,17 +594,7 @@ int visit_record(const Tensor& t, visitproc visit, void* arg) {
   for (const auto* list : {&impl.autograd->hooks, &impl.autograd->post_accumulate})
     for (const auto& hook : *list)
       if (const int stop = visit_hook(hook, visit, arg)) return stop;
-  const Ref<Node>& node = impl.autograd->grad_fn;
-  if (!node || node->use_count() != 1) return 0;
-  if (const NodeHooks* hooks = node->hooks_or_null()) {
-    for (const auto& entry : hooks->tensor)
-      if (const int stop = visit_hook(entry.hook, visit, arg)) return stop;
-    for (const auto* list : {&hooks->pre, &hooks->post})
-      for (const auto& hook : *list)
-        if (const int stop = visit_hook(hook, visit, arg)) return stop;
-  }
-  if (const FunctionNode* function = sole_function_node(t)) Py_VISIT(function->object());
-  return 0;
+  return visit_node(impl.autograd->grad_fn, visit, arg);
 }
 void clear_record(const Tensor& t) {
   AutogradMeta* meta = t.impl()->autograd.get();
@@ -577,12 +611,12 @@ void track(PyObject* tensor) {
 void init_nodes(PyObject* module) {
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
   PyType_Slot node_slots[] = {SLOT(tp_dealloc, node_dealloc), SLOT(tp_repr, node_repr), SLOT(tp_methods, node_methods), SLOT(tp_getset, node_getset),
-                              SLOT(tp_members, node_members), SLOT(tp_getattro, node_getattr),
+                              SLOT(tp_members, node_members), SLOT(tp_getattro, node_getattr), SLOT(tp_traverse, node_traverse), SLOT(tp_clear, node_clear),
                               {Py_tp_doc, const_cast<char*>("A step of the graph: tensor.grad_fn.")}, {0, nullptr}};
-  PyType_Spec node_spec = {"strided.autograd.graph.Node", sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+  PyType_Spec node_spec = {"strided.autograd.graph.Node", sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
   node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&node_spec)));
 
-  PyType_Slot function_slots[] = {SLOT(tp_new, function_new), SLOT(tp_traverse, function_traverse), SLOT(tp_clear, function_clear), {Py_tp_doc, const_cast<char*>("The context of an autograd.Function.")}, {0, nullptr}};
+  PyType_Slot function_slots[] = {SLOT(tp_new, function_new), SLOT(tp_traverse, node_traverse), SLOT(tp_clear, node_clear), {Py_tp_doc, const_cast<char*>("The context of an autograd.Function.")}, {0, nullptr}};
   PyType_Spec function_spec = {"strided._C.FunctionNode", sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, function_slots};
   const Held bases(PyTuple_Pack(1, node_type));
   function_node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&function_spec, bases.o)));

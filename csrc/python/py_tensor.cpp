@@ -294,6 +294,7 @@ PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) { return PyBoo
 // What forward-mode differentiation alone records (autograd/forward_ad.py) does not show.
 bool shows_record(const Tensor& t) {
   if (!t.requires_grad()) return false;
+  if (t.impl()->record_is_old() && !(t.impl()->autograd && t.impl()->autograd->requires_grad)) return shows_record(Tensor(t.impl()->base));
   const Ref<Node>& node = grad_fn(t);
   return !node || !node->forward_only;
 }
@@ -347,7 +348,8 @@ int set_grad(PyObject* o, PyObject* value, void*) {
     STRIDED_CHECK(g.impl() != t.impl(), RuntimeError, "can't assign Variable as its own grad");
     STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
     STRIDED_CHECK(g.device() == t.device(), RuntimeError, "assigned grad has data located on a different device");
-    STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "assigned grad has data of a different size");
+    STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "attempting to assign a gradient of size '", g.shape(), "' to a tensor of size '", t.shape(),
+                  "'. Please ensure that the gradient and the tensor are the same size");
     AutogradMeta& meta = autograd_meta(t);
     (meta.retained ? meta.retained->grad : meta.grad) = g;
     return 0;
@@ -394,6 +396,7 @@ PyObject* method_detach_in_place(PyObject* o, PyObject*) {
 PyObject* get_grad_fn(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (!shows_record(self_of(o))) Py_RETURN_NONE;
+    track(o);  // the node may get hooks
     return wrap(grad_fn(self_of(o)));
   });
 }
@@ -536,12 +539,23 @@ int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) {
   return result;
 }
 
+// Note [Gradients that lead back to their leaf]
+// backward(create_graph=True) leaves a gradient in leaf.grad whose graph leads to the leaf: a cycle of C++ objects, which no
+// collector sees. Nobody asks for .grad when the Python object is gone, so the cycle is opened there.
+void drop_graph_of_gradient(const Tensor& leaf) {
+  AutogradMeta* meta = leaf.impl()->autograd.get();
+  if (meta && meta->grad.defined() && leaf.impl()->use_count() > 1 && meta->grad.requires_grad()) const Tensor grad = std::move(meta->grad);
+}
+
 void tensor_dealloc(PyObject* o) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   PyTypeObject* type = Py_TYPE(o);
   if (PyType_IS_GC(type)) PyObject_GC_UnTrack(o);
+  if (p->tensor.defined() && p->tensor.impl()->py_object == o) {
+    p->tensor.impl()->py_object = nullptr;  // before others run: a dying object is not given out
+    drop_graph_of_gradient(p->tensor);
+  }
   if (p->weak) PyObject_ClearWeakRefs(o);
-  if (p->tensor.defined() && p->tensor.impl()->py_object == o) p->tensor.impl()->py_object = nullptr;
   p->tensor.~Tensor();
   Py_CLEAR(p->dict);
   type->tp_free(o);

@@ -86,7 +86,7 @@ from . import _tensor  # noqa: E402
 _tensor.install(Tensor)
 
 from . import autograd, cuda, memory, random, utils  # noqa: E402
-from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
 
 get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
 

@@ -71,9 +71,11 @@ TEST(Storage, FailedResizeLosesNothing) {
 TEST(Storage, CountsWrites) {
   Storage s(4, Device{});
   EXPECT_EQ(s.version(), 0u);
-  s.bump();
-  s.bump();
+  EXPECT_EQ(s.last_writer(), nullptr);
+  s.bump("add_");
+  s.bump("mul_");
   EXPECT_EQ(s.version(), 2u);
+  EXPECT_STREQ(s.last_writer(), "mul_");
 }
 
 TEST(Storage, DeviceWithoutBackendRaises) {
@@ -84,10 +86,13 @@ TEST(Storage, DeviceWithoutBackendRaises) {
 TEST(Storage, RegisteredBackendServesItsDevice) {
   static int live = 0;
   register_device_memory(DeviceType::XLA, {[](size_t n, int index) -> void* { ++live; EXPECT_EQ(index, 2); return new char[n]; },
-                                           [](void* p, size_t, int) { --live; delete[] static_cast<char*>(p); }});
+                                           [](void* p, size_t, int) { --live; delete[] static_cast<char*>(p); },
+                                           [] { return 2; }, [](int index) { STRIDED_CHECK(index == 2, RuntimeError, "no such device"); }});
   {
-    Storage s(4, Device{DeviceType::XLA, 2});
-    EXPECT_EQ(live, 1);
+    Storage s(4, Device{DeviceType::XLA, 2}), current(4, Device{DeviceType::XLA, -1});
+    EXPECT_EQ(live, 2);
+    EXPECT_EQ(current.device().index, 2);
+    EXPECT_THROW(Storage(4, Device{DeviceType::XLA, 1}), RuntimeError);
   }
   EXPECT_EQ(live, 0);
   register_device_memory(DeviceType::XLA, {});

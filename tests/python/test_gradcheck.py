@@ -166,28 +166,6 @@ def check_both(f, inputs, fast=True):
     assert gradgradcheck(f, inputs, fast_mode=fast, atol=1e-4)
 
 
-# Cases that fail because a derivative is missing or wrong, by name, or by name, dtype and layout; with the reason.
-NOT_WRITTEN = "no backward formula: NotImplementedError in the forward call"
-KNOWN_MISSING = {
-    **{f"scatter_reduce {how}": NOT_WRITTEN for how in ("mean", "prod", "amax", "amin", "not self")},
-    **{f"index_reduce {how}": NOT_WRITTEN for how in ("mean", "prod", "amax", "amin")},
-    **{name: NOT_WRITTEN for name in ("put", "put accumulate", "fill_diagonal_")},
-    "cumprod_": "the node keeps its input, which the call overwrites: 'modified by an inplace operation' in backward",
-}
-
-
-def check_case(id, name, f, inputs, **how):
-    known = KNOWN_MISSING.get(id, KNOWN_MISSING.get(name))
-    if known is None:
-        check_both(f, inputs, **how)
-        return
-    try:
-        check_both(f, inputs, **how)
-    except RuntimeError:  # as are GradcheckError and NotImplementedError
-        return
-    pytest.fail(f"{id} passes now: remove it from KNOWN_MISSING ({known})")
-
-
 # ---------------------------------------------------------------- the elementwise table
 
 LAYOUTS = ["contiguous", "transposed", "gaps", "broadcast", "0-d"]
@@ -226,7 +204,7 @@ def test_elementwise(id, name, layout, complex_):
             xs = [xs[0].expand(2, 3)]
         return elementwise.call(name, xs)
 
-    check_case(id, name, f, inputs, fast=layout != "contiguous")
+    check_both(f, inputs, fast=layout != "contiguous")
 
 
 @pytest.mark.parametrize("name", [n for n, row in elementwise.ROWS.items() if row["inplace"] and (n, 0) not in NONE])
@@ -242,7 +220,7 @@ def test_elementwise_in_place(name):
         y = overwrite(x * 1, *params.values(), *rest) if name == "polygamma" else overwrite(x * 1, *rest, **params)
         return y * x
 
-    check_case(f"{name}_", f"{name}_", f, xs)
+    check_both(f, xs)
 
 
 # ---------------------------------------------------------------- everything else
@@ -275,12 +253,6 @@ def test_irregular(id, name, f, makers, dtype, layout):
     if layout == "broadcast":  # each input is one row of what the function gets
         shapes = [x.shape for x in inputs]
         inputs = [laid_out(x[:1] if x.ndim else x, "contiguous") for x in inputs]
-        check_case(id, name, lambda *xs: f(*(x.expand(s) for x, s in zip(xs, shapes))), inputs)
+        check_both(lambda *xs: f(*(x.expand(s) for x, s in zip(xs, shapes))), inputs)
     else:
-        check_case(id, name, f, [laid_out(x, layout) for x in inputs], fast=layout != "contiguous")
-
-
-def test_known_missing_are_cases():
-    ids = {case[0] for case in TABLE} | {p.id for p in irregular()}
-    names = {case[1] for case in TABLE} | set(CASES)
-    assert set(KNOWN_MISSING) <= ids | names
+        check_both(f, [laid_out(x, layout) for x in inputs], fast=layout != "contiguous")

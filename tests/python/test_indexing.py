@@ -874,8 +874,6 @@ def test_in_place_rules():
     with torch.no_grad():
         x[0] = 1.0
     assert x[0].item() == 1
-    with pytest.raises(NotImplementedError, match="index_reduce"):
-        x.index_reduce(0, T([0]), x[:1], "amax")
 
 
 def test_saved_index_must_not_change():

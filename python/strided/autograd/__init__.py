@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+
 from .. import _C
 from . import anomaly_mode, forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
-    "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled",
+    "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_inference_mode_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 
-_run = _C.functions["_backward"]
+_run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]
 
 
 def _list(x):
@@ -60,23 +62,55 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
-    """The gradients of `outputs` with respect to `inputs`, as a tuple; ``.grad`` is not touched.
+    """The gradients of `outputs` with respect to `inputs`, as a tuple (for a dict of inputs, a dict); ``.grad`` is not touched.
+
+    allow_unused: None, in place of a RuntimeError, for an input that the outputs do not depend on. materialize_grads: zeros there.
+    is_grads_batched: grad_outputs have an axis more, in front, and so have the results.
 
     >>> x = strided.tensor(3., requires_grad=True)
     >>> strided.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    if is_grads_batched:
-        raise NotImplementedError("grad: is_grads_batched=True is not implemented")
-    outputs, inputs = _list(outputs), _list(inputs)
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other "
+            "parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    names = list(inputs) if type(inputs) is dict else None
+    outputs, inputs = _list(outputs), _list(inputs.values() if names is not None else inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
-    grads = _run(outputs, _given(grad_outputs, len(outputs)), keep, create_graph, inputs)
+    given = _given(grad_outputs, len(outputs))
+    grads = (_batched if is_grads_batched else _run)(outputs, given, keep, create_graph, inputs)
     if materialize_grads:
-        return tuple(_C.functions["zeros_like"](x) if g is None else g for x, g in zip(inputs, grads))
+        grads = [_zeros_like(x, requires_grad=create_graph) if g is None else g for x, g in zip(inputs, grads)]
     missing = [i for i, g in enumerate(grads) if g is None]
     if missing and not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph. "
             "Set allow_unused=True if this is the desired behavior."
         )
-    return tuple(grads)
+    return tuple(grads) if names is None else dict(zip(names, grads))
+
+
+def _batched(outputs, batches, keep, create_graph, inputs):
+    """_run for each of several gradients that stand along the first axes of `batches`; their results stacked."""
+    if any(g is None for g in batches):
+        raise RuntimeError("grad: with is_grads_batched=True grad_outputs must be given for every output")
+    sizes = {g.shape[0] if g.ndim else None for g in batches}
+    if len(sizes) != 1 or None in sizes:
+        raise ValueError(
+            "grad: with is_grads_batched=True the first axis of each of grad_outputs is that of the batch, of one size for all"
+        )
+    (n,) = sizes
+    rows = [_run(outputs, [g[k] for g in batches], keep or k < n - 1, create_graph, inputs) for k in range(n)]
+    if not rows:
+        return [_C.functions["zeros"]((0, *x.shape), dtype=x.dtype, device=x.device) for x in inputs]
+    return [None if column[0] is None else _C.functions["stack"](column) for column in zip(*rows)]

@@ -8,6 +8,7 @@ each operation serves both directions; the price is the memory of the graph, and
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple, Optional
 
 from .. import _C
@@ -38,9 +39,7 @@ def exit_dual_level(*, level=None):
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level that was not entered")
     if level not in (None, len(_levels) - 1):
-        raise RuntimeError(
-            f"Trying to exit a forward AD level that was not the last one that was created: {level}, the last is {len(_levels) - 1}"
-        )
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     _levels.pop()
 
 
@@ -59,6 +58,14 @@ class dual_level:
 
     def __exit__(self, *exc):
         exit_dual_level()
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with dual_level():
+                return function(*args, **kwargs)
+
+        return wrapped
 
 
 def make_dual(tensor, tangent, *, level=None):

@@ -10,7 +10,15 @@ from .grad_mode import no_grad
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 _is_recording = _C.functions["is_grad_enabled"]
+_has_record = _C.functions["_has_record"]  # requires_grad, or a dual tensor of forward mode
 _zeros = _C.functions["zeros"]
+
+
+def _tensors_only(args, name):
+    for i, t in enumerate(args):
+        if not isinstance(t, _C.Tensor):
+            raise RuntimeError(f"{name} can only accept variables, but argument {i} is of type {type(t).__name__}")
+    return args
 
 
 class FunctionCtx(_C.FunctionNode):
@@ -46,27 +54,30 @@ class FunctionCtx(_C.FunctionNode):
 
     def mark_dirty(self, *tensors):
         """Says which arguments forward has changed in place."""
-        self._dirty = tensors
+        self._dirty = _tensors_only(tensors, "mark_dirty")
 
     def mark_non_differentiable(self, *tensors):
         """Says which results have no gradient."""
-        self._non_differentiable = tensors
+        self._non_differentiable = _tensors_only(tensors, "mark_non_differentiable")
 
     def set_materialize_grads(self, value):
         """False: backward gets None, not zeros, for a result through which nothing flows."""
-        self._materialize = bool(value)
+        if not isinstance(value, bool):
+            raise TypeError(f"set_materialize_grads expects a bool, but got {type(value).__name__}")
+        self._materialize = value
 
     def _backward(self, grads):
         """The gradients for the tensors among the arguments, from those of the results."""
         cls, name = self._function, f"{self._function.__name__}Backward"
+        grads += (None,) * (len(self._results) - len(grads))
         if self._materialize:
             grads = tuple(
-                _zeros(shape, dtype=dtype, device=device) if g is None else g
-                for g, (shape, dtype, device) in zip(grads, self._results)
+                _zeros(r[0], dtype=r[1], device=r[2]) if g is None and r is not None else g
+                for g, r in zip(grads, self._results)
             )
         rule = cls.vjp if cls.backward is Function.backward else cls.backward
         found = rule(self, *grads)
-        found = found if isinstance(found, tuple) else tuple(found) if isinstance(found, list) else (found,)
+        found = found if isinstance(found, tuple) else (found,)
         n = len(self.needs_input_grad)
         if len(found) > n and all(g is None for g in found[n:]):
             found = found[:n]
@@ -82,7 +93,7 @@ class FunctionCtx(_C.FunctionNode):
                 result.append(g)
             elif g is not None:
                 raise RuntimeError(
-                    f"function {name} returned a gradient different from None at position {i + 1}, but the "
+                    f"function {name} returned a gradient different than None at position {i + 1}, but the "
                     "corresponding forward input was not a Variable"
                 )
         return tuple(result)
@@ -147,8 +158,8 @@ class Function(metaclass=_FunctionMeta):
         ctx = cls._context_class()
         ctx._is_tensor = [isinstance(a, _C.Tensor) for a in args]
         tensors = tuple(a for a in args if isinstance(a, _C.Tensor))
-        recording = _is_recording() and any(t.requires_grad for t in tensors)
-        ctx.needs_input_grad = tuple(t and a.requires_grad and recording for t, a in zip(ctx._is_tensor, args))
+        ctx.needs_input_grad = tuple(t and _has_record(a) for t, a in zip(ctx._is_tensor, args))
+        recording = _is_recording() and any(ctx.needs_input_grad)
         with no_grad():
             if cls.setup_context is Function.setup_context:
                 made = cls.forward(ctx, *args, **kwargs)
@@ -156,10 +167,14 @@ class Function(metaclass=_FunctionMeta):
                 made = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, made)
         results = made if isinstance(made, tuple) else (made,)
-        if recording:
-            for t in ctx._dirty:
-                if t.requires_grad and t.is_leaf:
-                    raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        for t in ctx._dirty:
+            if not any(t is r for r in results):
+                raise RuntimeError(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                    "are modified inplace must all be outputs of the Function."
+                )
+            if recording and t.requires_grad and t.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
 
@@ -170,11 +185,23 @@ def _attach(cls, ctx, tensors, results, recording):
     def among(t, group):
         return any(t is x for x in group)
 
+    def is_differentiable(r):
+        return isinstance(r, _C.Tensor) and not among(r, ctx._non_differentiable) and (
+            r.dtype.is_floating_point or r.dtype.is_complex
+        )
+
+    def is_view_of_argument(r):
+        return r._base is not None and any(r._base is t or r._base is t._base for t in tensors)
+
     final = []
     for r in results:
         # A result that is an argument, or has a history of its own, is given as another tensor of the same memory.
-        if isinstance(r, _C.Tensor) and not among(r, ctx._dirty) and (among(r, tensors) or r.requires_grad):
-            same = r.detach()
+        if isinstance(r, _C.Tensor) and not among(r, ctx._dirty) and (among(r, tensors) or _has_record(r)):
+            if among(r, tensors) and _is_recording():
+                with no_grad():
+                    same = r.view_as(r)
+            else:
+                same = r.detach()
             if among(r, ctx._non_differentiable):
                 ctx._non_differentiable += (same,)
             ctx._to_save = tuple(same if t is r and not among(r, tensors) else t for t in ctx._to_save)
@@ -182,18 +209,15 @@ def _attach(cls, ctx, tensors, results, recording):
         final.append(r)
     node = None
     if recording:
-        ctx._results = [
-            (tuple(r.shape), r.dtype, r.device) if isinstance(r, _C.Tensor) else ((0,), _C.float32, _C.device("cpu"))
-            for r in final
-        ]
+        ctx._results = [(tuple(r.shape), r.dtype, r.device) if isinstance(r, _C.Tensor) else None for r in final]
         node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)
+        several = sum(map(is_differentiable, final)) > 1
         for i, r in enumerate(final):
-            if not isinstance(r, _C.Tensor) or among(r, ctx._non_differentiable):
-                continue
-            if r.dtype.is_floating_point or r.dtype.is_complex:
-                _C.function_output(ctx, r, i, among(r, ctx._dirty))
+            if is_differentiable(r):
+                how = 1 if among(r, ctx._dirty) else 0 if not is_view_of_argument(r) else 3 if several else 2
+                _C.function_output(ctx, r, i, how)
     positions = tuple(
-        next((i for i, r in enumerate(final) if r is t), -1) if node is not None and t is not None and not among(t, tensors) else -1
+        next((i for i, r in enumerate(final) if r is t and is_differentiable(r)), -1) if node is not None else -1
         for t in ctx._to_save
     )
     saved, ctx._to_save = tuple(ctx._to_save), None
@@ -227,7 +251,7 @@ class _Refuse(Function):
 
     @staticmethod
     def forward(ctx, x, *others):
-        return x.view_as(x)
+        return x.detach()
 
     @staticmethod
     def backward(ctx, grad):

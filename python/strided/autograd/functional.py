@@ -5,7 +5,8 @@ of them, and returns results of the shape of a tensor or a tuple as they are.  C
 
     create_graph: the results can be differentiated again, also by what `inputs` were computed from.
     strict: RuntimeError for an output that does not depend on an input, in place of zeros.
-    vectorize, strategy: only False and "reverse-mode"; anything else raises NotImplementedError.
+    vectorize: changes nothing but which errors are raised: rows are computed one after the other.
+    strategy: "reverse-mode": a backward pass for each output; "forward-mode": one for each input, and one before.
 """
 
 from __future__ import annotations
@@ -244,65 +245,105 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 # ---------------------------------------------------------------- whole matrices
 
 
-def _only_backward(function, vectorize, strategy, name):
-    if vectorize:
-        raise NotImplementedError(
-            f"{function}: vectorize=True is not implemented; rows are computed one after the other"
-        )
-    if strategy != "reverse-mode":
-        raise NotImplementedError(f"{function}: {name}={strategy!r} is not implemented; only 'reverse-mode'")
+_TOGETHER = (
+    "torch.autograd.functional.jacobian: `strict=True` and `{}` are not supported together{}. "
+    "Please either set `strict=False` or `{}`."
+)
+
+
+def _units(like):
+    """For each element of a tensor: 1 there and 0 elsewhere."""
+    for i in range(like.numel()):
+        unit = _f["zeros"](like.numel(), dtype=like.dtype, device=like.device)
+        unit[i] = 1
+        yield unit.reshape(like.shape)
+
+
+def _by_rows(outputs, inputs, create_graph, strict, allow_complex):
+    """Row by row: [of an output][of an input]."""
+    for o, y in enumerate(outputs):
+        if y.dtype.is_complex and not allow_complex:  # d/dz and d/dz* would be needed; view_as_real says which numbers are meant
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
+        missing = f"Output {o} of the user-provided function is independent of input {{}}. {_NOT_IN_STRICT}."
+        rows = []
+        for unit in _units(y):
+            grads = _grads([y], inputs, [unit], create_graph)
+            rows.append(_filled(grads, inputs, strict, missing, create_graph, _CONSTANT))
+        yield [
+            _f["stack"]([row[j] for row in rows]).reshape((*y.shape, *x.shape))
+            if rows
+            else _f["zeros"]((*y.shape, *x.shape), dtype=x.dtype, device=x.device)
+            for j, x in enumerate(inputs)
+        ]
+
+
+def _by_columns(outputs, inputs, create_graph):
+    """As _by_rows, column by column: Note [Two backward passes make a forward one], of which the first serves all."""
+    w = [_f["zeros_like"](y.detach()).requires_grad_() for y in outputs]
+    grads = _grads(outputs, inputs, w, True)
+    columns = [[] for _ in inputs]  # [of an input][element][of an output]
+    for j, (x, g) in enumerate(zip(inputs, grads)):
+        for unit in _units(x):
+            products = [None] * len(w) if g is None else _grads([g], w, [unit], create_graph)
+            columns[j].append(_filled(products, outputs, False, "", create_graph, ""))
+    for o, y in enumerate(outputs):
+        yield [
+            _f["stack"]([column[o] for column in columns[j]], -1).reshape((*y.shape, *x.shape))
+            if columns[j]
+            else _f["zeros"]((*y.shape, *x.shape), dtype=y.dtype, device=y.device)
+            for j, x in enumerate(inputs)
+        ]
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """All derivatives of the outputs by the inputs: for one output and one input a tensor of shape ``output.shape +
     input.shape``; for a tuple of inputs a tuple of them; for a tuple of outputs a tuple of those.
 
-    One backward pass for each element of the outputs.  RuntimeError for complex outputs (``view_as_real`` makes them
-    real); complex inputs give ``d/dx + i d/dy``.
+    One backward pass for each element of the outputs or, with strategy "forward-mode", of the inputs.  Complex inputs give
+    ``d/dx + i d/dy``; complex outputs a RuntimeError (``view_as_real`` makes them real), unless vectorize or forward-mode
+    ask for the derivative of a holomorphic function (conjugate in reverse mode).
 
     >>> strided.autograd.functional.jacobian(lambda x: x * x, strided.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    _only_backward("jacobian", vectorize, strategy, "strategy")
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    forward = strategy == "forward-mode"
+    if strict and forward:
+        raise RuntimeError(_TOGETHER.format('strategy="forward-mode"', " (yet)", 'strategy="reverse-mode"'))
     with enable_grad():
         one, inputs = _inputs(inputs, "jacobian", create_graph)
         many, outputs = _call(func, inputs, "jacobian", strict)
-        result = []
-        for o, y in enumerate(outputs):
-            if y.dtype.is_complex:  # d/dz and d/dz* would be needed; torch.view_as_real says which numbers are meant
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
-            missing = f"Output {o} of the user-provided function is independent of input {{}}. {_NOT_IN_STRICT}."
-            rows = []
-            for i in range(y.numel()):
-                unit = _f["zeros"](y.numel(), dtype=y.dtype, device=y.device)
-                unit[i] = 1
-                grads = _grads([y], inputs, [unit.reshape(y.shape)], create_graph)
-                rows.append(_filled(grads, inputs, strict, missing, create_graph, _CONSTANT))
-            blocks = []
-            for j, x in enumerate(inputs):
-                shape = (*y.shape, *x.shape)
-                empty = _f["zeros"](shape, dtype=x.dtype, device=x.device)
-                blocks.append(_f["stack"]([row[j] for row in rows]).reshape(shape) if rows else empty)
-            result.append(_give(one, blocks, create_graph))
+        if strict and vectorize:
+            raise RuntimeError(_TOGETHER.format("vectorized=True", "", "vectorize=False"))
+        if forward:
+            blocks = _by_columns(outputs, inputs, create_graph)
+        else:
+            blocks = _by_rows(outputs, inputs, create_graph, strict, vectorize)
+        result = [_give(one, b, create_graph) for b in blocks]
     return tuple(result) if many else result[0]
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
     """All second derivatives of a func with a single element: a tensor of shape ``input.shape + input.shape``, or for
-    a tuple of inputs a tuple of tuples, one for each pair.
+    a tuple of inputs a tuple of tuples, one for each pair.  outer_jacobian_strategy: see jacobian.
 
     >>> strided.autograd.functional.hessian(lambda x: x[0] * x[1] ** 2, strided.tensor([1., 2.]))
     tensor([[0., 4.],
             [4., 2.]])
     """
-    _only_backward("hessian", vectorize, outer_jacobian_strategy, "outer_jacobian_strategy")
-    one, inputs = _inputs(inputs, "hessian", create_graph)
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    one, inputs = _tuple_of(inputs, "inputs", "hessian")
 
     def first(*xs):
         y = _single(func, xs, "hessian", strict)
         jac = _grads([y], xs, [_f["ones_like"](y.detach())], True)
         return _filled(jac, xs, strict, _HESSIAN_OF_LINEAR, True, _HESSIAN_OF_LINEAR)
 
-    blocks = jacobian(first, inputs, create_graph=create_graph, strict=strict)
+    blocks = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return blocks if one else blocks[0][0]

@@ -3,32 +3,67 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import threading
 
 from .. import _C
 
 _get, _set = _C.functions["is_grad_enabled"], _C.functions["_set_grad_enabled"]
+_inference = threading.local()
 
 
 class _Mode:
     mode = False
 
+    def __init__(self, *args):
+        self._before = []  # a context may be entered again inside itself
+
     def __enter__(self):
-        self._before = _get()
+        self._before.append(_get())
         _set(self.mode)
 
     def __exit__(self, *exc):
-        _set(self._before)
+        _set(self._before.pop())
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with type(self)._again(self):
-                return function(*args, **kwargs)
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def wrapped(*args, **kwargs):
+                return self._resumed(function(*args, **kwargs))
+
+        else:
+
+            @functools.wraps(function)
+            def wrapped(*args, **kwargs):
+                with self._again():
+                    return function(*args, **kwargs)
 
         return wrapped
 
     def _again(self):
         return type(self)()
+
+    def _resumed(self, generator):
+        """The generator, which is in the mode while it runs and not while it waits."""
+        resume = functools.partial(next, generator)
+        try:
+            while True:
+                try:
+                    with self._again():
+                        value = resume()
+                except StopIteration as end:
+                    return end.value
+                try:
+                    sent = yield value
+                    resume = functools.partial(generator.send, sent)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(generator.throw, error)
+        finally:
+            with self._again():
+                generator.close()
 
 
 class no_grad(_Mode):
@@ -67,6 +102,9 @@ class set_grad_enabled(_Mode):
     def __enter__(self):
         _set(self.mode)
 
+    def __exit__(self, *exc):
+        _set(self._before)
+
     def _again(self):
         return set_grad_enabled(self.mode)
 
@@ -78,8 +116,30 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """As no_grad; ``inference_mode(False)`` records."""
 
+    def __new__(cls, mode=True):
+        self = super().__new__(cls)
+        if not callable(mode):
+            return self
+        self.__init__()
+        return self(mode)
+
     def __init__(self, mode=True):
+        super().__init__()
         self.mode = not mode
+
+    def __enter__(self):
+        super().__enter__()
+        self._before.append(is_inference_mode_enabled())
+        _inference.on = not self.mode
+
+    def __exit__(self, *exc):
+        _inference.on = self._before.pop()
+        super().__exit__(*exc)
 
     def _again(self):
         return inference_mode(not self.mode)
+
+
+def is_inference_mode_enabled():
+    """True inside inference_mode."""
+    return getattr(_inference, "on", False)

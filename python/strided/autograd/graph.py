@@ -104,33 +104,37 @@ class _Handles(tuple):
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn once in a backward pass that reaches the tensors: mode "all": with the list of their gradients (None for one
-    that gets none) when the last has arrived; mode "any": with the first gradient that arrives.
+    """Calls fn once in a backward pass that reaches any of the tensors: mode "all": with the list of their gradients (None for
+    one that gets none) when the last has arrived; mode "any": with the first gradient that arrives.
 
     Returns a handle with ``remove()``.
     """
-    tensors = tuple(tensors)
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
-    seen = {}
+    ids = []  # of the hooks: what held the tensors or nodes themselves would keep them alive
+    passes = {}  # number of a pass: [how many gradients are still awaited, those that have come]
 
     def hook_for(i):
         def hook(grad):
+            number = _C.functions["_pass_number"]()
             with lock:
-                if mode == "any":
-                    done = [grad] if not seen else None
-                    seen[i] = True
-                    if len(seen) == len(tensors):
-                        seen.clear()
-                else:
-                    seen[i] = grad
-                    done = [seen[k] for k in range(len(tensors))] if len(seen) == len(tensors) else None
-                    if done is not None:
-                        seen.clear()
-            if done is not None:
-                fn(done[0] if mode == "any" else done)
+                if number not in passes:
+                    while len(passes) > 8:  # of passes that ended in an error
+                        del passes[next(iter(passes))]
+                    passes[number] = [_C.functions["_count_hooks"](ids) if mode == "all" else 1, [None] * len(ids)]
+                state = passes[number]
+                state[0] -= 1
+                if mode == "all":
+                    state[1][i] = grad
+                if state[0] != 0:
+                    return
+                if mode == "all":
+                    del passes[number]
+            fn(state[1] if mode == "all" else grad)
 
         return hook
 
-    return _Handles(t.register_hook(hook_for(i)) for i, t in enumerate(tensors))
+    handles = _Handles(t.register_hook(hook_for(i)) for i, t in enumerate(tensors))
+    ids.extend(handle.id for handle in handles)
+    return handles
