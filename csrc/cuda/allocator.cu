@@ -81,6 +81,7 @@ class Pool {
     by_address_.erase(found);
     stats_.allocated -= block->size;
 #if STRIDED_EMULATED
+    ::cuda_emulation::check_unused(block->data, block->asked, block->size);
     ::cuda_emulation::set_usable(block->data, 0, block->size);
 #endif
     if (block->other_streams.empty()) return put_back(block);

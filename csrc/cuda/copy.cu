@@ -9,6 +9,7 @@ namespace cuda {
 namespace {
 
 constexpr unsigned kTile = 32, kTileRows = 8;
+constexpr uint32_t kMatrixBlocks = 1024;  // matrices under way at a time
 
 // Note [Transposing through shared memory]
 // Rows of `from` are read whole and rows of `to` are written whole; in between the tile stands in shared memory, its rows one
@@ -74,7 +75,7 @@ bool copy_transposed(const LoopPlan& plan) {
   }
   a.tiles = (a.columns + kTile - 1) / kTile;
   const OnDevice guard(plan.device);
-  const dim3 grid(a.tiles * ((a.rows + kTile - 1) / kTile), a.batch < 65535 ? a.batch : 65535);
+  const dim3 grid(a.tiles * ((a.rows + kTile - 1) / kTile), a.batch < kMatrixBlocks ? a.batch : kMatrixBlocks);
   launch(copy_table().transpose[item_row(size)], grid, dim3(kTile, kTileRows), 0, current_stream(plan.device), a);
   check_launch(plan.name);
   return true;

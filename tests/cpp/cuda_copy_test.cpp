@@ -63,6 +63,14 @@ TEST(CudaCopy, Transpositions) {
         }
 }
 
+TEST(CudaCopy, ManyTranspositions) {
+  std::mt19937 random(4);
+  Array from(DType::Int16, {2500, 9, 8}, {72, 1, 9}), to(DType::Int16, {2500, 9, 8});
+  from.fill_random(random);
+  copy(Plan("contiguous", {&to, &from}, false).plan);
+  check_copy(from, to, "transposed");
+}
+
 TEST(CudaCopy, Fill) {
   for (int t = 0; t < kNumDTypes; ++t)
     for (int64_t step : {1, 2}) {

@@ -69,10 +69,12 @@ class Machine {
   void wait(State state, Site site);
   void make_ready(unsigned t);
   void finish_meeting(Meeting& m);
+  void finish_complete();
   unsigned alive(unsigned warp) const;
   std::string waiting() const;
 
   bool shuffled_ = true;
+  bool hasty_ = false;  // in this block: a warp whose lanes have met runs on at once, far ahead of the others
   std::mt19937_64 random_{first_seed()};
   Stacks stacks_;
   Context host_;
@@ -128,7 +130,7 @@ void Machine::wait(State state, Site site) {
 void Machine::make_ready(unsigned t) {
   threads_[t].state = State::Ready;
   ready_.push_back(t);
-  if (shuffled_) std::swap(ready_.back(), ready_[random_() % ready_.size()]);
+  if (shuffled_ && !hasty_) std::swap(ready_.back(), ready_[random_() % ready_.size()]);
 }
 
 void Machine::fail(const std::string& what, Site site) {
@@ -162,6 +164,11 @@ void Machine::finish_meeting(Meeting& m) {
   m.arrived = 0;
   for (unsigned i = 0; i < 32; ++i)
     if (arrived >> i & 1) make_ready(32 * m.warp + i);
+}
+
+void Machine::finish_complete() {
+  for (Meeting& m : meetings_)
+    if (m.arrived && m.arrived == (m.mask & alive(m.warp))) finish_meeting(m);
 }
 
 const char* Machine::exchange(unsigned mask, const void* value, size_t size, Site site) {
@@ -222,6 +229,7 @@ void Machine::run_block() {
   ready_.resize(threads_.size());
   for (unsigned t = 0; t < threads_.size(); ++t) ready_[t] = static_cast<unsigned>(threads_.size()) - 1 - t;
   if (shuffled_) std::shuffle(ready_.begin(), ready_.end(), random_);
+  hasty_ = shuffled_ && random_() % 2;
   meetings_.clear();
   for (Array& a : arrays_) std::memset(a.memory.get(), 0xff, a.bytes);
   at_barrier_ = ended_ = 0;
@@ -232,6 +240,7 @@ void Machine::run_block() {
       resume(t);
       if (!error_.empty()) return;
       ended_ += threads_[t].state == State::Ended;
+      if (hasty_ && threads_[t].state == State::AtWarp) finish_complete();
     }
     if (ended_ == threads_.size()) return;
     if (at_barrier_ == threads_.size()) {
@@ -241,8 +250,7 @@ void Machine::run_block() {
       continue;
     }
     // Nobody can run: warps whose lanes are all there go on. (A lane that has ended is not waited for.)
-    for (Meeting& m : meetings_)
-      if (m.arrived && m.arrived == (m.mask & alive(m.warp))) finish_meeting(m);
+    finish_complete();
     if (ready_.empty()) {
       error_ = waiting();
       return;

@@ -63,8 +63,12 @@ unsigned lane();
 void fail(const std::string& what, Site site);
 
 // For an allocator that keeps memory: of `whole` bytes the first `usable` are handed out now. They become NaN, and the others
-// may not be touched (where the address sanitizer watches).
+// may not be touched: the address sanitizer sees it at once, else check_unused ends the program when they were written to.
 void set_usable(void* data, size_t usable, size_t whole);
+void check_unused(const void* data, size_t usable, size_t whole);
+
+// While held, events are not ready: as if the streams were still at work.
+void hold_events(bool held);
 
 // The array that this call site has in this block.
 void* shared_array(const void* site, size_t bytes);

@@ -61,6 +61,7 @@ int device_count() {
 }
 size_t device_bytes() { return env("STRIDED_EMULATE_CUDA_MEMORY", size_t{1} << 30); }
 
+bool events_held = false;
 thread_local int current = 0;
 thread_local cudaError_t last = cudaSuccess;
 
@@ -103,11 +104,27 @@ bool in_one_place(const void* data, size_t bytes, bool must_be_device) {
 
 }  // namespace
 
-void cuda_emulation::set_usable(void* data, size_t usable, [[maybe_unused]] size_t whole) {
+namespace cuda_emulation {
+
+constexpr unsigned char kUnused = 0xa5;
+
+void set_usable(void* data, size_t usable, size_t whole) {
   ASAN_UNPOISON_MEMORY_REGION(data, whole);
   std::memset(data, 0xff, usable);
+  std::memset(static_cast<char*>(data) + usable, kUnused, whole - usable);
   ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + usable, whole - usable);
 }
+void check_unused(const void* data, size_t usable, size_t whole) {
+  ASAN_UNPOISON_MEMORY_REGION(data, whole);
+  for (size_t i = usable; i < whole; ++i)
+    if (static_cast<const unsigned char*>(data)[i] != kUnused) {
+      std::fprintf(stderr, "emulated device: byte %zu of a block of %zu was written to\n", i, usable);
+      std::abort();
+    }
+}
+void hold_events(bool held) { events_held = held; }
+
+}  // namespace cuda_emulation
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
@@ -245,7 +262,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) { return events_held ? note(cudaErrorNotReady) : cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (!begin->timed || !end->timed || !begin->recorded || !end->recorded) return note(cudaErrorInvalidResourceHandle);
   *milliseconds = std::chrono::duration<float, std::milli>(end->when - begin->when).count();

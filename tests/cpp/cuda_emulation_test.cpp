@@ -82,6 +82,32 @@ TEST(CudaEmulationRaces, AMissingBarrierShows) {
   cuda_emulation::set_order(1);
 }
 
+// The second round's writes need a barrier before them; only a warp that runs far ahead shows that it is missing.
+__global__ void two_rounds(int* wrong, bool wait) {
+  STRIDED_SHARED(int, of_warp, [4]);
+  for (int round = 0; round < 2; ++round) {
+    const int sum = __shfl_sync(kAllLanes, round, 0);
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    for (int w = 0; w < 4; ++w)
+      if (of_warp[w] != round) atomicAdd(wrong, 1);
+    if (wait) __syncthreads();
+  }
+}
+TEST(CudaEmulationRaces, AWarpAheadShows) {
+  int found = 0;
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    cuda_emulation::set_order(seed);
+    int wrong[2] = {0, 0};
+    launch(two_rounds, dim3(4), dim3(128), 0, nullptr, wrong, true);
+    launch(two_rounds, dim3(4), dim3(128), 0, nullptr, wrong + 1, false);
+    EXPECT_EQ(wrong[0], 0);
+    found += wrong[1] > 0;
+  }
+  EXPECT_GT(found, 10);
+  cuda_emulation::set_order(1);
+}
+
 __global__ void dynamic_reverse(int* data, int n) {
   STRIDED_DYNAMIC_SHARED(int, copy);
   for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x)) copy[i] = data[i];
