@@ -1,10 +1,10 @@
-// What a backend that runs whole operations is asked to do: the part of the seam (ops/kernels.h) that an accelerator fills
-// instead of the CPU's inner loops. No tensor crosses it, only pointers, strides and sizes.
+// What a backend that runs whole operations is asked to do: the part of the seam (ops/kernels.h) that an accelerator
+// fills instead of the CPU's inner loops. No tensor crosses it, only pointers, strides and sizes.
 //
 // Note [Two kinds of backend]
-// The CPU gets 2-d inner loops, chunks of reductions, ranges of masks: the host decides who does what. A device decides that
-// itself and cannot be called a thousand times for one operation, so it gets the whole planned iteration, or the whole
-// reduction, in one call, which returns as soon as the work is in the device's queue.
+// The CPU gets 2-d inner loops, chunks of reductions, ranges of masks: the host decides who does what. A device decides
+// that itself and cannot be called a thousand times for one operation, so it gets the whole planned iteration, or the
+// whole reduction, in one call, which returns as soon as the work is in the device's queue.
 #pragma once
 
 #include "core/dtype.h"
@@ -83,8 +83,9 @@ struct PhiloxState {
   uint64_t seed, offset;
 };
 
-// All a device can do, in whole operations. Everything but `set_elements`, `random_choice` and `transfer` returns when the work
-// is queued on the current stream of the device; what kernels find wrong is raised by the next call that waits.
+// All a device can do, in whole operations. Everything but `set_elements`, `random_choice` and `transfer` returns when
+// the work is queued on the current stream of the device; what kernels find wrong is raised by the next call that
+// waits.
 struct DeviceKernels {
   void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
   void (*copy)(const LoopPlan& plan) = nullptr;              // operands to, from; an immediate `from` fills
@@ -94,24 +95,33 @@ struct DeviceKernels {
   void (*take)(const IndexPlan& plan) = nullptr;
   void (*put)(const IndexPlan& plan) = nullptr;
   void (*combine)(const IndexPlan& plan, Combine op) = nullptr;
-  // The set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of `from`;
-  // `to` null closes the handle.
-  void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
+  // The set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of
+  // `from`; `to` null closes the handle.
+  void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle,
+                       int64_t* count) = nullptr;
   void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
-  // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == diagonal.
-  // Axes innermost first: columns, rows, then those of the batch; one operand.
+  // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row ==
+  // diagonal. Axes innermost first: columns, rows, then those of the batch; one operand.
   void (*clear_triangle)(const LoopPlan& plan, int64_t diagonal, bool keep_below) = nullptr;
-  void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
-  void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp) = nullptr;
+  void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner,
+                  int64_t size) = nullptr;
+  void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n,
+               const Ramp& ramp) = nullptr;
   // *used: the blocks used, by which the generator's offset grows.
-  void (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
-  void (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
-  void (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
-  void (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
-  void (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
-                        PhiloxState state, uint64_t* used, WeightsFault* fault) = nullptr;
+  void (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                      PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                           PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n,
+                         PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state,
+                             uint64_t* used) = nullptr;
+  void (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                        int64_t categories, int64_t samples, PhiloxState state, uint64_t* used,
+                        WeightsFault* fault) = nullptr;
   // Contiguous bytes between devices, or the host (device -1). Waits, unless `non_blocking` and the memory allows it.
-  void (*transfer)(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking) = nullptr;
+  void (*transfer)(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                   bool non_blocking) = nullptr;
 };
 
 }  // namespace strided

@@ -16,7 +16,9 @@ namespace cuda_emulation {
 namespace {
 
 std::string text(Site site) { return std::string(site.file) + ":" + std::to_string(site.line); }
-std::string text(uint3 v) { return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")"; }
+std::string text(uint3 v) {
+  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+}
 bool operator==(Site a, Site b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
 
 uint64_t first_seed() {
@@ -178,7 +180,8 @@ const char* Machine::exchange(unsigned mask, const void* value, size_t size, Sit
   while (k < meetings_.size() && !(meetings_[k].warp == warp && meetings_[k].mask == mask)) ++k;
   if (k == meetings_.size()) {
     for (const Meeting& m : meetings_)
-      if (m.warp == warp && (m.mask & mask) && m.arrived) fail("a warp operation while lanes of its mask wait for other ones at " + text(m.site), site);
+      if (m.warp == warp && (m.mask & mask) && m.arrived)
+        fail("a warp operation while lanes of its mask wait for other ones at " + text(m.site), site);
     meetings_.emplace_back();
     meetings_[k].warp = warp;
     meetings_[k].mask = mask;
@@ -214,9 +217,9 @@ std::string Machine::waiting() const {
     ++n[static_cast<int>(t.state)];
     if (t.state == State::AtBarrier || t.state == State::AtWarp) site = t.site;
   }
-  return "block " + text(blockIdx) + " is stuck: of " + std::to_string(threads_.size()) + " threads " + std::to_string(n[1]) +
-         " wait at a barrier, " + std::to_string(n[2]) + " at a warp operation (one of them at " + text(site) + "), " + std::to_string(n[3]) +
-         " have ended";
+  return "block " + text(blockIdx) + " is stuck: of " + std::to_string(threads_.size()) + " threads " +
+         std::to_string(n[1]) + " wait at a barrier, " + std::to_string(n[2]) +
+         " at a warp operation (one of them at " + text(site) + "), " + std::to_string(n[3]) + " have ended";
 }
 
 void Machine::run_block() {
@@ -260,9 +263,11 @@ void Machine::run_block() {
 
 void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& kernel) {
   const uint64_t n = uint64_t{block.x} * block.y * block.z;
-  if (n == 0 || n > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 || dynamic_shared > 48 << 10)
-    throw Error("a launch of grid " + text(uint3{grid.x, grid.y, grid.z}) + ", block " + text(uint3{block.x, block.y, block.z}) + " and " +
-                std::to_string(dynamic_shared) + " bytes of shared memory is not valid");
+  if (n == 0 || n > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
+      dynamic_shared > 48 << 10)
+    throw Error("a launch of grid " + text(uint3{grid.x, grid.y, grid.z}) + ", block " +
+                text(uint3{block.x, block.y, block.z}) + " and " + std::to_string(dynamic_shared) +
+                " bytes of shared memory is not valid");
   kernel_ = &kernel;
   gridDim = grid;
   blockDim = block;
@@ -296,7 +301,9 @@ void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void(
   machine().run(grid, block, dynamic_shared, thread);
 }
 int barrier(Barrier kind, int predicate, Site site) { return machine().barrier(kind, predicate, site); }
-const char* exchange(unsigned mask, const void* value, size_t size, Site site) { return machine().exchange(mask, value, size, site); }
+const char* exchange(unsigned mask, const void* value, size_t size, Site site) {
+  return machine().exchange(mask, value, size, site);
+}
 unsigned lane() { return machine().lane(); }
 void fail(const std::string& what, Site site) { machine().fail(what, site); }
 void* shared_array(const void* site, size_t bytes) { return machine().shared_array(site, bytes); }

@@ -43,7 +43,8 @@ struct Memory {
     auto next = blocks.upper_bound(static_cast<const char*>(data));
     if (next == blocks.begin()) return nullptr;
     --next;
-    return static_cast<const char*>(data) < next->first + (next->second.bytes ? next->second.bytes : 1) ? &*next : nullptr;
+    return static_cast<const char*>(data) < next->first + (next->second.bytes ? next->second.bytes : 1) ? &*next
+                                                                                                        : nullptr;
   }
 };
 Memory& memory() {
@@ -74,7 +75,8 @@ bool known(int device) { return device >= 0 && device < device_count(); }
 cudaError_t allocate(void** data, size_t bytes, int device) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *data = nullptr;
-  if (device >= 0 && (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes)) return note(cudaErrorMemoryAllocation);
+  if (device >= 0 && (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes))
+    return note(cudaErrorMemoryAllocation);
   void* fresh = ::operator new(bytes, std::align_val_t(512), std::nothrow);
   if (!fresh) return note(cudaErrorMemoryAllocation);
   std::memset(fresh, 0xff, bytes);  // a number read before it was written is NaN
@@ -221,11 +223,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (bytes == 0) return cudaSuccess;
-  if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device)) return note(cudaErrorInvalidValue);
+  if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device))
+    return note(cudaErrorInvalidValue);
   std::memmove(to, from, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
   if (!known(to_device) || !known(from_device)) return note(cudaErrorInvalidDevice);
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }

@@ -99,7 +99,10 @@ TEST(CudaAllocator, OutOfMemory) {
     allocate(40 << 20, 0);
     ADD_FAILURE() << "no error";
   } catch (const OutOfMemoryError& e) {
-    EXPECT_NE(std::string(e.what()).find("CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 64.00 MiB"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find(
+                  "CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 64.00 MiB"),
+              std::string::npos)
+        << e.what();
   }
   deallocate(a, 0);
   // The cache stands in the way, and is given back.
