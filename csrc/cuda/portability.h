@@ -73,7 +73,7 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
   static_cast<void>(stream);
   ::cuda_emulation::run(grid, block, shared_bytes, [&] { kernel(args...); });
 #else
-  kernel<<<grid, block, shared_bytes, stream> > >(args...);
+  kernel<<<grid, block, shared_bytes, stream>>>(args...);
 #endif
 }
 
