@@ -12,15 +12,16 @@ namespace strided {
 namespace cuda {
 namespace {
 
-constexpr size_t kGranule = 512;             // every block is a multiple of it, and so aligned
-constexpr size_t kSmall = size_t(1) << 20;   // up to here blocks come from small segments
+constexpr size_t kGranule = 512;            // every block is a multiple of it, and so aligned
+constexpr size_t kSmall = size_t(1) << 20;  // up to here blocks come from small segments
 constexpr size_t kSmallSegment = size_t(2) << 20;
 constexpr size_t kMiddle = size_t(10) << 20;
 constexpr size_t kLargeSegment = size_t(20) << 20;  // for blocks up to kMiddle; larger ones get a segment of their size
 
 size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
-// A part of a segment, which is what the driver was asked for. The parts of a segment are linked in the order of addresses.
+// A part of a segment, which is what the driver was asked for. The parts of a segment are linked in the order of
+// addresses.
 struct Block {
   char* data;
   size_t size;
@@ -43,7 +44,8 @@ struct BySize {
 std::string in_units(size_t bytes) {
   char text[32];
   if (bytes >= size_t(1) << 30) std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
-  else if (bytes >= size_t(1) << 20) std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
+  else if (bytes >= size_t(1) << 20)
+    std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1 << 20));
   else std::snprintf(text, sizeof(text), "%.2f KiB", static_cast<double>(bytes) / (1 << 10));
   return text;
 }
@@ -55,7 +57,8 @@ class Pool {
   void* allocate(size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const OnDevice guard(device_);
-    STRIDED_CHECK(bytes < size_t(1) << 47, OutOfMemoryError, "CUDA out of memory. Tried to allocate ", in_units(bytes), ".");
+    STRIDED_CHECK(bytes < size_t(1) << 47, OutOfMemoryError, "CUDA out of memory. Tried to allocate ", in_units(bytes),
+                  ".");
     const size_t size = round_up(std::max<size_t>(bytes, 1), kGranule);
     collect_events();
     const cudaStream_t stream = current_stream(device_);
@@ -81,6 +84,7 @@ class Pool {
     by_address_.erase(found);
     stats_.allocated -= block->size;
 #if STRIDED_EMULATED
+    ::cuda_emulation::check_unused(block->data, block->asked, block->size);
     ::cuda_emulation::set_usable(block->data, 0, block->size);
 #endif
     if (block->other_streams.empty()) return put_back(block);
@@ -99,7 +103,8 @@ class Pool {
     if (found == by_address_.end()) return;  // borrowed memory
     Block* block = found->second;
     auto& streams = block->other_streams;
-    if (stream != block->stream && std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+    if (stream != block->stream && std::find(streams.begin(), streams.end(), stream) == streams.end())
+      streams.push_back(stream);
   }
 
   void empty_cache() {
@@ -135,7 +140,9 @@ class Pool {
   }
 
   Block* new_segment(size_t size, cudaStream_t stream, size_t asked) {
-    const size_t bytes = size <= kSmall ? kSmallSegment : size <= kMiddle ? kLargeSegment : round_up(size, kSmallSegment);
+    const size_t bytes = size <= kSmall    ? kSmallSegment
+                         : size <= kMiddle ? kLargeSegment
+                                           : round_up(size, kSmallSegment);
     void* data = nullptr;
     cudaError_t error = cudaMalloc(&data, bytes);
     if (error == cudaErrorMemoryAllocation) {
@@ -148,8 +155,9 @@ class Pool {
       cudaGetLastError();
       size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
-      STRIDED_THROW(OutOfMemoryError, "CUDA out of memory. Tried to allocate ", in_units(asked), ". GPU ", device_, " has a total capacity of ",
-                    in_units(total), " of which ", in_units(free), " is free. Tensors hold ", in_units(stats_.allocated), ", and ",
+      STRIDED_THROW(OutOfMemoryError, "CUDA out of memory. Tried to allocate ", in_units(asked), ". GPU ", device_,
+                    " has a total capacity of ", in_units(total), " of which ", in_units(free),
+                    " is free. Tensors hold ", in_units(stats_.allocated), ", and ",
                     in_units(stats_.reserved - stats_.allocated), " are reserved but unused.");
     }
     check(error, "allocate");
@@ -177,7 +185,8 @@ class Pool {
     for (Block* neighbour : {block->before, block->after}) {
       if (!neighbour || neighbour->used) continue;
       free_.erase(neighbour);
-      Block *first = neighbour == block->before ? neighbour : block, *second = neighbour == block->before ? block : neighbour;
+      Block *first = neighbour == block->before ? neighbour : block,
+            *second = neighbour == block->before ? block : neighbour;
       first->size += second->size;
       first->after = second->after;
       if (first->after) first->after->before = first;
@@ -283,7 +292,8 @@ void* allocate_pinned(size_t bytes) {
   const OnDevice guard(current_device());
   const cudaError_t error = cudaHostAlloc(&data, std::max<size_t>(bytes, 1), cudaHostAllocPortable);
   if (error == cudaErrorMemoryAllocation) cudaGetLastError();
-  STRIDED_CHECK(error != cudaErrorMemoryAllocation, OutOfMemoryError, "out of page-locked memory: tried to allocate ", in_units(bytes));
+  STRIDED_CHECK(error != cudaErrorMemoryAllocation, OutOfMemoryError, "out of page-locked memory: tried to allocate ",
+                in_units(bytes));
   check(error, "pin_memory");
   return data;
 }

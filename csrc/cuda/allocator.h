@@ -2,9 +2,9 @@
 // again without a call of the driver, because cudaMalloc and cudaFree stop the whole device.
 //
 // Note [Stream order]
-// A block may be handed out again as soon as it is freed, although kernels that use it may not have run yet: the next user
-// works on the same stream, after them. A block that was also used on another stream (record_stream says so) waits until that
-// stream has passed the point of the free.
+// A block may be handed out again as soon as it is freed, although kernels that use it may not have run yet: the next
+// user works on the same stream, after them. A block that was also used on another stream (record_stream says so) waits
+// until that stream has passed the point of the free.
 #pragma once
 
 #include "cuda/runtime.h"
@@ -12,7 +12,8 @@
 namespace strided {
 namespace cuda {
 
-// For the current stream of the device. OutOfMemoryError with sizes, after everything unused was given back and a second try.
+// For the current stream of the device. OutOfMemoryError with sizes, after everything unused was given back and a
+// second try.
 void* allocate(size_t bytes, int device);
 void deallocate(void* data, int device);
 void record_stream(void* data, int device, cudaStream_t stream);

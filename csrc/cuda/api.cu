@@ -54,20 +54,24 @@ void write_set(void* handle, char* to, const char* from, int64_t itemsize) {
   else if (from) set->compress(to, from, itemsize);
   else set->positions(reinterpret_cast<int64_t*>(to));
 }
-void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) {
+void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                 PhiloxState state, uint64_t* used) {
   *used = cuda::random_fill(name, device, what, dtype, to, n, state);
 }
-void random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state, uint64_t* used) {
+void random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                      PhiloxState state, uint64_t* used) {
   *used = cuda::random_bernoulli(name, device, dtype, to, p_dtype, p, n, state);
 }
-void random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state, uint64_t* used) {
+void random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state,
+                    uint64_t* used) {
   *used = cuda::random_poisson(name, device, dtype, to, rate, n, state);
 }
-void random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) {
+void random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state,
+                        uint64_t* used) {
   *used = cuda::random_permutation(name, device, dtype, to, n, state);
 }
-void random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
-                   PhiloxState state, uint64_t* used, WeightsFault* fault) {
+void random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                   int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFault* fault) {
   *used = cuda::random_choice(name, device, dtype, to, weights, rows, categories, samples, state, fault);
 }
 
@@ -101,25 +105,71 @@ void synchronize_stream(int device, CudaStream stream) { cuda::synchronize_strea
 void stream_done(int device, CudaStream stream, bool* done) { *done = cuda::stream_done(device, stream_of(stream)); }
 void make_event(int device, bool timed, CudaEvent* event) { *event = cuda::make_event(device, timed); }
 void destroy_event(CudaEvent event) { cuda::destroy_event(event_of(event)); }
-void record_event(CudaEvent event, int device, CudaStream stream) { cuda::record_event(event_of(event), device, stream_of(stream)); }
-void wait_event(CudaEvent event, int device, CudaStream stream) { cuda::wait_event(event_of(event), device, stream_of(stream)); }
+void record_event(CudaEvent event, int device, CudaStream stream) {
+  cuda::record_event(event_of(event), device, stream_of(stream));
+}
+void wait_event(CudaEvent event, int device, CudaStream stream) {
+  cuda::wait_event(event_of(event), device, stream_of(stream));
+}
 void synchronize_event(CudaEvent event, int device) { cuda::synchronize_event(event_of(event), device); }
 void event_done(CudaEvent event, bool* done) { *done = cuda::event_done(event_of(event)); }
-void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) { *ms = cuda::elapsed_milliseconds(event_of(begin), event_of(end)); }
+void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) {
+  *ms = cuda::elapsed_milliseconds(event_of(begin), event_of(end));
+}
 
 constexpr CudaApi kApi = {
-    guard<cuda::elementwise>, guard<cuda::copy>, guard<cuda::select>, guard<cuda::divide_by_counts>, guard<cuda::reduce>, guard<cuda::take>,
-    guard<cuda::put>, guard<cuda::combine>, guard<set_elements>, guard<write_set>, guard<cuda::clear_triangle>, guard<cuda::unravel>, guard<cuda::ramp>, guard<random_fill>,
-    guard<random_bernoulli>, guard<random_poisson>, guard<random_permutation>, guard<random_choice>, guard<cuda::transfer>,
-    guard<device_count>, guard<current_device>, guard<cuda::set_device>, guard<device_info>, guard<cuda::synchronize>, guard<device_of_pointer>,
-    guard<allocate>, guard<cuda::deallocate>, guard<record_stream>, guard<cuda::empty_cache>, guard<memory_stats>, guard<cuda::reset_peak_stats>,
-    guard<cuda::memory_info>, guard<allocate_pinned>, guard<cuda::deallocate_pinned>, guard<is_pinned>,
-    guard<current_stream>, guard<set_current_stream>, guard<pool_stream>, guard<synchronize_stream>, guard<stream_done>,
-    guard<make_event>, guard<destroy_event>, guard<record_event>, guard<wait_event>, guard<synchronize_event>, guard<event_done>,
+    guard<cuda::elementwise>,
+    guard<cuda::copy>,
+    guard<cuda::select>,
+    guard<cuda::divide_by_counts>,
+    guard<cuda::reduce>,
+    guard<cuda::take>,
+    guard<cuda::put>,
+    guard<cuda::combine>,
+    guard<set_elements>,
+    guard<write_set>,
+    guard<cuda::clear_triangle>,
+    guard<cuda::unravel>,
+    guard<cuda::ramp>,
+    guard<random_fill>,
+    guard<random_bernoulli>,
+    guard<random_poisson>,
+    guard<random_permutation>,
+    guard<random_choice>,
+    guard<cuda::transfer>,
+    guard<device_count>,
+    guard<current_device>,
+    guard<cuda::set_device>,
+    guard<device_info>,
+    guard<cuda::synchronize>,
+    guard<device_of_pointer>,
+    guard<allocate>,
+    guard<cuda::deallocate>,
+    guard<record_stream>,
+    guard<cuda::empty_cache>,
+    guard<memory_stats>,
+    guard<cuda::reset_peak_stats>,
+    guard<cuda::memory_info>,
+    guard<allocate_pinned>,
+    guard<cuda::deallocate_pinned>,
+    guard<is_pinned>,
+    guard<current_stream>,
+    guard<set_current_stream>,
+    guard<pool_stream>,
+    guard<synchronize_stream>,
+    guard<stream_done>,
+    guard<make_event>,
+    guard<destroy_event>,
+    guard<record_event>,
+    guard<wait_event>,
+    guard<synchronize_event>,
+    guard<event_done>,
     guard<elapsed_milliseconds>,
 };
 
 }  // namespace
 }  // namespace strided
 
-const strided::CudaApi* strided_cuda_api(uint32_t version) { return version == strided::CudaApi::kVersion ? &strided::kApi : nullptr; }
+const strided::CudaApi* strided_cuda_api(uint32_t version) {
+  return version == strided::CudaApi::kVersion ? &strided::kApi : nullptr;
+}

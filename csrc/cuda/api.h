@@ -1,5 +1,6 @@
-// What libstrided_cuda.so exports: one function, which gives a table of functions. It is the border between two libraries that
-// share no symbol, so nothing crosses it but plain data: no exception, no object of the standard library, no CUDA type.
+// What libstrided_cuda.so exports: one function, which gives a table of functions. It is the border between two
+// libraries that share no symbol, so nothing crosses it but plain data: no exception, no object of the standard
+// library, no CUDA type.
 #pragma once
 
 #include "ops/kernels.h"
@@ -34,9 +35,11 @@ struct Guarded<void (*)(A...)> {
 template <class F>
 using guarded_t = typename Guarded<F>::type;
 
-#define STRIDED_DEVICE_KERNELS(X)                                                                                          \
-  X(elementwise) X(copy) X(select) X(divide_by_counts) X(reduce) X(take) X(put) X(combine) X(set_elements) X(write_set)   \
-  X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(transfer)
+#define STRIDED_DEVICE_KERNELS(X)                                                                                     \
+  X(elementwise)                                                                                                      \
+  X(copy) X(select) X(divide_by_counts) X(reduce) X(take) X(put) X(combine) X(set_elements) X(write_set)              \
+      X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) \
+          X(random_choice) X(transfer)
 
 struct CudaApi {
   static constexpr uint32_t kVersion = 1;

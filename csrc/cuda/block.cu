@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(kThreads) scan_kernel(int64_t* data, int64_t n
 }
 
 // Note [Radix sort]
-// For each digit, least significant first: tiles count their digits; a scan over (digit, tile) says where the elements of
-// each digit of each tile go; tiles move them, equal digits in the order they had. Within a tile that order comes from
-// counters for each (digit, thread), because a thread has neighbouring elements.
+// For each digit, least significant first: tiles count their digits; a scan over (digit, tile) says where the elements
+// of each digit of each tile go; tiles move them, equal digits in the order they had. Within a tile that order comes
+// from counters for each (digit, thread), because a thread has neighbouring elements.
 constexpr int kDigitBits = 4, kDigits = 1 << kDigitBits, kSortItems = 4, kTile = kThreads * kSortItems;
 
 struct SortArgs {
@@ -106,7 +106,8 @@ void sort_rows(uint64_t* keys, int32_t* rows, int64_t n, int bits, int device, c
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
   const int64_t tiles = (n + kTile - 1) / kTile;
-  const Workspace other_keys(static_cast<size_t>(n) * sizeof(uint64_t), device), other_rows(static_cast<size_t>(n) * sizeof(int32_t), device);
+  const Workspace other_keys(static_cast<size_t>(n) * sizeof(uint64_t), device),
+      other_rows(static_cast<size_t>(n) * sizeof(int32_t), device);
   const Workspace starts(static_cast<size_t>(tiles * kDigits) * sizeof(int64_t), device);
   SortArgs a{keys, rows, other_keys.as<uint64_t>(), other_rows.as<int32_t>(), starts.as<int64_t>(), n, tiles, 0};
   const dim3 grid(static_cast<unsigned>(tiles));
@@ -123,8 +124,10 @@ void sort_rows(uint64_t* keys, int32_t* rows, int64_t n, int bits, int device, c
     a.rows_out = const_cast<int32_t*>(last.rows);
   }
   if (a.keys == keys) return;
-  check(cudaMemcpyAsync(keys, a.keys, static_cast<size_t>(n) * sizeof(uint64_t), cudaMemcpyDeviceToDevice, stream), name);
-  check(cudaMemcpyAsync(rows, a.rows, static_cast<size_t>(n) * sizeof(int32_t), cudaMemcpyDeviceToDevice, stream), name);
+  check(cudaMemcpyAsync(keys, a.keys, static_cast<size_t>(n) * sizeof(uint64_t), cudaMemcpyDeviceToDevice, stream),
+        name);
+  check(cudaMemcpyAsync(rows, a.rows, static_cast<size_t>(n) * sizeof(int32_t), cudaMemcpyDeviceToDevice, stream),
+        name);
 }
 
 }  // namespace cuda

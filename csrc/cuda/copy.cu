@@ -9,10 +9,11 @@ namespace cuda {
 namespace {
 
 constexpr unsigned kTile = 32, kTileRows = 8;
+constexpr uint32_t kMatrixBlocks = 1024;  // matrices under way at a time
 
 // Note [Transposing through shared memory]
-// Rows of `from` are read whole and rows of `to` are written whole; in between the tile stands in shared memory, its rows one
-// item longer so that a column of it lies in 32 different banks.
+// Rows of `from` are read whole and rows of `to` are written whole; in between the tile stands in shared memory, its
+// rows one item longer so that a column of it lies in 32 different banks.
 template <class T>
 __global__ void __launch_bounds__(kTile* kTileRows) transpose_kernel(const STRIDED_GRID_CONSTANT TransposeArgs a) {
   STRIDED_SHARED(T, tile, [kTile][kTile + 1]);
@@ -30,12 +31,14 @@ __global__ void __launch_bounds__(kTile* kTileRows) transpose_kernel(const STRID
     if (matrix != blockIdx.y) __syncthreads();  // the tile of the last matrix has been read
     for (uint32_t r = threadIdx.y; r < kTile; r += kTileRows) {
       const uint32_t row = row0 + r, column = column0 + threadIdx.x;
-      if (row < a.rows && column < a.columns) tile[r][threadIdx.x] = reinterpret_cast<const T*>(from + row * a.from_row)[column];
+      if (row < a.rows && column < a.columns)
+        tile[r][threadIdx.x] = reinterpret_cast<const T*>(from + row * a.from_row)[column];
     }
     __syncthreads();
     for (uint32_t c = threadIdx.y; c < kTile; c += kTileRows) {
       const uint32_t column = column0 + c, row = row0 + threadIdx.x;
-      if (row < a.rows && column < a.columns) reinterpret_cast<T*>(to + column * a.to_column)[row] = tile[threadIdx.x][c];
+      if (row < a.rows && column < a.columns)
+        reinterpret_cast<T*>(to + column * a.to_column)[row] = tile[threadIdx.x][c];
     }
   }
 }
@@ -74,7 +77,7 @@ bool copy_transposed(const LoopPlan& plan) {
   }
   a.tiles = (a.columns + kTile - 1) / kTile;
   const OnDevice guard(plan.device);
-  const dim3 grid(a.tiles * ((a.rows + kTile - 1) / kTile), a.batch < 65535 ? a.batch : 65535);
+  const dim3 grid(a.tiles * ((a.rows + kTile - 1) / kTile), a.batch < kMatrixBlocks ? a.batch : kMatrixBlocks);
   launch(copy_table().transpose[item_row(size)], grid, dim3(kTile, kTileRows), 0, current_stream(plan.device), a);
   check_launch(plan.name);
   return true;

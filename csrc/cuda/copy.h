@@ -18,7 +18,11 @@ struct Move {
   template <size_t>
   using In = T;
   static constexpr DType dtype(int) {  // of the right size; what the bytes mean does not matter
-    return sizeof(T) == 1 ? DType::UInt8 : sizeof(T) == 2 ? DType::UInt16 : sizeof(T) == 4 ? DType::UInt32 : sizeof(T) == 8 ? DType::UInt64 : DType::Complex128;
+    return sizeof(T) == 1   ? DType::UInt8
+           : sizeof(T) == 2 ? DType::UInt16
+           : sizeof(T) == 4 ? DType::UInt32
+           : sizeof(T) == 8 ? DType::UInt64
+                            : DType::Complex128;
   }
   __device__ static T call(T v, const double*) { return v; }
 };

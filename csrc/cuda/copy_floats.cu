@@ -4,12 +4,10 @@ namespace strided {
 namespace cuda {
 
 void fill_copy_floats(CopyTable& table) {
-  for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
-    fill_conversions_to<typename decltype(tag)::type>(table, CommonTypes{});
-  });
-  for_each(List<Complex<float>, Complex<double>>{}, [&](auto tag, int) {
-    fill_conversions_to<typename decltype(tag)::type>(table, List<>{});
-  });
+  for_each(List<Half, BFloat16, float, double>{},
+           [&](auto tag, int) { fill_conversions_to<typename decltype(tag)::type>(table, CommonTypes{}); });
+  for_each(List<Complex<float>, Complex<double>>{},
+           [&](auto tag, int) { fill_conversions_to<typename decltype(tag)::type>(table, List<>{}); });
 }
 
 }  // namespace cuda

@@ -1,5 +1,5 @@
-// The elementwise ops of ops/elementwise.h as functions of elements (pointwise.h). A unit instantiates a list of ops for some
-// dtypes.
+// The elementwise ops of ops/elementwise.h as functions of elements (pointwise.h). A unit instantiates a list of ops
+// for some dtypes.
 #pragma once
 
 #include "cuda/pointwise.h"
@@ -50,7 +50,8 @@ template <class T, class L>
 void fill_elementwise(ElementwiseTable& table, L ops) {
   for_each(ops, [&](auto tag, int) {
     using Op = typename decltype(tag)::type;
-    if constexpr (op_supports<Op, T>) table.kernel[elementwise_id<Op>][index_of(dtype_of<T>)] = kernel_of<Elementwise<Op, T>>();
+    if constexpr (op_supports<Op, T>)
+      table.kernel[elementwise_id<Op>][index_of(dtype_of<T>)] = kernel_of<Elementwise<Op, T>>();
   });
 }
 

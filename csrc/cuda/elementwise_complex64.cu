@@ -3,9 +3,7 @@
 namespace strided {
 namespace cuda {
 
-void fill_elementwise_complex64(ElementwiseTable& table) {
-  fill_elementwise<Complex<float>>(table, ElementwiseOps{});
-}
+void fill_elementwise_complex64(ElementwiseTable& table) { fill_elementwise<Complex<float>>(table, ElementwiseOps{}); }
 
 }  // namespace cuda
 }  // namespace strided

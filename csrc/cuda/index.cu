@@ -15,7 +15,8 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) take_kernel(const STRIDED_GRID_CONSTANT IndexArgs a) {
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   int64_t to, from;
-  if (i < a.n && a.find(i, &to, &from)) *reinterpret_cast<T*>(a.dense + to) = *reinterpret_cast<const T*>(a.named + from);
+  if (i < a.n && a.find(i, &to, &from))
+    *reinterpret_cast<T*>(a.dense + to) = *reinterpret_cast<const T*>(a.named + from);
 }
 
 // wins: whether a row is the last one for its place; null when order does not matter.
@@ -33,7 +34,8 @@ struct Places {
 };
 
 // place[row]; ~0 for a row with a bad index, which then comes last in any order.
-__global__ void __launch_bounds__(kThreads) place_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, Places places, uint64_t* place, int32_t* row) {
+__global__ void __launch_bounds__(kThreads)
+    place_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, Places places, uint64_t* place, int32_t* row) {
   const uint32_t r = blockIdx.x * kThreads + threadIdx.x, rows = a.n / a.free;
   if (r >= rows) return;
   int64_t dense, named;
@@ -43,10 +45,10 @@ __global__ void __launch_bounds__(kThreads) place_kernel(const STRIDED_GRID_CONS
 }
 
 // Note [The last one wins, on the device]
-// Few rows are compared with each other. For many there is a table with an entry for each place, not cleared: first every row
-// writes its number there, and some of them stay; then every row raises the entry to its number where that is greater. Now
-// the entry is the last row for the place, whatever stood there before and whoever came first. Where the table would be much
-// larger than the rows, these are sorted by place.
+// Few rows are compared with each other. For many there is a table with an entry for each place, not cleared: first
+// every row writes its number there, and some of them stay; then every row raises the entry to its number where that is
+// greater. Now the entry is the last row for the place, whatever stood there before and whoever came first. Where the
+// table would be much larger than the rows, these are sorted by place.
 constexpr int64_t kFewRows = 1024;
 constexpr int64_t kPlacesPerRow = 64;
 __global__ void __launch_bounds__(kThreads) compare_rows_kernel(const uint64_t* place, uint8_t* wins, int rows) {
@@ -64,11 +66,13 @@ __global__ void __launch_bounds__(kThreads) raise_rows_kernel(const uint64_t* pl
   const int r = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (r < rows && place[r] != ~uint64_t(0) && table[place[r]] < r) atomicMax(&table[place[r]], r);
 }
-__global__ void __launch_bounds__(kThreads) last_rows_kernel(const uint64_t* place, const int* table, uint8_t* wins, int rows) {
+__global__ void __launch_bounds__(kThreads)
+    last_rows_kernel(const uint64_t* place, const int* table, uint8_t* wins, int rows) {
   const int r = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (r < rows) wins[r] = place[r] != ~uint64_t(0) && table[place[r]] == r;
 }
-__global__ void __launch_bounds__(kThreads) last_sorted_kernel(const uint64_t* place, const int32_t* row, uint8_t* wins, int rows) {
+__global__ void __launch_bounds__(kThreads)
+    last_sorted_kernel(const uint64_t* place, const int32_t* row, uint8_t* wins, int rows) {
   const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (i < rows) wins[row[i]] = i == rows - 1 || place[i + 1] != place[i];
 }
@@ -91,16 +95,16 @@ struct Axis {
   bool free;
 };
 
-// The plan as a kernel wants it: free axes inside, neighbours merged, several small items taken as one large where rows are
-// contiguous (only_bytes: they merely move).
+// The plan as a kernel wants it: free axes inside, neighbours merged, several small items taken as one large where rows
+// are contiguous (only_bytes: they merely move).
 struct Prepared {
   IndexArgs args;
   int64_t itemsize;
   Places places;
 };
 Prepared prepare(const IndexPlan& plan, bool only_bytes) {
-  STRIDED_CHECK(plan.n_indices <= IndexPlan::kMaxIndices, NotImplementedError, plan.name, ": more than ", IndexPlan::kMaxIndices,
-                " index tensors on device 'cuda'");
+  STRIDED_CHECK(plan.n_indices <= IndexPlan::kMaxIndices, NotImplementedError, plan.name, ": more than ",
+                IndexPlan::kMaxIndices, " index tensors on device 'cuda'");
   Prepared p;
   IndexArgs& a = p.args;
   p.itemsize = size_of(plan.dtype);
@@ -123,8 +127,10 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
     }
   }
   if (only_bytes && n > 0 && axis[0].free && axis[0].stride[0] == p.itemsize && axis[0].stride[1] == p.itemsize) {
-    uint64_t common = reinterpret_cast<uintptr_t>(plan.dense) | reinterpret_cast<uintptr_t>(plan.named) | static_cast<uint64_t>(axis[0].length * p.itemsize);
-    for (int d = 1; d < n; ++d) common |= static_cast<uint64_t>(axis[d].stride[0]) | static_cast<uint64_t>(axis[d].stride[1]);
+    uint64_t common = reinterpret_cast<uintptr_t>(plan.dense) | reinterpret_cast<uintptr_t>(plan.named) |
+                      static_cast<uint64_t>(axis[0].length * p.itemsize);
+    for (int d = 1; d < n; ++d)
+      common |= static_cast<uint64_t>(axis[d].stride[0]) | static_cast<uint64_t>(axis[d].stride[1]);
     for (int k = 0; k < plan.n_indices; ++k) common |= static_cast<uint64_t>(plan.index[k].stride);
     int64_t item = 16;
     while (common % static_cast<uint64_t>(item) != 0) item /= 2;
@@ -148,7 +154,8 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
     a.length[d] = Divisor(static_cast<uint32_t>(axis[d].length));
     std::copy(axis[d].stride, axis[d].stride + operands, a.stride[d]);
   }
-  STRIDED_CHECK(numel < kMaxItems, NotImplementedError, plan.name, ": an index move of ", numel, " elements on device 'cuda'");
+  STRIDED_CHECK(numel < kMaxItems, NotImplementedError, plan.name, ": an index move of ", numel,
+                " elements on device 'cuda'");
   a.n = static_cast<uint32_t>(numel);
   a.free = static_cast<uint32_t>(free);
   a.by_free = Divisor(a.free > 0 ? a.free : 1);
@@ -204,7 +211,8 @@ void take(const IndexPlan& plan) {
   const Prepared p = prepare(plan, true);
   if (p.args.n == 0) return;
   const OnDevice guard(plan.device);
-  launch(index_table().take[item_row(p.itemsize)], dim3(blocks(p.args.n)), dim3(kThreads), 0, current_stream(plan.device), p.args);
+  launch(index_table().take[item_row(p.itemsize)], dim3(blocks(p.args.n)), dim3(kThreads), 0,
+         current_stream(plan.device), p.args);
   check_launch(plan.name);
 }
 
@@ -221,7 +229,8 @@ void put(const IndexPlan& plan) {
   }
   const int rows = static_cast<int>(a.n / a.free);
   const dim3 grid(blocks(rows));
-  const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device), wins(static_cast<size_t>(rows), plan.device);
+  const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device),
+      wins(static_cast<size_t>(rows), plan.device);
   const bool sorts = rows > kFewRows && p.places.count / kPlacesPerRow > rows;
   const Workspace row(sorts ? static_cast<size_t>(rows) * sizeof(int32_t) : 0, plan.device);
   launch(place_kernel, grid, dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>(), row.as<int32_t>());
@@ -229,12 +238,14 @@ void put(const IndexPlan& plan) {
     launch(compare_rows_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), wins.as<uint8_t>(), rows);
   } else if (sorts) {
     sort_rows(place.as<uint64_t>(), row.as<int32_t>(), rows, bits_for(p.places), plan.device, plan.name);
-    launch(last_sorted_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), row.as<const int32_t>(), wins.as<uint8_t>(), rows);
+    launch(last_sorted_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), row.as<const int32_t>(),
+           wins.as<uint8_t>(), rows);
   } else {
     const Workspace table(static_cast<size_t>(p.places.count) * sizeof(int), plan.device);
     launch(enter_rows_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), table.as<int>(), rows);
     launch(raise_rows_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), table.as<int>(), rows);
-    launch(last_rows_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), table.as<const int>(), wins.as<uint8_t>(), rows);
+    launch(last_rows_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), table.as<const int>(),
+           wins.as<uint8_t>(), rows);
   }
   check_launch(plan.name);
   launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a, wins.as<const uint8_t>());
@@ -256,11 +267,14 @@ void combine(const IndexPlan& plan, Combine op) {
   STRIDED_CHECK(kernel, NotImplementedError, plan.name, ": not implemented for ", plan.dtype, " on device 'cuda'");
   if (a.n == 0) return;
   const int64_t rows = a.n / a.free;
-  const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device), row(static_cast<size_t>(rows) * sizeof(int32_t), plan.device);
-  launch(place_kernel, dim3(blocks(rows)), dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>(), row.as<int32_t>());
+  const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device),
+      row(static_cast<size_t>(rows) * sizeof(int32_t), plan.device);
+  launch(place_kernel, dim3(blocks(rows)), dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>(),
+         row.as<int32_t>());
   check_launch(plan.name);
   sort_rows(place.as<uint64_t>(), row.as<int32_t>(), rows, bits_for(p.places), plan.device, plan.name);
-  launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a, SortedRows{place.as<const uint64_t>(), row.as<const int32_t>()}, rows);
+  launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a,
+         SortedRows{place.as<const uint64_t>(), row.as<const int32_t>()}, rows);
   check_launch(plan.name);
 }
 

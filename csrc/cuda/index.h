@@ -10,12 +10,13 @@ namespace strided {
 namespace cuda {
 
 // Note [Rows of an index move]
-// Axes along which no index moves, and the place does, are free: different positions there are always different places. The
-// others make the rows; their number in row-major order is the order in which elements count when several go to one place.
+// Axes along which no index moves, and the place does, are free: different positions there are always different places.
+// The others make the rows; their number in row-major order is the order in which elements count when several go to one
+// place.
 struct IndexArgs {
   static constexpr int kOperands = 2 + IndexPlan::kMaxIndices;  // dense, named, indices
-  uint32_t n = 0;     // elements: rows x free
-  uint32_t free = 1;  // elements of the free axes; they are the inner ones
+  uint32_t n = 0;                                               // elements: rows x free
+  uint32_t free = 1;                                            // elements of the free axes; they are the inner ones
   int32_t n_indices = 1;
   bool wrap = true;
   int32_t ndim = 0;  // free axes first, innermost first

@@ -4,15 +4,16 @@ namespace strided {
 namespace cuda {
 namespace {
 
-// One element of a place becomes merge(old, value), whatever other threads do to it. Types narrower than a word are changed
-// within the aligned word that holds them.
+// One element of a place becomes merge(old, value), whatever other threads do to it. Types narrower than a word are
+// changed within the aligned word that holds them.
 template <Combine Op, class T>
 __device__ inline void merge_atomically(char* at, T value) {
   using Word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
   const uintptr_t address = reinterpret_cast<uintptr_t>(at);
   Word* word = reinterpret_cast<Word*>(address & ~uintptr_t(sizeof(Word) - 1));
   const unsigned shift = static_cast<unsigned>(address & (sizeof(Word) - 1)) * 8;
-  constexpr Word mask = sizeof(T) >= sizeof(Word) ? ~Word(0) : static_cast<Word>((Word(1) << (8 * sizeof(T) % (8 * sizeof(Word)))) - 1);
+  constexpr Word mask =
+      sizeof(T) >= sizeof(Word) ? ~Word(0) : static_cast<Word>((Word(1) << (8 * sizeof(T) % (8 * sizeof(Word)))) - 1);
   Word seen = *word;
   for (;;) {
     const Word bits = static_cast<Word>(seen >> shift) & mask;

@@ -4,9 +4,11 @@ namespace strided {
 namespace cuda {
 namespace {
 
-// One thread for each (sorted row, free element). The first row of a place does the work of all of them, in their order.
+// One thread for each (sorted row, free element). The first row of a place does the work of all of them, in their
+// order.
 template <Combine Op, class T>
-__global__ void __launch_bounds__(kThreads) combine_sorted_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, SortedRows sorted, int64_t rows) {
+__global__ void __launch_bounds__(kThreads)
+    combine_sorted_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, SortedRows sorted, int64_t rows) {
   using C = compute_t<T>;
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= a.n) return;
@@ -30,8 +32,10 @@ __global__ void __launch_bounds__(kThreads) combine_sorted_kernel(const STRIDED_
 void fill_index_sorted(IndexTable& table) {
   for_each(List<Half, BFloat16, float, double, Complex<float>, Complex<double>>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
-    table.combine_sorted[static_cast<int>(Combine::Add)][index_of(dtype_of<T>)] = combine_sorted_kernel<Combine::Add, T>;
-    table.combine_sorted[static_cast<int>(Combine::Mul)][index_of(dtype_of<T>)] = combine_sorted_kernel<Combine::Mul, T>;
+    table.combine_sorted[static_cast<int>(Combine::Add)][index_of(dtype_of<T>)] =
+        combine_sorted_kernel<Combine::Add, T>;
+    table.combine_sorted[static_cast<int>(Combine::Mul)][index_of(dtype_of<T>)] =
+        combine_sorted_kernel<Combine::Mul, T>;
   });
 }
 

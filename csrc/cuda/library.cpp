@@ -13,8 +13,8 @@
 namespace strided {
 namespace {
 
-// The file beside the one this code is in; STRIDED_CUDA_LIBRARY names another. An emulated device is only ever there when
-// STRIDED_EMULATE_CUDA asks for it.
+// The file beside the one this code is in; STRIDED_CUDA_LIBRARY names another. An emulated device is only ever there
+// when STRIDED_EMULATE_CUDA asks for it.
 std::string library_path() {
   if (const char* named = std::getenv("STRIDED_CUDA_LIBRARY"); named && *named) return named;
   Dl_info info;
@@ -23,7 +23,8 @@ std::string library_path() {
   const size_t slash = self.rfind('/');
   const char* emulate = std::getenv("STRIDED_EMULATE_CUDA");
   const bool emulated = emulate && std::atoi(emulate) > 0;
-  return (slash == std::string::npos ? "" : self.substr(0, slash + 1)) + (emulated ? "libstrided_cuda_emulated.so" : "libstrided_cuda.so");
+  return (slash == std::string::npos ? "" : self.substr(0, slash + 1)) +
+         (emulated ? "libstrided_cuda_emulated.so" : "libstrided_cuda.so");
 }
 
 struct Library {

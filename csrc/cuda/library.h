@@ -1,5 +1,5 @@
-// The way from strided to libstrided_cuda.so. The library is looked for and opened when a CUDA device is first asked for, never
-// before, so that importing strided costs nothing where there is none.
+// The way from strided to libstrided_cuda.so. The library is looked for and opened when a CUDA device is first asked
+// for, never before, so that importing strided costs nothing where there is none.
 #pragma once
 
 #include <string>

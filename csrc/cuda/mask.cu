@@ -57,7 +57,8 @@ const SelectTable& select_table() {
     t.select[2] = kernel_of<Select<uint32_t>>();
     t.select[3] = kernel_of<Select<uint64_t>>();
     t.select[4] = kernel_of<Select<Item16>>();
-    for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float, double, Complex<float>, Complex<double>>{},
+    for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float,
+                  double, Complex<float>, Complex<double>>{},
              [&](auto tag, int) {
                using T = typename decltype(tag)::type;
                t.divide[index_of(dtype_of<T>)] = kernel_of<DivideByCount<T>>();
@@ -101,7 +102,8 @@ struct ItemOf {
   __device__ static T item(const char* from, int64_t i) { return reinterpret_cast<const T*>(from)[i]; }
 };
 template <class What>
-__global__ void __launch_bounds__(kThreads) write_set_kernel(const char* mask, int64_t n, const int64_t* starts, const char* from, char* to) {
+__global__ void __launch_bounds__(kThreads)
+    write_set_kernel(const char* mask, int64_t n, const int64_t* starts, const char* from, char* to) {
   const int64_t first = blockIdx.x * kMaskTile + threadIdx.x * static_cast<int64_t>(kMaskItems);
   const unsigned bits = set_bits(mask, n, first);
   int total;
@@ -110,7 +112,8 @@ __global__ void __launch_bounds__(kThreads) write_set_kernel(const char* mask, i
     if (bits >> j & 1) reinterpret_cast<typename What::Item*>(to)[at++] = What::item(from, first + j);
 }
 
-__global__ void __launch_bounds__(kThreads) unravel_kernel(int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) {
+__global__ void __launch_bounds__(kThreads)
+    unravel_kernel(int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= n) return;
   const int64_t at = position[i], outer = at / inner - (at % inner < 0), r = outer % size;
@@ -142,8 +145,10 @@ void select(const LoopPlan& given) {
   const PointwiseKernel& kernel = select_table().select[item_row(size_of(dtype))];
   alignas(16) char value[2][16];
   int64_t strides[2][64];
-  const bool needs[2] = {!plan.operand[2].immediate && plan.operand[2].dtype != dtype, !plan.operand[3].immediate && plan.operand[3].dtype != dtype};
-  Workspace memory[2] = {{needs[0] ? static_cast<size_t>(bytes) : 0, plan.device}, {needs[1] ? static_cast<size_t>(bytes) : 0, plan.device}};
+  const bool needs[2] = {!plan.operand[2].immediate && plan.operand[2].dtype != dtype,
+                         !plan.operand[3].immediate && plan.operand[3].dtype != dtype};
+  Workspace memory[2] = {{needs[0] ? static_cast<size_t>(bytes) : 0, plan.device},
+                         {needs[1] ? static_cast<size_t>(bytes) : 0, plan.device}};
   for (int k = 0; k < 2; ++k) {
     LoopPlan::Operand& op = plan.operand[2 + k];
     if (op.immediate) {
@@ -167,7 +172,12 @@ void divide_by_counts(const LoopPlan& given) {
 }
 
 SetElements::SetElements(const char* name, int device, const char* mask, int64_t n)
-    : name_(name), device_(device), mask_(mask), n_(n), count_(0), starts_(static_cast<size_t>((n + kMaskTile - 1) / kMaskTile + 1) * sizeof(int64_t), device) {
+    : name_(name),
+      device_(device),
+      mask_(mask),
+      n_(n),
+      count_(0),
+      starts_(static_cast<size_t>((n + kMaskTile - 1) / kMaskTile + 1) * sizeof(int64_t), device) {
   if (n == 0) return;
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
@@ -182,25 +192,28 @@ SetElements::SetElements(const char* name, int device, const char* mask, int64_t
 void SetElements::positions(int64_t* to) const {
   if (count_ == 0) return;
   const OnDevice guard(device_);
-  launch(write_set_kernel<Position>, dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_, n_, starts_.as<const int64_t>(), nullptr,
-         reinterpret_cast<char*>(to));
+  launch(write_set_kernel<Position>, dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_, n_,
+         starts_.as<const int64_t>(), nullptr, reinterpret_cast<char*>(to));
   check_launch(name_);
 }
 
 void SetElements::compress(char* to, const char* from, int64_t itemsize) const {
   if (count_ == 0) return;
   constexpr void (*kernels[5])(const char*, int64_t, const int64_t*, const char*, char*) = {
-      write_set_kernel<ItemOf<uint8_t>>, write_set_kernel<ItemOf<uint16_t>>, write_set_kernel<ItemOf<uint32_t>>, write_set_kernel<ItemOf<uint64_t>>,
-      write_set_kernel<ItemOf<Item16>>};
+      write_set_kernel<ItemOf<uint8_t>>, write_set_kernel<ItemOf<uint16_t>>, write_set_kernel<ItemOf<uint32_t>>,
+      write_set_kernel<ItemOf<uint64_t>>, write_set_kernel<ItemOf<Item16>>};
   const OnDevice guard(device_);
-  launch(kernels[item_row(itemsize)], dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_, n_, starts_.as<const int64_t>(), from, to);
+  launch(kernels[item_row(itemsize)], dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_,
+         n_, starts_.as<const int64_t>(), from, to);
   check_launch(name_);
 }
 
-void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) {
+void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner,
+             int64_t size) {
   if (n == 0) return;
   const OnDevice guard(device);
-  launch(unravel_kernel, dim3(blocks(n, kThreads)), dim3(kThreads), 0, current_stream(device), to, position, n, inner, size);
+  launch(unravel_kernel, dim3(blocks(n, kThreads)), dim3(kThreads), 0, current_stream(device), to, position, n, inner,
+         size);
   check_launch(name);
 }
 

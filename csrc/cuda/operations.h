@@ -1,5 +1,5 @@
-// What the library does, one function for each family: the slots of the seam (seam.h) are filled with these. All of them
-// return when the work is queued on the current stream of the device, unless they say that they wait.
+// What the library does, one function for each family: the slots of the seam (seam.h) are filled with these. All of
+// them return when the work is queued on the current stream of the device, unless they say that they wait.
 #pragma once
 
 #include "cuda/allocator.h"
@@ -34,8 +34,9 @@ class SetElements {
  public:
   SetElements(const char* name, int device, const char* mask, int64_t n);
   int64_t count() const { return count_; }
-  void positions(int64_t* to) const;                           // in ascending order
-  void compress(char* to, const char* from, int64_t itemsize) const;  // the elements of contiguous `from` in their places
+  void positions(int64_t* to) const;  // in ascending order
+  void compress(char* to, const char* from,
+                int64_t itemsize) const;  // the elements of contiguous `from` in their places
 
  private:
   const char* name_;
@@ -45,27 +46,32 @@ class SetElements {
   Workspace starts_;
 };
 
-// Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows, batch.
+// Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows,
+// batch.
 void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below);
 
 // to[i] = floor(position[i] / inner) mod size
-void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size);
+void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner,
+             int64_t size);
 
 // Evenly spaced numbers: to[i] for i < ramp.steps.
 void ramp(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp);
 
-// Random numbers of n contiguous elements, from block `offset` of the seed's sequence on (Note [Device random numbers] in
-// random.h). They return the number of blocks used, which the generator's offset grows by.
-uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state);
+// Random numbers of n contiguous elements, from block `offset` of the seed's sequence on (Note [Device random numbers]
+// in random.h). They return the number of blocks used, which the generator's offset grows by.
+uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                     PhiloxState state);
 // One with probability p[i]. A p outside [0, 1] is reported.
-uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state);
+uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                          PhiloxState state);
 // Poisson's law of rate[i]. A negative rate is reported.
-uint64_t random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state);
+uint64_t random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n,
+                        PhiloxState state);
 // 0 ... n - 1 in a random order.
 uint64_t random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state);
 // For each row of weights `samples` of its categories, with replacement. Waits, to check the weights.
-uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
-                       PhiloxState state, WeightsFault* fault);
+uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                       int64_t categories, int64_t samples, PhiloxState state, WeightsFault* fault);
 
 }  // namespace cuda
 }  // namespace strided

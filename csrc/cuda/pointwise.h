@@ -1,10 +1,10 @@
 // Kernels for functions of one element of each operand: elementwise ops, conversion, choice by a condition.
 //
 // Note [Two kernels for a function]
-// The vector kernel moves up to 16 bytes of each operand at a time. It wants operands without gaps along the innermost axis
-// (or that do not move along it, or that are one value), at aligned addresses. The general kernel takes one element after
-// the other from any strides, and casts inputs of another dtype as it loads them. Where both would do the work of a memory
-// copy, only the vector kernel keeps up with the memory for types of one and two bytes.
+// The vector kernel moves up to 16 bytes of each operand at a time. It wants operands without gaps along the innermost
+// axis (or that do not move along it, or that are one value), at aligned addresses. The general kernel takes one
+// element after the other from any strides, and casts inputs of another dtype as it loads them. Where both would do the
+// work of a memory copy, only the vector kernel keeps up with the memory for types of one and two bytes.
 #pragma once
 
 #include <utility>
@@ -41,8 +41,9 @@ struct alignas(sizeof(T) * V) Vec {
   T item[V];
 };
 
-// One element of a dtype known at run time only: read as the widest type of its kind, which loses nothing, and converted from
-// that. (A branch for each dtype would make this the larger part of every kernel; the one taken is the same in every lane.)
+// One element of a dtype known at run time only: read as the widest type of its kind, which loses nothing, and
+// converted from that. (A branch for each dtype would make this the larger part of every kernel; the one taken is the
+// same in every lane.)
 template <class T>
 STRIDED_NOINLINE __device__ T load_as(const char* at, uint8_t stored) {
   const DType dtype = static_cast<DType>(stored);
@@ -59,7 +60,9 @@ STRIDED_NOINLINE __device__ T load_as(const char* at, uint8_t stored) {
     return convert<T>(v);
   }
   if (dtype <= DType::UInt64) {
-    const uint64_t v = dtype == DType::UInt16 ? load<uint16_t>(at) : dtype == DType::UInt32 ? load<uint32_t>(at) : load<uint64_t>(at);
+    const uint64_t v = dtype == DType::UInt16   ? load<uint16_t>(at)
+                       : dtype == DType::UInt32 ? load<uint32_t>(at)
+                                                : load<uint64_t>(at);
     return convert<T>(v);
   }
   Complex<double> v = 0.0;
@@ -75,14 +78,17 @@ STRIDED_NOINLINE __device__ T load_as(const char* at, uint8_t stored) {
 }
 
 // Note [Functions of elements]
-// A function F says: Result; arity; In<K>, the type operand K has in memory; call(v..., params). `vectors` is false where a
-// vector kernel would gain nothing, because the arithmetic takes longer than the memory; `casts` where the general kernel is
-// to take inputs of any dtype.
+// A function F says: Result; arity; In<K>, the type operand K has in memory; call(v..., params). `vectors` is false
+// where a vector kernel would gain nothing, because the arithmetic takes longer than the memory; `casts` where the
+// general kernel is to take inputs of any dtype.
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 template <class F, size_t... K>
 constexpr int widest_item(std::index_sequence<K...>) {
   int widest = static_cast<int>(sizeof(typename F::Result));
-  ((widest = static_cast<int>(sizeof(typename F::template In<K>)) > widest ? static_cast<int>(sizeof(typename F::template In<K>)) : widest), ...);
+  ((widest = static_cast<int>(sizeof(typename F::template In<K>)) > widest
+                 ? static_cast<int>(sizeof(typename F::template In<K>))
+                 : widest),
+   ...);
   return widest;
 }
 template <class F>
@@ -94,7 +100,9 @@ constexpr int vector_width = smaller(16 / widest_item<F>(Operands<F>{}), 8);
 template <class F>
 constexpr int vector_unroll = F::arity == 1 ? 2 : 1;
 template <class F>
-constexpr int general_unroll = !F::vectors ? 1 : F::arity == 1 ? 4 : 2;
+constexpr int general_unroll = !F::vectors     ? 1
+                               : F::arity == 1 ? 4
+                                               : 2;
 
 // The inputs of one item.
 template <size_t K, class T, int V>
@@ -236,7 +244,7 @@ struct PointwiseKernel {
 template <class F, size_t... K>
 PointwiseKernel vector_kernel_of(std::index_sequence<K...>) {
   PointwiseKernel k;
-  if constexpr (F::vectors && vector_width<F> > 1) k.vector = vector_kernel<F>;
+  if constexpr (F::vectors && vector_width < F >> 1) k.vector = vector_kernel<F>;
   k.arity = F::arity;
   k.width = vector_width<F>;
   k.vector_unroll = vector_unroll<F>;

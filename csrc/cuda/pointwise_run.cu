@@ -41,7 +41,9 @@ bool vectorises(const PointwiseKernel& kernel, const LoopPlan& plan, LoopArgs& a
     if (op.dtype != kernel.operand[k]) return false;
     a.data[k] = op.data;
     const bool splat = k > 0 && op.strides[0] == 0;
-    if (!splat && (op.strides[0] != size || reinterpret_cast<uintptr_t>(op.data) % static_cast<uintptr_t>(width * size) != 0)) return false;
+    if (!splat &&
+        (op.strides[0] != size || reinterpret_cast<uintptr_t>(op.data) % static_cast<uintptr_t>(width * size) != 0))
+      return false;
     if (splat) a.splat = static_cast<uint8_t>(a.splat | 1 << k);
     a.stride[0][k] = static_cast<int32_t>(splat ? 0 : width * size);
     for (int i = 1; i < plan.ndim; ++i) {
@@ -158,7 +160,8 @@ void run_pointwise(const PointwiseKernel& kernel, const LoopPlan& given, const d
   if (params) std::memcpy(a.params, params, sizeof(a.params));
   generalise(kernel, plan, a);
   const OnDevice guard(plan.device);
-  launch(kernel.general, dim3(blocks_for(a.n, kernel.general_unroll)), dim3(kThreads), 0, current_stream(plan.device), a);
+  launch(kernel.general, dim3(blocks_for(a.n, kernel.general_unroll)), dim3(kThreads), 0, current_stream(plan.device),
+         a);
   check_launch(plan.name);
 }
 

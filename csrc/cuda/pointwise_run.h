@@ -49,7 +49,8 @@ void for_parts(const LoopPlan& plan, Cut cut, F&& f) {
     const int64_t left = plan.shape[cut.axis] - begin;
     if (!drop) shape[cut.axis] = left < cut.step ? left : cut.step;
     for (int k = 0; k < plan.n_operands; ++k)
-      if (!plan.operand[k].immediate) part.operand[k].data = plan.operand[k].data + begin * plan.operand[k].strides[cut.axis];
+      if (!plan.operand[k].immediate)
+        part.operand[k].data = plan.operand[k].data + begin * plan.operand[k].strides[cut.axis];
     f(static_cast<const LoopPlan&>(part));
   }
 }

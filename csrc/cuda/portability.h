@@ -23,24 +23,24 @@
 // An array in shared memory, its type written as for a type name: STRIDED_SHARED(float, tile, [32][33]);
 // and the memory whose size the launch gives.
 #if STRIDED_EMULATED
-#define STRIDED_SHARED(T, name, dims)     \
-  using name##_array = T dims;            \
-  static const char name##_site = 0;      \
+#define STRIDED_SHARED(T, name, dims) \
+  using name##_array = T dims;        \
+  static const char name##_site = 0;  \
   name##_array& name = ::cuda_emulation::shared<name##_array>(&name##_site)
 #define STRIDED_DYNAMIC_SHARED(T, name) T* name = static_cast<T*>(::cuda_emulation::dynamic_shared())
 #else
 // As bytes: types with constructors may not stand in shared memory.
-#define STRIDED_SHARED(T, name, dims)                                \
-  using name##_array = T dims;                                       \
+#define STRIDED_SHARED(T, name, dims)                                      \
+  using name##_array = T dims;                                             \
   __shared__ alignas(16) unsigned char name##_bytes[sizeof(name##_array)]; \
   name##_array& name = *reinterpret_cast<name##_array*>(name##_bytes)
-#define STRIDED_DYNAMIC_SHARED(T, name)                              \
+#define STRIDED_DYNAMIC_SHARED(T, name)                                   \
   extern __shared__ __align__(16) unsigned char strided_dynamic_shared[]; \
   T* name = reinterpret_cast<T*>(strided_dynamic_shared)
 #endif
 
-// A kernel's argument that every thread reads where it lies: without this, taking its address (or indexing it) makes each
-// thread copy the whole structure into local memory first.
+// A kernel's argument that every thread reads where it lies: without this, taking its address (or indexing it) makes
+// each thread copy the whole structure into local memory first.
 #if defined(__CUDACC__) && !defined(__HIPCC__)
 #define STRIDED_GRID_CONSTANT __grid_constant__
 #else
@@ -67,7 +67,8 @@ struct Exactly {  // the kernel alone decides the types of its arguments
   using type = T;
 };
 template <class... P>
-void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, typename Exactly<P>::type... args) {
+void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+            typename Exactly<P>::type... args) {
 #if STRIDED_EMULATED
   static_cast<void>(stream);
   ::cuda_emulation::run(grid, block, shared_bytes, [&] { kernel(args...); });
@@ -100,7 +101,9 @@ __device__ inline S shuffle_down(S value, unsigned delta) {
 }
 
 // The product's upper word.
-__host__ __device__ inline uint32_t multiply_high(uint32_t a, uint32_t b) { return static_cast<uint32_t>((uint64_t{a} * b) >> 32); }
+__host__ __device__ inline uint32_t multiply_high(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>((uint64_t{a} * b) >> 32);
+}
 
 // atomicAdd and its kind take `unsigned long long`, which is another type than uint64_t on Linux.
 __device__ inline unsigned long long* as_atomic(int64_t* p) { return reinterpret_cast<unsigned long long*>(p); }

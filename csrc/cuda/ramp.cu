@@ -1,4 +1,5 @@
-// Evenly spaced numbers. The formulas are those of csrc/cpu/ramp.cpp for each element on its own; arange has no blocks here.
+// Evenly spaced numbers. The formulas are those of csrc/cpu/ramp.cpp for each element on its own; arange has no blocks
+// here.
 #include "cuda/operations.h"
 #include "cuda/pointwise.h"
 #include "cuda/runtime.h"
@@ -11,7 +12,8 @@ namespace {
 template <class T>
 __device__ inline T arange_at(int64_t i, const Ramp& r) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<uint64_t>(r.int_start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(r.int_step));
+    return static_cast<T>(static_cast<uint64_t>(r.int_start) +
+                          static_cast<uint64_t>(i) * static_cast<uint64_t>(r.int_step));
   } else {
     using C = std::conditional_t<sizeof(T) == 2, float, double>;
     const C start = static_cast<C>(r.start[0]), step = static_cast<C>(r.step);
@@ -23,18 +25,21 @@ __device__ inline T arange_at(int64_t i, const Ramp& r) {
 template <class R>
 __device__ inline R linspace_part(int64_t i, double from, double to, int64_t steps) {
   const R start = static_cast<R>(from), stop = static_cast<R>(to), step = (stop - start) / static_cast<R>(steps - 1);
-  return i < steps / 2 ? static_cast<R>(fma(step, static_cast<R>(i), start)) : static_cast<R>(fma(-step, static_cast<R>(steps - 1 - i), stop));
+  return i < steps / 2 ? static_cast<R>(fma(step, static_cast<R>(i), start))
+                       : static_cast<R>(fma(-step, static_cast<R>(steps - 1 - i), stop));
 }
 template <class T>
 __device__ inline T linspace_at(int64_t i, const Ramp& r) {
   if constexpr (std::is_integral_v<T>) {
-    return convert<T>(linspace_part<double>(i, static_cast<double>(r.int_start), static_cast<double>(r.int_end), r.steps));
+    return convert<T>(
+        linspace_part<double>(i, static_cast<double>(r.int_start), static_cast<double>(r.int_end), r.steps));
   } else if constexpr (sizeof(T) == 2) {
     // Every step of the computation is rounded to the 16-bit type.
     auto round = [](float v) { return static_cast<float>(T(v)); };
     const float start = round(static_cast<float>(r.start[0])), stop = round(static_cast<float>(r.end[0]));
     const float step = round(round(stop - start) / round(static_cast<float>(r.steps - 1)));
-    return T(i < r.steps / 2 ? start + round(step * round(static_cast<float>(i))) : stop - round(step * round(static_cast<float>(r.steps - 1 - i))));
+    return T(i < r.steps / 2 ? start + round(step * round(static_cast<float>(i)))
+                             : stop - round(step * round(static_cast<float>(r.steps - 1 - i))));
   } else if constexpr (is_complex_v<T>) {
     using R = real_t<T>;
     return T(linspace_part<R>(i, r.start[0], r.end[0], r.steps), linspace_part<R>(i, r.start[1], r.end[1], r.steps));
@@ -46,7 +51,8 @@ __device__ inline T linspace_at(int64_t i, const Ramp& r) {
 __device__ inline double exponent_at(int64_t i, double start, double stop, double span, int64_t steps) {
   const int64_t last = steps - 1;
   const double step = last > 0 ? span / static_cast<double>(last) : 0;
-  return i < steps / 2 || last == 0 ? start + step * static_cast<double>(i) : stop - step * static_cast<double>(last - i);
+  return i < steps / 2 || last == 0 ? start + step * static_cast<double>(i)
+                                    : stop - step * static_cast<double>(last - i);
 }
 template <class T>
 __device__ inline T logspace_at(int64_t i, const Ramp& r) {
@@ -71,14 +77,16 @@ __device__ inline T logspace_at(int64_t i, const Ramp& r) {
 
 template <RampKind Kind, class T>
 __global__ void __launch_bounds__(kThreads) ramp_kernel(T* to, int64_t n, const STRIDED_GRID_CONSTANT Ramp r) {
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += static_cast<int64_t>(gridDim.x) * kThreads) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n;
+       i += static_cast<int64_t>(gridDim.x) * kThreads) {
     if constexpr (Kind == RampKind::Arange) to[i] = arange_at<T>(i, r);
     else if constexpr (Kind == RampKind::Linspace) to[i] = linspace_at<T>(i, r);
     else to[i] = logspace_at<T>(i, r);
   }
 }
 
-using RampTypes = List<uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float, double, Complex<float>, Complex<double>>;
+using RampTypes = List<uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float,
+                       double, Complex<float>, Complex<double>>;
 
 }  // namespace
 
@@ -91,7 +99,8 @@ void ramp(const char* name, int device, RampKind kind, DType dtype, void* to, in
   for_each(RampTypes{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
-    void (*kernel)(T*, int64_t, Ramp) = kind == RampKind::Linspace ? ramp_kernel<RampKind::Linspace, T> : ramp_kernel<RampKind::Logspace, T>;
+    void (*kernel)(T*, int64_t, Ramp) =
+        kind == RampKind::Linspace ? ramp_kernel<RampKind::Linspace, T> : ramp_kernel<RampKind::Logspace, T>;
     if constexpr (!is_complex_v<T>) {
       if (kind == RampKind::Arange) kernel = ramp_kernel<RampKind::Arange, T>;
     } else if (kind == RampKind::Arange) {

@@ -22,7 +22,8 @@ struct UniformLaw {
   using Draw = std::conditional_t<sizeof(C) == 8, uint64_t, uint32_t>;
   template <int N>
   __device__ static void fill(const RandomArgs& a, const Draw (&draw)[N], T (&out)[N]) {
-    const C from = static_cast<C>(T(static_cast<C>(a.a))), end = static_cast<C>(T(static_cast<C>(a.b))), span = static_cast<C>(a.b) - static_cast<C>(a.a);
+    const C from = static_cast<C>(T(static_cast<C>(a.a))), end = static_cast<C>(T(static_cast<C>(a.b))),
+            span = static_cast<C>(a.b) - static_cast<C>(a.a);
     for (int j = 0; j < N; ++j) {
       C u;
       if constexpr (sizeof(C) == 8) u = unit53(draw[j]);
@@ -32,8 +33,8 @@ struct UniformLaw {
     }
   }
 };
-// G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", Ann. Math. Stat. 29 (1958): two draws
-// give two numbers.
+// G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", Ann. Math. Stat. 29 (1958): two
+// draws give two numbers.
 template <class T, bool Exponentiated>
 struct NormalLaw {
   using C = compute_t<T>;
@@ -105,9 +106,10 @@ __global__ void __launch_bounds__(kThreads) random_kernel(T* to, const STRIDED_G
 
 template <class Law, class T>
 uint64_t run(const char* name, int device, void* to, const RandomArgs& a) {
-  const uint64_t blocks = (static_cast<uint64_t>(a.n) + Draws<typename Law::Draw>::count - 1) / Draws<typename Law::Draw>::count;
-  launch(random_kernel<Law, T>, dim3(static_cast<unsigned>((blocks + kThreads - 1) / kThreads)), dim3(kThreads), 0, current_stream(device),
-         static_cast<T*>(to), a);
+  const uint64_t blocks =
+      (static_cast<uint64_t>(a.n) + Draws<typename Law::Draw>::count - 1) / Draws<typename Law::Draw>::count;
+  launch(random_kernel<Law, T>, dim3(static_cast<unsigned>((blocks + kThreads - 1) / kThreads)), dim3(kThreads), 0,
+         current_stream(device), static_cast<T*>(to), a);
   check_launch(name);
   return blocks;
 }
@@ -117,11 +119,13 @@ uint64_t run_integers(const char* name, int device, void* to, RandomArgs a, bool
   if (everything) {
     a.base = 0;
     if constexpr (std::is_same_v<T, bool>) a.range = 2;
-    else if constexpr (std::is_integral_v<T>) a.range = sizeof(T) == 8 && !std::is_signed_v<T> ? 0 : uint64_t(1) << (8 * sizeof(T) - std::is_signed_v<T>);
+    else if constexpr (std::is_integral_v<T>)
+      a.range = sizeof(T) == 8 && !std::is_signed_v<T> ? 0 : uint64_t(1) << (8 * sizeof(T) - std::is_signed_v<T>);
     else a.range = (uint64_t(1) << (sizeof(T) == 8 ? 53 : sizeof(T) == 4 ? 24 : std::is_same_v<T, Half> ? 11 : 8)) + 1;
   }
   // Beyond, the remainder of 32 bits would be too uneven.
-  return a.range != 0 && a.range < uint64_t{1} << 28 ? run<IntegerLaw<T, uint32_t>, T>(name, device, to, a) : run<IntegerLaw<T, uint64_t>, T>(name, device, to, a);
+  return a.range != 0 && a.range < uint64_t{1} << 28 ? run<IntegerLaw<T, uint32_t>, T>(name, device, to, a)
+                                                     : run<IntegerLaw<T, uint64_t>, T>(name, device, to, a);
 }
 
 template <class T>
@@ -148,8 +152,9 @@ uint64_t fill_real(const char* name, int device, Kind kind, void* to, const Rand
 }
 
 // ---- laws with a parameter for each element
-__global__ void __launch_bounds__(kThreads) bernoulli_kernel(uint8_t* to, const char* p, uint8_t p_dtype, int64_t p_size, Reporter reporter,
-                                                             const STRIDED_GRID_CONSTANT RandomArgs a) {
+__global__ void __launch_bounds__(kThreads)
+    bernoulli_kernel(uint8_t* to, const char* p, uint8_t p_dtype, int64_t p_size, Reporter reporter,
+                     const STRIDED_GRID_CONSTANT RandomArgs a) {
   const uint64_t block = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const Draws<uint64_t> draws(a, block);
   for (int j = 0; j < 2; ++j) {
@@ -202,7 +207,8 @@ __device__ inline int64_t poisson(double rate, Sequence& s) {
   }
 }
 template <class T>
-__global__ void __launch_bounds__(kThreads) poisson_kernel(T* to, const T* rate, Reporter reporter, const STRIDED_GRID_CONSTANT RandomArgs a) {
+__global__ void __launch_bounds__(kThreads)
+    poisson_kernel(T* to, const T* rate, Reporter reporter, const STRIDED_GRID_CONSTANT RandomArgs a) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= a.n) return;
   const double r = static_cast<double>(static_cast<compute_t<T>>(rate[i]));
@@ -215,7 +221,8 @@ __global__ void __launch_bounds__(kThreads) poisson_kernel(T* to, const T* rate,
   to[i] = convert<T>(poisson(r, s));
 }
 
-__global__ void __launch_bounds__(kThreads) permutation_keys_kernel(uint64_t* keys, int32_t* rows, int bits, const STRIDED_GRID_CONSTANT RandomArgs a) {
+__global__ void __launch_bounds__(kThreads)
+    permutation_keys_kernel(uint64_t* keys, int32_t* rows, int bits, const STRIDED_GRID_CONSTANT RandomArgs a) {
   const uint64_t block = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const Draws<uint64_t> draws(a, block);
   for (int j = 0; j < 2; ++j) {
@@ -228,7 +235,8 @@ __global__ void __launch_bounds__(kThreads) permutation_keys_kernel(uint64_t* ke
 
 // ---- choosing with weights: a block sums up a row, then each sample is looked up
 template <class T>
-__global__ void __launch_bounds__(kThreads) cumulate_kernel(const T* weights, double* sums, int64_t categories, int* fault) {
+__global__ void __launch_bounds__(kThreads)
+    cumulate_kernel(const T* weights, double* sums, int64_t categories, int* fault) {
   const T* row = weights + blockIdx.x * categories;
   double* out = sums + blockIdx.x * categories;
   double carry = 0;
@@ -246,8 +254,8 @@ __global__ void __launch_bounds__(kThreads) cumulate_kernel(const T* weights, do
   if (!(carry > 0)) bad |= 4;
   if (bad) atomicOr(fault, bad);
 }
-__global__ void __launch_bounds__(kThreads) choose_kernel(int64_t* to, const double* sums, int64_t categories, int64_t samples,
-                                                          const STRIDED_GRID_CONSTANT RandomArgs a) {
+__global__ void __launch_bounds__(kThreads) choose_kernel(int64_t* to, const double* sums, int64_t categories,
+                                                          int64_t samples, const STRIDED_GRID_CONSTANT RandomArgs a) {
   const uint64_t block = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const Draws<uint64_t> draws(a, block);
   for (int j = 0; j < 2; ++j) {
@@ -277,7 +285,8 @@ dim3 grid_for(int64_t threads) { return dim3(static_cast<unsigned>((threads + kT
 
 }  // namespace
 
-uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state) {
+uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                     PhiloxState state) {
   if (n == 0) return 0;
   const OnDevice guard(device);
   return dispatch(dtype, [&](auto tag) {
@@ -291,13 +300,15 @@ uint64_t random_fill(const char* name, int device, const RandomFill& what, DType
   });
 }
 
-uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state) {
+uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                          PhiloxState state) {
   if (n == 0) return 0;
   const OnDevice guard(device);
   const Workspace bits(static_cast<size_t>(n), device);
   const int64_t blocks = (n + 1) / 2;
-  launch(bernoulli_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), bits.as<uint8_t>(), static_cast<const char*>(p),
-         static_cast<uint8_t>(p_dtype), size_of(p_dtype), reporter(device, name, 0), args_of(state, n));
+  launch(bernoulli_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), bits.as<uint8_t>(),
+         static_cast<const char*>(p), static_cast<uint8_t>(p_dtype), size_of(p_dtype), reporter(device, name, 0),
+         args_of(state, n));
   check_launch(name);
   LoopPlan cast;
   const int64_t to_stride = size_of(dtype), from_stride = 1;
@@ -312,15 +323,16 @@ uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, D
   return static_cast<uint64_t>(blocks);
 }
 
-uint64_t random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state) {
+uint64_t random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n,
+                        PhiloxState state) {
   if (n == 0) return 0;
   const OnDevice guard(device);
   bool done = false;
   for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
-    launch(poisson_kernel<T>, grid_for(n), dim3(kThreads), 0, current_stream(device), static_cast<T*>(to), static_cast<const T*>(rate), reporter(device, name, 0),
-           args_of(state, n));
+    launch(poisson_kernel<T>, grid_for(n), dim3(kThreads), 0, current_stream(device), static_cast<T*>(to),
+           static_cast<const T*>(rate), reporter(device, name, 0), args_of(state, n));
     done = true;
   });
   STRIDED_CHECK(done, NotImplementedError, name, ": not implemented for ", dtype, " on device 'cuda'");
@@ -335,9 +347,11 @@ uint64_t random_permutation(const char* name, int device, DType dtype, void* to,
   // Random keys, sorted. Equal ones would keep their order, so there are enough bits that this hardly ever happens.
   int bits = 20;
   while (bits < 64 && (uint64_t(1) << ((bits - 20) / 2)) < static_cast<uint64_t>(n)) ++bits;
-  const Workspace keys(static_cast<size_t>(n) * sizeof(uint64_t), device), rows(static_cast<size_t>(n) * sizeof(int32_t), device);
+  const Workspace keys(static_cast<size_t>(n) * sizeof(uint64_t), device),
+      rows(static_cast<size_t>(n) * sizeof(int32_t), device);
   const int64_t blocks = (n + 1) / 2;
-  launch(permutation_keys_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), keys.as<uint64_t>(), rows.as<int32_t>(), bits, args_of(state, n));
+  launch(permutation_keys_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), keys.as<uint64_t>(),
+         rows.as<int32_t>(), bits, args_of(state, n));
   check_launch(name);
   sort_rows(keys.as<uint64_t>(), rows.as<int32_t>(), n, bits, device, name);
   LoopPlan cast;
@@ -353,8 +367,8 @@ uint64_t random_permutation(const char* name, int device, DType dtype, void* to,
   return static_cast<uint64_t>(blocks);
 }
 
-uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
-                       PhiloxState state, WeightsFault* fault) {
+uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                       int64_t categories, int64_t samples, PhiloxState state, WeightsFault* fault) {
   *fault = WeightsFault::None;
   if (rows == 0 || categories == 0) return 0;
   const OnDevice guard(device);
@@ -365,8 +379,8 @@ uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, c
   for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
-    launch(cumulate_kernel<T>, dim3(static_cast<unsigned>(rows)), dim3(kThreads), 0, stream, static_cast<const T*>(weights), sums.as<double>(), categories,
-           faults.as<int>());
+    launch(cumulate_kernel<T>, dim3(static_cast<unsigned>(rows)), dim3(kThreads), 0, stream,
+           static_cast<const T*>(weights), sums.as<double>(), categories, faults.as<int>());
     done = true;
   });
   STRIDED_CHECK(done, NotImplementedError, name, ": not implemented for ", dtype, " on device 'cuda'");
@@ -374,10 +388,14 @@ uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, c
   int bad = 0;
   check(cudaMemcpyAsync(&bad, faults.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), name);
   synchronize_stream(device, stream);
-  *fault = bad & 1 ? WeightsFault::Negative : bad & 2 ? WeightsFault::NotFinite : bad & 4 ? WeightsFault::ZeroSum : WeightsFault::None;
+  *fault = bad & 1   ? WeightsFault::Negative
+           : bad & 2 ? WeightsFault::NotFinite
+           : bad & 4 ? WeightsFault::ZeroSum
+                     : WeightsFault::None;
   if (bad || samples == 0) return 0;
   const int64_t n = rows * samples, blocks = (n + 1) / 2;
-  launch(choose_kernel, grid_for(blocks), dim3(kThreads), 0, stream, to, sums.as<const double>(), categories, samples, args_of(state, n));
+  launch(choose_kernel, grid_for(blocks), dim3(kThreads), 0, stream, to, sums.as<const double>(), categories, samples,
+         args_of(state, n));
   check_launch(name);
   return static_cast<uint64_t>(blocks);
 }

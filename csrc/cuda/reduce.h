@@ -1,10 +1,11 @@
 // The reductions of ops/reduce.h on the device: one kernel for each reduction and dtype.
 //
 // Note [The tree of a reduction on the device]
-// Each output has a number of parts, each part a number of lanes (threads of one block), each lane four accumulators; element
-// r of a part goes to a fixed lane and accumulator. They are combined in a fixed order: accumulators, lanes by halves, parts
-// like elements by a second launch. How many there are follows from shapes and strides alone, so a result is the same in every
-// run and on every device. Long rows are summed by some thousand accumulators, so rounding errors grow little.
+// Each output has a number of parts, each part a number of lanes (threads of one block), each lane four accumulators;
+// element r of a part goes to a fixed lane and accumulator. They are combined in a fixed order: accumulators, lanes by
+// halves, parts like elements by a second launch. How many there are follows from shapes and strides alone, so a result
+// is the same in every run and on every device. Long rows are summed by some thousand accumulators, so rounding errors
+// grow little.
 #pragma once
 
 #include "cuda/pointwise.h"
@@ -53,12 +54,12 @@ struct Axes {
 struct ReduceArgs {
   const char* data = nullptr;
   uint8_t dtype = 0;
-  bool cast = false;     // `dtype` is not the reduced one
-  bool vector = false;   // the reduced elements of an output are contiguous and aligned
-  bool across = false;   // neighbouring threads take neighbouring outputs, else elements of one output
-  bool second = false;   // the parts are reduced, from `partial`
+  bool cast = false;    // `dtype` is not the reduced one
+  bool vector = false;  // the reduced elements of an output are contiguous and aligned
+  bool across = false;  // neighbouring threads take neighbouring outputs, else elements of one output
+  bool second = false;  // the parts are reduced, from `partial`
   int64_t outputs = 1, reduced = 0;
-  int64_t total = 0;     // elements of an output, also in the second pass
+  int64_t total = 0;  // elements of an output, also in the second pass
   int64_t part_size = 0, parts = 1;
   Axes keep, red;
   char* out[2] = {};
@@ -87,11 +88,13 @@ template <class Op, class T>
 struct Accumulator<Op, T, Walk::Index> {
   using S = typename Op::template State<T>;
   S s = Op::template identity<S>();
-  __device__ void add(compute_t<T> x, int64_t position, double p) { s = Op::combine(s, Op::template map<S>(x, p, position)); }
+  __device__ void add(compute_t<T> x, int64_t position, double p) {
+    s = Op::combine(s, Op::template map<S>(x, p, position));
+  }
   __device__ S state() const { return s; }
 };
-// Sums of deviations from the first element: no division for each element, and nothing is lost, because that element's own
-// deviation is part of the result.
+// Sums of deviations from the first element: no division for each element, and nothing is lost, because that element's
+// own deviation is part of the result.
 template <class Op, class T>
 struct Accumulator<Op, T, Walk::Moments> {
   double first = 0, sum = 0, squares = 0;
@@ -140,7 +143,8 @@ __device__ inline compute_t<T> reduced_element(const ReduceArgs& a, const char* 
 
 // The state of every `lanes`-th element (or 16 bytes) of [begin, end), from `lane` on.
 template <class Op, class T>
-__device__ inline typename Op::template State<T> fold(const ReduceArgs& a, const char* base, int64_t begin, int64_t end, unsigned lane, unsigned lanes) {
+__device__ inline typename Op::template State<T> fold(const ReduceArgs& a, const char* base, int64_t begin, int64_t end,
+                                                      unsigned lane, unsigned lanes) {
   constexpr int V = static_cast<int>(16 / sizeof(T)), A = 4;
   Accumulator<Op, T> acc[A];
   int64_t r = begin + lane;
@@ -156,12 +160,14 @@ __device__ inline typename Op::template State<T> fold(const ReduceArgs& a, const
         for (int u = 0; u < U; ++u) v[u] = from[g + u * static_cast<int64_t>(lanes)];
         for (int u = 0; u < U; ++u)
           for (int j = 0; j < V; ++j)
-            acc[(u * V + j) % A].add(static_cast<compute_t<T>>(value_of<T>(v[u].item[j])), begin + (g + u * static_cast<int64_t>(lanes)) * V + j, a.param);
+            acc[(u * V + j) % A].add(static_cast<compute_t<T>>(value_of<T>(v[u].item[j])),
+                                     begin + (g + u * static_cast<int64_t>(lanes)) * V + j, a.param);
       }
 #pragma unroll 1
       for (; g < groups; g += lanes) {
         const Vec<M, V> v = from[g];
-        for (int j = 0; j < V; ++j) acc[j % A].add(static_cast<compute_t<T>>(value_of<T>(v.item[j])), begin + g * V + j, a.param);
+        for (int j = 0; j < V; ++j)
+          acc[j % A].add(static_cast<compute_t<T>>(value_of<T>(v.item[j])), begin + g * V + j, a.param);
       }
       r = begin + groups * V + lane;
     }

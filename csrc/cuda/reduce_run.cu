@@ -36,7 +36,8 @@ void set_axes(Axes& to, const Axis* axis, int n) {
       to.length[to.ndim - 1] *= axis[i].size;
       continue;
     }
-    STRIDED_CHECK(to.ndim < kMaxAxes, NotImplementedError, "reduction over more than ", kMaxAxes, " axes that do not follow each other in memory");
+    STRIDED_CHECK(to.ndim < kMaxAxes, NotImplementedError, "reduction over more than ", kMaxAxes,
+                  " axes that do not follow each other in memory");
     to.length[to.ndim] = axis[i].size;
     to.stride[to.ndim++] = axis[i].stride;
   }
@@ -68,7 +69,8 @@ Shape choose(ReduceArgs& a, int64_t itemsize) {
   a.part_size = ceil_div(a.part_size, unit) * unit;
   if (blocks >= kEnoughBlocks || n <= a.part_size) a.part_size = n;
   a.parts = ceil_div(n, a.part_size);
-  bool aligned = !a.cast && a.red.ndim <= 1 && (a.red.ndim == 0 || a.red.stride[0] == itemsize) && reinterpret_cast<uintptr_t>(a.data) % 16 == 0;
+  bool aligned = !a.cast && a.red.ndim <= 1 && (a.red.ndim == 0 || a.red.stride[0] == itemsize) &&
+                 reinterpret_cast<uintptr_t>(a.data) % 16 == 0;
   for (int d = 0; d < a.keep.ndim; ++d) aligned = aligned && a.keep.stride[d] % 16 == 0;
   a.vector = aligned && !a.across && (a.parts == 1 || a.part_size * itemsize % 16 == 0);
   const unsigned l = static_cast<unsigned>(lanes), r = static_cast<unsigned>(rows);
@@ -134,9 +136,11 @@ void reduce(int op, DType compute, const ReducePlan& plan) {
   }
   if (a.outputs == 0) return;
   if (a.reduced == 0) n_red = 0;  // no position, no place
-  STRIDED_CHECK(a.outputs < kMaxOutputs, NotImplementedError, plan.name, ": a reduction to ", a.outputs, " elements on device 'cuda'");
+  STRIDED_CHECK(a.outputs < kMaxOutputs, NotImplementedError, plan.name, ": a reduction to ", a.outputs,
+                " elements on device 'cuda'");
   // One axis keeps its order, for positions; several may be walked in the order of memory.
-  std::stable_sort(red, red + n_red, [](const Axis& x, const Axis& y) { return std::abs(x.stride) > std::abs(y.stride); });
+  std::stable_sort(red, red + n_red,
+                   [](const Axis& x, const Axis& y) { return std::abs(x.stride) > std::abs(y.stride); });
   set_axes(a.keep, keep, n_keep);
   set_axes(a.red, red, n_red);
   a.total = a.reduced;

@@ -60,7 +60,8 @@ void check_launch(const char* operation) { check(cudaPeekAtLastError(), operatio
 
 void check_not_forked() {
   STRIDED_CHECK(!forked.load(std::memory_order_relaxed), RuntimeError,
-                "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method");
+                "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+                "'spawn' start method");
 }
 
 int device_count() {
@@ -80,8 +81,8 @@ void require_device(int device) {
   check_not_forked();
   if (STRIDED_LIKELY(device >= 0 && device < device_count())) return;
   STRIDED_CHECK(device_count() > 0, RuntimeError, "No CUDA GPUs are available");
-  STRIDED_THROW(RuntimeError, "CUDA error: invalid device ordinal: there is no '", device_text(device), "', only ", device_count(),
-                device_count() == 1 ? " device" : " devices");
+  STRIDED_THROW(RuntimeError, "CUDA error: invalid device ordinal: there is no '", device_text(device), "', only ",
+                device_count(), device_count() == 1 ? " device" : " devices");
 }
 
 int current_device() {
@@ -184,13 +185,14 @@ void raise_reported(int device) {
   s.report->set = Fault::None;
   const OnDevice guard(device);
   check(cudaMemsetAsync(s.claimed, 0, sizeof(int), current_stream(device)), r.name);
-  STRIDED_CHECK(r.set != Fault::Probability, RuntimeError, r.name, ": Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  STRIDED_CHECK(r.set != Fault::Probability, RuntimeError, r.name,
+                ": Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   STRIDED_CHECK(r.set != Fault::Rate, RuntimeError, r.name, ": invalid Poisson rate, expected rate to be non-negative");
   if (r.axis < 0)
-    STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position, " is out of range of a tensor of ", r.size, " elements on '",
-                  device_text(device), "'");
-  STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position, " is out of bounds for dimension ", r.axis, " with size ", r.size,
-                " on '", device_text(device), "'");
+    STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position,
+                  " is out of range of a tensor of ", r.size, " elements on '", device_text(device), "'");
+  STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position,
+                " is out of bounds for dimension ", r.axis, " with size ", r.size, " on '", device_text(device), "'");
 }
 
 }  // namespace cuda

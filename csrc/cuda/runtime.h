@@ -16,8 +16,8 @@ void check(cudaError_t error, const char* what);
 void check_launch(const char* operation);
 
 // ---- devices
-int device_count();      // 0 where there is no driver or no device
-int current_device();    // of this thread
+int device_count();    // 0 where there is no driver or no device
+int current_device();  // of this thread
 void set_device(int device);
 void require_device(int device);  // RuntimeError with PyTorch's words when there is none of that number
 struct DeviceInfo {

@@ -13,8 +13,8 @@ struct Event {
   ~Event() { destroy_event(event); }
 };
 
-// Both devices' current streams take part: the copy starts after what either has to do before, and what either does next
-// comes after the copy.
+// Both devices' current streams take part: the copy starts after what either has to do before, and what either does
+// next comes after the copy.
 void between_devices(void* to, int to_device, const void* from, int from_device, size_t bytes) {
   const cudaStream_t source = current_stream(from_device), target = current_stream(to_device);
   const Event ready(to_device), copied(from_device);
@@ -32,12 +32,15 @@ void between_devices(void* to, int to_device, const void* from, int from_device,
 
 void transfer(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking) {
   if (bytes == 0) return;
-  if (to_device >= 0 && from_device >= 0 && to_device != from_device) return between_devices(to, to_device, from, from_device, bytes);
+  if (to_device >= 0 && from_device >= 0 && to_device != from_device)
+    return between_devices(to, to_device, from, from_device, bytes);
   const int device = to_device >= 0 ? to_device : from_device;
   STRIDED_CHECK(device >= 0, RuntimeError, "copy_: no device takes part");
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
-  const cudaMemcpyKind kind = to_device < 0 ? cudaMemcpyDeviceToHost : from_device < 0 ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice;
+  const cudaMemcpyKind kind = to_device < 0     ? cudaMemcpyDeviceToHost
+                              : from_device < 0 ? cudaMemcpyHostToDevice
+                                                : cudaMemcpyDeviceToDevice;
   check(cudaMemcpyAsync(to, from, bytes, kind, stream), "copy_");
   // From pageable memory the call itself waits until the bytes were read; page-locked memory may be read later.
   if (kind == cudaMemcpyHostToDevice && !non_blocking && is_pinned(from)) synchronize_stream(device, stream);

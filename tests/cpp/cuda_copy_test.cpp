@@ -14,7 +14,8 @@ void check_copy(const Array& from, Array& to, const std::string& what) {
       using To = typename decltype(to_tag)::type;
       for (int64_t i = 0; i < to.numel(); ++i)
         ASSERT_TRUE(agrees(to.get<To>(i), convert<To>(from.template get<typename decltype(from_tag)::type>(i))))
-            << name_of(from.dtype) << " -> " << name_of(to.dtype) << ' ' << what << " element " << i << " of " << to.numel();
+            << name_of(from.dtype) << " -> " << name_of(to.dtype) << ' ' << what << " element " << i << " of "
+            << to.numel();
     });
   });
 }
@@ -38,7 +39,8 @@ TEST(CudaCopy, AnyLayout) {
   for (int round = 0; round < 1000; ++round) {
     std::vector<int64_t> shape;
     for (unsigned d = random() % 5; d > 0; --d) shape.push_back(1 + static_cast<int64_t>(random() % (d == 1 ? 70 : 9)));
-    const DType t = static_cast<DType>(random() % kNumDTypes), f = random() % 2 ? t : static_cast<DType>(random() % kNumDTypes);
+    const DType t = static_cast<DType>(random() % kNumDTypes),
+                f = random() % 2 ? t : static_cast<DType>(random() % kNumDTypes);
     Array from = random_layout(f, shape, random, true), to = random_layout(t, shape, random, false);
     from.fill_random(random);
     Plan plan("copy_", {&to, &from}, random() % 4 != 0);
@@ -63,6 +65,14 @@ TEST(CudaCopy, Transpositions) {
         }
 }
 
+TEST(CudaCopy, ManyTranspositions) {
+  std::mt19937 random(4);
+  Array from(DType::Int16, {2500, 9, 8}, {72, 1, 9}), to(DType::Int16, {2500, 9, 8});
+  from.fill_random(random);
+  copy(Plan("contiguous", {&to, &from}, false).plan);
+  check_copy(from, to, "transposed");
+}
+
 TEST(CudaCopy, Fill) {
   for (int t = 0; t < kNumDTypes; ++t)
     for (int64_t step : {1, 2}) {
@@ -82,12 +92,15 @@ TEST(CudaCopy, ClearTriangle) {
       for (bool below : {true, false})
         for (bool transposed : {true, false}) {
           const int64_t rows = 17, columns = 23;
-          Array a(t, {3, rows, columns}, transposed ? std::vector<int64_t>{rows * columns, 1, rows} : std::vector<int64_t>{rows * columns, columns, 1});
+          Array a(t, {3, rows, columns},
+                  transposed ? std::vector<int64_t>{rows * columns, 1, rows}
+                             : std::vector<int64_t>{rows * columns, columns, 1});
           a.fill_random(random, 1, 1);
           Array want = a;
           for (int64_t i = 0; i < a.numel(); ++i) {
             const int64_t column = i % columns, row = i / columns % rows;
-            if (below ? column - row > diagonal : column - row < diagonal) std::memset(want.element(i), 0, static_cast<size_t>(size_of(t)));
+            if (below ? column - row > diagonal : column - row < diagonal)
+              std::memset(want.element(i), 0, static_cast<size_t>(size_of(t)));
           }
           clear_triangle(Plan("tril", {&a}, false).plan, diagonal, below);
           a.download();

@@ -31,7 +31,8 @@ void by_definition(char* out, const char* const* in) {
 }
 template <class Op, class T, size_t... K>
 Case case_of(std::index_sequence<K...>) {
-  return {Op::info.name, elementwise_id<Op>, static_cast<int>(sizeof...(K)), dtype_of<T>, dtype_of<op_result_t<Op, T>>, by_definition<Op, T, K...>};
+  return {Op::info.name, elementwise_id<Op>,           static_cast<int>(sizeof...(K)),
+          dtype_of<T>,   dtype_of<op_result_t<Op, T>>, by_definition<Op, T, K...>};
 }
 template <class Op, class T>
 Case case_of() {
@@ -49,7 +50,8 @@ void check_result(const Case& c, Array& out, const std::vector<Array>& in, const
       at[k] = value[k];
     }
     c.by_definition(want, at);
-    ASSERT_TRUE(agrees(c.result, out.element(i), want)) << c.name << ' ' << name_of(c.compute) << ' ' << what << " element " << i << " of " << out.numel();
+    ASSERT_TRUE(agrees(c.result, out.element(i), want))
+        << c.name << ' ' << name_of(c.compute) << ' ' << what << " element " << i << " of " << out.numel();
   }
 }
 
@@ -163,7 +165,8 @@ TEST(CudaElementwise, ResultOfAnotherDtype) {
 }
 
 TEST(CudaElementwise, ManyAxes) {
-  const std::vector<int64_t> shape(14, 2), strides{3 << 13, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8, 1 << 7, 1 << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2, 1};
+  const std::vector<int64_t> shape(14, 2), strides{3 << 13, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8,
+                                                   1 << 7,  1 << 6,  1 << 5,  1 << 4,  1 << 3,  1 << 2, 1};
   Array in(DType::Int32, shape, strides), out(DType::Int32, shape);
   std::mt19937 random(1);
   in.fill_random(random);
@@ -197,7 +200,8 @@ TEST(CudaElementwise, LargePlansAreCut) {
 
 TEST(CudaLoop, DivisionByInvariants) {
   std::mt19937 random(3);
-  for (uint32_t d : {1u, 2u, 3u, 5u, 7u, 10u, 255u, 256u, 257u, 641u, 65535u, 65536u, 1000003u, 0x3fffffffu, 0x40000000u, 0x7ffffffeu, 0x7fffffffu}) {
+  for (uint32_t d : {1u, 2u, 3u, 5u, 7u, 10u, 255u, 256u, 257u, 641u, 65535u, 65536u, 1000003u, 0x3fffffffu,
+                     0x40000000u, 0x7ffffffeu, 0x7fffffffu}) {
     const Divisor by(d);
     for (uint32_t n : {0u, 1u, d - 1, d, d + 1, 2 * d - 1, 0x7fffffffu, 0x7ffffffeu})
       if (n < 0x80000000u) {

@@ -16,7 +16,9 @@ namespace cuda_emulation {
 namespace {
 
 std::string text(Site site) { return std::string(site.file) + ":" + std::to_string(site.line); }
-std::string text(uint3 v) { return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")"; }
+std::string text(uint3 v) {
+  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+}
 bool operator==(Site a, Site b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
 
 uint64_t first_seed() {
@@ -69,10 +71,12 @@ class Machine {
   void wait(State state, Site site);
   void make_ready(unsigned t);
   void finish_meeting(Meeting& m);
+  void finish_complete();
   unsigned alive(unsigned warp) const;
   std::string waiting() const;
 
   bool shuffled_ = true;
+  bool hasty_ = false;  // in this block: a warp whose lanes have met runs on at once, far ahead of the others
   std::mt19937_64 random_{first_seed()};
   Stacks stacks_;
   Context host_;
@@ -128,7 +132,7 @@ void Machine::wait(State state, Site site) {
 void Machine::make_ready(unsigned t) {
   threads_[t].state = State::Ready;
   ready_.push_back(t);
-  if (shuffled_) std::swap(ready_.back(), ready_[random_() % ready_.size()]);
+  if (shuffled_ && !hasty_) std::swap(ready_.back(), ready_[random_() % ready_.size()]);
 }
 
 void Machine::fail(const std::string& what, Site site) {
@@ -164,6 +168,11 @@ void Machine::finish_meeting(Meeting& m) {
     if (arrived >> i & 1) make_ready(32 * m.warp + i);
 }
 
+void Machine::finish_complete() {
+  for (Meeting& m : meetings_)
+    if (m.arrived && m.arrived == (m.mask & alive(m.warp))) finish_meeting(m);
+}
+
 const char* Machine::exchange(unsigned mask, const void* value, size_t size, Site site) {
   const unsigned warp = current_ / 32, me = lane();
   if (!(mask >> me & 1)) fail("a warp operation whose mask leaves out the lane itself", site);
@@ -171,7 +180,8 @@ const char* Machine::exchange(unsigned mask, const void* value, size_t size, Sit
   while (k < meetings_.size() && !(meetings_[k].warp == warp && meetings_[k].mask == mask)) ++k;
   if (k == meetings_.size()) {
     for (const Meeting& m : meetings_)
-      if (m.warp == warp && (m.mask & mask) && m.arrived) fail("a warp operation while lanes of its mask wait for other ones at " + text(m.site), site);
+      if (m.warp == warp && (m.mask & mask) && m.arrived)
+        fail("a warp operation while lanes of its mask wait for other ones at " + text(m.site), site);
     meetings_.emplace_back();
     meetings_[k].warp = warp;
     meetings_[k].mask = mask;
@@ -207,9 +217,9 @@ std::string Machine::waiting() const {
     ++n[static_cast<int>(t.state)];
     if (t.state == State::AtBarrier || t.state == State::AtWarp) site = t.site;
   }
-  return "block " + text(blockIdx) + " is stuck: of " + std::to_string(threads_.size()) + " threads " + std::to_string(n[1]) +
-         " wait at a barrier, " + std::to_string(n[2]) + " at a warp operation (one of them at " + text(site) + "), " + std::to_string(n[3]) +
-         " have ended";
+  return "block " + text(blockIdx) + " is stuck: of " + std::to_string(threads_.size()) + " threads " +
+         std::to_string(n[1]) + " wait at a barrier, " + std::to_string(n[2]) +
+         " at a warp operation (one of them at " + text(site) + "), " + std::to_string(n[3]) + " have ended";
 }
 
 void Machine::run_block() {
@@ -222,6 +232,7 @@ void Machine::run_block() {
   ready_.resize(threads_.size());
   for (unsigned t = 0; t < threads_.size(); ++t) ready_[t] = static_cast<unsigned>(threads_.size()) - 1 - t;
   if (shuffled_) std::shuffle(ready_.begin(), ready_.end(), random_);
+  hasty_ = shuffled_ && random_() % 2;
   meetings_.clear();
   for (Array& a : arrays_) std::memset(a.memory.get(), 0xff, a.bytes);
   at_barrier_ = ended_ = 0;
@@ -232,6 +243,7 @@ void Machine::run_block() {
       resume(t);
       if (!error_.empty()) return;
       ended_ += threads_[t].state == State::Ended;
+      if (hasty_ && threads_[t].state == State::AtWarp) finish_complete();
     }
     if (ended_ == threads_.size()) return;
     if (at_barrier_ == threads_.size()) {
@@ -241,8 +253,7 @@ void Machine::run_block() {
       continue;
     }
     // Nobody can run: warps whose lanes are all there go on. (A lane that has ended is not waited for.)
-    for (Meeting& m : meetings_)
-      if (m.arrived && m.arrived == (m.mask & alive(m.warp))) finish_meeting(m);
+    finish_complete();
     if (ready_.empty()) {
       error_ = waiting();
       return;
@@ -252,9 +263,11 @@ void Machine::run_block() {
 
 void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& kernel) {
   const uint64_t n = uint64_t{block.x} * block.y * block.z;
-  if (n == 0 || n > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 || dynamic_shared > 48 << 10)
-    throw Error("a launch of grid " + text(uint3{grid.x, grid.y, grid.z}) + ", block " + text(uint3{block.x, block.y, block.z}) + " and " +
-                std::to_string(dynamic_shared) + " bytes of shared memory is not valid");
+  if (n == 0 || n > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
+      dynamic_shared > 48 << 10)
+    throw Error("a launch of grid " + text(uint3{grid.x, grid.y, grid.z}) + ", block " +
+                text(uint3{block.x, block.y, block.z}) + " and " + std::to_string(dynamic_shared) +
+                " bytes of shared memory is not valid");
   kernel_ = &kernel;
   gridDim = grid;
   blockDim = block;
@@ -288,7 +301,9 @@ void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void(
   machine().run(grid, block, dynamic_shared, thread);
 }
 int barrier(Barrier kind, int predicate, Site site) { return machine().barrier(kind, predicate, site); }
-const char* exchange(unsigned mask, const void* value, size_t size, Site site) { return machine().exchange(mask, value, size, site); }
+const char* exchange(unsigned mask, const void* value, size_t size, Site site) {
+  return machine().exchange(mask, value, size, site);
+}
 unsigned lane() { return machine().lane(); }
 void fail(const std::string& what, Site site) { machine().fail(what, site); }
 void* shared_array(const void* site, size_t bytes) { return machine().shared_array(site, bytes); }

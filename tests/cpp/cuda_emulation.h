@@ -1,14 +1,14 @@
-// CUDA on the host, for tests: what a .cu file of csrc/cuda uses of the language and of the run-time library, so that the
-// same source compiles with an ordinary C++ compiler and *runs* on a machine without a GPU.
+// CUDA on the host, for tests: what a .cu file of csrc/cuda uses of the language and of the run-time library, so that
+// the same source compiles with an ordinary C++ compiler and *runs* on a machine without a GPU.
 //
 // Note [How the emulation works]
 // Each thread of a block is a fiber. It runs until it waits at a barrier or at a warp operation, or ends; then the next
-// one runs, all in one thread of the operating system. Between two barriers threads run in a random order given by a seed
-// (set_order), so a missing barrier shows as a wrong result under some seed. Shared memory is filled with NaN (all bits
-// set) when a block begins, fresh device memory likewise. What a GPU would punish by a hang or by silence is an error
-// here, raised by launch: a barrier that not all threads of the block reach, threads that meet at different source lines,
-// a warp operation that leaves its own lane out. Under the address sanitizer each shared array is a heap block of its own.
-// What it does not show: races between blocks, weak memory ordering, and anything about speed.
+// one runs, all in one thread of the operating system. Between two barriers threads run in a random order given by a
+// seed (set_order), so a missing barrier shows as a wrong result under some seed. Shared memory is filled with NaN (all
+// bits set) when a block begins, fresh device memory likewise. What a GPU would punish by a hang or by silence is an
+// error here, raised by launch: a barrier that not all threads of the block reach, threads that meet at different
+// source lines, a warp operation that leaves its own lane out. Under the address sanitizer each shared array is a heap
+// block of its own. What it does not show: races between blocks, weak memory ordering, and anything about speed.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,8 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// 0: threads run in the order of their numbers; else in a random order of that seed. At start STRIDED_EMULATE_SEED, or 1.
+// 0: threads run in the order of their numbers; else in a random order of that seed. At start STRIDED_EMULATE_SEED,
+// or 1.
 void set_order(uint64_t seed);
 
 struct Site {
@@ -62,9 +63,14 @@ const char* exchange(unsigned mask, const void* value, size_t size, Site site);
 unsigned lane();
 void fail(const std::string& what, Site site);
 
-// For an allocator that keeps memory: of `whole` bytes the first `usable` are handed out now. They become NaN, and the others
-// may not be touched (where the address sanitizer watches).
+// For an allocator that keeps memory: of `whole` bytes the first `usable` are handed out now. They become NaN, and the
+// others may not be touched: the address sanitizer sees it at once, else check_unused ends the program when they were
+// written to.
 void set_usable(void* data, size_t usable, size_t whole);
+void check_unused(const void* data, size_t usable, size_t whole);
+
+// While held, events are not ready: as if the streams were still at work.
+void hold_events(bool held);
 
 // The array that this call site has in this block.
 void* shared_array(const void* site, size_t bytes);
@@ -84,7 +90,8 @@ T from_lane(const char* slots, unsigned lane) {
 template <class T>
 void check_shuffle(int width, Site site) {
   static_assert(std::is_arithmetic_v<T> && sizeof(T) >= 4, "CUDA shuffles 32- and 64-bit numbers");
-  if (width < 1 || width > 32 || (width & (width - 1))) fail("the width of a shuffle must be a power of two up to 32", site);
+  if (width < 1 || width > 32 || (width & (width - 1)))
+    fail("the width of a shuffle must be a power of two up to 32", site);
 }
 
 }  // namespace cuda_emulation
@@ -94,10 +101,18 @@ void check_shuffle(int width, Site site) {
 #define STRIDED_FROM const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 inline void __syncthreads(STRIDED_FROM) { cuda_emulation::barrier(cuda_emulation::Barrier::Plain, 0, STRIDED_HERE); }
-inline int __syncthreads_count(int p, STRIDED_FROM) { return cuda_emulation::barrier(cuda_emulation::Barrier::Count, p, STRIDED_HERE); }
-inline int __syncthreads_and(int p, STRIDED_FROM) { return cuda_emulation::barrier(cuda_emulation::Barrier::And, p, STRIDED_HERE); }
-inline int __syncthreads_or(int p, STRIDED_FROM) { return cuda_emulation::barrier(cuda_emulation::Barrier::Or, p, STRIDED_HERE); }
-inline void __syncwarp(unsigned mask = 0xffffffffu, STRIDED_FROM) { cuda_emulation::exchange(mask, nullptr, 0, STRIDED_HERE); }
+inline int __syncthreads_count(int p, STRIDED_FROM) {
+  return cuda_emulation::barrier(cuda_emulation::Barrier::Count, p, STRIDED_HERE);
+}
+inline int __syncthreads_and(int p, STRIDED_FROM) {
+  return cuda_emulation::barrier(cuda_emulation::Barrier::And, p, STRIDED_HERE);
+}
+inline int __syncthreads_or(int p, STRIDED_FROM) {
+  return cuda_emulation::barrier(cuda_emulation::Barrier::Or, p, STRIDED_HERE);
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, STRIDED_FROM) {
+  cuda_emulation::exchange(mask, nullptr, 0, STRIDED_HERE);
+}
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
@@ -128,7 +143,8 @@ template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, STRIDED_FROM) {
   cuda_emulation::check_shuffle<T>(width, STRIDED_HERE);
   const char* slots = cuda_emulation::exchange(mask, &value, sizeof(T), STRIDED_HERE);
-  const unsigned me = cuda_emulation::lane(), w = static_cast<unsigned>(width), other = me ^ static_cast<unsigned>(bits);
+  const unsigned me = cuda_emulation::lane(), w = static_cast<unsigned>(width),
+                 other = me ^ static_cast<unsigned>(bits);
   return other / w > me / w ? value : cuda_emulation::from_lane<T>(slots, other);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, STRIDED_FROM) {
@@ -139,8 +155,12 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, STRIDED_FROM) {
     if (mask >> i & 1 && cuda_emulation::from_lane<unsigned>(slots, i) == 1) result |= 1u << i;
   return result;
 }
-inline int __any_sync(unsigned mask, int predicate, STRIDED_FROM) { return __ballot_sync(mask, predicate, file, line) != 0; }
-inline int __all_sync(unsigned mask, int predicate, STRIDED_FROM) { return __ballot_sync(mask, !predicate, file, line) == 0; }
+inline int __any_sync(unsigned mask, int predicate, STRIDED_FROM) {
+  return __ballot_sync(mask, predicate, file, line) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, STRIDED_FROM) {
+  return __ballot_sync(mask, !predicate, file, line) == 0;
+}
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
@@ -158,7 +178,8 @@ T update(T* at, F f) {
 }
 template <class T>
 T wrapping_add(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
   else return a + b;
 }
 template <class T>
@@ -216,8 +237,19 @@ enum cudaError_t : int {
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
 };
-enum cudaMemcpyKind : int { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
-enum cudaMemoryType : int { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
+enum cudaMemcpyKind : int {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault
+};
+enum cudaMemoryType : int {
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged
+};
 constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaHostAllocDefault = 0;
 constexpr unsigned cudaHostAllocPortable = 1;
 
@@ -253,7 +285,8 @@ cudaError_t cudaFreeHost(void* data);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);

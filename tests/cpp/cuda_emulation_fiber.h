@@ -34,7 +34,8 @@ class Stacks {
       return stack;
     }
     constexpr size_t kGuard = 4096;
-    void* memory = mmap(nullptr, kStackBytes + kGuard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, kStackBytes + kGuard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     mprotect(memory, kGuard, PROT_NONE);
     return static_cast<char*>(memory) + kGuard;
@@ -51,8 +52,8 @@ class Stacks {
 };
 
 #if defined(__x86_64__)
-// Saves what a call must keep on the stack, and goes on where `to` stopped. The jump instead of a `ret` does not mislead the
-// processor's return predictor: 9 ns against 26.
+// Saves what a call must keep on the stack, and goes on where `to` stopped. The jump instead of a `ret` does not
+// mislead the processor's return predictor: 9 ns against 26.
 __attribute__((naked, noinline)) static void switch_stacks(void** /*save*/, void* /*to*/) {
   asm volatile(
       "pushq %rbp\n\t"

@@ -43,7 +43,8 @@ struct Memory {
     auto next = blocks.upper_bound(static_cast<const char*>(data));
     if (next == blocks.begin()) return nullptr;
     --next;
-    return static_cast<const char*>(data) < next->first + (next->second.bytes ? next->second.bytes : 1) ? &*next : nullptr;
+    return static_cast<const char*>(data) < next->first + (next->second.bytes ? next->second.bytes : 1) ? &*next
+                                                                                                        : nullptr;
   }
 };
 Memory& memory() {
@@ -61,6 +62,7 @@ int device_count() {
 }
 size_t device_bytes() { return env("STRIDED_EMULATE_CUDA_MEMORY", size_t{1} << 30); }
 
+bool events_held = false;
 thread_local int current = 0;
 thread_local cudaError_t last = cudaSuccess;
 
@@ -73,7 +75,8 @@ bool known(int device) { return device >= 0 && device < device_count(); }
 cudaError_t allocate(void** data, size_t bytes, int device) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *data = nullptr;
-  if (device >= 0 && (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes)) return note(cudaErrorMemoryAllocation);
+  if (device >= 0 && (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes))
+    return note(cudaErrorMemoryAllocation);
   void* fresh = ::operator new(bytes, std::align_val_t(512), std::nothrow);
   if (!fresh) return note(cudaErrorMemoryAllocation);
   std::memset(fresh, 0xff, bytes);  // a number read before it was written is NaN
@@ -103,11 +106,27 @@ bool in_one_place(const void* data, size_t bytes, bool must_be_device) {
 
 }  // namespace
 
-void cuda_emulation::set_usable(void* data, size_t usable, [[maybe_unused]] size_t whole) {
+namespace cuda_emulation {
+
+constexpr unsigned char kUnused = 0xa5;
+
+void set_usable(void* data, size_t usable, size_t whole) {
   ASAN_UNPOISON_MEMORY_REGION(data, whole);
   std::memset(data, 0xff, usable);
+  std::memset(static_cast<char*>(data) + usable, kUnused, whole - usable);
   ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + usable, whole - usable);
 }
+void check_unused(const void* data, size_t usable, size_t whole) {
+  ASAN_UNPOISON_MEMORY_REGION(data, whole);
+  for (size_t i = usable; i < whole; ++i)
+    if (static_cast<const unsigned char*>(data)[i] != kUnused) {
+      std::fprintf(stderr, "emulated device: byte %zu of a block of %zu was written to\n", i, usable);
+      std::abort();
+    }
+}
+void hold_events(bool held) { events_held = held; }
+
+}  // namespace cuda_emulation
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
@@ -204,11 +223,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (bytes == 0) return cudaSuccess;
-  if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device)) return note(cudaErrorInvalidValue);
+  if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device))
+    return note(cudaErrorInvalidValue);
   std::memmove(to, from, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
   if (!known(to_device) || !known(from_device)) return note(cudaErrorInvalidDevice);
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
@@ -245,7 +266,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) { return events_held ? note(cudaErrorNotReady) : cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (!begin->timed || !end->timed || !begin->recorded || !end->recorded) return note(cudaErrorInvalidResourceHandle);
   *milliseconds = std::chrono::duration<float, std::milli>(end->when - begin->when).count();

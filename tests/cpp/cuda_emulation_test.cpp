@@ -21,7 +21,8 @@ std::string error_of(F f) {
   }
   return "";
 }
-#define EXPECT_REFUSED(part, ...) EXPECT_NE(error_of([&] { __VA_ARGS__; }).find(part), std::string::npos) << error_of([&] { __VA_ARGS__; })
+#define EXPECT_REFUSED(part, ...) \
+  EXPECT_NE(error_of([&] { __VA_ARGS__; }).find(part), std::string::npos) << error_of([&] { __VA_ARGS__; })
 
 struct CudaEmulation : ::testing::TestWithParam<uint64_t> {
   void SetUp() override { cuda_emulation::set_order(GetParam()); }
@@ -82,6 +83,32 @@ TEST(CudaEmulationRaces, AMissingBarrierShows) {
   cuda_emulation::set_order(1);
 }
 
+// The second round's writes need a barrier before them; only a warp that runs far ahead shows that it is missing.
+__global__ void two_rounds(int* wrong, bool wait) {
+  STRIDED_SHARED(int, of_warp, [4]);
+  for (int round = 0; round < 2; ++round) {
+    const int sum = __shfl_sync(kAllLanes, round, 0);
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    for (int w = 0; w < 4; ++w)
+      if (of_warp[w] != round) atomicAdd(wrong, 1);
+    if (wait) __syncthreads();
+  }
+}
+TEST(CudaEmulationRaces, AWarpAheadShows) {
+  int found = 0;
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    cuda_emulation::set_order(seed);
+    int wrong[2] = {0, 0};
+    launch(two_rounds, dim3(4), dim3(128), 0, nullptr, wrong, true);
+    launch(two_rounds, dim3(4), dim3(128), 0, nullptr, wrong + 1, false);
+    EXPECT_EQ(wrong[0], 0);
+    found += wrong[1] > 0;
+  }
+  EXPECT_GT(found, 10);
+  cuda_emulation::set_order(1);
+}
+
 __global__ void dynamic_reverse(int* data, int n) {
   STRIDED_DYNAMIC_SHARED(int, copy);
   for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x)) copy[i] = data[i];
@@ -98,7 +125,8 @@ TEST_P(CudaEmulation, DynamicSharedMemory) {
 
 __global__ void votes(int* out) {
   const int t = static_cast<int>(threadIdx.x);
-  const int count = __syncthreads_count(t % 3 == 0), some = __syncthreads_or(t == 70), every = __syncthreads_and(t < 96);
+  const int count = __syncthreads_count(t % 3 == 0), some = __syncthreads_or(t == 70),
+            every = __syncthreads_and(t < 96);
   const int none = __syncthreads_or(t > 200), not_all = __syncthreads_and(t != 5);
   if (t == 0) {
     const int v[] = {count, some, every, none, not_all};
@@ -211,19 +239,16 @@ __global__ void some_reach_it(int limit) {
 }
 __global__ void two_places() {
   if (threadIdx.x % 2) __syncthreads();
-  else
-    __syncthreads();
+  else __syncthreads();
 }
 __global__ void not_in_mask() { __ballot_sync(0xf0u, 1); }
 __global__ void warp_half_waits() {
   if (threadIdx.x % 2) __syncwarp();
-  else
-    __syncthreads();
+  else __syncthreads();
 }
 __global__ void crossing() {
   if (threadIdx.x < 16) __ballot_sync(0x00ffffu, 1);
-  else
-    __ballot_sync(0xffff8000u, 1);
+  else __ballot_sync(0xffff8000u, 1);
 }
 TEST_P(CudaEmulation, WhatAGpuWouldPunishIsAnError) {
   EXPECT_REFUSED("of 64 threads 40 wait at a barrier", launch(some_reach_it, dim3(1), dim3(64), 0, nullptr, 40));

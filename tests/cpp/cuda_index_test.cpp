@@ -72,20 +72,23 @@ struct Move {
     plan.named_strides = named_bytes.data();
     plan.n_indices = static_cast<int>(index.size());
     for (size_t x = 0; x < index.size(); ++x)
-      plan.index[x] = {reinterpret_cast<const int64_t*>(index[x].array.data()), index_bytes[x].data(), index[x].size, index[x].step * item, index[x].axis};
+      plan.index[x] = {reinterpret_cast<const int64_t*>(index[x].array.data()), index_bytes[x].data(), index[x].size,
+                       index[x].step * item, index[x].axis};
     f(static_cast<const IndexPlan&>(plan));
   }
 };
 
 Array random_index(std::vector<int64_t> shape, int64_t size, std::mt19937& random, int64_t low) {
   Array a(DType::Int64, std::move(shape));
-  for (int64_t i = 0; i < a.numel(); ++i) a.set<int64_t>(i, low + static_cast<int64_t>(random() % static_cast<uint64_t>(size - low)));
+  for (int64_t i = 0; i < a.numel(); ++i)
+    a.set<int64_t>(i, low + static_cast<int64_t>(random() % static_cast<uint64_t>(size - low)));
   a.upload();
   return a;
 }
 
 // index_select along an axis of a contiguous 3-d tensor: one vector of indices.
-Move select_axis(DType dtype, std::vector<int64_t> named_shape, int axis, int64_t n, std::mt19937& random, int64_t low_index = 0) {
+Move select_axis(DType dtype, std::vector<int64_t> named_shape, int axis, int64_t n, std::mt19937& random,
+                 int64_t low_index = 0) {
   Move m;
   m.named = Array(dtype, named_shape);
   m.shape = named_shape;
@@ -93,8 +96,9 @@ Move select_axis(DType dtype, std::vector<int64_t> named_shape, int axis, int64_
   m.dense = Array(dtype, m.shape);
   m.named_strides = m.named.strides;
   m.named_strides[static_cast<size_t>(axis)] = 0;
-  Move::Index x{random_index({n}, named_shape[static_cast<size_t>(axis)], random, low_index), std::vector<int64_t>(named_shape.size(), 0),
-                named_shape[static_cast<size_t>(axis)], m.named.strides[static_cast<size_t>(axis)], axis};
+  Move::Index x{random_index({n}, named_shape[static_cast<size_t>(axis)], random, low_index),
+                std::vector<int64_t>(named_shape.size(), 0), named_shape[static_cast<size_t>(axis)],
+                m.named.strides[static_cast<size_t>(axis)], axis};
   x.strides[static_cast<size_t>(axis)] = 1;
   m.index.push_back(x);
   m.named.fill_random(random, 0, 9);
@@ -129,7 +133,8 @@ void check_take(Move m, const std::string& what) {
   for (int64_t i = 0; i < m.dense.numel(); ++i) {
     int64_t at;
     if (!m.places(i, &at)) continue;
-    ASSERT_EQ(std::memcmp(m.dense.element(i), m.named.host.data() + at * item, static_cast<size_t>(item)), 0) << what << " element " << i;
+    ASSERT_EQ(std::memcmp(m.dense.element(i), m.named.host.data() + at * item, static_cast<size_t>(item)), 0)
+        << what << " element " << i;
   }
 }
 void check_put(Move m, const std::string& what) {
@@ -193,7 +198,10 @@ void check_combine(Move m, Combine op, const std::string& what) {
     if constexpr (is_complex_v<T>) {
       v = op == Combine::Add ? v + x : v * x;
     } else {
-      v = static_cast<W>(op == Combine::Add ? v + x : op == Combine::Mul ? v * x : op == Combine::Max ? std::max(v, x) : std::min(v, x));
+      v = static_cast<W>(op == Combine::Add   ? v + x
+                         : op == Combine::Mul ? v * x
+                         : op == Combine::Max ? std::max(v, x)
+                                              : std::min(v, x));
     }
   }
   m.run([op](const IndexPlan& plan) { combine(plan, op); });
@@ -215,7 +223,8 @@ void check_combines() {
   }
 }
 TEST(CudaIndex, Combine) {
-  for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float, double, Complex<float>, Complex<double>>{},
+  for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float,
+                double, Complex<float>, Complex<double>>{},
            [](auto tag, int) { check_combines<typename decltype(tag)::type>(); });
 }
 
@@ -279,7 +288,8 @@ TEST(CudaMask, Select) {
   for (int round = 0; round < 300; ++round) {
     std::vector<int64_t> shape;
     for (unsigned d = random() % 4; d > 0; --d) shape.push_back(1 + static_cast<int64_t>(random() % (d == 1 ? 70 : 9)));
-    const DType t = static_cast<DType>(random() % kNumDTypes), other = is_complex(t) ? t : static_cast<DType>(random() % kNumDTypes);
+    const DType t = static_cast<DType>(random() % kNumDTypes),
+                other = is_complex(t) ? t : static_cast<DType>(random() % kNumDTypes);
     Array condition = random_layout(DType::Bool, shape, random, true), a = random_layout(t, shape, random, true),
           b = random_layout(round % 3 ? t : other, shape, random, true), out = random_layout(t, shape, random, false);
     condition.fill_random(random);
@@ -302,7 +312,8 @@ TEST(CudaMask, Select) {
 }
 
 TEST(CudaMask, UnravelAndDivide) {
-  Array position(DType::Int64, {600}), out(DType::Int64, {600}), counts(DType::Int64, {600}), values(DType::Int32, {600}), floats(DType::Float32, {600});
+  Array position(DType::Int64, {600}), out(DType::Int64, {600}), counts(DType::Int64, {600}),
+      values(DType::Int32, {600}), floats(DType::Float32, {600});
   for (int64_t i = 0; i < 600; ++i) {
     position.set<int64_t>(i, i - 100);
     counts.set<int64_t>(i, i % 5);
@@ -310,7 +321,8 @@ TEST(CudaMask, UnravelAndDivide) {
     floats.set<float>(i, static_cast<float>(i));
   }
   for (Array* a : {&position, &counts, &values, &floats}) a->upload();
-  unravel("unravel_index", 0, reinterpret_cast<int64_t*>(out.data()), reinterpret_cast<const int64_t*>(position.data()), 600, 7, 5);
+  unravel("unravel_index", 0, reinterpret_cast<int64_t*>(out.data()), reinterpret_cast<const int64_t*>(position.data()),
+          600, 7, 5);
   divide_by_counts(Plan("mean", {&values, &counts}).plan);
   divide_by_counts(Plan("mean", {&floats, &counts}).plan);
   out.download();
@@ -319,7 +331,8 @@ TEST(CudaMask, UnravelAndDivide) {
   for (int64_t i = 0; i < 600; ++i) {
     const int64_t outer = (i - 100 - (((i - 100) % 7) + 7) % 7) / 7, c = std::max<int64_t>(i % 5, 1);
     EXPECT_EQ(out.get<int64_t>(i), ((outer % 5) + 5) % 5);
-    EXPECT_EQ(values.get<int32_t>(i), static_cast<int32_t>(std::floor(static_cast<double>(i - 300) / static_cast<double>(c))));
+    EXPECT_EQ(values.get<int32_t>(i),
+              static_cast<int32_t>(std::floor(static_cast<double>(i - 300) / static_cast<double>(c))));
     EXPECT_EQ(floats.get<float>(i), static_cast<float>(i) / static_cast<float>(c));
   }
 }
@@ -344,7 +357,8 @@ TEST(CudaBlock, ScanAndSort) {
       Array keys(DType::UInt64, {n}), rows(DType::Int32, {n});
       std::vector<std::pair<uint64_t, int32_t>> want;
       for (int64_t i = 0; i < n; ++i) {
-        const uint64_t key = (uint64_t{random()} << 32 | random()) & (bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1);
+        const uint64_t key =
+            (uint64_t{random()} << 32 | random()) & (bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1);
         keys.set(i, key);
         rows.set(i, static_cast<int32_t>(i));
         want.emplace_back(key, static_cast<int32_t>(i));
@@ -355,7 +369,10 @@ TEST(CudaBlock, ScanAndSort) {
       sort_rows(reinterpret_cast<uint64_t*>(keys.data()), reinterpret_cast<int32_t*>(rows.data()), n, bits, 0, "sort");
       keys.download();
       rows.download();
-      for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(keys.get<uint64_t>(i) == want[static_cast<size_t>(i)].first && rows.get<int32_t>(i) == want[static_cast<size_t>(i)].second) << n << ' ' << bits << ' ' << i;
+      for (int64_t i = 0; i < n; ++i)
+        ASSERT_TRUE(keys.get<uint64_t>(i) == want[static_cast<size_t>(i)].first &&
+                    rows.get<int32_t>(i) == want[static_cast<size_t>(i)].second)
+            << n << ' ' << bits << ' ' << i;
     }
 }
 

@@ -1,5 +1,5 @@
-// The shared library of the backend through its table of functions: with two emulated devices, and (STRIDED_EMULATE_CUDA=0)
-// where there is no library at all.
+// The shared library of the backend through its table of functions: with two emulated devices, and
+// (STRIDED_EMULATE_CUDA=0) where there is no library at all.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,7 +26,8 @@ TEST(CudaLibrary, AbsentLibraryIsAClearError) {
     cuda_allocate(16, 0);
     FAIL() << "no error";
   } catch (const RuntimeError& e) {
-    EXPECT_EQ(std::string(e.what()).find("CUDA is not available: this installation has no CUDA library"), 0u) << e.what();
+    EXPECT_EQ(std::string(e.what()).find("CUDA is not available: this installation has no CUDA library"), 0u)
+        << e.what();
   }
 }
 

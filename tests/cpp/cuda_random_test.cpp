@@ -34,7 +34,9 @@ void expect_moments(const Array& a, double mean, double variance, const std::str
   const int64_t n = a.numel();
   for (int64_t i = 0; i < n; ++i) sum += as_double(a, i);
   for (int64_t i = 0; i < n; ++i) squares += std::pow(as_double(a, i) - sum / static_cast<double>(n), 2);
-  EXPECT_NEAR(sum / static_cast<double>(n), mean, 6 * std::sqrt(variance / static_cast<double>(n)) + 1e-2 * std::abs(mean)) << what;
+  EXPECT_NEAR(sum / static_cast<double>(n), mean,
+              6 * std::sqrt(variance / static_cast<double>(n)) + 1e-2 * std::abs(mean))
+      << what;
   EXPECT_NEAR(squares / static_cast<double>(n), variance, 0.15 * variance) << what;
 }
 
@@ -72,7 +74,8 @@ TEST(CudaRandom, Laws) {
     expect_moments(u, 1, 16.0 / 12, name + " uniform");
     for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(as_double(u, i) >= -1 && as_double(u, i) < 3);
     expect_moments(drawn(law(RandomFill::Normal, 2, 3), t, n, {4, 0}), 2, 9, name + " normal");
-    expect_moments(drawn(law(RandomFill::LogNormal, 0, 0.25), t, n, {5, 0}), std::exp(0.03125), (std::exp(0.0625) - 1) * std::exp(0.0625), name + " log normal");
+    expect_moments(drawn(law(RandomFill::LogNormal, 0, 0.25), t, n, {5, 0}), std::exp(0.03125),
+                   (std::exp(0.0625) - 1) * std::exp(0.0625), name + " log normal");
     expect_moments(drawn(law(RandomFill::Exponential, 2), t, n, {6, 0}), 0.5, 0.25, name + " exponential");
     expect_moments(drawn(law(RandomFill::Geometric, 0.3), t, n, {7, 0}), 1 / 0.3, 0.7 / 0.09, name + " geometric");
     const Array cauchy = drawn(law(RandomFill::Cauchy, 1, 2), t, n, {8, 0});
@@ -82,7 +85,8 @@ TEST(CudaRandom, Laws) {
   }
   expect_moments(drawn(law(RandomFill::Normal), DType::Complex64, n, {9, 0}), 0, 1, "real parts");
   for (DType t : {DType::Bool, DType::Int8, DType::Int64, DType::UInt32, DType::Float32})
-    expect_moments(drawn(law(RandomFill::Bernoulli, 0.25), t, n, {10, 0}), 0.25, 0.25 * 0.75, std::string(name_of(t)) + " bernoulli");
+    expect_moments(drawn(law(RandomFill::Bernoulli, 0.25), t, n, {10, 0}), 0.25, 0.25 * 0.75,
+                   std::string(name_of(t)) + " bernoulli");
 }
 
 TEST(CudaRandom, Integers) {
@@ -177,7 +181,8 @@ TEST(CudaRandom, Choice) {
   weights.set<float>(300, 5.0f);
   weights.upload();
   WeightsFault fault;
-  random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 4000, {5, 0}, &fault);
+  random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 4000,
+                {5, 0}, &fault);
   EXPECT_EQ(fault, WeightsFault::None);
   out.download();
   int64_t third = 0;
@@ -191,18 +196,21 @@ TEST(CudaRandom, Choice) {
   for (float bad : {-1.0f, INFINITY, std::nanf("")}) {
     weights.set<float>(8, bad);
     weights.upload();
-    random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10, {5, 0}, &fault);
+    random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10,
+                  {5, 0}, &fault);
     EXPECT_EQ(fault, bad == INFINITY ? WeightsFault::NotFinite : WeightsFault::Negative);
   }
   weights.set<float>(8, 0.0f);
   weights.set<float>(300, 0.0f);
   weights.upload();
-  random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10, {5, 0}, &fault);
+  random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10,
+                {5, 0}, &fault);
   EXPECT_EQ(fault, WeightsFault::ZeroSum);
 }
 
 TEST(CudaRamp, Ramps) {
-  for (DType t : {DType::UInt8, DType::Int16, DType::Int64, DType::UInt64, DType::Float16, DType::BFloat16, DType::Float32, DType::Float64, DType::Complex128})
+  for (DType t : {DType::UInt8, DType::Int16, DType::Int64, DType::UInt64, DType::Float16, DType::BFloat16,
+                  DType::Float32, DType::Float64, DType::Complex128})
     for (int64_t n : {2, 5, 255, 257, 1000}) {
       Ramp r;
       r.start[0] = r.start[1] = 1;
@@ -213,7 +221,10 @@ TEST(CudaRamp, Ramps) {
       r.end[0] = r.end[1] = 5;
       r.int_end = 5;
       r.base = 2;
-      const double epsilon = t == DType::Float16 ? 4e-3 : t == DType::BFloat16 ? 3e-2 : t == DType::Float32 ? 1e-6 : 1e-14;
+      const double epsilon = t == DType::Float16    ? 4e-3
+                             : t == DType::BFloat16 ? 3e-2
+                             : t == DType::Float32  ? 1e-6
+                                                    : 1e-14;
       for (RampKind kind : {RampKind::Arange, RampKind::Linspace, RampKind::Logspace}) {
         if (kind == RampKind::Arange && is_complex(t)) continue;
         Array out(t, {n});
@@ -222,11 +233,15 @@ TEST(CudaRamp, Ramps) {
         for (int64_t i : {int64_t(0), n / 3, n / 2, n - 1}) {
           const double x = static_cast<double>(i);
           const double even = 1 + 4 * x / static_cast<double>(n - 1);
-          double want = kind == RampKind::Arange ? (is_integral(t) ? 1 + 3 * x : 1 + 0.25 * x) : kind == RampKind::Linspace ? even : std::pow(2, even);
+          double want = kind == RampKind::Arange     ? (is_integral(t) ? 1 + 3 * x : 1 + 0.25 * x)
+                        : kind == RampKind::Linspace ? even
+                                                     : std::pow(2, even);
           if (is_complex(t) && kind == RampKind::Logspace) want *= std::cos(even * std::log(2));
           if (t == DType::UInt8 && kind == RampKind::Arange) want = std::fmod(want, 256);
-          const double bound = is_integral(t) ? (kind == RampKind::Logspace ? 1 : 0) : epsilon * std::abs(want) * (kind == RampKind::Logspace ? 4 : 1);
-          ASSERT_NEAR(as_double(out, i), is_integral(t) ? std::floor(want) : want, bound) << name_of(t) << ' ' << n << ' ' << i;
+          const double bound = is_integral(t) ? (kind == RampKind::Logspace ? 1 : 0)
+                                              : epsilon * std::abs(want) * (kind == RampKind::Logspace ? 4 : 1);
+          ASSERT_NEAR(as_double(out, i), is_integral(t) ? std::floor(want) : want, bound)
+              << name_of(t) << ' ' << n << ' ' << i;
         }
       }
     }

@@ -1,5 +1,5 @@
-// Reductions: every one and every dtype against its struct in a plain loop in double, at the edges of lanes, vectors, blocks
-// and parts, over any axes; the same bits in every order of threads.
+// Reductions: every one and every dtype against its struct in a plain loop in double, at the edges of lanes, vectors,
+// blocks and parts, over any axes; the same bits in every order of threads.
 #include "cuda_test_util.h"
 
 #include "cuda/operations.h"
@@ -20,8 +20,8 @@ struct Case {
 
 template <class T>
 struct WideType {
-  using type = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> || std::is_same_v<T, float>, double,
-                                  std::conditional_t<std::is_same_v<T, Complex<float>>, Complex<double>, T>>;
+  using type = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> || std::is_same_v<T, float>,
+                                  double, std::conditional_t<std::is_same_v<T, Complex<float>>, Complex<double>, T>>;
 };
 
 template <class Op, class T>
@@ -55,8 +55,13 @@ Case case_of() {
 
 bool near(DType dtype, const char* got, const char* want, double scale) {
   if (is_integral(dtype)) return agrees(dtype, got, want);
-  const double epsilon = dtype == DType::Float16 ? 2e-3 : dtype == DType::BFloat16 ? 2e-2 : dtype == DType::Float32 || dtype == DType::Complex64 ? 3e-6 : 1e-13;
-  auto close = [&](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= epsilon * (scale + std::abs(b)); };
+  const double epsilon = dtype == DType::Float16                                ? 2e-3
+                         : dtype == DType::BFloat16                             ? 2e-2
+                         : dtype == DType::Float32 || dtype == DType::Complex64 ? 3e-6
+                                                                                : 1e-13;
+  auto close = [&](double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= epsilon * (scale + std::abs(b));
+  };
   Complex<double> a, b;
   convert_value(DType::Complex128, &a, dtype, got);
   convert_value(DType::Complex128, &b, dtype, want);
@@ -110,7 +115,8 @@ void check(const Case& c, const Array& in, uint64_t axes, const std::string& wha
     const auto& row = rows[static_cast<size_t>(o)];
     c.by_definition(want[0], want[1], row.data(), static_cast<int64_t>(row.size()) / item, 1);
     for (int k = 0; k < c.outputs; ++k)
-      ASSERT_TRUE(near(c.result[k], out[static_cast<size_t>(k)].element(o), want[k], 1 + static_cast<double>(row.size()) / static_cast<double>(item) / 16))
+      ASSERT_TRUE(near(c.result[k], out[static_cast<size_t>(k)].element(o), want[k],
+                       1 + static_cast<double>(row.size()) / static_cast<double>(item) / 16))
           << c.name << ' ' << name_of(c.compute) << ' ' << what << ": result " << k << " of output " << o;
   }
 }
@@ -121,7 +127,8 @@ void check_sizes(const Case& c) {
   const int low = is_unsigned_integer(c.compute) || c.compute == DType::Bool ? 0 : -8;
   struct {
     int64_t outputs, n;
-  } const sizes[] = {{1, 1}, {3, 2}, {1, 7}, {300, 3}, {33, 8}, {5, 9}, {17, 33}, {4, 255}, {3, 256}, {2, 257}, {1, 2047}, {1, 2049}, {2, 8191}};
+  } const sizes[] = {{1, 1},   {3, 2},   {1, 7},   {300, 3},  {33, 8},   {5, 9},   {17, 33},
+                     {4, 255}, {3, 256}, {2, 257}, {1, 2047}, {1, 2049}, {2, 8191}};
   for (const auto& size : sizes) {
     Array rows(c.compute, {size.outputs, size.n}), columns(c.compute, {size.n, size.outputs});
     rows.fill_random(random, low, 9);
@@ -170,13 +177,17 @@ TEST(CudaReduce, LongRowsAndFewColumns) {
 
 TEST(CudaReduce, AnyAxesAndLayouts) {
   std::mt19937 random(8);
-  const Case cases[] = {case_of<Sum, float>(), case_of<Mean, double>(), case_of<AMax, int16_t>(), case_of<Norm2, Complex<float>>(), case_of<All, bool>(),
-                        case_of<Prod, Half>(), case_of<LogSumExp, float>(), case_of<Std, float>()};
+  const Case cases[] = {
+      case_of<Sum, float>(), case_of<Mean, double>(), case_of<AMax, int16_t>(),    case_of<Norm2, Complex<float>>(),
+      case_of<All, bool>(),  case_of<Prod, Half>(),   case_of<LogSumExp, float>(), case_of<Std, float>()};
   for (int round = 0; round < 400; ++round) {
     std::vector<int64_t> shape;
-    for (unsigned d = 1 + random() % 4; d > 0; --d) shape.push_back(1 + static_cast<int64_t>(random() % (d == 1 ? 90 : 8)));
+    for (unsigned d = 1 + random() % 4; d > 0; --d)
+      shape.push_back(1 + static_cast<int64_t>(random() % (d == 1 ? 90 : 8)));
     const Case& c = cases[random() % 8];
-    const DType stored = random() % 4 ? c.compute : is_complex(c.compute) ? DType::Complex128 : static_cast<DType>(random() % (index_of(DType::Float64) + 1));
+    const DType stored = random() % 4            ? c.compute
+                         : is_complex(c.compute) ? DType::Complex128
+                                                 : static_cast<DType>(random() % (index_of(DType::Float64) + 1));
     Array in = random_layout(stored, shape, random, true);
     in.fill_random(random, 0, 6);
     check(c, in, random() % (uint64_t(1) << shape.size()), "round " + std::to_string(round));
@@ -204,7 +215,8 @@ TEST(CudaReduce, FirstOfEqualExtremesAndNan) {
 
 TEST(CudaReduce, NoElements) {
   Array in(DType::Float32, {4, 0});
-  for (const Case& c : {case_of<Sum, float>(), case_of<Prod, float>(), case_of<All, float>(), case_of<Mean, float>(), case_of<Var, float>(), case_of<LogSumExp, float>()})
+  for (const Case& c : {case_of<Sum, float>(), case_of<Prod, float>(), case_of<All, float>(), case_of<Mean, float>(),
+                        case_of<Var, float>(), case_of<LogSumExp, float>()})
     check(c, in, 2, "no elements");
 }
 

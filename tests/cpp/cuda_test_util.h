@@ -1,5 +1,5 @@
-// What the tests of the CUDA backend share: arrays that live on the host and on the device, plans over them, and the plain
-// loops that results are compared with.
+// What the tests of the CUDA backend share: arrays that live on the host and on the device, plans over them, and the
+// plain loops that results are compared with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -91,7 +91,8 @@ struct Array {
         T v;
         if constexpr (std::is_same_v<T, bool>) v = k % 2 != 0;
         else if constexpr (std::is_integral_v<T>) v = static_cast<T>(k);
-        else if constexpr (is_complex_v<T>) v = T(static_cast<real_t<T>>(k / 4.0), static_cast<real_t<T>>(static_cast<int>(random() % 9) / 4.0 - 1));
+        else if constexpr (is_complex_v<T>)
+          v = T(static_cast<real_t<T>>(k / 4.0), static_cast<real_t<T>>(static_cast<int>(random() % 9) / 4.0 - 1));
         else v = T(static_cast<compute_t<T>>(k / 4.0));
         std::memcpy(host.data() + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
       }
@@ -132,7 +133,8 @@ class Plan {
     plan.ndim = static_cast<int>(shape_.size());
     plan.shape = shape_.data();
     plan.n_operands = static_cast<int>(n);
-    for (size_t k = 0; k < n; ++k) plan.operand[k] = {operands[k]->data(), strides_[k].data(), operands[k]->dtype, false};
+    for (size_t k = 0; k < n; ++k)
+      plan.operand[k] = {operands[k]->data(), strides_[k].data(), operands[k]->dtype, false};
   }
   // The input k is a number instead.
   template <class T>
@@ -158,7 +160,8 @@ bool agrees(T got, T want) {
   } else if constexpr (is_complex_v<T>) {
     return agrees(got.re, want.re) && agrees(got.im, want.im);
   } else {
-    const double a = static_cast<double>(static_cast<compute_t<T>>(got)), b = static_cast<double>(static_cast<compute_t<T>>(want));
+    const double a = static_cast<double>(static_cast<compute_t<T>>(got)),
+                 b = static_cast<double>(static_cast<compute_t<T>>(want));
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
 #if STRIDED_EMULATED
     return a == b;
