@@ -66,6 +66,7 @@ bool copy_transposed(const Tensor& dst, const Tensor& src) {
   }
   if (d < 0 || s < 0 || d == s || dst.size(d) < 8 || dst.size(s) < 8) return false;
   const int64_t size = dst.itemsize();
+  const Unlocked unlocked(dst.numel() > 65536);  // once, not for each of many matrices
   int64_t index[8] = {};
   for (;;) {
     char* to = dst.data();
