@@ -244,7 +244,8 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
 }
 
 Tensor fill_(const Tensor& self, const Scalar& value) {
-  check_inplace("fill_", self);
+  check_writable("fill_", self, true);
+  check_recordable("fill_", self);
   check_fits(value, self.dtype());
   fill_into(self, value);
   bump_version(self, "fill_");
@@ -252,7 +253,8 @@ Tensor fill_(const Tensor& self, const Scalar& value) {
 }
 
 Tensor zero_(const Tensor& self) {
-  check_inplace("zero_", self);
+  check_writable("zero_", self, true);
+  check_recordable("zero_", self);
   fill_into(self, Scalar(int64_t(0)));
   bump_version(self, "zero_");
   return record_overwrite("ZeroBackward0", self);
