@@ -1,5 +1,7 @@
 #include "autograd/engine.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -70,6 +72,11 @@ void add_to(Tensor& slot, Tensor grad) {
 // never waited for while that is held (base/parallel.h).
 std::mutex& leaf_mutex(const Tensor& leaf) {
   static std::mutex stripes[64];
+  // A forked child has none of the threads that may hold them.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    for (std::mutex& m : stripes) new (&m) std::mutex;
+  });
+  static_cast<void>(registered);
   return stripes[reinterpret_cast<uintptr_t>(leaf.impl()) / sizeof(TensorImpl) % 64];
 }
 

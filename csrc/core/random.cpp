@@ -1,5 +1,7 @@
 #include "core/random.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -34,6 +36,46 @@ uint64_t system_seed() {
 }
 
 }  // namespace
+
+// Note [Generators after fork()]
+// Another thread may draw while this one forks. In the child nobody would ever give the mutex back, and the state may be
+// half written: so the child, which has one thread, makes it new and goes on with the next block.
+namespace {
+struct Living {
+  std::mutex mutex;
+  std::vector<Generator*> generators;
+};
+Living& living() {
+  static Living* const all = new Living;  // never destroyed: the default generator is, late
+  return *all;
+}
+}  // namespace
+
+Generator::Generator(uint64_t seed, Device where) : device(where) {
+  manual_seed(seed);
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, after_fork); });
+  const std::lock_guard<std::mutex> lock(living().mutex);
+  living().generators.push_back(this);
+}
+
+Generator::~Generator() {
+  const std::lock_guard<std::mutex> lock(living().mutex);
+  auto& all = living().generators;
+  all.erase(std::find(all.begin(), all.end(), this));
+}
+
+void Generator::after_fork() {
+  for (Generator* g : living().generators) {
+    if (g->mutex.try_lock()) {
+      g->mutex.unlock();
+      continue;
+    }
+    new (&g->mutex) std::mutex;
+    g->left_ = 1;
+    g->next_ = 0;
+  }
+}
 
 void Generator::manual_seed(uint64_t seed) {
   const UnlockedWait lock(mutex);

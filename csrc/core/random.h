@@ -20,7 +20,8 @@ class Generator {
   static constexpr int kWords = 624;
   static constexpr size_t kStateBytes = 5056;
 
-  explicit Generator(uint64_t seed = kDefaultSeed, Device where = {}) : device(where) { manual_seed(seed); }
+  explicit Generator(uint64_t seed = kDefaultSeed, Device where = {});
+  ~Generator();
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
@@ -77,6 +78,7 @@ class Generator {
 
  private:
   void next_block();
+  static void after_fork();
 
   uint64_t seed_ = 0;
   // PyTorch's counters: words in the block are used up when left_ == 1. next_ == 0 only before the first draw.

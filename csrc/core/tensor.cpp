@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 
 namespace strided {
 namespace {
@@ -77,8 +78,28 @@ void Node::set_output(int i, const Tensor& t) {
 bool Tensor::finds_grad() const {
   const AutogradMeta* meta = impl_->autograd.get();
   if (meta != nullptr && meta->requires_grad) return true;
-  if (impl_->record_is_old()) return Tensor(impl_->base).requires_grad();
+  if (impl_->record_is_old()) {
+    const bool wanted = Tensor(impl_->base).requires_grad();
+    // Here, not only when the record is made anew: an operation asks this before it writes anything.
+    if (wanted && grad_enabled() && is_frozen(*impl_)) frozen_view(*impl_, "its base or another view of its base has been");
+    return wanted;
+  }
   return meta != nullptr && meta->grad_fn;
+}
+
+bool is_frozen(const TensorImpl& view) { return view.view_kind == ViewKind::Multi || view.view_kind == ViewKind::Function; }
+[[noreturn]] void frozen_view(const TensorImpl& view, const char* what) {
+  const AutogradMeta* meta = view.autograd.get();
+  std::string maker = meta && meta->grad_fn ? meta->grad_fn->name() : "a function";
+  maker.resize(std::min(maker.size(), maker.rfind("Backward")));
+  STRIDED_THROW(RuntimeError, "Output ", meta ? meta->output : 0, " of ", maker,
+                " is a view and ", what, " modified inplace. ",
+                view.view_kind == ViewKind::Multi
+                    ? "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+                      "inplace. You should replace the inplace operation by an out-of-place one."
+                    : "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+                      "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
+                      "is forbidden. You can fix this by cloning the output of the custom Function.");
 }
 
 AutogradMeta& autograd_meta(const Tensor& t) {
@@ -140,9 +161,9 @@ Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind) {
   return out;
 }
 
-void check_writable(const char* op, const Tensor& t) {
+void check_writable(const char* op, const Tensor& t, bool one_value) {
   STRIDED_CHECK(!t.storage().read_only(), RuntimeError, op, ": the tensor to write to is read-only");
-  STRIDED_CHECK(!t.layout().has_zero_stride(), RuntimeError,
+  STRIDED_CHECK(one_value || !t.layout().has_zero_stride(), RuntimeError,
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
                 "clone() the tensor before performing the operation. (",
                 op, ")");

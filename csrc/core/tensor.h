@@ -205,8 +205,11 @@ Tensor make_view(const Tensor& base, Layout layout, DType dtype);
 Tensor view_of(const Tensor& x, Layout layout, ViewKind kind = ViewKind::Plain);
 Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind = ViewKind::Plain);
 
-// Raises unless `t` may be written: not read-only, no element twice in it.
-void check_writable(const char* op, const Tensor& t);
+// Raises unless `t` may be written: not read-only, no element twice in it (where that matters).
+void check_writable(const char* op, const Tensor& t, bool one_value = false);
+// A view of the kinds Multi and Function: neither it nor its base may be written to where that would be recorded.
+bool is_frozen(const TensorImpl& view);
+[[noreturn]] void frozen_view(const TensorImpl& view, const char* what);
 // After a write by `op`.
 inline void bump_version(const Tensor& t, const char* op) {
   if (!t.impl()->uncounted) t.storage().bump(op);

@@ -66,6 +66,7 @@ bool copy_transposed(const Tensor& dst, const Tensor& src) {
   }
   if (d < 0 || s < 0 || d == s || dst.size(d) < 8 || dst.size(s) < 8) return false;
   const int64_t size = dst.itemsize();
+  const Unlocked unlocked(dst.numel() > 65536);  // once, not for each of many matrices
   int64_t index[8] = {};
   for (;;) {
     char* to = dst.data();
@@ -243,7 +244,8 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
 }
 
 Tensor fill_(const Tensor& self, const Scalar& value) {
-  check_inplace("fill_", self);
+  check_writable("fill_", self, true);
+  check_recordable("fill_", self);
   check_fits(value, self.dtype());
   fill_into(self, value);
   bump_version(self, "fill_");
@@ -251,7 +253,8 @@ Tensor fill_(const Tensor& self, const Scalar& value) {
 }
 
 Tensor zero_(const Tensor& self) {
-  check_inplace("zero_", self);
+  check_writable("zero_", self, true);
+  check_recordable("zero_", self);
   fill_into(self, Scalar(int64_t(0)));
   bump_version(self, "zero_");
   return record_overwrite("ZeroBackward0", self);

@@ -198,7 +198,18 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor vdot(const Tensor& a, const Tensor& b) { return dot(conj(a), b); }
+Tensor vdot(const Tensor& a, const Tensor& b) {
+  if (!is_complex(a.dtype())) return dot(a, b);
+  Tensor out;
+  {
+    NoGrad guard;
+    out = dot(conj(a), b);
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("VdotBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+    return std::vector<Tensor>{b.known() ? conj(g) * b.get() : Tensor(), a.known() ? g * a.get() : Tensor()};
+  });
+}
 
 // Note [Cases of matmul]
 // A vector on the left counts as one row, on the right as one column; that axis is dropped from the result again. Matrices
@@ -261,7 +272,16 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
                 b.dtype(), " instead");
   wrap_axis("linalg.vecdot", dim, std::max(a.ndim(), b.ndim()));
   if (a.ndim() == 1 && b.ndim() == 1 && a.numel() == b.numel()) return vdot(a, b);
-  return sum(conj(a) * b, Dims{dim}, false, a.dtype());
+  Tensor out;
+  {
+    NoGrad guard;
+    out = sum(conj(a) * b, Dims{dim}, false, a.dtype());
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("LinalgVecdotBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), dim](const Tensor& g) {
+    const Tensor wide = g.ndim() == 0 ? g : unsqueeze(g, dim);
+    return std::vector<Tensor>{b.known() ? conj(wide) * b.get() : Tensor(), a.known() ? wide * a.get() : Tensor()};
+  });
 }
 
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {

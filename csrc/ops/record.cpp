@@ -166,20 +166,6 @@ void move_retained(AutogradMeta& meta, const Ref<Node>& node, int output) {
   node->hooks().retained.push_back({output, meta.retained});
 }
 
-// Neither they nor their base may be written to where that would be recorded.
-bool is_frozen(const TensorImpl& view) { return view.view_kind == ViewKind::Multi || view.view_kind == ViewKind::Function; }
-[[noreturn]] void frozen_view(const TensorImpl& view, const char* what) {
-  const AutogradMeta* meta = view.autograd.get();
-  STRIDED_THROW(RuntimeError, "Output ", meta ? meta->output : 0, " of ", meta && meta->grad_fn ? short_name(meta->grad_fn->name()) : "a function",
-                " is a view and ", what, " modified inplace. ",
-                view.view_kind == ViewKind::Multi
-                    ? "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
-                      "inplace. You should replace the inplace operation by an out-of-place one."
-                    : "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-                      "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
-                      "is forbidden. You can fix this by cloning the output of the custom Function.");
-}
-
 // Note [Views whose base was written to] in core/tensor.h.
 void refresh(const Tensor& view) {
   TensorImpl& t = *view.impl();
@@ -298,6 +284,10 @@ void record_no_derivative(const char* name, const char* op, const std::vector<Te
 
 void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad) {
   check_writable(op, self);
+  check_recordable(op, self, inputs_need_grad);
+}
+
+void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad) {
   if (!grad_enabled()) return;
   const TensorImpl& impl = *self.impl();
   const bool apart = impl.base && impl.view_kind == ViewKind::NoGrad;

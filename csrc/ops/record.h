@@ -183,5 +183,7 @@ const Tensor& accumulated_leaf(const Node& node);
 // Before writing to `self` in place: raises for a read-only or overlapping tensor, and for a write that could not be recorded
 // (a leaf that needs a gradient, a view of one, one of several views), where self or `inputs_need_grad` asks for a record.
 void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad = false);
+// The second half of it: for a change of shape, which writes nothing.
+void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad = false);
 
 }  // namespace strided

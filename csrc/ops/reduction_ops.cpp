@@ -242,6 +242,35 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double co
   return {s, m};
 }
 
+namespace {
+
+// Of the norm `out` of x; order 1 has no need of it.
+Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double p, uint64_t axes, bool keepdim) {
+  if (p == 0) return Tensor();
+  if (p == 1) return elementwise<Sgn>(x) * expand_reduced(g, x.shape(), axes, keepdim);
+  if (std::isinf(p)) {
+    Tensor mask, count;
+    {
+      NoGrad guard;
+      mask = elementwise<Eq>(elementwise<Abs>(x), expand_reduced(out, x.shape(), axes, keepdim));
+      count = call_reduction(def<CountNonzero>(), mask, axes, keepdim, DType::Bool, 0);
+    }
+    return masked(elementwise<Sgn>(x) * expand_reduced(g / count, x.shape(), axes, keepdim), mask);
+  }
+  if (p == 2) return x * expand_reduced(quotient(g, out), x.shape(), axes, keepdim);
+  // |x|^(p - 2) is infinite at 0 for p < 2; what it multiplies is 0 there.
+  const Tensor size = elementwise<Abs>(x), zero = elementwise<Eq>(x, Scalar(0));
+  Tensor power;
+  if (p >= 2) power = x * elementwise<Pow>(size, Scalar(p - 2));
+  else if (p > 1) power = elementwise<Sgn>(x) * elementwise<Pow>(size, Scalar(p - 1));
+  else power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
+  return power * expand_reduced(quotient(g, elementwise<Pow>(out, Scalar(p - 1))), x.shape(), axes, keepdim);
+}
+constexpr bool norm_gradient_reads_x(double p) { return p != 0; }
+constexpr bool norm_gradient_reads_out(double p) { return p != 0 && p != 1; }
+
+}  // namespace
+
 Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
   STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
                 cpp_name_of(x.dtype()));
@@ -251,8 +280,6 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
   STRIDED_CHECK(is_complex(compute) || !is_complex(x.dtype()), RuntimeError, "linalg.vector_norm: dtype should be complex for complex inputs, but got ",
                 cpp_name_of(compute));
   const uint64_t axes = axis_bits("linalg.vector_norm", dims, x.ndim());
-  // Only order 2 has a kernel for complex numbers.
-  if (is_complex(compute) && p != 2) return vector_norm(elementwise<Abs>(x), p, dims, keepdim, real_of(compute));
   const bool no_identity = std::isinf(p) || p < 0;
   if (no_identity && is_empty_along(x, axes)) {
     STRIDED_CHECK(!dims.empty(), RuntimeError, "linalg.vector_norm cannot compute the ", p, " norm on an empty tensor because the operation does not have an identity");
@@ -260,12 +287,14 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
       STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, RuntimeError, "linalg.vector_norm cannot compute the ", p, " norm on the dimension ", i,
                     "because this dimension is empty and the operation does not have an identity");
   }
-  if (p == 0) {
-    Tensor count = call_reduction(def<CountNonzero>(), x, axes, keepdim, x.dtype(), 0);
-    return record("LinalgVectorNormBackward0", to_dtype(count, real_of(compute)), x, [](const Tensor&) { return Tensor(); });
-  }
   Tensor out;
-  if (p == 1 || p == 2 || std::isinf(p)) {
+  if (p == 0) {
+    NoGrad guard;
+    out = to_dtype(call_reduction(def<CountNonzero>(), x, axes, keepdim, x.dtype(), 0), real_of(compute));
+  } else if (is_complex(compute) && p != 2) {  // only order 2 has a kernel for complex numbers
+    NoGrad guard;
+    out = vector_norm(elementwise<Abs>(x), p, dims, keepdim, real_of(compute));
+  } else if (p == 1 || p == 2 || std::isinf(p)) {
     const ReductionDef& row = p == 2 ? def<Norm2>() : p == 1 ? def<Norm1>() : p > 0 ? def<NormInf>() : def<NormNegInf>();
     out = call_reduction(row, x, axes, keepdim, compute, 0);
   } else {
@@ -274,34 +303,29 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
     out = to_dtype(elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)), compute);
   }
   if (!needs_grad(x)) return out;
-  if (p == 1)
-    return record("LinalgVectorNormBackward0", out, x, [axes, keepdim, saved = SavedTensor(x)](const Tensor& g) {
-      const Tensor x = saved.get();
-      return elementwise<Sgn>(x) * expand_reduced(g, x.shape(), axes, keepdim);
-    });
-  return record("LinalgVectorNormBackward0", out, x, [p, dims, axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get(), out = saved_out.get();
-    if (std::isinf(p)) {
-      Tensor mask, count;
-      {
-        NoGrad guard;
-        mask = elementwise<Eq>(elementwise<Abs>(x), expand_reduced(out, x.shape(), axes, keepdim));
-        count = sum(mask, dims, keepdim);
-      }
-      return masked(elementwise<Sgn>(x) * expand_reduced(g / count, x.shape(), axes, keepdim), mask);
-    }
-    if (p == 2) return x * expand_reduced(quotient(g, out), x.shape(), axes, keepdim);
-    // |x|^(p - 2) is infinite at 0 for p < 2; what it multiplies is 0 there.
-    const Tensor size = elementwise<Abs>(x), zero = elementwise<Eq>(x, Scalar(0));
-    Tensor power;
-    if (p >= 2) power = x * elementwise<Pow>(size, Scalar(p - 2));
-    else if (p > 1) power = elementwise<Sgn>(x) * elementwise<Pow>(size, Scalar(p - 1));
-    else power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
-    return power * expand_reduced(quotient(g, elementwise<Pow>(out, Scalar(p - 1))), x.shape(), axes, keepdim);
-  });
+  return record("LinalgVectorNormBackward0", out, x,
+                [p, axes, keepdim, x = saved_if(norm_gradient_reads_x(p), x),
+                 out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
+                  return norm_gradient(g, x.get(), out.get(), p, axes, keepdim);
+                });
 }
 
-Tensor dist(const Tensor& x, const Tensor& other, double p) { return vector_norm(x - other, p); }
+Tensor dist(const Tensor& x, const Tensor& other, double p) {
+  Tensor out;
+  {
+    NoGrad guard;
+    out = vector_norm(x - other, p);
+  }
+  if (!needs_grad(x, other)) return out;
+  const bool saved = norm_gradient_reads_x(p);
+  return record("DistBackward0", out, {x, other},
+                [p, x = saved_if(saved, x), other = saved_if(saved, other),
+                 out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
+                  if (!x.known()) return std::vector<Tensor>(2);
+                  const Tensor difference = x.get() - other.get(), gx = norm_gradient(g, difference, out.get(), p, axis_bits("dist", {}, difference.ndim()), false);
+                  return std::vector<Tensor>{gx, -gx};
+                });
+}
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const Tensor in = is_integral(x.dtype()) ? to_dtype(x, default_dtype()) : x;

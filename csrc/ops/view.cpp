@@ -411,9 +411,7 @@ namespace {
 
 // self becomes `view`, a view of it that was just made and recorded.
 Tensor become(const char* op, const Tensor& self, const Tensor& view) {
-  if (grad_enabled() && self.requires_grad())
-    STRIDED_CHECK(grad_fn(self), RuntimeError,
-                  "a leaf Variable that requires grad is being used in an in-place operation.");
+  check_recordable(op, self);
   const Edge edge = gradient_edge(view);
   bump_version(self, op);
   self.impl()->layout = view.layout();

@@ -293,8 +293,8 @@ PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) { return PyBoo
 
 // What forward-mode differentiation alone records (autograd/forward_ad.py) does not show.
 bool shows_record(const Tensor& t) {
-  if (!t.requires_grad()) return false;
   if (t.impl()->record_is_old() && !(t.impl()->autograd && t.impl()->autograd->requires_grad)) return shows_record(Tensor(t.impl()->base));
+  if (!t.requires_grad()) return false;
   const Ref<Node>& node = grad_fn(t);
   return !node || !node->forward_only;
 }

@@ -263,11 +263,7 @@ def size_class(nbytes):
 
 
 # Composed of operations that keep something in between, where PyTorch computes it again. With the kind of number.
-KEEPS_MORE = {
-    "norm 3 keepdim c", "norm 1.5 c", "norm inf c", "norm -inf c", "vector_norm c", "vector_norm 0.5 c",
-    "matrix_norm 1 c", "matrix_norm inf c", "dist r", "dist c", "dist 3 r", "dist 3 c", "polar r", "combinations r",
-    "combinations c", "mvlgamma r", "float_power r", "float_power c", "vdot c", "vecdot c",
-}  # fmt: skip
+KEEPS_MORE = {"polar r", "combinations r", "combinations c", "mvlgamma r", "float_power r", "float_power c"}
 NOT_IN_TORCH = {"item reversed r", "item reversed c", "select_scatter c", "slice_scatter c"}
 
 

@@ -401,4 +401,7 @@ def test_many_axes():
 
 def test_written_through_an_expanded_view():
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
-        torch.zeros(1, 2).expand(3, 2).fill_(1)
+        torch.zeros(1, 2).expand(3, 2).add_(1)
+    x = torch.zeros(1, 2)
+    x.expand(3, 2).fill_(1)  # one value for all
+    assert x.tolist() == [[1, 1]] and x.expand(3, 2).zero_().sum() == 0
