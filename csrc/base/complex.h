@@ -11,7 +11,7 @@ inline namespace STRIDED_ISA {
 // -ffp-contract=off: results would depend on where in a loop an element stands.
 template <class T>
 STRIDED_HD T fence(T x) {
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && __GNUC__ >= 12
   return __builtin_assoc_barrier(x);
 #else
   return x;

@@ -12,21 +12,13 @@ DeviceMemory memories[kNumDeviceTypes] = {
     {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }},
 };
 
-std::string (*loaders[kNumDeviceTypes])() = {};
-
 }  // namespace
 
 void register_device_memory(DeviceType type, DeviceMemory memory) { memories[static_cast<int>(type)] = memory; }
-void set_backend_loader(DeviceType type, std::string (*load)()) { loaders[static_cast<int>(type)] = load; }
 
 const DeviceMemory& device_memory(Device device) {
-  const int type = static_cast<int>(device.type);
-  const DeviceMemory& memory = memories[type];
-  if (memory.allocate != nullptr) return memory;
-  const std::string why = loaders[type] ? loaders[type]() : "";
-  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device, "': ",
-                why.empty() ? concat("this build has no ", device.is_cuda() ? "CUDA" : "XLA", " support or no such device was found") : why,
-                ". Use device='cpu'.");
+  const DeviceMemory& memory = memories[static_cast<int>(device.type)];
+  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device, "'. Use device='cpu'.");
   return memory;
 }
 

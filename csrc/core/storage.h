@@ -1,8 +1,6 @@
 // Bytes on a device. Tensors are strided views of one; several may share it.
 #pragma once
 
-#include <string>
-
 #include "base/ref.h"
 #include "core/device.h"
 
@@ -57,8 +55,6 @@ struct DeviceMemory {
   void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t nbytes, bool non_blocking) = nullptr;
 };
 void register_device_memory(DeviceType type, DeviceMemory memory);
-// Called once for a type that has no backend yet: loads it. Returns why that failed, or an empty string.
-void set_backend_loader(DeviceType type, std::string (*load)());
 const DeviceMemory& device_memory(Device device);  // RuntimeError when no backend serves the device
 // The device with its number; the CPU has none.
 Device concrete(Device device);

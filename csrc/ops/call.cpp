@@ -229,7 +229,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
     return iter.run(loop, params, 1);
   }
   Iter iter(plan.shape);
-  iter.add(out.data(), out.layout(), out.itemsize());
+  iter.add(out);
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor) iter.add(*in[i].tensor);
     else iter.add_scalar(element(i)->bytes, plan.compute);

@@ -153,6 +153,19 @@ DType range_dtype(const Scalar& start, const Scalar& end, const Scalar& step) {
 
 namespace {
 
+Tensor fill_ramp(const char* op, RampKind kind, const Tensor& out, const Ramp& ramp) {
+  const KernelTable& table = kernels(out.device());
+  const DType dtype = out.dtype();
+  const int64_t n = out.numel();
+  const RampKernel kernel = (kind == RampKind::Arange ? table.ramp.arange : kind == RampKind::Linspace ? table.ramp.linspace : table.ramp.logspace)[index_of(dtype)];
+  STRIDED_CHECK(kernel || (table.device && !is_bool(dtype)), NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
+  if (n == 0) return out;
+  if (table.device) table.device->ramp(op, out.device().index, kind, dtype, out.data(), n, ramp);
+  else parallel_for(0, n, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
+  return out;
+}
+
+
 Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype,
                   Device device, bool closed) {
   for (const Scalar* s : {&start, &end, &step})
@@ -202,21 +215,15 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
     n = static_cast<int64_t>(count);
   }
   ramp.steps = n;
-  const RampKernel kernel = kernels(device).ramp.arange[index_of(dtype)];
-  STRIDED_CHECK(kernel, NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
-  const Tensor out = empty({n}, dtype, device);
-  parallel_for(0, n, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
-  return out;
+  return fill_ramp(op, RampKind::Arange, empty({n}, dtype, device), ramp);
 }
 
-Tensor make_spaced(const char* op, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype,
-                   Device device, const RampKernel* kernels_of) {
+Tensor make_spaced(const char* op, RampKind kind, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype,
+                   Device device) {
   STRIDED_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative");
   STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op,
                 "(): inferred dtype ", type_name(complex_of(default_dtype())), " can't be safely cast to passed dtype ",
                 dtype);
-  const RampKernel kernel = kernels_of[index_of(dtype)];
-  STRIDED_CHECK(kernel, NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
   check_number(start, dtype);
   check_number(end, dtype);
   Ramp ramp;
@@ -230,9 +237,7 @@ Tensor make_spaced(const char* op, const Scalar& start, const Scalar& end, int64
   }
   ramp.base = base;
   ramp.steps = steps;
-  const Tensor out = empty({steps}, dtype, device);
-  parallel_for(0, steps, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
-  return out;
+  return fill_ramp(op, kind, empty({steps}, dtype, device), ramp);
 }
 
 }  // namespace
@@ -248,11 +253,11 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, DType d
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device) {
   if (steps == 1 && (is_complex(dtype) || !(start.is_complex() || end.is_complex())) && !is_bool(dtype))
     return full({1}, start, dtype, device);
-  return make_spaced("linspace", start, end, steps, 0, dtype, device, kernels(device).ramp.linspace);
+  return make_spaced("linspace", RampKind::Linspace, start, end, steps, 0, dtype, device);
 }
 
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, Device device) {
-  return make_spaced("logspace", start, end, steps, base, dtype, device, kernels(device).ramp.logspace);
+  return make_spaced("logspace", RampKind::Logspace, start, end, steps, base, dtype, device);
 }
 
 // ---------------------------------------------------------------- matrices

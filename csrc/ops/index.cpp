@@ -142,16 +142,22 @@ IndexMove plan(const Tensor& self, const Indices& indices) {
     move.axis = axes[first];
     move.params.size = layout.shape[first];
     move.params.stride = layout.strides[first] * self.itemsize();
-  } else {
+  } else if (self.device().is_cpu()) {
     move.index = resolve(self, layout, entries, axes, b);
     move.params.check = IndexParams::Trusted;
+  } else {
+    for (int i = 0; i < layout.ndim(); ++i)
+      if (entries[i]) move.parts.push_back({as_int64(*entries[i]), Layout(), layout.shape[i], layout.strides[i] * self.itemsize(), axes[i]});
+    move.index = move.parts[0].index;  // stands for all in what follows
   }
   // The axes of the result: those of the index where they belong, and self's other axes.
   const Dims index_strides = broadcast_strides(move.index.layout(), b);
   const int place = last - first + 1 == count ? first : 0;
   move.named.offset = layout.offset;
   move.index_over.offset = move.index.offset();
+  int index_axis = 0;
   auto add_index_axes = [&] {
+    index_axis = move.shape.ndim();
     for (int j = 0; j < b.ndim(); ++j) {
       move.shape.push_back(b[j]);
       move.named.strides.push_back(0);
@@ -170,11 +176,17 @@ IndexMove plan(const Tensor& self, const Indices& indices) {
                 kMaxDims);
   checked_numel("index", move.shape);
   move.named.shape = move.index_over.shape = move.shape;
+  for (IndexMove::Part& part : move.parts) {
+    const Dims strides = broadcast_strides(part.index.layout(), b);
+    part.over = Layout(move.shape, Dims(move.shape.size()), part.index.offset());
+    for (int j = 0; j < b.ndim(); ++j) part.over.strides[index_axis + j] = strides[j];
+  }
   return move;
 }
 
 // x[mask] of one shape: the selected elements are moved together, range by range.
 Tensor compress(const Tensor& self, const Tensor& mask) {
+  if (Tensor out; compress_on_device(self, mask, &out)) return out;
   const int64_t itemsize = self.itemsize();
   const auto move = kernels(self.device()).index.compress[item_row(itemsize)];
   const std::vector<int64_t> starts = true_starts(mask);

@@ -30,9 +30,46 @@ void run(const IndexMove& move, Loop2d loop, const Tensor& to, const Layout& to_
   iter.run(loop, &params, 1, grain);
 }
 
+// Calls f(plan) with the move as an accelerator takes it.
+template <class F>
+void with_plan(const IndexMove& move, const Tensor& named, const Tensor& dense, const Layout& dense_layout, F&& f) {
+  auto bytes = [](const Layout& layout, int64_t itemsize) {
+    Dims strides = layout.strides;
+    for (int64_t& s : strides) s *= itemsize;
+    return strides;
+  };
+  const Dims dense_strides = bytes(dense_layout, dense.itemsize()), named_strides = bytes(move.named, named.itemsize());
+  IndexPlan plan;
+  plan.name = "index";
+  plan.device = named.device().index;
+  plan.dtype = named.dtype();
+  plan.wrap = move.params.check != IndexParams::NonNegative;
+  plan.ndim = move.shape.ndim();
+  plan.shape = move.shape.data();
+  plan.dense = base_of(dense, dense_layout);
+  plan.dense_strides = dense_strides.data();
+  plan.named = base_of(named, move.named);
+  plan.named_strides = named_strides.data();
+  std::vector<Dims> strides;
+  auto add = [&](const Tensor& index, const Layout& over, int64_t size, int64_t stride, int axis) {
+    const int k = plan.n_indices++;
+    STRIDED_CHECK(k < IndexPlan::kMaxIndices, NotImplementedError, "index: more than ", IndexPlan::kMaxIndices, " index tensors on device '", named.device(), "'");
+    strides.push_back(bytes(over, index.itemsize()));
+    plan.index[k] = {reinterpret_cast<const int64_t*>(base_of(index, over)), nullptr, size, stride, axis};
+  };
+  plan.n_indices = 0;
+  if (move.parts.empty()) add(move.index, move.index_over, move.params.size, move.params.stride, move.axis);
+  for (const IndexMove::Part& part : move.parts) add(part.index, part.over, part.size, part.stride, part.axis);
+  for (int k = 0; k < plan.n_indices; ++k) plan.index[k].strides = strides[static_cast<size_t>(k)].data();
+  f(plan);
+}
+
+const DeviceKernels* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
+
 }  // namespace
 
 void check_index(const IndexMove& move) {
+  if (!move.index.defined() || device_kernels(move.index)) return;  // the device looks itself
   if (move.params.check == IndexParams::Trusted || move.index.numel() == 0) return;
   const Tensor flat = move.index.is_contiguous() ? move.index : contiguous(move.index);
   const int64_t* index = flat.data_as<int64_t>();
@@ -45,6 +82,8 @@ void check_index(const IndexMove& move) {
 
 void take_move(const IndexMove& move, const Tensor& named, const Tensor& out) {
   if (out.numel() == 0) return check_index(move);  // no element is read, yet the indices must be good
+  if (const DeviceKernels* device = device_kernels(named))
+    return with_plan(move, named, out, out.layout(), [&](const IndexPlan& plan) { device->take(plan); });
   int bad = 0;
   IndexParams params = move.params;
   params.bad = &bad;
@@ -57,6 +96,11 @@ void put_move(const IndexMove& move, const Tensor& named, const Tensor& from, co
   int64_t numel = 1;
   for (int64_t s : move.shape) numel *= s;
   if (numel == 0) return;
+  if (const DeviceKernels* device = device_kernels(named))
+    return with_plan(move, named, from, expand(from.layout(), move.shape), [&](const IndexPlan& plan) {
+      if (op) device->combine(plan, *op);
+      else device->put(plan);
+    });
   const Loop2d loop = op ? table(named).combine[static_cast<int>(*op)][index_of(named.dtype())] : table(named).put[item_row(named.itemsize())];
   STRIDED_CHECK(loop, NotImplementedError, "amax and amin of an index move: not implemented for '", named.dtype(), "'");
   int bad = 0;
@@ -131,7 +175,7 @@ IndexMove gather_move(const Tensor& named, int axis, const Tensor& index, IndexP
 
 void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, const std::string& reduce, bool include_self) {
   const Combine op = reduce == "prod" ? Combine::Mul : reduce == "amax" ? Combine::Max : reduce == "amin" ? Combine::Min : Combine::Add;
-  STRIDED_CHECK(table(self).combine[static_cast<int>(op)][index_of(self.dtype())], NotImplementedError, "reduction by '", reduce,
+  STRIDED_CHECK(device_kernels(self) || table(self).combine[static_cast<int>(op)][index_of(self.dtype())], NotImplementedError, "reduction by '", reduce,
                 "' not implemented for '", self.dtype(), "'");
   if (!include_self) {
     // The places written start from the neutral element.
@@ -164,6 +208,7 @@ void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, 
   iter.add(self);
   iter.add(counts);
   iter.plan();
+  if (const DeviceKernels* device = device_kernels(self)) return device->divide_by_counts(iter.whole("mean", self.device()));
   iter.run(table(self).divide[index_of(self.dtype())], nullptr, 1);
 }
 
@@ -236,7 +281,49 @@ std::vector<int64_t> true_starts(const Tensor& mask) {
   return starts;
 }
 
+namespace {
+// Calls f(set, count) with the set elements of a mask of an accelerator.
+template <class F>
+void with_set(const DeviceKernels& device, const char* name, const Tensor& mask, F&& f) {
+  struct Held {
+    const DeviceKernels& device;
+    void* set = nullptr;
+    ~Held() {
+      if (set) device.write_set(set, nullptr, nullptr, 0);
+    }
+  } held{device};
+  int64_t count = 0;
+  device.set_elements(name, mask.device().index, mask.data(), mask.numel(), &held.set, &count);
+  f(held.set, count);
+}
+}  // namespace
+
+int64_t count_true(const Tensor& mask) {
+  int64_t count = 0;
+  if (const DeviceKernels* device = device_kernels(mask)) with_set(*device, "count_nonzero", mask, [&](void*, int64_t n) { count = n; });
+  else count = true_starts(mask).back();
+  return count;
+}
+
+bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out) {
+  const DeviceKernels* device = device_kernels(mask);
+  if (!device) return false;
+  with_set(*device, "index", mask, [&](void* set, int64_t count) {
+    *out = empty(Dims{count}, self.dtype(), self.device());
+    if (count > 0) device->write_set(set, out->data(), self.data(), self.itemsize());
+  });
+  return true;
+}
+
 Tensor true_positions(const Tensor& mask) {
+  if (const DeviceKernels* device = device_kernels(mask)) {
+    Tensor out;
+    with_set(*device, "nonzero", mask, [&](void* set, int64_t count) {
+      out = empty(Dims{count}, DType::Int64, mask.device());
+      if (count > 0) device->write_set(set, out.data(), nullptr, 8);
+    });
+    return out;
+  }
   const std::vector<int64_t> starts = true_starts(mask);
   const Tensor out = empty(Dims{starts.back()}, DType::Int64, mask.device());
   const auto positions = table(mask).true_positions;
@@ -250,6 +337,9 @@ Tensor true_positions(const Tensor& mask) {
 }
 
 void unravel_into(int64_t* to, const Tensor& positions, int64_t inner, int64_t size) {
+  if (positions.numel() == 0) return;
+  if (const DeviceKernels* device = device_kernels(positions))
+    return device->unravel("unravel_index", positions.device().index, to, positions.data_as<int64_t>(), positions.numel(), inner, size);
   const auto kernel = table(positions).unravel;
   parallel_for(0, positions.numel(), kGrain, [&](int64_t begin, int64_t end) {
     kernel(to + begin, positions.data_as<int64_t>() + begin, end - begin, inner, size);

@@ -28,6 +28,14 @@ struct IndexMove {
   int axis = 0;                  // of the named tensor, for the error text; -1: the tensor is taken as flat
   const char* error_prefix = ""; // opens the error text
   int safe_axis = -1;            // the longest axis along which different positions always name different places
+  // On an accelerator several index tensors stay apart, and `index` is not used.
+  struct Part {
+    Tensor index;
+    Layout over;
+    int64_t size, stride;
+    int axis;
+  };
+  std::vector<Part> parts;
 };
 
 constexpr int item_row(int64_t itemsize) { return itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : 4; }
@@ -75,6 +83,9 @@ Tensor number(const Scalar& value, DType dtype, Device device);
 // elements before range r, and the last entry their total.
 constexpr int64_t kMaskRange = int64_t(1) << 16;
 std::vector<int64_t> true_starts(const Tensor& mask);
+int64_t count_true(const Tensor& mask);
+// out = the elements of contiguous self where the mask is set; false, and nothing is done, on the CPU.
+bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out);
 // Positions of the set elements, counted in row-major order: int64, 1-d.
 Tensor true_positions(const Tensor& mask);
 // Row-major positions -> coordinate along an axis whose later axes have `inner` elements.

@@ -180,14 +180,67 @@ struct ReducePlan {
   double param = 0;
 };
 
-// What a backend does that runs whole operations. A null function raises NotImplementedError.
+// Elements on their way between a dense operand and the places that index tensors name (Note [Index moves] in
+// ops/index_move.h): a place is where the strides of `named` lead, plus index * stride for each index tensor.
+struct IndexPlan {
+  static constexpr int kMaxIndices = 8;
+  struct Index {
+    const int64_t* data = nullptr;
+    const int64_t* strides = nullptr;  // bytes, over `shape`
+    int64_t size = 0;                  // good are 0 ... size - 1, and -size ... -1 when they may wrap
+    int64_t stride = 0;                // bytes from place to place
+    int axis = 0;                      // for the error; -1: the tensor is taken as flat
+  };
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;  // of both sides
+  bool wrap = true;
+  int ndim = 0;
+  const int64_t* shape = nullptr;  // of the dense side, outermost first, not merged
+  char* dense = nullptr;
+  const int64_t* dense_strides = nullptr;  // bytes
+  char* named = nullptr;
+  const int64_t* named_strides = nullptr;  // bytes; 0 along axes of the indices
+  int n_indices = 1;
+  Index index[kMaxIndices];
+};
+
+enum class RampKind : int8_t { Arange, Linspace, Logspace };
+
+// A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
+struct PhiloxState {
+  uint64_t seed, offset;
+};
+
+// What a backend does that runs whole operations; a null function raises NotImplementedError. Everything but `set_elements`, `random_choice` and `transfer` returns when the work
+// is queued on the current stream of the device; what kernels find wrong is raised by the next call that waits.
 struct DeviceKernels {
-  // Op number `op` of ops/elementwise.h, computed in the given dtype; operands may be stored in others.
   void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
-  // Operands to, from, of any two dtypes. An immediate `from` fills.
-  void (*copy)(const LoopPlan& plan) = nullptr;
-  // Reduction number `op` of ops/reduce.h.
+  void (*copy)(const LoopPlan& plan) = nullptr;              // operands to, from; an immediate `from` fills
+  void (*select)(const LoopPlan& plan) = nullptr;            // operands to, condition (bool), a, b
+  void (*divide_by_counts)(const LoopPlan& plan) = nullptr;  // operands to, counts (int64)
   void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
+  void (*take)(const IndexPlan& plan) = nullptr;
+  void (*put)(const IndexPlan& plan) = nullptr;
+  void (*combine)(const IndexPlan& plan, Combine op) = nullptr;
+  // The set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of `from`;
+  // `to` null closes the handle.
+  void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
+  void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
+  // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == diagonal.
+  // Axes innermost first: columns, rows, then those of the batch; one operand.
+  void (*clear_triangle)(const LoopPlan& plan, int64_t diagonal, bool keep_below) = nullptr;
+  void (*unravel)(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
+  void (*ramp)(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp) = nullptr;
+  // *used: the blocks used, by which the generator's offset grows.
+  void (*random_fill)(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_bernoulli)(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_poisson)(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_permutation)(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used) = nullptr;
+  void (*random_choice)(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
+                        PhiloxState state, uint64_t* used, WeightsFault* fault) = nullptr;
+  // Contiguous bytes between devices, or the host (device -1). Waits, unless `non_blocking` and the memory allows it.
+  void (*transfer)(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking) = nullptr;
 };
 
 constexpr int kMaxElementwise = 192;

@@ -18,9 +18,15 @@ constexpr int64_t kShort = 32768;  // elements that are not worth a second threa
 void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
   const KernelTable& table = kernels(out.device());
   const Loop2d loop = table.index.select[item_row(out.itemsize())];
-  STRIDED_CHECK(loop, NotImplementedError, "where on device '", out.device(), "'");
+  STRIDED_CHECK(loop || (table.device && table.device->select), NotImplementedError, "where on device '", out.device(), "'");
   const int64_t n = out.numel();
   if (n == 0) return;
+  if (table.device) {
+    Iter iter(out.shape());
+    for (const Tensor* t : {&out, &condition, &a, &b}) iter.add(*t);
+    iter.plan();
+    return table.device->select(iter.whole("where", out.device()));
+  }
   if (n <= kShort && out.is_contiguous() && a.dtype() == out.dtype() && b.dtype() == out.dtype()) {
     // Nothing to plan when the operands are one row each, or a single element.
     const Tensor* in[] = {&condition, &a, &b};
@@ -181,7 +187,7 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
   const Dims shape = broadcast_shapes(self.shape(), mask.shape());
   STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(), " doesn't match the broadcast shape ", shape);
   const Tensor whole = as_mask(make_view(mask, expand(mask.layout(), shape)));
-  const int64_t count = true_starts(whole).back();
+  const int64_t count = count_true(whole);
   STRIDED_CHECK(source.numel() >= count, RuntimeError, "Number of elements of source < number of ones in mask");
   const Tensor taken = basic_index(reshape(source, Dims{source.numel()}), {{BasicStep::Slice, 0, count, 1}});
   return index_put_(self, {whole}, taken, false);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.h"
 #include "core/convert.h"
 #include "ops/call.h"
 #include "ops/copy.h"
@@ -17,7 +18,22 @@
 namespace strided {
 namespace {
 
-Generator& chosen(Generator* generator) { return generator ? *generator : default_generator(); }
+Generator& chosen(Generator* generator, const Tensor& out) {
+  if (!generator) return default_generator(out.device());
+  STRIDED_CHECK(generator->device == out.device(), RuntimeError, "Expected a '", name_of(out.device().type), "' device type for generator but found '",
+                name_of(generator->device.type), "'");
+  return *generator;
+}
+
+// Draws on an accelerator: f(state, &used), the latter for the blocks of the sequence.
+template <class F>
+void draw_on_device(Generator& generator, F f) {
+  const UnlockedWait lock(generator.mutex);
+  uint64_t used = 0;
+  f(PhiloxState{generator.initial_seed(), generator.position}, &used);
+  generator.position += used;
+}
+const DeviceKernels* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
 
 template <class Slot>
 Slot require(const char* op, Slot slot, const Tensor& t) {
@@ -103,9 +119,14 @@ Tensor written(const char* op, const char* node, const Tensor& self) {
 Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFill& what, Generator* generator) {
   check_inplace(op, self);
   if (self.numel() == 0) return self;
-  const auto draw = require(op, kernels(self.device()).random.fill, self);
+  Generator& source = chosen(generator, self);
+  const DeviceKernels* device = device_kernels(self);
+  const auto draw = device ? nullptr : require(op, kernels(self.device()).random.fill, self);
   draw_into(self, [&](const Dims*, const Tensor& out) {
-    draw(what, out.dtype(), out.data(), out.numel(), chosen(generator));
+    if (!device) return draw(what, out.dtype(), out.data(), out.numel(), source);
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      device->random_fill(op, out.device().index, what, out.dtype(), out.data(), out.numel(), state, used);
+    });
   });
   return written(op, node, self);
 }
@@ -182,11 +203,16 @@ Tensor record_normal(Tensor out, const std::vector<Tensor>& parameters) {
 
 void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
   NoGrad guard;
-  const auto draw = require("bernoulli_", kernels(self.device()).random.bernoulli, self);
+  const DeviceKernels* device = device_kernels(self);
+  const auto draw = device ? nullptr : require("bernoulli_", kernels(self.device()).random.bernoulli, self);
   const Tensor apart = p.storage().data() == self.storage().data() ? clone(p) : p;
   const Tensor wide = make_view(apart, expand(apart.layout(), self.shape()));
   draw_into(self, [&](const Dims* axes, const Tensor& out) {
     const Tensor q = contiguous(axes ? permuted(wide, *axes) : wide);
+    if (device)
+      return draw_on_device(generator, [&](PhiloxState state, uint64_t* used) {
+        device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), state, used);
+      });
     STRIDED_CHECK(draw(out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), generator), RuntimeError,
                   "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   });
@@ -230,7 +256,12 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
     check_number(Scalar(n > 0 ? n - 1 : n), dtype);
   }
   const Tensor out = empty(Dims{n}, dtype, device);
-  require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, chosen(generator));
+  if (n == 0) return out;
+  Generator& source = chosen(generator, out);
+  if (const DeviceKernels* on = device_kernels(out))
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) { on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used); });
+  else
+    require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, source);
   return out;
 }
 
@@ -292,7 +323,7 @@ Tensor bernoulli_(const Tensor& self, const Tensor& p, Generator* generator) {
   check_floating("bernoulli_tensor_cpu_p_", p.dtype(), false);
   check_same_device("bernoulli_", self, p);
   if (self.numel() == 0) return self;
-  fill_bernoulli(self, p, chosen(generator));
+  fill_bernoulli(self, p, chosen(generator, self));
   return written("bernoulli_", "BernoulliBackward1", self);
 }
 
@@ -391,9 +422,16 @@ Tensor poisson(const Tensor& rate, Generator* generator) {
   if (out.numel() > 0) {
     NoGrad guard;
     const Tensor r = contiguous(rate);
-    const auto draw = require("poisson", kernels(out.device()).random.poisson, out);
-    STRIDED_CHECK(draw(out.dtype(), out.data(), r.data(), out.numel(), chosen(generator)), RuntimeError,
-                  "invalid Poisson rate, expected rate to be non-negative");
+    Generator& source = chosen(generator, out);
+    if (const DeviceKernels* device = device_kernels(out)) {
+      draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+        device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state, used);
+      });
+    } else {
+      const auto draw = require("poisson", kernels(out.device()).random.poisson, out);
+      STRIDED_CHECK(draw(out.dtype(), out.data(), r.data(), out.numel(), source), RuntimeError,
+                    "invalid Poisson rate, expected rate to be non-negative");
+    }
   }
   return record("PoissonBackward0", std::move(out), rate, [](const Tensor& g) { return zeros_like(g); });
 }
@@ -416,10 +454,17 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   const Tensor out = empty(shape, DType::Int64, weights.device());
   if (out.numel() == 0) return out;
   const Tensor w = contiguous(weights);
-  const auto choose = require("multinomial", kernels(out.device()).random.choice, out);
+  Generator& source = chosen(generator, out);
   replacement = replacement && num_samples > 1;  // one sample is drawn as without: PyTorch's choice
   const int64_t drawn = replacement ? num_samples : 0;
-  check_weights(choose(t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, chosen(generator)), replacement);
+  WeightsFault fault = WeightsFault::None;
+  if (const DeviceKernels* device = device_kernels(out))
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, state, used, &fault);
+    });
+  else
+    fault = require("multinomial", kernels(out.device()).random.choice, out)(t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, source);
+  check_weights(fault, replacement);
   if (replacement) return out;
 
   const Tensor e = empty_strided(weights.shape(), strides_like(weights.layout()), t, weights.device());

@@ -100,6 +100,22 @@ namespace {
 // Zeroes what lies above the diagonal (below: it is kept) or below it.
 void clear_triangle(const char* op, const Tensor& x, int64_t diagonal, bool keep_below) {
   if (x.numel() == 0) return;
+  if (const DeviceKernels* device = kernels(x.device()).device) {
+    // Columns, rows, then the batch: the axes as they stand, innermost first.
+    Dims shape, strides;
+    for (int i = x.ndim() - 1; i >= 0; --i) {
+      shape.push_back(x.size(i));
+      strides.push_back(x.strides()[i] * x.itemsize());
+    }
+    LoopPlan plan;
+    plan.name = op;
+    plan.device = x.device().index;
+    plan.ndim = x.ndim();
+    plan.shape = shape.data();
+    plan.n_operands = 1;
+    plan.operand[0] = {x.data(), strides.data(), x.dtype(), false};
+    return device->clear_triangle(plan, diagonal, keep_below);
+  }
   const auto kernel = kernels(x.device()).clear_triangle;
   STRIDED_CHECK(kernel, NotImplementedError, op, ": not implemented on device '", x.device(), "'");
   const int n = x.ndim();

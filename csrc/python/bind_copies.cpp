@@ -1,6 +1,7 @@
 // Copies, casts and questions about dtypes.
 #include "core/promotion.h"
 #include "ops/operators.h"
+#include "ops/reduction.h"
 #include "python/bind.h"
 
 namespace strided::python {
@@ -31,8 +32,7 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
   if (a.numel() == 0) return true;
   NoGrad guard;
-  const Tensor eq = contiguous(elementwise<Eq>(a, b));
-  return std::memchr(eq.data(), 0, static_cast<size_t>(eq.numel())) == nullptr;
+  return item(all(elementwise<Eq>(a, b))).to_bool();
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
@@ -40,8 +40,7 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
   STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, a.dtype(), " did not match ", b.dtype());
   const double params[4] = {rtol, atol, equal_nan ? 1.0 : 0.0};
   const Operand in[] = {Operand(a), Operand(b)};
-  const Tensor close = contiguous(call_elementwise(op_def(elementwise_id<Isclose>), in, params));
-  return close.numel() == 0 || std::memchr(close.data(), 0, static_cast<size_t>(close.numel())) == nullptr;
+  return item(all(call_elementwise(op_def(elementwise_id<Isclose>), in, params))).to_bool();
 }
 
 DType promote(DType a, DType b) { return promote_types(a, b); }

@@ -89,8 +89,11 @@ void free_unconsumed(PyObject* capsule, const char* name) {
 template <class Managed>
 Tensor import_tensor(Managed* m, bool read_only) {
   const DLTensor& dl = m->dl_tensor;
-  STRIDED_CHECK(dl.device.device_type == kDLCPU, BufferError, "from_dlpack: the memory is on a DLPack device of type ", dl.device.device_type,
+  const bool on_cuda = dl.device.device_type == kDLCUDA;
+  STRIDED_CHECK(on_cuda || dl.device.device_type == kDLCPU, BufferError, "from_dlpack: the memory is on a DLPack device of type ", dl.device.device_type,
                 ", which this build cannot use");
+  STRIDED_CHECK(dl.device.device_id >= 0 && dl.device.device_id < 128, BufferError, "from_dlpack: device number ", dl.device.device_id);
+  const Device device = on_cuda ? concrete({DeviceType::CUDA, static_cast<int8_t>(dl.device.device_id)}) : Device{};
   STRIDED_CHECK(dl.ndim >= 0 && dl.ndim <= kMaxDims, BufferError, "from_dlpack: ", dl.ndim, " dimensions, at most ", kMaxDims, " are possible");
   const DType dtype = from_dl(dl.dtype);
   Layout layout;
@@ -108,7 +111,7 @@ Tensor import_tensor(Managed* m, bool read_only) {
     layout.offset = -first;
   }
   auto storage = make_ref<Storage>(
-      data, static_cast<size_t>(bytes), Device{}, m,
+      data, static_cast<size_t>(bytes), device, m,
       [](void* p) {
         auto* managed = static_cast<Managed*>(p);
         if (!managed->deleter || !Py_IsInitialized()) return;

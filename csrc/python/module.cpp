@@ -7,6 +7,7 @@
 #include "core/allocator.h"
 #include "core/random.h"
 #include "cpu/fill.h"
+#include "cuda/library.h"
 #include "ops/operators.h"
 #include "python/bind.h"
 #include "python/doors.h"
@@ -124,6 +125,7 @@ PYBIND11_MODULE(_C, m) {
   init_nodes(m.ptr());
   init_functions(m.ptr());
   register_cpu_backend();
+  register_cuda_backend();
   set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
                  [](void* state) {
                    // A daemon thread that comes back after the interpreter's end is unwound by PyEval_RestoreThread

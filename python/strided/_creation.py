@@ -71,6 +71,10 @@ def _shared(data):
         return _C.from_numpy(data)
     if hasattr(data, "__dlpack__"):
         return from_dlpack(data)
+    if hasattr(data, "__cuda_array_interface__"):
+        from .cuda._interop import from_cuda_array_interface
+
+        return from_cuda_array_interface(data)
     return None
 
 

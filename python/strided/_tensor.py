@@ -131,8 +131,13 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of the memory; versioned when max_version allows."""
-    if stream is not None:
+    """A DLPack capsule of the memory; versioned when max_version allows.  On a CUDA device `stream` is the consumer's, which waits
+    for what was queued here: an int, None or 1 for the default stream, -1 for no waiting."""
+    if self.is_cuda:
+        from .cuda._interop import dlpack_wait
+
+        dlpack_wait(self, stream)
+    elif stream is not None:
         raise BufferError("__dlpack__: a tensor on the CPU has no stream; stream must be None")
     if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
         raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}, the tensor is on {self.__dlpack_device__()}")
@@ -143,7 +148,13 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
 
 
 def __dlpack_device__(self):
-    return (1, 0)
+    return (2, self.device.index) if self.is_cuda else (1, 0)
+
+
+def _cuda_array_interface(self):
+    from .cuda._interop import cuda_array_interface
+
+    return cuda_array_interface(self)
 
 
 # ---------------------------------------------------------------- copying
@@ -244,7 +255,7 @@ def install(Tensor) -> None:
     own = {
         name: value
         for name, value in globals().items()
-        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "type_", "data_element")
+        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "data_element")
     }
     for name, value in own.items():
         setattr(Tensor, name, value)
@@ -254,6 +265,7 @@ def install(Tensor) -> None:
         ("short", _C.int16), ("int", _C.int32), ("long", _C.int64), ("bool", _C.bool), ("cfloat", _C.complex64), ("cdouble", _C.complex128),
     ):  # fmt: skip
         setattr(Tensor, name, _caster(dtype, name))
+    Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     Tensor.is_sparse = Tensor.is_quantized = Tensor.is_meta = Tensor.is_mkldnn = False

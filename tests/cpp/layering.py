@@ -16,7 +16,7 @@ FLOORS = {
     "cpu": {"base", "core", "ops", "cpu"},
     "cuda": {"base", "core", "ops", "cuda"},
     "autograd": {"base", "core", "ops", "autograd"},
-    "python": {"base", "core", "ops", "cpu", "autograd", "python"},
+    "python": {"base", "core", "ops", "cpu", "cuda", "autograd", "python"},
 }
 BACKENDS = {"cpu", "cuda"}
 BACKEND_OPS = re.compile(r"ops/(op|kernels|elementwise\w*|reduce\w*)\.h")

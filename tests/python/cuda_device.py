@@ -8,11 +8,11 @@ import pytest
 
 def choose() -> None:
     """Called before strided is imported."""
-    if Path("/dev/nvidia0").exists() or "STRIDED_EMULATE_CUDA" in os.environ:
+    library = os.environ.get("STRIDED_TEST_CUDA_LIBRARY")
+    if Path("/dev/nvidia0").exists() or "STRIDED_EMULATE_CUDA" in os.environ or not (library and Path(library).exists()):
         return
-    folder = os.environ.get("STRIDED_CUDA_LIBRARY_DIR")
-    if folder and (Path(folder) / "libstrided_cuda_emulated.so").exists():
-        os.environ["STRIDED_EMULATE_CUDA"] = "2"
+    os.environ["STRIDED_CUDA_LIBRARY"] = library
+    os.environ["STRIDED_EMULATE_CUDA"] = "2"
 
 
 def emulated() -> bool:

@@ -6,10 +6,6 @@ is False and everything that needs a device raises one clear RuntimeError.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-from .. import _C
 from ._memory import (
     empty_cache,
     max_memory_allocated,
@@ -21,7 +17,6 @@ from ._memory import (
     reset_peak_memory_stats,
 )
 from ._device import (
-    can_device_access_peer,
     current_device,
     device,
     device_count,
@@ -39,22 +34,10 @@ from ._random import get_rng_state, get_rng_state_all, initial_seed, manual_seed
 from ._streams import Event, Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
-    "ElementwiseKernel", "Event", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "ElementwiseKernel", "Event", "Stream", "current_device", "current_stream", "default_stream", "device", "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
     "get_rng_state_all", "initial_seed", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
     "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream", "stream",
     "synchronize",
 ]  # fmt: skip
-
-
-def _library() -> str:
-    """The path of the library: beside the extension, or the one for tests that emulates devices; empty if there is none."""
-    name = "libstrided_cuda_emulated.so" if os.environ.get("STRIDED_EMULATE_CUDA") else "libstrided_cuda.so"
-    for folder in (os.environ.get("STRIDED_CUDA_LIBRARY_DIR"), Path(_C.__file__).parent):
-        if folder and (Path(folder) / name).exists():
-            return str(Path(folder) / name)
-    return ""
-
-
-_C.functions["_cuda_set_library"](_library())

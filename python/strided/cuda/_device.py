@@ -52,11 +52,6 @@ def synchronize(device=None) -> None:
     _f["_cuda_synchronize"](index_of(device))
 
 
-def can_device_access_peer(device, peer_device) -> bool:
-    """True if a device reads the memory of another one directly."""
-    return _f["_cuda_can_access"](index_of(device), index_of(peer_device))
-
-
 class _DeviceProperties(NamedTuple):
     """What the driver says of a device; memory in bytes."""
 
@@ -68,7 +63,6 @@ class _DeviceProperties(NamedTuple):
     warp_size: int
     total_memory: int
     L2_cache_size: int
-    shared_memory_per_block: int
 
 
 def get_device_properties(device=None) -> _DeviceProperties:

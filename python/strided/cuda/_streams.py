@@ -146,7 +146,7 @@ class Event:
     def synchronize(self):
         """Waits for the event."""
         if self._handle:
-            _f["_cuda_synchronize_event"](self._handle)
+            _f["_cuda_synchronize_event"](self._handle, self._index)
 
     def elapsed_time(self, end_event) -> float:
         """Milliseconds from this event to the other.  RuntimeError unless both measure time and have happened."""

@@ -1,0 +1,30 @@
+// The way from strided to libstrided_cuda.so. The library is looked for and opened when a CUDA device is first asked
+// for, never before, so that importing strided costs nothing where there is none.
+#pragma once
+
+#include <string>
+
+#include "cuda/api.h"
+
+namespace strided {
+
+// The library's functions. RuntimeError saying why there are none.
+const CudaApi& cuda_api();
+// Whether there is a library and a device; never raises.
+bool cuda_is_available();
+int cuda_device_count();  // 0 where it is not available
+std::string cuda_why_none();  // in one sentence; empty where it is available
+bool cuda_is_open();  // a device was asked for, and the library found
+
+// Raises what a function of the library gave back: check_cuda(cuda_api().synchronize(0)).
+void check_cuda(const CudaFailure* failure);
+
+// Slots that open the library when they are first called.
+const DeviceKernels& cuda_kernels();
+void* cuda_allocate(size_t bytes, int device);
+void cuda_free(void* data, size_t bytes, int device);
+
+// Makes device type CUDA known: opens nothing.
+void register_cuda_backend();
+
+}  // namespace strided

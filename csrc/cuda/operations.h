@@ -1,0 +1,77 @@
+// What the library does, one function for each family: the slots of the seam (seam.h) are filled with these. All of
+// them return when the work is queued on the current stream of the device, unless they say that they wait.
+#pragma once
+
+#include "cuda/allocator.h"
+#include "ops/kernels.h"
+
+namespace strided {
+namespace cuda {
+
+// Op number `op` of ops/elementwise.h, computed in the given dtype. Operands may be stored in others.
+void elementwise(int op, DType compute, const LoopPlan& plan, const double* params);
+
+// Operands to, from, of any two dtypes. An immediate `from` fills.
+void copy(const LoopPlan& plan);
+
+// Reduction number `op` of ops/reduce.h, computed in the given dtype.
+void reduce(int op, DType compute, const ReducePlan& plan);
+
+// dense = named[index]. An index out of range is left out and reported (report.h), here and below.
+void take(const IndexPlan& plan);
+// named[index] = dense. Of several elements for one place the last in row-major order stays.
+void put(const IndexPlan& plan);
+// named[index] = op(named[index], dense). Sums and products of floating point are made in row-major order.
+void combine(const IndexPlan& plan, Combine op);
+
+// Operands to, condition (bool), a, b: to = condition ? a : b.
+void select(const LoopPlan& plan);
+// Operands to, counts (int64): to /= count, rounding down for integers; a count below 2 changes nothing.
+void divide_by_counts(const LoopPlan& plan);
+
+// The set elements of a contiguous mask of n bytes. Waits for their number.
+class SetElements {
+ public:
+  SetElements(const char* name, int device, const char* mask, int64_t n);
+  int64_t count() const { return count_; }
+  void positions(int64_t* to) const;  // in ascending order
+  void compress(char* to, const char* from,
+                int64_t itemsize) const;  // the elements of contiguous `from` in their places
+
+ private:
+  const char* name_;
+  int device_;
+  const char* mask_;
+  int64_t n_, count_;
+  Workspace starts_;
+};
+
+// Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows,
+// batch.
+void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below);
+
+// to[i] = floor(position[i] / inner) mod size
+void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner,
+             int64_t size);
+
+// Evenly spaced numbers: to[i] for i < ramp.steps.
+void ramp(const char* name, int device, RampKind kind, DType dtype, void* to, int64_t n, const Ramp& ramp);
+
+// Random numbers of n contiguous elements, from block `offset` of the seed's sequence on (Note [Device random numbers]
+// in random.h). They return the number of blocks used, which the generator's offset grows by.
+uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                     PhiloxState state);
+// One with probability p[i]. A p outside [0, 1] is reported.
+uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                          PhiloxState state);
+// Poisson's law of rate[i]. A negative rate is reported.
+uint64_t random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n,
+                        PhiloxState state);
+// 0 ... n - 1 in a random order.
+uint64_t random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state);
+// For each row of weights `samples` of its categories, with replacement. Waits, to check the weights.
+uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                       int64_t categories, int64_t samples, PhiloxState state, WeightsFault* fault);
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,0 +1,274 @@
+// The run-time library of the emulated devices: memory, streams, events.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "cuda_emulation.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, size) static_cast<void>(0)
+#define ASAN_UNPOISON_MEMORY_REGION(data, size) static_cast<void>(0)
+#endif
+
+struct CUstream_st {
+  int device;
+};
+struct CUevent_st {
+  int device;
+  bool timed, recorded;
+  std::chrono::steady_clock::time_point when;
+};
+
+namespace {
+
+constexpr int kMostDevices = 16;
+
+struct Block {
+  size_t bytes;
+  int device;  // -1: page-locked memory of the host
+};
+
+struct Memory {
+  std::mutex mutex;
+  std::map<const char*, Block> blocks;
+  size_t used[kMostDevices] = {};
+
+  // The block that contains the address, or null.
+  const std::pair<const char* const, Block>* find(const void* data) {
+    auto next = blocks.upper_bound(static_cast<const char*>(data));
+    if (next == blocks.begin()) return nullptr;
+    --next;
+    return static_cast<const char*>(data) < next->first + (next->second.bytes ? next->second.bytes : 1) ? &*next
+                                                                                                        : nullptr;
+  }
+};
+Memory& memory() {
+  static Memory* m = new Memory;  // outlives every static object that may free device memory
+  return *m;
+}
+
+size_t env(const char* name, size_t fallback) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtoull(text, nullptr, 10) : fallback;
+}
+int device_count() {
+  const size_t n = env("STRIDED_EMULATE_CUDA", 1);
+  return static_cast<int>(n > kMostDevices ? kMostDevices : n);
+}
+size_t device_bytes() { return env("STRIDED_EMULATE_CUDA_MEMORY", size_t{1} << 30); }
+
+bool events_held = false;
+thread_local int current = 0;
+thread_local cudaError_t last = cudaSuccess;
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) last = error;
+  return error;
+}
+bool known(int device) { return device >= 0 && device < device_count(); }
+
+cudaError_t allocate(void** data, size_t bytes, int device) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  *data = nullptr;
+  if (device >= 0 && (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes))
+    return note(cudaErrorMemoryAllocation);
+  void* fresh = ::operator new(bytes, std::align_val_t(512), std::nothrow);
+  if (!fresh) return note(cudaErrorMemoryAllocation);
+  std::memset(fresh, 0xff, bytes);  // a number read before it was written is NaN
+  memory().blocks[static_cast<const char*>(fresh)] = {bytes, device};
+  if (device >= 0) memory().used[device] += bytes;
+  *data = fresh;
+  return cudaSuccess;
+}
+cudaError_t release(void* data, bool on_device) {
+  if (!data) return cudaSuccess;
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const auto block = memory().blocks.find(static_cast<const char*>(data));
+  if (block == memory().blocks.end() || (block->second.device >= 0) != on_device) return note(cudaErrorInvalidValue);
+  if (on_device) memory().used[block->second.device] -= block->second.bytes;
+  ASAN_UNPOISON_MEMORY_REGION(data, block->second.bytes);
+  memory().blocks.erase(block);
+  ::operator delete(data, std::align_val_t(512));
+  return cudaSuccess;
+}
+// A whole range in one block of device memory, or none of it in any.
+bool in_one_place(const void* data, size_t bytes, bool must_be_device) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const auto* block = memory().find(data);
+  if (!block || block->second.device < 0) return !must_be_device;
+  return static_cast<const char*>(data) + bytes <= block->first + block->second.bytes;
+}
+
+}  // namespace
+
+namespace cuda_emulation {
+
+constexpr unsigned char kUnused = 0xa5;
+
+void set_usable(void* data, size_t usable, size_t whole) {
+  ASAN_UNPOISON_MEMORY_REGION(data, whole);
+  std::memset(data, 0xff, usable);
+  std::memset(static_cast<char*>(data) + usable, kUnused, whole - usable);
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + usable, whole - usable);
+}
+void check_unused(const void* data, size_t usable, size_t whole) {
+  ASAN_UNPOISON_MEMORY_REGION(data, whole);
+  for (size_t i = usable; i < whole; ++i)
+    if (static_cast<const unsigned char*>(data)[i] != kUnused) {
+      std::fprintf(stderr, "emulated device: byte %zu of a block of %zu was written to\n", i, usable);
+      std::abort();
+    }
+}
+void hold_events(bool held) { events_held = held; }
+
+}  // namespace cuda_emulation
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+  }
+  return "cudaErrorUnknown";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
+    case cudaErrorNotReady: return "device not ready";
+    case cudaErrorLaunchFailure: return "unspecified launch failure";
+  }
+  return "unknown error";
+}
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last;
+  last = cudaSuccess;
+  return error;
+}
+cudaError_t cudaPeekAtLastError() { return last; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = device_count();
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (!known(device)) return note(cudaErrorInvalidDevice);
+  current = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+  if (!known(device)) return note(cudaErrorInvalidDevice);
+  *p = {};
+  std::snprintf(p->name, sizeof(p->name), "Emulated device (the host runs its kernels)");
+  p->totalGlobalMem = device_bytes();
+  p->major = 9;
+  p->multiProcessorCount = 4;
+  p->warpSize = 32;
+  p->maxThreadsPerBlock = 1024;
+  p->maxThreadsPerMultiProcessor = 2048;
+  p->l2CacheSize = 1 << 20;
+  p->sharedMemPerBlock = 48 << 10;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (!known(device) || !known(peer)) return note(cudaErrorInvalidDevice);
+  *can = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** data, size_t bytes) { return allocate(data, bytes, current); }
+cudaError_t cudaFree(void* data) { return release(data, true); }
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) { return allocate(data, bytes, -1); }
+cudaError_t cudaFreeHost(void* data) { return release(data, false); }
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  *total = device_bytes();
+  *free = *total - memory().used[current];
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* data) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const auto* block = memory().find(data);
+  a->type = !block ? cudaMemoryTypeUnregistered : block->second.device < 0 ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+  a->device = block && block->second.device >= 0 ? block->second.device : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (bytes == 0) return cudaSuccess;
+  if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device))
+    return note(cudaErrorInvalidValue);
+  std::memmove(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
+  if (!known(to_device) || !known(from_device)) return note(cudaErrorInvalidDevice);
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
+  if (bytes == 0) return cudaSuccess;
+  if (!in_one_place(to, bytes, true)) return note(cudaErrorInvalidValue);
+  std::memset(to, byte, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  *stream = new CUstream_st{current};
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  *event = new CUevent_st{current, !(flags & cudaEventDisableTiming), false, {}};
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (stream && stream->device != event->device) return note(cudaErrorInvalidResourceHandle);
+  event->recorded = true;
+  event->when = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) { return events_held ? note(cudaErrorNotReady) : cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin->timed || !end->timed || !begin->recorded || !end->recorded) return note(cudaErrorInvalidResourceHandle);
+  *milliseconds = std::chrono::duration<float, std::milli>(end->when - begin->when).count();
+  return cudaSuccess;
+}
