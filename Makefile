@@ -28,7 +28,7 @@ test: $(VENV)/with-test
 	@printf 'optional tools:'; for tool in ccache nvcc hipcc mpiexec; do \
 	  command -v $$tool >/dev/null 2>&1 && printf ' %s found;' $$tool || printf ' %s absent;' $$tool; done; echo
 	ctest --test-dir $(BUILD) --progress --output-on-failure --no-tests=error -j $(shell getconf _NPROCESSORS_ONLN)
-	$(PY) -m pytest
+	STRIDED_TEST_CUDA_LIBRARY=$(CURDIR)/$(BUILD)/cuda/libstrided_cuda_emulated.so $(PY) -m pytest
 
 venv: $(VENV)/with-test
 	@echo "Ready: $(PY) -c 'import strided'"
