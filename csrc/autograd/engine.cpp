@@ -192,6 +192,14 @@ class Pass {
     add_to(frontier_.slot(edge.node, edge.input), std::move(grad));
   }
 
+  // Of a copy of the list: hooks may come and go while they run. Those that come are called in the next pass.
+  template <class List, class F>
+  static void for_each_hook(const List& list, F f) {
+    if (list.empty()) return;
+    const List now = list;
+    for (const auto& entry : now) f(entry);
+  }
+
   static void call_tensor_hook(Hook& hook, Tensor& grad) {
     if (!grad.defined()) return;
     TensorList one;
@@ -204,10 +212,10 @@ class Pass {
     const bool at_leaf = node.is_accumulator();
     if (at_leaf) {
       const auto& meta = accumulated_leaf(node).impl()->autograd;
-      for (size_t i = 0; meta && i < meta->hooks.size(); ++i) call_tensor_hook(*Ref<Hook>(meta->hooks[i]), grads[0]);
+      if (meta) for_each_hook(meta->hooks, [&](const Ref<Hook>& hook) { call_tensor_hook(*hook, grads[0]); });
     }
     if (NodeHooks* hooks = node.hooks_or_null()) {
-      for (size_t i = 0; i < hooks->tensor.size(); ++i) call_tensor_hook(*Ref<Hook>(hooks->tensor[i].hook), grads[hooks->tensor[i].output]);
+      for_each_hook(hooks->tensor, [&](const NodeHooks::OfOutput& entry) { call_tensor_hook(*entry.hook, grads[entry.output]); });
       for (size_t i = 0; i < hooks->retained.size(); ++i)
         if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
           if (const Tensor& g = grads[hooks->retained[i].output]; g.defined()) box->grad = box->grad.defined() ? box->grad + g : g;
@@ -218,8 +226,7 @@ class Pass {
         if (how_.accumulate && !at_leaf) keep(inputs_[c.index], grads[c.edge.input]);
       }
     if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate) : !captures_.empty() && !(marks_.find(&node) & kLeads)) return;
-    if (NodeHooks* hooks = node.hooks_or_null())
-      for (size_t i = 0; i < hooks->pre.size(); ++i) Ref<Hook>(hooks->pre[i])->call(grads, nullptr);
+    if (NodeHooks* hooks = node.hooks_or_null()) for_each_hook(hooks->pre, [&](const Ref<Hook>& hook) { hook->call(grads, nullptr); });
     if (at_leaf) accumulate(node, grads);
     else apply(node, grads);
   }
@@ -230,14 +237,13 @@ class Pass {
     TensorList kept;
     if (hooks && !hooks->post.empty()) kept = grads;
     node.apply(grads);
-    const auto& meta = leaf.impl()->autograd;
-    for (size_t i = 0; i < meta->post_accumulate.size(); ++i) {
+    for_each_hook(leaf.impl()->autograd->post_accumulate, [&](const Ref<Hook>& hook) {
       TensorList one;
       one.push_back(leaf);
-      Ref<Hook>(meta->post_accumulate[i])->call(one, nullptr);
-    }
+      hook->call(one, nullptr);
+    });
     TensorList none;
-    for (size_t i = 0; hooks && i < hooks->post.size(); ++i) Ref<Hook>(hooks->post[i])->call(none, &kept);
+    if (hooks) for_each_hook(hooks->post, [&](const Ref<Hook>& hook) { hook->call(none, &kept); });
   }
   // backward(inputs=[not a leaf])
   static void keep(const Tensor& t, const Tensor& grad) {
@@ -262,8 +268,7 @@ class Pass {
       throw;
     }
     grads.clear();
-    if (hooks)
-      for (size_t i = 0; i < hooks->post.size(); ++i) Ref<Hook>(hooks->post[i])->call(passed, &kept);
+    if (hooks) for_each_hook(hooks->post, [&](const Ref<Hook>& hook) { hook->call(passed, &kept); });
     for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
       const Edge& edge = node.next[i];
       if (!edge.node || !passed[i].defined() || !is_needed(edge.node.get())) continue;

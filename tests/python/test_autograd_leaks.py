@@ -369,6 +369,47 @@ def test_removed_hooks_are_forgotten():
         _check(add, CALLS)
 
 
+@pytest.mark.parametrize("kind", ["leaf", "result", "accumulated", "pre", "post"])
+def test_hooks_come_and_go_while_they_run(kind):
+    """Each that is there when the pass comes by is called once; one that is added then, from the next pass on."""
+    x = leaf()
+    y = x * 2
+    add = {
+        "leaf": lambda: x.register_hook,
+        "result": lambda: y.register_hook,
+        "accumulated": lambda: x.register_post_accumulate_grad_hook,
+        "pre": lambda: y.grad_fn.register_prehook,
+        "post": lambda: y.grad_fn.register_hook,
+    }[kind]()
+    calls, handles = [], []
+
+    def hook(name, *, meanwhile=None):
+        def called(*grads):
+            calls.append(name)
+            if meanwhile:
+                meanwhile()
+
+        handles.append(add(called))
+
+    def change():
+        for i in range(20):
+            hook(f"new {i}")
+        handles[5].remove()
+
+    for i in range(4):
+        hook(f"early {i}")
+    for i in range(3):
+        handles[i].remove()
+    hook("first", meanwhile=lambda: calls.count("first") == 1 and change())
+    for name in ("gone", "second", "third"):
+        hook(name)
+    y.sum().backward(retain_graph=True)
+    assert calls == ["early 3", "first", "second", "third"]
+    del calls[:]
+    y.sum().backward()
+    assert calls == ["early 3", "first", "second", "third", *(f"new {i}" for i in range(20))]
+
+
 def test_only_what_can_be_in_a_cycle_is_looked_after():
     """Note [Tensors and the garbage collector] in csrc/python/py_tensor.cpp, both ways."""
     x = leaf()
