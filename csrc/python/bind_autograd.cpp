@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "ops/view.h"
 #include "python/bind.h"
+#include "python/py_node.h"
 
 namespace strided::python {
 namespace {
@@ -45,6 +46,20 @@ Tensor dual(const Tensor& x) {
   return out;
 }
 
+// A tensor without values that stands at an edge of the graph, as an output or an input of a pass.
+Tensor at_edge(PyObject* object, int64_t output) {
+  Node& node = node_of(object);
+  STRIDED_CHECK(output >= 0 && output < node.num_outputs(), RuntimeError, "GradientEdge: ", node.name(), " has ", node.num_outputs(), " outputs, got number ", output);
+  const Node::Output& like = node.output(static_cast<int>(output));
+  Layout layout(like.shape);
+  for (int64_t& stride : layout.strides) stride = 0;
+  const Tensor out = make_view(empty({1}, like.dtype, like.device), layout);
+  AutogradMeta& meta = autograd_meta(out);
+  meta.grad_fn = Ref<Node>(&node);
+  meta.output = static_cast<int>(output);
+  return out;
+}
+
 bool has_record(const Tensor& x) { return x.requires_grad(); }
 void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
 
@@ -68,6 +83,7 @@ void bind_autograd() {
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
+  def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
   def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.", kFunction);
   def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
   def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);

@@ -266,7 +266,8 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
   const Key key(o, self.ndim());
   const Value value(self, given);
   if (!key.advanced()) {
-    if (needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor))) basic_put_(self, key.basic(), value.as_tensor(self));
+    const bool asks = grad_enabled() && self.impl()->view_kind == ViewKind::NoGrad;  // its base may want a gradient
+    if (asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor))) basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);
     return;
   }

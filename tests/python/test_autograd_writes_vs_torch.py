@@ -1,8 +1,9 @@
-"""Random programs that write in place: to results, to views of them, to bases of views. Values, gradients and errors as PyTorch's.
+"""Random programs that write in place: to results, to views of them, to bases of views. Values, gradients and errors as
+PyTorch's.
 
-A step makes a tensor from earlier ones, or writes to one; it may be refused. Where PyTorch's backward pass refuses because a
-saved tensor was changed, strided may refuse as well or be right: then the gradients are those that PyTorch finds when it saves
-copies. `python test_autograd_writes_vs_torch.py FROM TO` runs those seeds and prints what differs.
+A step makes a tensor from earlier ones, or writes to one; it may be refused. Where PyTorch's backward pass refuses
+because a saved tensor was changed, strided may refuse as well or be right: then the gradients are those that PyTorch
+finds when it saves copies. `python test_autograd_writes_vs_torch.py FROM TO` runs those seeds and prints what differs.
 """
 
 import random
@@ -23,7 +24,21 @@ def draw_view(rng, shape):
     """A view, as its name and a function of (library, x)."""
     names = ["view", "unsqueeze", "view_as"]
     if shape:
-        names += ["transpose", "permute", "narrow", "steps", "select", "select", "slice", "expand", "squeeze", "unbind", "split", "chunk", "movedim"]
+        names += [
+            "transpose",
+            "permute",
+            "narrow",
+            "steps",
+            "select",
+            "select",
+            "slice",
+            "expand",
+            "squeeze",
+            "unbind",
+            "split",
+            "chunk",
+            "movedim",
+        ]
     if len(shape) >= 2:
         names += ["diagonal", "mT", "subscripts", "as_strided"]
     name = rng.choice(names)
@@ -110,8 +125,23 @@ def draw_pair(rng):
 
 
 def draw_write(rng, shape, spread):
-    """A write without another tensor. `spread`: elements of the target share memory, where PyTorch refuses only some."""
-    names = ["add_", "mul_", "tanh_", "sin_", "sigmoid_", "exp_", "square_", "clamp_", "neg_", "abs_", "pow_", "reciprocal_", "relu_", "leaky"]
+    """A write without another tensor. `spread`: elements of the target share memory; of such, PyTorch refuses some."""
+    names = [
+        "add_",
+        "mul_",
+        "tanh_",
+        "sin_",
+        "sigmoid_",
+        "exp_",
+        "square_",
+        "clamp_",
+        "neg_",
+        "abs_",
+        "pow_",
+        "reciprocal_",
+        "relu_",
+        "leaky",
+    ]
     names += ["zero_", "fill_"]
     if not spread:
         names += ["mask_number", "where_"]
@@ -192,24 +222,28 @@ def draw_write_from(rng, shape, spread):
     def set_part(t, x, y):
         x[at + (slice(start, None),)] = (y.expand(x.shape))[at + (slice(start, None),)] * c
 
-    return name, apart({
-        "add_": lambda t, x, y: x.add_(y, alpha=c),
-        "sub_": lambda t, x, y: x.sub_(y),
-        "mul_": lambda t, x, y: x.mul_(y).tanh_(),
-        "tanh_mul": lambda t, x, y: x.mul_(y.tanh()),
-        "div_": lambda t, x, y: x.div_(y * y + 1),
-        "copy_": lambda t, x, y: x.copy_(y),
-        "setitem": lambda t, x, y: setitem(x, ..., y),
-        "addcmul_": lambda t, x, y: x.addcmul_(y, y, value=c / 4),
-        "lerp_": lambda t, x, y: x.lerp_(y.expand(x.shape), c),
-        "mask": lambda t, x, y: setitem(x, x > c, y.sum() / max(y.numel(), 1)),
-        "maximum": lambda t, x, y: x.copy_(t.maximum(x, y)),
-        "pow_": lambda t, x, y: x.square_().add_(0.3).pow_(y.sigmoid()),
-        "hypot_": lambda t, x, y: x.hypot_(y - 0.05),
-        "fill_": lambda t, x, y: x.fill_(y.mean()) if y.numel() else None,
-        "set_part": set_part,
-        "index_add_": lambda t, x, y: x.index_add_(d, t.tensor([start]), y.expand(x.shape).narrow(d, start, 1) if n else y.expand(x.shape)),
-    }[name])  # fmt: skip
+    return name, apart(
+        {
+            "add_": lambda t, x, y: x.add_(y, alpha=c),
+            "sub_": lambda t, x, y: x.sub_(y),
+            "mul_": lambda t, x, y: x.mul_(y).tanh_(),
+            "tanh_mul": lambda t, x, y: x.mul_(y.tanh()),
+            "div_": lambda t, x, y: x.div_(y * y + 1),
+            "copy_": lambda t, x, y: x.copy_(y),
+            "setitem": lambda t, x, y: setitem(x, ..., y),
+            "addcmul_": lambda t, x, y: x.addcmul_(y, y, value=c / 4),
+            "lerp_": lambda t, x, y: x.lerp_(y.expand(x.shape), c),
+            "mask": lambda t, x, y: setitem(x, x > c, y.sum() / max(y.numel(), 1)),
+            "maximum": lambda t, x, y: x.copy_(t.maximum(x, y)),
+            "pow_": lambda t, x, y: x.square_().add_(0.3).pow_(y.sigmoid()),
+            "hypot_": lambda t, x, y: x.hypot_(y - 0.05),
+            "fill_": lambda t, x, y: x.fill_(y.mean()) if y.numel() else None,
+            "set_part": set_part,
+            "index_add_": lambda t, x, y: x.index_add_(
+                d, t.tensor([start]), y.expand(x.shape).narrow(d, start, 1) if n else y.expand(x.shape)
+            ),
+        }[name]
+    )
 
 
 # ---------------------------------------------------------------- programs
@@ -218,7 +252,7 @@ ERRORS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
 
 
 class Program:
-    """Inputs and steps; drawn by running it in strided, to know the shapes. A step that is refused there stays in it."""
+    """Inputs and steps; drawn by running it in strided, to know the shapes. A step that is refused stays in it."""
 
     def __init__(self, seed):
         rng = random.Random(seed)
@@ -233,7 +267,9 @@ class Program:
         self.steps, self.text = [], []
         made = self.leaves(strided)
         for _ in range(rng.randint(5, 30)):
-            i = rng.choices(range(len(made)), [1 + 2 * (k >= len(self.inputs)) + 3 * (k == len(made) - 1) for k in range(len(made))])[0]
+            i = rng.choices(
+                range(len(made)), [1 + 2 * (k >= len(self.inputs)) + 3 * (k == len(made) - 1) for k in range(len(made))]
+            )[0]
             shape = tuple(made[i].shape)
             spread = any(n > 1 and s == 0 for n, s in zip(shape, made[i].stride()))
             kind = rng.random()
@@ -251,7 +287,11 @@ class Program:
             else:
                 writes = True
                 name, f = draw_write_from(rng, shape, spread)
-                fits = [j for j, y in enumerate(made) if y.ndim <= len(shape) and all(m in (1, n) for m, n in zip(tuple(y.shape)[::-1], shape[::-1]))]
+                fits = [
+                    j
+                    for j, y in enumerate(made)
+                    if y.ndim <= len(shape) and all(m in (1, n) for m, n in zip(tuple(y.shape)[::-1], shape[::-1]))
+                ]
                 operands = (i, rng.choice(fits))
             try:
                 made[operands[0]].grad_fn
@@ -270,12 +310,14 @@ class Program:
         return [t.tensor(x, requires_grad=w) for x, w in zip(self.inputs, self.wanted)]
 
     def run(self, t):
-        """What each step gave (None, or the kind of its error), the tensors, and their gradients or the kind of an error."""
+        """What each step gave (None, or the kind of its error), the tensors, their gradients or the kind of error."""
         leaves = self.leaves(t)
         made, outcomes = list(leaves), []
         for f, operands, writes in self.steps:
             try:
-                made[operands[0]].grad_fn  # PyTorch takes a view whose base got a history later for a leaf until it is asked
+                made[
+                    operands[0]
+                ].grad_fn  # PyTorch takes a view whose base got a history later for a leaf until it is asked
                 result = f(t, *(made[k] for k in operands))
                 outcomes.append(None)
                 if not writes:
@@ -302,7 +344,10 @@ class Program:
         return outcomes, [y.detach() for y in made], grads
 
     def __str__(self):
-        lines = [f"t{i}  {x.shape}{'  wants a gradient' if w else ''}" for i, (x, w) in enumerate(zip(self.inputs, self.wanted))]
+        lines = [
+            f"t{i}  {x.shape}{'  wants a gradient' if w else ''}"
+            for i, (x, w) in enumerate(zip(self.inputs, self.wanted))
+        ]
         return "\n".join(lines + self.text)
 
 

@@ -91,18 +91,55 @@ def errors(t):
 # ---------------------------------------------------------------- operations
 
 UNARY = {
-    "neg": lambda x: -x, "exp": lambda x: x.exp(), "log": lambda x: x.log(), "sin": lambda x: x.sin(), "tanh": lambda x: x.tanh(),
-    "sqrt": lambda x: x.sqrt(), "square": lambda x: x.square(), "pow": lambda x: x**3, "reciprocal": lambda x: 1 / x, "sigmoid": lambda x: x.sigmoid(),
-    "abs": lambda x: (x - 1.2).abs(), "clamp": lambda x: x.clamp(0.5, 1.5), "relu": lambda x: (x - 1).relu(), "erf": lambda x: x.erf(),
-    "sum": lambda x: x.sum(), "mean": lambda x: x.mean(1), "prod": lambda x: x.prod(0), "amax": lambda x: x.amax(0), "var": lambda x: x.var(),
-    "logsumexp": lambda x: x.logsumexp(1), "softmax": lambda x: x.softmax(1), "cumsum": lambda x: x.cumsum(0), "cumprod": lambda x: x.cumprod(1),
-    "norm": lambda x: x.norm(), "max": lambda x: x.max(1).values, "sort": lambda x: x.sort(1).values, "median": lambda x: x.median(0).values,
-    "t": lambda x: x.t(), "view": lambda x: x.view(-1), "select": lambda x: x[0], "slice": lambda x: x[:, 1:], "index": lambda x: x[[1, 0, 1]],
-    "mask": lambda x: x[x > 1], "expand": lambda x: x.expand(2, 2, 3), "repeat": lambda x: x.repeat(2, 1), "flip": lambda x: x.flip(0),
-    "roll": lambda x: x.roll(1, 1), "unbind": lambda x: x.unbind(1)[2], "split": lambda x: x.split([1, 2], 1)[1], "diagonal": lambda x: x.diagonal(),
-    "tril": lambda x: x.tril(), "gather": lambda x: x.gather(1, (x > 1).long()), "where": lambda x: x.where(x > 1, x * 2), "detach": lambda x: x.detach() * x,
-    "matmul": lambda x: x @ x.t(), "clone": lambda x: x.clone(), "to": lambda x: x.double() * 2, "complex": lambda x: (x * 1j).imag,
-}  # fmt: skip
+    "neg": lambda x: -x,
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.log(),
+    "sin": lambda x: x.sin(),
+    "tanh": lambda x: x.tanh(),
+    "sqrt": lambda x: x.sqrt(),
+    "square": lambda x: x.square(),
+    "pow": lambda x: x**3,
+    "reciprocal": lambda x: 1 / x,
+    "sigmoid": lambda x: x.sigmoid(),
+    "abs": lambda x: (x - 1.2).abs(),
+    "clamp": lambda x: x.clamp(0.5, 1.5),
+    "relu": lambda x: (x - 1).relu(),
+    "erf": lambda x: x.erf(),
+    "sum": lambda x: x.sum(),
+    "mean": lambda x: x.mean(1),
+    "prod": lambda x: x.prod(0),
+    "amax": lambda x: x.amax(0),
+    "var": lambda x: x.var(),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "softmax": lambda x: x.softmax(1),
+    "cumsum": lambda x: x.cumsum(0),
+    "cumprod": lambda x: x.cumprod(1),
+    "norm": lambda x: x.norm(),
+    "max": lambda x: x.max(1).values,
+    "sort": lambda x: x.sort(1).values,
+    "median": lambda x: x.median(0).values,
+    "t": lambda x: x.t(),
+    "view": lambda x: x.view(-1),
+    "select": lambda x: x[0],
+    "slice": lambda x: x[:, 1:],
+    "index": lambda x: x[[1, 0, 1]],
+    "mask": lambda x: x[x > 1],
+    "expand": lambda x: x.expand(2, 2, 3),
+    "repeat": lambda x: x.repeat(2, 1),
+    "flip": lambda x: x.flip(0),
+    "roll": lambda x: x.roll(1, 1),
+    "unbind": lambda x: x.unbind(1)[2],
+    "split": lambda x: x.split([1, 2], 1)[1],
+    "diagonal": lambda x: x.diagonal(),
+    "tril": lambda x: x.tril(),
+    "gather": lambda x: x.gather(1, (x > 1).long()),
+    "where": lambda x: x.where(x > 1, x * 2),
+    "detach": lambda x: x.detach() * x,
+    "matmul": lambda x: x @ x.t(),
+    "clone": lambda x: x.clone(),
+    "to": lambda x: x.double() * 2,
+    "complex": lambda x: (x * 1j).imag,
+}
 
 
 @scenario
@@ -120,12 +157,28 @@ def unary(t):
 def binary(t):
     result = []
     fs = [
-        lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x / y, lambda x, y: x**y, lambda x, y: t.atan2(x, y), lambda x, y: t.maximum(x, y),
-        lambda x, y: t.where(x > y, x, y), lambda x, y: x @ y, lambda x, y: t.outer(x, y), lambda x, y: t.cat([x, y, x]), lambda x, y: t.stack([x, y]),
-        lambda x, y: t.lerp(x, y, 0.25), lambda x, y: t.addcmul(x, y, y), lambda x, y: (x[:, None] * y).sum(0), lambda x, y: t.hypot(x, y),
-        lambda x, y: x * 2 + 1, lambda x, y: t.ones(2) * y, lambda x, y: t.linalg.solve(t.stack([x, y + 1]), y), lambda x, y: t.einsum("i,j->ij", x, y),
-        lambda x, y: x.dot(y), lambda x, y: t.cross(t.cat([x, y[:1]]), t.cat([y, x[1:]]), dim=0) if hasattr(t, "cross") else x,
-    ]  # fmt: skip
+        lambda x, y: x + y,
+        lambda x, y: x * y,
+        lambda x, y: x / y,
+        lambda x, y: x**y,
+        lambda x, y: t.atan2(x, y),
+        lambda x, y: t.maximum(x, y),
+        lambda x, y: t.where(x > y, x, y),
+        lambda x, y: x @ y,
+        lambda x, y: t.outer(x, y),
+        lambda x, y: t.cat([x, y, x]),
+        lambda x, y: t.stack([x, y]),
+        lambda x, y: t.lerp(x, y, 0.25),
+        lambda x, y: t.addcmul(x, y, y),
+        lambda x, y: (x[:, None] * y).sum(0),
+        lambda x, y: t.hypot(x, y),
+        lambda x, y: x * 2 + 1,
+        lambda x, y: t.ones(2) * y,
+        lambda x, y: t.linalg.solve(t.stack([x, y + 1]), y),
+        lambda x, y: t.einsum("i,j->ij", x, y),
+        lambda x, y: x.dot(y),
+        lambda x, y: t.cross(t.cat([x, y[:1]]), t.cat([y, x[1:]]), dim=0) if hasattr(t, "cross") else x,
+    ]
     with forward(t).dual_level():
         for f in fs:
             x, y = duals(t, ([1.5, 2.0], [1.0, -1.0]), ([2.0, 0.5], [0.5, 3.0]))
@@ -142,7 +195,15 @@ def several_outputs(t):
         q = t.linalg.slogdet(x)
         a, b = x.unbind(0)
         mean, var = x.mean(), x.var()
-        return [tangent(t, values), tangent(t, indices), tangent(t, q[1]), tangent(t, a), tangent(t, b), tangent(t, mean), tangent(t, var)]
+        return [
+            tangent(t, values),
+            tangent(t, indices),
+            tangent(t, q[1]),
+            tangent(t, a),
+            tangent(t, b),
+            tangent(t, mean),
+            tangent(t, var),
+        ]
 
 
 @scenario
@@ -150,9 +211,17 @@ def complex_numbers(t):
     result = []
     with forward(t).dual_level():
         for f in (
-            lambda z: z * z, lambda z: z.exp(), lambda z: z.conj() * z, lambda z: z.abs(), lambda z: z.real, lambda z: z.imag * 2, lambda z: z.angle(),
-            lambda z: t.view_as_real(z), lambda z: z.sum(), lambda z: z * 2j,
-        ):  # fmt: skip
+            lambda z: z * z,
+            lambda z: z.exp(),
+            lambda z: z.conj() * z,
+            lambda z: z.abs(),
+            lambda z: z.real,
+            lambda z: z.imag * 2,
+            lambda z: z.angle(),
+            lambda z: t.view_as_real(z),
+            lambda z: z.sum(),
+            lambda z: z * 2j,
+        ):
             z = forward(t).make_dual(t.tensor([1 + 2j, -0.5 + 1j]), t.tensor([1 - 1j, 2j]))
             result.append(tangent(t, f(z)))
         r = forward(t).make_dual(t.tensor([[1.0, 2.0]]), t.tensor([[0.5, 3.0]]))
@@ -258,7 +327,17 @@ def dual_tensors_look_plain(t):
         d = fw.make_dual(t.tensor([1.0, 2.0]), t.tensor([1.0, 1.0]))
         y = (d * 2).sum()
         z = y.detach()
-        return [d.requires_grad, d.grad_fn, d.is_leaf, y.requires_grad, y.grad_fn, y.is_leaf, y.tolist(), y.item(), tangent(t, z)]
+        return [
+            d.requires_grad,
+            d.grad_fn,
+            d.is_leaf,
+            y.requires_grad,
+            y.grad_fn,
+            y.is_leaf,
+            y.tolist(),
+            y.item(),
+            tangent(t, z),
+        ]
 
 
 @scenario

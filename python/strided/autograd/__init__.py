@@ -21,7 +21,9 @@ _run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]
 
 
 def _list(x):
-    return [x] if isinstance(x, _C.Tensor) else list(x)
+    """Tensors, or places in the graph, as a list of tensors."""
+    x = [x] if isinstance(x, (_C.Tensor, graph.GradientEdge)) else list(x)
+    return [_C.functions["_at_edge"](*t) if isinstance(t, graph.GradientEdge) else t for t in x]
 
 
 class _VariableMeta(type):
@@ -46,7 +48,7 @@ def _given(grads, n):
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Adds the gradients of `tensors` to the ``.grad`` of the leaves they were computed from.
+    """Adds the gradients of `tensors` (or of GradientEdges) to the ``.grad`` of the leaves they were computed from.
 
     Raises RuntimeError for a tensor of several elements without a gradient, and for a graph that was already freed.
     """
@@ -64,6 +66,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
     """The gradients of `outputs` with respect to `inputs`, as a tuple (for a dict of inputs, a dict); ``.grad`` is not touched.
 
+    outputs and inputs may be GradientEdges of ``autograd.graph`` too.
     allow_unused: None, in place of a RuntimeError, for an input that the outputs do not depend on. materialize_grads: zeros there.
     is_grads_batched: grad_outputs have an axis more, in front, and so have the results.
 
