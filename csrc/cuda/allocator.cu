@@ -20,6 +20,10 @@ constexpr size_t kLargeSegment = size_t(20) << 20;  // for blocks up to kMiddle;
 
 size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
+// Atomics on narrow types read and write the aligned word around an element (index_atomic.cu), the last one included.
+// Blocks are multiples of kGranule, so that is always theirs.
+[[maybe_unused]] size_t in_words(size_t bytes) { return round_up(bytes, 4); }
+
 // A part of a segment, which is what the driver was asked for. The parts of a segment are linked in the order of
 // addresses.
 struct Block {
@@ -71,7 +75,7 @@ class Pool {
     stats_.max_allocated = std::max(stats_.max_allocated, stats_.allocated);
     by_address_[block->data] = block;
 #if STRIDED_EMULATED
-    ::cuda_emulation::set_usable(block->data, bytes, block->size);
+    ::cuda_emulation::set_usable(block->data, in_words(bytes), block->size);
 #endif
     return block->data;
   }
@@ -84,7 +88,7 @@ class Pool {
     by_address_.erase(found);
     stats_.allocated -= block->size;
 #if STRIDED_EMULATED
-    ::cuda_emulation::check_unused(block->data, block->asked, block->size);
+    ::cuda_emulation::check_unused(block->data, in_words(block->asked), block->size);
     ::cuda_emulation::set_usable(block->data, 0, block->size);
 #endif
     if (block->other_streams.empty()) return put_back(block);
