@@ -45,8 +45,13 @@ $(VENV)/with-tour: $(VENV)/tools-tour $(SOURCES)
 	$(INSTALL) -e .
 	@touch $@
 
+# With nvcc the CUDA library is compiled too, for one architecture.
+ifneq ($(shell command -v nvcc 2>/dev/null),)
+CUDA := -Ccmake.define.STRIDED_CUDA=ON -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=90-real
+endif
+
 $(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
-	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON -e .
+	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON $(CUDA) -e .
 	@touch $@
 
 # What the build, the package and one of its extras need, from pyproject.toml. scikit-build-core asks for CMake and Ninja
