@@ -3,8 +3,8 @@
     python bench/autograd.py [--threads 1] [--only TEXT] [--seconds 1.0] [--json FILE]
 
 As bench/side_by_side.py, whose clock this uses: a figure is the best of many runs, and only the ratios mean something
-elsewhere. Without PyTorch (pip install 'strided[bench]') strided stands alone. Memory is what a process of its own needed
-at most, beyond what it had before.
+elsewhere. Without PyTorch (pip install 'strided[bench]') strided stands alone. Memory is what a process of its own
+needed at most, beyond what it had before.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def memory_in_kib(field):
 
 
 def peak_of_chain(name, threads):
-    """KiB that forward and backward of 50 layers, x = tanh(x @ w), need beside x and w. To be run in a fresh process."""
+    """KiB that forward and backward of 50 layers, x = tanh(x @ w), need beside x and w. For a process of its own."""
     lib = importlib.import_module(name)
     lib.set_num_threads(threads)
     x = lib.ones(512, 512) / 512

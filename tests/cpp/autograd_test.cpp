@@ -53,7 +53,8 @@ TEST(Autograd, ThreadsAddToTheSameLeaf) {
   }
 }
 
-// Graphs over one leaf begin and end all the time: its accumulator is made, found, and dies while another thread asks for it.
+// Graphs over one leaf begin and end all the time: its accumulator is made, found, and dies while another thread asks for
+// it.
 TEST(Autograd, AccumulatorsComeAndGo) {
   const Tensor x = numbers(2);
   at_once(4, [&](int k) {
@@ -161,7 +162,8 @@ TEST(Autograd, ErrorsLeaveNothingBehind) {
     for (int i = 0; i < 20; ++i) {
       const Tensor y = x * 2.0;
       const Tensor z = make_view(y, y.layout());
-      set_history(z, make_node("FailsBackward0", y, [](const Tensor&) -> Tensor { STRIDED_THROW(IndexError, "on purpose"); }));
+      const auto fails = [](const Tensor&) -> Tensor { STRIDED_THROW(IndexError, "on purpose"); };
+      set_history(z, make_node("FailsBackward0", y, fails));
       EXPECT_THROW(backward(sum(z * 3.0 + x * x)), IndexError);
     }
     EXPECT_THROW(run_backward({x * 2.0}, {}, {}, {}), RuntimeError);  // not a single element

@@ -74,7 +74,9 @@ TEST(Frontier, NewestFirstAndOneSlotForEachOutput) {
       const auto newest = std::prev(model.end());
       ASSERT_EQ(node, nodes[newest->first]);
       ASSERT_EQ(grads.size(), static_cast<size_t>(node->num_outputs()));
-      for (int i = 0; i < node->num_outputs(); ++i) ASSERT_EQ(grads[static_cast<size_t>(i)].defined(), newest->second.count(i) == 1);
+      for (int i = 0; i < node->num_outputs(); ++i) {
+        ASSERT_EQ(grads[static_cast<size_t>(i)].defined(), newest->second.count(i) == 1);
+      }
       model.erase(newest);
     }
   }

@@ -1,5 +1,5 @@
-"""Graphs, hooks, functions of the user and weak references: whatever is in a cycle is found by the garbage collector, and
-nothing that is in use is. The counting is test_leaks.py's.
+"""Graphs, hooks, functions of the user and weak references: whatever is in a cycle is found by the garbage collector,
+and nothing that is in use is. The counting is test_leaks.py's.
 """
 
 import gc

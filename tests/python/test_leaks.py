@@ -39,8 +39,8 @@ def _tensor_bytes():
 
 
 def _growth(call, times):
-    """(tensor bytes, Python blocks, C heap bytes) that `times` calls left behind. The cache is emptied around them, because
-    what it keeps is the heap's but nobody's loss."""
+    """(tensor bytes, Python blocks, C heap bytes) that `times` calls left behind. The cache is emptied around them,
+    because what it keeps is the heap's but nobody's loss."""
 
     def state():
         for _ in range(3):  # what a cycle kept may be another one
@@ -51,7 +51,7 @@ def _growth(call, times):
     gc.collect()
     gc.freeze()  # the collector need not look at all that was there before
     try:
-        for _ in range(max(60, times // 2)):  # what is made once; this thread's own list of free blocks is full after 64
+        for _ in range(max(60, times // 2)):  # what is made once; this thread's list of free blocks is full after 64
             call()
         before = state()
         for _ in range(times):

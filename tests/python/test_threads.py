@@ -228,9 +228,9 @@ LONG_KERNELS = {
 
 @pytest.mark.parametrize("name", LONG_KERNELS)
 def test_others_run_during_long_kernels(name):
-    """Another Python thread goes on while the kernel runs: it does something in each third of the call, in one of a hundred
-    calls. (The machine may be busy. But a kernel that holds the interpreter's lock lets it do nothing in any of them,
-    because the time after which threads of Python take turns is set longer than that.)"""
+    """Another Python thread goes on while the kernel runs: it does something in each third of the call, in one of a
+    hundred calls. (The machine may be busy. But a kernel that holds the interpreter's lock lets it do nothing in any of
+    them, because the time after which threads of Python take turns is set longer than that.)"""
     torch.set_num_threads(1)
     work, stop, times = LONG_KERNELS[name], threading.Event(), []
 
@@ -330,7 +330,7 @@ def test_exit_while_the_pool_and_threads_live():
 @fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_fork_while_others_hold_locks():
-    """The child finds the generator and the locks of the leaves free, although a thread of its parent was using them."""
+    """The child finds the generator and the locks of the leaves free, although a thread of its parent used them."""
     torch.set_num_threads(1)
     x = torch.ones(200_000, requires_grad=True)
     x.grad = torch.zeros(200_000)
@@ -391,7 +391,8 @@ print("end")
         assert done.returncode == 0 and done.stdout.startswith("end\n"), done.stderr
 
 
-@pytest.mark.parametrize("work", ["torch.linalg.inv(d)", "(x * 2).sin().sum().backward()", "torch.rand(10**6)", "f.sort()"])
+@pytest.mark.parametrize("work", ["torch.linalg.inv(d)", "(x * 2).sin().sum().backward()", "torch.rand(10**6)",
+    "f.sort()"])  # fmt: skip
 def test_keyboard_interrupt(work):
     """It comes at the end of the operation that runs, whichever thread that is in, and nothing is left locked."""
     code = f"""
