@@ -111,14 +111,15 @@ Tensor others_of_group(const Tensor& x, int axis, const Tensor& index) {
     return by > 0 ? cat({rest, narrow(t, axis, 0, n - by)}, axis) : cat({narrow(t, axis, -by, n + by), rest}, axis);
   };
   auto products = [&](int64_t direction) {
-    Tensor p = one;
+    Tensor p = sorted;
     for (int64_t distance = 1; distance < n; distance *= 2) {
       const int64_t by = direction * distance;
       const Tensor same = elementwise<Eq>(moved(group, by, no_group), group);
+      if (distance == 1) p = where(same, moved(sorted, by, one), Scalar(1));  // the neighbour, then the products of 2, 4, ...
       if (!*any(same).data_as<bool>()) break;
-      p = distance == 1 ? where(same, moved(sorted, by, one), Scalar(1)) : p * where(same, moved(p, by, one), Scalar(1));
+      p = p * where(same, moved(p, by, one), Scalar(1));
     }
-    return p;
+    return n == 1 ? one : p;
   };
   return gather(products(1) * products(-1), axis, argsort(order, axis), false);
 }

@@ -110,9 +110,9 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   // The gradient of A = L L^H is that of solve; L gets (grad A + grad A^H) L, kept to its triangle.
   return record("CholeskySolveBackward0", x, {b, l},
                 [l = SavedTensor(l), x = l.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper](const Tensor& g) {
-                  const Tensor factor = l.get(), gb = cholesky_solve(g, factor, upper);
+                  const Tensor gb = cholesky_solve(g, l.get(), upper);
                   if (!x.known()) return std::vector<Tensor>{gb, Tensor()};
-                  const Tensor ga = matmul(gb, adjoint_of(x.get())), both = ga + adjoint_of(ga);
+                  const Tensor factor = triangle(l.get(), upper, 0), ga = matmul(gb, adjoint_of(x.get())), both = ga + adjoint_of(ga);
                   return std::vector<Tensor>{gb, -triangle(upper ? matmul(factor, both) : matmul(both, factor), upper, 0)};
                 });
 }

@@ -35,6 +35,8 @@ Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bo
 // Zeros of `shape` with g added at the positions `index` along an axis: the gradient of a selection, g and index being
 // without that axis unless keepdim. Recorded.
 Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdim, const Dims& shape);
+// The gradient of an extreme `out` of x: in even parts to all elements equal to it. Recorded.
+Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim);
 
 // dtype: the input is cast to it first. bool and integers give int64 (uint64 gives uint64).
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});

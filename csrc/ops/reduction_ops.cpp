@@ -342,13 +342,6 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
 
 // ---------------------------------------------------------------- extremes
 
-namespace {
-
-void check_ordered(const char* kernel, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
-}
-
-// The gradient goes in even parts to all elements equal to the result.
 Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim) {
   Tensor mask, count;
   {
@@ -358,6 +351,12 @@ Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uin
     count = call_reduction(def<CountNonzero>(), mask, axes, keepdim, DType::Bool, 0);
   }
   return masked(expand_reduced(g / count, x.shape(), axes, keepdim), mask);
+}
+
+namespace {
+
+void check_ordered(const char* kernel, const Tensor& x) {
+  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
 }
 
 template <class Op>

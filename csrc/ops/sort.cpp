@@ -122,7 +122,16 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
 Tensor select_of_all(const char* op, const char* node, const Tensor& x, Select what) {
   check_selectable("median_cpu", x);
   if (x.numel() == 0) return full({}, Scalar(std::numeric_limits<double>::quiet_NaN()), x.dtype(), x.device());
-  return std::get<0>(select(op, node, flatten(x, 0, -1), 0, false, what, 1));
+  Tensor out;
+  {
+    NoGrad guard;
+    out = std::get<0>(select(op, node, flatten(x, 0, -1), 0, false, what, 1));
+  }
+  if (!needs_grad(x)) return out;
+  return record(node, out, x, [saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+    const Tensor x = saved.get();
+    return share_among_ties(g, x, saved_out.get(), axis_bits("median", {}, x.ndim()), false);
+  });
 }
 
 }  // namespace
@@ -179,17 +188,15 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
   const Tensor sorted = std::get<0>(sort(moved, -1));
   const int64_t n = sorted.size(-1 + sorted.ndim());
   // Positions: rows x quantiles.
-  Tensor rank, special;  // special: rows without an answer but NaN
+  Tensor rank;  // of rows that have no answer but NaN: that of a NaN
   const Tensor nan = elementwise<Isnan>(sorted);
   if (ignore_nan) {
     const Tensor valid = sum(elementwise<LogicalNot>(nan), {-1}, true);
-    special = elementwise<Eq>(valid, Scalar(0));
-    rank = masked_fill(q * (valid - 1), special, Scalar(0));
+    rank = masked_fill(q * (valid - 1), elementwise<Eq>(valid, Scalar(0)), Scalar(0));
   } else {
     Dims shape = sorted.shape();
     shape.back() = q.size(0);
-    special = any(nan, Dims{-1}, true);
-    rank = expand(q * (n - 1), shape);
+    rank = masked_fill(expand(q * (n - 1), shape), any(nan, Dims{-1}, true), Scalar(n - 1));  // NaN is sorted last
   }
   {
     NoGrad guard;
@@ -213,7 +220,6 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
     const Tensor weight = kind == 3 ? full({}, Scalar(0.5), x.dtype(), x.device()) : rank - below;
     out = elementwise<Lerp>(out, above, weight);
   }
-  out = masked_fill(out, special, Scalar(std::numeric_limits<double>::quiet_NaN()));
 
   // The axis of quantiles comes first, the reduced one where it was.
   out = movedim(out, {-1}, {0});

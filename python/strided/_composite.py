@@ -95,9 +95,7 @@ def frexp(input):
     exponent = exponent.masked_fill(special, 0).to(_C.int32)
     # In two steps: 2 ** exponent itself may overflow where the quotient does not.
     part = _f["div"](exponent, 2, rounding_mode="floor")
-    one = _f["ones"]((), dtype=input.dtype)
-    mantissa = _f["ldexp"](_f["ldexp"](one * input, -part), part - exponent)
-    mantissa = _f["where"](special, input, mantissa)
+    mantissa = _f["ldexp"](_f["ldexp"](input, -part), part - exponent)
     return return_types._remake("frexp", ("mantissa", "exponent"), (mantissa, exponent))
 
 

@@ -1,6 +1,8 @@
 """Differentiable functions outside the elementwise table, with inputs to differentiate them at.
 
-A case is ``name: (function, makers..., options)``: a maker gives a tensor of a dtype; the last entry may be a dict of
+A case is ``name: (function, makers...,
+        options)``. The words of its name that are names of functions say what it is a case
+of (test_gradient_coverage.py asks for one of each). A maker gives a tensor of a dtype; the last entry may be a dict of
     kinds   "r", "c" or "rc" (default): real and complex inputs
     broadcast   False: the function has no derivative at equal elements, or its input may not be a repeated row
 """
@@ -45,6 +47,24 @@ def definite(*shape):
     return make
 
 
+def zeros_at(shape, *columns):
+    def make(kind):
+        x = torch.randn(shape, dtype=kind)
+        x[..., list(columns)] = 0
+        return x
+
+    return make
+
+
+def singular(rank, *shape):
+    n = shape[-1]
+    return lambda kind: torch.randn(*shape[:-1], rank, dtype=kind) @ torch.randn(rank, n, dtype=kind)
+
+
+def fractions(*values):
+    return lambda kind: torch.tensor(values, dtype=kind)
+
+
 def hermitian(a):
     return (a + a.mH) / 2
 
@@ -68,6 +88,28 @@ def iaugmented(x, y):
 MASK = torch.tensor([[True, False, True], [False, True, True]])
 GATHERED = torch.tensor([[0, 2, 0], [1, 1, 2]])
 
+
+
+def reductions_by_index(name, *kinds):
+    """Cases of scatter_reduce or index_reduce, with and without the value that was there."""
+
+    def reduction(kind, include_self):
+        if name == "scatter_reduce":
+            return lambda x, y: x.scatter_reduce(1, GATHERED, y, kind, include_self=include_self)
+        return lambda x, y: x.index_reduce(1, index(0, 2, 0), y, kind, include_self=include_self)
+
+    return {
+        f"{name} {kind}" if include_self else f"{name} {kind} not self": (
+            reduction(kind, include_self),
+            apart(2, 3),
+            normal(2, 3),
+            REAL_NO_TIES if kind[0] == "a" else REAL,
+        )
+        for kind in kinds
+        for include_self in (True, False)
+    }
+
+
 REDUCTIONS = {
     "sum": (lambda x: x.sum(), normal(2, 3)),
     "sum dim": (lambda x: x.sum(1), normal(2, 3)),
@@ -79,8 +121,9 @@ REDUCTIONS = {
     "prod": (lambda x: x.prod(), normal(2, 3)),
     "prod dim": (lambda x: x.prod(1), normal(2, 3)),
     "prod dim keepdim": (lambda x: x.prod(0, keepdim=True), normal(2, 3)),
-    "prod one zero": (lambda x: (x * index(1.0, 0.0, 2.0)).prod(1), normal(2, 3)),
-    "prod two zeros": (lambda x: (x * index(1.0, 0.0, 0.0)).prod(1), normal(2, 3)),
+    "prod one zero": (lambda x: x.prod(1), zeros_at((2, 3), 1)),
+    "prod two zeros": (lambda x: x.prod(), zeros_at((1, 4), 0, 2)),
+    "prod zeros": (lambda x: x.prod(1), zeros_at((2, 3), 0, 1, 2)),
     "var": (lambda x: x.var(), normal(2, 3), NO_TIES),
     "var dim": (lambda x: x.var(1, correction=0, keepdim=True), normal(2, 3)),
     "std": (lambda x: x.std(), normal(2, 3), NO_TIES),
@@ -117,6 +160,8 @@ REDUCTIONS = {
     "min": (lambda x: x.min(), apart(2, 3), REAL_NO_TIES),
     "max dim": (lambda x: x.max(1).values, apart(2, 3), REAL_NO_TIES),
     "min dim keepdim": (lambda x: x.min(0, keepdim=True).values, apart(2, 3), REAL_NO_TIES),
+    "max min of two": (lambda x, y: torch.max(x, y) * torch.min(x, y + 3), apart(2, 3), normal(2, 3), REAL_NO_TIES),
+    "nanmedian": (lambda x: x.nanmedian(), apart(2, 3), REAL_NO_TIES),
     "median": (lambda x: x.median(), apart(2, 3), REAL_NO_TIES),
     "median dim": (lambda x: x.median(1).values, apart(2, 3), REAL_NO_TIES),
     "nanmedian dim": (lambda x: x.nanmedian(1).values, apart(2, 3), REAL_NO_TIES),
@@ -125,6 +170,9 @@ REDUCTIONS = {
     "quantile": (lambda x: torch.quantile(x, 0.3, dim=1), apart(2, 3), REAL_NO_TIES),
     "quantile several": (lambda x: torch.quantile(x, torch.tensor([0.1, 0.6], dtype=torch.float64)), apart(2, 3),
         REAL_NO_TIES),
+    "quantile of the fractions": (lambda x, q: torch.quantile(x, q, dim=1), apart(2, 3), fractions(0.1, 0.8),
+        REAL_NO_TIES),
+    "quantile midpoint": (lambda x: torch.quantile(x, 0.3, dim=1, interpolation="midpoint"), apart(2, 3), REAL_NO_TIES),
     "nanquantile": (lambda x: torch.nanquantile(x, 0.3, dim=1, keepdim=True), apart(2, 3), REAL_NO_TIES),
     "sort": (lambda x: x.sort(1, descending=True).values, apart(2, 3), REAL_NO_TIES),
     "msort": (lambda x: torch.msort(x), apart(3, 2), REAL_NO_TIES),
@@ -132,7 +180,8 @@ REDUCTIONS = {
     "cumsum": (lambda x: x.cumsum(1), normal(2, 3)),
     "cumsum 0": (lambda x: torch.cumsum(x, 0), normal(2, 3)),
     "cumprod": (lambda x: x.cumprod(1), normal(2, 3)),
-    "cumprod zero": (lambda x: (x * index(1.0, 0.0, 2.0)).cumprod(1), normal(2, 3)),
+    "cumprod zero": (lambda x: x.cumprod(1), zeros_at((2, 5), 1)),
+    "cumprod zeros": (lambda x: x.cumprod(1), zeros_at((2, 4), 0, 2)),
     "logcumsumexp": (lambda x: torch.logcumsumexp(x, 1), normal(2, 3), REAL),
     "cummax": (lambda x: x.cummax(1).values, apart(2, 3), REAL_NO_TIES),
     "cummin": (lambda x: x.cummin(0).values, apart(2, 3), REAL_NO_TIES),
@@ -145,10 +194,12 @@ REDUCTIONS = {
 
 VIEWS = {
     "reshape": (lambda x: x.reshape(3, 2), normal(2, 3)),
+    "reshape_as": (lambda x: x.reshape_as(torch.empty(3, 2)), normal(2, 3)),
+    "view_as": (lambda x: x.contiguous().view_as(torch.empty(3, 2)), normal(2, 3)),
     "flatten": (lambda x: x.flatten(), normal(2, 3)),
     "unflatten": (lambda x: x.unflatten(1, (2, 2)), normal(2, 4)),
     "ravel": (lambda x: x.ravel(), normal(2, 3)),
-    "squeeze": (lambda x: x.unsqueeze(1).squeeze(), normal(2, 3)),
+    "unsqueeze squeeze": (lambda x: x.unsqueeze(1).squeeze(), normal(2, 3)),
     "squeeze dim": (lambda x: x[:, None].squeeze(1), normal(2, 3)),
     "transpose": (lambda x: x.transpose(0, 1), normal(2, 3)),
     "t": (lambda x: x.t(), normal(2, 3)),
@@ -161,6 +212,7 @@ VIEWS = {
     "movedim": (lambda x: x.movedim(0, 2), normal(2, 3, 2)),
     "swapaxes": (lambda x: x.swapaxes(0, 1), normal(2, 3)),
     "expand": (lambda x: x.expand(2, 2, 3), normal(2, 3)),
+    "expand_as": (lambda x: x.expand_as(torch.empty(2, 2, 3)), normal(2, 3)),
     "expand dim": (lambda x: x[:, :1].expand(-1, 4), normal(2, 3)),
     "broadcast_to": (lambda x: torch.broadcast_to(x, (2, 2, 3)), normal(2, 3)),
     "broadcast_tensors": (lambda x, y: torch.broadcast_tensors(x, y), normal(2, 1), normal(3)),
@@ -168,6 +220,7 @@ VIEWS = {
     "select": (lambda x: x.select(1, -1), normal(2, 3)),
     "diagonal": (lambda x: x.diagonal(1), normal(2, 3)),
     "diagonal dims": (lambda x: x.diagonal(0, 2, 0), normal(2, 3, 2)),
+    "linalg.diagonal": (lambda x: linalg.diagonal(x, offset=-1), normal(2, 3, 3)),
     "unfold": (lambda x: x.unfold(1, 3, 1), normal(2, 4)),
     "as_strided overlapping": (lambda x: x.contiguous().as_strided((2, 3), (1, 1)), normal(2, 3)),
     "real imag": (lambda x: (x.real, x.imag), normal(2, 3), {"kinds": "c"}),
@@ -179,9 +232,12 @@ VIEWS = {
     "unbind": (lambda x: x.unbind(1), normal(2, 3)),
     "split": (lambda x: x.split(2, 1), normal(2, 3)),
     "split sizes": (lambda x: x.split([1, 2], 1), normal(2, 3)),
+    "split_with_sizes": (lambda x: x.split_with_sizes([2, 1], 1), normal(2, 3)),
     "chunk": (lambda x: x.chunk(2, 0), normal(3, 2)),
     "tensor_split": (lambda x: x.tensor_split(2, 1), normal(2, 3)),
     "hsplit": (lambda x: x.hsplit([1]), normal(2, 3)),
+    "vsplit": (lambda x: x.vsplit(2), normal(2, 3)),
+    "dsplit": (lambda x: x.dsplit(2), normal(1, 2, 2)),
     "item slice": (lambda x: x[:, 1:], normal(2, 3)),
     "item steps": (lambda x: x[:, ::2], normal(2, 3)),
     "item reversed": (lambda x: x[::-1], normal(2, 3)),
@@ -189,8 +245,13 @@ VIEWS = {
     "item int": (lambda x: x[1], normal(2, 3)),
     "clone": (lambda x: x.clone(), normal(2, 3)),
     "contiguous": (lambda x: x.t().contiguous(), normal(2, 3)),
+    "atleast_1d": (lambda x: torch.atleast_1d(x), normal(3)),
+    "atleast_2d": (lambda x: torch.atleast_2d(x), normal(3)),
     "atleast_3d": (lambda x: torch.atleast_3d(x), normal(2, 3)),
     "to wider": (lambda x: x.to(torch.complex128) * (1 + 2j), normal(2, 3)),
+    "cdouble type type_as": (lambda x: x.cdouble() + x.type(torch.complex128) * 1j + x.type_as(1j * x), normal(2, 3)),
+    "double cpu": (lambda x: x.double().cpu() * x, normal(2, 3), REAL),
+    "resolve_conj resolve_neg": (lambda x: torch.resolve_conj(x) * x.resolve_conj() + x.resolve_neg(), normal(2, 3)),
 }  # fmt: skip
 
 MOVES = {
@@ -213,6 +274,7 @@ MOVES = {
     "diagflat": (lambda x: torch.diagflat(x), normal(2, 2)),
     "flip": (lambda x: x.flip(0, 1), normal(2, 3)),
     "fliplr": (lambda x: torch.fliplr(x), normal(2, 3)),
+    "flipud": (lambda x: torch.flipud(x), normal(2, 3)),
     "rot90": (lambda x: torch.rot90(x), normal(2, 3)),
     "roll": (lambda x: x.roll(1, 1), normal(2, 3)),
     "roll flat": (lambda x: x.roll(2), normal(2, 3)),
@@ -232,21 +294,32 @@ MOVES = {
     "scatter": (lambda x, y: x.scatter(1, torch.tensor([[0, 2], [1, 0]]), y), normal(2, 3), normal(2, 2)),
     "scatter value": (lambda x: x.scatter(1, torch.tensor([[0], [2]]), 2.0), normal(2, 3)),
     "scatter_add": (lambda x, y: x.scatter_add(1, GATHERED, y), normal(2, 3), normal(2, 3)),
-    "scatter_reduce sum": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum"), normal(2, 3), normal(2, 3), REAL),
-    "scatter_reduce mean": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "mean"), normal(2, 3), normal(2, 3), REAL),
-    "scatter_reduce prod": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "prod"), normal(2, 3), normal(2, 3), REAL),
-    "scatter_reduce amax": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amax"), apart(2, 3), normal(2, 3),
-        REAL_NO_TIES),
-    "scatter_reduce amin": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "amin"), apart(2, 3), normal(2, 3),
-        REAL_NO_TIES),
-    "scatter_reduce not self": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "sum", include_self=False), normal(2,
-        3), normal(2, 3), REAL),
-    "index_reduce prod": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "prod"), normal(2, 3), normal(2, 3), REAL),
-    "index_reduce mean": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "mean"), normal(2, 3), normal(2, 3), REAL),
-    "index_reduce amax": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amax"), apart(2, 3), normal(2, 3),
-        REAL_NO_TIES),
-    "index_reduce amin": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "amin"), apart(2, 3), normal(2, 3),
-        REAL_NO_TIES),
+    "scatter part of src": (lambda x, y: x.scatter(1, torch.tensor([[2, 0]]), y), normal(2, 3), normal(2, 3)),
+    "scatter add": (lambda x, y: x.scatter(1, GATHERED, y, reduce="add"), normal(2, 3), normal(2, 3)),
+    "scatter multiply": (lambda x, y: x.scatter(1, GATHERED, y, reduce="multiply"), normal(2, 3), normal(2, 3)),
+    "scatter multiply value": (lambda x: x.scatter(1, GATHERED, 3.0, reduce="multiply"), normal(2, 3)),
+    "scatter add value": (lambda x: x.scatter(1, GATHERED, 3.0, reduce="add"), normal(2, 3)),
+    **reductions_by_index("scatter_reduce", "sum", "prod", "mean", "amax", "amin"),
+    **reductions_by_index("index_reduce", "prod", "mean", "amax", "amin"),
+    "scatter_reduce prod complex": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "prod"), zeros_at((2, 3), 1),
+        zeros_at((2, 3),
+        0), {"kinds": "c"}),
+    "scatter_reduce mean complex": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "mean"), normal(2, 3), normal(2, 3),
+        {"kinds": "c"}),
+    "scatter_reduce prod zeros": (lambda x, y: x.scatter_reduce(1, GATHERED, y, "prod"), zeros_at((2, 3), 1),
+        zeros_at((2, 3),
+        0, 2), REAL),
+    "scatter_reduce prod long": (lambda x, y: x.scatter_reduce(0, index(0, 2, 0, 0, 2, 0, 0, 0), y, "prod"), normal(3),
+        zeros_at((8,), 3), REAL_NO_TIES),
+    "scatter_reduce prod long zeros": (lambda x, y: x.scatter_reduce(0, index(0, 2, 0, 0, 2, 0, 0, 0), y, "prod"),
+        normal(3),
+        zeros_at((8,), 0, 2, 4, 7), REAL_NO_TIES),
+    "scatter_reduce prod part of src": (lambda x, y: x.scatter_reduce(1, torch.tensor([[2, 2]]), y, "prod"), normal(2,
+        3), zeros_at((2,
+        3), 1, 2), REAL),
+    "index_reduce prod zeros": (lambda x, y: x.index_reduce(1, index(0, 2, 0), y, "prod"), zeros_at((2, 3), 2),
+        zeros_at((2, 3),
+        0, 2), REAL),
     "put": (lambda x, y: x.put(index(1, 4), y), normal(2, 3), normal(2)),
     "index_select": (lambda x: x.index_select(1, index(2, 0, 2)), normal(2, 3)),
     "index_add": (lambda x, y: x.index_add(1, index(2, 0, 2), y, alpha=3), normal(2, 3), normal(2, 3)),
@@ -279,7 +352,9 @@ MOVES = {
     "sub alpha": (lambda x, y: torch.sub(x, y, alpha=2), normal(2, 3), normal(3)),
     "narrow_copy": (lambda x: torch.narrow_copy(x, 1, 0, 2), normal(2, 3)),
     "view": (lambda x: x.contiguous().view(-1), normal(2, 3)),
-    "vander": (lambda x: linalg.vander(x, N=4), normal(3)),
+    "linalg.vander": (lambda x: linalg.vander(x, N=4), normal(3)),
+    "vander": (lambda x: torch.vander(x, N=4), normal(3)),
+    "frexp": (lambda x: torch.frexp(x).mantissa, apart(2, 3), REAL),
 }  # fmt: skip
 
 SINGULAR = {"broadcast": False}  # a matrix of equal rows has no inverse
@@ -308,7 +383,8 @@ MATRICES = {
     "addbmm": (torch.addbmm, normal(2, 2), normal(2, 2, 3), normal(2, 3, 2)),
     "chain_matmul": (lambda x, y, z: torch.chain_matmul(x, y, z), normal(2, 3), normal(3, 2), normal(2, 2)),
     "multi_dot": (lambda x, y, z: linalg.multi_dot([x, y, z]), normal(2), normal(2, 3), normal(3, 2)),
-    "cross": (linalg.cross, normal(2, 3), normal(1, 3)),
+    "linalg.cross": (linalg.cross, normal(2, 3), normal(1, 3)),
+    "cross": (lambda x, y: torch.cross(x, y, dim=0), normal(3, 2), normal(3, 2)),
     "einsum product": (lambda x, y: torch.einsum("ij,jk->ik", x, y), normal(2, 3), normal(3, 2)),
     "einsum diagonal": (lambda x: torch.einsum("ii->i", x), normal(3, 3)),
     "einsum batch": (lambda x, y: torch.einsum("bi,bij->bj", x, y), normal(2, 3), normal(2, 3, 2)),
@@ -325,10 +401,15 @@ MATRICES = {
         left=False), normal(3, 3), normal(2, 3)),
     "solve_triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3,
         3), normal(3, 2)),
+    "solve vectors": (linalg.solve, regular(2, 2, 2), normal(2, 2)),
+    "solve right broadcast": (lambda a, b: linalg.solve(a, b, left=False), regular(2, 1, 2, 2), normal(3, 1, 2)),
     "inv": (linalg.inv, regular(3, 3), SINGULAR),
     "inv batch": (linalg.inv, regular(2, 2, 2)),
     "det": (linalg.det, regular(3, 3), SINGULAR),
     "det batch": (linalg.det, regular(2, 2, 2)),
+    "det singular": (linalg.det, singular(2, 3, 3)),
+    "det zero": (linalg.det, zeros_at((2, 2), 0, 1)),
+    "det some singular": (lambda a, b: linalg.det(torch.cat([a, b])), singular(1, 1, 3, 3), regular(1, 3, 3)),
     "slogdet": (lambda a: tuple(linalg.slogdet(a)), regular(3, 3), SINGULAR),
     "slogdet batch": (lambda a: linalg.slogdet(a).logabsdet, regular(2, 2, 2)),
     "logdet": (torch.logdet, definite(3, 3), SINGULAR),
@@ -336,10 +417,21 @@ MATRICES = {
     "cholesky upper batch": (lambda a: linalg.cholesky(hermitian(a), upper=True), definite(2, 2, 2)),
     "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2), definite(3,
         3), SINGULAR),
+    "cholesky_solve of the factor": (torch.cholesky_solve, normal(2, 3, 2), definite(3, 3), SINGULAR),
+    "cholesky_solve upper": (lambda b, u: torch.cholesky_solve(b, u, upper=True), normal(3, 2),
+        definite(2, 3, 3), SINGULAR),
     "cholesky_inverse": (lambda a: torch.cholesky_inverse(linalg.cholesky(hermitian(a))), definite(3, 3), SINGULAR),
     "lu": (lambda a: tuple(linalg.lu(a)[1:]), regular(3, 3), SINGULAR),
     "lu_factor": (lambda a: linalg.lu_factor(a).LU, regular(3, 3), SINGULAR),
     "lu_solve": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b), regular(3, 3), normal(3, 2), SINGULAR),
+    "lu_solve torch": (lambda a, b: torch.lu_solve(b, *linalg.lu_factor(a)), regular(3, 3), normal(3, 2), SINGULAR),
+    "lu_solve adjoint": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, adjoint=True), regular(3, 3), normal(3,
+        2), SINGULAR),
+    "lu_solve right": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, left=False), regular(2, 2, 2), normal(2,
+        3, 2), SINGULAR),
+    "lu wide": (lambda a: tuple(linalg.lu(a)[1:]), normal(2, 2, 3), SINGULAR),
+    "lu tall": (lambda a: tuple(linalg.lu(a.mT)[1:]), normal(2, 2, 3), SINGULAR),
+    "lu_factor_ex": (lambda a: linalg.lu_factor_ex(a).LU, regular(3, 3), SINGULAR),
     "lu_unpack": (lambda a: tuple(torch.lu_unpack(*linalg.lu_factor(a))[1:]), regular(3, 3), SINGULAR),
     "solve_ex": (lambda a, b: linalg.solve_ex(a, b).result, regular(3, 3), normal(3, 2), SINGULAR),
     "inv_ex": (lambda a: linalg.inv_ex(a).inverse, regular(3, 3), SINGULAR),
@@ -350,38 +442,89 @@ MATRICES = {
     "tensorsolve": (lambda a, b: linalg.tensorsolve(a.reshape(2, 2, 4), b), regular(4, 4), normal(2, 2), SINGULAR),
 }  # fmt: skip
 
-# On a 0-d tensor.
+TRUE, ZERO = torch.tensor(True), torch.tensor(0)
+
+# On 0-d tensors, where the cases above do not take them as they are.
 ZERO_D = {
-    "0-d sum": (lambda x: x.sum(), normal()),
-    "0-d sum dim": (lambda x: x.sum(0), normal()),
+    "0-d sum": (lambda x: x.sum(0), normal()),
     "0-d mean": (lambda x: x.mean(-1), normal()),
-    "0-d prod": (lambda x: x.prod(), normal()),
-    "0-d prod dim": (lambda x: x.prod(0), normal()),
-    "0-d var": (lambda x: x.var(correction=0), normal()),
-    "0-d norm": (lambda x: x.norm(), positive()),
+    "0-d prod": (lambda x: x.prod(0), normal()),
+    "0-d prod zero": (lambda x: x[0].prod() * 2, zeros_at((1,), 0)),
+    "0-d var std": (lambda x: x.var(correction=0) + x.std(correction=0), normal()),
+    "0-d var_mean": (lambda x: torch.var_mean(x, correction=0), normal()),
+    "0-d std_mean": (lambda x: torch.std_mean(x, correction=0), normal()),
     "0-d logsumexp": (lambda x: x.logsumexp(0), normal(), REAL),
     "0-d softmax": (lambda x: x.softmax(0), normal(), REAL),
     "0-d log_softmax": (lambda x: x.log_softmax(0), normal(), REAL),
-    "0-d cumsum": (lambda x: x.cumsum(0), normal()),
-    "0-d cumprod": (lambda x: x.cumprod(0), normal()),
-    "0-d amax": (lambda x: x.amax(0), normal(), REAL),
-    "0-d max dim": (lambda x: x.max(0).values, normal(), REAL),
+    "0-d cumsum cumprod": (lambda x: x.cumsum(0) * x.cumprod(0), normal()),
+    "0-d cumsum_ cumprod_": (lambda x: (x * 1).cumsum_(0).cumprod_(-1), normal()),
+    "0-d logcumsumexp": (lambda x: x.logcumsumexp(0), normal(), REAL),
+    "0-d cummax cummin": (lambda x: x.cummax(0).values * x.cummin(0).values, normal(), REAL),
+    "0-d amax amin": (lambda x: x.amax(0) * x.amin(), normal(), REAL),
+    "0-d aminmax": (lambda x: tuple(x.aminmax(dim=0)), normal(), REAL),
+    "0-d max min": (lambda x: x.max(0).values * x.min(), normal(), REAL),
     "0-d sort": (lambda x: x.sort(0).values, normal(), REAL),
-    "0-d median": (lambda x: x.median(), normal(), REAL),
+    "0-d topk": (lambda x: x.topk(1, 0).values, normal(), REAL),
+    "0-d kthvalue mode": (lambda x: x.kthvalue(1, 0).values * x.mode(0).values, normal(), REAL),
+    "0-d median nanmedian": (lambda x: x.median() * x.nanmedian(0).values, normal(), REAL),
+    "0-d quantile": (lambda x: x.quantile(0.5, dim=0), normal(), REAL),
     "0-d stack": (lambda x: torch.stack([x, x]), normal()),
     "0-d expand": (lambda x: x.expand(2, 3), normal()),
     "0-d reshape": (lambda x: x.reshape(1, 1), normal()),
+    "0-d reshape_as view_as": (lambda x: x.reshape_as(torch.empty(1, 1)) * x.view_as(torch.empty(1)), normal()),
+    "0-d permute movedim": (lambda x: x.permute(()) * x.movedim((), ()), normal()),
+    "0-d transpose swapaxes": (lambda x: x.transpose(0, -1) * x.swapaxes(0, 0), normal()),
+    "0-d transpose_ t_": (lambda x: (x * 1).transpose_(0, -1).t_() * x, normal()),
+    "0-d unsqueeze squeeze": (lambda x: x.unsqueeze(-1).squeeze(0), normal()),
+    "0-d unfold": (lambda x: x.unfold(0, 1, 1), normal()),
+    "0-d as_strided": (lambda x: x.as_strided((2, 2), (0, 0)), normal()),
+    "0-d as_strided_": (lambda x: (x * 1).as_strided_((1,), (1,)) * x, normal()),
     "0-d index": (lambda x: x[None, ...], normal()),
-    "0-d item mask": (lambda x: x[torch.tensor(True)], normal()),
-    "0-d gather": (lambda x: x.gather(0, torch.tensor(0)), normal()),
-    "0-d index_select": (lambda x: x.index_select(0, index(0)), normal()),
-    "0-d scatter_add": (lambda x, y: x.scatter_add(0, torch.tensor(0), y), normal(), normal()),
-    "0-d where": (lambda x, y: torch.where(torch.tensor(True), x, y), normal(), normal(2)),
+    "0-d item mask": (lambda x: x[TRUE], normal()),
+    "0-d setitem": (lambda x, y: assigned(x * 1, ..., y), normal(), normal()),
+    "0-d take": (lambda x: x.take(index(0, 0)), normal()),
+    "0-d take_along_dim": (lambda x: torch.take_along_dim(x, ZERO, 0), normal()),
+    "0-d put": (lambda x, y: x.put(ZERO, y), normal(), normal()),
+    "0-d put_": (lambda x, y: (x * 1).put_(ZERO, y, accumulate=True), normal(), normal()),
+    "0-d gather": (lambda x: x.gather(0, ZERO), normal()),
+    "0-d gather index": (lambda x: x.gather(0, index(0, 0)), normal()),
+    "0-d scatter": (lambda x, y: x.scatter(0, ZERO, y), normal(), normal()),
+    "0-d scatter into a row": (lambda x, y: x.scatter(0, torch.tensor(1), y), normal(3), normal()),
+    "0-d scatter of a row": (lambda x, y: x.scatter(0, ZERO, y), normal(), normal(3)),
+    "0-d scatter_": (lambda x, y: (x * 1).scatter_(0, ZERO, y, reduce="multiply"), normal(), normal()),
+    "0-d scatter_add": (lambda x, y: x.scatter_add(0, ZERO, y), normal(), normal()),
+    "0-d scatter_add_": (lambda x, y: (x * 1).scatter_add_(0, ZERO, y), normal(), normal()),
+    "0-d scatter_reduce": (lambda x, y: x.scatter_reduce(0, ZERO, y, "mean"), normal(), normal(), REAL),
+    "0-d scatter_reduce index": (lambda x, y: x.scatter_reduce(0, index(0, 0, 0), y, "prod"), normal(), zeros_at((3,),
+        0, 1), REAL),
+    "0-d scatter_reduce_": (lambda x, y: (x * 1).scatter_reduce_(0, ZERO, y, "amax"), fractions(0.3), normal(), REAL),
+    "0-d index_select": (lambda x: x.index_select(0, ZERO), normal()),
+    "0-d index_add": (lambda x, y: x.index_add(0, ZERO, y), normal(), normal()),
+    "0-d index_add_": (lambda x, y: (x * 1).index_add_(0, index(0), y), normal(), normal()),
+    "0-d index_copy": (lambda x, y: x.index_copy(0, ZERO, y), normal(), normal()),
+    "0-d index_copy_": (lambda x, y: (x * 1).index_copy_(0, index(0), y), normal(), normal()),
+    "0-d index_fill": (lambda x: x.index_fill(0, index(0), 2.0) * x, normal()),
+    "0-d index_fill_": (lambda x, y: (x * 1).index_fill_(0, index(0), y), normal(), normal()),
+    "0-d index_reduce": (lambda x, y: x.index_reduce(0, index(0), y, "prod"), normal(), normal(), REAL),
+    "0-d index_reduce_": (lambda x, y: (x * 1).index_reduce_(0, ZERO, y, "mean"), normal(), normal(), REAL),
+    "0-d index_put": (lambda x, y: x.index_put((TRUE,), y), normal(), normal()),
+    "0-d index_put_": (lambda x, y: (x * 1).index_put_((TRUE,), y, accumulate=True), normal(), normal()),
+    "0-d masked_fill_": (lambda x, y: (x * 1).masked_fill_(TRUE, y), normal(), normal()),
+    "0-d masked_scatter": (lambda x, y: x.masked_scatter(TRUE, y), normal(), normal()),
+    "0-d masked_scatter_": (lambda x, y: (x * 1).masked_scatter_(TRUE, y), normal(), normal(2)),
+    "0-d where": (lambda x, y: torch.where(TRUE, x, y), normal(), normal(2)),
     "0-d flip": (lambda x: x.flip(0), normal()),
     "0-d roll": (lambda x: x.roll(1), normal()),
     "0-d repeat": (lambda x: x.repeat(2, 2), normal()),
+    "0-d repeat_interleave": (lambda x: x.repeat_interleave(3), normal()),
     "0-d einsum": (lambda x, y: torch.einsum(",i->i", x, y), normal(), normal(2)),
-    "0-d item assembled": (lambda x: x * torch.ones(2, 3, dtype=torch.float64), normal()),
+    "0-d tensordot": (lambda x, y: torch.tensordot(x, y, dims=0), normal(), normal(2)),
+    "0-d addmm": (lambda m, x, y: torch.addmm(m, x, y), normal(), normal(2, 3), normal(3, 2)),
+    "0-d addmv": (lambda m, x, y: torch.addmv(m, x, y), normal(), normal(2, 3), normal(3)),
+    "0-d addr": (lambda m, x, y: torch.addr(m, x, y), normal(), normal(2), normal(3)),
+    "0-d addbmm": (lambda m, x, y: torch.addbmm(m, x, y), normal(), normal(2, 2, 3), normal(2, 3, 2)),
+    "0-d baddbmm": (lambda m, x, y: torch.baddbmm(m, x, y), normal(), normal(2, 2, 3), normal(2, 3, 2)),
+    "0-d assembled": (lambda x: x * torch.ones(2, 3, dtype=torch.float64), normal()),
 }  # fmt: skip
 
 # In place, on a tensor that was computed.
@@ -402,12 +545,31 @@ IN_PLACE = {
     "index_fill_": (lambda x: (x * 1).index_fill_(1, index(2, 0), 3.0), normal(2, 3)),
     "index_put_": (lambda x, y: (x * 1).index_put_((index(0, 1),), y), normal(2, 3), normal(3)),
     "fill_diagonal_": (lambda x: (x * 1).fill_diagonal_(3.0), normal(2, 3)),
+    "fill_diagonal_ wrap": (lambda x: (x * 1).fill_diagonal_(3.0, wrap=True), normal(5, 2)),
+    "index_reduce_": (lambda x, y: (x * 1).index_reduce_(1, index(0, 2, 0), y, "prod"), normal(2, 3), zeros_at((2, 3),
+        2), REAL),
+    "scatter_reduce_": (lambda x, y: (x * 1).scatter_reduce_(1, GATHERED, y, "prod"), normal(2, 3), normal(2, 3), REAL),
+    "scatter_reduce_ zeros": (lambda x, y: (x * 1).scatter_reduce_(1, GATHERED, y, "prod"), normal(2, 3), zeros_at((2,
+        3), 0,
+        2), REAL),
+    "scatter_reduce_ amax": (lambda x, y: (x * 1).scatter_reduce_(1, GATHERED, y, "amax"), apart(2, 3), normal(2, 3),
+        REAL_NO_TIES),
+    "put_": (lambda x, y: (x * 1).put_(index(1, 4), y), normal(2, 3), normal(2)),
+    "put_ transposed": (lambda x, y: (x * 1).t().put_(index(1, 4, 4), y, accumulate=True), normal(2, 3), normal(3)),
+    "t_ triu_": (lambda x: (x * 1).t_().triu_(), normal(2, 3)),
+    "as_strided_": (lambda x: (x * 1).as_strided_((2, 2), (3, 1), 1) * 2, normal(2, 3)),
     "tril_": (lambda x: (x * 1).tril_(), normal(2, 3)),
     "cumsum_": (lambda x: (x * 1).cumsum_(1), normal(2, 3)),
     "cumprod_": (lambda x: (x * 1).cumprod_(1), normal(2, 3)),
+    "cumprod_ zero": (lambda x: (x * 1).cumprod_(0), zeros_at((3, 2), 1)),
+    "cumprod_ of a view": (lambda x: (lambda y: (y, y[1].cumprod_(0))[0])(x * 1), normal(2, 3)),
+    "addmv_": (lambda m, x, y: (m * 1).addmv_(x, y), normal(2), normal(2, 3), normal(3)),
+    "addr_": (lambda m, x, y: (m * 1).addr_(x, y), normal(2, 3), normal(2), normal(3)),
+    "addbmm_": (lambda m, x, y: (m * 1).addbmm_(x, y), normal(2, 2), normal(2, 2, 3), normal(2, 3, 2)),
+    "baddbmm_": (lambda m, x, y: (m * 1).baddbmm_(x, y), normal(2, 2, 2), normal(2, 2, 3), normal(2, 3, 2)),
     "addmm_": (lambda m, x, y: (m * 1).addmm_(x, y), normal(2, 2), normal(2, 3), normal(3, 2)),
     "transpose_": (lambda x: (x * 1).transpose_(0, 1) * 2, normal(2, 3)),
-    "unsqueeze_": (lambda x: (x * 1).unsqueeze_(0).squeeze_(0) * 2, normal(2, 3)),
+    "unsqueeze_ squeeze_": (lambda x: (x * 1).unsqueeze_(0).squeeze_(0) * 2, normal(2, 3)),
     "setitem mask": (lambda x, y: assigned(x * 1, MASK, y), normal(2, 3), normal(4)),
     "setitem ints": (lambda x, y: assigned(x * 1, (slice(None), index(0, 2)), y), normal(2, 3), normal(2, 2)),
     "setitem slice": (lambda x, y: assigned(x * 1, (slice(None), slice(1, None)), y), normal(2, 3), normal(2, 2)),

@@ -187,7 +187,7 @@ def elementwise_inputs(name, layout, complex_):
 
 
 TABLE = [
-    (f"{name} {kind} {layout}", name, layout, kind == "complex128")
+    pytest.param(name, layout, kind == "complex128", id=f"{name} {kind} {layout}")
     for name, row in elementwise.ROWS.items()
     for kind in ("float64", "complex128")
     for layout in LAYOUTS
@@ -195,8 +195,8 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize("id, name, layout, complex_", TABLE, ids=[case[0] for case in TABLE])
-def test_elementwise(id, name, layout, complex_):
+@pytest.mark.parametrize("name, layout, complex_", TABLE)
+def test_elementwise(name, layout, complex_):
     inputs = elementwise_inputs(name, layout, complex_)
 
     def f(*xs):
@@ -236,19 +236,11 @@ def irregular():
                 layouts.append("broadcast")
             for layout in layouts:
                 dtype = DOUBLE if letter == "r" else COMPLEX
-                yield pytest.param(
-                    f"{name} {str(dtype)[6:]} {layout}",
-                    name,
-                    case[0],
-                    makers,
-                    dtype,
-                    layout,
-                    id=f"{name} {str(dtype)[6:]} {layout}",
-                )
+                yield pytest.param(case[0], makers, dtype, layout, id=f"{name} {str(dtype)[6:]} {layout}")
 
 
-@pytest.mark.parametrize("id, name, f, makers, dtype, layout", list(irregular()))
-def test_irregular(id, name, f, makers, dtype, layout):
+@pytest.mark.parametrize("f, makers, dtype, layout", list(irregular()))
+def test_irregular(f, makers, dtype, layout):
     inputs = [make(dtype) for make in makers]
     if layout == "broadcast":  # each input is one row of what the function gets
         shapes = [x.shape for x in inputs]
@@ -256,3 +248,28 @@ def test_irregular(id, name, f, makers, dtype, layout):
         check_both(lambda *xs: f(*(x.expand(s) for x, s in zip(xs, shapes))), inputs)
     else:
         check_both(f, [laid_out(x, layout) for x in inputs], fast=layout != "contiguous")
+
+
+# Formulas that use what the forward saved: results, factors.
+THIRD_ORDER = [
+    "prod", "prod zeros", "cumprod", "cumprod zeros", "logcumsumexp", "softmax", "log_softmax", "logsumexp", "std",
+    "norm 3 keepdim", "dist", "inv", "solve", "solve right", "solve vector", "lu_factor", "lu_solve", "cholesky",
+    "cholesky_solve", "det", "det singular", "slogdet", "solve_triangular", "scatter_reduce prod",
+    "scatter_reduce prod long zeros", "vdot", "vecdot", "linalg.cross",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", THIRD_ORDER)
+def test_third_order(name):
+    f, *makers = CASES[name]
+    options = makers.pop() if isinstance(makers[-1], dict) else {}
+    dtype = COMPLEX if "c" in options.get("kinds", "rc") else DOUBLE
+    inputs = [make(dtype).requires_grad_() for make in makers]
+
+    def gradient(*xs):
+        results = f(*xs)
+        results = list(results) if isinstance(results, tuple) else [results]
+        weights = [torch.ones(r.shape, dtype=r.dtype) * (1 - 0.5j if r.dtype.is_complex else 1) for r in results]
+        return torch.autograd.grad(results, xs, weights, create_graph=True)
+
+    assert gradgradcheck(gradient, inputs, fast_mode=True, atol=1e-4)
