@@ -397,6 +397,7 @@ def test_keyboard_interrupt(work):
     """It comes at the end of the operation that runs, whichever thread that is in, and nothing is left locked."""
     code = f"""
 import os, signal, threading, time, strided as torch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background may have it ignored
 torch.set_num_threads(2)
 d = torch.eye(400, dtype=torch.float64) + 0.01
 x = torch.ones(400_000, requires_grad=True)
