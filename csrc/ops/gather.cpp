@@ -97,12 +97,19 @@ struct GroupReduction {
   SavedTensor index, self, src, out;  // unset where no formula reads them
 };
 
-// For every element the product of the others of its group. With groups side by side that is what stands before it times
-// what stands after it, found by doubling the distance of the elements multiplied (W. D. Hillis, G. L. Steele, "Data parallel
-// algorithms", Comm. ACM 29, 1986). Nothing is divided, so zeros need no care in any order of derivative.
-Tensor others_of_group(const Tensor& x, int axis, const Tensor& index) {
+// For every element the product of the others of its group; `places` is the shape of the tensor that the index points into.
+// As a number: the product of what is not zero, where no other is. For a derivative: with groups side by side it is what
+// stands before times what stands after, found by doubling the distance of the elements multiplied (W. D. Hillis, G. L.
+// Steele, "Data parallel algorithms", Comm. ACM 29, 1986). Nothing is divided, so zeros need no care in any order.
+Tensor others_of_group(const Tensor& x, int axis, const Tensor& index, const Dims& places) {
   const Tensor one = ones(x.shape(), x.dtype(), x.device());
   if (x.ndim() == 0 || x.numel() == 0) return one;
+  if (!grad_enabled()) {
+    const Tensor zero = elementwise<Eq>(x, Scalar(0)), own = to_dtype(zero, DType::Int64), regular = masked_fill(x, zero, Scalar(1));
+    const Tensor count = scatter_add(zeros(places, DType::Int64, x.device()), axis, index, own);
+    const Tensor product = scatter_reduce(ones(places, x.dtype(), x.device()), axis, index, regular, "prod", true);
+    return masked(gather(product, axis, index, false) / regular, elementwise<Eq>(gather(count, axis, index, false), own));
+  }
   const int64_t n = x.size(axis);
   const Tensor order = argsort(index, axis), group = gather(index, axis, order, false), sorted = gather(x, axis, order, false);
   const Tensor no_group = full(group.shape(), Scalar(-1), group.dtype(), group.device());
@@ -116,7 +123,7 @@ Tensor others_of_group(const Tensor& x, int axis, const Tensor& index) {
       const int64_t by = direction * distance;
       const Tensor same = elementwise<Eq>(moved(group, by, no_group), group);
       if (distance == 1) p = where(same, moved(sorted, by, one), Scalar(1));  // the neighbour, then the products of 2, 4, ...
-      if (!*any(same).data_as<bool>()) break;
+      if (!item(any(same)).to_bool()) break;
       p = p * where(same, moved(p, by, one), Scalar(1));
     }
     return n == 1 ? one : p;
@@ -141,7 +148,7 @@ std::vector<Tensor> group_gradients(const Tensor& g, const GroupReduction& r) {
     }
     if (r.wants_src) {
       const Tensor part = part_of(src, at.shape());
-      if (r.src_has_zero) to_src = gather(r.include_self ? g * conj(r.self.get()) : g, axis, at, false) * conj(others_of_group(part, axis, at));
+      if (r.src_has_zero) to_src = gather(r.include_self ? g * conj(r.self.get()) : g, axis, at, false) * conj(others_of_group(part, axis, at, g.shape()));
       else to_src = gather(g * conj(r.out.get()), axis, at, false) / conj(part);
       to_src = back_to(to_src, r.src_shape);
     }
@@ -193,7 +200,7 @@ Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, boo
     r.wants_src = src.requires_grad();
     r.src_shape = src.shape();
     r.index = SavedTensor(index);
-    if (product && r.wants_src && index.numel() > 0) r.src_has_zero = !*all(cut_to(src, index.shape())).data_as<bool>();
+    if (product && r.wants_src && index.numel() > 0) r.src_has_zero = !item(all(cut_to(src, index.shape()))).to_bool();
     if (extreme || product) r.src = SavedTensor(src);
     if (include_self && (extreme || r.src_has_zero)) r.self = SavedTensor(in_place ? clone(self) : self);
   }

@@ -281,7 +281,7 @@ Raised raise_zero_pivots(const Factors& f) {
   const double eps = real == DType::Float64 ? 2.2e-16 : 1.2e-7;
   const Tensor sizes = elementwise<Abs>(triu(f.lu, 0)), column = amax(sizes, Dims{-2});
   const Tensor zero = contiguous(elementwise<Le>(diagonal(sizes, 0, -2, -1), column * (eps * static_cast<double>(size))));
-  const int64_t count = *amax(sum(zero, Dims{-1})).data_as<int64_t>();
+  const int64_t count = item(amax(sum(zero, Dims{-1}))).to_int();
   if (count == 0) return r;
   // The size of a column of zeros is that of the matrix, or 1.
   const Tensor empty_column = elementwise<Eq>(column, Scalar(0)), all = amax(column, Dims{-1}, true);

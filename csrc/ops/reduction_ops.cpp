@@ -124,7 +124,7 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
     bool has_zero;
     {
       NoGrad guard;
-      has_zero = !*strided::all(x).data_as<bool>();
+      has_zero = !item(strided::all(x)).to_bool();
     }
     if (!has_zero) return wide * conj(expand_reduced(saved_out.get(), x.shape(), axes, keepdim) / x);
     // One axis to reduce, then: the reduced ones last, and flat.

@@ -86,7 +86,7 @@ Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int
   bool has_zero;
   {
     NoGrad guard;
-    has_zero = !*strided::all(x).data_as<bool>();
+    has_zero = !item(strided::all(x)).to_bool();
   }
   if (!has_zero) return cumsum_gradient(g * out, axis) / x;
   // d out[i] / d x[k] for i >= k is the product of x[0 .. i] without x[k]: what stands before k, times

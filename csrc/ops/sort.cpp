@@ -179,7 +179,7 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
   {
     NoGrad guard;
     const Tensor fine = elementwise<LogicalAnd>(elementwise<Ge>(q, Scalar(0)), elementwise<Le>(q, Scalar(1)));
-    STRIDED_CHECK(*all(fine).data_as<bool>(), RuntimeError, op, "() q values must be in the range [0, 1]");
+    STRIDED_CHECK(item(all(fine)).to_bool(), RuntimeError, op, "() q values must be in the range [0, 1]");
   }
 
   // Rows: the reduced axis last.

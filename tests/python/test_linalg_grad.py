@@ -246,3 +246,31 @@ def test_empty_gradients():
     a, b = torch.zeros(0, 0, requires_grad=True), torch.zeros(0, 2, requires_grad=True)
     (linalg.solve(a, b).sum() + linalg.det(a) + linalg.inv(a).sum() + linalg.slogdet(a)[1] + linalg.cholesky(a).sum()).backward()
     assert a.grad.shape == (0, 0) and b.grad.shape == (0, 2)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("name", ["solve", "solve vector", "solve right", "solve broadcast", "det", "slogdet", "lu_solve"])
+def test_factors_are_used_again(name, kind):
+    """Every order of derivative keeps the factors that the forward pass made; none makes others."""
+    f, *makers = SYSTEMS[name]
+    inputs = [make(kind).requires_grad_() for make in makers]
+    pivots = set()
+
+    def pack(t):
+        if t.dtype == torch.int32:
+            pivots.add(t.data_ptr())
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        outputs = as_list(f(*inputs))
+        assert len(pivots) == 1
+        for _ in range(2):
+            outputs = torch.autograd.grad(loss_of(outputs, [torch.ones(o.shape, dtype=o.dtype) for o in outputs]), inputs, create_graph=True)
+    assert len(pivots) == 1
+
+
+def test_gradient_of_a_logarithm_of_a_singular_determinant():
+    x = torch.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
+    assert linalg.slogdet(x)[1].item() == -math.inf
+    (g,) = torch.autograd.grad(linalg.slogdet(x)[1], x)
+    assert not g.isfinite().any()
