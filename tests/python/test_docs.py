@@ -12,7 +12,8 @@ import strided
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES = ["strided", *(m.name for m in pkgutil.walk_packages(strided.__path__, "strided.") if not m.name.endswith("__main__"))]
+# (The library of the CUDA backend lies beside the modules, and is none.)
+MODULES = ["strided", *(m.name for m in pkgutil.walk_packages(strided.__path__, "strided.") if not m.name.endswith(("__main__", "libstrided_cuda")))]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

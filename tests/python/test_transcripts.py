@@ -20,7 +20,7 @@ _SPECTRAL = "stft and its family come with the fft work"
 _CUDA_MATMUL = "products of matrices on CUDA devices come with the second half of that backend"
 _REST = "some functions of the family are still missing"
 LATER = {
-    "linalg-autograd": "gradients of the whole of linalg come with the autograd work",
+    "linalg-autograd": _LAPACK,
     "family-spectral": _SPECTRAL,
     "family-other": _REST,
     "family-comparison": _REST,
