@@ -45,10 +45,8 @@ $(VENV)/with-tour: $(VENV)/tools-tour $(SOURCES)
 	$(INSTALL) -e .
 	@touch $@
 
-# With nvcc the CUDA library is compiled too, for one architecture.
-ifneq ($(shell command -v nvcc 2>/dev/null),)
-CUDA := -Ccmake.define.STRIDED_CUDA=ON -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=90-real
-endif
+# Where there is an nvcc that works, the CUDA library is compiled too, for one architecture.
+CUDA := -Ccmake.define.STRIDED_CUDA=AUTO -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=90-real
 
 $(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
 	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON $(CUDA) -e .

@@ -282,8 +282,7 @@ class Pass {
     NoGrad guard;
     for (size_t i = 0; i < passed.size(); ++i) {
       if (!passed[i].defined() || i >= node.next.size() || !node.next[i].node) continue;
-      const Tensor any_nan = any(elementwise<Ne>(passed[i], passed[i]), Dims(), false);
-      STRIDED_CHECK(!*to_device(any_nan, Device{}).data_as<bool>(), RuntimeError, "Function '", node.name(), "' returned nan values in its ", i, "th output.");
+      STRIDED_CHECK(!item(any(elementwise<Ne>(passed[i], passed[i]))).to_bool(), RuntimeError, "Function '", node.name(), "' returned nan values in its ", i, "th output.");
     }
   }
 

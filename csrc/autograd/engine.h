@@ -9,7 +9,6 @@ struct Backward {
   bool retain_graph = false;
   bool create_graph = false;   // the gradients can be differentiated again
   bool accumulate = false;     // with inputs: their .grad is added to as well
-  bool allow_unreachable = true;
 };
 
 // Runs the graph of `outputs` with the gradients `grads` (undefined: ones, for a single element). With `inputs` empty the

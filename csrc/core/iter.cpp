@@ -29,6 +29,7 @@ void Iter::add_scalar(const void* value, DType dtype) {
   op.data = static_cast<char*>(const_cast<void*>(value));
   op.itemsize = op.loop_itemsize = size_of(dtype);
   op.dtype = dtype;
+  op.typed = true;
   op.on_host = true;
   op.strides = Dims(shape_.size(), 0);
 }
@@ -122,6 +123,7 @@ LoopPlan Iter::whole(const char* name, Device device) const {
   while (plan.ndim > 0 && shape_[plan.ndim - 1] == 1) --plan.ndim;
   plan.shape = shape_.data();
   plan.n_operands = n_;
+  for (int k = 0; k < n_; ++k) STRIDED_CHECK(op_[k].typed, RuntimeError, name, ": the dtype of operand ", k, " is not known");
   for (int k = 0; k < n_; ++k) plan.operand[k] = {op_[k].data, op_[k].strides.data(), op_[k].dtype, op_[k].on_host};
   return plan;
 }

@@ -22,6 +22,7 @@ class Iter {
   void add(const Tensor& t) {
     add(t.data(), t.layout(), t.itemsize());
     op_[n_ - 1].dtype = t.dtype();
+    op_[n_ - 1].typed = true;
     op_[n_ - 1].on_host = t.device().is_cpu();
   }
   void add_scalar(const void* value, DType dtype);  // one value in host memory, stride 0
@@ -40,7 +41,8 @@ class Iter {
   // Runs the loop over everything, on several threads when there are more than `grain` elements.
   // n_outputs tells which operands are written.
   void run(InnerLoop loop, const void* params, int n_outputs, int64_t grain = 32768) const;
-  // For a backend that runs the whole of it. Points into this object. 0-d tensors of the CPU become immediate operands.
+  // For a backend that runs the whole of it; all operands must be tensors or numbers, whose dtypes are known. Points into this
+  // object. 0-d tensors of the CPU become immediate operands.
   LoopPlan whole(const char* name, Device device) const;
 
  private:
@@ -51,7 +53,7 @@ class Iter {
     InnerLoop cast = nullptr;
     int64_t loop_itemsize = 0;
     DType dtype = DType::Float32;  // as stored; known for tensors and numbers
-    bool on_host = false;
+    bool on_host = false, typed = false;
   };
   void order(int* axes) const;
   void run_range(InnerLoop loop, const void* params, int n_outputs, int64_t begin, int64_t end) const;

@@ -117,54 +117,34 @@ void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) {
   *ms = cuda::elapsed_milliseconds(event_of(begin), event_of(end));
 }
 
+// Those that need nothing done to their parameters.
+using cuda::elementwise;
+using cuda::copy;
+using cuda::select;
+using cuda::divide_by_counts;
+using cuda::reduce;
+using cuda::take;
+using cuda::put;
+using cuda::combine;
+using cuda::clear_triangle;
+using cuda::unravel;
+using cuda::ramp;
+using cuda::transfer;
+using cuda::set_device;
+using cuda::synchronize;
+using cuda::deallocate;
+using cuda::empty_cache;
+using cuda::reset_peak_stats;
+using cuda::memory_info;
+using cuda::deallocate_pinned;
+
 constexpr CudaApi kApi = {
-    guard<cuda::elementwise>,
-    guard<cuda::copy>,
-    guard<cuda::select>,
-    guard<cuda::divide_by_counts>,
-    guard<cuda::reduce>,
-    guard<cuda::take>,
-    guard<cuda::put>,
-    guard<cuda::combine>,
-    guard<set_elements>,
-    guard<write_set>,
-    guard<cuda::clear_triangle>,
-    guard<cuda::unravel>,
-    guard<cuda::ramp>,
-    guard<random_fill>,
-    guard<random_bernoulli>,
-    guard<random_poisson>,
-    guard<random_permutation>,
-    guard<random_choice>,
-    guard<cuda::transfer>,
-    guard<device_count>,
-    guard<current_device>,
-    guard<cuda::set_device>,
-    guard<device_info>,
-    guard<cuda::synchronize>,
-    guard<device_of_pointer>,
-    guard<allocate>,
-    guard<cuda::deallocate>,
-    guard<record_stream>,
-    guard<cuda::empty_cache>,
-    guard<memory_stats>,
-    guard<cuda::reset_peak_stats>,
-    guard<cuda::memory_info>,
-    guard<allocate_pinned>,
-    guard<cuda::deallocate_pinned>,
-    guard<is_pinned>,
-    guard<current_stream>,
-    guard<set_current_stream>,
-    guard<pool_stream>,
-    guard<synchronize_stream>,
-    guard<stream_done>,
-    guard<make_event>,
-    guard<destroy_event>,
-    guard<record_event>,
-    guard<wait_event>,
-    guard<synchronize_event>,
-    guard<event_done>,
-    guard<elapsed_milliseconds>,
+#define X(name) guard<name>,
+    STRIDED_DEVICE_KERNELS(X)
+#undef X
+#define X(name, parameters) guard<name>,
+        STRIDED_CUDA_RUNTIME(X)
+#undef X
 };
 
 }  // namespace

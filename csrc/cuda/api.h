@@ -41,6 +41,38 @@ using guarded_t = typename Guarded<F>::type;
       X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) \
           X(random_choice) X(transfer)
 
+// What is no operation: devices; memory (device_of_pointer gives the current device for null, and a failure for
+// memory of the host); streams and events. X(name, parameters); a result goes where the last one points.
+#define STRIDED_CUDA_RUNTIME(X)                                                    \
+  X(device_count, (int* count))                                                    \
+  X(current_device, (int* device))                                                 \
+  X(set_device, (int device))                                                      \
+  X(device_info, (int device, CudaDeviceInfo* info))                               \
+  X(synchronize, (int device))                                                     \
+  X(device_of_pointer, (const void* data, int* device))                            \
+  X(allocate, (size_t bytes, int device, void** data))                             \
+  X(deallocate, (void* data, int device))                                          \
+  X(record_stream, (void* data, int device, CudaStream stream))                    \
+  X(empty_cache, ())                                                               \
+  X(memory_stats, (int device, CudaMemoryStats* stats))                            \
+  X(reset_peak_stats, (int device))                                                \
+  X(memory_info, (int device, size_t* free, size_t* total))                        \
+  X(allocate_pinned, (size_t bytes, void** data))                                  \
+  X(deallocate_pinned, (void* data))                                               \
+  X(is_pinned, (const void* data, bool* pinned))                                   \
+  X(current_stream, (int device, CudaStream* stream))                              \
+  X(set_current_stream, (int device, CudaStream stream))                           \
+  X(pool_stream, (int device, int priority, CudaStream* stream))                   \
+  X(synchronize_stream, (int device, CudaStream stream))                           \
+  X(stream_done, (int device, CudaStream stream, bool* done))                      \
+  X(make_event, (int device, bool timed, CudaEvent* event))                        \
+  X(destroy_event, (CudaEvent event))                                              \
+  X(record_event, (CudaEvent event, int device, CudaStream stream))                \
+  X(wait_event, (CudaEvent event, int device, CudaStream stream))                  \
+  X(synchronize_event, (CudaEvent event, int device))                              \
+  X(event_done, (CudaEvent event, bool* done))                                     \
+  X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
+
 struct CudaApi {
   static constexpr uint32_t kVersion = 1;
 
@@ -49,37 +81,10 @@ struct CudaApi {
   STRIDED_DEVICE_KERNELS(X)
 #undef X
 
-  // ---- devices
-  const CudaFailure* (*device_count)(int* count);
-  const CudaFailure* (*current_device)(int* device);
-  const CudaFailure* (*set_device)(int device);
-  const CudaFailure* (*device_info)(int device, CudaDeviceInfo* info);
-  const CudaFailure* (*synchronize)(int device);
-  // ---- memory
-  const CudaFailure* (*device_of_pointer)(const void* data, int* device);  // the current one for null; a failure for host memory
-  const CudaFailure* (*allocate)(size_t bytes, int device, void** data);
-  const CudaFailure* (*deallocate)(void* data, int device);
-  const CudaFailure* (*record_stream)(void* data, int device, CudaStream stream);
-  const CudaFailure* (*empty_cache)();
-  const CudaFailure* (*memory_stats)(int device, CudaMemoryStats* stats);
-  const CudaFailure* (*reset_peak_stats)(int device);
-  const CudaFailure* (*memory_info)(int device, size_t* free, size_t* total);
-  const CudaFailure* (*allocate_pinned)(size_t bytes, void** data);
-  const CudaFailure* (*deallocate_pinned)(void* data);
-  const CudaFailure* (*is_pinned)(const void* data, bool* pinned);
-  // ---- streams and events
-  const CudaFailure* (*current_stream)(int device, CudaStream* stream);
-  const CudaFailure* (*set_current_stream)(int device, CudaStream stream);
-  const CudaFailure* (*pool_stream)(int device, int priority, CudaStream* stream);
-  const CudaFailure* (*synchronize_stream)(int device, CudaStream stream);
-  const CudaFailure* (*stream_done)(int device, CudaStream stream, bool* done);
-  const CudaFailure* (*make_event)(int device, bool timed, CudaEvent* event);
-  const CudaFailure* (*destroy_event)(CudaEvent event);
-  const CudaFailure* (*record_event)(CudaEvent event, int device, CudaStream stream);
-  const CudaFailure* (*wait_event)(CudaEvent event, int device, CudaStream stream);
-  const CudaFailure* (*synchronize_event)(CudaEvent event, int device);
-  const CudaFailure* (*event_done)(CudaEvent event, bool* done);
-  const CudaFailure* (*elapsed_milliseconds)(CudaEvent begin, CudaEvent end, double* milliseconds);
+  // ---- the rest
+#define X(name, parameters) const CudaFailure*(*name) parameters;
+  STRIDED_CUDA_RUNTIME(X)
+#undef X
 };
 
 }  // namespace strided

@@ -283,6 +283,20 @@ RandomArgs args_of(PhiloxState state, int64_t n) {
 }
 dim3 grid_for(int64_t threads) { return dim3(static_cast<unsigned>((threads + kThreads - 1) / kThreads)); }
 
+// n contiguous elements as another dtype.
+void cast_vector(const char* name, int device, void* to, DType to_dtype, char* from, DType from_dtype, int64_t n) {
+  const int64_t to_stride = size_of(to_dtype), from_stride = size_of(from_dtype);
+  LoopPlan cast;
+  cast.name = name;
+  cast.device = device;
+  cast.ndim = 1;
+  cast.shape = &n;
+  cast.n_operands = 2;
+  cast.operand[0] = {static_cast<char*>(to), &to_stride, to_dtype, false};
+  cast.operand[1] = {from, &from_stride, from_dtype, false};
+  run_copy(cast);
+}
+
 }  // namespace
 
 uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
@@ -310,16 +324,7 @@ uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, D
          static_cast<const char*>(p), static_cast<uint8_t>(p_dtype), size_of(p_dtype), reporter(device, name, 0),
          args_of(state, n));
   check_launch(name);
-  LoopPlan cast;
-  const int64_t to_stride = size_of(dtype), from_stride = 1;
-  cast.name = name;
-  cast.device = device;
-  cast.ndim = 1;
-  cast.shape = &n;
-  cast.n_operands = 2;
-  cast.operand[0] = {static_cast<char*>(to), &to_stride, dtype, false};
-  cast.operand[1] = {bits.data(), &from_stride, DType::UInt8, false};
-  run_copy(cast);
+  cast_vector(name, device, to, dtype, bits.data(), DType::UInt8, n);
   return static_cast<uint64_t>(blocks);
 }
 
@@ -354,16 +359,7 @@ uint64_t random_permutation(const char* name, int device, DType dtype, void* to,
          rows.as<int32_t>(), bits, args_of(state, n));
   check_launch(name);
   sort_rows(keys.as<uint64_t>(), rows.as<int32_t>(), n, bits, device, name);
-  LoopPlan cast;
-  const int64_t to_stride = size_of(dtype), from_stride = 4;
-  cast.name = name;
-  cast.device = device;
-  cast.ndim = 1;
-  cast.shape = &n;
-  cast.n_operands = 2;
-  cast.operand[0] = {static_cast<char*>(to), &to_stride, dtype, false};
-  cast.operand[1] = {rows.data(), &from_stride, DType::Int32, false};
-  run_copy(cast);
+  cast_vector(name, device, to, dtype, rows.data(), DType::Int32, n);
   return static_cast<uint64_t>(blocks);
 }
 

@@ -160,7 +160,7 @@ Range range_of(const char* op, const char* what, const Tensor& x, double margin)
   if (x.numel() > 0) {
     NoGrad guard;
     const auto [low, high] = aminmax(to_dtype(flatten(x, 0, -1), DType::Float64));
-    r = {*low.data_as<double>(), *high.data_as<double>()};
+    r = {item(low).real(), item(high).real()};
   }
   STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range [", r.low, ", ", r.high, "] is not finite");
   if (r.low == r.high) r = {r.low - margin, r.high + margin};
@@ -257,9 +257,10 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
   const Tensor at = to_dtype(x, DType::Int64);
   if (x.numel() > 0) {
     const auto [low, high] = aminmax(at);
-    STRIDED_CHECK(*low.data_as<int64_t>() >= 0, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
-    STRIDED_CHECK(*high.data_as<int64_t>() < INT64_MAX, RuntimeError, "bincount: the largest value is too large, got ", *high.data_as<int64_t>());
-    n = std::max(n, *high.data_as<int64_t>() + 1);
+    const int64_t least = item(low).to_int(), greatest = item(high).to_int();
+    STRIDED_CHECK(least >= 0, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
+    STRIDED_CHECK(greatest < INT64_MAX, RuntimeError, "bincount: the largest value is too large, got ", greatest);
+    n = std::max(n, greatest + 1);
   }
   if (!weights) return index_add(zeros({n}, DType::Int64, x.device()), 0, at, ones(x.shape(), DType::Int64, x.device()), Scalar(1));
   STRIDED_CHECK(weights->shape() == x.shape(), RuntimeError, "weights should be 1-d and have the same length as input");

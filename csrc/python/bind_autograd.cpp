@@ -61,6 +61,7 @@ Tensor at_edge(PyObject* object, int64_t output) {
 }
 
 bool has_record(const Tensor& x) { return x.requires_grad(); }
+void before_write(const Tensor& x, const std::string& op) { check_inplace(op.c_str(), x); }
 void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
 
 }  // namespace
@@ -85,6 +86,7 @@ void bind_autograd() {
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
   def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.", kFunction);
+  def<&before_write>("_before_write(Tensor x, str op)", "Raises where a write in place would.", kFunction);
   def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
   def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);
 }

@@ -111,17 +111,21 @@ Tensor pin_memory(const Tensor& t) {
 Tensor borrow(PyObject* owner, int64_t pointer, const Dims& shape, const std::optional<Dims>& strides, DType dtype, bool read_only) {
   checked_numel("__cuda_array_interface__", shape);
   STRIDED_CHECK(!strides || strides->size() == shape.size(), ValueError, "__cuda_array_interface__: ", shape.size(), " sizes, but ", strides->size(), " strides");
+  for (size_t i = 0; strides && i < strides->size(); ++i) {
+    int64_t reach;
+    STRIDED_CHECK(multiply(std::max<int64_t>(shape[i] - 1, 0), (*strides)[i], &reach) && std::abs(reach) < (int64_t(1) << 50), ValueError,
+                  "__cuda_array_interface__: sizes ", shape, " with strides ", *strides, " need more memory than there can be");
+  }
   Layout layout(shape, strides ? *strides : Layout::contiguous_strides(shape), 0);
   int64_t first = 0, last = 0;
   const bool some = layout.extent(&first, &last);
   STRIDED_CHECK(!some || pointer != 0, ValueError, "__cuda_array_interface__: the memory is a null pointer");
   layout.offset = -first;
-  Py_INCREF(owner);
-  int device = -1;
-  check_cuda(cuda_api().device_of_pointer(handle(pointer), &device));
+  const Device device = concrete({DeviceType::CUDA, static_cast<int8_t>(get<&CudaApi::device_of_pointer, int>(static_cast<const void*>(handle(pointer))))});
+  Py_INCREF(owner);  // after all that may raise
   const Ref<Storage> storage = make_ref<Storage>(
       reinterpret_cast<char*>(pointer) + first * size_of(dtype), some ? static_cast<size_t>((last - first + 1) * size_of(dtype)) : 0,
-      concrete({DeviceType::CUDA, static_cast<int8_t>(device)}), owner,
+      device, owner,
       [](void* o) {
         if (!Py_IsInitialized()) return;
         const PyGILState_STATE state = PyGILState_Ensure();

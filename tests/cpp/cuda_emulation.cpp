@@ -297,6 +297,7 @@ void set_order(uint64_t seed) {
   machine().set_order(seed);
 }
 void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread) {
+  const DeviceAccess access;
   const std::lock_guard<std::mutex> lock(machine().mutex);
   machine().run(grid, block, dynamic_shared, thread);
 }

@@ -55,6 +55,14 @@ struct Site {
 // Runs `thread` once for each thread of each block.
 void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread);
 
+// While one lives, device memory may be touched (Note [Closed device memory] in cuda_emulation_runtime.cpp).
+class DeviceAccess {
+ public:
+  DeviceAccess();
+  ~DeviceAccess();
+  DeviceAccess(const DeviceAccess&) = delete;
+};
+
 enum class Barrier { Plain, Count, And, Or };
 int barrier(Barrier kind, int predicate, Site site);
 // Waits for the other lanes of the mask, and returns what they all brought: 32 slots of 16 bytes. Lanes that have ended

@@ -1,4 +1,6 @@
 // The run-time library of the emulated devices: memory, streams, events.
+#include <sys/mman.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +39,7 @@ struct Memory {
   std::mutex mutex;
   std::map<const char*, Block> blocks;
   size_t used[kMostDevices] = {};
+  int guests = 0;  // kernels and copies that run
 
   // The block that contains the address, or null.
   const std::pair<const char* const, Block>* find(const void* data) {
@@ -72,16 +75,34 @@ cudaError_t note(cudaError_t error) {
 }
 bool known(int device) { return device >= 0 && device < device_count(); }
 
+// Note [Closed device memory]
+// A host cannot read the memory of a GPU. With STRIDED_EMULATE_CUDA_CLOSED=1 it cannot read that of an emulated device either,
+// but while a kernel or a copy runs: code of the host that does is a crash here as it would be there.
+constexpr size_t kPage = 4096;
+bool is_closed() {
+  static const bool closed = env("STRIDED_EMULATE_CUDA_CLOSED", 0) != 0;
+  return closed;
+}
+size_t whole_pages(size_t bytes) { return is_closed() ? (bytes + kPage - 1) / kPage * kPage : bytes; }
+void protect(const void* data, size_t bytes, int how) {
+  if (is_closed() && mprotect(const_cast<void*>(data), whole_pages(bytes), how) != 0) std::abort();
+}
+void open(const void* data, size_t bytes) { protect(data, bytes, PROT_READ | PROT_WRITE); }
+void close(const void* data, size_t bytes) { protect(data, bytes, PROT_NONE); }
+
 cudaError_t allocate(void** data, size_t bytes, int device) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *data = nullptr;
   if (device >= 0 && (bytes > device_bytes() || memory().used[device] > device_bytes() - bytes))
     return note(cudaErrorMemoryAllocation);
-  void* fresh = ::operator new(bytes, std::align_val_t(512), std::nothrow);
+  void* fresh = ::operator new(whole_pages(bytes), std::align_val_t(kPage), std::nothrow);
   if (!fresh) return note(cudaErrorMemoryAllocation);
   std::memset(fresh, 0xff, bytes);  // a number read before it was written is NaN
   memory().blocks[static_cast<const char*>(fresh)] = {bytes, device};
-  if (device >= 0) memory().used[device] += bytes;
+  if (device >= 0) {
+    memory().used[device] += bytes;
+    if (memory().guests == 0) close(fresh, bytes);
+  }
   *data = fresh;
   return cudaSuccess;
 }
@@ -91,9 +112,10 @@ cudaError_t release(void* data, bool on_device) {
   const auto block = memory().blocks.find(static_cast<const char*>(data));
   if (block == memory().blocks.end() || (block->second.device >= 0) != on_device) return note(cudaErrorInvalidValue);
   if (on_device) memory().used[block->second.device] -= block->second.bytes;
+  if (on_device) open(data, block->second.bytes);
   ASAN_UNPOISON_MEMORY_REGION(data, block->second.bytes);
   memory().blocks.erase(block);
-  ::operator delete(data, std::align_val_t(512));
+  ::operator delete(data, std::align_val_t(kPage));
   return cudaSuccess;
 }
 // A whole range in one block of device memory, or none of it in any.
@@ -108,15 +130,35 @@ bool in_one_place(const void* data, size_t bytes, bool must_be_device) {
 
 namespace cuda_emulation {
 
+namespace {
+// All blocks of all devices: a kernel may read another device's.
+void for_device_blocks(void (*f)(const void*, size_t)) {
+  for (const auto& [data, block] : memory().blocks)
+    if (block.device >= 0) f(data, block.bytes);
+}
+}  // namespace
+DeviceAccess::DeviceAccess() {
+  if (!is_closed()) return;
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  if (memory().guests++ == 0) for_device_blocks(open);
+}
+DeviceAccess::~DeviceAccess() {
+  if (!is_closed()) return;
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  if (--memory().guests == 0) for_device_blocks(close);
+}
+
 constexpr unsigned char kUnused = 0xa5;
 
 void set_usable(void* data, size_t usable, size_t whole) {
+  const DeviceAccess access;
   ASAN_UNPOISON_MEMORY_REGION(data, whole);
   std::memset(data, 0xff, usable);
   std::memset(static_cast<char*>(data) + usable, kUnused, whole - usable);
   ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + usable, whole - usable);
 }
 void check_unused(const void* data, size_t usable, size_t whole) {
+  const DeviceAccess access;
   ASAN_UNPOISON_MEMORY_REGION(data, whole);
   for (size_t i = usable; i < whole; ++i)
     if (static_cast<const unsigned char*>(data)[i] != kUnused) {
@@ -223,6 +265,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (bytes == 0) return cudaSuccess;
+  const cuda_emulation::DeviceAccess access;
   if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device))
     return note(cudaErrorInvalidValue);
   std::memmove(to, from, bytes);
@@ -234,6 +277,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
+  const cuda_emulation::DeviceAccess access;
   if (bytes == 0) return cudaSuccess;
   if (!in_one_place(to, bytes, true)) return note(cudaErrorInvalidValue);
   std::memset(to, byte, bytes);

@@ -13,6 +13,7 @@ def choose() -> None:
         return
     os.environ["STRIDED_CUDA_LIBRARY"] = library
     os.environ["STRIDED_EMULATE_CUDA"] = "2"
+    os.environ["STRIDED_EMULATE_CUDA_CLOSED"] = "1"  # the host cannot touch device memory, as it could not on a GPU
 
 
 def emulated() -> bool:

@@ -221,8 +221,12 @@ class ElementwiseKernel:
                 tensors[k] = _C.functions["empty"](shape, dtype=_DTYPES[names[k]], device=given[0].device)
             elif tensors[k].shape != shape:
                 raise RuntimeError(f"{self.name}: output {self.outputs[k - n_in][1]} has shape {list(tensors[k].shape)}, expected {list(shape)}")
+            else:
+                _C.functions["_before_write"](tensors[k], self.name)
         with device(at):
             self._launch(tensors, names, tuple(shape), at)
+        for t in tensors[n_in:]:
+            _C.functions["_bump_version"](t)
         results = tuple(tensors[n_in:])
         return results[0] if n_out == 1 else results
 
