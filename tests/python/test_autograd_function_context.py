@@ -6,23 +6,11 @@ import weakref
 import numpy as np
 import pytest
 from side_by_side import Scenarios, kind, leaf, numbers, outcome
+from test_autograd_function import function, name
 
 import strided
 
 scenario = Scenarios("test_autograd_function_context")
-
-
-def name(x):
-    return None if x.grad_fn is None else x.grad_fn.name()
-
-
-def function(t, forward, backward, **more):
-    """A Function of these static methods."""
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    body.update({k: staticmethod(f) for k, f in more.items()})
-    return type("Mine", (t.autograd.Function,), body)
 
 
 # ---------------------------------------------------------------- context

@@ -239,3 +239,12 @@ def test_dlpack():
         x.__dlpack__(stream=0)
     with pytest.raises(BufferError):
         torch.ones(2).__dlpack__(stream=1)
+
+
+def test_kernels_of_the_user_write_only_where_one_may():
+    twice = cuda.ElementwiseKernel("T x", "T y", "y = x + x")
+    x = torch.ones(3, device="cuda")
+    read_only = torch.as_tensor(Exporter(x, data=(x.data_ptr(), True)))
+    for out in (read_only, torch.ones(1, device="cuda").expand(3)):
+        with pytest.raises(RuntimeError, match="read-only|single memory location"):
+            twice(x, out)

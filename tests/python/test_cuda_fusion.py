@@ -44,6 +44,12 @@ def test_calls_that_cannot_be():
         ElementwiseKernel("int32 x", "T y", "")._types([x, x])
 
 
+def test_every_dtype_has_a_name():
+    from strided.cuda._fusion import _C_NAMES
+
+    assert set(_C_NAMES) == {str(d)[6:] for d in torch._C.dtypes}
+
+
 def test_axes():
     from strided.cuda._fusion import _merged
 
