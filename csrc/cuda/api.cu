@@ -126,6 +126,7 @@ using cuda::reduce;
 using cuda::take;
 using cuda::put;
 using cuda::combine;
+using cuda::gemm;
 using cuda::clear_triangle;
 using cuda::unravel;
 using cuda::ramp;

@@ -39,7 +39,7 @@ using guarded_t = typename Guarded<F>::type;
   X(elementwise)                                                                                                      \
   X(copy) X(select) X(divide_by_counts) X(reduce) X(take) X(put) X(combine) X(set_elements) X(write_set)              \
       X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) \
-          X(random_choice) X(transfer)
+          X(random_choice) X(gemm) X(transfer)
 
 // What is no operation: devices; memory (device_of_pointer gives the current device for null, and a failure for
 // memory of the host); streams and events. X(name, parameters); a result goes where the last one points.

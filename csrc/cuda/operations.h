@@ -46,6 +46,9 @@ class SetElements {
   Workspace starts_;
 };
 
+// C = alpha A B + beta C, for each matrix of a batch.
+void gemm(const GemmPlan& plan);
+
 // Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows,
 // batch.
 void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below);

@@ -205,6 +205,23 @@ struct IndexPlan {
   Index index[kMaxIndices];
 };
 
+// C = alpha A B + beta C for each matrix of a batch; C(m x n), A(m x k), B(k x n) by strides in elements, of any sign or 0
+// (C's may not be 0 along an axis longer than 1). alpha and beta point at one value of the compute type on the host
+// (float for the 16-bit floats). beta == 0 never reads C.
+struct GemmPlan {
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;  // of all three
+  int64_t m = 0, n = 0, k = 0;
+  Matrix a, b, c;
+  int batch_ndim = 0;
+  const int64_t* batch_shape = nullptr;           // outermost first, not merged
+  const int64_t* batch_strides[3] = {};           // of a, b, c; elements
+  const void* alpha = nullptr;
+  const void* beta = nullptr;
+  bool tf32 = false;  // float32 factors may be rounded to 10 bits of fraction
+};
+
 enum class RampKind : int8_t { Arange, Linspace, Logspace };
 
 // A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
@@ -227,6 +244,7 @@ struct DeviceKernels {
   // `to` null closes the handle.
   void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
   void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
+  void (*gemm)(const GemmPlan& plan) = nullptr;
   // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == diagonal.
   // Axes innermost first: columns, rows, then those of the batch; one operand.
   void (*clear_triangle)(const LoopPlan& plan, int64_t diagonal, bool keep_below) = nullptr;

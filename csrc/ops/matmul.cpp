@@ -64,6 +64,21 @@ void multiply_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
   const DType t = c.dtype(), compute = is_half(t) ? DType::Float32 : t;
   const Element al(alpha, compute), be(beta, compute);
   const KernelTable& table = kernels(c.device());
+  if (table.device) {
+    GemmPlan plan;
+    plan.name = "matmul";
+    plan.device = c.device().index;
+    plan.dtype = t;
+    plan.m = rows, plan.n = columns, plan.k = inner;
+    plan.a = matrix_of(a), plan.b = matrix_of(b), plan.c = matrix_of(c);
+    plan.batch_ndim = n - 2;
+    plan.batch_shape = c.shape().data();
+    const Tensor* operands[] = {&a, &b, &c};
+    for (int i = 0; i < 3; ++i) plan.batch_strides[i] = operands[i]->strides().data();
+    plan.alpha = al.bytes, plan.beta = be.bytes;
+    STRIDED_CHECK(table.device->gemm, NotImplementedError, "matmul on device '", c.device(), "'");
+    return table.device->gemm(plan);
+  }
   const GemmKernel gemm = table.gemm[index_of(t)];
   STRIDED_CHECK(gemm, NotImplementedError, "matmul: not implemented for ", t, " on device '", c.device(), "'");
   if (n == 2) return gemm(rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c), al.bytes, be.bytes);
