@@ -48,6 +48,9 @@ class SetElements {
 
 // C = alpha A B + beta C, for each matrix of a batch.
 void gemm(const GemmPlan& plan);
+// From now on tiles of this row of the dtype's table (-1: the one that is estimated to be the fastest). For tests and to
+// measure the table.
+void force_gemm_tile(int index);
 
 // Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows,
 // batch.

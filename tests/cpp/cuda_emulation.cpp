@@ -28,12 +28,19 @@ uint64_t first_seed() {
 
 enum class State : uint8_t { Ready, AtBarrier, AtWarp, Ended };
 
+struct Copy {
+  char* to;
+  const char* from;
+  size_t bytes, valid;
+};
+
 struct Thread {
   Context context;
   uint3 index{};
   State state = State::Ready;
   bool started = false;
   Site site{};  // where it waits
+  std::vector<std::vector<Copy>> copies;  // on their way, by group; the last group is open
 };
 
 // The lanes of one mask in one warp, on their way through warp operations.
@@ -61,6 +68,7 @@ class Machine {
   int barrier(Barrier kind, int predicate, Site site);
   const char* exchange(unsigned mask, const void* value, size_t size, Site site);
   unsigned lane() const { return current_ % 32; }
+  Thread& current() { return threads_[current_]; }
   void* shared_array(const void* site, size_t bytes);
   [[noreturn]] void fail(const std::string& what, Site site);
 
@@ -228,6 +236,7 @@ void Machine::run_block() {
     thread.index = {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
     thread.started = false;
     thread.state = State::Ready;
+    thread.copies.clear();
   }
   ready_.resize(threads_.size());
   for (unsigned t = 0; t < threads_.size(); ++t) ready_[t] = static_cast<unsigned>(threads_.size()) - 1 - t;
@@ -306,6 +315,30 @@ const char* exchange(unsigned mask, const void* value, size_t size, Site site) {
   return machine().exchange(mask, value, size, site);
 }
 unsigned lane() { return machine().lane(); }
+void async_copy(void* to, const void* from, size_t bytes, int valid, const char* file, int line) {
+  const Site site{file, line};
+  if (reinterpret_cast<uintptr_t>(to) % bytes || (valid && reinterpret_cast<uintptr_t>(from) % bytes))
+    fail("cp.async: an address that is not aligned to " + std::to_string(bytes) + " bytes", site);
+  if (valid < 0 || static_cast<size_t>(valid) > bytes) fail("cp.async: " + std::to_string(valid) + " valid bytes", site);
+  auto& groups = machine().current().copies;
+  if (groups.empty()) groups.emplace_back();
+  groups.back().push_back({static_cast<char*>(to), static_cast<const char*>(from), bytes, static_cast<size_t>(valid)});
+}
+void async_commit() {
+  auto& groups = machine().current().copies;
+  groups.resize(std::max<size_t>(groups.size(), 1) + 1);
+}
+void async_wait(unsigned open) {
+  auto& groups = machine().current().copies;
+  const size_t closed = groups.empty() ? 0 : groups.size() - 1;
+  for (size_t i = 0; i + open < closed; ++i) {
+    for (const Copy& c : groups[i]) {
+      std::memset(c.to, 0, c.bytes);
+      if (c.valid) std::memcpy(c.to, c.from, c.valid);
+    }
+  }
+  if (closed > open) groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(closed - open));
+}
 void fail(const std::string& what, Site site) { machine().fail(what, site); }
 void* shared_array(const void* site, size_t bytes) { return machine().shared_array(site, bytes); }
 void* dynamic_shared() { return machine().shared_array(nullptr, 0); }

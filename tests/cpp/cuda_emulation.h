@@ -77,6 +77,13 @@ void fail(const std::string& what, Site site);
 void set_usable(void* data, size_t usable, size_t whole);
 void check_unused(const void* data, size_t usable, size_t whole);
 
+// cp.async: the bytes arrive no sooner than the thread's wait for their group (before that, shared memory has what it
+// had), so a missing wait shows. `valid` bytes are read, the rest becomes zero.
+void async_copy(void* to, const void* from, size_t bytes, int valid, const char* file = __builtin_FILE(),
+                int line = __builtin_LINE());
+void async_commit();
+void async_wait(unsigned groups);
+
 // While held, events are not ready: as if the streams were still at work.
 void hold_events(bool held);
 

@@ -1,0 +1,204 @@
+// Products of tiles on the tensor cores (Note [Fragments] in tensor_core.h).
+//
+// Note [Slabs of 16-bit elements]
+// A slab lies in shared memory as its operand lies in memory: [outer][k] where neighbours along k are neighbours (or
+// nothing is), [k][outer] where neighbours along m or n are; ldmatrix reads fragments out of either. It is copied and
+// read in chunks of 16 bytes. So that the eight rows that ldmatrix reads at a time meet different banks, the chunks of
+// a row change places by an exclusive or with the row's number.
+#pragma once
+
+#include "cuda/gemm_tile.h"
+#include "cuda/tensor_core.h"
+
+namespace strided {
+namespace cuda {
+
+template <class T, int kOuter, int kDepth, int kThreads, bool kAlongOuter>
+class TensorSlab {
+  static constexpr int kChunk = 8, kRows = kAlongOuter ? kDepth : kOuter, kChunks = (kAlongOuter ? kOuter : kDepth) / kChunk;
+  static constexpr int kCount = kRows * kChunks / kThreads;
+  static_assert(sizeof(T) == 2 && kRows * kChunks % kThreads == 0, "threads share evenly");
+
+ public:
+  static constexpr int kElements = kOuter * kDepth;
+
+  // Where a chunk of a row is.
+  __device__ static int place(int row, int chunk) {
+    const int turn = kChunks >= 8 ? row & 7 : row / (8 / kChunks) & (kChunks - 1);
+    return (row * kChunks + (chunk ^ turn)) * kChunk;
+  }
+
+  __device__ TensorSlab(const T* from, int64_t outer_stride, int64_t k_stride, bool whole, int outer, int64_t depth)
+      : from_(from), outer_stride_(outer_stride), k_stride_(k_stride), depth_(depth), outer_(outer), whole_(whole) {}
+
+  __device__ void begin(T* slab) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int item = i * kThreads + static_cast<int>(threadIdx.x), row = item / kChunks, chunk = item % kChunks;
+      const int outer = kAlongOuter ? chunk * kChunk : row, k = kAlongOuter ? row : chunk * kChunk;
+      const int64_t left = kAlongOuter ? outer_ - outer : depth_ - k;
+      int run = left >= kChunk ? kChunk : left > 0 ? static_cast<int>(left) : 0;
+      if (kAlongOuter ? k >= depth_ : outer >= outer_) run = 0;
+      const T* from = run ? from_ + outer * outer_stride_ + k * k_stride_ : from_;
+      if (whole_) {
+        copy_async<16>(slab + place(row, chunk), from, run * 2);
+        continue;
+      }
+      struct alignas(16) Chunk {
+        uint16_t bits[kChunk];
+      } values;
+#pragma unroll
+      for (int e = 0; e < kChunk; ++e)
+        values.bits[e] = e < run ? from[e * (kAlongOuter ? outer_stride_ : k_stride_)].bits : uint16_t{0};
+      *reinterpret_cast<Chunk*>(slab + place(row, chunk)) = values;
+    }
+    from_ += kDepth * k_stride_;
+    depth_ -= kDepth;
+  }
+
+ private:
+  const T* from_;
+  int64_t outer_stride_, k_stride_, depth_;
+  int outer_;
+  bool whole_;
+};
+
+// A warp's sums, kRows x kColumns fragments of 16 x 8.
+template <int kM, int kN, int kWarpM, int kWarpN>
+struct Fragments {
+  static constexpr int kThreads = kM * kN / (kWarpM * kWarpN) * static_cast<int>(kWarp);
+  static constexpr int kRows = kWarpM / 16, kColumns = kWarpN / 8, kWarpsM = kM / kWarpM;
+  static constexpr int kEach = 2, kPadding = 2;
+
+  float sum[kRows][kColumns][4];
+  int lane, row, column;  // the warp's place in the tile
+
+  __device__ Fragments() {
+    lane = static_cast<int>(threadIdx.x % kWarp);
+    const int warp = static_cast<int>(threadIdx.x / kWarp);
+    row = warp % kWarpsM * kWarpM;
+    column = warp / kWarpsM * kWarpN;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sum[i][j][e] = 0;
+  }
+
+  // float32 factors rounded to tf32, from slabs [k][outer] (gemm_tile.h).
+  template <int kDepth, int kPitchA, int kPitchB>
+  __device__ void multiply(const float* a, const float* b) {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int k = 0; k < kDepth; k += 8) {
+      uint32_t x[kRows][4], y[kColumns][2];
+#pragma unroll
+      for (int i = 0; i < kRows; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          x[i][e] = to_tf32(a[(k + t + e / 2 * 4) * kPitchA + row + 16 * i + g + e % 2 * 8]);
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) y[j][e] = to_tf32(b[(k + t + e * 4) * kPitchB + column + 8 * j + g]);
+#pragma unroll
+      for (int i = 0; i < kRows; ++i)
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) multiply_fragments_tf32(sum[i][j], x[i], y[j]);
+    }
+  }
+
+  // 16-bit factors from slabs as above.
+  template <class T, int kDepth, class SlabA, class SlabB, bool kAlongM, bool kAlongN>
+  __device__ void multiply_chunks(const T* a, const T* b) {
+#pragma unroll
+    for (int k = 0; k < kDepth; k += 16) {
+      uint32_t x[kRows][4], y[kColumns][2];
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        const int m = row + 16 * i;
+        const int at = kAlongM ? SlabA::place(k + lane % 8 + lane / 16 * 8, m / 8 + lane / 8 % 2)
+                               : SlabA::place(m + lane % 16, k / 8 + lane / 16);
+        load_fragments<kAlongM>(x[i], a + at);
+      }
+#pragma unroll
+      for (int j = 0; j < kColumns; j += 2) {
+        const int n = column + 8 * j;
+        const int at = kAlongN ? SlabB::place(k + lane % 16, n / 8 + lane / 16)
+                               : SlabB::place(n + lane % 8 + lane / 16 * 8, k / 8 + lane / 8 % 2);
+        uint32_t two[4];
+        load_fragments<kAlongN>(two, b + at);
+        y[j][0] = two[0];
+        y[j][1] = two[1];
+        y[j + 1][0] = two[2];
+        y[j + 1][1] = two[3];
+      }
+#pragma unroll
+      for (int i = 0; i < kRows; ++i)
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) multiply_fragments<T>(sum[i][j], x[i], y[j]);
+    }
+  }
+
+  template <class F>
+  __device__ void each(F f) const {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; e += 2) f(row + 16 * i + g + e * 4, column + 8 * j + 2 * t, &sum[i][j][e]);
+  }
+};
+
+template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kAlongM, bool kAlongN>
+__global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tensor_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
+  using SlabA = TensorSlab<T, kM, kDepth, Sums::kThreads, kAlongM>;
+  using SlabB = TensorSlab<T, kN, kDepth, Sums::kThreads, kAlongN>;
+  STRIDED_SHARED(T, slab_a, [kStages][SlabA::kElements]);
+  STRIDED_SHARED(T, slab_b, [kStages][SlabB::kElements]);
+  uint32_t tile_m, tile_n;
+  tile_of_block(args, &tile_m, &tile_n);
+  const int row0 = static_cast<int>(tile_m) * kM, column0 = static_cast<int>(tile_n) * kN;
+  const uint32_t product = args.first + blockIdx.z;
+  const Offsets at = offsets_of(args, product);
+  const int64_t k0 = blockIdx.y * args.part, depth = args.k - k0 < args.part ? args.k - k0 : args.part;
+  SlabA load_a(reinterpret_cast<const T*>(args.a) + at.a + row0 * args.a_row + k0 * args.a_column, args.a_row,
+               args.a_column, args.whole_a, args.m - row0, depth);
+  SlabB load_b(reinterpret_cast<const T*>(args.b) + at.b + column0 * args.b_column + k0 * args.b_row, args.b_column,
+               args.b_row, args.whole_b, args.n - column0, depth);
+  Sums sums;
+  pass_slabs<kDepth, kStages>(
+      depth,
+      [&](int s) {
+        load_a.begin(slab_a[s]);
+        load_b.begin(slab_b[s]);
+      },
+      [](int) {},
+      [&](int s) { sums.template multiply_chunks<T, kDepth, SlabA, SlabB, kAlongM, kAlongN>(slab_a[s], slab_b[s]); });
+  write_tile<T, float>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
+}
+
+template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks>
+GemmTile tensor_tile_of(double speed) {
+  GemmTile t;
+  t.m = kM;
+  t.n = kN;
+  t.k = kDepth;
+  t.threads = Sums::kThreads;
+  t.resident = kBlocks;
+  t.speed = speed;
+  t.tensor = true;
+  t.vector = 8;
+  t.run_c = Sums::kEach;
+  t.kernel[0][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
+  t.kernel[0][1] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;
+  t.kernel[1][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, true, false>;
+  t.kernel[1][1] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, true, true>;
+  return t;
+}
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,0 +1,311 @@
+// Matrix products: every dtype and every tile against a plain loop in double (integers exactly), at the edges of tiles,
+// slabs and vectors, over random strides and batches, with k in parts; the same bits in every order of threads.
+#include "cuda_test_util.h"
+
+#include "cuda/operations.h"
+
+namespace strided {
+namespace cuda {
+namespace {
+
+template <class T>
+using wide_t = std::conditional_t<is_complex_v<T>, Complex<double>, std::conditional_t<std::is_integral_v<T>, uint64_t, double>>;
+
+template <class W, class T>
+W wide(T x) {
+  if constexpr (is_complex_v<T>) return W(static_cast<double>(x.re), static_cast<double>(x.im));
+  else if constexpr (std::is_integral_v<T>) return static_cast<W>(x);
+  else return static_cast<W>(static_cast<compute_t<T>>(x));
+}
+template <class T, class W>
+T narrow(W x) {
+  if constexpr (is_complex_v<T>) return T(static_cast<real_t<T>>(x.re), static_cast<real_t<T>>(x.im));
+  else if constexpr (std::is_same_v<T, bool>) return x != 0;
+  else if constexpr (std::is_integral_v<T>) return static_cast<T>(x);
+  else return T(static_cast<compute_t<T>>(x));
+}
+double size_of_error(double got, double want) { return std::abs(got - want); }
+double size_of_error(Complex<double> got, Complex<double> want) { return std::abs(got.re - want.re) + std::abs(got.im - want.im); }
+double size_of_error(uint64_t got, uint64_t want) { return got == want ? 0 : 1e300; }
+
+// Shapes: batch axes, then the matrix.
+struct Product {
+  Array a, b, c;
+  double alpha = 1, beta = 0;
+  bool tf32 = false;
+
+  Product(DType t, std::vector<int64_t> batch, int64_t m, int64_t n, int64_t k, std::mt19937& random, bool plain = false) {
+    auto make = [&](int64_t rows, int64_t columns, bool result) {
+      std::vector<int64_t> shape = batch;
+      shape.push_back(rows);
+      shape.push_back(columns);
+      Array x = plain ? Array(t, shape) : random_layout(t, shape, random, !result);
+      x.fill_random(random, t == DType::Bool ? 0 : -8);
+      return x;
+    };
+    a = make(m, k, false);
+    b = make(k, n, false);
+    c = make(m, n, true);
+  }
+
+  std::vector<char> run() {
+    const size_t d = a.shape.size() - 2;
+    GemmPlan plan;
+    plan.name = "matmul";
+    plan.dtype = c.dtype;
+    plan.m = c.shape[d];
+    plan.n = c.shape[d + 1];
+    plan.k = a.shape[d + 1];
+    plan.a = {a.data(), a.strides[d], a.strides[d + 1]};
+    plan.b = {b.data(), b.strides[d], b.strides[d + 1]};
+    plan.c = {c.data(), c.strides[d], c.strides[d + 1]};
+    plan.batch_ndim = static_cast<int>(d);
+    plan.batch_shape = c.shape.data();
+    plan.batch_strides[0] = a.strides.data();
+    plan.batch_strides[1] = b.strides.data();
+    plan.batch_strides[2] = c.strides.data();
+    plan.tf32 = tf32;
+    alignas(16) char scales[2][16];
+    dispatch(c.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const compute_t<T> values[] = {compute_t<T>(alpha), compute_t<T>(beta)};
+      std::memcpy(scales[0], &values[0], sizeof(values[0]));
+      std::memcpy(scales[1], &values[1], sizeof(values[1]));
+    });
+    plan.alpha = scales[0];
+    plan.beta = scales[1];
+    c.upload();
+    gemm(plan);
+    Array got = c;
+    got.download();
+    return got.host;
+  }
+
+  // Largest error relative to the sum of the products' sizes.
+  void check(const char* what) {
+    const std::vector<char> got = run();
+    const std::vector<char> before = c.host;
+    dispatch(c.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      using W = wide_t<T>;
+      const size_t d = a.shape.size() - 2;
+      const int64_t m = c.shape[d], n = c.shape[d + 1], k = a.shape[d + 1];
+      const double eps = std::is_integral_v<T>          ? 0
+                         : tf32                         ? 2e-3
+                         : sizeof(real_t<T>) == 8       ? 1e-15
+                         : sizeof(real_t<T>) == 4       ? 4e-7
+                         : c.dtype == DType::Float16 ? 2e-3
+                                                        : 1.6e-2;
+      std::vector<char> touched(before.size(), 0);
+      for (int64_t i = 0; i < c.numel(); ++i) {
+        const int64_t product = i / (m * n), row = i / n % m, column = i % n;
+        W sum = W(0);
+        double scale = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          const W x = wide<W>(a.get<T>((product * m + row) * k + l)), y = wide<W>(b.get<T>((product * k + l) * n + column));
+          sum = sum + x * y;
+          if constexpr (!std::is_integral_v<T>) scale += size_of_error(x, W(0)) * size_of_error(y, W(0));
+        }
+        const W old = wide<W>(c.get<T>(i));
+        W want = std::is_integral_v<T> ? static_cast<W>(wide<W>(T(static_cast<compute_t<T>>(alpha)))) * sum : W(alpha) * sum;
+        if (beta != 0) want = want + (std::is_integral_v<T> ? wide<W>(T(static_cast<compute_t<T>>(beta))) : W(beta)) * old;
+        T result;
+        std::memcpy(&result, got.data() + c.at(i), sizeof(T));
+        const W w = wide<W>(narrow<T>(want));
+        ASSERT_LE(size_of_error(wide<W>(result), std::is_integral_v<T> ? w : want), eps * (scale + 1) * 2)
+            << what << " " << name_of(c.dtype) << " element " << i << " of " << m << "x" << n << "x" << k << ", batch " << c.numel() / (m * n);
+        std::memset(touched.data() + c.at(i), 1, sizeof(T));
+      }
+      for (size_t i = 0; i < touched.size(); ++i)
+        ASSERT_TRUE(touched[i] || got[i] == before[i]) << what << ": wrote byte " << i << ", which is none of C's";
+    });
+  }
+};
+
+constexpr DType kAll[] = {DType::Bool, DType::UInt8, DType::Int8, DType::Int16, DType::Int32, DType::Int64, DType::UInt16, DType::UInt32,
+                          DType::UInt64, DType::Float16, DType::BFloat16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
+
+struct ForcedTile {
+  explicit ForcedTile(int i) { force_gemm_tile(i); }
+  ~ForcedTile() { force_gemm_tile(-1); }
+};
+
+TEST(CudaGemm, EveryTileAtItsEdges) {
+  std::mt19937 random(1);
+  for (DType t : kAll)
+    for (int tile = 0; tile < 3; ++tile) {
+      const ForcedTile forced(tile);
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{9, 31, 17}, {33, 32, 8}, {65, 66, 33}, {32, 64, 16}, {127, 20, 70}, {2, 129, 1}}) {
+        if (int64_t{m} * n > 4000 && size_of(t) != 4 && !is_half(t)) continue;
+        Product p(t, {}, m, n, k, random, random() % 2);
+        p.check("tile");
+      }
+    }
+}
+
+TEST(CudaGemm, EveryLayoutOfTheOperands) {
+  std::mt19937 random(2);
+  for (DType t : {DType::Float32, DType::Float64, DType::BFloat16, DType::Complex64, DType::Complex128, DType::Int16})
+    for (int i = 0; i < 40; ++i) {
+      const ForcedTile forced(static_cast<int>(random() % 4) - 1);
+      std::vector<int64_t> batch;
+      if (random() % 2) batch.push_back(1 + random() % 3);
+      Product p(t, batch, 1 + random() % 70, 1 + random() % 70, random() % 50, random);
+      p.alpha = random() % 2 ? 1 : 2;
+      p.beta = random() % 2 ? 0 : 3;
+      p.check("layout");
+    }
+}
+
+TEST(CudaGemm, TransposedOperandsInVectors) {
+  std::mt19937 random(3);
+  for (DType t : {DType::Float32, DType::Float16, DType::Float64, DType::Complex64})
+    for (int how = 0; how < 8; ++how)
+      for (int64_t m : {64, 72, 67}) {
+        const int64_t n = 48, k = 40;
+        Product p(t, {}, m, n, k, random, true);
+        if (how & 1) p.a.strides = {1, m};
+        if (how & 2) p.b.strides = {1, k};
+        if (how & 4) p.c.strides = {1, m};
+        for (int tile : {0, 1}) {
+          const ForcedTile forced(tile);
+          p.check("transposed");
+        }
+      }
+}
+
+TEST(CudaGemm, VectorsAndDots) {
+  std::mt19937 random(4);
+  for (DType t : kAll)
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 1, 300}, {1, 130, 257}, {1, 1, 5000}, {3, 1, 9000}, {1000, 1, 70}, {5, 1, 65}}) {
+      Product(t, {}, m, n, k, random, true).check("vector");
+      if (size_of(t) == 4) Product(t, {2}, m, n, k, random).check("vectors");
+    }
+  // Transposed: neighbours along the other axis, in runs and not.
+  for (DType t : {DType::Float32, DType::BFloat16, DType::Float64, DType::UInt8})
+    for (int64_t m : {128, 132, 131}) {
+      Product p(t, {}, m, 1, 90, random, true);
+      p.a.strides = {1, m};
+      p.check("along m");
+    }
+}
+
+TEST(CudaGemm, TinyBatches) {
+  std::mt19937 random(5);
+  for (DType t : kAll)
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {4, 4, 4}, {3, 5, 2}, {8, 8, 8}, {2, 32, 64}, {7, 9, 64}})
+      for (int64_t batch : {1, 3, 130}) {
+        Product(t, {batch}, m, n, k, random, true).check("tiny");
+        if (size_of(t) == 8) Product(t, {2, batch, 1, 2}, m, n, k, random).check("tiny, many axes");
+      }
+}
+
+TEST(CudaGemm, ManyBatchAxesAndBroadcastOnes) {
+  std::mt19937 random(6);
+  for (int i = 0; i < 6; ++i) Product(DType::Float32, {2, 1, 2, 3, 1, 2, 2}, 9, 11, 5, random).check("many axes");
+  Product p(DType::Float64, {5}, 20, 30, 10, random, true);
+  p.b.strides[0] = 0;
+  p.check("one B for all");
+}
+
+TEST(CudaGemm, PartsOfK) {
+  std::mt19937 random(7);
+  for (DType t : {DType::Float32, DType::Float16, DType::Int64, DType::Complex64})
+    for (int64_t k : {511, 1024, 3000}) {
+      Product p(t, {}, 20, 12, k, random, k % 2 == 0);
+      p.beta = 1;
+      p.check("parts");
+    }
+}
+
+TEST(CudaGemm, NothingToAdd) {
+  std::mt19937 random(8);
+  for (DType t : {DType::Float32, DType::Float16, DType::Int8})
+    for (double beta : {0.0, 2.0})
+      for (const auto& [m, n] : {std::array<int64_t, 2>{5, 7}, {1, 40}, {50, 60}}) {
+        Product p(t, {}, m, n, 0, random, true);
+        p.beta = beta;
+        p.check("k = 0");
+      }
+}
+
+TEST(CudaGemm, BetaZeroDoesNotReadC) {
+  std::mt19937 random(9);
+  for (int64_t n : {1, 4, 40}) {
+    Product p(DType::Float32, {}, 40, n, 20, random, true);
+    for (int64_t i = 0; i < p.c.numel(); ++i) p.c.set<float>(i, NAN);
+    p.check("NaN in C");
+  }
+}
+
+TEST(CudaGemm, NotANumberGoesWhereItBelongs) {
+  std::mt19937 random(10);
+  for (DType t : {DType::Float32, DType::BFloat16}) {
+    Product p(t, {}, 70, 70, 37, random, true);
+    dispatch(t, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, BFloat16>) {
+        p.a.set<T>(3 * 37 + 5, T(NAN));
+        p.b.set<T>(5 * 70 + 9, T(INFINITY));
+        p.a.upload();
+        p.b.upload();
+        const std::vector<char> got = p.run();
+        for (int64_t i = 0; i < p.c.numel(); ++i) {
+          T v;
+          std::memcpy(&v, got.data() + p.c.at(i), sizeof(T));
+          const float x = static_cast<float>(v);
+          if (i / 70 == 3) ASSERT_TRUE(std::isnan(x)) << i;
+          else if (i % 70 != 9) ASSERT_TRUE(std::isfinite(x)) << i;
+          else ASSERT_FALSE(std::isfinite(x)) << i;
+        }
+      }
+    });
+  }
+}
+
+TEST(CudaGemm, RoundedFactorsWhenAskedFor) {
+  std::mt19937 random(11);
+  double most = 0;
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{65, 70, 30}, {130, 33, 17}}) {
+    Product p(DType::Float32, {}, m, n, k, random);
+    for (Array* x : {&p.a, &p.b}) {
+      for (int64_t i = 0; i < x->numel(); ++i) x->set<float>(i, static_cast<float>(random() % 1000) / 777);
+      x->upload();
+    }
+    for (int tile : {0, 1}) {
+      const ForcedTile forced(tile);
+      p.tf32 = true;
+      p.check("tf32");
+      const std::vector<char> rounded = p.run();
+      p.tf32 = false;
+      const std::vector<char> exact = p.run();
+      for (int64_t i = 0; i < p.c.numel(); ++i) {
+        float x, y;
+        std::memcpy(&x, rounded.data() + p.c.at(i), 4);
+        std::memcpy(&y, exact.data() + p.c.at(i), 4);
+        most = std::max(most, std::abs(static_cast<double>(x) - y));
+      }
+    }
+  }
+  EXPECT_GT(most, 1e-4);  // they were rounded
+}
+
+#if STRIDED_EMULATED
+TEST(CudaGemm, SameBitsInEveryOrder) {
+  std::mt19937 random(12);
+  for (DType t : {DType::Float32, DType::Float16, DType::Complex128, DType::Int8})
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 65, 40}, {30, 1, 900}, {6, 6, 30}, {10, 12, 1500}}) {
+      Product p(t, {}, m, n, k, random, true);
+      cuda_emulation::set_order(0);
+      const std::vector<char> first = p.run();
+      for (uint64_t seed : {2, 3, 4}) {
+        cuda_emulation::set_order(seed);
+        EXPECT_EQ(p.run(), first) << name_of(t) << " " << m << "x" << n << "x" << k;
+      }
+    }
+}
+#endif
+
+}  // namespace
+}  // namespace cuda
+}  // namespace strided
