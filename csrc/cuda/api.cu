@@ -127,6 +127,7 @@ using cuda::take;
 using cuda::put;
 using cuda::combine;
 using cuda::gemm;
+using cuda::force_gemm_tile;
 using cuda::clear_triangle;
 using cuda::unravel;
 using cuda::ramp;

@@ -41,9 +41,10 @@ using guarded_t = typename Guarded<F>::type;
       X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) \
           X(random_choice) X(gemm) X(transfer)
 
-// What is no operation: devices; memory (device_of_pointer gives the current device for null, and a failure for
+// What is no operation: the choice of tiles (operations.h); devices; memory (device_of_pointer gives the current device for null, and a failure for
 // memory of the host); streams and events. X(name, parameters); a result goes where the last one points.
 #define STRIDED_CUDA_RUNTIME(X)                                                    \
+  X(force_gemm_tile, (int index))                                                  \
   X(device_count, (int* count))                                                    \
   X(current_device, (int* device))                                                 \
   X(set_device, (int device))                                                      \

@@ -12,7 +12,7 @@ void fill_gemm_float(GemmTable& table) {
   e.add(tile_of<float, float, Units<float, 32, 32, 4, 4>, 32, 32, 16, 4, 8>(0.5));
 #if !defined(__HIPCC__)
   table.tf32 = entry_of<float, float>();
-  table.tf32.add(tile_of<float, float, Fragments<128, 128, 64, 32>, 128, 128, 8, 4, 2>(1.0));
+  table.tf32.add(tile_of<float, float, Fragments<128, 128, 64, 64>, 128, 128, 8, 4, 2>(1.0));
   table.tf32.add(tile_of<float, float, Fragments<64, 64, 32, 32>, 64, 64, 16, 3, 4>(0.8));
 #endif
 }

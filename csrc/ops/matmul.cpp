@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/promotion.h"
 #include "ops/join.h"
@@ -12,6 +13,13 @@
 #include "ops/view.h"
 
 namespace strided {
+
+namespace {
+std::atomic<bool> tf32_allowed{false};
+}
+void set_tf32(bool allowed) { tf32_allowed = allowed; }
+bool tf32() { return tf32_allowed; }
+
 namespace {
 
 // The words PyTorch uses for scalar types in this error.
@@ -76,6 +84,7 @@ void multiply_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
     const Tensor* operands[] = {&a, &b, &c};
     for (int i = 0; i < 3; ++i) plan.batch_strides[i] = operands[i]->strides().data();
     plan.alpha = al.bytes, plan.beta = be.bytes;
+    plan.tf32 = tf32();
     STRIDED_CHECK(table.device->gemm, NotImplementedError, "matmul on device '", c.device(), "'");
     return table.device->gemm(plan);
   }

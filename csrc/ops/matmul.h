@@ -9,6 +9,10 @@
 
 namespace strided {
 
+// Whether a device may round float32 factors to 10 bits of fraction (tf32), for speed. At first not. Of the process.
+void set_tf32(bool allowed);
+bool tf32();
+
 // Products over the last axis of a and the last but one of b, for every number of dimensions (see Note [Cases of matmul]).
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor mm(const Tensor& a, const Tensor& b);

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "cuda/library.h"
+#include "ops/matmul.h"
 #include "python/bind.h"
 
 namespace strided::python {
@@ -136,9 +137,14 @@ Tensor borrow(PyObject* owner, int64_t pointer, const Dims& shape, const std::op
   return Tensor(make_ref<TensorImpl>(storage, std::move(layout), dtype));
 }
 
+void force_gemm_tile(int64_t index) { check_cuda(cuda_api().force_gemm_tile(static_cast<int>(index))); }
+
 }  // namespace
 
 void bind_cuda() {
+  def<&tf32>("_tf32()", "True if devices may round float32 factors of matrix products.", kFunction);
+  def<&set_tf32>("_set_tf32(bool allowed)", "Says whether they may.", kFunction);
+  def<&force_gemm_tile>("_cuda_force_gemm_tile(int index)", "Matrix products use this row of the table of tiles; -1: the one that suits.", kFunction);
   def<&cuda_why_none>("_cuda_why_none()", "Why no CUDA device can be used; empty if one can.", kFunction);
   def<&cuda_is_open>("_cuda_is_open()", "True once a CUDA device was asked for and found.", kFunction);
   def<&count>("_cuda_count()", "Number of devices.", kFunction);

@@ -85,7 +85,7 @@ from . import _tensor  # noqa: E402
 
 _tensor.install(Tensor)
 
-from . import autograd, cuda, memory, random, utils  # noqa: E402
+from . import autograd, backends, cuda, memory, random, utils  # noqa: E402
 from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
 
 get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
@@ -94,6 +94,10 @@ get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
 def get_num_interop_threads() -> int:  # noqa: A001
     """Threads that run independent operations side by side: always 1, there is one queue."""
     return 1
+
+
+get_float32_matmul_precision = backends.get_float32_matmul_precision
+set_float32_matmul_precision = backends.set_float32_matmul_precision
 
 
 def is_tensor(obj) -> bool:  # noqa: A001
