@@ -1,9 +1,11 @@
 """strided on a CUDA device beside PyTorch and CuPy: the same work, in one process, in turns.
 
-    python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--json FILE] [--smoke]
+    python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--json FILE] [--tiles] [--smoke]
 
 Large work is measured with events around a batch of calls and given as bandwidth, as a fraction of the bandwidth of a plain
-copy of the same size measured in the same run, and as a ratio to each other library. Submitting a tiny operation is wall time
+copy of the same size measured in the same run, and as a ratio to each other library. Products of matrices, linear systems, scans
+and sorts (bench/gpu_matrices.py) are given as what they do in a second, and as ratios. --tiles measures every tile shape of
+the matrix products. Submitting a tiny operation is wall time
 on the host. Libraries that are not installed are left out. --smoke runs everything once on tiny operands, on an emulated device
 too: it shows that the script works, not how fast anything is.
 """
@@ -15,6 +17,8 @@ import platform
 import statistics
 import sys
 import time
+
+import gpu_matrices
 
 
 class Library:
@@ -122,6 +126,7 @@ def main() -> int:
     parser.add_argument("--megabytes", default="64,1024,4096", help="sizes of an operand")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--json", metavar="FILE", help="write the figures there")
+    parser.add_argument("--tiles", action="store_true", help="also measure every tile of the matrix products")
     parser.add_argument("--smoke", action="store_true", help="everything once, on tiny operands")
     arguments = parser.parse_args()
     libraries = []
@@ -154,9 +159,35 @@ def main() -> int:
             print(f"  {name:26}" + "".join(f"{rate[lib.name]:>9.0f} GB/s"[-12:].rjust(12) for lib in libraries) + f"{rate['strided'] / limit:>10.2f}"
                   + "".join(f"{times[lib.name] / times['strided']:>10.2f}" for lib in libraries[1:]))  # fmt: skip
             figures["cases"].append({"name": name, "megabytes": megabytes, "seconds": times, "of_copy": rate["strided"] / limit})
+    print(f"\n{'':34}" + "".join(f"{lib.name:>16}" for lib in libraries) + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:]))
+    for name, amount, unit, operands, work in gpu_matrices.all_cases(arguments.smoke):
+        if arguments.only not in name:
+            continue
+        times = {}
+        for lib in libraries:
+            made = operands(lib)
+            call = work(lib, *made)
+            if call is not None:
+                times[lib.name] = seconds_of(lib, call, 1 if arguments.smoke else 3, 1 if arguments.smoke else 5)
+            del made, call
+            lib.free()
+        print(f"  {name:32}" + "".join((f"{amount / max(times[lib.name], 1e-12) / 1e9:.1f} G{unit[:4]}/s" if lib.name in times else "none").rjust(16) for lib in libraries)
+              + "".join(f"{times[lib.name] / times['strided']:>10.2f}" if lib.name in times else "" for lib in libraries[1:]))  # fmt: skip
+        figures["cases"].append({"name": name, "amount": amount, "unit": unit, "seconds": times})
+    if arguments.tiles:
+        figures["tiles"] = gpu_matrices.tile_table(libraries[0], seconds_of, arguments.smoke)
+    xp = libraries[0].xp
+    figures["cpu_over_device"] = {}
+    for n in (50,) if arguments.smoke else (500, 5000):
+        a, b = xp.rand(n, n), xp.rand(n, n)
+        start = time.perf_counter()
+        a @ b
+        host = time.perf_counter() - start
+        x, y = a.cuda(), b.cuda()
+        figures["cpu_over_device"][n] = host / max(seconds_of(libraries[0], lambda: x @ y, 1 if arguments.smoke else 20, 1 if arguments.smoke else 5), 1e-12)
+        print(f"A @ B of {n} x {n}: {figures['cpu_over_device'][n]:.0f} times faster than on this CPU")
     submit = {lib.name: submit_time(lib, 10 if arguments.smoke else 2000) for lib in libraries}
     print("\nsubmitting x + y of 4 elements: " + ", ".join(f"{k} {t * 1e6:.2f} us" for k, t in submit.items()))
-    xp = libraries[0].xp
     values = xp.rand(10**3 if arguments.smoke else 10**6)
     start = time.perf_counter()
     total = 0.0

@@ -116,6 +116,7 @@ struct GemmTile {
   double speed = 1;     // of a full tile, relative to the other shapes of the dtype
   bool tensor = false;  // on the tensor cores
   int vector = 1;       // elements copied at a time where an operand allows it
+  int shared_bytes = 0; // dynamic ones
   int run_c = 1;        // elements of C that are written at a time where it allows that
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
   // tensor cores, in vectors along k (whole_a, whole_b).

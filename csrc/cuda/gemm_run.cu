@@ -169,7 +169,8 @@ struct Launch {
     const bool vectors = tile->vector > 1;
     const auto kernel = tile->kernel[vectors && along_m][vectors && along_n];
     in_parts(args, best.parts, tile->k, [&](unsigned parts, unsigned products) {
-      launch(kernel, dim3(args.tiles_m * args.tiles_n, parts, products), dim3(static_cast<unsigned>(tile->threads)), 0,
+      launch(kernel, dim3(args.tiles_m * args.tiles_n, parts, products), dim3(static_cast<unsigned>(tile->threads)),
+             static_cast<size_t>(tile->shared_bytes),
              current_stream(device), args);
     });
   }

@@ -157,8 +157,9 @@ template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlo
 __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tensor_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
   using SlabA = TensorSlab<T, kM, kDepth, Sums::kThreads, kAlongM>;
   using SlabB = TensorSlab<T, kN, kDepth, Sums::kThreads, kAlongN>;
-  STRIDED_SHARED(T, slab_a, [kStages][SlabA::kElements]);
-  STRIDED_SHARED(T, slab_b, [kStages][SlabB::kElements]);
+  STRIDED_DYNAMIC_SHARED(T, slabs);
+  auto slab_a = [&](int s) { return slabs + s * (SlabA::kElements + SlabB::kElements); };
+  auto slab_b = [&](int s) { return slab_a(s) + SlabA::kElements; };
   uint32_t tile_m, tile_n;
   tile_of_block(args, &tile_m, &tile_n);
   const int row0 = static_cast<int>(tile_m) * kM, column0 = static_cast<int>(tile_n) * kN;
@@ -173,11 +174,11 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tensor_kernel(co
   pass_slabs<kDepth, kStages>(
       depth,
       [&](int s) {
-        load_a.begin(slab_a[s]);
-        load_b.begin(slab_b[s]);
+        load_a.begin(slab_a(s));
+        load_b.begin(slab_b(s));
       },
       [](int) {},
-      [&](int s) { sums.template multiply_chunks<T, kDepth, SlabA, SlabB, kAlongM, kAlongN>(slab_a[s], slab_b[s]); });
+      [&](int s) { sums.template multiply_chunks<T, kDepth, SlabA, SlabB, kAlongM, kAlongN>(slab_a(s), slab_b(s)); });
   write_tile<T, float>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
 }
 
@@ -193,6 +194,7 @@ GemmTile tensor_tile_of(double speed) {
   t.tensor = true;
   t.vector = 8;
   t.run_c = Sums::kEach;
+  t.shared_bytes = static_cast<int>(sizeof(T)) * kStages * kDepth * (kM + kN);
   t.kernel[0][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
   t.kernel[0][1] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;
   t.kernel[1][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, true, false>;

@@ -273,7 +273,7 @@ void Machine::run_block() {
 void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& kernel) {
   const uint64_t n = uint64_t{block.x} * block.y * block.z;
   if (n == 0 || n > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
-      dynamic_shared > 48 << 10)
+      dynamic_shared > 227 << 10)
     throw Error("a launch of grid " + text(uint3{grid.x, grid.y, grid.z}) + ", block " +
                 text(uint3{block.x, block.y, block.z}) + " and " + std::to_string(dynamic_shared) +
                 " bytes of shared memory is not valid");

@@ -135,8 +135,9 @@ TEST(CudaGemm, EveryTileAtItsEdges) {
   for (DType t : kAll)
     for (int tile = 0; tile < 3; ++tile) {
       const ForcedTile forced(tile);
-      for (const auto& [m, n, k] : {std::array<int64_t, 3>{9, 31, 17}, {33, 32, 8}, {65, 66, 33}, {32, 64, 16}, {127, 20, 70}, {2, 129, 1}}) {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{9, 31, 17}, {33, 32, 8}, {65, 66, 33}, {32, 64, 16}, {127, 20, 70}, {2, 129, 1}, {260, 136, 33}}) {
         if (int64_t{m} * n > 4000 && size_of(t) != 4 && !is_half(t)) continue;
+        if (m == 260 && !is_half(t)) continue;
         Product p(t, {}, m, n, k, random, random() % 2);
         p.check("tile");
       }
