@@ -34,6 +34,44 @@ TEST(CudaCopy, AllPairsOfDtypes) {
       }
 }
 
+// Bit for bit, by the hardware's conversions too; of a NaN the sign (Note [Conversions in hardware]).
+template <class To, class From>
+void check_conversion(DType to_dtype, DType from_dtype, int64_t n, From (*nth)(int64_t)) {
+  Array from(from_dtype, {n}), to(to_dtype, {n});
+  for (int64_t i = 0; i < n; ++i) from.set<From>(i, nth(i));
+  from.upload();
+  copy(Plan("copy_", {&to, &from}).plan);
+  to.download();
+  for (int64_t i = 0; i < n; ++i) {
+    const To got = to.get<To>(i), want = To(nth(i));
+    const float g = static_cast<float>(got), w = static_cast<float>(want);
+    if (std::isnan(w)) ASSERT_TRUE(std::isnan(g) && std::signbit(g) == std::signbit(w)) << i;
+    else ASSERT_EQ(std::memcmp(&got, &want, sizeof(To)), 0) << i << ": " << g << " for " << w;
+  }
+}
+
+TEST(CudaCopy, SixteenBitFloatsConvertAsOnTheHost) {
+  auto nth_half = [](int64_t i) {
+    Half h;
+    h.bits = static_cast<uint16_t>(i);
+    return h;
+  };
+  auto nth_bfloat = [](int64_t i) {
+    BFloat16 b;
+    b.bits = static_cast<uint16_t>(i);
+    return b;
+  };
+  // Every sign, exponent and upper fraction bit, with the lower bits of ties and of their neighbours.
+  auto nth_float = [](int64_t i) {
+    const uint32_t low[] = {0, 1, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001};
+    return bit_cast<float>((static_cast<uint32_t>(i) >> 3 << 16) | low[i & 7]);
+  };
+  check_conversion<float, Half>(DType::Float32, DType::Float16, 1 << 16, nth_half);
+  check_conversion<float, BFloat16>(DType::Float32, DType::BFloat16, 1 << 16, nth_bfloat);
+  check_conversion<Half, float>(DType::Float16, DType::Float32, 1 << 19, nth_float);
+  check_conversion<BFloat16, float>(DType::BFloat16, DType::Float32, 1 << 19, nth_float);
+}
+
 TEST(CudaCopy, AnyLayout) {
   std::mt19937 random(2);
   for (int round = 0; round < 1000; ++round) {
