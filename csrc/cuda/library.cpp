@@ -121,7 +121,7 @@ void require_device(int device) {
   const CudaApi& api = cuda_api();
   int count = 0;
   check_cuda(api.device_count(&count));
-  STRIDED_CHECK(count > 0, RuntimeError, "CUDA is not available: no device was found. Use device='cpu'.");
+  if (count == 0) current_device();  // raises, and says why there is none
   STRIDED_CHECK(device < count, RuntimeError, "CUDA error: invalid device ordinal: cuda:", device, ", there are ", count, " devices");
 }
 void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool non_blocking) {

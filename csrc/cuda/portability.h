@@ -30,9 +30,9 @@
 #define STRIDED_DYNAMIC_SHARED(T, name) T* name = static_cast<T*>(::cuda_emulation::dynamic_shared())
 #else
 // As bytes: types with constructors may not stand in shared memory.
-#define STRIDED_SHARED(T, name, dims)                                      \
-  using name##_array = T dims;                                             \
-  __shared__ alignas(16) unsigned char name##_bytes[sizeof(name##_array)]; \
+#define STRIDED_SHARED(T, name, dims)                                        \
+  using name##_array = T dims;                                               \
+  __shared__ __align__(16) unsigned char name##_bytes[sizeof(name##_array)]; \
   name##_array& name = *reinterpret_cast<name##_array*>(name##_bytes)
 #define STRIDED_DYNAMIC_SHARED(T, name)                                   \
   extern __shared__ __align__(16) unsigned char strided_dynamic_shared[]; \

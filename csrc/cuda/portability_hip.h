@@ -47,13 +47,45 @@
 #define cudaEventQuery hipEventQuery
 #define cudaEventElapsedTime hipEventElapsedTime
 
+// What a pointer is. The field was called memoryType before ROCm 6.
+#define cudaMemoryTypeHost hipMemoryTypeHost
+#define cudaMemoryTypeDevice hipMemoryTypeDevice
+struct cudaPointerAttributes {
+  hipMemoryType type;
+  int device;
+};
+inline hipError_t cudaPointerGetAttributes(cudaPointerAttributes* to, const void* data) {
+  hipPointerAttribute_t found;
+  const hipError_t error = hipPointerGetAttributes(&found, data);
+  if (error != hipSuccess) return error;
+#if HIP_VERSION_MAJOR >= 6
+  to->type = found.type;
+#else
+  to->type = found.memoryType;
+#endif
+  to->device = found.device;
+  return error;
+}
+
 // A warp of 64 lanes is two groups of 32: shuffles stay within one by their width, and a ballot is cut in half.
+// (Macros, because newer releases of ROCm have functions of these names, for groups as wide as the hardware's.)
 #define __shfl_sync(mask, value, from) __shfl(value, from, 32)
 #define __shfl_down_sync(mask, value, delta) __shfl_down(value, delta, 32)
 #define __shfl_up_sync(mask, value, delta) __shfl_up(value, delta, 32)
 #define __shfl_xor_sync(mask, value, bits) __shfl_xor(value, bits, 32)
-__device__ inline unsigned __ballot_sync(unsigned, int predicate) {
+#define __ballot_sync(mask, predicate) ::strided::cuda::ballot_of_half(predicate)
+#define __syncwarp() ::strided::cuda::order_lanes()
+namespace strided {
+namespace cuda {
+__device__ inline unsigned ballot_of_half(int predicate) {
   const unsigned long long all = __ballot(predicate);
   return static_cast<unsigned>(warpSize == 64 && (__lane_id() & 32) ? all >> 32 : all);
 }
-__device__ inline void __syncwarp() { __builtin_amdgcn_wave_barrier(); }
+// The lanes of a wave run in step: all that is wanted is that the compiler and the memory keep the order.
+__device__ inline void order_lanes() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+}  // namespace cuda
+}  // namespace strided

@@ -48,6 +48,10 @@ void note_use() {
 
 std::string device_text(int device) { return "cuda:" + std::to_string(device); }
 
+void require_some_device() {
+  STRIDED_CHECK(device_count() > 0, RuntimeError, "CUDA is not available: no device was found. Use device='cpu'.");
+}
+
 }  // namespace
 
 void check(cudaError_t error, const char* what) {
@@ -80,13 +84,14 @@ int device_count() {
 void require_device(int device) {
   check_not_forked();
   if (STRIDED_LIKELY(device >= 0 && device < device_count())) return;
-  STRIDED_CHECK(device_count() > 0, RuntimeError, "No CUDA GPUs are available");
+  require_some_device();
   STRIDED_THROW(RuntimeError, "CUDA error: invalid device ordinal: there is no '", device_text(device), "', only ",
                 device_count(), device_count() == 1 ? " device" : " devices");
 }
 
 int current_device() {
   check_not_forked();
+  require_some_device();
   int device = 0;
   check(cudaGetDevice(&device), "current_device");
   return device;

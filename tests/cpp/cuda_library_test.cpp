@@ -1,5 +1,6 @@
-// The shared library of the backend through its table of functions: with two emulated devices, and
-// (STRIDED_EMULATE_CUDA=0) where there is no library at all.
+// The shared library of the backend through its table of functions: with two emulated devices, (STRIDED_EMULATE_CUDA=0)
+// where there is no library at all, and (STRIDED_TEST_LIBRARY_FOR_DEVICES) the one of nvcc or hipcc, most often without
+// a device.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/storage.h"
 #include "cuda/library.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -28,6 +30,20 @@ TEST(CudaLibrary, AbsentLibraryIsAClearError) {
   } catch (const RuntimeError& e) {
     EXPECT_EQ(std::string(e.what()).find("CUDA is not available: this installation has no CUDA library"), 0u)
         << e.what();
+  }
+}
+
+TEST(CudaLibrary, TheOneForDevicesOpensWithoutADevice) {
+  if (!std::getenv("STRIDED_TEST_LIBRARY_FOR_DEVICES")) GTEST_SKIP() << "none was built, or this run is about another";
+  ASSERT_NO_THROW(cuda_api());
+  if (cuda_device_count() > 0) GTEST_SKIP() << "there are devices here";
+  EXPECT_EQ(cuda_why_none(), "no CUDA device was found");
+  register_cuda_backend();
+  try {
+    concrete({DeviceType::CUDA, -1});
+    FAIL() << "no error";
+  } catch (const RuntimeError& e) {
+    EXPECT_STREQ(e.what(), "CUDA is not available: no device was found. Use device='cpu'.");
   }
 }
 
