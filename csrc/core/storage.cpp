@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/allocator.h"
 
@@ -9,7 +10,8 @@ namespace strided {
 namespace {
 
 DeviceMemory memories[kNumDeviceTypes] = {
-    {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }},
+    {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }, nullptr, nullptr,
+     [](void* to, Device, const void* from, Device, size_t n, bool) { std::memcpy(to, from, n); }},
 };
 
 }  // namespace
@@ -47,12 +49,10 @@ Storage::~Storage() {
 
 void Storage::resize(size_t nbytes) {
   STRIDED_CHECK(!borrowed() && !exported_, RuntimeError, "Trying to resize storage that is not resizable");
-  STRIDED_CHECK(device_.is_cpu(), NotImplementedError, "resize_: not implemented for storage on device '", device_, "'");
-  void* fresh = cpu_allocate(nbytes);
-  if (size_t common = std::min(nbytes, nbytes_)) std::memcpy(fresh, data_, common);
-  cpu_free(data_, nbytes_);
-  data_ = fresh;
-  nbytes_ = nbytes;
+  Storage fresh(nbytes, device_);
+  if (size_t common = std::min(nbytes, nbytes_)) device_memory(device_).copy(fresh.data_, device_, data_, device_, common, true);
+  std::swap(data_, fresh.data_);
+  std::swap(nbytes_, fresh.nbytes_);
 }
 
 }  // namespace strided

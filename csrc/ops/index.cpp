@@ -23,11 +23,8 @@ void check_mask_shape(const Tensor& mask, const Tensor& self, int axis) {
 void check_indices(const Tensor& self, const Indices& indices) {
   int axes = 0;
   for (const auto& entry : indices) {
-    if (entry) {
-      STRIDED_CHECK(is_mask(*entry) || entry->dtype() == DType::Int64 || entry->dtype() == DType::Int32, IndexError,
-                    "tensors used as indices must be long, int, byte or bool tensors");
-      check_same_device("index", self, *entry);
-    }
+    STRIDED_CHECK(!entry || is_mask(*entry) || entry->dtype() == DType::Int64 || entry->dtype() == DType::Int32, IndexError,
+                  "tensors used as indices must be long, int, byte or bool tensors");
     axes += entry && is_mask(*entry) ? entry->ndim() : 1;
   }
   STRIDED_CHECK(axes <= self.ndim(), IndexError, "too many indices for tensor of dimension ", self.ndim());
@@ -116,10 +113,11 @@ IndexMove plan(const Tensor& self, const Indices& indices) {
   for (const auto& entry : indices) {
     if (entry && is_mask(*entry)) {
       check_mask_shape(*entry, self, axis);
-      expand_mask(*entry, axis, &layout, &entries, &axes);
+      expand_mask(index_for(self, *entry), axis, &layout, &entries, &axes);
       axis += entry->ndim();
     } else {
-      entries.push_back(entry);
+      entries.emplace_back();
+      if (entry) entries.back() = index_for(self, *entry);
       axes.push_back(axis++);
     }
   }
@@ -237,6 +235,12 @@ Tensor as_mask(const Tensor& t) {
   return mask;
 }
 
+Tensor index_for(const Tensor& self, const Tensor& index) {
+  STRIDED_CHECK(index.device() == self.device() || index.device().is_cpu(), RuntimeError,
+                "indices should be either on cpu or on the same device as the indexed tensor (", self.device(), ")");
+  return to_device(index, self.device());
+}
+
 Tensor index(const Tensor& self, const Indices& indices) { return index_as("IndexBackward0", self, indices); }
 
 Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
@@ -247,8 +251,7 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
   }
   if (indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == self.shape() && self.ndim() > 0 && self.is_contiguous()) {
     check_indices(self, {});
-    check_same_device("index", self, *indices[0]);
-    out = compress(self, as_mask(*indices[0]));
+    out = compress(self, as_mask(index_for(self, *indices[0])));
   } else {
     const IndexMove move = plan(self, indices);
     out = empty(move.shape, self.dtype(), self.device());

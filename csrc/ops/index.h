@@ -18,6 +18,8 @@ using Indices = std::vector<std::optional<Tensor>>;
 // Advanced indexing: index tensors broadcast together to shape B; the axes they stand for are replaced by B, in their place
 // when they are neighbours, else in front. A copy.
 Tensor index(const Tensor& self, const Indices& indices);
+// The index on self's device: one on the CPU serves a tensor of any device, as a list of numbers would.
+Tensor index_for(const Tensor& self, const Tensor& index);
 Tensor index_put(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate);
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate);
 

@@ -154,7 +154,7 @@ class Reader {
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
   if (is_tensor(o) || is_ndarray(o)) {
     const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
-    Tensor out = empty_strided(t.shape(), strides_like(t.layout()), dtype ? *dtype : t.dtype(), Device{});
+    Tensor out = empty_strided(t.shape(), strides_like(t.layout()), dtype ? *dtype : t.dtype(), t.device());
     copy_into(out, t);
     return out;
   }

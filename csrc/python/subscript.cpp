@@ -276,8 +276,9 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
   const bool single = value.is_number || (value.tensor.ndim() == 0 && value.tensor.dtype() == self.dtype());
   if (single && indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == target.shape()) {
     // x[mask] = number
-    if (value.is_number) masked_fill_(target, *indices[0], value.number);
-    else masked_fill_(target, *indices[0], value.tensor);
+    const Tensor mask = index_for(target, *indices[0]);
+    if (value.is_number) masked_fill_(target, mask, value.number);
+    else masked_fill_(target, mask, value.tensor);
     return;
   }
   Tensor values = value.as_tensor(self);

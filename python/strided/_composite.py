@@ -70,7 +70,7 @@ def mvlgamma(input, p):
     x = input if input.dtype.is_floating_point else input.to(_f["get_default_dtype"]())
     if bool((x <= (p - 1) / 2).any()):
         raise RuntimeError(f"All elements must be greater than (p-1)/2 = {(p - 1) / 2}")
-    steps = _f["arange"](0, p, 1, dtype=x.dtype) / -2
+    steps = _f["arange"](0, p, 1, dtype=x.dtype, device=x.device) / -2
     return _f["lgamma"](x.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 

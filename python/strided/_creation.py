@@ -32,7 +32,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     Args:
         data: sequences must be regular: ValueError otherwise.
         dtype: inferred from the data if None: bool, int64, the default float, or complex; arrays keep theirs.
-        device: where to make it.
+        device: where to make it; None is the CPU, or the device of `data` if that is a tensor.
         requires_grad: whether autograd should record operations on it; floating-point and complex dtypes only.
 
     >>> strided.tensor([[1, 2], [3, 4]])

@@ -44,20 +44,24 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
 
 
 def type_(self, dtype=None, non_blocking=False):
-    """Without dtype the type's name, as ``'torch.FloatTensor'``; else the tensor cast to it (a dtype, or such a name)."""
+    """Without dtype the type's name, as ``'torch.FloatTensor'`` or ``'torch.cuda.FloatTensor'``; else the tensor cast to it
+    (a dtype, or such a name, which says where too)."""
     if dtype is None:
-        return f"torch.{self.dtype._cpp_name}Tensor"
+        return f"torch.{'' if self.is_cpu else 'cuda.'}{self.dtype._cpp_name}Tensor"
     if isinstance(dtype, str):
+        module, _, name = dtype.rpartition(".")
         for d in _C.dtypes:
-            if dtype in (f"torch.{d._cpp_name}Tensor", f"strided.{d._cpp_name}Tensor"):
-                return _f["_convert"](self, d, None, False)
+            if name == f"{d._cpp_name}Tensor" and module in ("torch", "strided"):
+                return _f["_convert"](self, d, _CPU, False)
+            if name == f"{d._cpp_name}Tensor" and module in ("torch.cuda", "strided.cuda"):
+                return _f["_convert"](self, d, self.device if self.is_cuda else _C.device("cuda"), False, bool(non_blocking))
         raise ValueError(f"invalid type: '{dtype}'")
     return _f["_convert"](self, getattr(dtype, "dtype", dtype), None, False)
 
 
 def type_as(self, other):
-    """The tensor cast to other's dtype."""
-    return self.to(other.dtype)
+    """The tensor cast to other's dtype, on other's device."""
+    return self.to(other)
 
 
 def _caster(dtype, name):
@@ -99,6 +103,14 @@ def untyped_storage(self):
 def storage(self):
     """The memory the tensor views, as a list of numbers of its dtype."""
     return _storage.typed(_C.untyped_storage(self), self.dtype)
+
+
+def record_stream(self, stream):
+    """Keeps the memory, once the tensor is gone, until what is in the stream by then is done.
+
+    To be called when a stream that the tensor was not made on uses it.  RuntimeError if it is not on a CUDA device.
+    """
+    _f["_cuda_record_stream"](self, stream.cuda_stream)
 
 
 def is_set_to(self, tensor):
@@ -192,9 +204,9 @@ def __copy__(self):
     return made
 
 
-def _rebuild(data: bytes, dtype, size, stride, requires_grad):
+def _rebuild(data: bytes, dtype, size, stride, requires_grad, device="cpu"):
     made = _C.from_buffer(bytearray(data), dtype, -1, 0) if data else _f["empty"]((0,), dtype=dtype)
-    made = made.as_strided(size, stride, 0).clone()
+    made = _f["_convert"](made.as_strided(size, stride, 0).clone(), None, _C.device(device), False)
     if requires_grad:
         made.requires_grad = True
     return made
@@ -205,7 +217,7 @@ def __reduce_ex__(self, protocol):
         raise RuntimeError("pickle: only leaf tensors can be pickled; use tensor.detach()")
     c = self.detach().cpu().contiguous()
     return _rebuild, (bytes(c.view(_C.uint8).numpy()) if c.numel() and c.ndim else bytes(c.reshape(1).view(_C.uint8).numpy()) if c.numel() else b"",
-                      self.dtype, tuple(self.size()), tuple(c.stride()), self.requires_grad)
+                      self.dtype, tuple(self.size()), tuple(c.stride()), self.requires_grad, str(self.device))
 
 
 # ---------------------------------------------------------------- autograd

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
 
@@ -115,7 +116,59 @@ def test_streams_and_events():
         cuda.Event().elapsed_time(end)
     s.synchronize()
     assert s.query()
-    x.record_stream(s) if hasattr(x, "record_stream") else None
+
+
+def test_memory_used_on_another_stream():
+    s = cuda.Stream()
+    x = torch.ones(1000, device="cuda")
+    x.record_stream(s)
+    x.record_stream(cuda.current_stream())
+    torch.empty(0, device="cuda").record_stream(s)
+    with pytest.raises(RuntimeError, match="record_stream: the tensor is on device 'cpu'"):
+        torch.ones(2).record_stream(s)
+
+
+def test_what_is_made_from_a_tensor_stays_with_it():
+    x = torch.arange(6.0, device="cuda").reshape(2, 3)
+    assert torch.tensor(x).device == x.device and torch.tensor(x, device="cpu").is_cpu
+    assert torch.tensor(x).data_ptr() != x.data_ptr()
+    again = pickle.loads(pickle.dumps(x.requires_grad_()))
+    assert again.device == x.device and again.requires_grad and torch.equal(again.cpu(), x.detach().cpu())
+    assert pickle.loads(pickle.dumps(x.detach().cpu())).is_cpu
+    assert x.type() == "torch.cuda.FloatTensor" and x.cpu().type() == "torch.FloatTensor"
+    assert x.type("torch.cuda.DoubleTensor").device == x.device and x.type("torch.LongTensor").is_cpu
+    assert x.cpu().type("torch.cuda.IntTensor").dtype == torch.int32
+    assert torch.mvlgamma(x.detach() + 1, 2).device == x.device
+
+
+def test_indices_may_be_on_the_cpu():
+    x = torch.arange(6.0, device="cuda").reshape(2, 3)
+    here = torch.tensor([1, 0])
+    for index in (here, [1, 0], np.array([1, 0]), here.to(torch.int32)):
+        assert x[index].device == x.device and x[index].tolist() == [[3, 4, 5], [0, 1, 2]]
+    assert x[here, here.cuda()].tolist() == [4, 0] and x[torch.tensor([True, False])].tolist() == [[0, 1, 2]]
+    assert x[x.cpu() > 3].tolist() == [4, 5] and x.t()[(x.t() > 3).cpu()].tolist() == [4, 5]
+    x[here, [0, 1]] = 9
+    x[x.cpu() == 5] = -1
+    assert x.tolist() == [[0, 9, 2], [9, 4, -1]]
+    w = torch.ones(3, device="cuda", requires_grad=True)
+    w[[0, 0, 2]].sum().backward()
+    assert w.grad.tolist() == [2, 0, 1]
+    with pytest.raises(RuntimeError, match=r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)"):
+        torch.ones(3)[here.cuda()]
+    with pytest.raises(IndexError):
+        x[[0, 5]].tolist()
+
+
+def test_resize():
+    x = torch.arange(4, device="cuda")
+    assert x.resize_(2, 3).shape == (2, 3) and x.device.type == "cuda" and x.untyped_storage().nbytes() == 48
+    assert x.reshape(-1)[:4].tolist() == [0, 1, 2, 3]
+    assert x.resize_(2).tolist() == [0, 1] and x.untyped_storage().nbytes() == 48
+    assert torch.ones(0, device="cuda").resize_as_(torch.empty(5)).fill_(2).tolist() == [2] * 5
+    x.untyped_storage().resize_(800)
+    assert x.tolist() == [0, 1]
+    assert torch.arange(3).type_as(torch.ones(1, device="cuda")).device.type == "cuda"
 
 
 def test_pinned_memory():
@@ -188,9 +241,11 @@ def test_a_forked_child_says_so():
         "x = torch.ones(2, device='cuda')\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
-        "    try: torch.ones(2, device='cuda')\n"
-        "    except RuntimeError as e: os._exit(0 if 'fork' in str(e) else 1)\n"
-        "    os._exit(2)\n"
+        "    for device in 'cuda', 'cuda:0':\n"
+        "        try: torch.ones(2, device=device)\n"
+        "        except RuntimeError as e: os._exit(1) if 'fork' not in str(e) else None\n"
+        "        else: os._exit(2)\n"
+        "    os._exit(0)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=os.environ)
