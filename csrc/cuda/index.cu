@@ -141,6 +141,9 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
   }
   STRIDED_CHECK(n <= kMaxAxes, NotImplementedError, plan.name, ": more than ", kMaxAxes, " axes on device 'cuda'");
   int64_t numel = 1, free = 1;
+  for (int d = 0; d < n; ++d) numel *= axis[d].length;
+  STRIDED_CHECK(numel < kMaxItems, NotImplementedError, plan.name, ": an index move of ", numel,
+                " elements on device 'cuda'");
   int64_t high = 0;
   auto reach = [&](int64_t stride, int64_t length) {
     (stride < 0 ? p.places.low : high) += stride * (length - 1);
@@ -148,14 +151,11 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
   };
   p.places.unit = 0;
   for (int d = 0; d < n; ++d) {
-    numel *= axis[d].length;
     if (axis[d].free) free *= axis[d].length;
     else reach(axis[d].stride[1], axis[d].length);
     a.length[d] = Divisor(static_cast<uint32_t>(axis[d].length));
     std::copy(axis[d].stride, axis[d].stride + operands, a.stride[d]);
   }
-  STRIDED_CHECK(numel < kMaxItems, NotImplementedError, plan.name, ": an index move of ", numel,
-                " elements on device 'cuda'");
   a.n = static_cast<uint32_t>(numel);
   a.free = static_cast<uint32_t>(free);
   a.by_free = Divisor(a.free > 0 ? a.free : 1);

@@ -26,7 +26,7 @@ struct Axis {
 };
 
 // Axes given outermost first; neighbours that are one in memory become one.
-void set_axes(Axes& to, const Axis* axis, int n) {
+void set_axes(const char* name, Axes& to, const Axis* axis, int n) {
   to = Axes{};
   int64_t total = 1;
   for (int i = n - 1; i >= 0; --i) {
@@ -36,8 +36,8 @@ void set_axes(Axes& to, const Axis* axis, int n) {
       to.length[to.ndim - 1] *= axis[i].size;
       continue;
     }
-    STRIDED_CHECK(to.ndim < kMaxAxes, NotImplementedError, "reduction over more than ", kMaxAxes,
-                  " axes that do not follow each other in memory");
+    STRIDED_CHECK(to.ndim < kMaxAxes, NotImplementedError, name, ": more than ", kMaxAxes,
+                  " axes that do not follow each other in memory, on device 'cuda'");
     to.length[to.ndim] = axis[i].size;
     to.stride[to.ndim++] = axis[i].stride;
   }
@@ -141,8 +141,8 @@ void reduce(int op, DType compute, const ReducePlan& plan) {
   // One axis keeps its order, for positions; several may be walked in the order of memory.
   std::stable_sort(red, red + n_red,
                    [](const Axis& x, const Axis& y) { return std::abs(x.stride) > std::abs(y.stride); });
-  set_axes(a.keep, keep, n_keep);
-  set_axes(a.red, red, n_red);
+  set_axes(plan.name, a.keep, keep, n_keep);
+  set_axes(plan.name, a.red, red, n_red);
   a.total = a.reduced;
   a.data = plan.data;
   a.cast = plan.dtype != compute;

@@ -255,6 +255,39 @@ TEST(CudaIndex, BadIndicesAreLeftOutAndReported) {
   EXPECT_THROW(synchronize(0), IndexError);
 }
 
+// Raised before anything is launched, so there need be no memory of that size.
+TEST(CudaIndex, LimitsAreErrors) {
+  std::vector<int64_t> shape{int64_t(1) << 31}, still(20, 0), step{1};
+  IndexPlan p;
+  p.name = "move";
+  p.dtype = DType::UInt8;
+  p.shape = shape.data();
+  p.dense_strides = step.data();
+  p.named_strides = still.data();
+  p.index[0] = {nullptr, still.data(), 1, 1, 0};
+  auto message = [&] {
+    try {
+      take(p);
+    } catch (const NotImplementedError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no error");
+  };
+  p.ndim = 1;
+  EXPECT_EQ(message(), "move: an index move of 2147483648 elements on device 'cuda'");
+  shape[0] = int64_t(1) << 32;
+  EXPECT_EQ(message(), "move: an index move of 4294967296 elements on device 'cuda'");
+  shape.assign(13, 2);
+  step.clear();
+  for (int i = 0; i < 13; ++i) step.push_back(int64_t(1) << i);  // the innermost last in memory: no two merge
+  p.ndim = 13;
+  p.shape = shape.data();
+  p.dense_strides = step.data();
+  EXPECT_EQ(message(), "move: more than 12 axes on device 'cuda'");
+  p.n_indices = IndexPlan::kMaxIndices + 1;
+  EXPECT_EQ(message(), "move: more than 8 index tensors on device 'cuda'");
+}
+
 TEST(CudaMask, SetElements) {
   std::mt19937 random(5);
   for (int64_t n : {0, 1, 15, 16, 17, 4095, 4096, 4097, 30001})
