@@ -6,6 +6,9 @@
 
 Seconds are those Ninja noted, with as many compilers at once as it ran, so they are an upper bound on a busy machine. What
 ccache answered took no time: `make clean`, then `CCACHE_RECACHE=1 make venv` measures. Bytes do not depend on that.
+
+CUDA units are among them where nvcc compiled them. Their budget is for one architecture, as a development build has it: what
+was built for several is in the table, but not checked.
 """
 
 import argparse
@@ -18,6 +21,10 @@ BUDGET = Path(__file__).with_name("build_budget.json")
 ROOM_SECONDS, ROOM_BYTES = 3.0, 1.5  # for other machines and compilers
 
 
+# An object of the library, below the build folder, with its target and its source below csrc.
+OBJECT = re.compile(r"(?:CMakeFiles/(?P<target>\w+)\.dir/csrc/(?P<source>\S+)|(?:csrc/)?cuda/CMakeFiles/strided_cuda_objects\.dir/(?P<unit>\w+\.cu))\.o")
+
+
 def read_log(build: Path) -> dict[str, float]:
     """Seconds of each object file of the library, by its path below the build folder. The last entry of a file counts."""
     seconds = {}
@@ -25,16 +32,32 @@ def read_log(build: Path) -> dict[str, float]:
         if line.startswith("#"):
             continue
         start, end, _, output, _ = line.split("\t")
-        if output.startswith("CMakeFiles/") and output.endswith(".o") and ".dir/csrc/" in output:
+        if OBJECT.fullmatch(output):
             seconds[output] = (int(end) - int(start)) / 1000
     return seconds
 
 
 def unit_name(output: str) -> str:
-    """'ops/call.cpp', or 'cpu/copy.cpp v3' for a unit that is built for several instruction sets."""
-    target, _, source = output.removeprefix("CMakeFiles/").partition(".dir/csrc/")
-    isa = target.rpartition("_")[2]
-    return source.removesuffix(".o") + (f" {isa}" if isa in ("v2", "v3", "v4") else "")
+    """'ops/call.cpp', or 'cpu/copy.cpp v3' for a unit that is built for several instruction sets, or 'cuda/copy.cu'."""
+    found = OBJECT.fullmatch(output)
+    if found["unit"]:
+        return f"cuda/{found['unit']}"
+    isa = found["target"].rpartition("_")[2]
+    return found["source"] + (f" {isa}" if isa in ("v2", "v3", "v4") else "")
+
+
+def totals(units: dict[str, tuple[float, int]]) -> dict[str, tuple[float, int]]:
+    """Sums, over the units of the host and over those of nvcc, which not every build has."""
+    found = {}
+    for name, cost in units.items():
+        row = "cuda-total" if name.endswith(".cu") else "total"
+        found[row] = tuple(map(sum, zip(cost, found.get(row, (0, 0)))))
+    return found
+
+
+def several_architectures(build: Path) -> bool:
+    found = re.search(r"^STRIDED_CUDA_ARCHITECTURES:\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.MULTILINE)
+    return found is not None and (found[1] == "default" or ";" in found[1])
 
 
 def measure(build: Path) -> dict[str, tuple[float, int]]:
@@ -43,10 +66,9 @@ def measure(build: Path) -> dict[str, tuple[float, int]]:
 
 
 def over_budget(units: dict[str, tuple[float, int]], budget: dict, bytes_only: bool) -> list[str]:
-    """One line for each unit, and for the whole, that costs more than the budget says. Instruction sets share a row."""
+    """One line for each unit, and for each whole, that costs more than the budget says. Instruction sets share a row."""
     found = []
-    total = tuple(map(sum, zip(*units.values())))
-    for name, (seconds, size) in {**units, "total": total}.items():
+    for name, (seconds, size) in {**units, **totals(units)}.items():
         most_seconds, most_bytes = budget["units"].get(name.partition(" ")[0], budget["other units"])
         if seconds > most_seconds and not bytes_only:
             found.append(f"{name}: {seconds:.1f} s, budget {most_seconds} s")
@@ -55,8 +77,8 @@ def over_budget(units: dict[str, tuple[float, int]], budget: dict, bytes_only: b
     return found
 
 
-def make_budget(units: dict[str, tuple[float, int]]) -> dict:
-    """Each unit with room; small ones share one line."""
+def make_budget(units: dict[str, tuple[float, int]], before: dict) -> dict:
+    """Each unit with room; small ones share one line. A build without CUDA units keeps their rows."""
     small = [10, 500_000]
 
     def with_room(seconds, size):
@@ -68,7 +90,9 @@ def make_budget(units: dict[str, tuple[float, int]]) -> dict:
         dearest[name] = tuple(map(max, cost, dearest.get(name, cost)))
     rows = {name: with_room(*cost) for name, cost in dearest.items()}
     rows = {name: row for name, row in rows.items() if row[0] > small[0] or row[1] > small[1]}
-    rows["total"] = with_room(*map(sum, zip(*units.values())))
+    if not any(name.endswith(".cu") for name in units):
+        rows.update((name, row) for name, row in before["units"].items() if name.endswith(".cu") or name == "cuda-total")
+    rows.update((name, with_room(*cost)) for name, cost in totals(units).items())
     return {"columns": ["seconds", "bytes"], "other units": small, "units": rows}
 
 
@@ -83,9 +107,11 @@ def main() -> int:
     if not units:
         print(f"{arguments.build}: no build by Ninja found there", file=sys.stderr)
         return 2
+    if (arguments.write or arguments.check) and several_architectures(arguments.build):
+        units = {name: cost for name, cost in units.items() if not name.endswith(".cu")}
     if arguments.write:
         # One unit a line, so that a change of the budget reads well.
-        text = json.dumps(make_budget(units))
+        text = json.dumps(make_budget(units, json.loads(BUDGET.read_text())))
         BUDGET.write_text(re.sub(r'(, |\{)(?="[^"]*": \[)', r"\1\n", text).replace(", \n", ",\n  ").replace("{\n", "{\n  ").replace(', "units"', ',\n  "units"') + "\n")
         return 0
     if arguments.check:
@@ -94,8 +120,8 @@ def main() -> int:
         return 1 if found else 0
     for name, (seconds, size) in sorted(units.items(), key=lambda item: -item[1][0]):
         print(f"{seconds:8.1f} s {size / 1000:9.0f} kB  {name}")
-    seconds, size = map(sum, zip(*units.values()))
-    print(f"{seconds:8.1f} s {size / 1000:9.0f} kB  {len(units)} units")
+    for name, (seconds, size) in totals(units).items():
+        print(f"{seconds:8.1f} s {size / 1000:9.0f} kB  {name}")
     return 0
 
 

@@ -62,7 +62,7 @@ list(TRANSFORM cuda_units APPEND .cu OUTPUT_VARIABLE cuda_sources)
 add_library(strided_cuda_objects OBJECT ${cuda_sources})
 target_include_directories(strided_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/csrc)
 # 186: `x < 0` for an unsigned x, in templates.
-target_compile_options(strided_cuda_objects PUBLIC --expt-relaxed-constexpr -diag-suppress=186)
+target_compile_options(strided_cuda_objects PUBLIC "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-diag-suppress=186>")
 add_library(strided_cuda SHARED $<TARGET_OBJECTS:strided_cuda_objects>)
 set_target_properties(strided_cuda PROPERTIES LINKER_LANGUAGE CUDA)
 
