@@ -63,6 +63,13 @@ add_library(strided_cuda_objects OBJECT ${cuda_sources})
 target_include_directories(strided_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/csrc)
 # 186: `x < 0` for an unsigned x, in templates.
 target_compile_options(strided_cuda_objects PUBLIC "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-diag-suppress=186>")
+if(STRIDED_BUILD_TESTS AND Python_EXECUTABLE)
+  # The registers that products and factorisations need are close to what a thread may have: none may spill.
+  set(resources ${Python_EXECUTABLE} ${emulation}/cuda_resources.py)
+  set(launcher ${resources} keep ${CMAKE_CUDA_COMPILER_LAUNCHER})
+  set_target_properties(strided_cuda_objects PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
+  add_test(NAME cuda_kernels_do_not_spill COMMAND ${resources} check ${CMAKE_CURRENT_BINARY_DIR} gemm_* linalg_*)
+endif()
 add_library(strided_cuda SHARED $<TARGET_OBJECTS:strided_cuda_objects>)
 set_target_properties(strided_cuda PROPERTIES LINKER_LANGUAGE CUDA)
 
