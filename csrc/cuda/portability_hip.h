@@ -46,6 +46,8 @@
 #define cudaEventSynchronize hipEventSynchronize
 #define cudaEventQuery hipEventQuery
 #define cudaEventElapsedTime hipEventElapsedTime
+#define cudaFuncSetAttribute hipFuncSetAttribute
+#define cudaFuncAttributeMaxDynamicSharedMemorySize hipFuncAttributeMaxDynamicSharedMemorySize
 
 // What a pointer is. The field was called memoryType before ROCm 6.
 #define cudaMemoryTypeHost hipMemoryTypeHost
