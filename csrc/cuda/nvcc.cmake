@@ -62,7 +62,14 @@ list(TRANSFORM cuda_units APPEND .cu OUTPUT_VARIABLE cuda_sources)
 add_library(strided_cuda_objects OBJECT ${cuda_sources})
 target_include_directories(strided_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/csrc)
 # 186: `x < 0` for an unsigned x, in templates.
-target_compile_options(strided_cuda_objects PUBLIC "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-diag-suppress=186>")
+# Machine code is compressed, to a third; drivers older than those of CUDA 13 may not know its best way.
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
+  set(compress -Xfatbin=-compress-all)
+else()
+  set(compress --compress-mode=size)
+endif()
+target_compile_options(strided_cuda_objects PUBLIC
+                       "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-diag-suppress=186;${compress}>")
 if(STRIDED_BUILD_TESTS AND Python_EXECUTABLE)
   # The registers that products and factorisations need are close to what a thread may have: none may spill.
   set(resources ${Python_EXECUTABLE} ${emulation}/cuda_resources.py)
