@@ -23,6 +23,6 @@ step() {
 }
 step "$python" -m pytest -q tests/gpu
 step timeout 240 tests/gpu/sanitize.sh "$build"
-timings() { timeout 200 "$python" bench/gpu.py --json "bench/results/$name-$(date +%F).json" | tee "bench/results/$name-$(date +%F).txt"; }
+timings() { timeout 250 "$python" -u bench/gpu.py --json "bench/results/$name-$(date +%F).json" | tee "bench/results/$name-$(date +%F).txt"; }
 step timings
 exit $status
