@@ -1,9 +1,9 @@
 // A scan is a chain of dependent steps, so that wider vectors help only across rows; one build serves all machines.
 #include "cpu/scan.h"
 
-#include "base/math.h"
 #include "base/parallel.h"
 #include "ops/kernels.h"
+#include "ops/scan_steps.h"
 
 namespace strided {
 namespace {
@@ -11,52 +11,10 @@ namespace {
 constexpr int64_t kRows = 256;  // rows side by side
 constexpr int64_t kLongWork = 16384;  // elements that take long enough to let other threads of the interpreter run
 
-// Floats are added and multiplied in double, the 16-bit ones in float, integers modulo 2^64.
-template <class T>
-struct Wider {
-  using type = compute_t<T>;
-};
-template <>
-struct Wider<float> {
-  using type = double;
-};
-template <>
-struct Wider<Complex<float>> {
-  using type = Complex<double>;
-};
-template <>
-struct Wider<int64_t> {
-  using type = uint64_t;
-};
-
-struct RunningSum {
-  template <class A>
-  static A start() { return A(0); }
-  template <class A>
-  static A step(A a, A x) { return a + x; }
-};
-struct RunningProduct {
-  template <class A>
-  static A start() { return A(1); }
-  template <class A>
-  static A step(A a, A x) { return a * x; }
-};
-// log(exp(a) + exp(x))
-struct RunningLogSum {
-  template <class A>
-  static A start() { return -math::infinity<A>(); }
-  template <class A>
-  static A step(A a, A x) {
-    const A high = a != a || a > x ? a : x, low = a != a || a > x ? x : a;
-    if (math::isinf(high) && (high < 0 || low == low)) return high == low || high > 0 ? high : low;
-    return high + math::log1p(math::exp(low - high));
-  }
-};
-
 template <class Op, class T>
-void scan(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in, int64_t in_stride, int64_t in_row_stride,
+void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in, int64_t in_stride, int64_t in_row_stride,
           int64_t n, int64_t rows) {
-  using A = typename Wider<T>::type;
+  using A = typename scan::Wider<T>::type;
   const Unlocked unlocked(n * rows > kLongWork);
   const bool side_by_side = rows > 1 && in_row_stride == sizeof(T) && out_row_stride[0] == sizeof(T);
   if (side_by_side) {
@@ -87,16 +45,7 @@ void scan(char* const* out, const int64_t* out_stride, const int64_t* out_row_st
   }
 }
 
-// Is x at least as good as the best so far? Among equals the last counts; NaN wins over all.
-struct Highest {
-  template <class A>
-  static bool takes(A x, A best) { return x >= best; }
-};
-struct Lowest {
-  template <class A>
-  static bool takes(A x, A best) { return x <= best; }
-};
-template <class Op, class T>
+template <class Order, class T>
 void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in, int64_t in_stride,
                   int64_t in_row_stride, int64_t n, int64_t rows) {
   using A = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
@@ -110,7 +59,7 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
       for (int64_t r = 0; r < m; ++r) {
         A x = static_cast<A>(*reinterpret_cast<const M*>(in + (r0 + r) * in_row_stride + i * in_stride));
         if constexpr (std::is_same_v<T, bool>) x = x != 0;
-        if (i == 0 || x != x || (best[r] == best[r] && Op::takes(x, best[r]))) {
+        if (i == 0 || scan::replaces<Order>(x, best[r])) {
           best[r] = x;
           index[r] = i;
         }
@@ -121,25 +70,23 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
   }
 }
 
-template <class... T, class F>
-void for_types(F&& f) {
-  (f(Tag<T>{}, index_of(dtype_of<T>)), ...);
-}
-
 }  // namespace
 
 void fill_scan_kernels(KernelTable& table) {
-  auto row = [&](ScanOp op) { return table.scan[static_cast<int>(op)]; };
-  for_types<int64_t, uint64_t, Half, BFloat16, float, double, Complex<float>, Complex<double>>([&](auto tag, int t) {
-    using T = typename decltype(tag)::type;
-    row(ScanOp::Sum)[t] = scan<RunningSum, T>;
-    row(ScanOp::Product)[t] = scan<RunningProduct, T>;
-  });
-  for_types<Half, BFloat16, float, double>([&](auto tag, int t) { row(ScanOp::LogSumExp)[t] = scan<RunningLogSum, typename decltype(tag)::type>; });
-  for_types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float, double>([&](auto tag, int t) {
-    using T = typename decltype(tag)::type;
-    row(ScanOp::Max)[t] = scan_extreme<Highest, T>;
-    row(ScanOp::Min)[t] = scan_extreme<Lowest, T>;
+  auto fold = [&](auto tag, ScanOp op) {
+    using Op = typename decltype(tag)::type;
+    for_each(typename Op::Types{}, [&](auto type, int) {
+      using T = typename decltype(type)::type;
+      table.scan[static_cast<int>(op)][index_of(dtype_of<T>)] = scan_fold<Op, T>;
+    });
+  };
+  fold(Tag<scan::Sum>{}, ScanOp::Sum);
+  fold(Tag<scan::Product>{}, ScanOp::Product);
+  fold(Tag<scan::LogSum>{}, ScanOp::LogSumExp);
+  for_each(scan::Max::Types{}, [&](auto type, int) {
+    using T = typename decltype(type)::type;
+    table.scan[static_cast<int>(ScanOp::Max)][index_of(dtype_of<T>)] = scan_extreme<scan::Highest, T>;
+    table.scan[static_cast<int>(ScanOp::Min)][index_of(dtype_of<T>)] = scan_extreme<scan::Lowest, T>;
   });
 }
 

@@ -123,6 +123,7 @@ using cuda::copy;
 using cuda::select;
 using cuda::divide_by_counts;
 using cuda::reduce;
+using cuda::scan;
 using cuda::take;
 using cuda::put;
 using cuda::combine;

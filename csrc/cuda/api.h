@@ -37,7 +37,7 @@ using guarded_t = typename Guarded<F>::type;
 
 #define STRIDED_DEVICE_KERNELS(X)                                                                                     \
   X(elementwise)                                                                                                      \
-  X(copy) X(select) X(divide_by_counts) X(reduce) X(take) X(put) X(combine) X(set_elements) X(write_set)              \
+  X(copy) X(select) X(divide_by_counts) X(reduce) X(scan) X(take) X(put) X(combine) X(set_elements) X(write_set)            \
       X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) \
           X(random_choice) X(gemm) X(transfer)
 

@@ -17,6 +17,9 @@ void copy(const LoopPlan& plan);
 // Reduction number `op` of ops/reduce.h, computed in the given dtype.
 void reduce(int op, DType compute, const ReducePlan& plan);
 
+// A running reduction, or a softmax, of each row. Input and output may be the same memory.
+void scan(ScanOp op, const ScanPlan& plan);
+
 // dense = named[index]. An index out of range is left out and reported (report.h), here and below.
 void take(const IndexPlan& plan);
 // named[index] = dense. Of several elements for one place the last in row-major order stays.

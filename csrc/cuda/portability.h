@@ -93,15 +93,28 @@ struct Words {
   unsigned word[count];
 };
 
-// The value of the lane `delta` further on, for any type. All 32 lanes take part.
-template <class S>
-__device__ inline S shuffle_down(S value, unsigned delta) {
+// `move` applied to each word of any trivially copyable value.
+template <class S, class Move>
+__device__ inline S shuffle_words(S value, Move move) {
   Words<S> w;
   w.word[Words<S>::count - 1] = 0;
   memcpy(w.word, &value, sizeof(S));
-  for (int i = 0; i < Words<S>::count; ++i) w.word[i] = __shfl_down_sync(kAllLanes, w.word[i], delta);
+  for (int i = 0; i < Words<S>::count; ++i) w.word[i] = move(w.word[i]);
   memcpy(&value, w.word, sizeof(S));
   return value;
+}
+// The value of the lane `delta` further on or back, or of one lane. All 32 lanes take part.
+template <class S>
+__device__ inline S shuffle_down(S value, unsigned delta) {
+  return shuffle_words(value, [=](unsigned w) { return __shfl_down_sync(kAllLanes, w, delta); });
+}
+template <class S>
+__device__ inline S shuffle_up(S value, unsigned delta) {
+  return shuffle_words(value, [=](unsigned w) { return __shfl_up_sync(kAllLanes, w, delta); });
+}
+template <class S>
+__device__ inline S shuffle_from(S value, unsigned lane) {
+  return shuffle_words(value, [=](unsigned w) { return __shfl_sync(kAllLanes, w, static_cast<int>(lane)); });
 }
 
 // The product's upper word.

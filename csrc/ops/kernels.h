@@ -222,6 +222,17 @@ struct GemmPlan {
   bool tf32 = false;  // float32 factors may be rounded to 10 bits of fraction
 };
 
+// A scan along the middle one of three axes of a contiguous tensor.
+struct ScanPlan {
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;  // of input and output
+  int64_t outer = 1, n = 1, inner = 1;
+  const char* in = nullptr;
+  char* out = nullptr;
+  int64_t* index = nullptr;  // of Max and Min
+};
+
 enum class RampKind : int8_t { Arange, Linspace, Logspace };
 
 // A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
@@ -237,6 +248,7 @@ struct DeviceKernels {
   void (*select)(const LoopPlan& plan) = nullptr;            // operands to, condition (bool), a, b
   void (*divide_by_counts)(const LoopPlan& plan) = nullptr;  // operands to, counts (int64)
   void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
+  void (*scan)(ScanOp op, const ScanPlan& plan) = nullptr;
   void (*take)(const IndexPlan& plan) = nullptr;
   void (*put)(const IndexPlan& plan) = nullptr;
   void (*combine)(const IndexPlan& plan, Combine op) = nullptr;

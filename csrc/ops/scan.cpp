@@ -19,15 +19,20 @@ constexpr int64_t kThreadItems = 32768;  // elements that are worth another thre
 
 // Runs the scan along an axis of x; `index`, when not null, becomes the second output. Unrecorded.
 Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* index = nullptr) {
-  const ScanKernel kernel = kernels(x.device()).scan[static_cast<int>(op)][index_of(x.dtype())];
-  STRIDED_CHECK(kernel, NotImplementedError, "\"", name, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  const KernelTable& table = kernels(x.device());
+  const ScanKernel kernel = table.scan[static_cast<int>(op)][index_of(x.dtype())];
+  STRIDED_CHECK(kernel || table.device, NotImplementedError, "\"", name, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
   NoGrad guard;
   const Tensor in = contiguous(x);
   Tensor out = empty(x.shape(), x.dtype(), x.device());
   if (index) *index = empty(x.shape(), DType::Int64, x.device());
-  if (x.numel() == 0) return out;
   int64_t outer = 1, n = 1, inner = 1;
   for (int i = 0; i < x.ndim(); ++i) (i < axis ? outer : i == axis ? n : inner) *= x.size(i);
+  if (table.device) {
+    table.device->scan(op, {name, x.device().index, x.dtype(), outer, n, inner, in.data(), out.data(), index ? index->data_as<int64_t>() : nullptr});
+    return out;
+  }
+  if (x.numel() == 0) return out;
 
   const int64_t item = x.itemsize();
   const int64_t strides[] = {inner * item, inner * 8}, row_strides[] = {inner == 1 ? n * item : item, inner == 1 ? n * 8 : 8};
