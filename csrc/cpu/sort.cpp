@@ -1,10 +1,8 @@
 // Note [Sorting by keys]
-// A value becomes an unsigned key whose order is the order wanted: floats are mapped so that NaN is the greatest and both
-// zeros are one, and for a descending sort all bits are flipped. A key of up to 32 bits and the position make one 64-bit word,
-// so that comparing words sorts stably; wider keys keep their position beside them. Long rows are sorted by least
-// significant digit radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads:
-// a stable order is unique, so that the number of threads cannot show. The integer image of floats is that of M. Herf,
-// "Radix tricks" (2001).
+// Values become keys (Note [Keys] in ops/sort_keys.h). A key of up to 32 bits and the position make one 64-bit word, so that
+// comparing words sorts stably; wider keys keep their position beside them. Long rows are sorted by least significant digit
+// radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads: a stable order is
+// unique, so that the number of threads cannot show.
 #include "cpu/sort.h"
 
 #include <algorithm>
@@ -13,63 +11,23 @@
 #include "base/parallel.h"
 #include "core/allocator.h"
 #include "ops/kernels.h"
+#include "ops/sort_keys.h"
 
 namespace strided {
 namespace {
 
 template <class T>
-struct KeyOf {
-  using type = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
-};
-template <class T>
-using key_t = typename KeyOf<T>::type;
-template <class T>
-constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
-template <class T>
-constexpr key_t<T> top_bit = static_cast<key_t<T>>(key_t<T>(1) << (8 * sizeof(T) - 1));
-// Bits of infinity: what is greater is NaN.
-template <class T>
-constexpr key_t<T> infinity_bits() {
-  if constexpr (std::is_same_v<T, float>) return 0x7f800000u;
-  else if constexpr (std::is_same_v<T, double>) return 0x7ff0000000000000u;
-  else if constexpr (std::is_same_v<T, Half>) return 0x7c00u;
-  else return 0x7f80u;
-}
+constexpr bool is_float_v = is_floating(dtype_of<T>);
 
-// `zero` and `nan`: keys from which the value cannot be told, see value_of.
 template <class T>
 struct Keys {
   using K = key_t<T>;
-  static constexpr K zero = top_bit<T>, nan = static_cast<K>(~K(0));
+  static constexpr KeyCode<K> code = key_code<K>(dtype_of<T>);
+  static constexpr K nan = KeyCode<K>::nan;
 
-  static K encode(const char* row, int64_t i) {
-    K b = reinterpret_cast<const K*>(row)[i];
-    if constexpr (is_float_v<T>) {
-      const K magnitude = b & static_cast<K>(~top_bit<T>);
-      const bool negative = b != magnitude;
-      const K k = static_cast<K>(b ^ (negative ? nan : top_bit<T>));
-      return magnitude > infinity_bits<T>() ? nan : magnitude == 0 ? zero : k;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      return b != 0;
-    } else if constexpr (std::is_signed_v<T>) {
-      return static_cast<K>(b ^ top_bit<T>);
-    } else {
-      return b;
-    }
-  }
+  static K encode(const char* row, int64_t i) { return code.encode(reinterpret_cast<const K*>(row)[i]); }
   // The bits of the value with this key; a zero or NaN is read from where it stood.
-  static K decode(K k, const char* row, int64_t i) {
-    if constexpr (is_float_v<T>) {
-      if (k == zero || k == nan) return reinterpret_cast<const K*>(row)[i];
-      return static_cast<K>(k & top_bit<T> ? k ^ top_bit<T> : static_cast<K>(~k));
-    } else if constexpr (std::is_same_v<T, bool>) {
-      return k;
-    } else if constexpr (std::is_signed_v<T>) {
-      return static_cast<K>(k ^ top_bit<T>);
-    } else {
-      return k;
-    }
-  }
+  static K decode(K k, const char* row, int64_t i) { return code.stands_for_several(k) ? reinterpret_cast<const K*>(row)[i] : code.decode(k); }
 };
 
 // A key with its position. Narrow: in one word.
@@ -413,7 +371,7 @@ bool same(const char* in, int64_t i, int64_t j) {
 }
 
 template <class T>
-int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group) {
+int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group, int64_t* starts) {
   const Unlocked unlocked(n * m > kLongWork);
   if (order) {
     for (int64_t i = 0; i < n; ++i) order[i] = i;
@@ -431,15 +389,13 @@ int64_t group_slices(const char* in, int64_t n, int64_t m, int64_t* order, int64
   }
   int64_t groups = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (i > 0) {
-      const int64_t a = order ? order[i - 1] : i - 1, b = order ? order[i] : i;
-      bool equal = true;
-      for (int64_t c = 0; c < m && equal; ++c) equal = same<T>(in, a * m + c, b * m + c);
-      groups += !equal;
-    }
-    group[i] = groups;
+    bool equal = i > 0;
+    const int64_t a = order && equal ? order[i - 1] : i - 1, b = order ? order[i] : i;
+    for (int64_t c = 0; c < m && equal; ++c) equal = same<T>(in, a * m + c, b * m + c);
+    if (!equal) starts[groups++] = i;
+    group[i] = groups - 1;
   }
-  return n > 0 ? groups + 1 : 0;
+  return groups;
 }
 
 // The sorted distinct values of n elements.
@@ -461,27 +417,16 @@ int64_t distinct(char* values, const char* in, int64_t n) {
 
 // ---------------------------------------------------------------- searching
 
-// First place of a sorted row where x could be inserted, before (left) or after (right) its equals. Comparisons are PyTorch's, so
-// that a NaN to be inserted goes to the end.
-template <class T>
-int64_t place(const T* row, const int64_t* sorter, int64_t n, compute_t<T> x, bool right) {
-  using C = compute_t<T>;
-  if (n == 0) return 0;
-  auto stands_after = [&](int64_t i) {
-    const C y = static_cast<C>(row[sorter ? sorter[i] : i]);
-    return right ? !(y > x) : !(y >= x);
-  };
-  // Halving without a branch on the comparison, which could not be predicted.
-  int64_t low = 0;
-  for (; n > 1; n -= n / 2) low += stands_after(low + n / 2 - 1) ? n / 2 : 0;
-  return low + stands_after(low);
-}
-
 template <class T>
 void search(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, const char* values, int64_t m, bool right) {
   const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
+  using C = compute_t<T>;
   parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = place<T>(row, sorter, n, static_cast<compute_t<T>>(x[i]), right);
+    for (int64_t i = begin; i < end; ++i) {
+      const C v = static_cast<C>(x[i]);
+      out[i] = sorter ? insertion_place([=](int64_t k) { return static_cast<C>(row[sorter[k]]); }, n, v, right)
+                      : insertion_place([=](int64_t k) { return static_cast<C>(row[k]); }, n, v, right);
+    }
   });
 }
 
@@ -489,11 +434,11 @@ template <class T>
 void contains(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) {
   using C = compute_t<T>;
   const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
-  while (n > 0 && static_cast<C>(row[n - 1]) != static_cast<C>(row[n - 1])) --n;  // NaN is equal to nothing, and leads `place` astray
+  while (n > 0 && static_cast<C>(row[n - 1]) != static_cast<C>(row[n - 1])) --n;  // NaN is equal to nothing, and leads `insertion_place` astray
   parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const C v = static_cast<C>(x[i]);
-      const int64_t at = place<T>(row, nullptr, n, v, false);
+      const int64_t at = insertion_place([=](int64_t k) { return static_cast<C>(row[k]); }, n, v, false);
       out[i] = (at < n && static_cast<C>(row[at]) == v) != invert;
     }
   });

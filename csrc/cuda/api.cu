@@ -54,6 +54,10 @@ void write_set(void* handle, char* to, const char* from, int64_t itemsize) {
   else if (from) set->compress(to, from, itemsize);
   else set->positions(reinterpret_cast<int64_t*>(to));
 }
+void group_slices(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
+                  int64_t* group, int64_t* starts, int64_t* groups) {
+  *groups = cuda::group_slices(name, device, dtype, in, n, m, order, group, starts);
+}
 void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
                  PhiloxState state, uint64_t* used) {
   *used = cuda::random_fill(name, device, what, dtype, to, n, state);
@@ -124,6 +128,9 @@ using cuda::select;
 using cuda::divide_by_counts;
 using cuda::reduce;
 using cuda::scan;
+using cuda::sort;
+using cuda::select_of_rows;
+using cuda::search;
 using cuda::take;
 using cuda::put;
 using cuda::combine;

@@ -35,11 +35,11 @@ struct Guarded<void (*)(A...)> {
 template <class F>
 using guarded_t = typename Guarded<F>::type;
 
-#define STRIDED_DEVICE_KERNELS(X)                                                                                     \
-  X(elementwise)                                                                                                      \
-  X(copy) X(select) X(divide_by_counts) X(reduce) X(scan) X(take) X(put) X(combine) X(set_elements) X(write_set)            \
-      X(clear_triangle) X(unravel) X(ramp) X(random_fill) X(random_bernoulli) X(random_poisson) X(random_permutation) \
-          X(random_choice) X(gemm) X(transfer)
+#define STRIDED_DEVICE_KERNELS(X)                                                                             \
+  X(elementwise)                                                                                              \
+  X(copy) X(select) X(divide_by_counts) X(reduce) X(scan) X(sort) X(select_of_rows) X(group_slices) X(search) \
+  X(take) X(put) X(combine) X(set_elements) X(write_set) X(clear_triangle) X(unravel) X(ramp) X(random_fill)  \
+  X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(gemm) X(transfer)
 
 // What is no operation: the choice of tiles (operations.h); devices; memory (device_of_pointer gives the current device for null, and a failure for
 // memory of the host); streams and events. X(name, parameters); a result goes where the last one points.

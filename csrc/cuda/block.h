@@ -1,4 +1,4 @@
-// What the threads of a block do together, and sums over arrays. Blocks here have kThreads threads in one row.
+// What the threads of a block do together. Blocks here have kThreads threads in one row.
 #pragma once
 
 #include "cuda/loop.h"
@@ -28,14 +28,6 @@ __device__ inline T sum_before(T value, T* total) {
   *total = all;
   return before + sum - value;
 }
-
-// data[i] becomes the sum of data[0] ... data[i - 1], for n >= 0 elements; data[n] the sum of all, where `total` says
-// so. Queued on the current stream.
-void scan_exclusive(int64_t* data, int64_t n, bool total, int device, const char* name);
-
-// Puts `rows` (0 ... n - 1) into the order of keys[rows], equal keys in ascending order of rows, and the keys likewise.
-// Keys have `bits` bits. keys and rows hold n elements; n < 2^31. Least significant digits first, four bits at a time.
-void sort_rows(uint64_t* keys, int32_t* rows, int64_t n, int bits, int device, const char* name);
 
 }  // namespace cuda
 }  // namespace strided

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cuda/block.h"
 #include "cuda/operations.h"
+#include "cuda/radix_sort.h"
 #include "cuda/runtime.h"
 
 namespace strided {
@@ -35,13 +35,12 @@ struct Places {
 
 // place[row]; ~0 for a row with a bad index, which then comes last in any order.
 __global__ void __launch_bounds__(kThreads)
-    place_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, Places places, uint64_t* place, int32_t* row) {
+    place_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, Places places, uint64_t* place) {
   const uint32_t r = blockIdx.x * kThreads + threadIdx.x, rows = a.n / a.free;
   if (r >= rows) return;
   int64_t dense, named;
   const bool good = a.find(r * a.free, &dense, &named);
   place[r] = good ? static_cast<uint64_t>((named - places.low) / places.unit) : ~uint64_t(0);
-  if (row) row[r] = static_cast<int32_t>(r);
 }
 
 // Note [The last one wins, on the device]
@@ -72,7 +71,7 @@ __global__ void __launch_bounds__(kThreads)
   if (r < rows) wins[r] = place[r] != ~uint64_t(0) && table[place[r]] == r;
 }
 __global__ void __launch_bounds__(kThreads)
-    last_sorted_kernel(const uint64_t* place, const int32_t* row, uint8_t* wins, int rows) {
+    last_sorted_kernel(const uint64_t* place, const int64_t* row, uint8_t* wins, int rows) {
   const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (i < rows) wins[row[i]] = i == rows - 1 || place[i + 1] != place[i];
 }
@@ -184,6 +183,27 @@ int bits_for(const Places& places) {
   return bits;
 }
 
+class RowsByPlace {
+ public:
+  RowsByPlace(const IndexPlan& plan, const Places& places, const Workspace& place, int64_t rows)
+      : place_(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device),
+        row_(static_cast<size_t>(rows) * sizeof(int64_t), plan.device) {
+    RowSort sort;
+    sort.name = plan.name;
+    sort.device = plan.device;
+    sort.in = place.data();
+    sort.n = sort.keep = rows;
+    sort.values = place_.data();
+    sort.index = row_.as<int64_t>();
+    sort.bits = bits_for(places);
+    sort_rows(sort);
+  }
+  SortedRows get() const { return {place_.as<const uint64_t>(), row_.as<const int64_t>()}; }
+
+ private:
+  Workspace place_, row_;
+};
+
 // Can two elements that differ go to one place?
 bool order_matters(const IndexPlan& plan, const IndexArgs& a) {
   if (a.n == a.free) return false;
@@ -231,14 +251,13 @@ void put(const IndexPlan& plan) {
   const dim3 grid(blocks(rows));
   const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device),
       wins(static_cast<size_t>(rows), plan.device);
-  const bool sorts = rows > kFewRows && p.places.count / kPlacesPerRow > rows;
-  const Workspace row(sorts ? static_cast<size_t>(rows) * sizeof(int32_t) : 0, plan.device);
-  launch(place_kernel, grid, dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>(), row.as<int32_t>());
+  launch(place_kernel, grid, dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>());
+  check_launch(plan.name);
   if (rows <= kFewRows) {
     launch(compare_rows_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), wins.as<uint8_t>(), rows);
-  } else if (sorts) {
-    sort_rows(place.as<uint64_t>(), row.as<int32_t>(), rows, bits_for(p.places), plan.device, plan.name);
-    launch(last_sorted_kernel, grid, dim3(kThreads), 0, stream, place.as<const uint64_t>(), row.as<const int32_t>(),
+  } else if (p.places.count / kPlacesPerRow > rows) {
+    const RowsByPlace sorted(plan, p.places, place, rows);
+    launch(last_sorted_kernel, grid, dim3(kThreads), 0, stream, sorted.get().place, sorted.get().row,
            wins.as<uint8_t>(), rows);
   } else {
     const Workspace table(static_cast<size_t>(p.places.count) * sizeof(int), plan.device);
@@ -267,14 +286,11 @@ void combine(const IndexPlan& plan, Combine op) {
   STRIDED_CHECK(kernel, NotImplementedError, plan.name, ": not implemented for ", plan.dtype, " on device 'cuda'");
   if (a.n == 0) return;
   const int64_t rows = a.n / a.free;
-  const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device),
-      row(static_cast<size_t>(rows) * sizeof(int32_t), plan.device);
-  launch(place_kernel, dim3(blocks(rows)), dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>(),
-         row.as<int32_t>());
+  const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device);
+  launch(place_kernel, dim3(blocks(rows)), dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>());
   check_launch(plan.name);
-  sort_rows(place.as<uint64_t>(), row.as<int32_t>(), rows, bits_for(p.places), plan.device, plan.name);
-  launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a,
-         SortedRows{place.as<const uint64_t>(), row.as<const int32_t>()}, rows);
+  const RowsByPlace sorted(plan, p.places, place, rows);
+  launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a, sorted.get(), rows);
   check_launch(plan.name);
 }
 

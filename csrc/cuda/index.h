@@ -61,7 +61,7 @@ struct IndexArgs {
 // Elements that go to one place, in order: after a sort of the rows by place.
 struct SortedRows {
   const uint64_t* place;
-  const int32_t* row;
+  const int64_t* row;
 };
 
 // What a combination does to a place, for types that atomics do not know.

@@ -68,7 +68,7 @@ const SelectTable& select_table() {
   return table;
 }
 
-// ---- set elements: tiles count theirs, a scan says where each tile's go, tiles write them
+// ---- set elements: tiles count theirs, a running sum says where each tile's end, tiles write them
 constexpr int kMaskItems = 16;
 constexpr int64_t kMaskTile = int64_t(kThreads) * kMaskItems;
 
@@ -103,11 +103,12 @@ struct ItemOf {
 };
 template <class What>
 __global__ void __launch_bounds__(kThreads)
-    write_set_kernel(const char* mask, int64_t n, const int64_t* starts, const char* from, char* to) {
+    write_set_kernel(const char* mask, int64_t n, const int64_t* ends, const char* from, char* to) {
   const int64_t first = blockIdx.x * kMaskTile + threadIdx.x * static_cast<int64_t>(kMaskItems);
   const unsigned bits = set_bits(mask, n, first);
   int total;
-  int64_t at = starts[blockIdx.x] + sum_before<int>(__popc(bits), &total);
+  const int before = sum_before<int>(__popc(bits), &total);
+  int64_t at = ends[blockIdx.x] - total + before;
   for (int j = 0; j < kMaskItems; ++j)
     if (bits >> j & 1) reinterpret_cast<typename What::Item*>(to)[at++] = What::item(from, first + j);
 }
@@ -177,15 +178,16 @@ SetElements::SetElements(const char* name, int device, const char* mask, int64_t
       mask_(mask),
       n_(n),
       count_(0),
-      starts_(static_cast<size_t>((n + kMaskTile - 1) / kMaskTile + 1) * sizeof(int64_t), device) {
+      ends_(static_cast<size_t>((n + kMaskTile - 1) / kMaskTile) * sizeof(int64_t), device) {
   if (n == 0) return;
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
   const int64_t tiles = (n + kMaskTile - 1) / kMaskTile;
-  launch(count_set_kernel, dim3(blocks(n, kMaskTile)), dim3(kThreads), 0, stream, mask, n, starts_.as<int64_t>());
+  launch(count_set_kernel, dim3(blocks(n, kMaskTile)), dim3(kThreads), 0, stream, mask, n, ends_.as<int64_t>());
   check_launch(name);
-  scan_exclusive(starts_.as<int64_t>(), tiles, true, device, name);
-  check(cudaMemcpyAsync(&count_, starts_.as<int64_t>() + tiles, sizeof(int64_t), cudaMemcpyDeviceToHost, stream), name);
+  scan(ScanOp::Sum, {name, device, DType::Int64, 1, tiles, 1, ends_.data(), ends_.data(), nullptr});
+  check(cudaMemcpyAsync(&count_, ends_.as<int64_t>() + tiles - 1, sizeof(int64_t), cudaMemcpyDeviceToHost, stream),
+        name);
   synchronize_stream(device, stream);
 }
 
@@ -193,7 +195,7 @@ void SetElements::positions(int64_t* to) const {
   if (count_ == 0) return;
   const OnDevice guard(device_);
   launch(write_set_kernel<Position>, dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_, n_,
-         starts_.as<const int64_t>(), nullptr, reinterpret_cast<char*>(to));
+         ends_.as<const int64_t>(), nullptr, reinterpret_cast<char*>(to));
   check_launch(name_);
 }
 
@@ -204,7 +206,7 @@ void SetElements::compress(char* to, const char* from, int64_t itemsize) const {
       write_set_kernel<ItemOf<uint64_t>>, write_set_kernel<ItemOf<Item16>>};
   const OnDevice guard(device_);
   launch(kernels[item_row(itemsize)], dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_,
-         n_, starts_.as<const int64_t>(), from, to);
+         n_, ends_.as<const int64_t>(), from, to);
   check_launch(name_);
 }
 

@@ -20,6 +20,15 @@ void reduce(int op, DType compute, const ReducePlan& plan);
 // A running reduction, or a softmax, of each row. Input and output may be the same memory.
 void scan(ScanOp op, const ScanPlan& plan);
 
+// Sorting, selecting and searching as SortKernels do it. The first `keep` elements of each sorted row; values or index
+// may be null.
+void sort(const SortPlan& plan, int64_t keep, bool descending);
+void select_of_rows(const SortPlan& plan, Select what, int64_t k);
+void search(const SearchPlan& plan, Search what);
+// Groups of equal slices; their number. Waits.
+int64_t group_slices(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
+                     int64_t* group, int64_t* starts);
+
 // dense = named[index]. An index out of range is left out and reported (report.h), here and below.
 void take(const IndexPlan& plan);
 // named[index] = dense. Of several elements for one place the last in row-major order stays.
@@ -46,7 +55,7 @@ class SetElements {
   int device_;
   const char* mask_;
   int64_t n_, count_;
-  Workspace starts_;
+  Workspace ends_;  // of each tile
 };
 
 // C = alpha A B + beta C, for each matrix of a batch.

@@ -3,6 +3,7 @@
 #include "base/math_special.h"
 #include "cuda/block.h"
 #include "cuda/operations.h"
+#include "cuda/radix_sort.h"
 #include "cuda/pointwise_run.h"
 #include "cuda/report.h"
 #include "ops/kernels.h"
@@ -222,14 +223,13 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    permutation_keys_kernel(uint64_t* keys, int32_t* rows, int bits, const STRIDED_GRID_CONSTANT RandomArgs a) {
+    permutation_keys_kernel(uint64_t* keys, int bits, const STRIDED_GRID_CONSTANT RandomArgs a) {
   const uint64_t block = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const Draws<uint64_t> draws(a, block);
   for (int j = 0; j < 2; ++j) {
     const int64_t i = static_cast<int64_t>(block) * 2 + j;
     if (i >= a.n) return;
     keys[i] = draws.draw[j] >> (64 - bits);
-    rows[i] = static_cast<int32_t>(i);
   }
 }
 
@@ -353,13 +353,20 @@ uint64_t random_permutation(const char* name, int device, DType dtype, void* to,
   int bits = 20;
   while (bits < 64 && (uint64_t(1) << ((bits - 20) / 2)) < static_cast<uint64_t>(n)) ++bits;
   const Workspace keys(static_cast<size_t>(n) * sizeof(uint64_t), device),
-      rows(static_cast<size_t>(n) * sizeof(int32_t), device);
+      order(static_cast<size_t>(n) * sizeof(int64_t), device);
   const int64_t blocks = (n + 1) / 2;
   launch(permutation_keys_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), keys.as<uint64_t>(),
-         rows.as<int32_t>(), bits, args_of(state, n));
+         bits, args_of(state, n));
   check_launch(name);
-  sort_rows(keys.as<uint64_t>(), rows.as<int32_t>(), n, bits, device, name);
-  cast_vector(name, device, to, dtype, rows.data(), DType::Int32, n);
+  RowSort sort;
+  sort.name = name;
+  sort.device = device;
+  sort.in = keys.data();
+  sort.n = sort.keep = n;
+  sort.index = order.as<int64_t>();
+  sort.bits = bits;
+  sort_rows(sort);
+  cast_vector(name, device, to, dtype, order.data(), DType::Int64, n);
   return static_cast<uint64_t>(blocks);
 }
 

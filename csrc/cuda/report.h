@@ -12,7 +12,7 @@
 namespace strided {
 namespace cuda {
 
-enum class Fault : int32_t { None, Index, Probability, Rate };
+enum class Fault : int32_t { None, Index, Probability, Rate, Sorter };
 struct Report {
   Fault set;  // written last
   int32_t axis;

@@ -193,6 +193,7 @@ void raise_reported(int device) {
   STRIDED_CHECK(r.set != Fault::Probability, RuntimeError, r.name,
                 ": Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   STRIDED_CHECK(r.set != Fault::Rate, RuntimeError, r.name, ": invalid Poisson rate, expected rate to be non-negative");
+  STRIDED_CHECK(r.set != Fault::Sorter, RuntimeError, r.name, ": sorter index out of range");
   if (r.axis < 0)
     STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position,
                   " is out of range of a tensor of ", r.size, " elements on '", device_text(device), "'");

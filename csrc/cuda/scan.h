@@ -1,14 +1,14 @@
 // The running reductions of ops/scan_steps.h on the device.
 //
 // Note [Scans on the device]
-// Contiguous rows are taken as one sequence that is cut into tiles: a block brings a tile to shared memory, each thread
-// runs over the few elements that stand together for it, and a segmented scan over the threads (G. E. Blelloch, "Prefix
-// sums and their applications", CMU-CS-90-190, 1990) says what stands before them, nothing where a row begins. So
-// short rows fill blocks as well as long ones. Rows side by side need none of that: each thread has a column.
-// Where there are too few rows to fill a device they are cut into parts: a first launch leaves the state of each part, a
-// second one makes of them the state before each, and the third, as for whole rows, begins with that. (One launch whose
-// blocks look back at each other would read less, but its order of additions, and so its rounding, would differ from run
-// to run.) How a scan is cut follows from its shape alone.
+// Contiguous rows are taken as one sequence that is cut into tiles: a block brings a tile to shared memory, each
+// thread runs over the few elements that stand together for it, and a segmented scan over the threads (G. E. Blelloch,
+// "Prefix sums and their applications", CMU-CS-90-190, 1990) says what stands before them, nothing where a row begins.
+// So short rows fill blocks as well as long ones. Rows side by side need none of that: each thread has a column. Where
+// there are too few rows to fill a device they are cut into parts: a first launch leaves the state of each part, a
+// second one makes of them the state before each, and the third, as for whole rows, begins with that. (One launch
+// whose blocks look back at each other would read less, but its order of additions, and so its rounding, would differ
+// from run to run.) How a scan is cut follows from its shape alone.
 #pragma once
 
 #include "cuda/loop.h"
@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(kThreads) scan_rows_kernel(const STRIDED_GRID_
   STRIDED_SHARED(memory_t<T>, item, [tile]);
   STRIDED_SHARED(int64_t, place, [Op::positions ? tile : 1]);
   // Some rows, or a part of one.
-  const int64_t row = blockIdx.x * a.rows_of_block, more = a.rows - row, rows = more < a.rows_of_block ? more : a.rows_of_block;
+  const int64_t row = blockIdx.x * a.rows_of_block, more = a.rows - row;
+  const int64_t rows = more < a.rows_of_block ? more : a.rows_of_block;
   const int64_t in_row = blockIdx.y * a.part_size, rest = rows * a.n - in_row;
   const int64_t begin = row * a.n + in_row, length = a.parts > 1 && a.part_size < rest ? a.part_size : rest;
   const memory_t<T>* in = reinterpret_cast<const memory_t<T>*>(a.in) + begin;
@@ -103,7 +104,8 @@ __global__ void __launch_bounds__(kThreads) scan_rows_kernel(const STRIDED_GRID_
     }
     __syncthreads();
     // Blocks with several rows are short.
-    const int64_t first = rows == 1 ? in_row + base + own : static_cast<uint32_t>(base + own) % static_cast<uint32_t>(a.n);
+    int64_t first = in_row + base + own;
+    if (rows > 1) first = static_cast<uint32_t>(first) % static_cast<uint32_t>(a.n);
     int64_t at = first;
     G mine = nothing;
 #pragma unroll

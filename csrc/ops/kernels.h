@@ -155,8 +155,9 @@ struct SortKernels {
   // the most frequent one. n > 0.
   void (*select)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, Select what, int64_t k) = nullptr;
   // The groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice) or, with a
-  // null order, among neighbours. group[i] becomes the group of the i-th; returns the number of groups. NaN equals nothing.
-  int64_t (*group_slices)(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group) = nullptr;
+  // null order, among neighbours. group[i] becomes the group of the i-th, starts[g] the first place of group g (there is room
+  // for n); returns the number of groups. NaN equals nothing.
+  int64_t (*group_slices)(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group, int64_t* starts) = nullptr;
   // The distinct values of n elements in ascending order; returns their number.
   int64_t (*distinct)(char* values, const char* in, int64_t n) = nullptr;
   // out[i] = number of elements of a sorted row before which (right: or equal to which) values[i] does not stand. With a
@@ -233,6 +234,32 @@ struct ScanPlan {
   int64_t* index = nullptr;  // of Max and Min
 };
 
+// Contiguous rows to be sorted or selected from, as in SortKernels.
+struct SortPlan {
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;
+  const char* in = nullptr;
+  int64_t n = 0, rows = 0;
+  char* values = nullptr;
+  int64_t* index = nullptr;
+};
+
+// Values looked up in sorted rows: m of them in each row, or all of them in one. Left and Right write places (int64) as
+// SortKernels::search does, In and NotIn bools as `contains`.
+enum class Search : int8_t { Left, Right, In, NotIn };
+struct SearchPlan {
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;
+  const char* sorted = nullptr;
+  const int64_t* sorter = nullptr;  // in the rows' shape, or null
+  int64_t n = 0, rows = 1;
+  const char* values = nullptr;
+  int64_t m = 0;  // for each row
+  char* out = nullptr;
+};
+
 enum class RampKind : int8_t { Arange, Linspace, Logspace };
 
 // A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
@@ -240,7 +267,8 @@ struct PhiloxState {
   uint64_t seed, offset;
 };
 
-// What a backend does that runs whole operations; a null function raises NotImplementedError. Everything but `set_elements`, `random_choice` and `transfer` returns when the work
+// What a backend does that runs whole operations; a null function raises NotImplementedError. Everything but `set_elements`, `group_slices`,
+// `random_choice` and `transfer` returns when the work
 // is queued on the current stream of the device; what kernels find wrong is raised by the next call that waits.
 struct DeviceKernels {
   void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
@@ -249,6 +277,11 @@ struct DeviceKernels {
   void (*divide_by_counts)(const LoopPlan& plan) = nullptr;  // operands to, counts (int64)
   void (*reduce)(int op, DType compute, const ReducePlan& plan) = nullptr;
   void (*scan)(ScanOp op, const ScanPlan& plan) = nullptr;
+  void (*sort)(const SortPlan& plan, int64_t keep, bool descending) = nullptr;  // the first `keep` of each sorted row; values or index may be null
+  void (*select_of_rows)(const SortPlan& plan, Select what, int64_t k) = nullptr;
+  void (*group_slices)(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group, int64_t* starts,
+                       int64_t* groups) = nullptr;
+  void (*search)(const SearchPlan& plan, Search what) = nullptr;
   void (*take)(const IndexPlan& plan) = nullptr;
   void (*put)(const IndexPlan& plan) = nullptr;
   void (*combine)(const IndexPlan& plan, Combine op) = nullptr;

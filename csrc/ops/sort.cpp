@@ -13,11 +13,11 @@
 namespace strided {
 namespace {
 
-const SortKernels& sorting(const char* op, const char* what, const Tensor& x) {
+void check_sortable(const char* op, const char* what, const Tensor& x) {
   STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, " ", what, " does not support complex dtypes on CPU");
-  const SortKernels& kernel = kernels(x.device()).sorting[index_of(x.dtype())];
-  STRIDED_CHECK(kernel.sort, NotImplementedError, op, " on device '", x.device(), "'");
-  return kernel;
+  const KernelTable& table = kernels(x.device());
+  STRIDED_CHECK(table.device ? table.device->sort != nullptr : table.sorting[index_of(x.dtype())].sort != nullptr, NotImplementedError, op, " on device '",
+                x.device(), "'");
 }
 
 // x with an axis last and contiguous, unrecorded, so that kernels see rows.
@@ -42,6 +42,19 @@ struct Rows {
   }
 };
 
+// The first `keep` elements of each sorted row, and their positions; either may be undefined.
+void sort_rows(const char* op, const Rows& rows, const Tensor& values, const Tensor& index, int64_t keep, bool descending) {
+  if (rows.count == 0) return;
+  const Tensor& in = rows.in;
+  char* const v = values.defined() ? values.data() : nullptr;
+  int64_t* const i = index.defined() ? index.data_as<int64_t>() : nullptr;
+  const KernelTable& table = kernels(in.device());
+  const SortKernels& kernel = table.sorting[index_of(in.dtype())];
+  if (table.device) table.device->sort({op, in.device().index, in.dtype(), in.data(), rows.n, rows.count, v, i}, keep, descending);
+  else if (keep == rows.n) kernel.sort(v, i, in.data(), rows.n, rows.count, descending);
+  else kernel.top(v, i, in.data(), rows.n, rows.count, keep, descending);
+}
+
 // Rows put back where x has its axis: memory laid out as x's when the size is the same, else contiguous.
 Tensor back(const Tensor& rows, const Rows& of, const Tensor& x, bool like_x) {
   if (x.ndim() == 0) return rows;
@@ -56,11 +69,11 @@ Tensor back(const Tensor& rows, const Rows& of, const Tensor& x, bool like_x) {
 }
 
 ValuesAndIndices sort_unrecorded(const char* op, const Tensor& x, int64_t dim, bool descending, bool values_wanted = true) {
-  const SortKernels& kernel = sorting(op, "Sort", x);
+  check_sortable(op, "Sort", x);
   const Rows rows(op, x, dim);
   Tensor index = empty(rows.in.shape(), DType::Int64, x.device());
   Tensor values = values_wanted ? empty(rows.in.shape(), x.dtype(), x.device()) : Tensor();
-  if (rows.count > 0) kernel.sort(values_wanted ? values.data() : nullptr, index.data_as<int64_t>(), rows.in.data(), rows.n, rows.count, descending);
+  sort_rows(op, rows, values, index, rows.n, descending);
   return {values_wanted ? back(values, rows, x, true) : values, back(index, rows, x, true)};
 }
 
@@ -84,12 +97,12 @@ Tensor argsort(const Tensor& x, int64_t dim, bool descending) { return std::get<
 Tensor msort(const Tensor& x) { return std::get<0>(sort(x, 0)); }
 
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest) {
-  const SortKernels& kernel = sorting("topk", "topk", x);
+  check_sortable("topk", "topk", x);
   const Rows rows("topk", x, dim);
   STRIDED_CHECK(k >= 0 && k <= rows.n, RuntimeError, "selected index k out of range");
   const Dims shape = rows.row_shape(x, k);
   Tensor values = empty(shape, x.dtype(), x.device()), index = empty(shape, DType::Int64, x.device());
-  if (rows.count > 0) kernel.top(values.data(), index.data_as<int64_t>(), rows.in.data(), rows.n, rows.count, k, largest);
+  sort_rows("topk", rows, values, index, x.ndim() == 0 ? 1 : k, largest);  // a number is its own first element, as in PyTorch
   return record_taken("TopkBackward0", x, rows.axis, true, back(values, rows, x, false), back(index, rows, x, false));
 }
 
@@ -100,7 +113,7 @@ void check_selectable(const char* kernel, const Tensor& x) {
 }
 
 ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim, Select what, int64_t k) {
-  const SortKernels& kernel = sorting(op, op, x);
+  check_sortable(op, op, x);
   const Rows rows(op, x, dim);
   if (what == Select::Kth) STRIDED_CHECK(k >= 1 && k <= rows.n, RuntimeError, op, "(): selected number k out of range for dimension ", rows.axis);
   STRIDED_CHECK(rows.n > 0, IndexError, op, "(): Expected reduction dim ", rows.axis, " to have non-zero size.");
@@ -115,7 +128,12 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
     return x.ndim() == 0 ? contiguous(x) : contiguous(movedim(x, {rows.axis}, {-1}));
   }();
   Tensor values = empty(shape, x.dtype(), x.device()), index = empty(shape, DType::Int64, x.device());
-  if (rows.count > 0) kernel.select(values.data(), index.data_as<int64_t>(), in.data(), rows.n, rows.count, what, k - 1);
+  const KernelTable& table = kernels(x.device());
+  if (rows.count > 0) {
+    const SortPlan plan{op, x.device().index, x.dtype(), in.data(), rows.n, rows.count, values.data(), index.data_as<int64_t>()};
+    if (table.device) table.device->select_of_rows(plan, what, k - 1);
+    else table.sorting[index_of(x.dtype())].select(plan.values, plan.index, plan.in, plan.n, plan.rows, what, k - 1);
+  }
   return record_taken(node, x, rows.axis, keepdim, values, index);
 }
 

@@ -14,16 +14,23 @@
 namespace strided {
 namespace {
 
-const SortKernels& sorting(const char* op, const Tensor& x) {
+// The functions of the CPU, or the device that has others.
+struct Sorting {
+  const SortKernels& kernel;
+  const DeviceKernels* device;
+};
+Sorting sorting(const char* op, const Tensor& x) {
   STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
-  const SortKernels& kernel = kernels(x.device()).sorting[index_of(x.dtype())];
-  STRIDED_CHECK(kernel.sort, NotImplementedError, op, " on device '", x.device(), "'");
-  return kernel;
+  const KernelTable& table = kernels(x.device());
+  const SortKernels& kernel = table.sorting[index_of(x.dtype())];
+  STRIDED_CHECK(table.device ? table.device->group_slices && table.device->search : kernel.sort != nullptr, NotImplementedError, op, " on device '", x.device(),
+                "'");
+  return {kernel, table.device};
 }
 
 // Groups of equal slices along an axis of x, sorted or as neighbours; without an axis, of elements. Unrecorded.
 Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim, bool ordered) {
-  const SortKernels& kernel = sorting(op, x);
+  const auto [kernel, device] = sorting(op, x);
   NoGrad guard;
   Tensor slices;  // the axis first
   int axis = 0;
@@ -38,28 +45,29 @@ Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool ret
   STRIDED_CHECK(n == 0 || m > 0, RuntimeError, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
 
   Distinct out;
-  if (!dim && ordered && !return_inverse && !return_counts) {
+  if (!device && !dim && ordered && !return_inverse && !return_counts) {
     const Tensor all = empty({n}, x.dtype(), x.device());
     const int64_t found = kernel.distinct(all.data(), slices.data(), n);
     out.values = found == n ? all : clone(narrow(all, 0, 0, found));
     return out;
   }
-  const Tensor order = empty({n}, DType::Int64, x.device()), group = empty({n}, DType::Int64, x.device());
-  int64_t *o = order.data_as<int64_t>(), *g = group.data_as<int64_t>();
-  const int64_t groups = kernel.group_slices(slices.data(), n, m, ordered ? o : nullptr, g);
-  if (!ordered)
-    for (int64_t i = 0; i < n; ++i) o[i] = i;
-  const Tensor first = empty({groups}, DType::Int64, x.device());
-  for (int64_t i = n - 1; i >= 0; --i) first.data_as<int64_t>()[g[i]] = o[i];
-  const Tensor values = index_select(slices, 0, first);
+  const Tensor order = ordered ? empty({n}, DType::Int64, x.device()) : Tensor();
+  const Tensor group = empty({n}, DType::Int64, x.device()), starts = empty({n}, DType::Int64, x.device());
+  int64_t *const o = ordered ? order.data_as<int64_t>() : nullptr, *const g = group.data_as<int64_t>(), *const s = starts.data_as<int64_t>();
+  int64_t groups;
+  if (device) device->group_slices(op, x.device().index, x.dtype(), slices.data(), n, m, o, g, s, &groups);
+  else groups = kernel.group_slices(slices.data(), n, m, o, g, s);
+  const Tensor begins = narrow(starts, 0, 0, groups);
+  const Tensor values = index_select(slices, 0, ordered ? index_select(order, 0, begins) : begins);
   out.values = dim ? contiguous(movedim(values, {0}, {axis})) : values;
   if (return_inverse) {
-    out.inverse = empty(dim ? Dims{n} : x.shape(), DType::Int64, x.device());
-    for (int64_t i = 0; i < n; ++i) out.inverse.data_as<int64_t>()[o[i]] = g[i];
+    const Tensor inverse = ordered ? scatter_(empty({n}, DType::Int64, x.device()), 0, order, Operand(group), {}) : group;
+    out.inverse = dim ? inverse : reshape(inverse, x.shape());
   }
   if (return_counts) {
-    out.counts = zeros({groups}, DType::Int64, x.device());
-    for (int64_t i = 0; i < n; ++i) ++out.counts.data_as<int64_t>()[g[i]];
+    const Tensor ends = full({groups}, Scalar(n), DType::Int64, x.device());
+    if (groups > 1) copy_into(narrow(ends, 0, 0, groups - 1), narrow(begins, 0, 1, groups - 1));
+    out.counts = ends - begins;
   }
   return out;
 }
@@ -112,18 +120,24 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32
                   sequence.shape(), "and got sorter tensor ", sorter->shape());
     STRIDED_CHECK(sorter->dtype() == DType::Int64, RuntimeError, op, ": sorter must be a tensor of long dtype but got dtype ", sorter->dtype());
     order = contiguous(*sorter);
-    const int64_t *i = order.data_as<int64_t>(), n = sequence.shape().back();
-    for (int64_t k = 0; k < order.numel(); ++k) STRIDED_CHECK(i[k] >= 0 && i[k] < n, RuntimeError, op, ": sorter index out of range");
   }
   const DType dtype = common_dtype(sequence, values);
   const Tensor rows = contiguous(to_dtype(sequence, dtype)), x = contiguous(to_dtype(values, dtype));
-  const SortKernels& kernel = sorting("searchsorted", rows);
+  const auto [kernel, device] = sorting("searchsorted", rows);
   Tensor out = empty(values.shape(), DType::Int64, values.device());
-  const int64_t n = sequence.shape().back(), m = sequence.ndim() == 1 ? x.numel() : values.shape().back();
-  if (x.numel() > 0)
-    for (int64_t r = 0; r < x.numel() / m; ++r)
-      kernel.search(out.data_as<int64_t>() + r * m, rows.data() + (sequence.ndim() == 1 ? 0 : r * n * rows.itemsize()),
-                    sorter ? order.data_as<int64_t>() + (sequence.ndim() == 1 ? 0 : r * n) : nullptr, n, x.data() + r * m * x.itemsize(), m, right);
+  const bool one_row = sequence.ndim() == 1;
+  const int64_t n = sequence.shape().back(), m = one_row ? x.numel() : values.shape().back();
+  const int64_t* const i = sorter ? order.data_as<int64_t>() : nullptr;
+  int64_t row_count = 1;
+  for (int axis = 0; axis + 1 < sequence.ndim(); ++axis) row_count *= sequence.size(axis);
+  if (device) {
+    // It reports an index of the sorter that is out of range.
+    device->search({op, x.device().index, dtype, rows.data(), i, n, row_count, x.data(), m, out.data()}, right ? Search::Right : Search::Left);
+  } else {
+    for (int64_t k = 0; sorter && k < order.numel(); ++k) STRIDED_CHECK(i[k] >= 0 && i[k] < n, RuntimeError, op, ": sorter index out of range");
+    for (int64_t r = 0; m > 0 && r < row_count; ++r)
+      kernel.search(out.data_as<int64_t>() + r * m, rows.data() + r * n * rows.itemsize(), sorter ? i + r * n : nullptr, n, x.data() + r * m * x.itemsize(), m, right);
+  }
   return out_int32 ? to_dtype(out, DType::Int32) : out;
 }
 
@@ -139,10 +153,16 @@ Tensor isin(Operand elements, Operand tests, bool invert) {
   const Device device = elements.tensor ? elements.tensor->device() : tests.tensor ? tests.tensor->device() : Device{};
   if (elements.tensor && tests.tensor) check_same_device("isin", *elements.tensor, *tests.tensor);
   const Tensor x = contiguous(as_tensor(elements, dtype, device)), in = contiguous(as_tensor(tests, dtype, device));
-  const SortKernels& kernel = sorting("isin", x);
+  const auto [kernel, on_device] = sorting("isin", x);
   const Tensor row = empty({in.numel()}, dtype, device);
-  const int64_t n = kernel.distinct(row.data(), in.data(), in.numel());
   Tensor out = empty(x.shape(), DType::Bool, device);
+  if (on_device) {
+    const int64_t n = in.numel();
+    on_device->sort({"isin", device.index, dtype, in.data(), n, n > 0 ? 1 : 0, row.data(), nullptr}, n, false);
+    on_device->search({"isin", device.index, dtype, row.data(), nullptr, n, 1, x.data(), x.numel(), out.data()}, invert ? Search::NotIn : Search::In);
+    return out;
+  }
+  const int64_t n = kernel.distinct(row.data(), in.data(), in.numel());
   kernel.contains(out.data(), row.data(), n, x.data(), x.numel(), invert);
   return out;
 }

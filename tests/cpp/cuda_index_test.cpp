@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cuda/block.h"
 #include "cuda/operations.h"
 #include "cuda/pointwise_run.h"
 #include "cuda/report.h"
@@ -368,45 +367,6 @@ TEST(CudaMask, UnravelAndDivide) {
               static_cast<int32_t>(std::floor(static_cast<double>(i - 300) / static_cast<double>(c))));
     EXPECT_EQ(floats.get<float>(i), static_cast<float>(i) / static_cast<float>(c));
   }
-}
-
-TEST(CudaBlock, ScanAndSort) {
-  std::mt19937 random(7);
-  for (int64_t n : {0, 1, 15, 255, 4096, 4097, 9000}) {
-    Array data(DType::Int64, {n + 1});
-    for (int64_t i = 0; i < n; ++i) data.set<int64_t>(i, static_cast<int64_t>(random() % 100));
-    data.upload();
-    Array before = data;
-    scan_exclusive(reinterpret_cast<int64_t*>(data.data()), n, true, 0, "scan");
-    data.download();
-    int64_t sum = 0;
-    for (int64_t i = 0; i <= n; ++i) {
-      ASSERT_EQ(data.get<int64_t>(i), sum);
-      if (i < n) sum += before.get<int64_t>(i);
-    }
-  }
-  for (int64_t n : {1, 2, 1023, 1024, 1025, 5000})
-    for (int bits : {1, 4, 5, 13, 64}) {
-      Array keys(DType::UInt64, {n}), rows(DType::Int32, {n});
-      std::vector<std::pair<uint64_t, int32_t>> want;
-      for (int64_t i = 0; i < n; ++i) {
-        const uint64_t key =
-            (uint64_t{random()} << 32 | random()) & (bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1);
-        keys.set(i, key);
-        rows.set(i, static_cast<int32_t>(i));
-        want.emplace_back(key, static_cast<int32_t>(i));
-      }
-      keys.upload();
-      rows.upload();
-      std::sort(want.begin(), want.end());
-      sort_rows(reinterpret_cast<uint64_t*>(keys.data()), reinterpret_cast<int32_t*>(rows.data()), n, bits, 0, "sort");
-      keys.download();
-      rows.download();
-      for (int64_t i = 0; i < n; ++i)
-        ASSERT_TRUE(keys.get<uint64_t>(i) == want[static_cast<size_t>(i)].first &&
-                    rows.get<int32_t>(i) == want[static_cast<size_t>(i)].second)
-            << n << ' ' << bits << ' ' << i;
-    }
 }
 
 }  // namespace

@@ -126,6 +126,7 @@ def test_topk(dtype, n, k):
 def test_topk_forms():
   x = torch.tensor([5, 1, 4, 2])
   assert torch.topk(x, 2).values.tolist() == [5, 4] and torch.topk(x, 0).indices.shape == (0,) and torch.tensor(3.0).topk(1).values.item() == 3
+  assert torch.tensor(3.0).topk(0).values.item() == 3 and torch.tensor(3.0).topk(0).indices.item() == 0
   for k in (5, -1):
     with pytest.raises(RuntimeError, match="selected index k out of range"):
       x.topk(k)
