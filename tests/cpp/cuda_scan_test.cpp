@@ -98,6 +98,7 @@ void expect_scans(ScanOp op) {
       for_each(typename Op::Types{}, [&](auto tag, int i) {
         using T = typename decltype(tag)::type;
         if (i % 3 != static_cast<int>(order)) return;  // each dtype in one of them
+        if (Op::positions && r.numel() > 8000 && i % 4 != 0) return;
         expect_scan<Op, T>(op, r, random, op != ScanOp::Product && r.n % 2);
       });
   }
