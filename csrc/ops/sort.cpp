@@ -194,7 +194,7 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
     check_same_device(op, x, *q_given.tensor);
   }
   const Tensor q = q_given.tensor ? (one ? unsqueeze(*q_given.tensor, 0) : *q_given.tensor) : full({1}, q_given.scalar, x.dtype(), x.device());
-  {
+  if (q_given.tensor) {
     NoGrad guard;
     const Tensor fine = elementwise<LogicalAnd>(elementwise<Ge>(q, Scalar(0)), elementwise<Le>(q, Scalar(1)));
     STRIDED_CHECK(item(all(fine)).to_bool(), RuntimeError, op, "() q values must be in the range [0, 1]");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "cuda/operations.h"
@@ -321,6 +322,20 @@ TEST(CudaSort, PlacesInSortedRows) {
         }
     }
   });
+}
+
+TEST(CudaSort, RefusesRowsThatAreTooLong) {
+  Array in(DType::Float32, {4}), index(DType::Int64, {4});
+  const int64_t n = int64_t(1) << 31;
+  const SortPlan plan = plan_of(in, n, 1, in, index);
+  const std::function<void()> calls[] = {[&] { sort(plan, n, false); }, [&] { sort(plan, 5, true); }, [&] { select_of_rows(plan, Select::Median, 0); }};
+  for (const auto& call : calls)
+    try {
+      call();
+      ADD_FAILURE() << "taken";
+    } catch (const NotImplementedError& e) {
+      EXPECT_STREQ(e.what(), "sort: 1 rows of 2147483648 elements on device 'cuda'");
+    }
 }
 
 TEST(CudaSort, BadSortersAreReported) {
