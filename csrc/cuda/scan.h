@@ -42,7 +42,8 @@ struct Segment {
   }
 };
 
-// What the threads before this one have, appended in their order; *all becomes that of all threads.
+// What the threads before this one have, appended in their order; *all becomes that of all threads. Between two calls
+// there must be a barrier.
 template <class G>
 __device__ inline G append_before(const G& mine, const G& nothing, G* all) {
   STRIDED_SHARED(G, of_warp, [kThreads / kWarp]);
@@ -62,7 +63,6 @@ __device__ inline G append_before(const G& mine, const G& nothing, G* all) {
     if (w == warp) before = total;
     total.append(of_warp[w]);
   }
-  __syncthreads();  // the array may be used again
   const G neighbour = shuffle_up(sum, 1);
   if (lane > 0) before.append(neighbour);
   *all = total;
