@@ -30,6 +30,8 @@ struct Guard<F, void (*)(A...)> {
       return failed(CudaFailure::Value, e.what());
     } catch (const NotImplementedError& e) {
       return failed(CudaFailure::NotImplemented, e.what());
+    } catch (const LinAlgError& e) {
+      return failed(CudaFailure::LinAlg, e.what());
     } catch (const OutOfMemoryError& e) {
       return failed(CudaFailure::OutOfMemory, e.what());
     } catch (const std::exception& e) {
@@ -136,6 +138,13 @@ using cuda::put;
 using cuda::combine;
 using cuda::gemm;
 using cuda::force_gemm_tile;
+using cuda::lu_factor;
+using cuda::lu_solve;
+using cuda::cholesky;
+using cuda::solve_triangular;
+using cuda::exchange_rows;
+using cuda::permutation_sign;
+using cuda::check_info;
 using cuda::clear_triangle;
 using cuda::unravel;
 using cuda::ramp;

@@ -86,6 +86,7 @@ void check_cuda(const CudaFailure* failure) {
     case CudaFailure::Index: throw IndexError(failure->text);
     case CudaFailure::Value: throw ValueError(failure->text);
     case CudaFailure::NotImplemented: throw NotImplementedError(failure->text);
+    case CudaFailure::LinAlg: throw LinAlgError(failure->text);
     case CudaFailure::OutOfMemory: throw OutOfMemoryError(failure->text);
     default: throw RuntimeError(failure->text);
   }

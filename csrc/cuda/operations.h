@@ -64,6 +64,24 @@ void gemm(const GemmPlan& plan);
 // measure the table.
 void force_gemm_tile(int index);
 
+// Linear algebra: matrices of one of float32, float64, complex64, complex128, packed one after the other, as
+// LinalgKernels of ops/kernels.h has it. Note [LU on the device] in linalg_run.cu.
+void lu_factor(const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots,
+               int32_t* info);
+void lu_solve(const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu,
+              int64_t lu_batch_stride, const int32_t* pivots, int64_t pivots_batch_stride, void* b, int op);
+void cholesky(const char* name, int device, DType dtype, int64_t batch, int64_t n, void* a, bool upper, int32_t* info);
+void solve_triangular(const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t,
+                      int64_t t_batch_stride, void* b, bool upper, bool unit_diagonal);
+// Exchanges row i with row pivots[i] - 1 for i from 0 to count - 1, or backwards, in packed matrices of any dtype.
+void exchange_rows(const char* name, int device, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a,
+                   const int32_t* pivots, int64_t count, bool backwards);
+// +1 or -1 for the permutation that `count` pivots make.
+void permutation_sign(const char* name, int device, int64_t batch, int64_t count, const int32_t* pivots, double* sign);
+// Reports the first of n matrices whose info is not 0; `wait`: and waits, which raises it.
+void check_info(const char* name, int device, LinalgFault fault, const int32_t* info, int64_t n, bool batched,
+                bool wait);
+
 // Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows,
 // batch.
 void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below);

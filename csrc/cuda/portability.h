@@ -117,6 +117,17 @@ __device__ inline S shuffle_from(S value, unsigned lane) {
   return shuffle_words(value, [=](unsigned w) { return __shfl_sync(kAllLanes, w, static_cast<int>(lane)); });
 }
 
+// The value of the lane `from`, which may be another for each lane. All 32 lanes take part.
+template <class S>
+__device__ inline S shuffle_from(S value, unsigned from) {
+  Words<S> w;
+  w.word[Words<S>::count - 1] = 0;
+  memcpy(w.word, &value, sizeof(S));
+  for (int i = 0; i < Words<S>::count; ++i) w.word[i] = __shfl_sync(kAllLanes, w.word[i], static_cast<int>(from));
+  memcpy(&value, w.word, sizeof(S));
+  return value;
+}
+
 // The product's upper word.
 __host__ __device__ inline uint32_t multiply_high(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>((uint64_t{a} * b) >> 32);

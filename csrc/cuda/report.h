@@ -1,10 +1,10 @@
-// Errors that only the device can see: an index out of range, a probability that is none.
+// Errors that only the device can see: an index out of range, a probability that is none, a singular matrix.
 //
 // Note [Errors from kernels]
 // A kernel must not stop (an assertion would take the whole context with it), and the host must not wait for it. So a
 // kernel that meets a bad index leaves that element out and writes down what it saw, in page-locked memory of the host;
-// of several the first to claim the record writes. The next call that waits for the device raises it as IndexError, and
-// the device works on.
+// of several the first to claim the record writes. The next call that waits for the device raises it, and the device
+// works on.
 #pragma once
 
 #include "cuda/portability.h"
@@ -12,10 +12,10 @@
 namespace strided {
 namespace cuda {
 
-enum class Fault : int32_t { None, Index, Probability, Rate, Sorter };
+enum class Fault : int32_t { None, Index, Probability, Rate, Sorter, Linalg };
 struct Report {
   Fault set;  // written last
-  int32_t axis;
+  int32_t axis;  // of Linalg: which LinalgFault
   int64_t value, position, size;
   const char* name;  // of the operation: text of the host
 };
@@ -43,8 +43,8 @@ struct Reporter {
 };
 
 Reporter reporter(int device, const char* name, int axis);
-// IndexError or RuntimeError if a kernel of the device has reported something. To be called when the device has been
-// waited for.
+// IndexError, LinAlgError or RuntimeError if a kernel of the device has reported something. To be called when the
+// device has been waited for.
 void raise_reported(int device);
 
 }  // namespace cuda

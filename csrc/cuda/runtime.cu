@@ -9,6 +9,7 @@
 
 #include "base/macros.h"
 #include "cuda/report.h"
+#include "ops/linalg_fault.h"
 
 namespace strided {
 namespace cuda {
@@ -194,6 +195,8 @@ void raise_reported(int device) {
                 ": Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   STRIDED_CHECK(r.set != Fault::Rate, RuntimeError, r.name, ": invalid Poisson rate, expected rate to be non-negative");
   STRIDED_CHECK(r.set != Fault::Sorter, RuntimeError, r.name, ": sorter index out of range");
+  if (r.set == Fault::Linalg)
+    raise_linalg_fault(static_cast<LinalgFault>(r.axis), r.name, r.size != 0, r.position, r.value);
   if (r.axis < 0)
     STRIDED_THROW(IndexError, r.name, ": index ", r.value, " at position ", r.position,
                   " is out of range of a tensor of ", r.size, " elements on '", device_text(device), "'");

@@ -4,6 +4,7 @@
 
 #include "core/device.h"
 #include "core/loop_plan.h"
+#include "ops/linalg_fault.h"
 
 namespace strided {
 
@@ -290,6 +291,20 @@ struct DeviceKernels {
   void (*set_elements)(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) = nullptr;
   void (*write_set)(void* handle, char* to, const char* from, int64_t itemsize) = nullptr;
   void (*gemm)(const GemmPlan& plan) = nullptr;
+  // Linear algebra: as LinalgKernels, in one of its dtypes. Pivots out of range are left out and reported.
+  void (*lu_factor)(const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* info) = nullptr;
+  void (*lu_solve)(const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu, int64_t lu_batch_stride,
+                   const int32_t* pivots, int64_t pivots_batch_stride, void* b, int op) = nullptr;
+  void (*cholesky)(const char* name, int device, DType dtype, int64_t batch, int64_t n, void* a, bool upper, int32_t* info) = nullptr;
+  void (*solve_triangular)(const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t, int64_t t_batch_stride, void* b,
+                           bool upper, bool unit_diagonal) = nullptr;
+  // Packed matrices with `rows` rows of any dtype: exchanges row i with row pivots[i] - 1, for i from 0 to count - 1 or backwards.
+  void (*exchange_rows)(const char* name, int device, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a, const int32_t* pivots,
+                        int64_t count, bool backwards) = nullptr;
+  // sign[b]: of the permutation that `count` pivots make, +1 or -1.
+  void (*permutation_sign)(const char* name, int device, int64_t batch, int64_t count, const int32_t* pivots, double* sign) = nullptr;
+  // Reports the first of n matrices whose info is not 0. `wait`: and waits, so that it is raised now.
+  void (*check_info)(const char* name, int device, LinalgFault fault, const int32_t* info, int64_t n, bool batched, bool wait) = nullptr;
   // Zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == diagonal.
   // Axes innermost first: columns, rows, then those of the batch; one operand.
   void (*clear_triangle)(const LoopPlan& plan, int64_t diagonal, bool keep_below) = nullptr;

@@ -43,16 +43,18 @@ Dims batch_shape(const Tensor& a, int drop) { return Dims(a.shape().data(), a.sh
 
 const LinalgKernels& kernels_for(const Tensor& a) { return kernels(a.device()).linalg[index_of(wide(a.dtype()))]; }
 
-// Position of the first nonzero info, or -1.
-int64_t first_failure(const Tensor& info) {
+const DeviceKernels* device_kernels(const Tensor& a) { return kernels(a.device()).device; }
+
+void check_info(const char* op, LinalgFault fault, const Tensor& info, Check check) {
+  if (check == Check::Never || info.numel() == 0) return;
+  const bool batched = info.ndim() > 0;
+  if (const DeviceKernels* device = device_kernels(info)) {
+    STRIDED_CHECK(device->check_info, NotImplementedError, op, " on device '", info.device(), "'");
+    return device->check_info(op, info.device().index, fault, info.data_as<int32_t>(), info.numel(), batched, check == Check::Now);
+  }
   const int32_t* p = info.data_as<int32_t>();
   for (int64_t i = 0; i < info.numel(); ++i)
-    if (p[i] != 0) return i;
-  return -1;
-}
-
-std::string batch_element(const Tensor& info, int64_t i) {
-  return info.ndim() == 0 ? std::string() : concat("(Batch element ", i, "): ");
+    if (p[i] != 0) raise_linalg_fault(fault, op, batched, i, p[i]);
 }
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
@@ -67,6 +69,10 @@ Factors factor(const Tensor& a) {
   shape.push_back(std::min(rows, columns));
   f.pivots = empty(shape, DType::Int32, a.device());
   if (f.info.numel() == 0 || std::min(rows, columns) == 0) return f;
+  if (const DeviceKernels* device = device_kernels(a); device && device->lu_factor) {
+    device->lu_factor("lu_factor", a.device().index, f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(), f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
+    return f;
+  }
   const auto kernel = kernels_for(a).lu_factor;
   STRIDED_CHECK(kernel, NotImplementedError, "lu_factor on device '", a.device(), "'");
   kernel(f.info.numel(), rows, columns, f.lu.data(), f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
@@ -77,8 +83,6 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   Tensor x = packed_copy(b);
   const int n = b.ndim();
   if (x.numel() == 0) return x;
-  const auto kernel = kernels_for(b).lu_solve;
-  STRIDED_CHECK(kernel, NotImplementedError, "lu_solve on device '", b.device(), "'");
   const int64_t size = b.size(n - 2), columns = b.size(n - 1), count = batches(b);
   Tensor f = lu, p = pivots;
   if (batches(lu) != count && batches(lu) != 1) {
@@ -93,7 +97,14 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   f = contiguous(f);
   p = contiguous(p);
   const bool one = batches(f) == 1;
-  kernel(count, size, columns, f.data(), one ? 0 : size * size, p.data_as<int32_t>(), one ? 0 : size, x.data(), op);
+  const int64_t step = one ? 0 : size * size, pivot_step = one ? 0 : size;
+  if (const DeviceKernels* device = device_kernels(b); device && device->lu_solve) {
+    device->lu_solve("lu_solve", b.device().index, x.dtype(), count, size, columns, f.data(), step, p.data_as<int32_t>(), pivot_step, x.data(), op);
+    return x;
+  }
+  const auto kernel = kernels_for(b).lu_solve;
+  STRIDED_CHECK(kernel, NotImplementedError, "lu_solve on device '", b.device(), "'");
+  kernel(count, size, columns, f.data(), step, p.data_as<int32_t>(), pivot_step, x.data(), op);
   return x;
 }
 
@@ -108,6 +119,11 @@ Tensor permutation_sign(const Tensor& pivots, DType t) {
   Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
   Tensor sign = empty(shape, DType::Float64, pivots.device());
   const int64_t n = pivots.shape().back();
+  if (const DeviceKernels* device = device_kernels(pivots)) {
+    STRIDED_CHECK(device->permutation_sign, NotImplementedError, "det on device '", pivots.device(), "'");
+    device->permutation_sign("det", pivots.device().index, sign.numel(), n, pivots.data_as<int32_t>(), sign.data_as<double>());
+    return to_dtype(sign, t);
+  }
   const int32_t* p = pivots.data_as<int32_t>();
   double* out = sign.data_as<double>();
   for (int64_t k = 0; k < sign.numel(); ++k) {
@@ -121,11 +137,6 @@ Tensor permutation_sign(const Tensor& pivots, DType t) {
 bool is_vector(const Tensor& a, const Tensor& b) {
   if (b.ndim() == 1) return true;
   return a.ndim() - 1 == b.ndim() && b.shape() == batch_shape(a, 1);
-}
-
-void check_solve(const char* op, const Tensor& info) {
-  const int64_t i = first_failure(info);
-  STRIDED_CHECK(i < 0, LinAlgError, op, ": ", batch_element(info, i), "The solver failed because the input matrix is singular.");
 }
 
 // X with A X = B, or X A = B, for vectors and matrices B, from factors of A (of A^T for X A = B); op 2: with A^H for A.
@@ -165,7 +176,7 @@ Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims
                 });
 }
 
-std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const Tensor& b, bool left, bool check) {
+std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const Tensor& b, bool left, Check check) {
   check_square(op, a);
   check_dtype(op, a);
   check_same_device(op, a, b);
@@ -178,28 +189,26 @@ std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const
                 " and ", rows, "x", columns, ")");
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, vector ? 1 : 2));
   const Factors f = left ? factor(a) : factor(make_view(a, strided::transpose(a.layout(), -2, -1)));
-  if (check) check_solve("torch.linalg.solve", f.info);
+  check_info("torch.linalg.solve", LinalgFault::Singular, f.info, check);
   return {solve_from(a, f, b, batch, vector, left, 0), f.info};
 }
 
 }  // namespace
 
-Tensor solve(const Tensor& a, const Tensor& b, bool left) { return solve_with_info("linalg.solve", a, b, left, true).first; }
+Tensor solve(const Tensor& a, const Tensor& b, bool left) { return solve_with_info("linalg.solve", a, b, left, Check::Later).first; }
 
 std::tuple<Tensor, Tensor> solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
-  auto [x, info] = solve_with_info("linalg.solve", a, b, left, check_errors);
+  auto [x, info] = solve_with_info("linalg.solve", a, b, left, check_errors ? Check::Now : Check::Never);
   return {x, info};
 }
 
-std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) {
+namespace {
+
+std::tuple<Tensor, Tensor> inverse_with_info(const Tensor& a, Check check) {
   check_square("linalg.inv", a);
   check_dtype("linalg.inv", a);
   const Factors f = factor(a);
-  if (check_errors) {
-    const int64_t i = first_failure(f.info);
-    STRIDED_CHECK(i < 0, LinAlgError, "linalg.inv: ", batch_element(f.info, i), "The diagonal element ", i < 0 ? 0 : f.info.data_as<int32_t>()[i],
-                  " is zero, the inversion could not be completed because the input matrix is singular.");
-  }
+  check_info("linalg.inv", LinalgFault::NotInvertible, f.info, check);
   const int64_t n = a.size(a.ndim() - 1);
   const Tensor identity = eye(n, n, wide(a.dtype()), a.device());
   Tensor x = narrow_to(solve_factored(f.lu, f.pivots, make_view(identity, strided::expand(identity.layout(), a.shape())), 0), a.dtype());
@@ -212,7 +221,11 @@ std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) {
   return {x, f.info};
 }
 
-Tensor inv(const Tensor& a) { return std::get<0>(inv_ex(a, true)); }
+}  // namespace
+
+std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) { return inverse_with_info(a, check_errors ? Check::Now : Check::Never); }
+
+Tensor inv(const Tensor& a) { return std::get<0>(inverse_with_info(a, Check::Later)); }
 
 namespace {
 
@@ -287,17 +300,11 @@ Raised raise_zero_pivots(const Factors& f) {
   const Tensor empty_column = elementwise<Eq>(column, Scalar(0)), all = amax(column, Dims{-1}, true);
   const Tensor some = where(elementwise<Eq>(all, Scalar(0)), Scalar(1.0), all);
   const Tensor raise = masked(to_dtype(where(empty_column, some, column), f.lu.dtype()), zero);
-  Dims shape = batch_shape(f.lu, 2);
-  shape.push_back(size);
-  shape.push_back(count);
-  const Tensor units = zeros(shape, DType::Float64, f.lu.device());
-  double* to = units.data_as<double>();
-  const bool* z = zero.data_as<bool>();
-  for (int64_t k = 0; k < batches(f.lu); ++k)
-    for (int64_t i = 0, column = 0; i < size; ++i)
-      if (z[k * size + i]) to[(k * size + i) * count + column++] = 1;
+  // E has a one in row i and column j where i is zero number j: the sum of the zeros before i is its number.
+  const Tensor zeros_as_numbers = to_dtype(zero, real), numbers = matmul(zeros_as_numbers, triu(ones({size, size}, real, f.lu.device()), 1));
+  const Tensor here = elementwise<Eq>(unsqueeze(numbers, -1), arange(Scalar(0), Scalar(count), Scalar(1), real, f.lu.device()));
   const auto [p, l, u] = lu_unpack(f.lu, f.pivots);
-  const Tensor e = to_dtype(units, f.lu.dtype());
+  const Tensor e = to_dtype(elementwise<LogicalAnd>(here, unsqueeze(zero, -1)), f.lu.dtype());
   r.b = matmul(p, matmul(l, e * unsqueeze(raise, -1)));
   r.c = transpose(e, -2, -1);
   r.f.lu = clone(f.lu);

@@ -16,8 +16,13 @@ int64_t batches(const Tensor& a);
 Dims batch_shape(const Tensor& a, int drop);   // all but the last `drop` sizes
 Tensor packed_copy(const Tensor& a);           // contiguous, in the kernels' dtype
 const LinalgKernels& kernels_for(const Tensor& a);
-int64_t first_failure(const Tensor& info);     // -1: none
-std::string batch_element(const Tensor& info, int64_t i);
+const DeviceKernels* device_kernels(const Tensor& a);  // null on the CPU
+
+// Note [When linear algebra fails]
+// The CPU raises LinAlgError at once. A device reports the first matrix of the batch whose info is not 0, and the next call
+// that waits raises the same words; where the caller asks for a check it is waited for.
+enum class Check : int8_t { Never, Later, Now };
+void check_info(const char* op, LinalgFault fault, const Tensor& info, Check check);
 Tensor adjoint_of(const Tensor& x);
 Tensor narrow_to(const Tensor& x, DType t);    // x itself when it has that dtype
 

@@ -38,11 +38,18 @@ Tensor lu_gradient(const Tensor& packed, const Tensor& pivots, const Tensor& g) 
   return matmul(p, result);
 }
 
-// The permutation matrices that the pivots stand for.
+// The permutation matrices that the pivots stand for: the identity with its rows exchanged, the last exchange first.
 Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
   Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
   shape.push_back(rows);
   shape.push_back(rows);
+  if (const DeviceKernels* device = device_kernels(pivots)) {
+    STRIDED_CHECK(device->exchange_rows, NotImplementedError, "lu_unpack on device '", pivots.device(), "'");
+    const Tensor out = clone(expand(eye(rows, rows, dtype, pivots.device()), shape)), p = contiguous(pivots);
+    if (p.numel() > 0)
+      device->exchange_rows("lu_unpack", pivots.device().index, dtype, out.numel() / (rows * rows), rows, rows, out.data(), p.data_as<int32_t>(), p.shape().back(), true);
+    return out;
+  }
   Tensor out = zeros(shape, dtype, pivots.device());
   const Tensor p = contiguous(pivots);
   const int64_t k = p.shape().back(), count = out.numel() == 0 ? 0 : out.numel() / (rows * rows), size = out.itemsize();
@@ -53,7 +60,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
     for (int64_t i = 0; i < rows; ++i) order[i] = i;
     for (int64_t i = 0; i < k; ++i) {
       const int64_t with = p.data_as<int32_t>()[b * k + i] - 1;
-      STRIDED_CHECK(with >= 0 && with < rows, RuntimeError, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?");
+      if (with < 0 || with >= rows) raise_linalg_fault(LinalgFault::PivotOfUnpack, "lu_unpack", count > 1, b, with + 1);
       std::swap(order[i], order[with]);
     }
     char* to = out.data() + b * rows * rows * size;
@@ -62,15 +69,9 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
   return out;
 }
 
-Factors recorded_factors(const char* op, const Tensor& a, bool check_errors) {
+Factors recorded_factors(const char* op, const Tensor& a, Check check) {
   Factors f = factor(a);
-  if (check_errors) {
-    const int64_t i = first_failure(f.info);
-    const int32_t at = i < 0 ? 0 : f.info.data_as<int32_t>()[i];
-    STRIDED_CHECK(i < 0, LinAlgError, op, ": ", batch_element(f.info, i), "U[", at, ",", at,
-                  "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling "
-                  "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
-  }
+  check_info(op, LinalgFault::ZeroPivot, f.info, check);
   f.lu = narrow_to(f.lu, a.dtype());
   if (needs_grad(a))
     record("LinalgLuFactorExBackward0", f.lu, a,
@@ -83,13 +84,13 @@ Factors recorded_factors(const char* op, const Tensor& a, bool check_errors) {
 Factors lu_factor_ex(const Tensor& a, bool check_errors) {
   STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
   check_dtype("torch.lu_factor", a);
-  return recorded_factors("torch.linalg.lu_factor_ex", a, check_errors);
+  return recorded_factors("torch.linalg.lu_factor_ex", a, check_errors ? Check::Now : Check::Never);
 }
 
 std::tuple<Tensor, Tensor> lu_factor(const Tensor& a) {
   STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
   check_dtype("torch.lu_factor", a);
-  const Factors f = recorded_factors("torch.linalg.lu_factor", a, true);
+  const Factors f = recorded_factors("torch.linalg.lu_factor", a, Check::Later);
   return {f.lu, f.pivots};
 }
 
@@ -109,7 +110,7 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
 std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& a) {
   STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
   check_dtype("linalg.lu", a);
-  const Factors f = recorded_factors("linalg.lu", a, false);
+  const Factors f = recorded_factors("linalg.lu", a, Check::Never);
   return lu_unpack(f.lu, f.pivots);
 }
 
@@ -127,12 +128,11 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   STRIDED_CHECK(pivots.shape() == batch_shape(lu, 1), RuntimeError, op, ": Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.shape(), " instead");
   STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n, " and ",
                 b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
-  // The kernel trusts the pivots: they are checked here.
+  // The CPU's kernel trusts the pivots: they are checked here. A device looks itself.
   const Tensor p = contiguous(pivots);
-  for (int64_t i = 0; i < p.numel(); ++i) {
+  for (int64_t i = 0; !device_kernels(p) && i < p.numel(); ++i) {
     const int32_t pivot = p.data_as<int32_t>()[i];
-    STRIDED_CHECK(pivot >= 1, RuntimeError, "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?");
-    STRIDED_CHECK(pivot <= n, RuntimeError, "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly pass the result of lu_factor?");
+    if (pivot < 1 || pivot > n) raise_linalg_fault(LinalgFault::PivotOfSolve, op, p.ndim() > 1, i / n, pivot);
   }
   // X A = B is A^H X^H = B^H.
   if (!left) return adjoint_of(lu_solve(lu, p, adjoint_of(b), true, !adjoint));

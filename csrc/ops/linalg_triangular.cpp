@@ -10,18 +10,23 @@ using namespace linalg_detail;
 
 namespace {
 
-// inverse(T) b, T read through its strides; batch axes equal. `conjugate` takes conj(T).
-Tensor solve_raw(const Tensor& a, const Tensor& b, bool upper, bool unit, bool conjugate) {
+// inverse(T) b, T read through its strides; batch axes equal.
+Tensor solve_raw(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   const Tensor t = a.dtype() == wide(a.dtype()) ? a : to_dtype(a, wide(a.dtype()));
   Tensor x = packed_copy(b);
   if (x.numel() == 0) return x;
-  const auto kernel = kernels_for(b).solve_triangular;
-  STRIDED_CHECK(kernel, NotImplementedError, "solve_triangular on device '", b.device(), "'");
   const int n = t.ndim();
   const int64_t size = b.size(b.ndim() - 2), columns = b.size(b.ndim() - 1);
   const Tensor packed = n > 2 && batches(t) > 1 ? contiguous(t) : t;
   const int64_t step = n > 2 && batches(t) > 1 ? size * size : 0;
-  kernel(batches(b), size, columns, Matrix{packed.data(), packed.strides()[n - 2], packed.strides()[n - 1]}, step, x.data(), upper, unit, conjugate);
+  const Matrix matrix{packed.data(), packed.strides()[n - 2], packed.strides()[n - 1]};
+  if (const DeviceKernels* device = device_kernels(b); device && device->solve_triangular) {
+    device->solve_triangular("solve_triangular", b.device().index, x.dtype(), batches(b), size, columns, matrix, step, x.data(), upper, unit);
+    return x;
+  }
+  const auto kernel = kernels_for(b).solve_triangular;
+  STRIDED_CHECK(kernel, NotImplementedError, "solve_triangular on device '", b.device(), "'");
+  kernel(batches(b), size, columns, matrix, step, x.data(), upper, unit, false);
   return x;
 }
 
@@ -47,7 +52,7 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   shape_b.push_back(n);
   shape_b.push_back(b.shape().back());
   const Tensor lhs = a.shape() == shape_a ? a : expand(a, shape_a), rhs = b.shape() == shape_b ? b : expand(b, shape_b);
-  Tensor x = solve_raw(lhs, rhs, upper, unitriangular, false);
+  Tensor x = solve_raw(lhs, rhs, upper, unitriangular);
   if (x.dtype() != b.dtype()) x = to_dtype(x, b.dtype());
   if (!needs_grad(lhs, rhs)) return x;
   // As for solve, with the gradient of A kept to its triangle.
@@ -60,22 +65,21 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
                 });
 }
 
-std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
+namespace {
+
+std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check check) {
   check_square("linalg.cholesky", a);
   check_dtype("linalg.cholesky", a);
   Tensor l = packed_copy(a);
   Tensor info = zeros(batch_shape(a, 2), DType::Int32, a.device());
-  if (l.numel()) {
+  if (const DeviceKernels* device = device_kernels(a); device && device->cholesky) {
+    device->cholesky("cholesky", a.device().index, l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
+  } else if (l.numel()) {
     const auto kernel = kernels_for(a).cholesky;
     STRIDED_CHECK(kernel, NotImplementedError, "cholesky on device '", a.device(), "'");
     kernel(info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
   }
-  if (check_errors) {
-    const int64_t i = first_failure(info);
-    STRIDED_CHECK(i < 0, LinAlgError, "linalg.cholesky: ", batch_element(info, i),
-                  "The factorization could not be completed because the input is not positive-definite (the leading minor of order ",
-                  i < 0 ? 0 : info.data_as<int32_t>()[i], " is not positive-definite).");
-  }
+  check_info("linalg.cholesky", LinalgFault::NotPositiveDefinite, info, check);
   if (l.dtype() != a.dtype()) l = to_dtype(l, a.dtype());
   if (needs_grad(a))
     // I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527: with L lower,
@@ -91,7 +95,13 @@ std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_e
   return {l, info};
 }
 
-Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_ex(a, upper, true)); }
+}  // namespace
+
+std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
+  return cholesky_with_info(a, upper, check_errors ? Check::Now : Check::Never);
+}
+
+Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_with_info(a, upper, Check::Later)); }
 
 Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", b.ndim(), " dimensions instead");
