@@ -98,18 +98,24 @@ __global__ void __launch_bounds__(kThreads)
   if (lane == 0) sign[q] = __popc(lanes) % 2 ? -1.0 : 1.0;
 }
 
-// One block: the first info that is not 0.
-__global__ void __launch_bounds__(kThreads)
+// One block: the first info that is not 0. Each thread looks at several before all of them meet.
+constexpr int kCheckThreads = 1024, kCheckEach = 8;
+__global__ void __launch_bounds__(kCheckThreads)
     check_info_kernel(const int32_t* info, int64_t n, bool batched, Reporter reporter) {
-  for (int64_t begin = 0; begin < n; begin += kThreads) {
-    STRIDED_SHARED(int, first, [1]);
-    if (threadIdx.x == 0) first[0] = kThreads;
-    const int64_t i = begin + threadIdx.x;
-    const bool failed = i < n && info[i] != 0;
-    if (!__syncthreads_or(failed)) continue;
-    if (failed) atomicMin(&first[0], static_cast<int>(threadIdx.x));
+  STRIDED_SHARED(int, first, [1]);
+  constexpr int kAll = kCheckThreads * kCheckEach;
+  if (threadIdx.x == 0) first[0] = kAll;
+  for (int64_t begin = 0; begin < n; begin += kAll) {
+    int failed = kAll;
+#pragma unroll
+    for (int k = kCheckEach - 1; k >= 0; --k) {
+      const int i = k * kCheckThreads + static_cast<int>(threadIdx.x);
+      if (begin + i < n && info[begin + i] != 0) failed = i;
+    }
+    if (!__syncthreads_or(failed < kAll)) continue;
+    atomicMin(&first[0], failed);
     __syncthreads();
-    if (static_cast<int>(threadIdx.x) == first[0]) reporter.tell(Fault::Linalg, info[i], i, batched);
+    if (failed == first[0]) reporter.tell(Fault::Linalg, info[begin + failed], begin + failed, batched);
     return;
   }
 }
@@ -153,7 +159,7 @@ void check_info(const char* name, int device, LinalgFault fault, const int32_t* 
   if (n == 0) return;
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
-  launch(check_info_kernel, dim3(1), dim3(kThreads), 0, stream, info, n, batched,
+  launch(check_info_kernel, dim3(1), dim3(kCheckThreads), 0, stream, info, n, batched,
          reporter(device, name, static_cast<int>(fault)));
   check_launch(name);
   if (wait) synchronize_stream(device, stream);

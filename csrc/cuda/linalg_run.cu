@@ -119,7 +119,7 @@ void solve_small(const Run& run, int64_t n, int64_t k, const View<const T>& t, c
   const SolveArgs<T> a{{t, n, n}, b, run.batch, k, static_cast<int>(n), lower, upper, pivots, pivot_step, permute_after,
                        reporter(run.device, run.name, static_cast<int>(LinalgFault::PivotOfSolve))};
   const LinalgTable<T>& table = linalg_table<T>();
-  if (k < kFewColumns)
+  if (k <= kFewColumns)
     return run.start(table.solve_few[size_row(n)], small_blocks<T>(run.batch, n), kSmallWarps<T> * kWarp, 0, a);
   const int64_t threads = std::min<int64_t>(divide_up(k, kWarp), 4) * kWarp;
   run.start(table.solve_many[size_row(n)], run.batch * divide_up(k, threads), threads, 0, a);

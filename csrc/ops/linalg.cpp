@@ -65,10 +65,11 @@ Factors factor(const Tensor& a) {
   Factors f;
   f.lu = packed_copy(a);
   Dims shape = batch_shape(a, 2);
-  f.info = zeros(shape, DType::Int32, a.device());
+  const bool nothing = f.lu.numel() == 0;
+  f.info = nothing ? zeros(shape, DType::Int32, a.device()) : empty(shape, DType::Int32, a.device());
   shape.push_back(std::min(rows, columns));
   f.pivots = empty(shape, DType::Int32, a.device());
-  if (f.info.numel() == 0 || std::min(rows, columns) == 0) return f;
+  if (nothing) return f;
   if (const DeviceKernels* device = device_kernels(a); device && device->lu_factor) {
     device->lu_factor("lu_factor", a.device().index, f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(), f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
     return f;

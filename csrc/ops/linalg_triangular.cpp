@@ -71,10 +71,13 @@ std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check
   check_square("linalg.cholesky", a);
   check_dtype("linalg.cholesky", a);
   Tensor l = packed_copy(a);
-  Tensor info = zeros(batch_shape(a, 2), DType::Int32, a.device());
-  if (const DeviceKernels* device = device_kernels(a); device && device->cholesky) {
+  const Dims shape = batch_shape(a, 2);
+  const Tensor info = l.numel() == 0 ? zeros(shape, DType::Int32, a.device()) : empty(shape, DType::Int32, a.device());
+  if (l.numel() == 0) {
+    // nothing to factor
+  } else if (const DeviceKernels* device = device_kernels(a); device && device->cholesky) {
     device->cholesky("cholesky", a.device().index, l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
-  } else if (l.numel()) {
+  } else {
     const auto kernel = kernels_for(a).cholesky;
     STRIDED_CHECK(kernel, NotImplementedError, "cholesky on device '", a.device(), "'");
     kernel(info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
