@@ -24,10 +24,9 @@ __device__ inline real_t<T> pivot_size(const T& x) {
   if constexpr (is_complex_v<T>) return order_of(fabs(x.re) + fabs(x.im));
   else return order_of(fabs(x));
 }
-__device__ inline bool goes_before(double size, int place, double other_size, int other_place) {
-  return size > other_size || (size == other_size && place < other_place);
-}
-__device__ inline bool goes_before(float size, int place, float other_size, int other_place) {
+// Of several that are equally large the first one is the pivot.
+template <class R>
+__device__ inline bool goes_before(R size, int place, R other_size, int other_place) {
   return size > other_size || (size == other_size && place < other_place);
 }
 template <class T>
