@@ -39,11 +39,12 @@ using guarded_t = typename Guarded<F>::type;
   X(elementwise)                                                                                              \
   X(copy) X(select) X(divide_by_counts) X(reduce) X(scan) X(sort) X(select_of_rows) X(group_slices) X(search) \
   X(take) X(put) X(combine) X(set_elements) X(write_set) X(clear_triangle) X(unravel) X(ramp) X(random_fill)  \
-  X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(gemm) X(lu_factor)       \
+  X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(gemm) X(lu_factor)           \
   X(lu_solve) X(cholesky) X(solve_triangular) X(exchange_rows) X(permutation_sign) X(check_info) X(transfer)
 
-// What is no operation: the choice of tiles (operations.h); devices; memory (device_of_pointer gives the current device for null, and a failure for
-// memory of the host); streams and events. X(name, parameters); a result goes where the last one points.
+// What is no operation: the choice of tiles (operations.h); devices; memory (device_of_pointer gives the current device
+// for null, and a failure for memory of the host); streams and events. X(name, parameters); a result goes where the
+// last one points.
 #define STRIDED_CUDA_RUNTIME(X)                                                    \
   X(force_gemm_tile, (int index))                                                  \
   X(device_count, (int* count))                                                    \

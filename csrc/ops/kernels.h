@@ -268,9 +268,9 @@ struct PhiloxState {
   uint64_t seed, offset;
 };
 
-// What a backend does that runs whole operations; a null function raises NotImplementedError. Everything but `set_elements`, `group_slices`,
-// `random_choice` and `transfer` returns when the work
-// is queued on the current stream of the device; what kernels find wrong is raised by the next call that waits.
+// What a backend does that runs whole operations; a null function raises NotImplementedError. Everything but `set_elements`,
+// `group_slices`, `random_choice`, `transfer` and a `check_info` that waits returns when the work is queued on the current stream of
+// the device; what kernels find wrong is raised by the next call that waits.
 struct DeviceKernels {
   void (*elementwise)(int op, DType compute, const LoopPlan& plan, const double* params) = nullptr;
   void (*copy)(const LoopPlan& plan) = nullptr;              // operands to, from; an immediate `from` fills
