@@ -103,7 +103,7 @@ __device__ inline S shuffle_words(S value, Move move) {
   memcpy(&value, w.word, sizeof(S));
   return value;
 }
-// The value of the lane `delta` further on or back, or of one lane. All 32 lanes take part.
+// The value of the lane `delta` further on or back, or of a lane that each names for itself. All 32 lanes take part.
 template <class S>
 __device__ inline S shuffle_down(S value, unsigned delta) {
   return shuffle_words(value, [=](unsigned w) { return __shfl_down_sync(kAllLanes, w, delta); });
@@ -115,17 +115,6 @@ __device__ inline S shuffle_up(S value, unsigned delta) {
 template <class S>
 __device__ inline S shuffle_from(S value, unsigned lane) {
   return shuffle_words(value, [=](unsigned w) { return __shfl_sync(kAllLanes, w, static_cast<int>(lane)); });
-}
-
-// The value of the lane `from`, which may be another for each lane. All 32 lanes take part.
-template <class S>
-__device__ inline S shuffle_from(S value, unsigned from) {
-  Words<S> w;
-  w.word[Words<S>::count - 1] = 0;
-  memcpy(w.word, &value, sizeof(S));
-  for (int i = 0; i < Words<S>::count; ++i) w.word[i] = __shfl_sync(kAllLanes, w.word[i], static_cast<int>(from));
-  memcpy(&value, w.word, sizeof(S));
-  return value;
 }
 
 // The product's upper word.
