@@ -63,6 +63,8 @@ struct SolveArgs {
   Reporter reporter;
 };
 
+// Some kernels tell __launch_bounds__ that one block at a time will do: left alone, ptxas keeps to fewer registers than
+// there are, and spills.
 constexpr int kSmall = 32;                   // rows and columns of a matrix that a warp keeps in registers
 constexpr int kSizes = 4;                    // of small matrices: up to 4, 8, 16, 32
 constexpr int kFewColumns = 8;               // of right-hand sides, for which a warp takes them one by one

@@ -26,7 +26,7 @@ struct ExchangeArgs {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) exchange_kernel(const STRIDED_GRID_CONSTANT ExchangeArgs a) {
+__global__ void __launch_bounds__(kThreads, 1) exchange_kernel(const STRIDED_GRID_CONSTANT ExchangeArgs a) {
   STRIDED_SHARED(int64_t, row_of, [2 * kGroup]);  // -1: nothing moves there
   STRIDED_SHARED(int, from, [2 * kGroup]);
   const int64_t q = blockIdx.x / a.tiles, column = blockIdx.x % a.tiles * kColumns + threadIdx.x % kColumns;

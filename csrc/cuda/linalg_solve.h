@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kSmallWarps<T>* kWarp) solve_few_kernel(const 
 
 // A block takes some columns of one matrix, a warp 32 of them.
 template <class T, int S>
-__global__ void __launch_bounds__(4 * kWarp) solve_many_kernel(const STRIDED_GRID_CONSTANT SolveArgs<T> a) {
+__global__ void __launch_bounds__(4 * kWarp, 1) solve_many_kernel(const STRIDED_GRID_CONSTANT SolveArgs<T> a) {
   STRIDED_SHARED(T, tile, [S * S]);
   STRIDED_SHARED(Quotient<T>, divide, [S]);
   STRIDED_SHARED(int, order, [S]);
