@@ -69,7 +69,6 @@ constexpr int kSmall = 32;                   // rows and columns of a matrix tha
 constexpr int kSizes = 4;                    // of small matrices: up to 4, 8, 16, 32
 constexpr int kFewColumns = 8;               // of right-hand sides, for which a warp takes them one by one
 constexpr int kBlockThreads = 512;           // at most, of a block that has a matrix
-constexpr size_t kSharedBytes = 45 << 10;    // for a matrix; the rest of 48 KiB is for static arrays
 constexpr int size_row(int64_t n) { return n <= 4 ? 0 : n <= 8 ? 1 : n <= 16 ? 2 : 3; }
 // Warps of a block whose warps work each for itself, limited by their tiles in shared memory.
 template <class T>

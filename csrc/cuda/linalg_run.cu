@@ -18,7 +18,9 @@ namespace strided {
 namespace cuda {
 namespace {
 
-constexpr int kPanel = 16;  // columns of the narrowest panels of LU
+constexpr int kPanel = 16;       // columns of the narrowest panels of LU,
+constexpr int kTallPanel = 4;    // or of those too tall for shared memory otherwise
+constexpr size_t kStatic = 3 << 10;  // bytes of shared memory that kernels have besides a matrix
 
 // What all launches of one operation have in common.
 struct Run {
@@ -26,9 +28,14 @@ struct Run {
   int device;
   int64_t batch;
   cudaStream_t stream;
+  size_t shared;  // bytes for a matrix, or a panel
 
   Run(const char* name_, int device_, int64_t batch_)
-      : name(name_), device(device_), batch(batch_), stream(current_stream(device_)) {}
+      : name(name_),
+        device(device_),
+        batch(batch_),
+        stream(current_stream(device_)),
+        shared(device_info(device_).shared_per_block - kStatic) {}
   template <class Args>
   void start(void (*kernel)(Args), int64_t blocks, int64_t threads, size_t shared, const Args& args) const {
     launch(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), shared, stream, args);
@@ -57,12 +64,12 @@ int64_t small_blocks(int64_t batch, int64_t n) {
   return divide_up(batch, matrices * kSmallWarps<T>);
 }
 template <class T>
-bool fits_block(int64_t m, int64_t n) {
-  return static_cast<size_t>(m * tile_row(static_cast<int>(n))) * sizeof(T) <= kSharedBytes;
-}
-template <class T>
 size_t block_bytes(int64_t m, int64_t n) {
   return static_cast<size_t>(m * tile_row(static_cast<int>(n))) * sizeof(T);
+}
+template <class T>
+bool fits_block(const Run& run, int64_t m, int64_t n) {
+  return m * n < INT32_MAX && block_bytes<T>(m, n) <= run.shared;
 }
 int64_t block_threads(int64_t rows) { return rows <= 48 ? 128 : rows <= 128 ? 256 : kBlockThreads; }
 
@@ -170,7 +177,7 @@ struct Lu {
   }
   void panel(int64_t j, int64_t width) const {
     const int64_t rows = m - j;
-    const bool staged = fits_block<T>(rows, width);
+    const bool staged = fits_block<T>(run, rows, width);
     const FactorArgs<T> args{{a.at(j, j), rows, width}, run.batch, static_cast<int>(rows), static_cast<int>(width),
                              static_cast<int>(j), pivots + j, steps, info, false};
     run.start(linalg_table<T>().lu_block[staged], run.batch, block_threads(rows),
@@ -178,8 +185,8 @@ struct Lu {
   }
   // Columns [j, j + width) from row j on; their rows are exchanged within these columns only.
   void factor(int64_t j, int64_t width) const {
-    if (width <= kPanel) return panel(j, width);
-    const int64_t left = cut(width, kPanel), right = width - left, middle = j + left;
+    if (width <= kTallPanel || (width <= kPanel && fits_block<T>(run, m - j, width))) return panel(j, width);
+    const int64_t left = cut(width, width > kPanel ? kPanel : kTallPanel), right = width - left, middle = j + left;
     factor(j, left);
     solve_upper(j, left, middle, right);
     subtract_product(run, m - middle, right, left, a.at(middle, j), a.at(j, middle), a.at(middle, middle));
@@ -199,7 +206,7 @@ void factor_lu(const Run& run, int64_t m, int64_t n, T* data, int32_t* pivots, i
     return run.start(linalg_table<T>().lu_small[size_row(size)], small_blocks<T>(run.batch, size),
                      kSmallWarps<T> * kWarp, 0, args);
   }
-  if (fits_block<T>(m, n)) return lu.panel(0, n);
+  if (fits_block<T>(run, m, n)) return lu.panel(0, n);
   lu.factor(0, steps);
   if (n > steps) lu.solve_upper(0, steps, steps, n - steps);
 }
@@ -233,7 +240,7 @@ void solve_lu(const Run& run, int64_t n, int64_t k, const View<const T>& lu, con
 // then A22 -= L21 L21^H.
 template <class T>
 void factor_cholesky(const Run& run, int64_t n, int64_t first, const View<T>& a, int32_t* info, bool clear) {
-  if (fits_block<T>(n, n)) {
+  if (fits_block<T>(run, n, n)) {
     const FactorArgs<T> args{{a, n, n}, run.batch, static_cast<int>(n), static_cast<int>(n), static_cast<int>(first),
                              nullptr, 0, info, clear};
     return run.start(linalg_table<T>().cholesky_block, run.batch, block_threads(n), block_bytes<T>(n, n), args);
@@ -305,7 +312,7 @@ void cholesky(const char* name, int device, DType dtype, int64_t batch, int64_t 
                        kSmallWarps<T> * kWarp, 0, args);
     }
     factor_cholesky(run, n, 0, a, info, true);
-    if (fits_block<T>(n, n)) return;  // the block has cleared the other triangle
+    if (fits_block<T>(run, n, n)) return;  // the block has cleared the other triangle
     MatrixPlan p(run, n, n);
     p.add(packed);
     clear_triangle(p.plan, 0, !upper);

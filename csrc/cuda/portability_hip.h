@@ -46,6 +46,7 @@
 #define cudaEventSynchronize hipEventSynchronize
 #define cudaEventQuery hipEventQuery
 #define cudaEventElapsedTime hipEventElapsedTime
+#define sharedMemPerBlockOptin sharedMemPerBlock
 #define cudaFuncSetAttribute hipFuncSetAttribute
 #define cudaFuncAttributeMaxDynamicSharedMemorySize hipFuncAttributeMaxDynamicSharedMemorySize
 

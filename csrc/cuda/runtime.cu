@@ -116,6 +116,7 @@ const DeviceInfo& device_info(int device) {
     s.info.warp_size = p.warpSize;
     s.info.total_memory = p.totalGlobalMem;
     s.info.l2_cache = static_cast<size_t>(p.l2CacheSize);
+    s.info.shared_per_block = p.sharedMemPerBlockOptin;
   });
   return s.info;
 }

@@ -23,7 +23,7 @@ void require_device(int device);  // RuntimeError with PyTorch's words when ther
 struct DeviceInfo {
   char name[256];
   int major, minor, multiprocessors, max_threads_per_multiprocessor, warp_size;
-  size_t total_memory, l2_cache;
+  size_t total_memory, l2_cache, shared_per_block;  // shared memory: as much as a launch may ask for
 };
 const DeviceInfo& device_info(int device);
 

@@ -272,7 +272,7 @@ struct cudaDeviceProp {
   char name[256];
   size_t totalGlobalMem;
   int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor, l2CacheSize;
-  size_t sharedMemPerBlock;
+  size_t sharedMemPerBlock, sharedMemPerBlockOptin;
 };
 struct cudaPointerAttributes {
   cudaMemoryType type;

@@ -243,7 +243,7 @@ TEST(CudaLinalg, LuOfOddMatrices) {
 TEST(CudaLinalg, LuOfRectangles) {
   std::mt19937 random(3);
   const int64_t sizes[][2] = {{1, 5},  {5, 1},    {3, 8},    {8, 3},    {9, 16},  {32, 20}, {20, 32}, {33, 2},
-                              {2, 33}, {200, 16}, {60, 100}, {100, 60}, {40, 200}, {200, 40}, {1000, 20}};
+                              {2, 33}, {200, 16}, {60, 100}, {100, 60}, {40, 200}, {200, 40}, {1000, 20}, {2700, 20}};
   for_dtypes([&](auto tag) {
     using T = typename decltype(tag)::type;
     for (const auto& size : sizes)
