@@ -10,7 +10,7 @@
 namespace strided {
 namespace cuda {
 
-#define STRIDED_UNITS(X) X(float) X(double) X(complex) X(integer) X(half)
+#define STRIDED_UNITS(X) X(float) X(double) X(complex) X(integer) X(half) X(bfloat16)
 #define STRIDED_DECLARE(unit) void fill_gemm_##unit(GemmTable& table);
 STRIDED_UNITS(STRIDED_DECLARE)
 #undef STRIDED_DECLARE
