@@ -28,6 +28,20 @@ __device__ inline void copy_async(void* shared, const void* global, int valid) {
 #endif
 }
 
+// All of them.
+template <int bytes>
+__device__ inline void copy_async(void* shared, const void* global) {
+#if STRIDED_EMULATED || defined(__HIPCC__)
+  copy_async<bytes>(shared, global, bytes);
+#else
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(to), "l"(global) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;\n" ::"r"(to), "l"(global), "n"(bytes) : "memory");
+#endif
+}
+
 __device__ inline void close_copies() {
 #if STRIDED_EMULATED
   ::cuda_emulation::async_commit();

@@ -114,7 +114,6 @@ struct GemmTile {
   int m = 0, n = 0, k = 0, threads = 0;
   int resident = 1;     // blocks that a multiprocessor holds
   double speed = 1;     // of a full tile, relative to the other shapes of the dtype
-  bool tensor = false;  // on the tensor cores
   int vector = 1;       // elements copied at a time where an operand allows it
   int shared_bytes = 0; // dynamic ones
   int run_c = 1;        // elements of C that are written at a time where it allows that

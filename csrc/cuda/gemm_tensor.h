@@ -16,8 +16,10 @@ namespace cuda {
 template <class T, int kOuter, int kDepth, int kThreads, bool kAlongOuter>
 class TensorSlab {
   static constexpr int kChunk = 8, kRows = kAlongOuter ? kDepth : kOuter, kChunks = (kAlongOuter ? kOuter : kDepth) / kChunk;
-  static constexpr int kCount = kRows * kChunks / kThreads;
-  static_assert(sizeof(T) == 2 && kRows * kChunks % kThreads == 0, "threads share evenly");
+  static constexpr int kCount = kRows * kChunks / kThreads;  // chunks of one thread, which stand kRowStep rows apart
+  static constexpr int kRowStep = kThreads / kChunks;
+  static_assert(sizeof(T) == 2 && kRows * kChunks % kThreads == 0 && kThreads % kChunks == 0, "threads share evenly");
+  static_assert(kRowStep % 8 == 0, "the chunks of a thread have changed places alike");
 
  public:
   static constexpr int kElements = kOuter * kDepth;
@@ -28,38 +30,53 @@ class TensorSlab {
     return (row * kChunks + (chunk ^ turn)) * kChunk;
   }
 
+  // whole: chunks may be copied 16 bytes at a time.
   __device__ TensorSlab(const T* from, int64_t outer_stride, int64_t k_stride, bool whole, int outer, int64_t depth)
-      : from_(from), outer_stride_(outer_stride), k_stride_(k_stride), depth_(depth), outer_(outer), whole_(whole) {}
+      : row_stride_(kAlongOuter ? k_stride : outer_stride),
+        stride_(kAlongOuter ? outer_stride : k_stride),
+        next_(kDepth * k_stride),
+        depth_(depth),
+        outer_(outer),
+        row_(static_cast<int>(threadIdx.x) / kChunks),
+        first_(static_cast<int>(threadIdx.x) % kChunks * kChunk),
+        place_(place(row_, first_ / kChunk)),
+        whole_(whole) {
+    from_ = from + row_ * row_stride_ + first_ * stride_;
+  }
 
   __device__ void begin(T* slab) {
+    T* to = slab + place_;
+    if (whole_ && outer_ >= kOuter && depth_ >= kDepth) {  // most slabs: nothing is compared
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const int item = i * kThreads + static_cast<int>(threadIdx.x), row = item / kChunks, chunk = item % kChunks;
-      const int outer = kAlongOuter ? chunk * kChunk : row, k = kAlongOuter ? row : chunk * kChunk;
-      const int64_t left = kAlongOuter ? outer_ - outer : depth_ - k;
-      int run = left >= kChunk ? kChunk : left > 0 ? static_cast<int>(left) : 0;
-      if (kAlongOuter ? k >= depth_ : outer >= outer_) run = 0;
-      const T* from = run ? from_ + outer * outer_stride_ + k * k_stride_ : from_;
-      if (whole_) {
-        copy_async<16>(slab + place(row, chunk), from, run * 2);
-        continue;
-      }
-      struct alignas(16) Chunk {
-        uint16_t bits[kChunk];
-      } values;
-#pragma unroll
-      for (int e = 0; e < kChunk; ++e)
-        values.bits[e] = e < run ? from[e * (kAlongOuter ? outer_stride_ : k_stride_)].bits : uint16_t{0};
-      *reinterpret_cast<Chunk*>(slab + place(row, chunk)) = values;
+      for (int i = 0; i < kCount; ++i)
+        copy_async<16>(to + i * (kRowStep * kChunks * kChunk), from_ + i * (kRowStep * row_stride_));
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < kCount; ++i) bring(to + i * (kRowStep * kChunks * kChunk), i * kRowStep);
     }
-    from_ += kDepth * k_stride_;
+    from_ += next_;
     depth_ -= kDepth;
   }
 
  private:
-  const T* from_;
-  int64_t outer_stride_, k_stride_, depth_;
-  int outer_;
+  // The chunk `rows` further down, which may lie outside in part or altogether.
+  __device__ void bring(T* to, int rows) const {
+    const int64_t left = (kAlongOuter ? static_cast<int64_t>(outer_) : depth_) - first_;
+    const bool row_inside = row_ + rows < (kAlongOuter ? depth_ : static_cast<int64_t>(outer_));
+    const int run = !row_inside || left <= 0 ? 0 : left >= kChunk ? kChunk : static_cast<int>(left);
+    const T* from = from_ + rows * row_stride_;
+    if (whole_) return copy_async<16>(to, run ? from : from_, run * 2);
+    struct alignas(16) Chunk {
+      uint16_t bits[kChunk];
+    } values;
+#pragma unroll
+    for (int e = 0; e < kChunk; ++e) values.bits[e] = e < run ? from[e * stride_].bits : uint16_t{0};
+    *reinterpret_cast<Chunk*>(to) = values;
+  }
+
+  const T* from_;  // the thread's first chunk
+  int64_t row_stride_, stride_, next_, depth_;
+  int outer_, row_, first_, place_;
   bool whole_;
 };
 
@@ -184,17 +201,8 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tensor_kernel(co
 
 template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks>
 GemmTile tensor_tile_of(double speed) {
-  GemmTile t;
-  t.m = kM;
-  t.n = kN;
-  t.k = kDepth;
-  t.threads = Sums::kThreads;
-  t.resident = kBlocks;
-  t.speed = speed;
-  t.tensor = true;
-  t.vector = 8;
-  t.run_c = Sums::kEach;
-  t.shared_bytes = static_cast<int>(sizeof(T)) * kStages * kDepth * (kM + kN);
+  constexpr int64_t bytes = int64_t{sizeof(T)} * kStages * kDepth * (kM + kN);
+  GemmTile t = shape_of_tile<Sums>(kM, kN, kDepth, kBlocks, 8, bytes, speed);
   t.kernel[0][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
   t.kernel[0][1] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;
   t.kernel[1][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, true, false>;

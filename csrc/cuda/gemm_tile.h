@@ -22,6 +22,7 @@ class SlabLoader {
   static constexpr int kRun = kVector ? static_cast<int>(16 / sizeof(T)) : 1;  // elements of one copy
   static constexpr int kRuns = kOuter / kRun;
   static constexpr int kCount = kRuns * kDepth / kThreads;  // copies of one thread
+  static constexpr int kBytes = static_cast<int>(sizeof(T)) * kRun;
   static constexpr bool kAsync = std::is_same_v<T, S> && sizeof(T) >= 4;
   static_assert(kRuns * kDepth % kThreads == 0 && kThreads % kDepth == 0 && kThreads % kRuns == 0, "threads share evenly");
   static_assert(kAsync || !kVector, "vectors are copied, not converted");
@@ -29,7 +30,7 @@ class SlabLoader {
  public:
   // `outer` elements of the operand from the tile's first on, `depth` of its k; strides in elements.
   __device__ SlabLoader(const T* from, int64_t outer_stride, int64_t k_stride, bool along_k, int outer, int64_t depth)
-      : base_(from), k_stride_(k_stride), depth_(depth) {
+      : base_(from), k_stride_(k_stride), depth_(depth), all_inside_(outer >= kOuter) {
     const int t = static_cast<int>(threadIdx.x);
     int first, d_outer;
     if (kVector || !along_k) {
@@ -51,23 +52,25 @@ class SlabLoader {
     place_step_ = d_k_ * kPitch + d_outer;
   }
 
-  // Begins to bring the next slab.
+  // Begins to bring the next slab. Most slabs are whole: for them nothing is compared.
   __device__ void begin(S* slab) {
-    const T* from = from_;
-    int left = left_, k = k_;
+    if (all_inside_ && depth_ >= kDepth) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const bool inside = left > 0 && k < depth_;
-      if constexpr (kAsync) {
-        int valid = inside ? static_cast<int>(sizeof(T)) * kRun : 0;
-        if (kRun > 1 && inside && left < kRun) valid = static_cast<int>(sizeof(T)) * left;
-        copy_async<static_cast<int>(sizeof(T)) * kRun>(slab + place_ + i * place_step_, valid ? from : base_, valid);
-      } else {
-        held_[i] = inside ? widened<S>(*from) : S(0);
+      for (int i = 0; i < kCount; ++i) {
+        if constexpr (kAsync) copy_async<kBytes>(slab + place_ + i * place_step_, from_ + i * step_);
+        else held_[i] = widened<S>(from_[i * step_]);
       }
-      from += step_;
-      left -= d_left_;
-      k += d_k_;
+    } else if constexpr (kAsync) {
+#pragma unroll 1
+      for (int i = 0; i < kCount; ++i) {
+        const int left = left_ - i * d_left_;
+        const int valid = left <= 0 || k_ + i * d_k_ >= depth_ ? 0 : left < kRun ? static_cast<int>(sizeof(T)) * left : kBytes;
+        copy_async<kBytes>(slab + place_ + i * place_step_, valid ? from_ + i * step_ : base_, valid);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+        held_[i] = left_ - i * d_left_ > 0 && k_ + i * d_k_ < depth_ ? widened<S>(from_[i * step_]) : S(0);
     }
     from_ += kDepth * k_stride_;
     depth_ -= kDepth;
@@ -82,6 +85,7 @@ class SlabLoader {
  private:
   const T *base_, *from_;
   int64_t k_stride_, step_, depth_;
+  bool all_inside_;
   int k_, d_k_, left_, d_left_, place_, place_step_;
   S held_[kAsync ? 1 : kCount];
 };
@@ -222,12 +226,19 @@ __device__ inline void pass_slabs(int64_t depth, Begin begin, End end, Use use) 
   }
 }
 
+// Elements from one k of a slab to the next.
+template <class V, class Sums>
+constexpr int slab_pitch(int outer) {
+  return outer + static_cast<int>(16 / sizeof(V)) * Sums::kPadding;
+}
+
 // T: as stored; Sums: how the tile is added up; kVectorA, kVectorB: operands that are copied 16 bytes at a time.
 template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kVectorA, bool kVectorB>
 __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
-  constexpr int kPad = static_cast<int>(16 / sizeof(V)) * Sums::kPadding, kPitchA = kM + kPad, kPitchB = kN + kPad;
-  STRIDED_SHARED(V, slab_a, [kStages][kDepth * kPitchA]);
-  STRIDED_SHARED(V, slab_b, [kStages][kDepth * kPitchB]);
+  constexpr int kPitchA = slab_pitch<V, Sums>(kM), kPitchB = slab_pitch<V, Sums>(kN);
+  STRIDED_DYNAMIC_SHARED(V, slabs);
+  auto slab_a = [&](int s) { return slabs + s * kDepth * (kPitchA + kPitchB); };
+  auto slab_b = [&](int s) { return slab_a(s) + kDepth * kPitchA; };
   uint32_t tile_m, tile_n;
   tile_of_block(args, &tile_m, &tile_n);
   const int row0 = static_cast<int>(tile_m) * kM, column0 = static_cast<int>(tile_n) * kN;
@@ -244,30 +255,38 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(cons
   pass_slabs<kDepth, kStages>(
       depth,
       [&](int s) {
-        load_a.begin(slab_a[s]);
-        load_b.begin(slab_b[s]);
+        load_a.begin(slab_a(s));
+        load_b.begin(slab_b(s));
       },
       [&](int s) {
-        load_a.end(slab_a[s]);
-        load_b.end(slab_b[s]);
+        load_a.end(slab_a(s));
+        load_b.end(slab_b(s));
       },
-      [&](int s) { sums.template multiply<kDepth, kPitchA, kPitchB>(slab_a[s], slab_b[s]); });
+      [&](int s) { sums.template multiply<kDepth, kPitchA, kPitchB>(slab_a(s), slab_b(s)); });
   write_tile<T, V>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
+}
+
+template <class Sums>
+GemmTile shape_of_tile(int m, int n, int depth, int blocks, int vector, int64_t shared_bytes, double speed) {
+  GemmTile t;
+  t.m = m;
+  t.n = n;
+  t.k = depth;
+  t.threads = Sums::kThreads;
+  t.resident = blocks;
+  t.speed = speed;
+  t.vector = vector;
+  t.run_c = Sums::kEach;
+  t.shared_bytes = static_cast<int>(shared_bytes);
+  return t;
 }
 
 // The table's row of such kernels.
 template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks>
 GemmTile tile_of(double speed) {
   constexpr bool vector = std::is_same_v<T, V> && !std::is_integral_v<T> && sizeof(T) < 16;
-  GemmTile t;
-  t.m = kM;
-  t.n = kN;
-  t.k = kDepth;
-  t.threads = Sums::kThreads;
-  t.resident = kBlocks;
-  t.speed = speed;
-  t.vector = vector ? static_cast<int>(16 / sizeof(T)) : 1;
-  t.run_c = Sums::kEach;
+  constexpr int64_t bytes = int64_t{sizeof(V)} * kStages * kDepth * (slab_pitch<V, Sums>(kM) + slab_pitch<V, Sums>(kN));
+  GemmTile t = shape_of_tile<Sums>(kM, kN, kDepth, kBlocks, vector ? static_cast<int>(16 / sizeof(T)) : 1, bytes, speed);
   t.kernel[0][0] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
   if constexpr (vector) {
     t.kernel[0][1] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;
