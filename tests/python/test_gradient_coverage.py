@@ -43,15 +43,15 @@ AUTOGRAD = """
     register_post_accumulate_grad_hook requires_grad requires_grad_ retain_grad retains_grad
 """.split()
 SETTINGS = """
-    fork_rng get_num_interop_threads get_num_threads get_printoptions get_rng_state initial_seed manual_seed
-    printoptions seed set_default_dtype set_num_threads set_printoptions set_rng_state
+    fork_rng get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions get_rng_state
+    initial_seed manual_seed printoptions seed set_default_dtype set_float32_matmul_precision set_num_threads set_printoptions set_rng_state
 """.split()
 # They raise for a tensor that requires a gradient.
 NEVER_RECORDED = "resize_ resize_as_".split()
 # They round, which no difference quotient bears: test_rounding_conversions.
 ROUNDING = "bfloat16 cfloat float half".split()
 # Another device: test_cuda.py.
-DEVICES = "cuda pin_memory".split()
+DEVICES = "cuda pin_memory record_stream".split()
 WITHOUT_CASE = [
     *NO_REAL_RESULT, *NO_DERIVATIVE, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS, *NEVER_RECORDED, *ROUNDING,
     *DEVICES,
