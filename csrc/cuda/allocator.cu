@@ -306,7 +306,8 @@ int device_of_pointer(const void* data) {
   cudaPointerAttributes attributes;
   const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
   if (!known) cudaGetLastError();
-  STRIDED_CHECK(known && attributes.type == cudaMemoryTypeDevice, ValueError, "this is no memory of a CUDA device: ", data);
+  STRIDED_CHECK(known && attributes.type == cudaMemoryTypeDevice, ValueError,
+                "this is no memory of a CUDA device: ", data);
   return attributes.device;
 }
 

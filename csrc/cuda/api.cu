@@ -95,7 +95,9 @@ void device_info(int device, CudaDeviceInfo* info) {
   info->total_memory = d.total_memory;
   info->l2_cache = d.l2_cache;
 }
-void device_of_pointer(const void* data, int* device) { *device = data ? cuda::device_of_pointer(data) : cuda::current_device(); }
+void device_of_pointer(const void* data, int* device) {
+  *device = data ? cuda::device_of_pointer(data) : cuda::current_device();
+}
 void allocate(size_t bytes, int device, void** data) { *data = cuda::allocate(bytes, device); }
 void record_stream(void* data, int device, CudaStream stream) { cuda::record_stream(data, device, stream_of(stream)); }
 void memory_stats(int device, CudaMemoryStats* stats) {

@@ -20,7 +20,8 @@ namespace cuda {
 
 // What products of T are added up in. Integers modulo 2^32 or 2^64, so T is unsigned; bool counts.
 template <class T>
-using sum_t = std::conditional_t<std::is_integral_v<T>, std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, compute_t<T>>;
+using sum_t =
+    std::conditional_t<std::is_integral_v<T>, std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, compute_t<T>>;
 
 constexpr int kMaxBatchAxes = 4;
 

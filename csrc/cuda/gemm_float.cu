@@ -3,8 +3,9 @@
 namespace strided {
 namespace cuda {
 
-// 128x128: 8x8 sums of a thread, two 16-byte reads of each slab for 64 multiplications, which shared memory keeps up with.
-// 64x64, 32x32: for matrices that have too few such tiles, and small ones in a batch; they read more for each sum.
+// 128x128: 8x8 sums of a thread, two 16-byte reads of each slab for 64 multiplications, which shared memory keeps up
+// with. 64x64, 32x32: for matrices that have too few such tiles, and small ones in a batch; they read more for each
+// sum.
 void fill_gemm_float(GemmTable& table) {
   GemmEntry& e = table.entry[index_of(DType::Float32)] = entry_of<float, float>();
   e.add(tile_of<float, float, Units<float, 128, 128, 8, 8>, 128, 128, 16, 3, 2>(1.0));

@@ -50,7 +50,9 @@ struct Batch {
   }
 };
 
-bool aligned(const void* data, int64_t bytes) { return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytes) == 0; }
+bool aligned(const void* data, int64_t bytes) {
+  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytes) == 0;
+}
 
 // Whether operand o of every product begins where runs of so many elements may be read: `across` is the stride from one
 // run to what lies under it.
@@ -79,13 +81,14 @@ struct Launch {
       launch_products(static_cast<unsigned>(parts), std::min(args.batch - args.first, most));
     check_launch(name);
     if (parts == 1) return;
-    launch(entry.finish, dim3(static_cast<unsigned>(ceil_div(sums, kThreads))), dim3(kThreads), 0, current_stream(device), args,
-           static_cast<uint32_t>(parts));
+    launch(entry.finish, dim3(static_cast<unsigned>(ceil_div(sums, kThreads))), dim3(kThreads), 0,
+           current_stream(device), args, static_cast<uint32_t>(parts));
     check_launch(name);
   }
 
   void tiny(GemmArgs& args) const {
-    const uint32_t m = static_cast<uint32_t>(args.m), n = static_cast<uint32_t>(args.n), k = static_cast<uint32_t>(args.k);
+    const uint32_t m = static_cast<uint32_t>(args.m), n = static_cast<uint32_t>(args.n),
+                   k = static_cast<uint32_t>(args.k);
     TinyArgs t;
     t.gemm = args;
     t.mk = Divisor(m * k);
@@ -111,7 +114,8 @@ struct Launch {
     const int64_t blocks = ceil_div(args.m, rows), all = blocks * args.batch;
     const int64_t least = along_k ? lanes * run * 4 : 64;  // columns that are worth a block
     const int64_t parts = all >= enough ? 1 : std::min(ceil_div(enough, all), ceil_div(args.k, least));
-    const dim3 block = along_k ? dim3(static_cast<unsigned>(lanes), static_cast<unsigned>(rows)) : dim3(kWarp, kThreads / kWarp);
+    const dim3 block =
+        along_k ? dim3(static_cast<unsigned>(lanes), static_cast<unsigned>(rows)) : dim3(kWarp, kThreads / kWarp);
     in_parts(args, parts, least, [&](unsigned n_parts, unsigned products) {
       launch(along_k ? entry.along_k : entry.along_m, dim3(static_cast<unsigned>(blocks), n_parts, products), block, 0,
              current_stream(device), args);
@@ -136,7 +140,8 @@ struct Launch {
     auto time = [&](int64_t parts) {
       const double rounds = static_cast<double>(ceil_div(tiles * parts, processors));
       const double columns = static_cast<double>(ceil_div(ceil_div(args.k, parts), t.k) * t.k);
-      const double sums = static_cast<double>(args.m) * args.n * args.batch * static_cast<double>(parts * entry.sum_size);
+      const double sums =
+          static_cast<double>(args.m) * args.n * args.batch * static_cast<double>(parts * entry.sum_size);
       return rounds * (columns + begin) * t.m * t.n / t.speed +
              (parts > 1 ? finish + byte * sums / static_cast<double>(processors) : 0);
     };
@@ -216,8 +221,8 @@ void gemm(const GemmPlan& plan) {
     for (int o = 0; o < 3; ++o) args.batch_stride[i][o] = batch.stride[from][o];
   }
   args.batch = static_cast<uint32_t>(count);
-  STRIDED_CHECK(plan.m < most && plan.n < most, NotImplementedError, plan.name, ": a product of ", plan.m, " x ", plan.n,
-                " elements on device 'cuda'");
+  STRIDED_CHECK(plan.m < most && plan.n < most, NotImplementedError, plan.name, ": a product of ", plan.m, " x ",
+                plan.n, " elements on device 'cuda'");
   Matrix a = plan.a, b = plan.b, c = plan.c;
   int64_t m = plan.m, n = plan.n;
   // The transposed product: for a row vector, and for a C whose rows are not contiguous but whose columns are.
@@ -241,18 +246,18 @@ void gemm(const GemmPlan& plan) {
   args.c_column = c.col_stride;
 
   const GemmTable& table = gemm_table();
-  const GemmEntry& entry = plan.tf32 && plan.dtype == DType::Float32 && table.tf32.tiles ? table.tf32 : table.entry[index_of(plan.dtype)];
+  const GemmEntry& entry =
+      plan.tf32 && plan.dtype == DType::Float32 && table.tf32.tiles ? table.tf32 : table.entry[index_of(plan.dtype)];
   STRIDED_CHECK(entry.tiles, NotImplementedError, plan.name, ": not implemented for ", plan.dtype, " on device 'cuda'");
   dispatch(plan.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Given = compute_t<T>;
-    using Unsigned = std::conditional_t<std::is_integral_v<T>, std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, Given>;
     Given scales[2];
     std::memcpy(&scales[0], plan.alpha, sizeof(Given));
     std::memcpy(&scales[1], plan.beta, sizeof(Given));
-    const Unsigned sums[] = {static_cast<Unsigned>(scales[0]), static_cast<Unsigned>(scales[1])};
-    std::memcpy(args.alpha, &sums[0], sizeof(Unsigned));
-    std::memcpy(args.beta, &sums[1], sizeof(Unsigned));
+    const sum_t<T> sums[] = {static_cast<sum_t<T>>(scales[0]), static_cast<sum_t<T>>(scales[1])};
+    std::memcpy(args.alpha, &sums[0], sizeof(sum_t<T>));
+    std::memcpy(args.beta, &sums[1], sizeof(sum_t<T>));
     args.add = scales[1] != Given(0);
   });
 

@@ -15,7 +15,8 @@ namespace cuda {
 
 template <class T, int kOuter, int kDepth, int kThreads, bool kAlongOuter>
 class TensorSlab {
-  static constexpr int kChunk = 8, kRows = kAlongOuter ? kDepth : kOuter, kChunks = (kAlongOuter ? kOuter : kDepth) / kChunk;
+  static constexpr int kChunk = 8, kRows = kAlongOuter ? kDepth : kOuter,
+                       kChunks = (kAlongOuter ? kOuter : kDepth) / kChunk;
   static constexpr int kCount = kRows * kChunks / kThreads;  // chunks of one thread, which stand kRowStep rows apart
   static constexpr int kRowStep = kThreads / kChunks;
   static_assert(sizeof(T) == 2 && kRows * kChunks % kThreads == 0 && kThreads % kChunks == 0, "threads share evenly");
@@ -171,7 +172,8 @@ struct Fragments {
 };
 
 template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kAlongM, bool kAlongN>
-__global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tensor_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
+__global__ void __launch_bounds__(Sums::kThreads, kBlocks)
+    gemm_tensor_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
   using SlabA = TensorSlab<T, kM, kDepth, Sums::kThreads, kAlongM>;
   using SlabB = TensorSlab<T, kN, kDepth, Sums::kThreads, kAlongN>;
   STRIDED_DYNAMIC_SHARED(T, slabs);
@@ -211,9 +213,10 @@ GemmTile tensor_tile_of(double speed) {
 }
 
 // The table's row of a 16-bit dtype.
-// Pieces of 64x64 for each warp: for 32 instructions it reads 4 KiB of shared memory, which takes shared memory less time
-// than the instructions take (pieces of 64x32 would take it longer). 256x128 because tiles of 128x128 would ask more of the
-// L2 cache than it gives on an H100: 64 operations for a byte, against 85. Four slabs of 24 KiB fit sm_86 and sm_89 too.
+// Pieces of 64x64 for each warp: for 32 instructions it reads 4 KiB of shared memory, which takes shared memory less
+// time than the instructions take (pieces of 64x32 would take it longer). 256x128 because tiles of 128x128 would ask
+// more of the L2 cache than it gives on an H100: 64 operations for a byte, against 85. Four slabs of 24 KiB fit sm_86
+// and sm_89 too.
 template <class T>
 GemmEntry half_entry() {
   GemmEntry e = entry_of<T, float>();

@@ -2,11 +2,11 @@
 // thread adds up its elements of C from them.
 //
 // Note [Slabs]
-// Both slabs lie in shared memory as [k][m] and [k][n], whatever the operand's strides: then a thread's factors for one k
-// are neighbours and are read 16 bytes at a time. An operand whose m (n) neighbours are neighbours in memory is copied
-// 16 bytes at a time; any other one element at a time, by neighbouring threads along the axis with the smaller stride,
-// and rows are padded by 16 bytes so that those writes meet different banks. Elements outside the matrix become zero.
-// (The scheme is that of the SIMT kernels of NVIDIA's CUTLASS, docs "Efficient GEMM in CUDA".)
+// Both slabs lie in shared memory as [k][m] and [k][n], whatever the operand's strides: then a thread's factors for one
+// k are neighbours and are read 16 bytes at a time. An operand whose m (n) neighbours are neighbours in memory is
+// copied 16 bytes at a time; any other one element at a time, by neighbouring threads along the axis with the smaller
+// stride, and rows are padded by 16 bytes so that those writes meet different banks. Elements outside the matrix become
+// zero. (The scheme is that of the SIMT kernels of NVIDIA's CUTLASS, docs "Efficient GEMM in CUDA".)
 #pragma once
 
 #include "cuda/async_copy.h"
@@ -24,7 +24,8 @@ class SlabLoader {
   static constexpr int kCount = kRuns * kDepth / kThreads;  // copies of one thread
   static constexpr int kBytes = static_cast<int>(sizeof(T)) * kRun;
   static constexpr bool kAsync = std::is_same_v<T, S> && sizeof(T) >= 4;
-  static_assert(kRuns * kDepth % kThreads == 0 && kThreads % kDepth == 0 && kThreads % kRuns == 0, "threads share evenly");
+  static_assert(kRuns * kDepth % kThreads == 0 && kThreads % kDepth == 0 && kThreads % kRuns == 0,
+                "threads share evenly");
   static_assert(kAsync || !kVector, "vectors are copied, not converted");
 
  public:
@@ -64,7 +65,9 @@ class SlabLoader {
 #pragma unroll 1
       for (int i = 0; i < kCount; ++i) {
         const int left = left_ - i * d_left_;
-        const int valid = left <= 0 || k_ + i * d_k_ >= depth_ ? 0 : left < kRun ? static_cast<int>(sizeof(T)) * left : kBytes;
+        const int valid = left <= 0 || k_ + i * d_k_ >= depth_ ? 0
+                          : left < kRun                        ? static_cast<int>(sizeof(T)) * left
+                                                               : kBytes;
         copy_async<kBytes>(slab + place_ + i * place_step_, valid ? from_ + i * step_ : base_, valid);
       }
     } else {
@@ -156,8 +159,8 @@ struct Units {
   static constexpr int kEach = kRun, kPadding = 1;  // padding of slabs, in units of 16 bytes
 };
 
-// Which tile a block has: bands of eight rows of tiles, column by column, so that the slabs that blocks of one time read
-// are few and stay in the L2 cache.
+// Which tile a block has: bands of eight rows of tiles, column by column, so that the slabs that blocks of one time
+// read are few and stay in the L2 cache.
 __device__ inline void tile_of_block(const GemmArgs& args, uint32_t* tile_m, uint32_t* tile_n) {
   constexpr uint32_t kBand = 8;
   const uint32_t in_band = kBand * args.tiles_n, band = blockIdx.x / in_band, rest = blockIdx.x - band * in_band;
@@ -168,7 +171,8 @@ __device__ inline void tile_of_block(const GemmArgs& args, uint32_t* tile_m, uin
 
 // Writes a block's sums to C, or to the partial sums.
 template <class T, class V, class Sums>
-__device__ inline void write_tile(const GemmArgs& args, const Sums& sums, int row0, int column0, uint32_t product, T* c) {
+__device__ inline void write_tile(const GemmArgs& args, const Sums& sums, int row0, int column0, uint32_t product,
+                                  T* c) {
   constexpr int run = Sums::kEach;
   sums.each([&](int i, int j, const V* sum) {
     const int row = row0 + i, column = column0 + j;
@@ -233,7 +237,8 @@ constexpr int slab_pitch(int outer) {
 }
 
 // T: as stored; Sums: how the tile is added up; kVectorA, kVectorB: operands that are copied 16 bytes at a time.
-template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kVectorA, bool kVectorB>
+template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kVectorA,
+          bool kVectorB>
 __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
   constexpr int kPitchA = slab_pitch<V, Sums>(kM), kPitchB = slab_pitch<V, Sums>(kN);
   STRIDED_DYNAMIC_SHARED(V, slabs);
@@ -286,7 +291,8 @@ template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages,
 GemmTile tile_of(double speed) {
   constexpr bool vector = std::is_same_v<T, V> && !std::is_integral_v<T> && sizeof(T) < 16;
   constexpr int64_t bytes = int64_t{sizeof(V)} * kStages * kDepth * (slab_pitch<V, Sums>(kM) + slab_pitch<V, Sums>(kN));
-  GemmTile t = shape_of_tile<Sums>(kM, kN, kDepth, kBlocks, vector ? static_cast<int>(16 / sizeof(T)) : 1, bytes, speed);
+  GemmTile t =
+      shape_of_tile<Sums>(kM, kN, kDepth, kBlocks, vector ? static_cast<int>(16 / sizeof(T)) : 1, bytes, speed);
   t.kernel[0][0] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
   if constexpr (vector) {
     t.kernel[0][1] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;

@@ -1,8 +1,8 @@
 // Products with n = 1: every element of A is read once and used once, so all that counts is how it is read.
 // (m = 1 is the transposed product, m = n = 1 the dot product.)
 //
-// along_k_kernel  A's neighbours along k are neighbours in memory: 32 lanes, or the whole block when there are few rows,
-//                 walk along a row together.
+// along_k_kernel  A's neighbours along k are neighbours in memory: 32 lanes walk along a row together, or the whole
+//                 block where there are few rows.
 // along_m_kernel  they are along m: each lane keeps rows of its own, the eight warps of a block take every eighth k.
 // Both add in an order that only the shape decides.
 #pragma once
@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(kThreads) gemv_along_k_kernel(const STRIDED_GR
     if (args.vector_a) {
       V sums[run];
       for (int e = 0; e < run; ++e) sums[e] = V(0);
-      for (k = begin + static_cast<int64_t>(threadIdx.x) * run; k + run <= end; k += static_cast<int64_t>(blockDim.x) * run) {
+      for (k = begin + static_cast<int64_t>(threadIdx.x) * run; k + run <= end;
+           k += static_cast<int64_t>(blockDim.x) * run) {
         const VectorRun<T, run> line = *reinterpret_cast<const VectorRun<T, run>*>(a + k);
 #pragma unroll
         for (int e = 0; e < run; ++e)
@@ -117,7 +118,8 @@ __global__ void __launch_bounds__(kThreads) gemv_along_m_kernel(const STRIDED_GR
 
 // Adds the parts of k in ascending order. One thread for each element of C.
 template <class T, class V>
-__global__ void __launch_bounds__(kThreads) gemm_finish_kernel(const STRIDED_GRID_CONSTANT GemmArgs args, uint32_t parts) {
+__global__ void __launch_bounds__(kThreads)
+    gemm_finish_kernel(const STRIDED_GRID_CONSTANT GemmArgs args, uint32_t parts) {
   const int64_t mn = static_cast<int64_t>(args.m) * args.n, all = mn * args.batch;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= all) return;

@@ -123,7 +123,8 @@ void require_device(int device) {
   int count = 0;
   check_cuda(api.device_count(&count));
   if (count == 0) current_device();  // raises, and says why there is none
-  STRIDED_CHECK(device < count, RuntimeError, "CUDA error: invalid device ordinal: cuda:", device, ", there are ", count, " devices");
+  STRIDED_CHECK(device < count, RuntimeError, "CUDA error: invalid device ordinal: cuda:", device, ", there are ",
+                count, " devices");
 }
 void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool non_blocking) {
   const Unlocked unlocked(bytes >= 65536);

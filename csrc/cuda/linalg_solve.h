@@ -8,16 +8,15 @@
 namespace strided {
 namespace cuda {
 
-
 // Which row of b comes to place `row` by the exchanges. Each lane of a group of S follows one row.
 template <class T>
 __device__ inline int permuted_row(const SolveArgs<T>& a, int64_t matrix, bool has_matrix, int row, unsigned first_lane,
                                    int steps) {
   const int32_t* pivots = a.pivots + matrix * a.pivot_step;
-  const int mine = has_matrix && row < a.n ? pivots[row] - 1 : row;
-  if (has_matrix && row < a.n && (mine < 0 || mine >= a.n))
-    a.reporter.tell(Fault::Linalg, mine + 1, matrix, a.batch > 1);
-  const int partner = mine < 0 || mine >= a.n ? row : mine;
+  const int pivot = has_matrix && row < a.n ? pivots[row] : row + 1;
+  const bool bad = pivot < 1 || pivot > a.n;
+  if (bad && has_matrix && row < a.n) a.reporter.tell(Fault::Linalg, pivot, matrix, a.batch > 1);
+  const int partner = bad ? row : pivot - 1;
   int content = row;
 #pragma unroll 4
   for (int j = 0; j < steps; ++j) {

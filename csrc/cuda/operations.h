@@ -60,8 +60,8 @@ class SetElements {
 
 // C = alpha A B + beta C, for each matrix of a batch.
 void gemm(const GemmPlan& plan);
-// From now on tiles of this row of the dtype's table (-1: the one that is estimated to be the fastest). For tests and to
-// measure the table.
+// From now on tiles of this row of the dtype's table (-1: the one that is estimated to be the fastest). For tests and
+// to measure the table.
 void force_gemm_tile(int index);
 
 // Linear algebra: matrices of one of float32, float64, complex64, complex128, packed one after the other, as

@@ -61,8 +61,8 @@ namespace cuda {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Starts `kernel`. A launch that fails is reported by the next check_launch (runtime.h). More dynamic shared memory than
-// 48 KiB has to be asked for; sm_80 has up to 163 KiB, sm_86 and sm_89 99 KiB, sm_90 227 KiB.
+// Starts `kernel`. A launch that fails is reported by the next check_launch (runtime.h). More dynamic shared memory
+// than 48 KiB has to be asked for; sm_80 has up to 163 KiB, sm_86 and sm_89 99 KiB, sm_90 227 KiB.
 template <class T>
 struct Exactly {  // the kernel alone decides the types of its arguments
   using type = T;
@@ -75,7 +75,8 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
   ::cuda_emulation::run(grid, block, shared_bytes, [&] { kernel(args...); });
 #else
   if (shared_bytes > size_t{48} << 10)
-    static_cast<void>(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+    static_cast<void>(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
                                            static_cast<int>(shared_bytes)));
   kernel<<<grid, block, shared_bytes, stream>>>(args...);
 #endif

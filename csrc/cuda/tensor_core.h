@@ -1,4 +1,5 @@
-// The tensor cores' instructions, for warps: C(16x8) += A(16xk) B(kx8), and how their operands come out of shared memory.
+// The tensor cores' instructions, for warps: C(16x8) += A(16xk) B(kx8), and how their operands come out of shared
+// memory.
 //
 // Note [Fragments]
 // A lane has fixed elements of each matrix. With g = lane / 4 and t = lane % 4 (PTX ISA, "Matrix Fragments for mma"):

@@ -9,7 +9,8 @@ namespace cuda {
 namespace {
 
 template <class T>
-using wide_t = std::conditional_t<is_complex_v<T>, Complex<double>, std::conditional_t<std::is_integral_v<T>, uint64_t, double>>;
+using wide_t =
+    std::conditional_t<is_complex_v<T>, Complex<double>, std::conditional_t<std::is_integral_v<T>, uint64_t, double>>;
 
 template <class W, class T>
 W wide(T x) {
@@ -25,7 +26,9 @@ T narrow(W x) {
   else return T(static_cast<compute_t<T>>(x));
 }
 double size_of_error(double got, double want) { return std::abs(got - want); }
-double size_of_error(Complex<double> got, Complex<double> want) { return std::abs(got.re - want.re) + std::abs(got.im - want.im); }
+double size_of_error(Complex<double> got, Complex<double> want) {
+  return std::abs(got.re - want.re) + std::abs(got.im - want.im);
+}
 double size_of_error(uint64_t got, uint64_t want) { return got == want ? 0 : 1e300; }
 
 // Shapes: batch axes, then the matrix.
@@ -34,7 +37,8 @@ struct Product {
   double alpha = 1, beta = 0;
   bool tf32 = false;
 
-  Product(DType t, std::vector<int64_t> batch, int64_t m, int64_t n, int64_t k, std::mt19937& random, bool plain = false) {
+  Product(DType t, std::vector<int64_t> batch, int64_t m, int64_t n, int64_t k, std::mt19937& random,
+          bool plain = false) {
     auto make = [&](int64_t rows, int64_t columns, bool result) {
       std::vector<int64_t> shape = batch;
       shape.push_back(rows);
@@ -102,18 +106,22 @@ struct Product {
         W sum = W(0);
         double scale = 0;
         for (int64_t l = 0; l < k; ++l) {
-          const W x = wide<W>(a.get<T>((product * m + row) * k + l)), y = wide<W>(b.get<T>((product * k + l) * n + column));
+          const W x = wide<W>(a.get<T>((product * m + row) * k + l)),
+                  y = wide<W>(b.get<T>((product * k + l) * n + column));
           sum = sum + x * y;
           if constexpr (!std::is_integral_v<T>) scale += size_of_error(x, W(0)) * size_of_error(y, W(0));
         }
         const W old = wide<W>(c.get<T>(i));
-        W want = std::is_integral_v<T> ? static_cast<W>(wide<W>(T(static_cast<compute_t<T>>(alpha)))) * sum : W(alpha) * sum;
-        if (beta != 0) want = want + (std::is_integral_v<T> ? wide<W>(T(static_cast<compute_t<T>>(beta))) : W(beta)) * old;
+        W want =
+            std::is_integral_v<T> ? static_cast<W>(wide<W>(T(static_cast<compute_t<T>>(alpha)))) * sum : W(alpha) * sum;
+        if (beta != 0)
+          want = want + (std::is_integral_v<T> ? wide<W>(T(static_cast<compute_t<T>>(beta))) : W(beta)) * old;
         T result;
         std::memcpy(&result, got.data() + c.at(i), sizeof(T));
         const W w = wide<W>(narrow<T>(want));
         ASSERT_LE(size_of_error(wide<W>(result), std::is_integral_v<T> ? w : want), eps * (scale + 1) * 2)
-            << what << " " << name_of(c.dtype) << " element " << i << " of " << m << "x" << n << "x" << k << ", batch " << c.numel() / (m * n);
+            << what << " " << name_of(c.dtype) << " element " << i << " of " << m << "x" << n << "x" << k << ", batch "
+            << c.numel() / (m * n);
         std::memset(touched.data() + c.at(i), 1, sizeof(T));
       }
       for (size_t i = 0; i < touched.size(); ++i)
@@ -122,8 +130,9 @@ struct Product {
   }
 };
 
-constexpr DType kAll[] = {DType::Bool, DType::UInt8, DType::Int8, DType::Int16, DType::Int32, DType::Int64, DType::UInt16, DType::UInt32,
-                          DType::UInt64, DType::Float16, DType::BFloat16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
+constexpr DType kAll[] = {DType::Bool,     DType::UInt8,   DType::Int8,    DType::Int16,     DType::Int32,
+                          DType::Int64,    DType::UInt16,  DType::UInt32,  DType::UInt64,    DType::Float16,
+                          DType::BFloat16, DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
 
 struct ForcedTile {
   explicit ForcedTile(int i) { force_gemm_tile(i); }
@@ -135,7 +144,13 @@ TEST(CudaGemm, EveryTileAtItsEdges) {
   for (DType t : kAll)
     for (int tile = 0; tile < 3; ++tile) {
       const ForcedTile forced(tile);
-      for (const auto& [m, n, k] : {std::array<int64_t, 3>{9, 31, 17}, {33, 32, 8}, {65, 66, 33}, {32, 64, 16}, {127, 20, 70}, {2, 129, 1}, {260, 136, 33}}) {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{9, 31, 17},
+                                    {33, 32, 8},
+                                    {65, 66, 33},
+                                    {32, 64, 16},
+                                    {127, 20, 70},
+                                    {2, 129, 1},
+                                    {260, 136, 33}}) {
         if (int64_t{m} * n > 4000 && size_of(t) != 4 && !is_half(t)) continue;
         if (m == 260 && !is_half(t)) continue;
         Product p(t, {}, m, n, k, random, random() % 2);
@@ -178,7 +193,8 @@ TEST(CudaGemm, TransposedOperandsInVectors) {
 TEST(CudaGemm, VectorsAndDots) {
   std::mt19937 random(4);
   for (DType t : kAll)
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 1, 300}, {1, 130, 257}, {1, 1, 5000}, {3, 1, 9000}, {1000, 1, 70}, {5, 1, 65}}) {
+    for (const auto& [m, n, k] :
+         {std::array<int64_t, 3>{70, 1, 300}, {1, 130, 257}, {1, 1, 5000}, {3, 1, 9000}, {1000, 1, 70}, {5, 1, 65}}) {
       Product(t, {}, m, n, k, random, true).check("vector");
       if (size_of(t) == 4) Product(t, {2}, m, n, k, random).check("vectors");
     }
@@ -194,7 +210,8 @@ TEST(CudaGemm, VectorsAndDots) {
 TEST(CudaGemm, TinyBatches) {
   std::mt19937 random(5);
   for (DType t : kAll)
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {4, 4, 4}, {3, 5, 2}, {8, 8, 8}, {2, 32, 64}, {7, 9, 64}})
+    for (const auto& [m, n, k] :
+         {std::array<int64_t, 3>{1, 1, 1}, {4, 4, 4}, {3, 5, 2}, {8, 8, 8}, {2, 32, 64}, {7, 9, 64}})
       for (int64_t batch : {1, 3, 130}) {
         Product(t, {batch}, m, n, k, random, true).check("tiny");
         if (size_of(t) == 8) Product(t, {2, batch, 1, 2}, m, n, k, random).check("tiny, many axes");
