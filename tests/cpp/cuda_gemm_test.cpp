@@ -314,10 +314,10 @@ TEST(CudaGemm, SameBitsInEveryOrder) {
   for (DType t : {DType::Float32, DType::Float16, DType::Complex128, DType::Int8})
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 65, 40}, {30, 1, 900}, {6, 6, 30}, {10, 12, 1500}}) {
       Product p(t, {}, m, n, k, random, true);
-      cuda_emulation::set_order(0);
+      set_order(0);
       const std::vector<char> first = p.run();
       for (uint64_t seed : {2, 3, 4}) {
-        cuda_emulation::set_order(seed);
+        set_order(seed);
         EXPECT_EQ(p.run(), first) << name_of(t) << " " << m << "x" << n << "x" << k;
       }
     }

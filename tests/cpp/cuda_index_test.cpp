@@ -168,19 +168,13 @@ TEST(CudaIndex, TakeAndPut) {
 
 TEST(CudaIndex, LastOneWinsForManyRows) {
   std::mt19937 random(2);
-#if STRIDED_EMULATED
   for (uint64_t seed : {0, 1, 2}) {
-    cuda_emulation::set_order(seed);
-#else
-  {
-#endif
+    set_order(seed);
     check_put(select_axis(DType::Float32, {50, 3}, 0, 5000, random), "table");
     check_put(gather_axis(DType::Int16, {40, 9}, 0, 900, random), "table of elements");
     check_put(select_axis(DType::Float32, {200000, 1}, 0, 1500, random, 199900), "sorted");
   }
-#if STRIDED_EMULATED
-  cuda_emulation::set_order(1);
-#endif
+  set_order(1);
 }
 
 template <class T>

@@ -197,11 +197,11 @@ template <class F>
 void in_orders(F f) {
 #if STRIDED_EMULATED
   for (uint64_t seed : {2, 3, 0, 1}) {
-    cuda_emulation::set_order(seed);
+    set_order(seed);
     f();
     if (testing::Test::HasFatalFailure()) break;
   }
-  cuda_emulation::set_order(1);
+  set_order(1);
 #else
   f();
 #endif

@@ -242,10 +242,10 @@ TEST(CudaReduce, SameBitsInEveryOrderOfThreads) {
   in.upload();
   std::vector<float> sums;
   for (uint64_t seed = 0; seed < 5; ++seed) {
-    cuda_emulation::set_order(seed);
+    set_order(seed);
     sums.push_back(reduce_array(case_of<Sum, float>(), in, 1)[0].get<float>(0));
   }
-  cuda_emulation::set_order(1);
+  set_order(1);
   for (float s : sums) EXPECT_EQ(s, sums[0]);
 }
 #endif

@@ -93,7 +93,7 @@ template <class Op>
 void expect_scans(ScanOp op) {
   std::mt19937 random(3);
   for (uint64_t order : {0, 1, 2}) {
-    cuda_emulation::set_order(order);
+    set_order(order);
     for (const Rows& r : kShapes)
       for_each(typename Op::Types{}, [&](auto tag, int i) {
         using T = typename decltype(tag)::type;
@@ -102,7 +102,7 @@ void expect_scans(ScanOp op) {
         expect_scan<Op, T>(op, r, random, op != ScanOp::Product && r.n % 2);
       });
   }
-  cuda_emulation::set_order(1);
+  set_order(1);
 }
 
 TEST(CudaScan, SumsAreThoseOfALoop) { expect_scans<strided::scan::Sum>(ScanOp::Sum); }
@@ -129,7 +129,7 @@ TEST(CudaScan, SameBitsInEveryOrderOfThreads) {
   const Array in = values<float>(r, random, false, false);
   Array first(in.dtype, in.shape), out(in.dtype, in.shape);
   for (uint64_t order : {0, 1, 2, 3}) {
-    cuda_emulation::set_order(order);
+    set_order(order);
     Array& to = order == 0 ? first : out;
     scan(ScanOp::Sum, {"scan", 0, in.dtype, r.outer, r.n, r.inner, in.data(), to.data(), nullptr});
     to.download();
@@ -137,7 +137,7 @@ TEST(CudaScan, SameBitsInEveryOrderOfThreads) {
       ASSERT_EQ(first.host, out.host);
     }
   }
-  cuda_emulation::set_order(1);
+  set_order(1);
 }
 
 template <class T>
@@ -170,7 +170,7 @@ TEST(CudaScan, SoftmaxIsThatOfALoop) {
   std::mt19937 random(6);
   for (const Rows& r : kShapes)
     for (const bool logarithm : {false, true}) {
-      cuda_emulation::set_order(random() % 3);
+      set_order(random() % 3);
       expect_softmax<float>(r, random, 0, logarithm);
       expect_softmax<float>(r, random, 1, logarithm);
       expect_softmax<float>(r, random, 2, logarithm);
@@ -178,7 +178,7 @@ TEST(CudaScan, SoftmaxIsThatOfALoop) {
       expect_softmax<Half>(r, random, 2, logarithm);
       expect_softmax<BFloat16>(r, random, 0, logarithm);
     }
-  cuda_emulation::set_order(1);
+  set_order(1);
 }
 
 TEST(CudaScan, RefusesDtypesThatHaveNone) {

@@ -96,12 +96,12 @@ TEST(CudaSort, RowsAreSortedStably) {
     for_each(Real{}, [&](auto tag, int i) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && sizeof(T) > 2 && (i + n) % 3 != 0) return;  // long rows: some of the dtypes each
-      cuda_emulation::set_order(order++ % 3);
+      set_order(order++ % 3);
       const Kind kind = static_cast<Kind>(random() % 5);
       expect_sorted<T>(n, rows, n, random() % 2, random, kind);
       if (n < 100) expect_sorted<T>(n, rows, n, random() % 2, random, Kind::Specials);
     });
-  cuda_emulation::set_order(1);
+  set_order(1);
 }
 
 TEST(CudaSort, LongRowsWhoseKeysAgreeInSomeDigits) {
@@ -121,10 +121,10 @@ TEST(CudaSort, TheFirstOfEachRow) {
     for_each(Real{}, [&](auto tag, int i) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && (i + rows) % 2 != 0) return;
-      cuda_emulation::set_order(order++ % 3);
+      set_order(order++ % 3);
       for (const Kind kind : {Kind::Specials, Kind::Equal, Kind::Many}) expect_sorted<T>(n, rows, keep, random() % 2, random, kind);
     });
-  cuda_emulation::set_order(1);
+  set_order(1);
 }
 
 TEST(CudaSort, ManyMoreEqualFirstOnes) {
@@ -214,7 +214,7 @@ TEST(CudaSort, SelectedElements) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && (i + rows) % 2 != 0) return;
       for (const Kind kind : {Kind::Few, Kind::Many, Kind::Equal, Kind::Specials}) {
-        cuda_emulation::set_order(order++ % 3);
+        set_order(order++ % 3);
         const Array in = values<T>({rows, n}, random, kind);
         Array out(in.dtype, {rows}), index(DType::Int64, {rows});
         for (const Select what : {Select::Kth, Select::Median, Select::NanMedian, Select::Mode}) {
@@ -230,7 +230,7 @@ TEST(CudaSort, SelectedElements) {
         }
       }
     });
-  cuda_emulation::set_order(1);
+  set_order(1);
 }
 
 template <class T>

@@ -27,6 +27,13 @@ inline void to_host(void* to, const void* from, size_t bytes) {
   check(cudaStreamSynchronize(current_stream(0)), "test");
 }
 
+// In which order the threads of a block run from now on, where the device is emulated: a seed, 0 that of their numbers.
+inline void set_order([[maybe_unused]] uint64_t seed) {
+#if STRIDED_EMULATED
+  cuda_emulation::set_order(seed);
+#endif
+}
+
 // A strided array: its bytes on the host, where the test writes and reads, and on the device.
 struct Array {
   DType dtype = DType::Float32;
