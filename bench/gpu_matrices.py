@@ -113,8 +113,13 @@ def tile_table(lib, seconds_of, smoke):
             rates = []
             for tile in (0, 1, 2, -1):
                 force(tile)
-                rates.append(2 * m * n * k / max(seconds_of(lib, lambda: a @ b, 1 if smoke else 5, 1 if smoke else 5), 1e-12) / 1e9)
+                try:
+                    seconds = seconds_of(lib, lambda: a @ b, 1 if smoke else 5, 1 if smoke else 5)
+                except ValueError:  # the table of this dtype is shorter
+                    rates.append(None)
+                else:
+                    rates.append(2 * m * n * k / max(seconds, 1e-12) / 1e9)
             force(-1)
-            print(f"  {dtype:10} {m:>6} x {n:>6} x {k:>6}" + "".join(f"{r:>10.0f}" for r in rates))
+            print(f"  {dtype:10} {m:>6} x {n:>6} x {k:>6}" + "".join(f"{'-' if r is None else f'{r:.0f}':>10}" for r in rates))
             found.append({"dtype": dtype, "shape": [m, n, k], "gflops": rates})
     return found

@@ -33,8 +33,7 @@ std::atomic<int> forced_tile{-1};
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Batch axes that are walked as one become one; those of one matrix go. False when more than kMaxBatchAxes are left,
-// which then stand outermost first.
+// The batch axes, outermost first: those that are walked as one become one, those of one matrix go.
 struct Batch {
   int axes = 0;
   int64_t size[kMaxDims], stride[kMaxDims][3];
@@ -155,6 +154,7 @@ struct Launch {
     const GemmTile* tile = &entry.tile[0];
     Choice best = estimate(args, *tile);
     const int forced = forced_tile.load(std::memory_order_relaxed);
+    STRIDED_CHECK(forced < entry.tiles, ValueError, name, ": tile ", forced, " was asked for, there are ", entry.tiles);
     for (int i = 1; i < entry.tiles; ++i) {
       const Choice other = estimate(args, entry.tile[i]);
       if (forced >= 0 ? i == forced : other.time < best.time) {
@@ -175,8 +175,7 @@ struct Launch {
     const auto kernel = tile->kernel[vectors && along_m][vectors && along_n];
     in_parts(args, best.parts, tile->k, [&](unsigned parts, unsigned products) {
       launch(kernel, dim3(args.tiles_m * args.tiles_n, parts, products), dim3(static_cast<unsigned>(tile->threads)),
-             static_cast<size_t>(tile->shared_bytes),
-             current_stream(device), args);
+             static_cast<size_t>(tile->shared_bytes), current_stream(device), args);
     });
   }
 };
@@ -184,6 +183,7 @@ struct Launch {
 }  // namespace
 
 void force_gemm_tile(int index) { forced_tile = index; }
+int gemm_tiles(DType dtype) { return gemm_table().entry[index_of(dtype)].tiles; }
 
 void gemm(const GemmPlan& plan) {
   for (int i = 0; i < plan.batch_ndim; ++i)

@@ -129,10 +129,12 @@ void exchange_view(const char* name, int device, int64_t itemsize, int64_t batch
   constexpr void (*kernels[5])(ExchangeArgs) = {exchange_kernel<uint8_t>, exchange_kernel<uint16_t>,
                                                 exchange_kernel<uint32_t>, exchange_kernel<uint64_t>,
                                                 exchange_kernel<Item16>};
+  const int64_t tiles = (columns + kColumns - 1) / kColumns;
+  STRIDED_CHECK(tiles * batch < kMaxItems, NotImplementedError, name, ": a batch of ", batch, " on device 'cuda'");
   const OnDevice guard(device);
-  const ExchangeArgs a{bytes, rows, columns, (columns + kColumns - 1) / kColumns, pivots, pivot_step, begin, end,
+  const ExchangeArgs a{bytes, rows, columns, tiles, pivots, pivot_step, begin, end,
                        backwards, reporter(device, name, static_cast<int>(fault))};
-  launch(kernels[item_row(itemsize)], dim3(static_cast<unsigned>(a.tiles * batch)), dim3(kThreads), 0,
+  launch(kernels[item_row(itemsize)], dim3(static_cast<unsigned>(tiles * batch)), dim3(kThreads), 0,
          current_stream(device), a);
   check_launch(name);
 }

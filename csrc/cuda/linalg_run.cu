@@ -38,6 +38,7 @@ struct Run {
         shared(device_info(device_).shared_per_block - kStatic) {}
   template <class Args>
   void start(void (*kernel)(Args), int64_t blocks, int64_t threads, size_t shared, const Args& args) const {
+    STRIDED_CHECK(blocks < kMaxItems, NotImplementedError, name, ": a batch of ", batch, " on device 'cuda'");
     launch(kernel, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)), shared, stream, args);
     check_launch(name);
   }
@@ -267,6 +268,9 @@ void factor_cholesky(const Run& run, int64_t n, int64_t first, const View<T>& a,
 void lu_factor(const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots,
                int32_t* info) {
   if (batch == 0 || m == 0 || n == 0) return;
+  constexpr int64_t most = int64_t{1} << 30;  // rows and columns are counted in int
+  STRIDED_CHECK(m < most && n < most, NotImplementedError, name, ": matrices of ", m, " x ", n,
+                " elements on device 'cuda'");
   const OnDevice guard(device);
   with_type(dtype, [&](auto zero) {
     factor_lu(Run(name, device, batch), m, n, static_cast<decltype(zero)*>(a), pivots, info);

@@ -60,9 +60,10 @@ class SetElements {
 
 // C = alpha A B + beta C, for each matrix of a batch.
 void gemm(const GemmPlan& plan);
-// From now on tiles of this row of the dtype's table (-1: the one that is estimated to be the fastest). For tests and
-// to measure the table.
+// For tests and to measure: from now on products in tiles take this row of the dtype's table, or ValueError where it
+// has no such row; -1: the one that is estimated to be the fastest. And the number of rows.
 void force_gemm_tile(int index);
+int gemm_tiles(DType dtype);
 
 // Linear algebra: matrices of one of float32, float64, complex64, complex128, packed one after the other, as
 // LinalgKernels of ops/kernels.h has it. Note [LU on the device] in linalg_run.cu.

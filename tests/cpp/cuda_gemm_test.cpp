@@ -142,7 +142,7 @@ struct ForcedTile {
 TEST(CudaGemm, EveryTileAtItsEdges) {
   std::mt19937 random(1);
   for (DType t : kAll)
-    for (int tile = 0; tile < 3; ++tile) {
+    for (int tile = 0; tile < gemm_tiles(t); ++tile) {
       const ForcedTile forced(tile);
       for (const auto& [m, n, k] : {std::array<int64_t, 3>{9, 31, 17},
                                     {33, 32, 8},
@@ -159,11 +159,17 @@ TEST(CudaGemm, EveryTileAtItsEdges) {
     }
 }
 
+TEST(CudaGemm, ATileThatIsNotInTheTableIsAnError) {
+  std::mt19937 random(1);
+  const ForcedTile forced(gemm_tiles(DType::Float64));
+  EXPECT_THROW(Product(DType::Float64, {}, 40, 40, 20, random).run(), ValueError);
+}
+
 TEST(CudaGemm, EveryLayoutOfTheOperands) {
   std::mt19937 random(2);
   for (DType t : {DType::Float32, DType::Float64, DType::BFloat16, DType::Complex64, DType::Complex128, DType::Int16})
     for (int i = 0; i < 40; ++i) {
-      const ForcedTile forced(static_cast<int>(random() % 4) - 1);
+      const ForcedTile forced(static_cast<int>(random() % static_cast<unsigned>(gemm_tiles(t) + 1)) - 1);
       std::vector<int64_t> batch;
       if (random() % 2) batch.push_back(1 + random() % 3);
       Product p(t, batch, 1 + random() % 70, 1 + random() % 70, random() % 50, random);

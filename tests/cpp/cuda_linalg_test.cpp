@@ -479,6 +479,15 @@ TEST(CudaLinalg, CholeskyInAnyOrderOfThreads) {
   });
 }
 
+TEST(CudaLinalg, SizesBeyondALaunchAreErrors) {
+  constexpr int64_t large = int64_t{1} << 31;
+  EXPECT_THROW(lu_factor("lu_factor", 0, DType::Float32, 1, large, 1, nullptr, nullptr, nullptr), NotImplementedError);
+  EXPECT_THROW(lu_factor("lu_factor", 0, DType::Float32, large * 64, 2, 2, nullptr, nullptr, nullptr),
+               NotImplementedError);
+  EXPECT_THROW(exchange_rows("lu_unpack", 0, DType::Float32, large, 1, 1, nullptr, nullptr, 1, true),
+               NotImplementedError);
+}
+
 // ---- what is not arithmetic
 TEST(CudaLinalg, ExchangesOfRows) {
   std::mt19937 random(11);
