@@ -74,6 +74,21 @@ def name_of(node):
     return None if node is None else node.name().split("::")[-1]
 
 
+def grads(t, loss, *inputs):
+    """The gradients of a loss as numbers; the graph stays."""
+    return [numbers(g) for g in t.autograd.grad(loss, inputs, allow_unused=True, retain_graph=True)]
+
+
+def name(x):
+    """Of the node that made a tensor."""
+    return name_of(x.grad_fn)
+
+
+def kind_of(x):
+    """The same without its number: a write has another than the same without one (FillBackward2)."""
+    return name(x).rstrip("0123456789")
+
+
 def plain(value, t):
     """As JSON keeps it. A tensor becomes its shape, dtype, requires_grad and values."""
     if isinstance(value, t.Tensor):

@@ -3,21 +3,9 @@
 import re
 
 import pytest
-from side_by_side import Scenarios, grid as leaf, kind, name_of, numbers, outcome
+from side_by_side import Scenarios, grads, grid as leaf, kind, kind_of, name, numbers, outcome
 
 scenario = Scenarios("test_autograd_inplace")
-
-
-def grads(t, loss, *inputs):
-    return [numbers(g) for g in t.autograd.grad(loss, inputs, allow_unused=True, retain_graph=True)]
-
-
-def name(x):
-    return name_of(x.grad_fn)
-
-
-def kind_of(x):  # a write has another number than the same without: FillBackward2
-    return name(x).rstrip("0123456789")
 
 
 def weights(t, x):

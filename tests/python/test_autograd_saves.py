@@ -6,7 +6,6 @@ pass must either refuse ("modified by an inplace operation": the tensor was save
 
 import gc
 import math
-import types
 
 import gradient_cases
 import pytest
@@ -289,14 +288,7 @@ IN_BOTH = [p for p in IRREGULAR if kind_of(p.values[0], p.values[3]) not in NOT_
 def torch_cases():
     """The cases as functions of PyTorch."""
     pytest.importorskip("torch")
-    with open(gradient_cases.__file__, encoding="utf-8") as file:
-        source = file.read()
-    ours = "import strided as torch\nfrom strided import linalg"
-    assert ours in source
-    module = types.ModuleType("gradient_cases_of_torch")
-    source = source.replace(ours, "import torch\nfrom torch import linalg")
-    exec(compile(source, gradient_cases.__file__, "exec"), vars(module))
-    return module.CASES
+    return gradient_cases.of_torch()
 
 
 @pytest.mark.filterwarnings("ignore")

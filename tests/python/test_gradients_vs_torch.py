@@ -2,7 +2,6 @@
 where a gradient is a matter of convention."""
 
 import math
-import types
 
 import gradient_cases
 import numpy as np
@@ -50,18 +49,7 @@ NO_SECOND_GRADIENT_IN_TORCH = {
 }
 
 
-def _torch_cases():
-    with open(gradient_cases.__file__, encoding="utf-8") as file:
-        source = file.read()
-    ours = "import strided as torch\nfrom strided import linalg"
-    assert ours in source
-    module = types.ModuleType("gradient_cases_of_torch")
-    source = source.replace(ours, "import torch\nfrom torch import linalg")
-    exec(compile(source, gradient_cases.__file__, "exec"), vars(module))
-    return module.CASES
-
-
-TORCH_CASES = _torch_cases()
+TORCH_CASES = gradient_cases.of_torch()
 
 
 def irregular():
