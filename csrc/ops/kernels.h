@@ -65,6 +65,44 @@ struct LinalgKernels {
                            bool unit_diagonal, bool conjugate) = nullptr;
 };
 
+// Decompositions of `batch` matrices A (m x n), stored by columns, one after the other, in float32, float64, complex64 or
+// complex128. What comes out is stored by columns too. On every backend they are those of a library for linear algebra, with
+// LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine says went wrong.
+struct DecompositionPlan {
+  const char* name = "";
+  int device = 0;
+  DType dtype = DType::Float32;
+  int64_t batch = 1, m = 0, n = 0;
+  void* a = nullptr;  // overwritten
+  int32_t* info = nullptr;
+};
+enum class SvdDriver : int8_t { Default, Jacobi, JacobiOrThenQr, Qr, DivideAndConquer };  // of devices but for the first
+enum class LstsqDriver : int8_t { Full, PivotedQr, Svd, DivideAndConquer };              // gels, gelsy, gelss, gelsd
+struct DecompositionKernels {
+  // A = Q R: R on and above the diagonal of a, the reflectors whose product is Q below; their scales in tau, min(m, n).
+  void (*qr)(const DecompositionPlan& plan, void* tau) = nullptr;
+  // The first k columns of a (m x n, k <= n <= m) hold reflectors; a becomes the first n columns of their product.
+  void (*form_q)(const DecompositionPlan& plan, int64_t k, const void* tau) = nullptr;
+  // a becomes Q A (left) or A Q, with Q^H for Q if `adjoint`: Q the product of k reflectors, columns of `reflectors`, which
+  // has as many rows as Q.
+  void (*apply_q)(const DecompositionPlan& plan, int64_t k, const void* reflectors, const void* tau, bool left, bool adjoint) = nullptr;
+  // A = U diag(s) Vh, s real and descending. u is m x m and vh n x n (full), or m x k and k x n with k = min(m, n); with u null
+  // there is only s.
+  void (*svd)(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, SvdDriver driver) = nullptr;
+  // Hermitian A, of which one triangle is read: w real and ascending; a becomes the eigenvectors (`vectors`) or is lost.
+  void (*eigh)(const DecompositionPlan& plan, void* w, bool upper, bool vectors) = nullptr;
+  // Square A: w and v complex, for real A too; v (unit columns) may be null.
+  void (*eig)(const DecompositionPlan& plan, void* w, void* v) = nullptr;
+  // The X of least norm among those that make |A X - B| least. b: max(m, n) x k, B in its first m rows, then X in its first n,
+  // and with Full the sums of squares of its last m - n rows are the residuals. rcond: singular values (Svd,
+  // DivideAndConquer: s) or diagonal elements below rcond times the largest count as zero; rank[i] is the number of the
+  // others, not with Full.
+  void (*least_squares)(const DecompositionPlan& plan, int64_t k, void* b, LstsqDriver driver, double rcond, int32_t* rank, void* s) = nullptr;
+  // Symmetric (or Hermitian) A = L D L^T (L^H), by Bunch and Kaufman, from the lower triangle; pivots as LAPACK's sytrf has
+  // them. Then the solutions of A X = B from that; b: n x k.
+  void (*ldl_factor)(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) = nullptr;
+  void (*ldl_solve)(const DecompositionPlan& plan, int64_t k, const int32_t* pivots, void* b, bool hermitian) = nullptr;
+};
 
 // Moves between a dense side and the places on an indexed side that int64 indices name. The loops have the operands
 // to, from, index (bytes for strides): an element's place is where the strides lead, plus index * stride.
@@ -342,7 +380,8 @@ struct KernelTable {
   void (*clear_triangle)(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride,
                          int64_t column_stride, int64_t diagonal, bool keep_below) = nullptr;
   IndexKernels index;
-  const DeviceKernels* device = nullptr;  // of a backend of the other kind; the slots above are empty then
+  DecompositionKernels decompositions;
+  const DeviceKernels* device = nullptr;  // of a backend of the other kind; the slots above but for the decompositions are empty then
 };
 
 KernelTable& kernel_table(DeviceType type);           // for the backend that fills it

@@ -16,6 +16,11 @@ enum class LinalgFault : int8_t {
   NotPositiveDefinite,  // cholesky
   PivotOfSolve,         // a pivot that names no row, given to lu_solve
   PivotOfUnpack,        // and to lu_unpack
+  Svd,                  // singular values did not converge, or the matrix has NaN or inf
+  Eigh,                 // eigenvalues did not converge
+  Eig,
+  LeastSquares,
+  ZeroBlock,            // ldl_factor
 };
 
 // `value` is the matrix's info, or the pivot; `name` the function. `batched`: the matrix is number `element` of several.
@@ -36,6 +41,16 @@ enum class LinalgFault : int8_t {
     case LinalgFault::NotPositiveDefinite:
       STRIDED_THROW(LinAlgError, where, "The factorization could not be completed because the input is not positive-definite (the leading minor of order ", value,
                     " is not positive-definite).");
+    case LinalgFault::Svd:
+      if (value < 0) STRIDED_THROW(LinAlgError, where, "The algorithm failed to converge because the input matrix contained non-finite values.");
+      STRIDED_THROW(LinAlgError, where, "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: ", value, ").");
+    case LinalgFault::Eigh:
+    case LinalgFault::Eig:
+      STRIDED_THROW(LinAlgError, where, "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: ", value, ").");
+    case LinalgFault::LeastSquares:
+      STRIDED_THROW(LinAlgError, where, "The least squares solution could not be computed because the input matrix does not have full rank (error code: ", value, ").");
+    case LinalgFault::ZeroBlock:
+      STRIDED_THROW(LinAlgError, where, "The diagonal block of D number ", value, " is zero, and using it in ldl_solve would divide by zero.");
     default:
       STRIDED_THROW(LinAlgError, where, "The solver failed because the input matrix is singular.");
   }

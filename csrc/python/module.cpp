@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "cpu/fill.h"
 #include "cuda/library.h"
+#include "lapack/library.h"
 #include "ops/operators.h"
 #include "python/bind.h"
 #include "python/doors.h"
@@ -126,6 +127,12 @@ PYBIND11_MODULE(_C, m) {
   init_functions(m.ptr());
   register_cpu_backend();
   register_cuda_backend();
+  register_lapack([] {
+    PyObject* path = checked(PyObject_CallNoArgs(hook("find_lapack")));
+    const std::string text = detail::to_string(path);
+    Py_DECREF(path);
+    return text;
+  });
   set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
                  [](void* state) {
                    // A daemon thread that comes back after the interpreter's end is unwound by PyEval_RestoreThread
@@ -188,6 +195,7 @@ PYBIND11_MODULE(_C, m) {
   bind_reductions();
   bind_sorting();
   bind_matrices();
+  bind_decompositions();
   bind_random();
 
   m.def("tensor_from_object", [](py::handle o, py::object dtype) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _C
+from . import _lapack as _lapack
 from . import _namespaces
 
 

@@ -8,17 +8,18 @@ import re
 import sys
 from pathlib import Path
 
-# For each folder, the folders it may include. A backend (cpu, cuda) sees of ops/ only what BACKEND_OPS matches.
+# For each folder, the folders it may include. A backend (cpu, cuda, lapack) sees of ops/ only what BACKEND_OPS matches.
 FLOORS = {
     "base": {"base"},
     "core": {"base", "core"},
     "ops": {"base", "core", "ops"},
     "cpu": {"base", "core", "ops", "cpu"},
     "cuda": {"base", "core", "ops", "cuda"},
+    "lapack": {"base", "core", "ops", "lapack"},
     "autograd": {"base", "core", "ops", "autograd"},
-    "python": {"base", "core", "ops", "cpu", "cuda", "autograd", "python"},
+    "python": {"base", "core", "ops", "cpu", "cuda", "lapack", "autograd", "python"},
 }
-BACKENDS = {"cpu", "cuda"}
+BACKENDS = {"cpu", "cuda", "lapack"}
 BACKEND_OPS = re.compile(r"ops/(op|kernels|linalg_fault|elementwise\w*|reduce\w*|scan_steps|sort_keys)\.h")
 MOST_PYBIND_UNITS = 5
 

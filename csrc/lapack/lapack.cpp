@@ -1,0 +1,395 @@
+// Decompositions by LAPACK (E. Anderson et al., "LAPACK Users' Guide", 3rd ed., SIAM 1999). Each function gives every matrix
+// of a batch to one routine; the arguments are those of the routine's manual page.
+#include <algorithm>
+#include <climits>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "base/parallel.h"
+#include "lapack/library.h"
+#include "ops/kernels.h"
+
+namespace strided {
+namespace {
+
+template <class T>
+struct RealOf {
+  using type = T;
+  static constexpr char letter = sizeof(T) == 4 ? 's' : 'd';
+};
+template <class R>
+struct RealOf<Complex<R>> {
+  using type = R;
+  static constexpr char letter = sizeof(R) == 4 ? 'c' : 'z';
+};
+template <class T>
+using real_t = typename RealOf<T>::type;
+template <class T>
+constexpr bool is_real = std::is_same_v<T, real_t<T>>;
+
+// A routine of Fortran: scalars go by reference, and behind all arguments the length of each string.
+class Routine {
+ public:
+  explicit Routine(const std::string& name) : f_(lapack_routine(name.c_str())) {}
+  template <class... A>
+  void operator()(const A&... args) const {
+    invoke(std::make_index_sequence<(size_t{0} + ... + size_t{std::is_same_v<A, char>})>(), args...);
+  }
+
+ private:
+  template <class X>
+  static auto reference(const X& x) {
+    if constexpr (std::is_pointer_v<X>) return x;
+    else return &x;
+  }
+  template <size_t... I, class... A>
+  void invoke(std::index_sequence<I...>, const A&... args) const {
+    using F = void (*)(decltype(reference(args))..., decltype(I)...);
+    reinterpret_cast<F>(f_)(reference(args)..., (static_cast<void>(I), size_t{1})...);
+  }
+  void* f_;
+};
+template <class T>
+Routine routine(const char* name) {
+  return Routine(RealOf<T>::letter + std::string(name));
+}
+// The routines for complex matrices have names of their own: orgqr and ungqr, sytrf and hetrf.
+template <class T>
+Routine routine(const char* real_name, const char* complex_name) {
+  return routine<T>(is_real<T> ? real_name : complex_name);
+}
+
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(int64_t n) : data_(new (std::nothrow) Bytes[static_cast<size_t>(std::max<int64_t>(n, 1))]) {
+    STRIDED_CHECK(data_, OutOfMemoryError, "out of memory: ", n * static_cast<int64_t>(sizeof(T)), " bytes for the work of LAPACK");
+  }
+  operator T*() const { return reinterpret_cast<T*>(data_.get()); }
+  T& operator[](int i) const { return static_cast<T*>(*this)[i]; }
+
+ private:
+  struct alignas(T) Bytes {
+    char bytes[sizeof(T)];
+  };
+  std::unique_ptr<Bytes[]> data_;
+};
+
+double real_part(float x) { return x; }
+double real_part(double x) { return x; }
+template <class R>
+double real_part(Complex<R> x) {
+  return x.re;
+}
+int small(const char* name, double n) {
+  STRIDED_CHECK(n >= 0 && n <= INT_MAX, RuntimeError, name, ": matrices of this size need more than the 32-bit integers of LAPACK");
+  return static_cast<int>(n);
+}
+// A workspace of the size that the routine asks for: query(work, -1) writes that into its first element. float cannot hold
+// every size, so one unit in the last place more.
+template <class T, class F>
+int size_of_work(const char* name, F query) {
+  T asked[1] = {};
+  query(asked, -1);
+  const double size = real_part(asked[0]);
+  return std::max(small(name, size * (1 + (sizeof(real_t<T>) == 4 ? 1.2e-7 : 0))), 1);
+}
+
+struct Sizes {
+  int m, n, ld;
+  explicit Sizes(const DecompositionPlan& plan) : m(small(plan.name, static_cast<double>(plan.m))), n(small(plan.name, static_cast<double>(plan.n))), ld(std::max(m, 1)) {}
+  int least() const { return std::min(m, n); }
+  int64_t area() const { return int64_t{m} * n; }
+};
+
+// make() gives the work of one thread, a function of the number of a matrix.
+template <class F>
+void for_each_matrix(const DecompositionPlan& plan, F make) {
+  const int64_t work = plan.m * plan.n * std::min(plan.m, plan.n) * 10;
+  const Unlocked unlocked(plan.batch * work > 500000);
+  parallel_for(0, plan.batch, std::max<int64_t>(100000 / std::max<int64_t>(work, 1), 1), [&](int64_t begin, int64_t end) {
+    const auto one = make();
+    for (int64_t i = begin; i < end; ++i) one(i);
+  });
+}
+
+template <class T>
+void qr(const DecompositionPlan& plan, T* tau) {
+  const Sizes s(plan);
+  const Routine geqrf = routine<T>("geqrf");
+  T* a = static_cast<T*>(plan.a);
+  int info = 0;
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { geqrf(s.m, s.n, a, s.ld, tau, work, query, &info); });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size)](int64_t i) {
+      int info;
+      geqrf(s.m, s.n, a + i * s.area(), s.ld, tau + i * s.least(), static_cast<T*>(work), size, &info);
+    };
+  });
+}
+
+template <class T>
+void form_q(const DecompositionPlan& plan, int64_t reflectors, const T* tau) {
+  const Sizes s(plan);
+  const int k = small(plan.name, static_cast<double>(reflectors));
+  const Routine orgqr = routine<T>("orgqr", "ungqr");
+  T* a = static_cast<T*>(plan.a);
+  int info = 0;
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { orgqr(s.m, s.n, k, a, s.ld, tau, work, query, &info); });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size)](int64_t i) {
+      int info;
+      orgqr(s.m, s.n, k, a + i * s.area(), s.ld, tau + i * k, static_cast<T*>(work), size, &info);
+    };
+  });
+}
+
+template <class T>
+void apply_q(const DecompositionPlan& plan, int64_t columns, const T* reflectors, const T* tau, bool left, bool adjoint) {
+  const Sizes s(plan);
+  const int k = small(plan.name, static_cast<double>(columns)), rows = left ? s.m : s.n, ld = std::max(rows, 1);
+  const char side = left ? 'L' : 'R', which = !adjoint ? 'N' : is_real<T> ? 'T' : 'C';
+  const Routine ormqr = routine<T>("ormqr", "unmqr");
+  T* c = static_cast<T*>(plan.a);
+  int info = 0;
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { ormqr(side, which, s.m, s.n, k, reflectors, ld, tau, c, s.ld, work, query, &info); });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size)](int64_t i) {
+      int info;
+      ormqr(side, which, s.m, s.n, k, reflectors + i * int64_t{rows} * k, ld, tau + i * k, c + i * s.area(), s.ld, static_cast<T*>(work), size, &info);
+    };
+  });
+}
+
+template <class T>
+void svd(const DecompositionPlan& plan, real_t<T>* s, T* u, T* vh, bool full) {
+  using R = real_t<T>;
+  const Sizes z(plan);
+  const int least = z.least(), rows = full ? z.n : least, ld = std::max(u ? rows : 1, 1);
+  const int64_t u_size = int64_t{z.m} * (full ? z.m : least), vh_size = int64_t{rows} * z.n;
+  const char job = !u ? 'N' : full ? 'A' : 'S';
+  const int64_t l = least, most = std::max(z.m, z.n), real_size = u ? std::max(5 * l * l + 5 * l, 2 * most * l + 2 * l * l + l) : 7 * l;
+  const Routine gesdd = routine<T>("gesdd");
+  T* a = static_cast<T*>(plan.a);
+  auto call = [&](int64_t i, T* work, int size, R* real_work, int* int_work, int* info) {
+    T* to_u = u ? u + i * u_size : nullptr;
+    T* to_vh = u ? vh + i * vh_size : nullptr;
+    if constexpr (is_real<T>) gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, int_work, info);
+    else gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, real_work, int_work, info);
+  };
+  int info = 0;
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, nullptr, nullptr, &info); });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size), real_work = Buffer<R>(is_real<T> ? 0 : real_size), int_work = Buffer<int>(8 * l)](int64_t i) {
+      call(i, work, size, real_work, int_work, plan.info + i);
+    };
+  });
+}
+
+template <class T>
+void eigh(const DecompositionPlan& plan, real_t<T>* w, bool upper, bool vectors) {
+  using R = real_t<T>;
+  const Sizes s(plan);
+  const char job = vectors ? 'V' : 'N', triangle = upper ? 'U' : 'L';
+  const Routine evd = routine<T>("syevd", "heevd");
+  T* a = static_cast<T*>(plan.a);
+  R real_asked[1] = {};
+  int int_asked = 0, info = 0;
+  auto call = [&](int64_t i, T* work, int size, R* real_work, int real_size, int* int_work, int int_size, int* info) {
+    if constexpr (is_real<T>) evd(job, triangle, s.n, a + i * s.area(), s.ld, w + i * s.n, work, size, int_work, int_size, info);
+    else evd(job, triangle, s.n, a + i * s.area(), s.ld, w + i * s.n, work, size, real_work, real_size, int_work, int_size, info);
+  };
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, query, &int_asked, query, &info); });
+  const int real_size = is_real<T> ? 0 : size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size), real_work = Buffer<R>(real_size), int_work = Buffer<int>(int_asked)](int64_t i) {
+      call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
+    };
+  });
+}
+
+// A real matrix has eigenvalues in conjugate pairs, and of their eigenvectors geev gives the real and the imaginary part.
+template <class R>
+void pairs_to_complex(int n, const R* real, const R* imag, const R* parts, Complex<R>* w, Complex<R>* v) {
+  for (int j = 0; j < n; ++j) w[j] = {real[j], imag[j]};
+  if (!v) return;
+  for (int j = 0; j < n; ++j) {
+    const R* x = parts + int64_t{j} * n;
+    Complex<R>* to = v + int64_t{j} * n;
+    const bool pair = imag[j] != 0 && j + 1 < n;
+    for (int i = 0; i < n; ++i) {
+      to[i] = {x[i], pair ? x[n + i] : R(0)};
+      if (pair) to[n + i] = {x[i], -x[n + i]};
+    }
+    if (pair) ++j;
+  }
+}
+
+template <class T>
+void eig(const DecompositionPlan& plan, Complex<real_t<T>>* w, Complex<real_t<T>>* v) {
+  using R = real_t<T>;
+  const Sizes s(plan);
+  const int n = s.n, one = 1;
+  const int64_t area = s.area();
+  const char none = 'N', right = v ? 'V' : 'N';
+  const Routine geev = routine<T>("geev");
+  T* a = static_cast<T*>(plan.a);
+  T* const no = nullptr;
+  // reals: real and imaginary parts of the eigenvalues, or the work of the complex routine.
+  auto call = [&](T* matrix, T* values, T* vectors, R* reals, T* work, int size, int* info) {
+    if constexpr (is_real<T>) geev(none, right, n, matrix, s.ld, reals, reals + n, no, one, vectors, s.ld, work, size, info);
+    else geev(none, right, n, matrix, s.ld, values, no, one, vectors, s.ld, work, size, reals, info);
+  };
+  int info = 0;
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(a, no, no, nullptr, work, query, &info); });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size), reals = Buffer<R>(2 * int64_t{n}), parts = Buffer<T>(is_real<T> && v ? area : 0)](int64_t i) {
+      Complex<R>* to_v = v ? v + i * area : nullptr;
+      if constexpr (is_real<T>) {
+        call(a + i * area, no, parts, reals, work, size, plan.info + i);
+        pairs_to_complex<R>(n, reals, static_cast<R*>(reals) + n, parts, w + i * n, to_v);
+      } else {
+        call(a + i * area, w + i * n, to_v, reals, work, size, plan.info + i);
+      }
+    };
+  });
+}
+
+template <class T>
+void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDriver driver, double rcond, int32_t* rank, real_t<T>* s) {
+  using R = real_t<T>;
+  const Sizes z(plan);
+  const int k = small(plan.name, static_cast<double>(columns)), rows = std::max(z.m, z.n), ldb = std::max(rows, 1), least = z.least();
+  constexpr const char* names[] = {"gels", "gelsy", "gelss", "gelsd"};
+  const Routine gels = routine<T>(names[static_cast<int>(driver)]);
+  const R limit = static_cast<R>(rcond);
+  const char as_it_is = 'N';
+  T* a = static_cast<T*>(plan.a);
+  auto call = [&](int64_t i, T* work, int size, R* reals, int* ints, int* info) {
+    T* matrix = a + i * z.area();
+    T* rhs = b + i * int64_t{rows} * k;
+    int32_t* r = rank ? rank + i : nullptr;
+    R* values = s ? s + i * least : nullptr;
+    switch (driver) {
+      case LstsqDriver::Full: return gels(as_it_is, z.m, z.n, k, matrix, z.ld, rhs, ldb, work, size, info);
+      case LstsqDriver::PivotedQr:
+        if (size >= 0) std::fill_n(ints, z.n, 0);  // every column may move
+        if constexpr (is_real<T>) return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, ints, limit, r, work, size, info);
+        else return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, ints, limit, r, work, size, reals, info);
+      case LstsqDriver::Svd:
+        if constexpr (is_real<T>) return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, info);
+        else return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, reals, info);
+      case LstsqDriver::DivideAndConquer:
+        if constexpr (is_real<T>) return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, ints, info);
+        else return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, reals, ints, info);
+    }
+  };
+  int info = 0, int_asked = 0;
+  R real_asked[1] = {};
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
+  const bool asked = driver == LstsqDriver::DivideAndConquer;
+  const int real_size = asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; }) : std::max(2 * z.n, 5 * least);
+  const int int_size = asked ? int_asked : z.n;
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size), ints = Buffer<int>(int_size)](int64_t i) {
+      call(i, work, size, reals, ints, plan.info + i);
+    };
+  });
+}
+
+template <class T>
+void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) {
+  const Sizes s(plan);
+  const Routine trf = routine<T>("sytrf", hermitian ? "hetrf" : "sytrf");
+  const char lower = 'L';
+  T* a = static_cast<T*>(plan.a);
+  int info = 0;
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { trf(lower, s.n, a, s.ld, pivots, work, query, &info); });
+  for_each_matrix(plan, [&] {
+    return [&, work = Buffer<T>(size)](int64_t i) { trf(lower, s.n, a + i * s.area(), s.ld, pivots + i * s.n, static_cast<T*>(work), size, plan.info + i); };
+  });
+}
+
+template <class T>
+void ldl_solve(const DecompositionPlan& plan, int64_t columns, const int32_t* pivots, T* b, bool hermitian) {
+  const Sizes s(plan);
+  const int k = small(plan.name, static_cast<double>(columns));
+  const Routine trs = routine<T>("sytrs", hermitian ? "hetrs" : "sytrs");
+  const char lower = 'L';
+  const T* a = static_cast<const T*>(plan.a);
+  for_each_matrix(plan, [&] {
+    return [&](int64_t i) {
+      int info;
+      trs(lower, s.n, k, a + i * s.area(), s.ld, pivots + i * s.n, b + i * int64_t{s.n} * k, s.ld, &info);
+    };
+  });
+}
+
+// f(T()) for the type T of the plan's dtype.
+template <class F>
+void with_type(const DecompositionPlan& plan, F f) {
+  switch (plan.dtype) {
+    case DType::Float32: return f(float());
+    case DType::Float64: return f(double());
+    case DType::Complex64: return f(Complex<float>());
+    case DType::Complex128: return f(Complex<double>());
+    default: STRIDED_THROW(RuntimeError, plan.name, ": no decompositions of ", plan.dtype);
+  }
+}
+
+DecompositionKernels lapack_kernels() {
+  using Plan = const DecompositionPlan&;
+  DecompositionKernels k;
+  k.qr = [](Plan plan, void* tau) {
+    with_type(plan, [&](auto t) { qr(plan, static_cast<decltype(t)*>(tau)); });
+  };
+  k.form_q = [](Plan plan, int64_t reflectors, const void* tau) {
+    with_type(plan, [&](auto t) { form_q(plan, reflectors, static_cast<const decltype(t)*>(tau)); });
+  };
+  k.apply_q = [](Plan plan, int64_t columns, const void* reflectors, const void* tau, bool left, bool adjoint) {
+    with_type(plan, [&](auto t) {
+      using T = decltype(t);
+      apply_q(plan, columns, static_cast<const T*>(reflectors), static_cast<const T*>(tau), left, adjoint);
+    });
+  };
+  k.svd = [](Plan plan, void* s, void* u, void* vh, bool full, SvdDriver driver) {
+    STRIDED_CHECK(driver == SvdDriver::Default, RuntimeError, plan.name, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+    with_type(plan, [&](auto t) {
+      using T = decltype(t);
+      svd<T>(plan, static_cast<real_t<T>*>(s), static_cast<T*>(u), static_cast<T*>(vh), full);
+    });
+  };
+  k.eigh = [](Plan plan, void* w, bool upper, bool vectors) {
+    with_type(plan, [&](auto t) { eigh<decltype(t)>(plan, static_cast<real_t<decltype(t)>*>(w), upper, vectors); });
+  };
+  k.eig = [](Plan plan, void* w, void* v) {
+    with_type(plan, [&](auto t) {
+      using C = Complex<real_t<decltype(t)>>;
+      eig<decltype(t)>(plan, static_cast<C*>(w), static_cast<C*>(v));
+    });
+  };
+  k.least_squares = [](Plan plan, int64_t columns, void* b, LstsqDriver driver, double rcond, int32_t* rank, void* s) {
+    with_type(plan, [&](auto t) {
+      using T = decltype(t);
+      least_squares(plan, columns, static_cast<T*>(b), driver, rcond, rank, static_cast<real_t<T>*>(s));
+    });
+  };
+  k.ldl_factor = [](Plan plan, int32_t* pivots, bool hermitian) {
+    with_type(plan, [&](auto t) { ldl_factor<decltype(t)>(plan, pivots, hermitian); });
+  };
+  k.ldl_solve = [](Plan plan, int64_t columns, const int32_t* pivots, void* b, bool hermitian) {
+    with_type(plan, [&](auto t) { ldl_solve(plan, columns, pivots, static_cast<decltype(t)*>(b), hermitian); });
+  };
+  return k;
+}
+
+}  // namespace
+
+void register_lapack(std::string (*find)()) {
+  set_lapack_finder(find);
+  kernel_table(DeviceType::CPU).decompositions = lapack_kernels();
+}
+
+}  // namespace strided

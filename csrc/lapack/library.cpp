@@ -1,0 +1,74 @@
+#include "lapack/library.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+
+namespace strided {
+namespace {
+
+std::string (*find_library)() = nullptr;
+
+// A variable of the environment for the time that the library is read in, unless the user has set it.
+class Setting {
+ public:
+  Setting(const char* name, const char* value, bool wanted = true) : name_(name), set_(wanted && !std::getenv(name)) {
+    if (set_) setenv(name, value, 1);
+  }
+  ~Setting() {
+    if (set_) unsetenv(name_);
+  }
+  Setting(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  bool set_;
+};
+
+struct Library {
+  void* handle = nullptr;
+  std::string path;
+};
+
+// Note [Opening OpenBLAS]
+// It is opened by its path, never imported as a package, which would put its symbols before those of NumPy's and SciPy's own
+// copies. What it reads from the environment while it is opened: the kernels, which it would choose for AVX2 on CPUs with
+// AVX-512 that it does not know by name; and the threads: one, because matrices of a batch are shared among ours.
+Library open_library() {
+  static std::mutex mutex;
+  static Library library;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (library.handle) return library;
+  }
+  // May need the interpreter, so nothing is held here.
+  const char* named = std::getenv("STRIDED_LAPACK_LIBRARY");
+  const std::string path = named && *named ? named : find_library ? find_library() : "";
+  STRIDED_CHECK(!path.empty(), RuntimeError,
+                "this operation needs LAPACK, which is not installed: pip install scipy-openblas32 (or name a library in STRIDED_LAPACK_LIBRARY)");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (library.handle) return library;
+  const Setting kernels("OPENBLAS_CORETYPE", "SkylakeX", chosen_isa() == Isa::V4), threads("OPENBLAS_NUM_THREADS", "1");
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  STRIDED_CHECK(handle, RuntimeError, "LAPACK could not be opened: ", dlerror());
+  library = {handle, path};
+  return library;
+}
+
+}  // namespace
+
+void set_lapack_finder(std::string (*find)()) { find_library = find; }
+
+void* lapack_routine(const char* name) {
+  const Library library = open_library();
+  // OpenBLAS as packed for SciPy has a prefix before every name; other libraries have Fortran's plain names.
+  for (const char* prefix : {"scipy_", ""})
+    if (void* f = dlsym(library.handle, (std::string(prefix) + name + "_").c_str())) return f;
+  STRIDED_THROW(RuntimeError, library.path, " has no routine ", name, ": it is no LAPACK");
+}
+
+}  // namespace strided
