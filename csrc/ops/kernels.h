@@ -76,8 +76,8 @@ struct DecompositionPlan {
   void* a = nullptr;  // overwritten
   int32_t* info = nullptr;
 };
-enum class SvdDriver : int8_t { Default, Jacobi, JacobiOrThenQr, Qr, DivideAndConquer };  // of devices but for the first
-enum class LstsqDriver : int8_t { Full, PivotedQr, Svd, DivideAndConquer };              // gels, gelsy, gelss, gelsd
+enum class SvdDriver : int8_t { Default, Qr, Jacobi, Approximate };           // gesvd, gesvdj and gesvda of cuSOLVER
+enum class LstsqDriver : int8_t { Full, PivotedQr, Svd, DivideAndConquer };  // gels, gelsy, gelss and gelsd of LAPACK
 struct DecompositionKernels {
   // A = Q R: R on and above the diagonal of a, the reflectors whose product is Q below; their scales in tau, min(m, n).
   void (*qr)(const DecompositionPlan& plan, void* tau) = nullptr;

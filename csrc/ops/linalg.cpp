@@ -109,6 +109,11 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   return x;
 }
 
+bool is_vector(const Tensor& a, const Tensor& b) {
+  if (b.ndim() == 1) return true;
+  return a.ndim() - 1 == b.ndim() && b.shape() == batch_shape(a, 1);
+}
+
 Tensor narrow_to(const Tensor& x, DType t) { return x.dtype() == t ? x : to_dtype(x, t); }
 
 }  // namespace linalg_detail
@@ -133,11 +138,6 @@ Tensor permutation_sign(const Tensor& pivots, DType t) {
     out[k] = odd ? -1.0 : 1.0;
   }
   return to_dtype(sign, t);
-}
-
-bool is_vector(const Tensor& a, const Tensor& b) {
-  if (b.ndim() == 1) return true;
-  return a.ndim() - 1 == b.ndim() && b.shape() == batch_shape(a, 1);
 }
 
 // X with A X = B, or X A = B, for vectors and matrices B, from factors of A (of A^T for X A = B); op 2: with A^H for A.

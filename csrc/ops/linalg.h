@@ -35,10 +35,13 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper);
 Tensor cholesky_inverse(const Tensor& l, bool upper);
 Tensor matrix_power(const Tensor& a, int64_t n);
 
-// Norms of matrices; p as torch.linalg names them: 'fro', +-1, +-inf (those made of singular values, 'nuc' and +-2, raise
-// NotImplementedError). Vector norms are reductions.
+// Norms of matrices; p as torch.linalg names them: 'fro', 'nuc', +-1, +-2, +-inf. Vector norms are reductions.
 Tensor matrix_norm(const Tensor& a, const std::string& p, const Dims& dim, bool keepdim, std::optional<DType> dtype);
 Tensor matrix_norm(const Tensor& a, double p, const Dims& dim, bool keepdim, std::optional<DType> dtype);
+
+// The condition number |A| |A^-1| in such a norm, by default the 2-norm: the largest singular value by the smallest.
+Tensor cond(const Tensor& a, std::optional<double> p);
+Tensor cond(const Tensor& a, const std::string& p);
 
 // Vector norm, or matrix norm when an order is given and two axes are: torch.linalg.norm.
 Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype);

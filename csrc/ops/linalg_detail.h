@@ -32,4 +32,27 @@ Factors factor(const Tensor& a);
 // (..., n, k); the batch axes of the factors are broadcast to those of b.
 Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op);
 
+// ---- decompositions: matrices stored by columns in the kernels' dtype, not recorded
+void check_matrices(const char* op, const Tensor& a);  // any shape, floating or complex
+Dims matrix_shape(const Tensor& batch_of, int64_t rows, int64_t columns);
+Tensor empty_by_columns(const Tensor& batch_of, int64_t rows, int64_t columns);
+Tensor copy_by_columns(const Tensor& a);
+Tensor identity_like(const Tensor& batch_of, int64_t rows, int64_t columns);
+DecompositionPlan plan_of(const char* op, const Tensor& a, const Tensor& info);
+// A kernel of the backend that a is on.
+template <class F>
+F decomposition(F DecompositionKernels::*which, const char* op, const Tensor& a) {
+  const F kernel = kernels(a.device()).decompositions.*which;
+  STRIDED_CHECK(kernel, NotImplementedError, op, " on device '", a.device(), "'");
+  return kernel;
+}
+std::pair<Tensor, Tensor> qr_packed(const char* op, const Tensor& a);
+Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, int64_t columns);
+void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left, bool adjoint);
+bool is_vector(const Tensor& a, const Tensor& b);  // whether b is a vector, or one for each matrix of a batch
+
+Tensor pinv_backward(const Tensor& g, const Tensor& pinv, const Tensor& a);
+// What the gradients of decompositions need where a vector of a pair may be turned by e^(i phi): an error if the loss does.
+void check_gauge(const char* op, const char* vectors, const Tensor& turn);
+
 }  // namespace strided::linalg_detail

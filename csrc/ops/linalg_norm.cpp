@@ -1,7 +1,10 @@
 // Norms of matrices.
+#include <algorithm>
 #include <cmath>
 
 #include "core/promotion.h"
+#include "ops/decompositions.h"
+#include "ops/index.h"
 #include "ops/linalg_detail.h"
 #include "ops/reduction.h"
 
@@ -26,12 +29,22 @@ Tensor prepared(const Tensor& a, const Dims& dim, std::optional<DType> dtype) {
   return to_dtype(a, *dtype);
 }
 
+// The singular values of the matrices along two axes, made one number each: their sum, largest or smallest.
+template <class F>
+Tensor of_singular_values(const Tensor& x, const Dims& dim, bool keepdim, F reduce) {
+  const Dims axes = wrap_axes("linalg.matrix_norm", dim, x.ndim(), false);
+  const Tensor s = svdvals(movedim(x, axes, Dims{-2, -1}));
+  const Tensor out = s.shape().back() == 0 ? sum(s, Dims{-1}) : reduce(s);  // no singular values: 0, as LAPACK has it
+  if (!keepdim) return out;
+  return unsqueeze(unsqueeze(out, std::min(axes[0], axes[1])), std::max(axes[0], axes[1]));
+}
+
 }  // namespace
 
 Tensor matrix_norm(const Tensor& a, double p, const Dims& dim, bool keepdim, std::optional<DType> dtype) {
   const Tensor x = prepared(a, dim, dtype);
   const double order = std::fabs(p);
-  STRIDED_CHECK(order != 2, NotImplementedError, "linalg.matrix_norm: order ", p, " needs singular values, which this version does not compute");
+  if (order == 2) return of_singular_values(x, dim, keepdim, [&](const Tensor& s) { return p > 0 ? amax(s, Dims{-1}) : amin(s, Dims{-1}); });
   STRIDED_CHECK(order == 1 || std::isinf(order), RuntimeError, "linalg.matrix_norm: Order ", p, " not supported.");
   Dims axes = wrap_axes("linalg.matrix_norm", dim, x.ndim(), false);
   // Sums along one axis, largest or smallest along the other: columns for 1, rows for infinity.
@@ -45,8 +58,8 @@ Tensor matrix_norm(const Tensor& a, double p, const Dims& dim, bool keepdim, std
 
 Tensor matrix_norm(const Tensor& a, const std::string& p, const Dims& dim, bool keepdim, std::optional<DType> dtype) {
   STRIDED_CHECK(p == "fro" || p == "nuc", RuntimeError, "linalg.matrix_norm: Order ", p, " not supported.");
-  STRIDED_CHECK(p == "fro", NotImplementedError, "linalg.matrix_norm: order 'nuc' needs singular values, which this version does not compute");
-  return vector_norm(prepared(a, dim, dtype), 2, dim, keepdim);
+  const Tensor x = prepared(a, dim, dtype);
+  return p == "fro" ? vector_norm(x, 2, dim, keepdim) : of_singular_values(x, dim, keepdim, [](const Tensor& s) { return sum(s, Dims{-1}); });
 }
 
 Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
@@ -55,6 +68,35 @@ Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional
   if (p && (dim ? dim->size() == 2 : a.ndim() == 2)) return matrix_norm(x, *p, dim ? *dim : Dims{-2, -1}, keepdim, {});
   STRIDED_CHECK(!p || dim || a.ndim() == 1 || a.ndim() == 2, RuntimeError, "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", a.ndim(), "D.");
   return vector_norm(x, p.value_or(2), dim.value_or(Dims()), keepdim);
+}
+
+namespace {
+
+// |A| |A^-1| in a norm that matrix_norm knows; infinite for a singular A.
+template <class P>
+Tensor cond_by_inverse(const Tensor& a, const P& p) {
+  check_square(concat("linalg.cond(ord=", p, ")").c_str(), a);
+  const auto [inverse, info] = inv_ex(a, false);
+  const Tensor product = matrix_norm(a, p, {-2, -1}, false, {}) * matrix_norm(inverse, p, {-2, -1}, false, {});
+  return where(elementwise<Eq>(info, Scalar(0)), product, Scalar(INFINITY));
+}
+
+}  // namespace
+
+Tensor cond(const Tensor& a, std::optional<double> p) {
+  check_matrices("linalg.cond", a);
+  const double order = p.value_or(2);
+  const Dims shape = batch_shape(a, 2);
+  if (a.numel() == 0) return zeros(shape, real_of(a.dtype()), a.device());
+  if (std::fabs(order) != 2) return cond_by_inverse(a, order);
+  const Tensor s = svdvals(a), largest = select(s, -1, 0), smallest = select(s, -1, -1);
+  return order > 0 ? largest / smallest : smallest / largest;
+}
+
+Tensor cond(const Tensor& a, const std::string& p) {
+  check_matrices("linalg.cond", a);
+  if (a.numel() == 0) return zeros(batch_shape(a, 2), real_of(a.dtype()), a.device());
+  return cond_by_inverse(a, p);
 }
 
 }  // namespace strided
