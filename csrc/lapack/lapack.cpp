@@ -2,6 +2,8 @@
 // of a batch to one routine; the arguments are those of the routine's manual page.
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -103,6 +105,19 @@ struct Sizes {
   int64_t area() const { return int64_t{m} * n; }
 };
 
+// LAPACK's routines for singular values and eigenvalues may not end, or write to the terminal, where there is NaN or inf.
+template <class R>
+bool finite(const R* x, int64_t n) {
+  bool all = true;
+  for (int64_t i = 0; i < n; ++i) all &= std::isfinite(x[i]);
+  return all;
+}
+template <class R>
+bool finite(const Complex<R>* x, int64_t n) {
+  return finite(reinterpret_cast<const R*>(x), 2 * n);
+}
+constexpr int kNotFinite = -1;  // info
+
 // make() gives the work of one thread, a function of the number of a matrix.
 template <class F>
 void for_each_matrix(const DecompositionPlan& plan, F make) {
@@ -179,11 +194,13 @@ void svd(const DecompositionPlan& plan, real_t<T>* s, T* u, T* vh, bool full) {
     if constexpr (is_real<T>) gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, int_work, info);
     else gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, real_work, int_work, info);
   };
-  int info = 0;
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, nullptr, nullptr, &info); });
+  int info = 0, int_asked = 0;
+  R real_asked[1] = {};
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), real_work = Buffer<R>(is_real<T> ? 0 : real_size), int_work = Buffer<int>(8 * l)](int64_t i) {
-      call(i, work, size, real_work, int_work, plan.info + i);
+      if (!finite(a + i * z.area(), z.area())) plan.info[i] = kNotFinite;
+      else call(i, work, size, real_work, int_work, plan.info + i);
     };
   });
 }
@@ -205,7 +222,10 @@ void eigh(const DecompositionPlan& plan, real_t<T>* w, bool upper, bool vectors)
   const int real_size = is_real<T> ? 0 : size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), real_work = Buffer<R>(real_size), int_work = Buffer<int>(int_asked)](int64_t i) {
-      call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
+      if (finite(a + i * s.area(), s.area())) return call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
+      std::fill_n(a + i * s.area(), s.area(), T(std::numeric_limits<R>::quiet_NaN()));
+      std::fill_n(w + i * s.n, s.n, std::numeric_limits<R>::quiet_NaN());
+      plan.info[i] = 0;
     };
   });
 }
@@ -243,7 +263,8 @@ void eig(const DecompositionPlan& plan, Complex<real_t<T>>* w, Complex<real_t<T>
     else geev(none, right, n, matrix, s.ld, values, no, one, vectors, s.ld, work, size, reals, info);
   };
   int info = 0;
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(a, no, no, nullptr, work, query, &info); });
+  R real_asked[2] = {};  // the complex routine writes there, asked for nothing but sizes
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(a, no, no, real_asked, work, query, &info); });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), reals = Buffer<R>(2 * int64_t{n}), parts = Buffer<T>(is_real<T> && v ? area : 0)](int64_t i) {
       Complex<R>* to_v = v ? v + i * area : nullptr;
@@ -294,7 +315,8 @@ void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDr
   const int int_size = asked ? int_asked : z.n;
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size), ints = Buffer<int>(int_size)](int64_t i) {
-      call(i, work, size, reals, ints, plan.info + i);
+      if (!finite(a + i * z.area(), z.area()) || !finite(b + i * int64_t{rows} * k, int64_t{rows} * k)) plan.info[i] = kNotFinite;
+      else call(i, work, size, reals, ints, plan.info + i);
     };
   });
 }

@@ -67,7 +67,8 @@ struct LinalgKernels {
 
 // Decompositions of `batch` matrices A (m x n), stored by columns, one after the other, in float32, float64, complex64 or
 // complex128. What comes out is stored by columns too. On every backend they are those of a library for linear algebra, with
-// LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine says went wrong.
+// LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine says went wrong; svd and least_squares give a negative one
+// for NaN or inf in a matrix, eigh gives NaN.
 struct DecompositionPlan {
   const char* name = "";
   int device = 0;

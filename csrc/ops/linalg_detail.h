@@ -33,7 +33,7 @@ Factors factor(const Tensor& a);
 Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op);
 
 // ---- decompositions: matrices stored by columns in the kernels' dtype, not recorded
-void check_matrices(const char* op, const Tensor& a);  // any shape, floating or complex
+void check_matrices(const char* op, const Tensor& a, const char* what = "A ");  // of any shape, floating or complex
 Dims matrix_shape(const Tensor& batch_of, int64_t rows, int64_t columns);
 Tensor empty_by_columns(const Tensor& batch_of, int64_t rows, int64_t columns);
 Tensor copy_by_columns(const Tensor& a);

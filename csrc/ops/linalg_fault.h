@@ -48,6 +48,7 @@ enum class LinalgFault : int8_t {
     case LinalgFault::Eig:
       STRIDED_THROW(LinAlgError, where, "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: ", value, ").");
     case LinalgFault::LeastSquares:
+      if (value < 0) STRIDED_THROW(LinAlgError, where, "The least squares solution could not be computed because the input contained non-finite values.");
       STRIDED_THROW(LinAlgError, where, "The least squares solution could not be computed because the input matrix does not have full rank (error code: ", value, ").");
     case LinalgFault::ZeroBlock:
       STRIDED_THROW(LinAlgError, where, "The diagonal block of D number ", value, " is zero, and using it in ldl_solve would divide by zero.");

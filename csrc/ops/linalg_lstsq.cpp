@@ -28,17 +28,13 @@ LstsqDriver driver_of(const Tensor& a, const std::optional<std::string>& name) {
 }
 
 // For a backend without LAPACK's drivers: A of full rank, A = Q R or, where it is wide, A^H = Q R. Writes to the first n rows
-// of x, whose first m rows hold B, and for a tall A leaves the residuals' squares behind them.
+// of x, whose first m rows hold B and the others zeros; the rest of a tall A's rows are left with the length of the residuals.
 void solve_by_qr(const char* op, const Tensor& a, const Tensor& x, int64_t m, int64_t n) {
   const int64_t k = std::min(m, n);
   const auto [packed, tau] = qr_packed(op, m >= n ? a : adjoint_of(a));
-  const Tensor reflectors = packed.size(packed.ndim() - 1) == k ? packed : copy_by_columns(narrow(packed, -1, 0, k));
   const Tensor r = narrow(packed, -2, 0, k), top = narrow(x, -2, 0, k);
-  if (m < n) {
-    copy_into(top, solve_triangular(adjoint_of(r), top, false, true, false));
-    copy_into(narrow(x, -2, k, n - k), zeros_like(narrow(x, -2, k, n - k)));
-  }
-  apply_q(op, reflectors, tau, k, x, true, m >= n);
+  if (m < n) copy_into(top, solve_triangular(adjoint_of(r), top, false, true, false));
+  apply_q(op, packed, tau, k, x, true, m >= n);
   if (m >= n) copy_into(top, solve_triangular(r, top, true, true, false));
 }
 
@@ -69,15 +65,16 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
   const Tensor lhs = shaped(a), right = shaped(rhs);
   const int64_t columns = right.size(right.ndim() - 1), k = std::min(m, n);
   LeastSquares out;
-  const Tensor none = empty(Dims{0}, real_of(a.dtype()), a.device());
+  auto none = [&a] { return empty(Dims{0}, real_of(a.dtype()), a.device()); };
   {
     NoGrad guard;
     const Tensor x = empty_by_columns(lhs, std::max(m, n), columns), info = zeros(batch, DType::Int32, a.device());
     const Tensor rank = zeros(batch, DType::Int32, a.device());
     Dims value_shape = batch;
     value_shape.push_back(k);
-    const Tensor s = values ? empty(value_shape, real, a.device()) : none;
+    const Tensor s = values ? empty(value_shape, real, a.device()) : none();
     copy_into(narrow(x, -2, 0, m), right);
+    if (m < n) copy_into(narrow(x, -2, m, n - m), zeros_like(narrow(x, -2, m, n - m)));
     if (lhs.numel() == 0 || columns == 0) {
       if (x.numel() > 0) copy_into(narrow(x, -2, 0, n), zeros_like(narrow(x, -2, 0, n)));
     } else if (const auto kernel = kernels(a.device()).decompositions.least_squares) {
@@ -90,22 +87,20 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
     out.solution = narrow_to(contiguous(narrow(x, -2, 0, n)), a.dtype());
     if (vector) out.solution = squeeze(out.solution, Dims{-1});
     out.rank = driver == LstsqDriver::Full ? empty(Dims{0}, DType::Int64, a.device()) : to_dtype(rank, DType::Int64);
-    out.singular_values = values ? narrow_to(s, real_of(a.dtype())) : none;
+    out.singular_values = values ? narrow_to(s, real_of(a.dtype())) : none();
     // Of no use where a matrix has not full rank, and LAPACK's gelsy has none.
     const bool full_rank = !values || (rank.numel() > 0 && item(all(elementwise<Eq>(rank, Scalar(n)))).to_bool());
-    out.residuals = none;
+    out.residuals = none();
     if (m > n && driver != LstsqDriver::PivotedQr && full_rank) {
       const Tensor rest = elementwise<Abs>(narrow(x, -2, n, m - n));
       out.residuals = narrow_to(sum(rest * rest, Dims{-2}), real_of(a.dtype()));
     }
   }
   if (!needs_grad(a, b)) return out;
-  std::vector<Tensor> outs = {out.solution};
   const bool residuals = out.residuals.numel() > 0;
-  if (residuals) outs.push_back(out.residuals);
   // X = A^+ B: that of B is (A^+)^H G, that of A the one of the pseudo-inverse. |B - A X|^2 has the gradients 2 (B - A X) and
   // -2 (B - A X) X^H.
-  record_all("LinalgLstsqBackward0", outs, {lhs, right},
+  record_all("LinalgLstsqBackward0", {out.solution, out.residuals}, {lhs, right},
              [a = SavedTensor(lhs), b = SavedTensor(right), x = SavedTensor::output(out.solution), vector, residuals](const std::vector<Tensor>& g) {
                const Tensor A = a.get(), B = b.get();
                Tensor ga, gb;
@@ -163,7 +158,6 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   const int64_t n = ld.size(ld.ndim() - 1);
   STRIDED_CHECK(pivots.shape() == batch_shape(ld, 1), RuntimeError, op, ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.shape(), " instead");
   STRIDED_CHECK(b.size(b.ndim() - 2) == n, RuntimeError, op, ": Incompatible shapes of LD and B: ", n, "x", n, " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1));
-  NoGrad guard;
   const Dims batch = broadcast_shapes(batch_shape(ld, 2), batch_shape(b, 2));
   Dims matrices = batch, vectors = batch, rights = batch;
   vectors.push_back(n);
@@ -171,13 +165,28 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   matrices.push_back(n);
   rights.push_back(n);
   rights.push_back(b.size(b.ndim() - 1));
-  const Tensor p = contiguous(expand(pivots, vectors)), x = copy_by_columns(expand(b, rights));
-  if (x.numel() == 0) return narrow_to(x, b.dtype());
-  // A pivot names a row, or with its negative the partner of a block of two: LAPACK trusts it.
-  const Tensor size = elementwise<Abs>(p);
-  STRIDED_CHECK(item(amin(size)).to_int() >= 1 && item(amax(size)).to_int() <= n, RuntimeError, op, ": pivots must be between 1 and ", n, " in size: did you pass the result of ldl_factor?");
-  decomposition(&DecompositionKernels::ldl_solve, op, ld)(plan_of(op, copy_by_columns(expand(ld, matrices)), {}), rights.back(), p.data_as<int32_t>(), x.data(), hermitian);
-  return narrow_to(x, b.dtype());
+  const Tensor right = expand(b, rights);
+  Tensor x;
+  {
+    NoGrad guard;
+    const Tensor p = contiguous(expand(pivots, vectors)), columns = copy_by_columns(right);
+    if (columns.numel() > 0) {
+      // A pivot names a row, or with its negative the partner of a block of two: LAPACK trusts it.
+      const Tensor size = elementwise<Abs>(to_dtype(p, DType::Int64));
+      STRIDED_CHECK(item(amin(size)).to_int() >= 1 && item(amax(size)).to_int() <= n, RuntimeError, op, ": pivots must be between 1 and ", n,
+                    " in size: did you pass the result of ldl_factor?");
+      decomposition(&DecompositionKernels::ldl_solve, op, ld)(plan_of(op, copy_by_columns(expand(ld, matrices)), {}), rights.back(), p.data_as<int32_t>(), columns.data(), hermitian);
+    }
+    x = narrow_to(columns, b.dtype());
+  }
+  if (needs_grad(ld)) {
+    record_no_derivative("LinalgLdlSolveBackward0", "linalg_ldl_solve", {x}, {ld, b});
+    return x;
+  }
+  // A^H is A, or the conjugate of A where A is symmetric.
+  return record("LinalgLdlSolveBackward0", x, std::vector<Tensor>{right}, [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](const Tensor& g) {
+    return hermitian ? ldl_solve(ld.get(), pivots.get(), g, true) : conj(ldl_solve(ld.get(), pivots.get(), conj(g), false));
+  });
 }
 
 }  // namespace strided

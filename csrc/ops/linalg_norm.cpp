@@ -77,25 +77,28 @@ template <class P>
 Tensor cond_by_inverse(const Tensor& a, const P& p) {
   check_square(concat("linalg.cond(ord=", p, ")").c_str(), a);
   const auto [inverse, info] = inv_ex(a, false);
-  const Tensor product = matrix_norm(a, p, {-2, -1}, false, {}) * matrix_norm(inverse, p, {-2, -1}, false, {});
-  return where(elementwise<Eq>(info, Scalar(0)), product, Scalar(INFINITY));
+  const Tensor regular = elementwise<Eq>(info, Scalar(0)), finite = masked(inverse, unsqueeze(unsqueeze(regular, -1), -1));
+  const Tensor product = matrix_norm(a, p, {-2, -1}, false, {}) * matrix_norm(finite, p, {-2, -1}, false, {});
+  return where(regular, product, Scalar(INFINITY));
 }
 
 }  // namespace
 
 Tensor cond(const Tensor& a, std::optional<double> p) {
-  check_matrices("linalg.cond", a);
+  check_matrices("linalg.cond", a, "");
   const double order = p.value_or(2);
   const Dims shape = batch_shape(a, 2);
   if (a.numel() == 0) return zeros(shape, real_of(a.dtype()), a.device());
+  STRIDED_CHECK(std::fabs(order) == 1 || std::fabs(order) == 2 || std::isinf(order), RuntimeError, "linalg.cond got an invalid norm type: ", order);
   if (std::fabs(order) != 2) return cond_by_inverse(a, order);
   const Tensor s = svdvals(a), largest = select(s, -1, 0), smallest = select(s, -1, -1);
   return order > 0 ? largest / smallest : smallest / largest;
 }
 
 Tensor cond(const Tensor& a, const std::string& p) {
-  check_matrices("linalg.cond", a);
+  check_matrices("linalg.cond", a, "");
   if (a.numel() == 0) return zeros(batch_shape(a, 2), real_of(a.dtype()), a.device());
+  STRIDED_CHECK(p == "fro" || p == "nuc", RuntimeError, "linalg.cond got an invalid norm type: ", p);
   return cond_by_inverse(a, p);
 }
 

@@ -12,8 +12,8 @@ using namespace linalg_detail;
 
 namespace linalg_detail {
 
-void check_matrices(const char* op, const Tensor& a) {
-  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, op, ": The input tensor A must have at least 2 dimensions.");
+void check_matrices(const char* op, const Tensor& a, const char* what) {
+  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, op, ": The input tensor ", what, "must have at least 2 dimensions.");
   check_dtype(op, a);
 }
 
@@ -138,7 +138,7 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
 }
 
 std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
-  check_matrices("geqrf", a);
+  check_matrices("torch.geqrf", a, "input ");
   auto [packed, tau] = qr_packed("geqrf", a);
   packed = narrow_to(packed, a.dtype());
   tau = narrow_to(tau, a.dtype());
@@ -149,7 +149,7 @@ std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
 namespace {
 
 int64_t check_reflectors(const char* op, const Tensor& a, const Tensor& tau) {
-  check_matrices(op, a);
+  check_matrices(op, a, "input ");
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
   STRIDED_CHECK(m >= n, RuntimeError, op, ": input.shape[-2] must be greater than or equal to input.shape[-1]");
   STRIDED_CHECK(tau.ndim() == a.ndim() - 1, RuntimeError, op, ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.ndim(),
@@ -178,7 +178,7 @@ Tensor reflect(const Tensor& a, const Tensor& tau, int64_t k, Tensor c, bool fir
 }  // namespace
 
 Tensor householder_product(const Tensor& a, const Tensor& tau) {
-  const char* op = "linalg.householder_product";
+  const char* op = "torch.linalg.householder_product";
   const int64_t k = check_reflectors(op, a, tau);
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
   if (needs_grad(a, tau)) return reflect(a, tau, k, identity_like(a, m, n), false, false);
@@ -187,9 +187,9 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
 }
 
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transposed) {
-  const char* op = "ormqr";
-  check_matrices(op, a);
-  check_matrices(op, other);
+  const char* op = "torch.ormqr";
+  check_matrices(op, a, "input ");
+  check_matrices(op, other, "other ");
   const int64_t rows = a.size(a.ndim() - 2), k = tau.ndim() > 0 ? tau.size(tau.ndim() - 1) : 0;
   STRIDED_CHECK(other.size(other.ndim() - (left ? 2 : 1)) >= k, RuntimeError, op, ": other.shape[", left ? -2 : -1, "] must be greater than or equal to tau.shape[-1]");
   STRIDED_CHECK(other.size(other.ndim() - (left ? 2 : 1)) == rows, RuntimeError, op, ": other.shape[", left ? -2 : -1, "] must be equal to input.shape[-2]");

@@ -194,8 +194,8 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
 }
 
 Tensor matrix_rank(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
-  const char* op = "linalg.matrix_rank";
-  check_matrices(op, a);
+  const char* op = "torch.linalg.matrix_rank";
+  check_matrices(op, a, "input ");
   if (hermitian) check_square(op, a);
   NoGrad guard;
   if (a.numel() == 0) return zeros(batch_shape(a, 2), DType::Int64, a.device());

@@ -71,7 +71,7 @@ constexpr const char* kEigh =
 constexpr const char* kEig =
     "Eigenvalues and eigenvectors (columns of length 1) of square matrices A (*, n, n); complex for real A too (LAPACK's geev, cuSOLVER's Xgeev on a CUDA device).\n"
     "RuntimeError for inf or NaN. Gradients need distinct eigenvalues.\n\n"
-    ">>> strided.linalg.eigvals(strided.tensor([[0., -2.], [2., 0.]])).imag.abs()\ntensor([2., 2.])";
+    ">>> strided.linalg.eigvals(strided.tensor([[0., -2.], [2., 0.]])).imag.abs().round(decimals=4)\ntensor([2., 2.])";
 constexpr const char* kPinv =
     "Moore and Penrose's inverse of A (*, m, n), by the SVD, or eigenvalues for hermitian=True. Singular values up to max(atol, rtol * the largest) count as zero;\n"
     "rtol is by default max(m, n) eps, or 0 where atol is given. Tolerances are numbers, or tensors of the batch's shape.\n\n"

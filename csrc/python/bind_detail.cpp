@@ -220,6 +220,7 @@ std::string describe_arguments(PyObject* const* args, size_t n_args, PyObject* k
   return out + ")";
 }
 
+// `result` is a tuple nobody else has seen: the tensors written to take the place of those that were computed.
 void write_results(const Overload& o, PyObject* out, PyObject* result) {
   if (is_tensor(out)) {
     STRIDED_CHECK(is_tensor(result), TypeError, o.name, ": out= must be a tuple of tensors");
@@ -231,8 +232,15 @@ void write_results(const Overload& o, PyObject* out, PyObject* result) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) {
     PyObject* to = checked(PySequence_GetItem(out, i));
     const bool ok = is_tensor(to);
-    if (ok) write_out(o.name.c_str(), unwrap(to), unwrap(PyTuple_GET_ITEM(result, i)));
-    Py_DECREF(to);
+    try {
+      if (ok) write_out(o.name.c_str(), unwrap(to), unwrap(PyTuple_GET_ITEM(result, i)));
+    } catch (...) {
+      Py_DECREF(to);
+      throw;
+    }
+    PyObject* computed = PyTuple_GET_ITEM(result, i);
+    PyTuple_SET_ITEM(result, i, to);
+    Py_DECREF(computed);
     STRIDED_CHECK(ok, TypeError, o.name, ": out= must hold tensors");
   }
 }
@@ -253,8 +261,8 @@ PyObject* run(const Overload& o, PyObject** slots) {
     Py_DECREF(result);
     throw;
   }
+  if (!is_tensor(out)) return result;
   Py_DECREF(result);
-  if (!is_tensor(out) && o.fields.empty()) return Py_NewRef(out);
   return Py_NewRef(out);
 }
 

@@ -78,6 +78,21 @@ def fractions(*values):
     return lambda kind: torch.tensor(values, dtype=kind)
 
 
+def parts_of_svd(u, s, vh):
+    k = s.shape[-1]
+    u, vh = u[..., :k], vh[..., :k, :]
+    return s, (u * (s**2).unsqueeze(-2)) @ vh, (u * s.unsqueeze(-2)) @ u.mH, vh.mH @ (s.unsqueeze(-1) * vh)
+
+
+def parts_of_eigh(w, v):
+    return w, (v * (w**2).unsqueeze(-2)) @ v.mH
+
+
+def parts_of_eig(w, v):
+    """A function of the matrix, and the vectors' sizes in whatever order."""
+    return torch.view_as_real((v * (w**2).unsqueeze(-2)) @ linalg.inv(v)), v.abs().sum(-2).prod(-1)
+
+
 def hermitian(a):
     return (a + a.mH) / 2
 
@@ -453,6 +468,49 @@ MATRICES = {
     "matrix_power -2": (lambda a: torch.matrix_power(a, -2), regular(2, 2), SINGULAR),
     "tensorinv": (lambda a: linalg.tensorinv(a.reshape(2, 2, 4)), regular(4, 4), SINGULAR),
     "tensorsolve": (lambda a, b: linalg.tensorsolve(a.reshape(2, 2, 4), b), regular(4, 4), normal(2, 2), SINGULAR),
+    # Vectors that may be turned by a sign or e^(i phi) are looked at through what does not change.
+    "svd": (lambda a: parts_of_svd(*linalg.svd(a, full_matrices=False)), normal(3, 3), SINGULAR),
+    "svd tall": (lambda a: parts_of_svd(*linalg.svd(a, full_matrices=False)), normal(4, 2), SINGULAR),
+    "svd wide batch": (lambda a: parts_of_svd(*linalg.svd(a, full_matrices=False)), normal(2, 2, 3)),
+    "svd full": (lambda a: parts_of_svd(*linalg.svd(a)), normal(2, 2), SINGULAR),
+    "svd values": (lambda a: linalg.svd(a).S, normal(3, 2), SINGULAR),
+    "svd u": (lambda a: linalg.svd(a, full_matrices=False).U.abs(), normal(3, 2), SINGULAR),
+    "svd vh": (lambda a: linalg.svd(a, full_matrices=False).Vh.abs(), normal(2, 3), SINGULAR),
+    "svd torch": (lambda a: parts_of_svd(*(lambda u, s, v: (u, s, v.mH))(*torch.svd(a))), normal(3, 2), SINGULAR),
+    "svdvals": (linalg.svdvals, normal(2, 2, 3)),
+    "matrix_norm nuc": (lambda x: linalg.matrix_norm(x, "nuc"), normal(2, 3), SINGULAR),
+    "matrix_norm 2": (lambda x: linalg.matrix_norm(x, 2), normal(2, 3), SINGULAR),
+    "matrix_norm -2": (lambda x: linalg.matrix_norm(x, -2, dim=(0, 2), keepdim=True), normal(2, 2, 3), SINGULAR),
+    "cond": (linalg.cond, regular(3, 3), SINGULAR),
+    "cond -2": (lambda a: linalg.cond(a, -2), normal(2, 3), SINGULAR),
+    "pinv": (linalg.pinv, normal(3, 2), SINGULAR),
+    "pinv wide batch": (linalg.pinv, normal(2, 2, 3), SINGULAR),
+    "pinv hermitian": (lambda a: linalg.pinv(hermitian(a), hermitian=True), definite(3, 3), SINGULAR),
+    "pinverse": (torch.pinverse, normal(2, 3), SINGULAR),
+    "qr": (lambda a: tuple(linalg.qr(a)), normal(3, 3), SINGULAR),
+    "qr tall": (lambda a: tuple(linalg.qr(a)), normal(4, 2), SINGULAR),
+    "qr wide batch": (lambda a: tuple(linalg.qr(a)), normal(2, 2, 3), SINGULAR),
+    "qr complete": (lambda a: tuple(linalg.qr(a, mode="complete")), normal(2, 3), SINGULAR),
+    "qr q": (lambda a: linalg.qr(a).Q, normal(2, 3), SINGULAR),
+    "qr r": (lambda a: linalg.qr(a).R, normal(3, 2), SINGULAR),
+    "householder_product": (linalg.householder_product, normal(3, 2), normal(2)),
+    "householder_product fewer": (linalg.householder_product, normal(2, 3, 3), normal(2, 2)),
+    "orgqr": (torch.orgqr, normal(3, 2), normal(2)),
+    "ormqr": (torch.ormqr, normal(3, 2), normal(2), normal(3, 2)),
+    "ormqr right": (lambda a, t, b: torch.ormqr(a, t, b, False, True), normal(3, 2), normal(2), normal(2, 3)),
+    "eigh": (lambda a: parts_of_eigh(*linalg.eigh(hermitian(a))), normal(3, 3), SINGULAR),
+    "eigh upper batch": (lambda a: parts_of_eigh(*linalg.eigh(hermitian(a), UPLO="U")), normal(2, 2, 2)),
+    "eigh vectors": (lambda a: linalg.eigh(hermitian(a)).eigenvectors.abs(), normal(3, 3), SINGULAR),
+    "eigvalsh": (lambda a: linalg.eigvalsh(hermitian(a)), normal(2, 3, 3)),
+    "eig": (lambda a: parts_of_eig(*linalg.eig(a)), regular(3, 3), SINGULAR),
+    "eig values": (lambda a: linalg.eig(a).eigenvalues.abs().sum(-1), regular(2, 2, 2)),
+    "eigvals": (lambda a: (linalg.eigvals(a) ** 3).sum(-1).abs(), regular(3, 3), SINGULAR),
+    "lstsq": (lambda a, b: linalg.lstsq(a, b).solution, normal(4, 2), normal(4, 3), SINGULAR),
+    "lstsq wide": (lambda a, b: linalg.lstsq(a, b).solution, normal(2, 3), normal(2, 2), SINGULAR),
+    "lstsq residuals": (lambda a, b: tuple(linalg.lstsq(a, b, driver="gels")[:2]), normal(4, 2), normal(4, 3), SINGULAR),
+    "lstsq vectors": (lambda a, b: linalg.lstsq(a, b).solution, normal(2, 3, 2), normal(2, 3), SINGULAR),
+    "matrix_exp": (lambda a: a.matrix_exp(), normal(3, 3)),
+    "matrix_exp linalg": (linalg.matrix_exp, normal(2, 2, 2)),
 }  # fmt: skip
 
 TRUE, ZERO = torch.tensor(True), torch.tensor(0)

@@ -16,10 +16,12 @@ import strided as torch
 # Results are truth values, positions, counts, or Python objects.
 NO_REAL_RESULT = """
     all any allclose equal isin is_nonzero is_same_size argmax argmin argsort argwhere nonzero searchsorted bucketize
-    count_nonzero unravel_index tril_indices triu_indices histc bool byte char short int long item tolist numpy
+    count_nonzero unravel_index tril_indices triu_indices histc linalg.matrix_rank bool byte char short int long item tolist numpy
 """.split()
 # PyTorch lets these pass too, and raises in the backward pass: test_no_derivative.
 NO_DERIVATIVE = "unique unique_consecutive histogram bincount".split()
+# The same: test_decompositions.py.
+NO_DERIVATIVE_OF_FACTORS = "geqrf linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve".split()
 # New tensors, from numbers, from other objects, or like another tensor.
 FACTORIES = """
     arange as_tensor asarray empty empty_like empty_strided eye from_dlpack from_numpy frombuffer full full_like
@@ -53,7 +55,7 @@ ROUNDING = "bfloat16 cfloat float half".split()
 # Another device: test_cuda.py.
 DEVICES = "cuda pin_memory record_stream".split()
 WITHOUT_CASE = [
-    *NO_REAL_RESULT, *NO_DERIVATIVE, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS, *NEVER_RECORDED, *ROUNDING,
+    *NO_REAL_RESULT, *NO_DERIVATIVE, *NO_DERIVATIVE_OF_FACTORS, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS, *NEVER_RECORDED, *ROUNDING,
     *DEVICES,
 ]  # fmt: skip
 
@@ -61,7 +63,7 @@ WITHOUT_CASE = [
 ALIASES = {
     "concat": "cat", "concatenate": "cat", "ger": "outer", "linalg.outer": "outer", "moveaxis": "movedim",
     "row_stack": "vstack", "swapdims": "transpose", "swapdims_": "transpose_", "swapaxes_": "transpose_",
-    "inverse": "linalg.inv", "linalg.inverse": "linalg.inv", "det": "linalg.det", "slogdet": "linalg.slogdet",
+    "qr": "linalg.qr", "inverse": "linalg.inv", "linalg.inverse": "linalg.inv", "det": "linalg.det", "slogdet": "linalg.slogdet",
     "cholesky": "linalg.cholesky", "linalg.matmul": "matmul", "linalg.matrix_power": "matrix_power",
     "linalg.tensordot": "tensordot", "linalg.trace": "trace", "linalg.matrix_transpose": "adjoint",
     "special.softmax": "softmax", "special.log_softmax": "log_softmax", "special.logsumexp": "logsumexp",
@@ -227,8 +229,10 @@ def test_zero_d(key, dtype):
 NEEDS_AXES = """
     bmm cartesian_prod cat chain_matmul cholesky_inverse cholesky_solve chunk combinations cross diag diag_embed
     diagonal diagonal_scatter diff dot dsplit fill_diagonal_ fliplr flipud gradient hsplit linalg.cholesky linalg.cholesky_ex
-    linalg.cross linalg.det linalg.diagonal linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex
-    linalg.lu_solve linalg.matrix_norm linalg.multi_dot linalg.slogdet linalg.solve linalg.solve_ex
+    linalg.cond linalg.cross linalg.det linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
+    linalg.householder_product linalg.inv linalg.inv_ex linalg.lstsq linalg.lu linalg.lu_factor linalg.lu_factor_ex
+    linalg.lu_solve linalg.matrix_exp linalg.matrix_norm linalg.multi_dot linalg.pinv linalg.qr linalg.slogdet
+    linalg.solve linalg.solve_ex linalg.svd linalg.svdvals matrix_exp orgqr ormqr pinverse svd
     linalg.solve_triangular linalg.tensorinv linalg.tensorsolve linalg.vander logdet lu_solve lu_unpack matmul
     matrix_power mm mv narrow narrow_copy outer rot90 select select_scatter slice_scatter split split_with_sizes
     tensor_split trace tril tril_ triu triu_ unbind unflatten vander vdot view_as_complex vsplit

@@ -36,6 +36,15 @@ SAME = [
     "m.linalg.tensorinv(m.eye(6).reshape(2, 3, 6) * 2)", "m.linalg.tensorinv(m.eye(6).reshape(6, 3, 2) * 2, ind=1)", "m.linalg.diagonal(B)", "m.linalg.norm(x)", "m.linalg.norm(x, 1)", "m.linalg.norm(x, 'fro')",
     "m.linalg.norm(v, 3)", "m.linalg.norm(x, 1, dim=1)", "m.linalg.norm(B, float('inf'), dim=(0, 1), keepdim=True)", "m.linalg.norm(B)", "m.linalg.norm(z)", "m.linalg.norm(z, 1)", "m.linalg.norm(m.tensor(-3.))",
     "m.linalg.matrix_norm(B)", "m.linalg.matrix_norm(B, -1)", "m.linalg.matrix_norm(x, dtype=m.float64)", "m.linalg.matrix_norm(m.zeros(0, 3), 1)", "m.linalg.matrix_norm(x.half(), 1)", "m.linalg.vector_norm(x, 0)",
+    # decompositions, through what does not depend on signs
+    "m.linalg.svdvals(x)", "m.linalg.svd(A + B).S", "m.linalg.svd(x, full_matrices=False)[0].abs()", "m.svd(x)[1:2]", "m.svd(x, some=False, compute_uv=False)", "m.linalg.svd(m.zeros(2, 0, 3))", "m.linalg.qr(x.detach(), mode='r')[0]", "m.geqrf(A.detach())", "m.linalg.householder_product(*m.geqrf(x.detach().t()))",
+    "m.linalg.qr(A)[1].abs()", "m.linalg.qr(x, mode='complete')[0].abs()", "m.linalg.qr(m.zeros(3, 0), mode='complete')", 
+    "m.orgqr(x.t(), w)", "m.ormqr(x.t(), w, x.t())", "m.ormqr(x.t(), w, x, left=False, transpose=True)", "m.linalg.eigh(A + A.t()).eigenvalues", "m.linalg.eigh(A, UPLO='U')[1].abs()", "m.linalg.eigvalsh(A @ A.t() * (1 + 0j))",
+    "m.linalg.eigvals(S)", "m.linalg.eigvals(A.double()).abs().sort()[0]", "m.linalg.eig(m.zeros(2, 0, 0))", "m.linalg.pinv(x)", "m.linalg.pinv(S)", "m.linalg.pinv(A + B, atol=1.)", "m.linalg.pinv(A, m.tensor(.5))",
+    "m.linalg.pinv(A @ A.t(), hermitian=True)", "m.linalg.pinv(A, rcond=.3)", "m.pinverse(x)", "m.linalg.matrix_rank(x)", "m.linalg.matrix_rank(S)", "m.linalg.matrix_rank(A + B, atol=m.tensor([1., 2., 0.]))", "m.linalg.matrix_rank(A, 1.)",
+    "m.linalg.cond(A)", "m.linalg.cond(x, -2)", "m.linalg.cond(A.detach(), 1)", "m.linalg.cond(S.double(), 'fro')", "m.linalg.cond(A, 'nuc')", "m.linalg.cond(m.zeros(2, 0, 0))", "m.linalg.lstsq(x.t(), x.t())",
+    "m.linalg.lstsq(x.t(), x.t(), driver='gelsd')", "m.linalg.lstsq(x.t(), x.t(), driver='gels')", "m.linalg.lstsq(A, v)", "m.linalg.lstsq(A + B, B[0])", "m.linalg.ldl_factor_ex(A + A.t())[2]",
+    "m.linalg.matrix_exp(A)", "m.matrix_exp(z[:, :2])", "m.linalg.matrix_norm(B, 'nuc')", "m.linalg.matrix_norm(x, 2)", "m.linalg.norm(B, -2, dim=(2, 0), keepdim=True)", "m.norm(x, 'nuc')",
     "m.linalg.vector_norm(B, 2, dim=(0, 1))", "m.linalg.vector_norm(x, float('-inf'), keepdim=True)",
 ]  # fmt: skip
 
@@ -57,7 +66,10 @@ ERRORS = [
     "m.linalg.lu_solve(A, p, v)", "m.lu_unpack(A, p + 1)", "m.lu_unpack(A, p.long())", "m.linalg.solve_triangular(A, x, upper=True)", "m.linalg.solve_triangular(A, y, upper=True, left=False)",
     "m.linalg.solve_triangular(A, v, upper=True)", "m.linalg.solve_triangular(x, x, upper=True)", "m.cholesky_solve(x, x)", "m.cholesky_solve(v, A)", "m.cholesky_solve(x, A)", "m.matrix_power(x, 2)", "m.matrix_power(S, -1)",
     "m.matrix_power(A.long(), -1)", "m.matrix_power(A, 2.5)", "m.linalg.matrix_norm(x, 3)", "m.linalg.matrix_norm(x, 0)", "m.linalg.matrix_norm(x, 'abc')", "m.linalg.matrix_norm(x.long())", "m.linalg.matrix_norm(v)",
-    "m.linalg.matrix_norm(x, 1, dim=(0, 0))", "m.linalg.matrix_norm(x, 1, dim=(0, 5))", "m.linalg.matrix_norm(x, 1, dtype=m.complex64)", "m.linalg.matrix_norm(x.double(), 1, dtype=m.float32)", "m.linalg.norm(B, 1)",
+    "m.linalg.matrix_norm(x, 1, dim=(0, 0))", "m.linalg.matrix_norm(x, 1, dim=(0, 5))", "m.linalg.matrix_norm(x, 1, dtype=m.complex64)", "m.linalg.matrix_norm(x.double(), 1, dtype=m.float32)", "m.linalg.svd(v)", "m.linalg.svd(A.long())", "m.linalg.svdvals(v)", "m.linalg.svd(x * float('nan'))", "m.linalg.svd((B * float('nan')))", "m.linalg.qr(A, mode='full')", "m.linalg.qr(v)", "m.linalg.eigh(x)",
+    "m.linalg.eigh(A, UPLO='X')", "m.linalg.eig(A * float('inf'))", "m.linalg.eig(v)", "m.linalg.lstsq(x, w[:1])", "m.linalg.lstsq(x, x.double())", "m.linalg.lstsq(x, x, driver='abc')", "m.linalg.lstsq(v, x)", "m.linalg.lstsq(x, m.tensor(1.))",
+    "m.linalg.cond(x, 1)", "m.linalg.cond(A, 3)", "m.linalg.cond(v)", "m.linalg.matrix_rank(v)", "m.linalg.householder_product(x, w)", "m.orgqr(x.t(), v)", "m.ormqr(x.t(), w, x)", "m.linalg.matrix_exp(x)", "m.linalg.matrix_exp(A.long())", "m.linalg.ldl_factor(x)",
+    "m.linalg.norm(B, 1)",
     "m.linalg.norm(B, 1, dim=(0, 1, 2))", "m.linalg.norm(v, 'fro')", "m.linalg.norm(x.long())", "m.linalg.norm(m.tensor(-3.), 1)", "m.linalg.vector_norm(m.zeros(0), -1)", "m.linalg.tensorsolve(m.eye(6), x)",
     "m.linalg.tensorinv(A, ind=0)", "m.linalg.tensorinv(x, ind=1)",
 ]  # fmt: skip

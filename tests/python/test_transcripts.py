@@ -20,16 +20,10 @@ _LAPACK = "decompositions come with the LAPACK work"
 _SPECTRAL = "stft and its family come with the fft work"
 _REST = "some functions of the family are still missing"
 LATER = {
-    "linalg-autograd": _LAPACK,
     "family-spectral": _SPECTRAL,
     "family-other": _REST,
     "family-comparison": _REST,
-    "family-reduction": _REST,
     "family-blas-lapack": _LAPACK,
-    "linalg-numpy-names": _LAPACK,
-    "linalg-numpy-values": _LAPACK,
-    "linalg-others": _LAPACK,
-    "linalg-additional-functions": _LAPACK,
     "ml-ops-named": _LAPACK,
     "linalg-accelerator": _LAPACK,
     "ml-serialization": "files come with the serialisation work",
