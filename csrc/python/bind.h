@@ -10,6 +10,7 @@
 // `*` starts keyword-only parameters. A first parameter called input also answers to `self`; dim to `axis`, keepdim to
 // `keepdims`, input to `x` and `a`, other to `x2`.
 // A last parameter `Tensor? out=None` that the C++ function does not have is served by write_out after the call.
+// A parameter pin_memory= is served after the call as well: the result is copied to page-locked memory.
 // Results: Tensor, std::vector<Tensor> (a tuple), std::tuple<Tensor, ...>, bool, int64_t, double, std::string, Dims (Size), Scalar,
 // void (None), PyObject* (new reference). `-> (values, indices)` after the signature names the fields of a tuple.
 // Several def of one name are overloads, tried in order. A dotted name goes to that namespace: "linalg.solve(...)".
@@ -25,6 +26,8 @@ template <auto F>
 void def(const char* signature, const char* doc, unsigned where = kBoth) {
   register_overload(signature, doc, where, detail::describe<F>());
 }
+
+Tensor pin_memory(const Tensor& t);  // a copy in page-locked memory
 
 // One for each family; module.cpp calls them all.
 void bind_elementwise();

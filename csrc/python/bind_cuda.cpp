@@ -97,16 +97,6 @@ PyObject* memory_info(int64_t device) {
 bool is_pinned(const Tensor& t) {
   return t.device().is_cpu() && cuda_is_open() && t.storage().nbytes() > 0 && get<&CudaApi::is_pinned, bool>(static_cast<const void*>(t.storage().data()));
 }
-// A copy in page-locked memory.
-Tensor pin_memory(const Tensor& t) {
-  STRIDED_CHECK(t.device().is_cpu(), RuntimeError, "cannot pin '", t.device(), "' only dense CPU tensors can be pinned");
-  device_of(-1);  // RuntimeError without a device
-  if (is_pinned(t)) return t;
-  const size_t nbytes = static_cast<size_t>(t.numel() * t.itemsize());
-  void* data = get<&CudaApi::allocate_pinned, void*>(std::max<size_t>(nbytes, 1));
-  const Ref<Storage> storage = make_ref<Storage>(data, nbytes, Device{}, data, [](void* p) { cuda_api().deallocate_pinned(p); }, false);
-  return copy_(Tensor(make_ref<TensorImpl>(storage, Layout(t.shape()), t.dtype())), t);
-}
 
 // Device memory that `owner` holds, as a tensor.
 Tensor borrow(PyObject* owner, int64_t pointer, const Dims& shape, const std::optional<Dims>& strides, DType dtype, bool read_only) {
@@ -140,6 +130,16 @@ Tensor borrow(PyObject* owner, int64_t pointer, const Dims& shape, const std::op
 void force_gemm_tile(int64_t index) { check_cuda(cuda_api().force_gemm_tile(static_cast<int>(index))); }
 
 }  // namespace
+
+Tensor pin_memory(const Tensor& t) {
+  STRIDED_CHECK(t.device().is_cpu(), RuntimeError, "cannot pin '", t.device(), "' only dense CPU tensors can be pinned");
+  device_of(-1);  // RuntimeError without a device
+  if (is_pinned(t)) return t;
+  const size_t nbytes = static_cast<size_t>(t.numel() * t.itemsize());
+  void* data = get<&CudaApi::allocate_pinned, void*>(std::max<size_t>(nbytes, 1));
+  const Ref<Storage> storage = make_ref<Storage>(data, nbytes, Device{}, data, [](void* p) { cuda_api().deallocate_pinned(p); }, false);
+  return copy_(Tensor(make_ref<TensorImpl>(storage, Layout(t.shape()), t.dtype())), t);
+}
 
 void bind_cuda() {
   def<&tf32>("_tf32()", "True if devices may round float32 factors of matrix products.", kFunction);

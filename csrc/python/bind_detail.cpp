@@ -87,6 +87,7 @@ Overload parse(const char* signature) {
       o.variadic = static_cast<int>(o.params.size());
     }
     p.optional = !p.type.empty() && p.type.back() == '?';
+    if (p.name == "pin_memory") o.pins = static_cast<int>(o.params.size());
     p.name_object = PyUnicode_InternFromString(p.name.c_str());
     if (!keyword_only) ++o.positional;
     o.params.push_back(std::move(p));
@@ -245,7 +246,22 @@ void write_results(const Overload& o, PyObject* out, PyObject* result) {
   }
 }
 
+// A new tensor, which nobody else has seen, in page-locked memory instead.
+PyObject* pinned(PyObject* made) {
+  if (!made) return nullptr;
+  const Tensor t = unwrap(made);
+  Py_DECREF(made);
+  NoGrad no_grad;
+  PyObject* copy = wrap(pin_memory(t));
+  if (t.requires_grad() && PyObject_SetAttrString(copy, "requires_grad", Py_True) < 0) {
+    Py_DECREF(copy);
+    return nullptr;
+  }
+  return copy;
+}
+
 PyObject* run(const Overload& o, PyObject** slots) {
+  if (o.pins >= 0 && PyObject_IsTrue(slots[o.pins]) == 1) return pinned(o.invoke(o, slots));
   if (!o.writes_out) return o.invoke(o, slots);
   PyObject* out = slots[o.params.size() - 1];
   if (out == Py_None) return o.invoke(o, slots);

@@ -16,7 +16,7 @@ class Generator;
 
 namespace strided::python {
 
-// An argument that is accepted for compatibility and not used (layout, memory_format, pin_memory).
+// An argument that is accepted for compatibility and not used (layout, memory_format).
 struct Ignored {};
 
 struct Param {
@@ -33,6 +33,7 @@ struct Overload {
   int positional = 0;
   int variadic = -1;
   bool writes_out = false;  // the last parameter is out=, served after the call
+  int pins = -1;            // the parameter pin_memory=, served after the call too
   PyObject* return_type = nullptr;
   // What the C++ side gives: conversions are chosen by its parameter types.
   int arity = 0;

@@ -42,7 +42,7 @@ void check_sizes(const char* op, const Dims& size) {
 }
 
 #define OPTIONS const OptTensor &out, OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad
-#define OPTIONS_TEXT "Tensor? out=None, DType? dtype=None, Ignored layout=None, Device? device=None, Ignored pin_memory=None, bool requires_grad=False)"
+#define OPTIONS_TEXT "Tensor? out=None, DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, bool requires_grad=False)"
 
 // ---------------------------------------------------------------- one value
 
@@ -77,7 +77,7 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
 // ---------------------------------------------------------------- like another tensor
 
 #define LIKE_OPTIONS OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad, PyObject *format
-#define LIKE_TEXT "DType? dtype=None, Ignored layout=None, Device? device=None, Ignored pin_memory=None, bool requires_grad=False, Ignored memory_format=None)"
+#define LIKE_TEXT "DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, bool requires_grad=False, Ignored memory_format=None)"
 
 // The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is asked for.
 Layout layout_like(const Tensor& x, PyObject* format) {
@@ -111,7 +111,7 @@ Tensor make_ones_like(const Tensor& x, LIKE_OPTIONS) { return filled_like(x, Sca
 Tensor make_full_like(const Tensor& x, const Scalar& value, LIKE_OPTIONS) { return filled_like(x, value, dtype, device, requires_grad, format); }
 
 #define NEW_OPTIONS OptDType dtype, OptDevice device, bool requires_grad, Ignored, Ignored
-#define NEW_TEXT "DType? dtype=None, Device? device=None, bool requires_grad=False, Ignored layout=None, Ignored pin_memory=None)"
+#define NEW_TEXT "DType? dtype=None, Device? device=None, bool requires_grad=False, Ignored layout=None, bool? pin_memory=None)"
 
 Tensor new_empty(const Tensor& x, const Dims& size, NEW_OPTIONS) {
   const Target to({}, dtype, device, x.dtype(), x.device());
@@ -166,7 +166,7 @@ Tensor make_eye(int64_t n, std::optional<int64_t> m, OPTIONS) {
   const Target to(out, dtype, device, default_dtype());
   return deliver("eye", eye(n, m.value_or(n), to.dtype, to.device), out, requires_grad);
 }
-#define TRIANGLE_TEXT "(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, Ignored layout=None, Ignored pin_memory=None)"
+#define TRIANGLE_TEXT "(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, Ignored layout=None, bool? pin_memory=None)"
 
 Tensor make_tril_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptDevice device, Ignored, Ignored) {
   const Target to({}, dtype, device, DType::Int64);
@@ -178,7 +178,7 @@ Tensor make_triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtyp
 }
 
 void bind_filled() {
-  def<&make_empty>("empty(int[] *size, *, Tensor? out=None, DType? dtype=None, Ignored layout=None, Device? device=None, Ignored pin_memory=None, "
+  def<&make_empty>("empty(int[] *size, *, Tensor? out=None, DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, "
                    "bool requires_grad=False, Ignored memory_format=None)",
                    "A tensor of the given size whose elements are whatever the memory holds. dtype is the default dtype when not given.\n\n"
                    ">>> strided.empty(2, 3).shape\ntorch.Size([2, 3])",
@@ -196,7 +196,7 @@ void bind_filled() {
       "its complex partner. RuntimeError when the number does not fit the dtype.\n\n>>> strided.full((2, 2), 7)\ntensor([[7, 7],\n        [7, 7]])";
   def<&make_full>("full(int[] size, Number fill_value, *, " OPTIONS_TEXT, filled, kFunction);
   def<&make_full>("full(int[] size, Number value, *, " OPTIONS_TEXT, "The same, with another name for the number.", kFunction);
-  def<&make_empty_strided>("empty_strided(int[] size, int[] stride, *, DType? dtype=None, Ignored layout=None, Device? device=None, Ignored pin_memory=None, "
+  def<&make_empty_strided>("empty_strided(int[] size, int[] stride, *, DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, "
                            "bool requires_grad=False)",
                            "An uninitialised tensor with the given strides. RuntimeError for negative ones.\n\n"
                            ">>> strided.empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",

@@ -34,6 +34,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         dtype: inferred from the data if None: bool, int64, the default float, or complex; arrays keep theirs.
         device: where to make it; None is the CPU, or the device of `data` if that is a tensor.
         requires_grad: whether autograd should record operations on it; floating-point and complex dtypes only.
+        pin_memory: whether its memory is page-locked, for faster copies to a CUDA device; RuntimeError without one.
 
     >>> strided.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
@@ -43,14 +44,17 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     made = _C.tensor_from_object(data, dtype)
     if device is not None:
         made = _f["_convert"](made, None, device, False)
+    if pin_memory:
+        made = made.pin_memory()
     if requires_grad:
         made.requires_grad = True
     return made
 
 
-def scalar_tensor(value, *, dtype=None, device=None, requires_grad=False):
+def scalar_tensor(value, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A 0-d tensor of the default dtype (or `dtype`) from a number."""
-    return tensor(value, dtype=dtype or _f["get_default_dtype"](), device=device, requires_grad=requires_grad)
+    dtype = dtype or _f["get_default_dtype"]()
+    return tensor(value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 def from_numpy(ndarray):

@@ -87,6 +87,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     """A tensor with a copy of data, and self's dtype and device unless given."""
     made = _C.tensor_from_object(data, dtype or self.dtype)
     made = _f["_convert"](made, None, device or self.device, False)
+    if pin_memory:
+        made = made.pin_memory()
     if requires_grad:
         made.requires_grad = True
     return made

@@ -180,6 +180,17 @@ def test_pinned_memory():
     assert torch.equal(y.cpu(), x)
 
 
+def test_new_tensors_in_pinned_memory():
+    made = [torch.empty(3, pin_memory=True), torch.full((2,), 7, pin_memory=True), torch.tensor([1.0], pin_memory=True)]
+    made += [torch.ones(2).new_zeros(3, pin_memory=True), torch.arange(4, pin_memory=True)]
+    assert all(t.is_pinned() for t in made) and made[1].tolist() == [7, 7] and made[4].tolist() == [0, 1, 2, 3]
+    leaf = torch.randn(2, 2, pin_memory=True, requires_grad=True)
+    assert leaf.is_pinned() and leaf.is_leaf and leaf.requires_grad
+    assert not torch.empty(3, pin_memory=False).is_pinned() and not torch.empty(3).is_pinned()
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        torch.empty(3, device="cuda", pin_memory=True)
+
+
 @two
 def test_several_devices():
     x = torch.arange(6.0, device="cuda:1")
