@@ -25,6 +25,12 @@ using sum_t =
 
 constexpr int kMaxBatchAxes = 4;
 
+// How an operand is brought that cannot be copied in vectors along m or n.
+struct OperandFlags {
+  bool along_k = false;  // the axis neighbouring threads should walk along
+  bool whole = false;    // tensor cores: 16 bytes along k may be copied at a time
+};
+
 struct GemmArgs {
   const char *a = nullptr, *b = nullptr;
   char* c = nullptr;
@@ -39,11 +45,10 @@ struct GemmArgs {
   int64_t part = 0;          // columns of A in one part of k; gridDim.y parts
   char* partial = nullptr;   // their sums: [part][batch][m][n]
   alignas(16) char alpha[16] = {}, beta[16] = {};
-  bool add = false;                            // beta != 0: C is read
-  bool vector_c = false;                       // rows of C may be written 16 bytes at a time
-  bool a_along_k = false, b_along_k = false;   // the axis neighbouring threads should walk along
-  bool whole_a = false, whole_b = false;       // tensor cores: 16 bytes along k may be copied at a time
-  bool vector_a = false;                       // of vector kernels: A may be read several elements at a time
+  bool add = false;       // beta != 0: C is read
+  bool vector_c = false;  // rows of C may be written 16 bytes at a time
+  bool vector_a = false;  // of vector kernels: A may be read several elements at a time
+  OperandFlags flags_a, flags_b;
 };
 
 struct TinyArgs {
@@ -119,7 +124,7 @@ struct GemmTile {
   int shared_bytes = 0; // dynamic ones
   int run_c = 1;        // elements of C that are written at a time where it allows that
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
-  // tensor cores, in vectors along k (whole_a, whole_b).
+  // tensor cores, in vectors along k (OperandFlags).
   void (*kernel[2][2])(GemmArgs) = {};
 };
 struct GemmEntry {

@@ -166,10 +166,10 @@ struct Launch {
     args.tiles_n = static_cast<uint32_t>(ceil_div(args.n, tile->n));
     const bool along_m = in_runs(args, 0, args.a, args.a_row, args.a_column, tile->vector, itemsize);
     const bool along_n = in_runs(args, 1, args.b, args.b_column, args.b_row, tile->vector, itemsize);
-    args.whole_a = along_m || in_runs(args, 0, args.a, args.a_column, args.a_row, tile->vector, itemsize);
-    args.whole_b = along_n || in_runs(args, 1, args.b, args.b_row, args.b_column, tile->vector, itemsize);
-    args.a_along_k = std::abs(args.a_column) < std::abs(args.a_row);
-    args.b_along_k = std::abs(args.b_row) < std::abs(args.b_column);
+    args.flags_a.whole = along_m || in_runs(args, 0, args.a, args.a_column, args.a_row, tile->vector, itemsize);
+    args.flags_b.whole = along_n || in_runs(args, 1, args.b, args.b_row, args.b_column, tile->vector, itemsize);
+    args.flags_a.along_k = std::abs(args.a_column) < std::abs(args.a_row);
+    args.flags_b.along_k = std::abs(args.b_row) < std::abs(args.b_column);
     args.vector_c = in_runs(args, 2, args.c, args.c_column, args.c_row, tile->run_c, itemsize);
     const bool vectors = tile->vector > 1;
     const auto kernel = tile->kernel[vectors && along_m][vectors && along_n];

@@ -13,8 +13,14 @@
 namespace strided {
 namespace cuda {
 
-template <class T, int kOuter, int kDepth, int kThreads, bool kAlongOuter>
+template <class T, int kOuter_, int kDepth_, int kThreads, bool kAlongOuter_>
 class TensorSlab {
+ public:
+  using Element = T;
+  static constexpr int kOuter = kOuter_, kDepth = kDepth_, kElements = kOuter * kDepth;
+  static constexpr bool kAlongOuter = kAlongOuter_;
+
+ private:
   static constexpr int kChunk = 8, kRows = kAlongOuter ? kDepth : kOuter,
                        kChunks = (kAlongOuter ? kOuter : kDepth) / kChunk;
   static constexpr int kCount = kRows * kChunks / kThreads;  // chunks of one thread, which stand kRowStep rows apart
@@ -23,16 +29,14 @@ class TensorSlab {
   static_assert(kRowStep % 8 == 0, "the chunks of a thread have changed places alike");
 
  public:
-  static constexpr int kElements = kOuter * kDepth;
-
   // Where a chunk of a row is.
   __device__ static int place(int row, int chunk) {
     const int turn = kChunks >= 8 ? row & 7 : row / (8 / kChunks) & (kChunks - 1);
     return (row * kChunks + (chunk ^ turn)) * kChunk;
   }
 
-  // whole: chunks may be copied 16 bytes at a time.
-  __device__ TensorSlab(const T* from, int64_t outer_stride, int64_t k_stride, bool whole, int outer, int64_t depth)
+  __device__ TensorSlab(const T* from, int64_t outer_stride, int64_t k_stride, OperandFlags flags, int outer,
+                        int64_t depth)
       : row_stride_(kAlongOuter ? k_stride : outer_stride),
         stride_(kAlongOuter ? outer_stride : k_stride),
         next_(kDepth * k_stride),
@@ -41,7 +45,7 @@ class TensorSlab {
         row_(static_cast<int>(threadIdx.x) / kChunks),
         first_(static_cast<int>(threadIdx.x) % kChunks * kChunk),
         place_(place(row_, first_ / kChunk)),
-        whole_(whole) {
+        whole_(flags.whole) {
     from_ = from + row_ * row_stride_ + first_ * stride_;
   }
 
@@ -58,6 +62,7 @@ class TensorSlab {
     from_ += next_;
     depth_ -= kDepth;
   }
+  __device__ void end(T*) const {}
 
  private:
   // The chunk `rows` further down, which may lie outside in part or altogether.
@@ -78,7 +83,7 @@ class TensorSlab {
   const T* from_;  // the thread's first chunk
   int64_t row_stride_, stride_, next_, depth_;
   int outer_, row_, first_, place_;
-  bool whole_;
+  bool whole_;  // chunks may be copied 16 bytes at a time
 };
 
 // A warp's sums, kRows x kColumns fragments of 16 x 8.
@@ -105,21 +110,21 @@ struct Fragments {
   }
 
   // float32 factors rounded to tf32, from slabs [k][outer] (gemm_tile.h).
-  template <int kDepth, int kPitchA, int kPitchB>
+  template <class SlabA, class SlabB>
   __device__ void multiply(const float* a, const float* b) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 8) {
+    for (int k = 0; k < SlabA::kDepth; k += 8) {
       uint32_t x[kRows][4], y[kColumns][2];
 #pragma unroll
       for (int i = 0; i < kRows; ++i)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          x[i][e] = to_tf32(a[(k + t + e / 2 * 4) * kPitchA + row + 16 * i + g + e % 2 * 8]);
+          x[i][e] = to_tf32(a[(k + t + e / 2 * 4) * SlabA::kPitch + row + 16 * i + g + e % 2 * 8]);
 #pragma unroll
       for (int j = 0; j < kColumns; ++j)
 #pragma unroll
-        for (int e = 0; e < 2; ++e) y[j][e] = to_tf32(b[(k + t + e * 4) * kPitchB + column + 8 * j + g]);
+        for (int e = 0; e < 2; ++e) y[j][e] = to_tf32(b[(k + t + e * 4) * SlabB::kPitch + column + 8 * j + g]);
 #pragma unroll
       for (int i = 0; i < kRows; ++i)
 #pragma unroll
@@ -128,25 +133,25 @@ struct Fragments {
   }
 
   // 16-bit factors from slabs as above.
-  template <class T, int kDepth, class SlabA, class SlabB, bool kAlongM, bool kAlongN>
-  __device__ void multiply_chunks(const T* a, const T* b) {
+  template <class SlabA, class SlabB, class T>
+  __device__ void multiply(const T* a, const T* b) {
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 16) {
+    for (int k = 0; k < SlabA::kDepth; k += 16) {
       uint32_t x[kRows][4], y[kColumns][2];
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         const int m = row + 16 * i;
-        const int at = kAlongM ? SlabA::place(k + lane % 8 + lane / 16 * 8, m / 8 + lane / 8 % 2)
-                               : SlabA::place(m + lane % 16, k / 8 + lane / 16);
-        load_fragments<kAlongM>(x[i], a + at);
+        const int at = SlabA::kAlongOuter ? SlabA::place(k + lane % 8 + lane / 16 * 8, m / 8 + lane / 8 % 2)
+                                          : SlabA::place(m + lane % 16, k / 8 + lane / 16);
+        load_fragments<SlabA::kAlongOuter>(x[i], a + at);
       }
 #pragma unroll
       for (int j = 0; j < kColumns; j += 2) {
         const int n = column + 8 * j;
-        const int at = kAlongN ? SlabB::place(k + lane % 16, n / 8 + lane / 16)
-                               : SlabB::place(n + lane % 8 + lane / 16 * 8, k / 8 + lane / 8 % 2);
+        const int at = SlabB::kAlongOuter ? SlabB::place(k + lane % 16, n / 8 + lane / 16)
+                                          : SlabB::place(n + lane % 8 + lane / 16 * 8, k / 8 + lane / 8 % 2);
         uint32_t two[4];
-        load_fragments<kAlongN>(two, b + at);
+        load_fragments<SlabB::kAlongOuter>(two, b + at);
         y[j][0] = two[0];
         y[j][1] = two[1];
         y[j + 1][0] = two[2];
@@ -171,45 +176,17 @@ struct Fragments {
   }
 };
 
-template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kAlongM, bool kAlongN>
-__global__ void __launch_bounds__(Sums::kThreads, kBlocks)
-    gemm_tensor_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
-  using SlabA = TensorSlab<T, kM, kDepth, Sums::kThreads, kAlongM>;
-  using SlabB = TensorSlab<T, kN, kDepth, Sums::kThreads, kAlongN>;
-  STRIDED_DYNAMIC_SHARED(T, slabs);
-  auto slab_a = [&](int s) { return slabs + s * (SlabA::kElements + SlabB::kElements); };
-  auto slab_b = [&](int s) { return slab_a(s) + SlabA::kElements; };
-  uint32_t tile_m, tile_n;
-  tile_of_block(args, &tile_m, &tile_n);
-  const int row0 = static_cast<int>(tile_m) * kM, column0 = static_cast<int>(tile_n) * kN;
-  const uint32_t product = args.first + blockIdx.z;
-  const Offsets at = offsets_of(args, product);
-  const int64_t k0 = blockIdx.y * args.part, depth = args.k - k0 < args.part ? args.k - k0 : args.part;
-  SlabA load_a(reinterpret_cast<const T*>(args.a) + at.a + row0 * args.a_row + k0 * args.a_column, args.a_row,
-               args.a_column, args.whole_a, args.m - row0, depth);
-  SlabB load_b(reinterpret_cast<const T*>(args.b) + at.b + column0 * args.b_column + k0 * args.b_row, args.b_column,
-               args.b_row, args.whole_b, args.n - column0, depth);
-  Sums sums;
-  pass_slabs<kDepth, kStages>(
-      depth,
-      [&](int s) {
-        load_a.begin(slab_a(s));
-        load_b.begin(slab_b(s));
-      },
-      [](int) {},
-      [&](int s) { sums.template multiply_chunks<T, kDepth, SlabA, SlabB, kAlongM, kAlongN>(slab_a(s), slab_b(s)); });
-  write_tile<T, float>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
-}
-
+template <class T, class Sums, int kM, int kN, int kDepth>
+struct TensorSlabs {
+  static constexpr int kVector = 8;
+  template <bool along_m>
+  using A = TensorSlab<T, kM, kDepth, Sums::kThreads, along_m>;
+  template <bool along_n>
+  using B = TensorSlab<T, kN, kDepth, Sums::kThreads, along_n>;
+};
 template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks>
 GemmTile tensor_tile_of(double speed) {
-  constexpr int64_t bytes = int64_t{sizeof(T)} * kStages * kDepth * (kM + kN);
-  GemmTile t = shape_of_tile<Sums>(kM, kN, kDepth, kBlocks, 8, bytes, speed);
-  t.kernel[0][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
-  t.kernel[0][1] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;
-  t.kernel[1][0] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, true, false>;
-  t.kernel[1][1] = gemm_tensor_kernel<T, Sums, kM, kN, kDepth, kStages, kBlocks, true, true>;
-  return t;
+  return tile_of_slabs<T, float, Sums, TensorSlabs<T, Sums, kM, kN, kDepth>, kStages, kBlocks>(speed);
 }
 
 // The table's row of a 16-bit dtype.

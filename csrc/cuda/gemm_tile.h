@@ -16,9 +16,14 @@
 namespace strided {
 namespace cuda {
 
-// kOuter x kDepth elements of an operand on their way to a slab [kDepth][kPitch] of S, by kThreads threads.
-template <class T, class S, int kOuter, int kDepth, int kPitch, int kThreads, bool kVector>
+// kOuter_ x kDepth_ elements of an operand on their way to a slab [kDepth][kPitch] of S, by kThreads threads.
+template <class T, class S, int kOuter_, int kDepth_, int kPitch_, int kThreads, bool kVector>
 class SlabLoader {
+ public:
+  using Element = S;
+  static constexpr int kOuter = kOuter_, kDepth = kDepth_, kPitch = kPitch_, kElements = kDepth * kPitch;
+
+ private:
   static constexpr int kRun = kVector ? static_cast<int>(16 / sizeof(T)) : 1;  // elements of one copy
   static constexpr int kRuns = kOuter / kRun;
   static constexpr int kCount = kRuns * kDepth / kThreads;  // copies of one thread
@@ -30,11 +35,12 @@ class SlabLoader {
 
  public:
   // `outer` elements of the operand from the tile's first on, `depth` of its k; strides in elements.
-  __device__ SlabLoader(const T* from, int64_t outer_stride, int64_t k_stride, bool along_k, int outer, int64_t depth)
+  __device__ SlabLoader(const T* from, int64_t outer_stride, int64_t k_stride, OperandFlags flags, int outer,
+                        int64_t depth)
       : base_(from), k_stride_(k_stride), depth_(depth), all_inside_(outer >= kOuter) {
     const int t = static_cast<int>(threadIdx.x);
     int first, d_outer;
-    if (kVector || !along_k) {
+    if (kVector || !flags.along_k) {
       first = t % kRuns * kRun;
       k_ = t / kRuns;
       d_outer = 0;
@@ -130,16 +136,17 @@ struct Units {
     }
   }
 
-  template <int kDepth, int kPitchA, int kPitchB>
+  template <class SlabA, class SlabB>
   __device__ void multiply(const V* a, const V* b) {
+    constexpr int kDepth = SlabA::kDepth;
     V x[2][kRows], y[2][kColumns];  // those of the next k are read while this one is used
     read<kRows, 4>(x[0], a + row);
     read<kColumns, 8>(y[0], b + column);
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
       if (k + 1 < kDepth) {
-        read<kRows, 4>(x[(k + 1) % 2], a + (k + 1) * kPitchA + row);
-        read<kColumns, 8>(y[(k + 1) % 2], b + (k + 1) * kPitchB + column);
+        read<kRows, 4>(x[(k + 1) % 2], a + (k + 1) * SlabA::kPitch + row);
+        read<kColumns, 8>(y[(k + 1) % 2], b + (k + 1) * SlabB::kPitch + column);
       }
 #pragma unroll
       for (int i = 0; i < kRows; ++i)
@@ -230,34 +237,25 @@ __device__ inline void pass_slabs(int64_t depth, Begin begin, End end, Use use) 
   }
 }
 
-// Elements from one k of a slab to the next.
-template <class V, class Sums>
-constexpr int slab_pitch(int outer) {
-  return outer + static_cast<int>(16 / sizeof(V)) * Sums::kPadding;
-}
-
-// T: as stored; Sums: how the tile is added up; kVectorA, kVectorB: operands that are copied 16 bytes at a time.
-template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks, bool kVectorA,
-          bool kVectorB>
+// T: as stored; Sums: how the tile is added up; SlabA, SlabB: how the operands come to shared memory, and lie there.
+template <class T, class V, class Sums, class SlabA, class SlabB, int kStages, int kBlocks>
 __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
-  constexpr int kPitchA = slab_pitch<V, Sums>(kM), kPitchB = slab_pitch<V, Sums>(kN);
-  STRIDED_DYNAMIC_SHARED(V, slabs);
-  auto slab_a = [&](int s) { return slabs + s * kDepth * (kPitchA + kPitchB); };
-  auto slab_b = [&](int s) { return slab_a(s) + kDepth * kPitchA; };
+  using Element = typename SlabA::Element;
+  STRIDED_DYNAMIC_SHARED(Element, slabs);
+  auto slab_a = [&](int s) { return slabs + s * (SlabA::kElements + SlabB::kElements); };
+  auto slab_b = [&](int s) { return slab_a(s) + SlabA::kElements; };
   uint32_t tile_m, tile_n;
   tile_of_block(args, &tile_m, &tile_n);
-  const int row0 = static_cast<int>(tile_m) * kM, column0 = static_cast<int>(tile_n) * kN;
+  const int row0 = static_cast<int>(tile_m) * SlabA::kOuter, column0 = static_cast<int>(tile_n) * SlabB::kOuter;
   const uint32_t product = args.first + blockIdx.z;
   const Offsets at = offsets_of(args, product);
   const int64_t k0 = blockIdx.y * args.part, depth = args.k - k0 < args.part ? args.k - k0 : args.part;
-  SlabLoader<T, V, kM, kDepth, kPitchA, Sums::kThreads, kVectorA> load_a(
-      reinterpret_cast<const T*>(args.a) + at.a + row0 * args.a_row + k0 * args.a_column, args.a_row, args.a_column,
-      args.a_along_k, args.m - row0, depth);
-  SlabLoader<T, V, kN, kDepth, kPitchB, Sums::kThreads, kVectorB> load_b(
-      reinterpret_cast<const T*>(args.b) + at.b + column0 * args.b_column + k0 * args.b_row, args.b_column, args.b_row,
-      args.b_along_k, args.n - column0, depth);
+  SlabA load_a(reinterpret_cast<const T*>(args.a) + at.a + row0 * args.a_row + k0 * args.a_column, args.a_row,
+               args.a_column, args.flags_a, args.m - row0, depth);
+  SlabB load_b(reinterpret_cast<const T*>(args.b) + at.b + column0 * args.b_column + k0 * args.b_row, args.b_column,
+               args.b_row, args.flags_b, args.n - column0, depth);
   Sums sums;
-  pass_slabs<kDepth, kStages>(
+  pass_slabs<SlabA::kDepth, kStages>(
       depth,
       [&](int s) {
         load_a.begin(slab_a(s));
@@ -267,39 +265,49 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(cons
         load_a.end(slab_a(s));
         load_b.end(slab_b(s));
       },
-      [&](int s) { sums.template multiply<kDepth, kPitchA, kPitchB>(slab_a(s), slab_b(s)); });
+      [&](int s) { sums.template multiply<SlabA, SlabB>(slab_a(s), slab_b(s)); });
   write_tile<T, V>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
 }
 
-template <class Sums>
-GemmTile shape_of_tile(int m, int n, int depth, int blocks, int vector, int64_t shared_bytes, double speed) {
+// A row of the table. Slabs: A and B, each for operands that are copied in vectors along m or n (true) and others.
+template <class T, class V, class Sums, class Slabs, int kStages, int kBlocks>
+GemmTile tile_of_slabs(double speed) {
+  using A = typename Slabs::template A<false>;
+  using B = typename Slabs::template B<false>;
   GemmTile t;
-  t.m = m;
-  t.n = n;
-  t.k = depth;
+  t.m = A::kOuter;
+  t.n = B::kOuter;
+  t.k = A::kDepth;
   t.threads = Sums::kThreads;
-  t.resident = blocks;
+  t.resident = kBlocks;
   t.speed = speed;
-  t.vector = vector;
+  t.vector = Slabs::kVector;
   t.run_c = Sums::kEach;
-  t.shared_bytes = static_cast<int>(shared_bytes);
+  t.shared_bytes = kStages * (A::kElements + B::kElements) * static_cast<int>(sizeof(typename A::Element));
+  t.kernel[0][0] = gemm_tile_kernel<T, V, Sums, A, B, kStages, kBlocks>;
+  if constexpr (Slabs::kVector > 1) {
+    using VectorA = typename Slabs::template A<true>;
+    using VectorB = typename Slabs::template B<true>;
+    t.kernel[0][1] = gemm_tile_kernel<T, V, Sums, A, VectorB, kStages, kBlocks>;
+    t.kernel[1][0] = gemm_tile_kernel<T, V, Sums, VectorA, B, kStages, kBlocks>;
+    t.kernel[1][1] = gemm_tile_kernel<T, V, Sums, VectorA, VectorB, kStages, kBlocks>;
+  }
   return t;
 }
 
-// The table's row of such kernels.
+template <class T, class V, class Sums, int kM, int kN, int kDepth>
+struct PaddedSlabs {
+  static constexpr int kVector =  // elements of a copy
+      std::is_same_v<T, V> && !std::is_integral_v<T> && sizeof(T) < 16 ? static_cast<int>(16 / sizeof(T)) : 1;
+  static constexpr int kPadding = static_cast<int>(16 / sizeof(V)) * Sums::kPadding;
+  template <bool vector>
+  using A = SlabLoader<T, V, kM, kDepth, kM + kPadding, Sums::kThreads, vector>;
+  template <bool vector>
+  using B = SlabLoader<T, V, kN, kDepth, kN + kPadding, Sums::kThreads, vector>;
+};
 template <class T, class V, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks>
 GemmTile tile_of(double speed) {
-  constexpr bool vector = std::is_same_v<T, V> && !std::is_integral_v<T> && sizeof(T) < 16;
-  constexpr int64_t bytes = int64_t{sizeof(V)} * kStages * kDepth * (slab_pitch<V, Sums>(kM) + slab_pitch<V, Sums>(kN));
-  GemmTile t =
-      shape_of_tile<Sums>(kM, kN, kDepth, kBlocks, vector ? static_cast<int>(16 / sizeof(T)) : 1, bytes, speed);
-  t.kernel[0][0] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, false, false>;
-  if constexpr (vector) {
-    t.kernel[0][1] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, false, true>;
-    t.kernel[1][0] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, true, false>;
-    t.kernel[1][1] = gemm_tile_kernel<T, V, Sums, kM, kN, kDepth, kStages, kBlocks, true, true>;
-  }
-  return t;
+  return tile_of_slabs<T, V, Sums, PaddedSlabs<T, V, Sums, kM, kN, kDepth>, kStages, kBlocks>(speed);
 }
 
 // What is the same for every dtype.
