@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda_emulation_fiber.h"
+#include "cuda_emulation_warpgroup.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -51,10 +52,24 @@ struct Meeting {
   alignas(16) char slots[2][32 * 16];
 };
 
+constexpr size_t kArena = 1024;  // where dynamic shared memory begins, and the most it is aligned to
+struct Release {
+  void operator()(char* memory) const { ::operator delete[](memory, std::align_val_t(kArena)); }
+};
 struct Array {
   const void* site;  // null: the dynamic one
-  size_t bytes;
-  std::unique_ptr<char[]> memory;
+  size_t bytes, offset;
+  std::unique_ptr<char[], Release> memory;
+
+  Array(const void* site_, size_t bytes_, size_t offset_ = 0)
+      : site(site_),
+        bytes(bytes_),
+        offset(offset_),
+        memory(static_cast<char*>(::operator new[](offset + bytes, std::align_val_t(kArena)))) {
+    clear();
+  }
+  char* data() const { return memory.get() + offset; }
+  void clear() { std::memset(data(), 0xff, bytes); }
 };
 
 class Machine {
@@ -69,7 +84,10 @@ class Machine {
   const char* exchange(unsigned mask, const void* value, size_t size, Site site);
   unsigned lane() const { return current_ % 32; }
   Thread& current() { return threads_[current_]; }
+  unsigned number() const { return current_; }
   void* shared_array(const void* site, size_t bytes);
+  void* dynamic_shared(size_t alignment);
+  Arena arena() const;
   [[noreturn]] void fail(const std::string& what, Site site);
 
  private:
@@ -93,6 +111,7 @@ class Machine {
   std::vector<unsigned> ready_;
   std::vector<Meeting> meetings_;
   std::vector<Array> arrays_;
+  size_t dynamic_bytes_ = 0;
   unsigned current_ = 0, at_barrier_ = 0, ended_ = 0;
   Site barrier_site_{};
   int count_ = 0, count_result_ = 0;
@@ -109,6 +128,7 @@ void Machine::thread_main() {
   Context::entered(m.host_);
   try {
     (*m.kernel_)();
+    end_thread();
   } catch (const Error& error) {
     m.error_ = error.what();
   }
@@ -212,10 +232,25 @@ const char* Machine::exchange(unsigned mask, const void* value, size_t size, Sit
 
 void* Machine::shared_array(const void* site, size_t bytes) {
   for (Array& a : arrays_)
-    if (a.site == site) return a.memory.get();
-  arrays_.push_back({site, bytes, std::unique_ptr<char[]>(new char[bytes])});
-  std::memset(arrays_.back().memory.get(), 0xff, bytes);
-  return arrays_.back().memory.get();
+    if (a.site == site) return a.data();
+  arrays_.emplace_back(site, bytes);
+  return arrays_.back().data();
+}
+
+void* Machine::dynamic_shared(size_t alignment) {
+  for (Array& a : arrays_)
+    if (!a.site) return a.data();
+  arrays_.emplace_back(nullptr, dynamic_bytes_, alignment % kArena);
+  return arrays_.back().data();
+}
+
+Arena Machine::arena() const {
+  for (const Array& a : arrays_)
+    if (!a.site) {
+      const uint32_t begin = static_cast<uint32_t>(kArena + a.offset);
+      return {a.memory.get() - kArena, begin, begin + static_cast<uint32_t>(a.bytes)};
+    }
+  return {nullptr, 0, 0};
 }
 
 std::string Machine::waiting() const {
@@ -243,7 +278,8 @@ void Machine::run_block() {
   if (shuffled_) std::shuffle(ready_.begin(), ready_.end(), random_);
   hasty_ = shuffled_ && random_() % 2;
   meetings_.clear();
-  for (Array& a : arrays_) std::memset(a.memory.get(), 0xff, a.bytes);
+  for (Array& a : arrays_) a.clear();
+  begin_block(static_cast<unsigned>(threads_.size()));
   at_barrier_ = ended_ = 0;
   for (;;) {
     while (!ready_.empty()) {
@@ -254,7 +290,10 @@ void Machine::run_block() {
       ended_ += threads_[t].state == State::Ended;
       if (hasty_ && threads_[t].state == State::AtWarp) finish_complete();
     }
-    if (ended_ == threads_.size()) return;
+    if (ended_ == threads_.size()) {
+      error_ = end_block();
+      return;
+    }
     if (at_barrier_ == threads_.size()) {
       at_barrier_ = 0;
       count_result_ = count_;
@@ -282,7 +321,7 @@ void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, const std::funct
   blockDim = block;
   threads_.resize(n);
   arrays_.clear();
-  shared_array(nullptr, dynamic_shared);
+  dynamic_bytes_ = dynamic_shared;
   error_.clear();
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   // A random block first, then on from there: blocks must not depend on their order either.
@@ -321,6 +360,7 @@ void async_copy(void* to, const void* from, size_t bytes, int valid, const char*
     fail("cp.async: an address that is not aligned to " + std::to_string(bytes) + " bytes", site);
   if (valid < 0 || static_cast<size_t>(valid) > bytes) fail("cp.async: " + std::to_string(valid) + " valid bytes", site);
   auto& groups = machine().current().copies;
+  begin_copy(to, bytes, site);
   if (groups.empty()) groups.emplace_back();
   groups.back().push_back({static_cast<char*>(to), static_cast<const char*>(from), bytes, static_cast<size_t>(valid)});
 }
@@ -335,12 +375,21 @@ void async_wait(unsigned open) {
     for (const Copy& c : groups[i]) {
       std::memset(c.to, 0, c.bytes);
       if (c.valid) std::memcpy(c.to, c.from, c.valid);
+      end_copy(c.to, c.bytes);
     }
   }
   if (closed > open) groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(closed - open));
 }
 void fail(const std::string& what, Site site) { machine().fail(what, site); }
 void* shared_array(const void* site, size_t bytes) { return machine().shared_array(site, bytes); }
-void* dynamic_shared() { return machine().shared_array(nullptr, 0); }
+void* dynamic_shared(size_t alignment) { return machine().dynamic_shared(alignment); }
+uint32_t shared_address(const void* data, const char* file, int line) {
+  const Arena a = arena();
+  const uintptr_t from = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(a.memory);
+  if (from < a.begin || from >= a.end) fail("an address outside dynamic shared memory", Site{file, line});
+  return static_cast<uint32_t>(from);
+}
+Arena arena() { return machine().arena(); }
+unsigned thread_number() { return machine().number(); }
 
 }  // namespace cuda_emulation

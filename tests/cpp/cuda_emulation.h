@@ -89,7 +89,16 @@ void hold_events(bool held);
 
 // The array that this call site has in this block.
 void* shared_array(const void* site, size_t bytes);
-void* dynamic_shared();
+// The dynamic one, as aligned as the kernel says and no better; its address as the instructions have it, in which it
+// begins at 1024 or behind, as on sm_90; and its bytes by that address.
+void* dynamic_shared(size_t alignment);
+uint32_t shared_address(const void* data, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+struct Arena {
+  char* memory;  // address 0
+  uint32_t begin, end;
+};
+Arena arena();
+unsigned thread_number();  // in its block
 
 template <class Array>
 Array& shared(const void* site) {

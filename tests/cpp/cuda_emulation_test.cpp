@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cuda/async_copy.h"
 #include "cuda/portability.h"
+#include "cuda/warpgroup.h"
 
 namespace strided {
 namespace cuda {
@@ -259,6 +261,101 @@ TEST_P(CudaEmulation, WhatAGpuWouldPunishIsAnError) {
   EXPECT_REFUSED("is not valid", launch(two_places, dim3(1), dim3(2048), 0, nullptr));
   EXPECT_REFUSED("is not valid", launch(two_places, dim3(0), dim3(32), 0, nullptr));
   launch(some_reach_it, dim3(3), dim3(64), 0, nullptr, 64);  // and goes on working
+}
+
+// C(64x128) += A(64x16) B(16x128), twice, with at most one rule broken; a and b have the lines of Note [Matrices for
+// warpgroup products], 64 of them or, where m (n) is contiguous, 16 for each 64 of m (n).
+enum class Rule {
+  None,
+  ProxyFence,
+  RegisterFence,
+  ReadEarly,
+  Alignment,
+  Inside,
+  Swizzle,
+  Agreement,
+  CopyIntoRead,
+  WriteIntoRead,
+  Wait,
+  Whole
+};
+template <bool along_m, bool along_n>
+__global__ void one_product(const Half* a, const Half* b, float* c, Rule broken) {
+  STRIDED_DYNAMIC_SHARED_AT(Half, shared, 1024);
+  const int t = static_cast<int>(threadIdx.x);
+  Half *to_a = shared, *to_b = shared + 64 * 64; 
+  const auto bring = [&](Half* to, const Half* from, int lines) {
+    for (int i = t; i < lines * 8; i += 128) copy_async<16>(to + i / 8 * 64 + (i % 8 ^ i / 8 % 8) * 8, from + i * 8);
+  };
+  bring(to_a, a, along_m ? 16 : 64);
+  bring(to_b, b, along_n ? 32 : 128);
+  close_copies();
+  wait_copies<0>();
+  if (broken != Rule::ProxyFence) fence_async_proxy();
+  __syncthreads();
+  float sum[64];
+  for (float& s : sum) s = 0;
+  uint64_t of_a = matrix_descriptor(to_a, along_m ? 2048 : 16, 1024),
+           of_b = matrix_descriptor(to_b, along_n ? 2048 : 16, 1024);
+  if (broken == Rule::Alignment) of_b += 8;
+  if (broken == Rule::Inside) of_b += uint64_t{1} << 42;
+  if (broken == Rule::Swizzle) of_a += uint64_t{1} << 62;
+  if (broken == Rule::Agreement && t == 77) of_b = of_a;
+  if (broken == Rule::Whole && t >= 96) return;
+  if (broken != Rule::RegisterFence) open_products(sum);
+  multiply_warpgroup<Half, along_m, along_n>(sum, of_a, of_b);
+  close_products();
+  multiply_warpgroup<Half, along_m, along_n>(sum, of_a, of_b);
+  close_products();
+  if (broken == Rule::CopyIntoRead && t == 3) copy_async<16>(to_b, b);
+  if (broken == Rule::WriteIntoRead && t == 3) to_b[0] = Half(100.0f);
+  float early = sum[0];
+  if (broken != Rule::Wait) wait_products<0>(sum);
+  const int row = t / 32 * 16 + t % 32 / 4, column = t % 4 * 2;
+  for (int i = 0; i < 64; ++i) c[(row + i % 4 / 2 * 8) * 128 + i / 4 * 8 + column + i % 2] = sum[i];
+  if (broken == Rule::ReadEarly) c[row * 128 + column] = early;
+}
+template <bool along_m, bool along_n>
+int wrong_elements(Rule broken) {
+  std::vector<Half> a(64 * 64), b(128 * 64);
+  const auto at_a = [](int i, int k) { return along_m ? k * 64 + i : i * 64 + k; };
+  const auto at_b = [](int k, int j) { return along_n ? (j / 64 * 16 + k) * 64 + j % 64 : j * 64 + k; };
+  for (int k = 0; k < 16; ++k) {
+    for (int i = 0; i < 64; ++i) a[at_a(i, k)] = Half(static_cast<float>((i * 7 + k * 3) % 11));
+    for (int j = 0; j < 128; ++j) b[at_b(k, j)] = Half(static_cast<float>((j * 5 + k * 2) % 13));
+  }
+  std::vector<float> c(64 * 128);
+  launch(one_product<along_m, along_n>, dim3(1), dim3(128), (64 + 128) * 128, nullptr, a.data(), b.data(), c.data(),
+         broken);
+  int wrong = 0;
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 128; ++j) {
+      float want = 0;
+      for (int k = 0; k < 16; ++k) want += 2 * static_cast<float>(a[at_a(i, k)]) * static_cast<float>(b[at_b(k, j)]);
+      wrong += !(c[i * 128 + j] == want);
+    }
+  return wrong;
+}
+TEST_P(CudaEmulation, ProductsOfWarpgroups) {
+  EXPECT_EQ((wrong_elements<false, false>(Rule::None)), 0);
+  EXPECT_EQ((wrong_elements<false, true>(Rule::None)), 0);
+  EXPECT_EQ((wrong_elements<true, false>(Rule::None)), 0);
+  EXPECT_EQ((wrong_elements<true, true>(Rule::None)), 0);
+}
+TEST_P(CudaEmulation, BrokenRulesOfWarpgroups) {
+  const auto broken = [](Rule rule) { return wrong_elements<false, true>(rule); };
+  EXPECT_GT(broken(Rule::ReadEarly), 0);
+  EXPECT_GT(broken(Rule::WriteIntoRead), 0);
+  EXPECT_REFUSED("without a fence.proxy.async since", broken(Rule::ProxyFence));
+  EXPECT_REFUSED("not handed over by a wgmma.fence", broken(Rule::RegisterFence));
+  EXPECT_REFUSED("descriptor of B begins where no atom", broken(Rule::Alignment));
+  EXPECT_REFUSED("B lies outside dynamic shared memory", broken(Rule::Inside));
+  EXPECT_REFUSED("does not say 128-byte swizzle", broken(Rule::Swizzle));
+  EXPECT_REFUSED("asked for another product", broken(Rule::Agreement));
+  EXPECT_REFUSED("to where a wgmma that is under way reads", broken(Rule::CopyIntoRead));
+  EXPECT_REFUSED("without waiting for the product", broken(Rule::Wait));
+  EXPECT_REFUSED("only 96 threads of a warpgroup asked for", broken(Rule::Whole));
+  EXPECT_EQ(broken(Rule::None), 0);
 }
 
 TEST(CudaEmulationRuntime, MemoryStreamsEvents) {
