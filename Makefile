@@ -46,7 +46,7 @@ $(VENV)/with-tour: $(VENV)/tools-tour $(SOURCES)
 	@touch $@
 
 # Where there is an nvcc that works, the CUDA library is compiled too, for one architecture.
-CUDA := -Ccmake.define.STRIDED_CUDA=AUTO -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=90-real
+CUDA := -Ccmake.define.STRIDED_CUDA=AUTO -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=90a-real
 
 $(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
 	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON $(CUDA) -e .

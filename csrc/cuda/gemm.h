@@ -3,7 +3,7 @@
 // Note [Kernels of matrix products]
 // C = alpha A B + beta C comes in four shapes, each with its own limit (gemm_run.cu chooses):
 //   tile     a block computes a tile of C from slabs of A and B that pass through shared memory (gemm_tile.h on the
-//            arithmetic units, gemm_tensor.h on the tensor cores): arithmetic;
+//            arithmetic units, gemm_tensor.h and gemm_warpgroup.h on the tensor cores): arithmetic;
 //   vector   n = 1 (or m = 1): every element of A is read once and used once (gemm_vector.h): memory;
 //   tiny     m n <= 64, k <= 64, a batch of such: several products in a block (gemm_tiny.h): memory.
 // Where the tiles are too few for the device, k is cut into parts; the sums of the parts are written down and added in
@@ -123,13 +123,17 @@ struct GemmTile {
   int vector = 1;       // elements copied at a time where an operand allows it
   int shared_bytes = 0; // dynamic ones
   int run_c = 1;        // elements of C that are written at a time where it allows that
+  int capability = 0;   // not 0: for devices of exactly this compute capability
+  // Not proven: taken only when asked for, until bench/gpu.py --tiles has measured it on a GPU and tests/gpu has passed
+  // with it. Then this goes.
+  bool proven = true;
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
   // tensor cores, in vectors along k (OperandFlags).
   void (*kernel[2][2])(GemmArgs) = {};
 };
 struct GemmEntry {
-  static constexpr int kMaxTiles = 4;
-  GemmTile tile[kMaxTiles];
+  static constexpr int kMaxTiles = 5;
+  GemmTile tile[kMaxTiles];  // those that every device can run come first
   int tiles = 0;
   void (*along_k)(GemmArgs) = nullptr;
   void (*along_m)(GemmArgs) = nullptr;

@@ -1,4 +1,4 @@
-#include "cuda/gemm_tensor.h"
+#include "cuda/gemm_warpgroup.h"
 
 namespace strided {
 namespace cuda {

@@ -31,6 +31,14 @@ const GemmTable& gemm_table() {
 
 std::atomic<int> forced_tile{-1};
 
+// The first rows of the table are for every device.
+int tiles_for(const GemmEntry& entry, int device) {
+  const int capability = 10 * device_info(device).major + device_info(device).minor;
+  int n = 0;
+  while (n < entry.tiles && (entry.tile[n].capability == 0 || entry.tile[n].capability == capability)) ++n;
+  return n;
+}
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The batch axes, outermost first: those that are walked as one become one, those of one matrix go.
@@ -154,10 +162,11 @@ struct Launch {
     const GemmTile* tile = &entry.tile[0];
     Choice best = estimate(args, *tile);
     const int forced = forced_tile.load(std::memory_order_relaxed);
-    STRIDED_CHECK(forced < entry.tiles, ValueError, name, ": tile ", forced, " was asked for, there are ", entry.tiles);
-    for (int i = 1; i < entry.tiles; ++i) {
+    const int choices = tiles_for(entry, device);
+    STRIDED_CHECK(forced < choices, ValueError, name, ": tile ", forced, " was asked for, there are ", choices);
+    for (int i = 1; i < choices; ++i) {
       const Choice other = estimate(args, entry.tile[i]);
-      if (forced >= 0 ? i == forced : other.time < best.time) {
+      if (forced >= 0 ? i == forced : entry.tile[i].proven && other.time < best.time) {
         tile = &entry.tile[i];
         best = other;
       }
@@ -183,7 +192,7 @@ struct Launch {
 }  // namespace
 
 void force_gemm_tile(int index) { forced_tile = index; }
-int gemm_tiles(DType dtype) { return gemm_table().entry[index_of(dtype)].tiles; }
+int gemm_tiles(DType dtype) { return tiles_for(gemm_table().entry[index_of(dtype)], current_device()); }
 
 void gemm(const GemmPlan& plan) {
   for (int i = 0; i < plan.batch_ndim; ++i)

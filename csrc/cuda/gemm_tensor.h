@@ -3,8 +3,9 @@
 // Note [Slabs of 16-bit elements]
 // A slab lies in shared memory as its operand lies in memory: [outer][k] where neighbours along k are neighbours (or
 // nothing is), [k][outer] where neighbours along m or n are; ldmatrix reads fragments out of either. It is copied and
-// read in chunks of 16 bytes. So that the eight rows that ldmatrix reads at a time meet different banks, the chunks of
-// a row change places by an exclusive or with the row's number.
+// read in chunks of 16 bytes, of which up to eight of a row are a line; where a row has more, the second lines of all
+// rows come behind the first ones. So that the eight rows that ldmatrix reads at a time meet different banks, the
+// chunks of a line change places by an exclusive or with the row's number.
 #pragma once
 
 #include "cuda/gemm_tile.h"
@@ -29,10 +30,12 @@ class TensorSlab {
   static_assert(kRowStep % 8 == 0, "the chunks of a thread have changed places alike");
 
  public:
+  static constexpr int kLine = kChunks < 8 ? kChunks : 8;
+
   // Where a chunk of a row is.
   __device__ static int place(int row, int chunk) {
-    const int turn = kChunks >= 8 ? row & 7 : row / (8 / kChunks) & (kChunks - 1);
-    return (row * kChunks + (chunk ^ turn)) * kChunk;
+    const int turn = row / (8 / kLine) & (kLine - 1);
+    return ((chunk & -kLine) * kRows + row * kLine + ((chunk & (kLine - 1)) ^ turn)) * kChunk;
   }
 
   __device__ TensorSlab(const T* from, int64_t outer_stride, int64_t k_stride, OperandFlags flags, int outer,
@@ -54,10 +57,10 @@ class TensorSlab {
     if (whole_ && outer_ >= kOuter && depth_ >= kDepth) {  // most slabs: nothing is compared
 #pragma unroll
       for (int i = 0; i < kCount; ++i)
-        copy_async<16>(to + i * (kRowStep * kChunks * kChunk), from_ + i * (kRowStep * row_stride_));
+        copy_async<16>(to + i * (kRowStep * kLine * kChunk), from_ + i * (kRowStep * row_stride_));
     } else {
 #pragma unroll 1
-      for (int i = 0; i < kCount; ++i) bring(to + i * (kRowStep * kChunks * kChunk), i * kRowStep);
+      for (int i = 0; i < kCount; ++i) bring(to + i * (kRowStep * kLine * kChunk), i * kRowStep);
     }
     from_ += next_;
     depth_ -= kDepth;
@@ -91,7 +94,10 @@ template <int kM, int kN, int kWarpM, int kWarpN>
 struct Fragments {
   static constexpr int kThreads = kM * kN / (kWarpM * kWarpN) * static_cast<int>(kWarp);
   static constexpr int kRows = kWarpM / 16, kColumns = kWarpN / 8, kWarpsM = kM / kWarpM;
-  static constexpr int kEach = 2, kPadding = 2;
+  static constexpr int kEach = 2, kPadding = 2, kBehind = 0, kCapability = 0;
+  static constexpr bool kHere = true;
+  __device__ static void arrived() {}
+  __device__ static void finish() {}
 
   float sum[kRows][kColumns][4];
   int lane, row, column;  // the warp's place in the tile
@@ -187,25 +193,6 @@ struct TensorSlabs {
 template <class T, class Sums, int kM, int kN, int kDepth, int kStages, int kBlocks>
 GemmTile tensor_tile_of(double speed) {
   return tile_of_slabs<T, float, Sums, TensorSlabs<T, Sums, kM, kN, kDepth>, kStages, kBlocks>(speed);
-}
-
-// The table's row of a 16-bit dtype.
-// Pieces of 64x64 for each warp: for 32 instructions it reads 4 KiB of shared memory, which takes shared memory less
-// time than the instructions take (pieces of 64x32 would take it longer). 256x128 because tiles of 128x128 would ask
-// more of the L2 cache than it gives on an H100: 64 operations for a byte, against 85. Four slabs of 24 KiB fit sm_86
-// and sm_89 too.
-template <class T>
-GemmEntry half_entry() {
-  GemmEntry e = entry_of<T, float>();
-#if defined(__HIPCC__)  // no tensor cores of this kind
-  e.add(tile_of<T, float, Units<float, 64, 64, 8, 4>, 64, 64, 16, 2, 4>(1.0));
-  e.add(tile_of<T, float, Units<float, 32, 32, 4, 4>, 32, 32, 16, 2, 8>(0.6));
-#else
-  e.add(tensor_tile_of<T, Fragments<256, 128, 64, 64>, 256, 128, 32, 4, 1>(1.0));
-  e.add(tensor_tile_of<T, Fragments<128, 128, 64, 64>, 128, 128, 32, 3, 2>(0.85));
-  e.add(tensor_tile_of<T, Fragments<64, 64, 32, 32>, 64, 64, 32, 3, 4>(0.55));
-#endif
-  return e;
 }
 
 }  // namespace cuda

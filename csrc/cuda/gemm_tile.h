@@ -164,6 +164,10 @@ struct Units {
       for (int j = 0; j < kColumns; j += kRun) f(row_of(i), column_of(j), &sum[i][j]);
   }
   static constexpr int kEach = kRun, kPadding = 1;  // padding of slabs, in units of 16 bytes
+  static constexpr int kBehind = 0, kCapability = 0;
+  static constexpr bool kHere = true;
+  __device__ static void arrived() {}
+  __device__ static void finish() {}
 };
 
 // Which tile a block has: bands of eight rows of tiles, column by column, so that the slabs that blocks of one time
@@ -210,24 +214,28 @@ __device__ inline void write_tile(const GemmArgs& args, const Sums& sums, int ro
   });
 }
 
-// begin(s) and end(s) fill stage s with the next slabs, use(s) multiplies it; kStages - 1 slabs are on their way.
-template <int kDepth, int kStages, class Begin, class End, class Use>
-__device__ inline void pass_slabs(int64_t depth, Begin begin, End end, Use use) {
+// begin(s) and end(s) fill stage s with the next slabs, use(s) multiplies it. Where that goes on behind its back, the
+// kBehind slabs before it are still in use; all other stages are on their way. arrived(): a thread's copies have.
+template <int kDepth, int kStages, int kBehind, class Begin, class End, class Arrived, class Use>
+__device__ inline void pass_slabs(int64_t depth, Begin begin, End end, Arrived arrived, Use use) {
+  constexpr int kAhead = kStages - 1 - kBehind;
+  static_assert(kAhead > 0, "too few stages");
   const int64_t slabs = (depth + kDepth - 1) / kDepth;
 #pragma unroll
-  for (int s = 0; s < kStages - 1; ++s) {
+  for (int s = 0; s < kAhead; ++s) {
     if (s < slabs) {
       begin(s);
       end(s);
     }
     close_copies();
   }
-  int now = 0, free = kStages - 1;
+  int now = 0, free = kAhead;
 #pragma unroll 1
   for (int64_t s = 0; s < slabs; ++s) {
-    wait_copies<kStages - 2>();
-    __syncthreads();  // the slab is there, and nobody reads the one before it any more
-    const bool more = s + kStages - 1 < slabs;
+    wait_copies<kAhead - 1>();
+    arrived();
+    __syncthreads();  // the slab is there, and nobody reads the one before it (and kBehind more) any longer
+    const bool more = s + kAhead < slabs;
     if (more) begin(free);
     close_copies();
     use(now);
@@ -240,8 +248,11 @@ __device__ inline void pass_slabs(int64_t depth, Begin begin, End end, Use use) 
 // T: as stored; Sums: how the tile is added up; SlabA, SlabB: how the operands come to shared memory, and lie there.
 template <class T, class V, class Sums, class SlabA, class SlabB, int kStages, int kBlocks>
 __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(const STRIDED_GRID_CONSTANT GemmArgs args) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (!Sums::kHere) return __trap();  // code for another device
+#endif
   using Element = typename SlabA::Element;
-  STRIDED_DYNAMIC_SHARED(Element, slabs);
+  STRIDED_DYNAMIC_SHARED_AT(Element, slabs, 1024);
   auto slab_a = [&](int s) { return slabs + s * (SlabA::kElements + SlabB::kElements); };
   auto slab_b = [&](int s) { return slab_a(s) + SlabA::kElements; };
   uint32_t tile_m, tile_n;
@@ -255,7 +266,7 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(cons
   SlabB load_b(reinterpret_cast<const T*>(args.b) + at.b + column0 * args.b_column + k0 * args.b_row, args.b_column,
                args.b_row, args.flags_b, args.n - column0, depth);
   Sums sums;
-  pass_slabs<SlabA::kDepth, kStages>(
+  pass_slabs<SlabA::kDepth, kStages, Sums::kBehind>(
       depth,
       [&](int s) {
         load_a.begin(slab_a(s));
@@ -265,7 +276,8 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(cons
         load_a.end(slab_a(s));
         load_b.end(slab_b(s));
       },
-      [&](int s) { sums.template multiply<SlabA, SlabB>(slab_a(s), slab_b(s)); });
+      [] { Sums::arrived(); }, [&](int s) { sums.template multiply<SlabA, SlabB>(slab_a(s), slab_b(s)); });
+  sums.finish();
   write_tile<T, V>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
 }
 
@@ -283,6 +295,7 @@ GemmTile tile_of_slabs(double speed) {
   t.speed = speed;
   t.vector = Slabs::kVector;
   t.run_c = Sums::kEach;
+  t.capability = Sums::kCapability;
   t.shared_bytes = kStages * (A::kElements + B::kElements) * static_cast<int>(sizeof(typename A::Element));
   t.kernel[0][0] = gemm_tile_kernel<T, V, Sums, A, B, kStages, kBlocks>;
   if constexpr (Slabs::kVector > 1) {

@@ -36,7 +36,8 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
 endif()
 
 # Machine code for 8.0, 9.0 and the first architecture of every later generation that this nvcc knows (a GPU runs what was
-# compiled for an earlier one of its own generation), and PTX of the newest for those that are still to come.
+# compiled for an earlier one of its own generation), and PTX of the newest for those that are still to come. 90a has all
+# instructions of 9.0, products of warpgroups among them; there is no other 9.x that could not run it.
 set(architectures ${STRIDED_CUDA_ARCHITECTURES})
 if(architectures STREQUAL "default")
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known COMMAND_ERROR_IS_FATAL ANY)
@@ -46,8 +47,11 @@ if(architectures STREQUAL "default")
   set(architectures "")
   foreach(architecture ${known})
     if(architecture GREATER_EQUAL 80)
-      list(APPEND architectures ${architecture}-real)
       set(newest ${architecture})
+      if(architecture EQUAL 90)
+        set(architecture 90a)
+      endif()
+      list(APPEND architectures ${architecture}-real)
     endif()
   endforeach()
   list(APPEND architectures ${newest}-virtual)
@@ -61,6 +65,9 @@ set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
 list(TRANSFORM cuda_units APPEND .cu OUTPUT_VARIABLE cuda_sources)
 add_library(strided_cuda_objects OBJECT ${cuda_sources})
 target_include_directories(strided_cuda_objects PUBLIC ${PROJECT_SOURCE_DIR}/csrc)
+if(architectures MATCHES "90a")
+  target_compile_definitions(strided_cuda_objects PRIVATE STRIDED_WARPGROUPS=1)  # gemm_warpgroup.h
+endif()
 # 186: `x < 0` for an unsigned x, in templates.
 # Machine code is compressed, to a third; drivers older than those of CUDA 13 may not know its best way.
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)

@@ -4,6 +4,10 @@
 
 #include "cuda/operations.h"
 
+#if STRIDED_EMULATED
+#include <cuda_emulation_warpgroup.h>
+#endif
+
 namespace strided {
 namespace cuda {
 namespace {
@@ -100,14 +104,17 @@ struct Product {
                          : sizeof(real_t<T>) == 4       ? 4e-7
                          : c.dtype == DType::Float16 ? 2e-3
                                                         : 1.6e-2;
+      std::vector<W> all_a(static_cast<size_t>(a.numel())), all_b(static_cast<size_t>(b.numel()));
+      for (size_t i = 0; i < all_a.size(); ++i) all_a[i] = wide<W>(a.get<T>(static_cast<int64_t>(i)));
+      for (size_t i = 0; i < all_b.size(); ++i) all_b[i] = wide<W>(b.get<T>(static_cast<int64_t>(i)));
       std::vector<char> touched(before.size(), 0);
       for (int64_t i = 0; i < c.numel(); ++i) {
         const int64_t product = i / (m * n), row = i / n % m, column = i % n;
         W sum = W(0);
         double scale = 0;
         for (int64_t l = 0; l < k; ++l) {
-          const W x = wide<W>(a.get<T>((product * m + row) * k + l)),
-                  y = wide<W>(b.get<T>((product * k + l) * n + column));
+          const W x = all_a[static_cast<size_t>((product * m + row) * k + l)],
+                  y = all_b[static_cast<size_t>((product * k + l) * n + column)];
           sum = sum + x * y;
           if constexpr (!std::is_integral_v<T>) scale += size_of_error(x, W(0)) * size_of_error(y, W(0));
         }
@@ -176,6 +183,58 @@ TEST(CudaGemm, EveryLayoutOfTheOperands) {
       p.alpha = random() % 2 ? 1 : 2;
       p.beta = random() % 2 ? 0 : 3;
       p.check("layout");
+    }
+}
+
+// An operand of shape [batch][outer][k], or [batch][k][outer] for B, whose outer (how = 1) or k neighbours (0) are
+// neighbours in memory and can be copied in vectors, or neither (2).
+Array operand(DType t, int64_t batch, int64_t outer, int64_t k, int how, bool is_b, std::mt19937& random) {
+  const auto whole = [](int64_t n) { return (n + 7) / 8 * 8; };
+  const int64_t along_outer = how == 0 ? whole(k) : how == 1 ? 1 : 2;
+  const int64_t along_k = how == 0 ? 1 : how == 1 ? whole(outer) : 2 * outer + 1;
+  const int64_t matrix = whole(along_outer * outer + along_k * k);
+  Array x = is_b ? Array(t, {batch, k, outer}, {matrix, along_k, along_outer})
+                 : Array(t, {batch, outer, k}, {matrix, along_outer, along_k});
+  x.fill_random(random);
+  return x;
+}
+
+TEST(CudaGemm, TilesOf16BitFloatsInEveryLayout) {
+  constexpr int64_t sizes[] = {1, 63, 64, 65, 127, 128, 129, 130, 255, 256, 257};
+  constexpr int64_t depths[] = {1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200};
+  std::mt19937 random(13);
+  for (DType t : {DType::Float16, DType::BFloat16})
+    for (int tile = 0; tile < gemm_tiles(t); ++tile) {
+      const ForcedTile forced(tile);
+      for (int how = 0; how < 9; ++how)
+        for (int i = 0; i < 11; ++i) {
+          if ((i + how) % (tile < 3 ? 4 : t == DType::Float16 ? 1 : 3)) continue;  // not every case every time
+          const int64_t m = sizes[i], n = sizes[(i * 4 + how) % 11], k = depths[(i * 7 + how * 3) % 11];
+          const int64_t batch = m * n < 5000 ? 3 : 1;
+          Product p(t, {batch}, m, n, 0, random, true);
+          p.a = operand(t, batch, m, k, how / 3, false, random);
+          p.b = operand(t, batch, n, k, how % 3, true, random);
+          p.alpha = i % 2 ? 1 : 0.5;
+          p.beta = i % 3 ? 0 : 2;
+          p.check(("tile " + std::to_string(tile) + ", layouts " + std::to_string(how)).c_str());
+        }
+    }
+}
+
+TEST(CudaGemm, TilesOf16BitFloatsInPartsOfK) {
+  std::mt19937 random(14);
+  for (int tile = 0; tile < gemm_tiles(DType::BFloat16); ++tile)
+    for (int64_t k : {600, 1025}) {
+      const ForcedTile forced(tile);
+      Product p(DType::BFloat16, {}, 70, 30, 0, random, true);
+      p.a = operand(DType::BFloat16, 1, 70, k, tile % 2, false, random);
+      p.b = operand(DType::BFloat16, 1, 30, k, 1 - tile % 2, true, random);
+      for (Array* x : {&p.a, &p.b}) {
+        x->shape.erase(x->shape.begin());
+        x->strides.erase(x->strides.begin());
+      }
+      p.beta = 1;
+      p.check("parts");
     }
 }
 
@@ -318,15 +377,29 @@ TEST(CudaGemm, RoundedFactorsWhenAskedFor) {
 TEST(CudaGemm, SameBitsInEveryOrder) {
   std::mt19937 random(12);
   for (DType t : {DType::Float32, DType::Float16, DType::Complex128, DType::Int8})
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 65, 40}, {30, 1, 900}, {6, 6, 30}, {10, 12, 1500}}) {
-      Product p(t, {}, m, n, k, random, true);
-      set_order(0);
-      const std::vector<char> first = p.run();
-      for (uint64_t seed : {2, 3, 4}) {
-        set_order(seed);
-        EXPECT_EQ(p.run(), first) << name_of(t) << " " << m << "x" << n << "x" << k;
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{70, 65, 40}, {30, 1, 900}, {6, 6, 30}, {10, 12, 1500}})
+      for (int tile = -1; tile < gemm_tiles(t); ++tile) {
+        if (tile >= 0 && t != DType::Float16) break;
+        const ForcedTile forced(tile);
+        Product p(t, {}, m, n, k, random, true);
+        set_order(0);
+        const std::vector<char> first = p.run();
+        for (uint64_t seed : {2, 3, 4}) {
+          set_order(seed);
+          EXPECT_EQ(p.run(), first) << name_of(t) << " " << m << "x" << n << "x" << k << ", tile " << tile;
+        }
       }
-    }
+}
+
+TEST(CudaGemm, TilesThatNoGpuHasProvenAreTakenOnlyByNumber) {
+  std::mt19937 random(15);
+  Product p(DType::Float16, {}, 300, 520, 64, random, true);
+  cuda_emulation::count_products();
+  p.run();
+  EXPECT_EQ(cuda_emulation::count_products(), 0u);
+  const ForcedTile forced(3);
+  p.run();
+  EXPECT_EQ(cuda_emulation::count_products(), 3u * 3 * 2 * 4);  // tiles, warpgroups, 16 of k
 }
 #endif
 

@@ -3,7 +3,8 @@
     python cuda_resources.py keep COMMAND...    runs a compiler's command; what ptxas -v told goes to <object>.resources
     python cuda_resources.py check FOLDER UNIT...
                                                 fails if a kernel of one of the units (file name patterns) spills registers to
-                                                memory or keeps arrays there; prints how many registers kernels need
+                                                memory or keeps arrays there, or has its products of warpgroups one by one;
+                                                prints how many registers kernels need
 """
 
 import re
@@ -35,7 +36,11 @@ def check(folder: str, units: list[str]) -> int:
         name = file.name.removesuffix(".cu.o.resources")
         if not any(fnmatch(name, unit) for unit in units):
             continue
-        kernels = [m.groupdict() for m in KERNEL.finditer(file.read_text())]
+        told = file.read_text()
+        serialized = [line for line in told.splitlines() if "wgmma" in line and "serialized" in line]
+        bad += len(serialized)
+        print(*serialized, sep="\n", end="\n" if serialized else "")
+        kernels = [m.groupdict() for m in KERNEL.finditer(told)]
         found += len(kernels)
         if kernels:
             print(f"{name}: {len(kernels)} kernels, up to {max(int(k['registers']) for k in kernels)} registers")

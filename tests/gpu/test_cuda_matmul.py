@@ -53,6 +53,25 @@ def test_layouts(dtype):
     on_both(torch.matmul, batch.permute(2, 0, 3, 1), operand(dtype, 2, 1, 24, 9))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int32"])
+def test_every_tile(dtype):
+    force = torch._C.functions["_cuda_force_gemm_tile"]
+    shapes = [(40, 24, 56), (130, 70, 260)] if cuda_device.emulated() else [(40, 24, 56), (130, 70, 260), (1000, 1030, 777), (256, 4096, 512)]
+    try:
+        for tile in range(8):
+            force(tile)
+            for m, k, n in shapes:
+                a, b = operand(dtype, m, k), operand(dtype, k, n)
+                try:
+                    on_both(torch.mm, a, b)
+                except ValueError as error:  # the table is shorter, for this dtype or on this device
+                    assert "was asked for" in str(error) and tile > 1
+                    break
+                on_both(torch.mm, operand(dtype, k, m).t(), operand(dtype, n, k).t())
+    finally:
+        force(-1)
+
+
 def test_views_keep_their_strides_on_the_device():
     x = torch.rand(40, 24).cuda()
     y = torch.rand(48, 40).cuda()[::2, ::-1].t()  # negative and double steps, transposed
