@@ -61,7 +61,7 @@ class SetElements {
 // C = alpha A B + beta C, for each matrix of a batch.
 void gemm(const GemmPlan& plan);
 // For tests and to measure: from now on products in tiles take this row of the dtype's table, or ValueError where it
-// has no such row; -1: the one that is estimated to be the fastest. And the number of rows.
+// has no such row; -1: the one that is estimated to be the fastest. And the number of rows for the current device.
 void force_gemm_tile(int index);
 int gemm_tiles(DType dtype);
 

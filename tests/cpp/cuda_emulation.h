@@ -251,7 +251,8 @@ T atomicAnd(T* at, cuda_emulation::Same<T> v) {
 
 // ---------------------------------------------------------------- the run-time library
 // As many devices as STRIDED_EMULATE_CUDA says (1 when unset), each with STRIDED_EMULATE_CUDA_MEMORY bytes (1 GiB when
-// unset). Everything is done when the call returns; errors are those CUDA would return.
+// unset) and compute capability STRIDED_EMULATE_CUDA_CAPABILITY (90 when unset). Everything is done when the call
+// returns; errors are those CUDA would return.
 enum cudaError_t : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,

@@ -219,7 +219,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   *p = {};
   std::snprintf(p->name, sizeof(p->name), "Emulated device (the host runs its kernels)");
   p->totalGlobalMem = device_bytes();
-  p->major = 9;
+  const int capability = static_cast<int>(env("STRIDED_EMULATE_CUDA_CAPABILITY", 90));
+  p->major = capability / 10;
+  p->minor = capability % 10;
   p->multiProcessorCount = 4;
   p->warpSize = 32;
   p->maxThreadsPerBlock = 1024;

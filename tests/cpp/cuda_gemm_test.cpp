@@ -3,6 +3,7 @@
 #include "cuda_test_util.h"
 
 #include "cuda/operations.h"
+#include "cuda/runtime.h"
 
 #if STRIDED_EMULATED
 #include <cuda_emulation_warpgroup.h>
@@ -398,6 +399,11 @@ TEST(CudaGemm, TilesThatNoGpuHasProvenAreTakenOnlyByNumber) {
   p.run();
   EXPECT_EQ(cuda_emulation::count_products(), 0u);
   const ForcedTile forced(3);
+  if (device_info(0).major != 9) {  // nor by others
+    EXPECT_EQ(gemm_tiles(DType::Float16), 3);
+    EXPECT_THROW(p.run(), ValueError);
+    return;
+  }
   p.run();
   EXPECT_EQ(cuda_emulation::count_products(), 3u * 3 * 2 * 4);  // tiles, warpgroups, 16 of k
 }
