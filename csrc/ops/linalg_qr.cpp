@@ -163,17 +163,46 @@ int64_t check_reflectors(const char* op, const Tensor& a, const Tensor& tau) {
 }
 
 // Note [Gradients of reflectors]
-// Where a gradient is wanted the reflectors I - tau v v^H are applied one by one in recorded operations: as many steps as the
-// formula for the gradient has, and every order of derivative.
-Tensor reflect(const Tensor& a, const Tensor& tau, int64_t k, Tensor c, bool first_to_last, bool adjoint) {
-  const Tensor v = tril(narrow(a, -1, 0, k), -1) + eye(a.size(a.ndim() - 2), k, a.dtype(), a.device());
-  for (int64_t step = 0; step < k; ++step) {
-    const int64_t i = first_to_last ? step : k - 1 - step;
-    const Tensor x = narrow(v, -1, i, 1), scale = unsqueeze(narrow(tau, -1, i, 1), -1);
-    c = c - matmul((adjoint ? conj(scale) : scale) * x, matmul(adjoint_of(x), c));
+// Reflectors H = I - s v v^H are applied to C one after the other. The gradient G of what comes out goes back through them,
+// with C as it was before each: s gets -(G^H v)^H (C^H v), v gets -conj(s) G C^H v - s C G^H v, and G becomes H^H G.
+struct Reflectors {
+  Tensor v, tau;  // columns with 1 on the diagonal and 0 above
+  int64_t k;
+  bool first_to_last, adjoint;
+
+  Reflectors(const Tensor& a, const Tensor& scales, int64_t count, bool forward, bool adjoints)
+      : v(tril(narrow(a, -1, 0, count), -1) + eye(a.size(a.ndim() - 2), count, a.dtype(), a.device())), tau(scales), k(count),
+        first_to_last(forward), adjoint(adjoints) {}
+
+  int64_t number(int64_t step) const { return first_to_last ? step : k - 1 - step; }
+  Tensor column(int64_t i) const { return narrow(v, -1, i, 1); }
+  Tensor scale(int64_t i) const {
+    const Tensor s = unsqueeze(narrow(tau, -1, i, 1), -1);
+    return adjoint ? conj(s) : s;
   }
-  return c;
-}
+  // The gradients of the matrix that holds the reflectors, of tau and of C.
+  std::vector<Tensor> gradients(Tensor c, Tensor g, int64_t columns) const {
+    std::vector<Tensor> before, gv(static_cast<size_t>(k)), gtau(static_cast<size_t>(k));
+    for (int64_t step = 0; step < k; ++step) {
+      const Tensor x = column(number(step));
+      before.push_back(c);
+      c = c - scale(number(step)) * matmul(x, matmul(adjoint_of(x), c));
+    }
+    for (int64_t step = k - 1; step >= 0; --step) {
+      const int64_t i = number(step);
+      const Tensor x = column(i), s = scale(i), &in = before[static_cast<size_t>(step)];
+      const Tensor cx = matmul(adjoint_of(in), x), gx = matmul(adjoint_of(g), x);
+      const Tensor gs = -matmul(adjoint_of(gx), cx);
+      gtau[static_cast<size_t>(i)] = squeeze(adjoint ? conj(gs) : gs, Dims{-1});
+      gv[static_cast<size_t>(i)] = -(conj(s) * matmul(g, cx) + s * matmul(in, gx));
+      g = g - conj(s) * matmul(x, adjoint_of(gx));
+    }
+    if (k == 0) return {Tensor(), Tensor(), g};
+    Tensor ga = tril(cat(gv, -1), -1);
+    if (columns > k) ga = cat({ga, zeros(matrix_shape(ga, ga.size(ga.ndim() - 2), columns - k), ga.dtype(), ga.device())}, -1);
+    return {ga, cat(gtau, -1), g};
+  }
+};
 
 }  // namespace
 
@@ -181,9 +210,18 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
   const char* op = "torch.linalg.householder_product";
   const int64_t k = check_reflectors(op, a, tau);
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
-  if (needs_grad(a, tau)) return reflect(a, tau, k, identity_like(a, m, n), false, false);
-  const Tensor packed = copy_by_columns(a), scales = contiguous(narrow_to(tau, packed.dtype()));
-  return narrow_to(q_of(op, packed, scales, k, n), a.dtype());
+  Tensor q;
+  {
+    NoGrad guard;
+    const Tensor packed = copy_by_columns(a), scales = contiguous(narrow_to(tau, packed.dtype()));
+    q = narrow_to(q_of(op, packed, scales, k, n), a.dtype());
+  }
+  return record("LinalgHouseholderProductBackward0", q, {a, tau}, [a = SavedTensor(a), tau = SavedTensor(tau), k, m, n](const Tensor& g) {
+    const Tensor A = a.get();
+    std::vector<Tensor> all = Reflectors(A, tau.get(), k, false, false).gradients(identity_like(A, m, n), g, n);
+    all.pop_back();
+    return all;
+  });
 }
 
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transposed) {
@@ -200,14 +238,20 @@ Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left,
   STRIDED_CHECK(a.dtype() == tau.dtype() && a.dtype() == other.dtype(), RuntimeError, op, ": Expected input, tau and other to have the same dtype");
   check_same_device(op, a, tau);
   check_same_device(op, a, other);
-  if (needs_grad(a, tau, other)) {
-    // Q = H_1 ... H_k; C Q is (Q^H C^H)^H.
-    if (!left) return adjoint_of(ormqr(a, tau, adjoint_of(other), true, !transposed));
-    return reflect(a, tau, k, other, transposed, transposed);
+  // C Q is (Q^H C^H)^H.
+  if (!left && needs_grad(a, tau, other)) return adjoint_of(ormqr(a, tau, adjoint_of(other), true, !transposed));
+  Tensor result;
+  {
+    NoGrad guard;
+    const Tensor packed = copy_by_columns(narrow(a, -1, 0, k)), scales = contiguous(narrow_to(tau, packed.dtype())), c = copy_by_columns(other);
+    apply_q(op, packed, scales, k, c, left, transposed);
+    result = narrow_to(c, a.dtype());
   }
-  const Tensor packed = copy_by_columns(narrow(a, -1, 0, k)), scales = contiguous(narrow_to(tau, packed.dtype())), c = copy_by_columns(other);
-  apply_q(op, packed, scales, k, c, left, transposed);
-  return narrow_to(c, a.dtype());
+  return record("OrmqrBackward0", result, {a, tau, other},
+                [a = SavedTensor(a), tau = SavedTensor(tau), other = SavedTensor(other), k, transposed](const Tensor& g) {
+                  const Tensor A = a.get();
+                  return Reflectors(A, tau.get(), k, transposed, transposed).gradients(other.get(), g, A.size(A.ndim() - 1));
+                });
 }
 
 }  // namespace strided

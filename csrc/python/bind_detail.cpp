@@ -261,7 +261,11 @@ PyObject* pinned(PyObject* made) {
 }
 
 PyObject* run(const Overload& o, PyObject** slots) {
-  if (o.pins >= 0 && PyObject_IsTrue(slots[o.pins]) == 1) return pinned(o.invoke(o, slots));
+  if (o.pins >= 0) {
+    PyObject* pin = slots[o.pins];
+    STRIDED_CHECK(pin == Py_None || PyBool_Check(pin), TypeError, o.name, "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
+    if (pin == Py_True) return pinned(o.invoke(o, slots));
+  }
   if (!o.writes_out) return o.invoke(o, slots);
   PyObject* out = slots[o.params.size() - 1];
   if (out == Py_None) return o.invoke(o, slots);

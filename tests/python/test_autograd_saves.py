@@ -266,6 +266,8 @@ def size_class(nbytes):
 # Composed of operations that keep something in between, where PyTorch computes it again. With the kind of number.
 KEEPS_MORE = {
     "polar r", "combinations r", "combinations c", "mvlgamma r", "float_power r", "float_power c", "frexp r",
+    # conj() of vectors is a copy here
+    "svd c", "svd tall c", "svd wide batch c", "svd full c", "eigh c", "eigh upper batch c",
 }  # fmt: skip
 # Or without a derivative there.
 NOT_IN_TORCH = {
