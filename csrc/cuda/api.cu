@@ -148,6 +148,15 @@ using cuda::exchange_rows;
 using cuda::permutation_sign;
 using cuda::check_info;
 using cuda::clear_triangle;
+using cuda::qr;
+using cuda::form_q;
+using cuda::apply_q;
+using cuda::svd;
+using cuda::eigh;
+using cuda::eig;
+using cuda::ldl_factor;
+using cuda::ldl_solve;
+using cuda::set_solver_finder;
 using cuda::unravel;
 using cuda::ramp;
 using cuda::transfer;
@@ -161,7 +170,7 @@ using cuda::deallocate_pinned;
 
 constexpr CudaApi kApi = {
 #define X(name) guard<name>,
-    STRIDED_DEVICE_KERNELS(X)
+    STRIDED_DEVICE_KERNELS(X) STRIDED_DECOMPOSITION_KERNELS(X)
 #undef X
 #define X(name, parameters) guard<name>,
         STRIDED_CUDA_RUNTIME(X)

@@ -42,11 +42,14 @@ using guarded_t = typename Guarded<F>::type;
   X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(gemm) X(lu_factor)           \
   X(lu_solve) X(cholesky) X(solve_triangular) X(exchange_rows) X(permutation_sign) X(check_info) X(transfer)
 
-// What is no operation: the choice of tiles (operations.h); devices; memory (device_of_pointer gives the current device
-// for null, and a failure for memory of the host); streams and events. X(name, parameters); a result goes where the
-// last one points.
+#define STRIDED_DECOMPOSITION_KERNELS(X) X(qr) X(form_q) X(apply_q) X(svd) X(eigh) X(eig) X(ldl_factor) X(ldl_solve)
+
+// What is no operation: the choice of tiles, who finds cuSOLVER (operations.h); devices; memory (device_of_pointer
+// gives the current device for null, and a failure for memory of the host); streams and events. X(name, parameters); a
+// result goes where the last one points.
 #define STRIDED_CUDA_RUNTIME(X)                                                    \
   X(force_gemm_tile, (int index))                                                  \
+  X(set_solver_finder, (void (*find)(int cuda, char* path, size_t size)))          \
   X(device_count, (int* count))                                                    \
   X(current_device, (int* device))                                                 \
   X(set_device, (int device))                                                      \
@@ -79,9 +82,12 @@ using guarded_t = typename Guarded<F>::type;
 struct CudaApi {
   static constexpr uint32_t kVersion = 1;
 
-  // ---- operations: DeviceKernels, each giving back a failure
+  // ---- operations: DeviceKernels and DecompositionKernels, each giving back a failure
 #define X(name) guarded_t<decltype(DeviceKernels::name)> name;
   STRIDED_DEVICE_KERNELS(X)
+#undef X
+#define X(name) guarded_t<decltype(DecompositionKernels::name)> name;
+  STRIDED_DECOMPOSITION_KERNELS(X)
 #undef X
 
   // ---- the rest

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -27,6 +28,12 @@ std::string library_path() {
          (emulated ? "libstrided_cuda_emulated.so" : "libstrided_cuda.so");
 }
 
+std::string (*find_solver)(int cuda) = nullptr;
+void write_solver_path(int cuda, char* path, size_t size) {
+  const std::string found = find_solver ? find_solver(cuda) : "";
+  if (found.size() < size) std::memcpy(path, found.c_str(), found.size() + 1);
+}
+
 struct Library {
   const CudaApi* api = nullptr;
   std::string why_not;
@@ -43,6 +50,7 @@ struct Library {
     const auto entry = reinterpret_cast<Entry>(dlsym(handle, "strided_cuda_api"));
     api = entry ? entry(CudaApi::kVersion) : nullptr;
     if (!api) why_not = path + " belongs to another version of strided";
+    else api->set_solver_finder(write_solver_path);
   }
 };
 std::atomic<bool> opened{false};
@@ -52,12 +60,22 @@ const Library& library() {
   return *l;
 }
 
-// A slot of DeviceKernels: opens the library, calls its function, raises.
+// A slot of DeviceKernels or DecompositionKernels: opens the library, calls its function, raises. Decompositions wait
+// for the device, so other threads get the interpreter's lock meanwhile.
 template <auto Member, class Type>
 struct Slot;
 template <auto Member, class... A>
 struct Slot<Member, const CudaFailure* (*)(A...)> {
   static void call(A... arguments) { check_cuda((cuda_api().*Member)(arguments...)); }
+  static void call_unlocked(A... arguments) {
+    const auto function = cuda_api().*Member;
+    const CudaFailure* failure;
+    {
+      const Unlocked unlocked;
+      failure = function(arguments...);
+    }
+    check_cuda(failure);
+  }
 };
 
 }  // namespace
@@ -133,8 +151,13 @@ void copy(void* to, Device to_device, const void* from, Device from_device, size
 
 }  // namespace
 
-void register_cuda_backend() {
-  kernel_table(DeviceType::CUDA).device = &cuda_kernels();
+void register_cuda_backend(std::string (*find)(int cuda)) {
+  find_solver = find;
+  KernelTable& table = kernel_table(DeviceType::CUDA);
+  table.device = &cuda_kernels();
+#define X(name) table.decompositions.name = Slot<&CudaApi::name, decltype(CudaApi::name)>::call_unlocked;
+  STRIDED_DECOMPOSITION_KERNELS(X)
+#undef X
   register_device_memory(DeviceType::CUDA, {cuda_allocate, cuda_free, current_device, require_device, copy});
 }
 

@@ -24,7 +24,8 @@ const DeviceKernels& cuda_kernels();
 void* cuda_allocate(size_t bytes, int device);
 void cuda_free(void* data, size_t bytes, int device);
 
-// Makes device type CUDA known: opens nothing.
-void register_cuda_backend();
+// Makes device type CUDA known: opens nothing. find_solver(cuda) gives the path of cuSOLVER for that major version of
+// CUDA, or an empty string; it is asked by the first decomposition, and must not raise.
+void register_cuda_backend(std::string (*find_solver)(int cuda) = nullptr);
 
 }  // namespace strided

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/complex.h"
+#include "core/dtype.h"
 #include "cuda/loop.h"
 #include "cuda/report.h"
 #include "ops/linalg_fault.h"
@@ -87,6 +88,18 @@ struct LinalgTable {
 };
 template <class T>
 const LinalgTable<T>& linalg_table();  // instantiated by the dtype's unit
+
+// f(T()) for the type T of the dtype.
+template <class F>
+void with_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::Float32: return f(float{});
+    case DType::Float64: return f(double{});
+    case DType::Complex64: return f(Complex<float>{});
+    case DType::Complex128: return f(Complex<double>{});
+    default: STRIDED_THROW(NotImplementedError, "linear algebra of ", dtype, " on device 'cuda'");
+  }
+}
 
 // Row exchanges: row i of a goes with row pivots[i] - 1, begin <= i < end, in `columns` columns; pivots of matrix q are
 // at q * pivot_step, those outside 1 ... rows are left out and reported as `fault`. In linalg_rows.cu.

@@ -48,17 +48,6 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Half of n, in units: where a matrix is cut.
 int64_t cut(int64_t n, int64_t unit) { return divide_up(divide_up(n, unit), 2) * unit; }
 
-template <class F>
-void with_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::Float32: return f(float{});
-    case DType::Float64: return f(double{});
-    case DType::Complex64: return f(Complex<float>{});
-    case DType::Complex128: return f(Complex<double>{});
-    default: STRIDED_THROW(NotImplementedError, "linear algebra of ", dtype, " on device 'cuda'");
-  }
-}
-
 template <class T>
 int64_t small_blocks(int64_t batch, int64_t n) {
   const int64_t matrices = kWarp / (int64_t{4} << size_row(n));

@@ -83,6 +83,20 @@ void permutation_sign(const char* name, int device, int64_t batch, int64_t count
 void check_info(const char* name, int device, LinalgFault fault, const int32_t* info, int64_t n, bool batched,
                 bool wait);
 
+// Decompositions, as DecompositionKernels of ops/kernels.h has them, by cuSOLVER: Note [Decompositions on the device]
+// in decompositions.cu. The last one is made of triangular systems and needs no cuSOLVER.
+void qr(const DecompositionPlan& plan, void* tau);
+void form_q(const DecompositionPlan& plan, int64_t k, const void* tau);
+void apply_q(const DecompositionPlan& plan, int64_t k, const void* reflectors, const void* tau, bool left,
+             bool adjoint);
+void svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, SvdDriver driver);
+void eigh(const DecompositionPlan& plan, void* w, bool upper, bool vectors);
+void eig(const DecompositionPlan& plan, void* w, void* v);
+void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian);
+void ldl_solve(const DecompositionPlan& plan, int64_t k, const int32_t* pivots, void* b, bool hermitian);
+// find(cuda, path, size) writes the path of the cuSOLVER for that major version of CUDA, or an empty string.
+void set_solver_finder(void (*find)(int cuda, char* path, size_t size));
+
 // Zeroes what is not on or below (keep_below), on or above the diagonal column - row == diagonal. Axes: columns, rows,
 // batch.
 void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below);

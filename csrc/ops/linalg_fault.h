@@ -16,6 +16,7 @@ enum class LinalgFault : int8_t {
   NotPositiveDefinite,  // cholesky
   PivotOfSolve,         // a pivot that names no row, given to lu_solve
   PivotOfUnpack,        // and to lu_unpack
+  PivotOfLdl,           // and to ldl_solve
   Svd,                  // singular values did not converge, or the matrix has NaN or inf
   Eigh,                 // eigenvalues did not converge
   Eig,
@@ -30,6 +31,8 @@ enum class LinalgFault : int8_t {
     STRIDED_THROW(RuntimeError, "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.", asks + 1);
   if (fault == LinalgFault::PivotOfSolve)
     STRIDED_THROW(RuntimeError, "Pivots given to lu_solve must all be ", value < 1 ? "greater or equal to 1." : "smaller or equal to LU.size(-2).", asks);
+  if (fault == LinalgFault::PivotOfLdl)
+    STRIDED_THROW(RuntimeError, name, ": pivots must name rows, from 1 on, or their negatives in pairs, but one is ", value, ". Did you properly pass the result of ldl_factor?");
   const std::string where = std::string(name) + ": " + (batched ? concat("(Batch element ", element, "): ") : std::string());
   switch (fault) {
     case LinalgFault::NotInvertible:

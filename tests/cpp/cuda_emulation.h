@@ -36,6 +36,8 @@ struct dim3 {
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 
+using cudaStream_t = struct CUstream_st*;
+
 namespace cuda_emulation {
 
 // What a kernel did wrong.
@@ -83,6 +85,18 @@ void async_copy(void* to, const void* from, size_t bytes, int valid, const char*
                 int line = __builtin_LINE());
 void async_commit();
 void async_wait(unsigned groups);
+
+// What a library that works on device memory needs to know of these devices (cusolver_emulated.cpp), as it shares no symbol
+// with the one that it serves.
+struct Devices {
+  int (*current)();
+  bool (*has)(const void* data, size_t bytes, int device);  // a range of one block of its memory
+  int (*of_stream)(cudaStream_t stream);                    // -1: there is no such stream
+  void (*enter)();                                          // a DeviceAccess, until leave()
+  void (*leave)();
+};
+// Gives them to `library` (a handle of dlopen), if it has a function use_emulated_devices(const Devices*).
+void lend_devices(void* library);
 
 // While held, events are not ready: as if the streams were still at work.
 void hold_events(bool held);
@@ -288,7 +302,6 @@ struct cudaPointerAttributes {
   cudaMemoryType type;
   int device;
 };
-using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
 
 const char* cudaGetErrorString(cudaError_t error);

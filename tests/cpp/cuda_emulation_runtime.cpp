@@ -1,4 +1,5 @@
 // The run-time library of the emulated devices: memory, streams, events.
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 
 #include "cuda_emulation.h"
 
@@ -40,6 +42,7 @@ struct Memory {
   std::map<const char*, Block> blocks;
   size_t used[kMostDevices] = {};
   int guests = 0;  // kernels and copies that run
+  std::set<cudaStream_t> streams;
 
   // The block that contains the address, or null.
   const std::pair<const char* const, Block>* find(const void* data) {
@@ -146,6 +149,28 @@ DeviceAccess::~DeviceAccess() {
   if (!is_closed()) return;
   const std::lock_guard<std::mutex> lock(memory().mutex);
   if (--memory().guests == 0) for_device_blocks(close);
+}
+
+namespace {
+thread_local DeviceAccess* guest = nullptr;
+const Devices devices = {
+    [] { return current; },
+    [](const void* data, size_t bytes, int device) {
+      const std::lock_guard<std::mutex> lock(memory().mutex);
+      const auto* block = memory().find(data);
+      return block && block->second.device == device &&
+             static_cast<const char*>(data) + bytes <= block->first + block->second.bytes;
+    },
+    [](cudaStream_t stream) {
+      const std::lock_guard<std::mutex> lock(memory().mutex);
+      return !stream ? current : memory().streams.count(stream) ? stream->device : -1;
+    },
+    [] { guest = new DeviceAccess; },
+    [] { delete guest; },
+};
+}  // namespace
+void lend_devices(void* library) {
+  if (void* use = dlsym(library, "use_emulated_devices")) reinterpret_cast<void (*)(const Devices*)>(use)(&devices);
 }
 
 constexpr unsigned char kUnused = 0xa5;
@@ -288,9 +313,15 @@ cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
   *stream = new CUstream_st{current};
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  memory().streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  {
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    memory().streams.erase(stream);
+  }
   delete stream;
   return cudaSuccess;
 }

@@ -107,6 +107,39 @@ TEST(CudaLibrary, ComputesOnBothDevices) {
   }
 }
 
+// Through the table and with its errors; cuSOLVER's handles are of a device.
+TEST(CudaLibrary, DecomposesOnBothDevices) {
+  NEEDS_DEVICES();
+  register_cuda_backend();
+  const DecompositionKernels& k = kernel_table(DeviceType::CUDA).decompositions;
+  const double host[] = {3, 0, 0, -4};
+  for (int device = 0; device < devices(); ++device) {
+    const Memory a(32, device), s(16, device), info(4, device);
+    cuda_kernels().transfer(a.data, device, host, -1, 32, false);
+    DecompositionPlan p;
+    p.name = "svdvals";
+    p.device = device;
+    p.dtype = DType::Float64;
+    p.m = p.n = 2;
+    p.a = a.data;
+    p.info = static_cast<int32_t*>(info.data);
+    try {
+      k.svd(p, s.data, nullptr, nullptr, false, SvdDriver::Default);
+    } catch (const RuntimeError& e) {
+      const std::string what = e.what();
+      if (what.find("CUSOLVER_STATUS_INTERNAL_ERROR") != std::string::npos) GTEST_SKIP() << "no LAPACK: " << what;
+      FAIL() << what;
+    }
+    double back[2];
+    cuda_kernels().transfer(back, -1, s.data, device, 16, false);
+    EXPECT_NEAR(back[0], 4, 1e-14);
+    EXPECT_NEAR(back[1], 3, 1e-14);
+    p.dtype = DType::Int32;
+    EXPECT_THROW(k.svd(p, s.data, nullptr, nullptr, false, SvdDriver::Default), NotImplementedError);
+  }
+  EXPECT_EQ(k.least_squares, nullptr);
+}
+
 TEST(CudaLibrary, CopiesBetweenDevices) {
   NEEDS_DEVICES();
   std::vector<int> host(100), back(100);
