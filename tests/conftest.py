@@ -7,6 +7,8 @@ cuda_device.choose()
 
 import strided  # noqa: E402
 
+cuda_device.lend_lapack()
+
 
 @pytest.fixture(autouse=True)
 def _same_state():

@@ -16,6 +16,13 @@ def choose() -> None:
     os.environ["STRIDED_EMULATE_CUDA_CLOSED"] = "1"  # the host cannot touch device memory, as it could not on a GPU
 
 
+def lend_lapack() -> None:
+    """Called after strided is imported: the emulated devices' cuSOLVER is made of the LAPACK that strided finds."""
+    import strided
+
+    os.environ.setdefault("STRIDED_TEST_LAPACK", strided.linalg._lapack.find())
+
+
 def emulated() -> bool:
     return "STRIDED_EMULATE_CUDA" in os.environ
 

@@ -126,7 +126,16 @@ PYBIND11_MODULE(_C, m) {
   init_nodes(m.ptr());
   init_functions(m.ptr());
   register_cpu_backend();
-  register_cuda_backend();
+  register_cuda_backend([](int cuda) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject* path = PyObject_CallFunction(hook("find_cusolver"), "i", cuda);
+    const char* text = path ? PyUnicode_AsUTF8(path) : nullptr;
+    const std::string found = text ? text : "";
+    if (!text) PyErr_WriteUnraisable(nullptr);  // the caller says that there is none
+    Py_XDECREF(path);
+    PyGILState_Release(state);
+    return found;
+  });
   register_lapack([] {
     PyObject* path = checked(PyObject_CallNoArgs(hook("find_lapack")));
     const std::string text = detail::to_string(path);
