@@ -7,7 +7,7 @@
 namespace strided::python {
 namespace {
 
-Tensor clone_(const Tensor& x, Ignored) { return clone(x); }
+Tensor clone_(const Tensor& x, PyObject* format) { return wants_contiguous(format) && !x.is_contiguous() ? contiguous(x) : clone(x); }
 Tensor contiguous_(const Tensor& x, Ignored) { return contiguous(x); }
 Tensor copy_from(const Tensor& self, const Tensor& src, bool non_blocking) { return copy_(self, src, non_blocking); }
 Tensor fill_any(const Tensor& self, const Operand& value) {
@@ -62,16 +62,19 @@ bool complex_numbers(const Tensor& x) { return is_complex(x.dtype()); }
 bool signed_numbers(const Tensor& x) { return is_signed(x.dtype()); }
 int64_t count(const Tensor& x) { return x.numel(); }
 
+void write_result(const Tensor& out, const Tensor& result) { write_out("out", out, result); }
+
 }  // namespace
 
 void bind_copies() {
-  def<&clone_>("clone(Tensor input, *, memory_format=None)", "A copy with memory of its own; a dense order of dimensions is kept.");
+  def<&clone_>("clone(Tensor input, *, memory_format=None)", "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format is contiguous_format.");
   def<&contiguous_>("contiguous(Tensor self, memory_format=None)", "The tensor itself if it is contiguous, else a contiguous copy.", kMethod);
   def<&copy_from>("copy_(Tensor self, Tensor src, bool non_blocking=False)", "Copies src, broadcast and cast, into self, and returns self.", kMethod);
   def<&fill_any>("fill_(Tensor self, TensorOrNumber value)", "Sets every element to value, and returns self.", kBoth);
   def<&fill>("fill(Tensor input, TensorOrNumber value)", "A tensor like input with every element set to value.", kFunction);
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
   def<&convert>("_convert(Tensor self, DType? dtype, Device? device, bool copy, bool non_blocking=False)", "What to() comes down to.", kBoth);
+  def<&write_result>("_write_out(Tensor out, Tensor result)", "What out= comes down to.", kFunction);
   def<&same_elements>("equal(Tensor input, Tensor other)", "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
   def<&allclose>("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
                  "True if |input - other| <= atol + rtol * |other| everywhere.");

@@ -6,6 +6,15 @@
 #include "python/bind.h"
 
 namespace strided::python {
+
+bool wants_contiguous(PyObject* memory_format) {
+  if (memory_format == Py_None) return false;
+  PyObject* text = checked(PyObject_Repr(memory_format));
+  const bool wanted = PyUnicode_CompareWithASCIIString(text, "torch.contiguous_format") == 0;
+  Py_DECREF(text);
+  return wanted;
+}
+
 namespace {
 
 using OptTensor = std::optional<Tensor>;
@@ -81,13 +90,7 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
 
 // The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is asked for.
 Layout layout_like(const Tensor& x, PyObject* format) {
-  bool contiguous = false;
-  if (format != Py_None) {
-    PyObject* text = checked(PyObject_Repr(format));
-    contiguous = PyUnicode_CompareWithASCIIString(text, "torch.contiguous_format") == 0;
-    Py_DECREF(text);
-  }
-  return contiguous ? Layout(x.shape()) : Layout(x.shape(), strides_like(x.layout()), 0);
+  return wants_contiguous(format) ? Layout(x.shape()) : Layout(x.shape(), strides_like(x.layout()), 0);
 }
 Tensor blank_like(const Tensor& x, const OptDType& dtype, const OptDevice& device, PyObject* format) {
   const Target to({}, dtype, device, x.dtype(), x.device());
