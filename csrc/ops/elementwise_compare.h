@@ -104,6 +104,17 @@ struct Isinf {
   }
 };
 
+struct Isreal {
+  static constexpr Info info{"isreal", Promote::Same, kinds::all, Saves::Nothing,
+                             "Is the element real: not a complex number with an imaginary part other than zero?", nullptr, "", "",
+                             nullptr, false};
+  template <class T>
+  STRIDED_HD static bool fwd([[maybe_unused]] T x) {
+    if constexpr (is_complex_v<T>) return x.im == 0;
+    else return true;
+  }
+};
+
 struct Isfinite {
   static constexpr Info info{"isfinite", Promote::Same, kinds::all, Saves::Nothing,
                              "Is the element finite: neither infinite nor NaN (a complex number: in both parts)?",
@@ -227,7 +238,7 @@ struct BitwiseRightShift {
   STRIDED_HD static T fwd(T a, T b) { return integer::shift_right(a, b); }
 };
 
-using CompareOps = List<Eq, Ne, Lt, Le, Gt, Ge, Isclose, Isnan, Isinf, Isfinite, Isposinf, Isneginf, Signbit,
+using CompareOps = List<Eq, Ne, Lt, Le, Gt, Ge, Isclose, Isnan, Isinf, Isreal, Isfinite, Isposinf, Isneginf, Signbit,
                         LogicalNot, LogicalAnd, LogicalOr, LogicalXor, BitwiseNot, BitwiseAnd, BitwiseOr, BitwiseXor,
                         BitwiseLeftShift, BitwiseRightShift>;
 

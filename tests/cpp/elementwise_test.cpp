@@ -267,6 +267,8 @@ TEST(ElementwiseComplex, RealValued) {
   EXPECT_TRUE(Isnan::fwd(Z(1, nan)));
   EXPECT_TRUE(Isinf::fwd(Z(inf, nan)));
   EXPECT_FALSE(Isfinite::fwd(Z(1, inf)));
+  EXPECT_TRUE(Isreal::fwd(Z(nan, -0.0)));
+  EXPECT_FALSE(Isreal::fwd(Z(1, nan)));
   EXPECT_TRUE(LogicalNot::fwd(Z(0, -0.0)));
 }
 

@@ -288,6 +288,7 @@ REFERENCES = {
     "isclose": isclose,
     "isnan": np.isnan,
     "isinf": np.isinf,
+    "isreal": np.isreal,
     "isfinite": np.isfinite,
     "isposinf": lambda x: x == np.inf,
     "isneginf": lambda x: x == -np.inf,
