@@ -242,9 +242,7 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double co
   return {s, m};
 }
 
-namespace {
-
-// Of the norm `out` of x; order 1 has no need of it.
+// Order 1 has no need of `out`.
 Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double p, uint64_t axes, bool keepdim) {
   if (p == 0) return Tensor();
   if (p == 1) return elementwise<Sgn>(x) * expand_reduced(g, x.shape(), axes, keepdim);
@@ -266,6 +264,9 @@ Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double
   else power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
   return power * expand_reduced(quotient(g, elementwise<Pow>(out, Scalar(p - 1))), x.shape(), axes, keepdim);
 }
+
+namespace {
+
 constexpr bool norm_gradient_reads_x(double p) { return p != 0; }
 constexpr bool norm_gradient_reads_out(double p) { return p != 0 && p != 1; }
 

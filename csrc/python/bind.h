@@ -40,6 +40,7 @@ void bind_indexing();
 void bind_joining();
 void bind_matrices();
 void bind_decompositions();
+void bind_statistics();
 void bind_sorting();
 void bind_random();
 void bind_copies();

@@ -110,6 +110,11 @@ std::tuple<Tensor, Tensor, Tensor> lu_pivot(const Tensor& a, bool pivot) {
   check_pivot(pivot);
   return lu(a);
 }
+std::vector<Tensor> lu_packed(const Tensor& a, bool pivot, bool get_infos) {
+  check_pivot(pivot);
+  const Factors f = lu_factor_ex(a, false);
+  return get_infos ? std::vector<Tensor>{f.lu, f.pivots, f.info} : std::vector<Tensor>{f.lu, f.pivots};
+}
 // The parts that are not wanted are empty tensors.
 std::tuple<Tensor, Tensor, Tensor> unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
   const auto [p, l, u] = lu_unpack(lu, pivots);
@@ -117,6 +122,20 @@ std::tuple<Tensor, Tensor, Tensor> unpack(const Tensor& lu, const Tensor& pivots
   return {permutation ? p : none, data ? l : none, data ? u : none};
 }
 Tensor lu_solve_of(const Tensor& b, const Tensor& lu, const Tensor& pivots) { return lu_solve(lu, pivots, b, true, false); }
+std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bool upper, bool transposed, bool unitriangular) {
+  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ", b.ndim(), " dimensions instead");
+  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has ", a.ndim(), " dimensions instead");
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected b and A to have the same dtype, but found b of type ", cpp_name_of(b.dtype()), " and A of type ",
+                cpp_name_of(a.dtype()), " instead.");
+  const int64_t rows = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), b_rows = b.size(b.ndim() - 2), columns = b.size(b.ndim() - 1);
+  STRIDED_CHECK(rows == n, RuntimeError, "A must be batches of square matrices, but they are ", rows, " by ", n, " matrices");
+  STRIDED_CHECK(b_rows == n, RuntimeError, "Incompatible matrix sizes for triangular_solve: each A matrix is ", n, " by ", n, " but each b matrix is ", b_rows, " by ", columns);
+  Dims shape = broadcast_shapes(Dims(a.shape().data(), a.shape().size() - 2), Dims(b.shape().data(), b.shape().size() - 2));
+  shape.push_back(n);
+  shape.push_back(n);
+  const Tensor coefficient = clone(expand(a, shape));
+  return {transposed ? solve_triangular(transpose(coefficient, -2, -1), b, !upper, true, unitriangular) : solve_triangular(coefficient, b, upper, true, unitriangular), coefficient};
+}
 Tensor traces(const Tensor& x) {
   STRIDED_CHECK(x.ndim() >= 2, RuntimeError, "linalg.trace: The input tensor must have at least 2 dimensions.");
   return sum(diagonal(x, 0, -2, -1), Dims{-1}, false, {});
@@ -228,12 +247,16 @@ void bind_matrices() {
   def<&lu_pivot>("linalg.lu(Tensor A, *, bool pivot=True, Tensor? out=None) -> (P, L, U)", "A = P L U with a permutation P, unit lower L and upper U.", kFunction);
   def<&factor>("linalg.lu_factor(Tensor A, *, bool pivot=True, Tensor? out=None) -> (LU, pivots)", "The packed factors and 1-based pivots (int32), for lu_solve.", kFunction);
   def<&factor_ex>("linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor? out=None) -> (LU, pivots, info)", "As lu_factor, without the check.", kFunction);
+  def<&lu_packed>("lu(Tensor A, bool pivot=True, bool get_infos=False, *, Tensor? out=None) -> (LU, pivots, info)",
+                  "linalg.lu_factor under its old name: the packed factors, 1-based pivots (int32) and, with get_infos, info (int32). Singular matrices are no error.");
   def<&unpack>("lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor? out=None) -> (P, L, U)",
                "P, L and U from the results of lu_factor; empty tensors for the parts that are not wanted.", kFunction);
   def<&lu_solve_of>("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor? out=None)", "linalg.lu_solve with the right-hand side first.");
   def<&lu_solve>("linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor? out=None)", "Solves A X = B from the factors of A that lu_factor gave.", kFunction);
   def<&solve_triangular>("linalg.solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor? out=None)",
                          "Solves A X = B for triangular A; only that triangle is read.", kFunction);
+  def<&triangular_solve>("triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor? out=None) -> (solution, cloned_coefficient)",
+                         "linalg.solve_triangular under its old name: solves A X = input (A^T X = input with transpose), and gives a copy of A, in the batch's shape, too.");
   def<&cholesky>("linalg.cholesky(Tensor A, *, bool upper=False, Tensor? out=None)", "L with A = L L^H for Hermitian positive-definite A; only the lower triangle is read. LinAlgError otherwise.", kFunction);
   def<&cholesky>("cholesky(Tensor input, bool upper=False, *, Tensor? out=None)", "The same as linalg.cholesky.");
   def<&cholesky_ex>("linalg.cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False, Tensor? out=None) -> (L, info)", "As cholesky, without the check (unless check_errors).", kFunction);

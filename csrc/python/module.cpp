@@ -205,6 +205,7 @@ PYBIND11_MODULE(_C, m) {
   bind_sorting();
   bind_matrices();
   bind_decompositions();
+  bind_statistics();
   bind_random();
 
   m.def("tensor_from_object", [](py::handle o, py::object dtype) {

@@ -75,6 +75,8 @@ from ._typeinfo import finfo, iinfo  # noqa: E402
 from ._printing import get_printoptions, printoptions, set_printoptions  # noqa: E402
 from ._creation import *  # noqa: E402,F403
 from ._composite import *  # noqa: E402,F403
+from ._lowrank import *  # noqa: E402,F403
+from ._determinism import *  # noqa: E402,F403
 from ._random import *  # noqa: E402,F403
 from ._shapes import broadcast_shapes  # noqa: E402
 from . import _storage  # noqa: E402
@@ -86,7 +88,9 @@ from . import _tensor  # noqa: E402
 _tensor.install(Tensor)
 
 from . import autograd, backends, cuda, memory, random, utils  # noqa: E402
+from ._variants import *  # noqa: E402,F403
 from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
+from ._lobpcg import lobpcg  # noqa: E402
 
 get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
 

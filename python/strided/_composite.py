@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 from . import _C
 
 _f = _C.functions
 
-__all__ = [
-    "conj", "resolve_conj", "is_nonzero", "float_power", "mvlgamma", "gradient", "frexp", "polygamma", "is_same_size",
-]  # fmt: skip
+__all__ = []
 
 
+def _public(function):
+    """Puts a function of this file among the package's."""
+    __all__.append(function.__name__)
+    return function
+
+
+def _method(function):
+    """The same, and among the methods of Tensor."""
+    setattr(_C.Tensor, function.__name__, function)
+    return _public(function)
+
+
+@_public
 def conj(input):
     """Complex conjugate of each element (a copy); the tensor itself if it is real.
 
@@ -22,21 +34,49 @@ def conj(input):
     return input.conj()
 
 
+@_method
 def resolve_conj(input):
     """The tensor itself: conjugates are never lazy here."""
     return input
 
 
+@_method
+def resolve_neg(input):
+    """The tensor itself: negations are never lazy here."""
+    return input
+
+
+@_method
+def is_conj(input) -> bool:
+    """False: conjugates are never lazy here."""
+    return False
+
+
+@_method
+def is_neg(input) -> bool:
+    """False: negations are never lazy here."""
+    return False
+
+
+@_method
+def is_inference(input) -> bool:
+    """False: there are no tensors of their own for inference mode here."""
+    return False
+
+
+@_method
 def is_nonzero(input) -> bool:
     """True if the one element is not zero; RuntimeError for another number of elements."""
     return bool(input)
 
 
+@_method
 def is_same_size(input, other) -> bool:
     """True if the shapes are equal."""
     return input.shape == other.shape
 
 
+@_method
 def float_power(input, exponent, *, out=None):
     """input ** exponent in float64, or complex128 if either is complex.
 
@@ -48,6 +88,7 @@ def float_power(input, exponent, *, out=None):
     return _f["pow"](*(x.to(wide) if isinstance(x, _C.Tensor) else _C.tensor_from_object(x, wide) for x in both), out=out)
 
 
+@_public
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma, n >= 0.
 
@@ -59,6 +100,7 @@ def polygamma(n, input, *, out=None):
     return _f["polygamma"](input, n, out=out)
 
 
+@_method
 def mvlgamma(input, p):
     """Logarithm of the multivariate gamma function of dimension p (Anderson, "An Introduction to Multivariate
     Statistical Analysis", 1984): sum of lgamma(input - i / 2) for i < p, plus p (p - 1) / 4 log(pi).
@@ -74,6 +116,25 @@ def mvlgamma(input, p):
     return _f["lgamma"](x.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
+def _in_place(function):
+    """The in-place form of a function: its result, which must have self's dtype, written to self."""
+
+    def write(self, *args):
+        result = function(self.clone() if self.requires_grad else self, *args)  # what is saved for the gradient must stay
+        if result.dtype != self.dtype:
+            raise RuntimeError(f"the base given to {write.__name__} has dtype {self.dtype} but the operation's result requires dtype {result.dtype}")
+        return self.copy_(result)
+
+    write.__name__ = write.__qualname__ = function.__name__ + "_"
+    write.__doc__ = f"In-place form of {function.__name__}."
+    setattr(_C.Tensor, write.__name__, write)
+
+
+_in_place(float_power)
+_in_place(mvlgamma)
+
+
+@_method
 def frexp(input):
     """Mantissa in (-1, -0.5] or [0.5, 1) and int32 exponent, with input = mantissa * 2 ** exponent.
 
@@ -99,6 +160,7 @@ def frexp(input):
     return return_types._remake("frexp", ("mantissa", "exponent"), (mantissa, exponent))
 
 
+@_public
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """Numerical derivative along dimensions: second-order central differences inside, one-sided at the edges.
 
@@ -144,6 +206,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     return tuple(results)
 
 
+@_public
 def einsum(*args):
     """Sums of products of elements, told by subscripts: ``einsum('ij,jk->ik', a, b)`` is a matrix product.
 
@@ -157,4 +220,189 @@ def einsum(*args):
     return _f["_einsum"](args)
 
 
-__all__.append("einsum")
+
+# ---------------------------------------------------------------- views and sizes
+
+
+@_method
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """A copy of input in which the elements that ``input.as_strided(size, stride, storage_offset)`` shows are those of src.
+
+    >>> strided.as_strided_scatter(strided.zeros(2, 2), strided.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    made = _f["empty_strided"](input.size(), input.stride(), dtype=input.dtype, device=input.device).copy_(input) if all(s >= 0 for s in input.stride()) else input.clone()
+    part = made.as_strided(size, stride, (storage_offset or 0) - (input.storage_offset() if storage_offset else 0))
+    if src.shape != part.shape:
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+    part.copy_(src)
+    return made
+
+
+@_public
+def empty_permuted(size, physical_layout, **options):
+    """Uninitialised, of this size; physical_layout lists the dimensions in the order of their strides, the largest first.
+
+    >>> strided.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
+    if len(physical_layout) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; "
+            f"i.e. len(size) = {len(size)} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    if len(set(physical_layout)) != len(physical_layout):
+        raise RuntimeError("Duplicate dim not allowed")
+    if any(not 0 <= d < len(size) for d in physical_layout):
+        raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {list(physical_layout)})")
+    made = _f["empty"]([size[d] for d in physical_layout], **options)
+    return made.permute([physical_layout.index(d) for d in range(len(size))])
+
+
+@_method
+def nonzero_static(input, *, size, fill_value=-1):
+    """As nonzero, with `size` rows: the first ones, or rows of fill_value after them.
+
+    >>> strided.nonzero_static(strided.tensor([0, 1, 2]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = _f["nonzero"](input)[:size]
+    return _f["cat"]([found, found.new_full((size - found.shape[0], input.ndim), fill_value)])
+
+
+# ---------------------------------------------------------------- norms and distances
+
+
+@_public
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """linalg.vector_norm of order 2 along the dimensions dim (all for an empty list)."""
+    return _f["linalg.vector_norm"](input, 2, dim, keepdim, out=out)
+
+
+@_public
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+    """Sum of the singular values of matrices: linalg.matrix_norm with 'nuc'."""
+    return _f["linalg.matrix_norm"](input, "nuc", dim, keepdim, out=out)
+
+
+@_public
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm of order pow of each slice along dim, kept as dimensions of size 1; of the whole tensor for dim=-1.
+
+    >>> strided.norm_except_dim(strided.tensor([[3., 4.], [0., 1.]]))
+    tensor([[5.],
+            [1.]])
+    """
+    if dim == -1:
+        return _f["norm"](v, pow)
+    if not 0 <= dim < v.ndim:
+        raise IndexError(f"norm_except_dim: dim must be -1 or in [0, {v.ndim - 1}], got {dim}")
+    return _f["norm"](v, pow, [d for d in range(v.ndim) if d != dim], True) if v.ndim > 1 else v.abs()
+
+
+@_public
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps along the last dimension; the rest broadcast.
+
+    >>> strided.pairwise_distance(strided.tensor([[3., 4.]]), strided.zeros(1, 2))
+    tensor([5.0000])
+    """
+    return _f["linalg.vector_norm"](x1 - x2 + eps, p, -1, keepdim)
+
+
+@_public
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between x1 and x2 along dim: their product over their lengths, each at least eps.
+
+    Both broadcast; floating dtypes, RuntimeError otherwise.
+
+    >>> strided.cosine_similarity(strided.tensor([[1., 0.]]), strided.tensor([[1., 1.]]))
+    tensor([0.7071])
+    """
+    x1, x2 = _f["broadcast_tensors"](x1, x2)
+    common = _f["promote_types"](x1.dtype, x2.dtype)
+    if not common.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common._cpp_name}")
+    a, b = (x / _f["linalg.vector_norm"](x, 2, dim, True).clamp_min(eps) for x in (x1.to(common), x2.to(common)))
+    return (a * b).sum(dim)
+
+
+# ---------------------------------------------------------------- histograms
+
+
+@_public
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """Counts of points (*, D) in a grid of D dimensions: named tuple (hist, bin_edges), the edges one vector for each dimension.
+
+    Args:
+        bins: the number of bins, one for all dimensions or a list of D; or a list of D increasing vectors of edges.
+        range: (low, high, low, high, ...); by default each dimension's least and largest value. What is outside is not counted.
+        weight: what each point counts, of input.shape[:-1]. density: divided by the sum and the volumes of the bins.
+
+    >>> points = strided.tensor([[0., 0.], [1., 1.], [1., 0.]])
+    >>> strided.histogramdd(points, 2).hist
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    from . import return_types
+
+    if input.ndim < 2:
+        raise RuntimeError(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.ndim}")
+    points = input.reshape(-1, input.shape[-1])
+    n = points.shape[1]
+    bins = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(bins) != n:
+        raise RuntimeError(f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the input: expected {n}, got {len(bins)}")
+    if range is not None and len(range) != 2 * n:
+        raise RuntimeError(f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}")
+    weight = None if weight is None else weight.reshape(-1)
+    if weight is not None and weight.shape[0] != points.shape[0]:
+        raise RuntimeError(f"torch.histogramdd: weight must be of input.shape[:-1], {points.shape[0]} numbers, got {weight.shape[0]}")
+    edges, cell, inside = [], 0, True
+    for d, count in enumerate(bins):
+        column = points[:, d].contiguous()
+        limits = None if range is None else (range[2 * d], range[2 * d + 1])
+        edge = count.to(input.dtype) if isinstance(count, _C.Tensor) else _f["histogram"](column, count, range=limits).bin_edges
+        place = _f["bucketize"](column, edge, right=True) - 1
+        place = place - (column == edge[-1]).to(_C.int64)  # the last bin holds its upper edge
+        within = (place >= 0) & (place < edge.shape[0] - 1)
+        cell, inside = cell * (edge.shape[0] - 1) + place, within & inside
+        edges.append(edge)
+    shape = [edge.shape[0] - 1 for edge in edges]
+    each = _f["ones"](points.shape[0], dtype=input.dtype, device=input.device) if weight is None else weight.to(input.dtype)
+    hist = _f["zeros"](math.prod(shape), dtype=input.dtype, device=input.device).index_add(0, cell[inside], each[inside]).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for d, edge in enumerate(edges):
+            hist = hist / edge.diff().reshape([-1 if i == d else 1 for i in builtins.range(n)])
+    return return_types._remake("histogramdd", ("hist", "bin_edges"), (hist, tuple(edges)))
+
+
+# ---------------------------------------------------------------- small things
+
+
+@_public
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input."""
+    return _f["sub"](other if isinstance(other, _C.Tensor) else _C.tensor_from_object(other, _f["result_type"](input, other)), input, alpha=alpha)
+
+
+@_public
+def typename(obj) -> str:
+    """A name for the type of obj: of a tensor 'torch.FloatTensor' or the like."""
+    if isinstance(obj, _C.Tensor):
+        return obj.type()
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", None)
+    return kind.__qualname__ if module in (None, "builtins") else f"{module}.{kind.__qualname__}"
+
+
+@_public
+def to_dlpack(tensor):
+    """A DLPack capsule of the memory; libraries of today take the tensor itself."""
+    return tensor.__dlpack__()

@@ -254,9 +254,41 @@ def data_element(self):
     return self
 
 
-def is_same_size(self, other):
-    """True if the shapes are equal."""
-    return self.shape == other.shape
+def sum_to_size(self, *size):
+    """The sum over the dimensions that broadcasting `size` to self's shape would repeat: size is the result's shape.
+
+    >>> strided.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    lead = self.ndim - len(size)
+    if lead < 0 or any(n not in (1, self.shape[lead + i]) for i, n in enumerate(size)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    dims = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
+    return (self.sum(dims, keepdim=True) if dims else self).reshape(size)
+
+
+def _mapped(function, self, *others):
+    """self with each element replaced by function of it and of others', broadcast: for a few elements, by a Python loop."""
+    if not self.is_cpu:
+        raise TypeError(f"{function}: only tensors on the CPU can be mapped by a Python function, got device {self.device}")
+    lists = [t.expand_as(self).flatten().tolist() for t in (self.detach(), *others)]
+    return self.copy_(_C.tensor_from_object([function(*row) for row in zip(*lists)], self.dtype).reshape(self.shape))
+
+
+def apply_(self, callable):
+    """Replaces each element by callable(element), a Python function: slow, and on the CPU only."""
+    return _mapped(callable, self)
+
+
+def map_(self, tensor, callable):
+    """Replaces each element by callable(element, that of tensor), which broadcasts; on the CPU only."""
+    return _mapped(callable, self, tensor)
+
+
+def map2_(self, x, y, callable):
+    """Replaces each element by callable(element, that of x, that of y), which broadcast; on the CPU only."""
+    return _mapped(callable, self, x, y)
 
 
 def conj(self):
@@ -269,7 +301,7 @@ def install(Tensor) -> None:
     own = {
         name: value
         for name, value in globals().items()
-        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "data_element")
+        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "data_element", "_mapped")
     }
     for name, value in own.items():
         setattr(Tensor, name, value)
@@ -282,10 +314,8 @@ def install(Tensor) -> None:
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
-    Tensor.is_sparse = Tensor.is_quantized = Tensor.is_meta = Tensor.is_mkldnn = False
-    Tensor.resolve_conj = Tensor.resolve_neg = lambda self: self
-    Tensor.is_conj = Tensor.is_neg = lambda self: False
-    Tensor.is_inference = lambda self: False
+    for name in "ipu maia meta mkldnn mps mtia nested quantized sparse sparse_csr vulkan xla xpu".split():
+        setattr(Tensor, f"is_{name}", False)
     Tensor.is_shared = lambda self: False
     Tensor.__repr__ = Tensor.__str__ = lambda self, *, tensor_contents=None: _printing.tensor_repr(self)
     Tensor.__format__ = _printing.tensor_format

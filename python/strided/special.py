@@ -14,4 +14,4 @@ for _name in (
     if _name in _C.functions and _name not in globals():
         globals()[_name] = _C.functions[_name]
 del _name
-polygamma = _composite.polygamma
+polygamma, multigammaln = _composite.polygamma, _composite.mvlgamma

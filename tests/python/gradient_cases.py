@@ -513,6 +513,74 @@ MATRICES = {
     "matrix_exp linalg": (linalg.matrix_exp, normal(2, 2, 2)),
 }  # fmt: skip
 
+
+
+def extremes(lobpcg, a, **options):
+    """Of a matrix whose eigenvalues are far apart, to the last digit: values, and what does not hang on the vectors' phases."""
+    n = a.shape[-1]
+    a = hermitian(a) / 10 + torch.diag(torch.arange(1.0, n + 1, dtype=torch.float64) ** 2).to(a.dtype)
+    start = torch.eye(n, dtype=a.dtype)[:, -2:] + 0.1
+    values, vectors = lobpcg(a, X=start, tol=1e-15, niter=60, **options)
+    return values, vectors * vectors.conj() * torch.arange(1.0, n + 1, dtype=torch.float64)[:, None]
+
+
+def seeded(function, *args):
+    """A function that draws random numbers, always the same ones: its singular values, and their product."""
+    torch.manual_seed(0)
+    u, s, v = function(*args)
+    return s, (u * s) @ v.mH
+
+
+POINTS = torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+STATISTICS = {
+    "trapezoid": (lambda y: torch.trapezoid(y, dx=0.5, dim=0), normal(3, 2)),
+    "trapezoid points": (lambda y, x: torch.trapezoid(y, x), normal(2, 3), normal(3)),
+    "cumulative_trapezoid": (lambda y: torch.cumulative_trapezoid(y, dx=3), normal(2, 3)),
+    "cumulative_trapezoid points": (lambda y, x: torch.cumulative_trapezoid(y, x, dim=0), normal(3, 2), normal(3, 2)),
+    "cov": (lambda x: torch.cov(x), normal(2, 4)),
+    "cov weights": (lambda x, w: x.cov(fweights=index(1, 2, 1), aweights=w), normal(2, 3), positive(3), REAL),
+    "corrcoef": (lambda x: x.corrcoef(), normal(2, 4), NO_TIES),
+    "cdist": (torch.cdist, normal(2, 3), normal(4, 3), REAL),
+    "cdist 0": (lambda x, y: torch.cdist(x, y, 0) + x.sum() + y.sum(), normal(2, 3), normal(4, 3), REAL),
+    "cdist 1": (lambda x, y: torch.cdist(x, y, 1), apart(2, 3), normal(2, 3), REAL),
+    "cdist 1.5": (lambda x, y: torch.cdist(x, y, 1.5), apart(2, 3), normal(2, 3), REAL),
+    "cdist 3": (lambda x, y: torch.cdist(x, y, 3), normal(2, 3), normal(2, 3), REAL),
+    "cdist inf": (lambda x, y: torch.cdist(x, y, math.inf), normal(2, 3), normal(2, 3), REAL),
+    "cdist broadcast": (torch.cdist, normal(2, 1, 2, 2), normal(3, 2, 2), REAL),
+    "cdist product": (lambda x, y: torch.cdist(x, y, compute_mode="use_mm_for_euclid_dist"), normal(2, 2, 3), normal(4, 3),
+        REAL),
+    "cdist many rows": (lambda x, y: torch.cdist(x.expand(30, 2), y), normal(1, 2), normal(2, 2), REAL),
+    "pdist": (lambda x: torch.pdist(x), normal(4, 3), REAL_NO_TIES),
+    "pdist 1": (lambda x: torch.pdist(x, 1), apart(3, 3), REAL_NO_TIES),
+    "pdist 3": (lambda x: torch.pdist(x, 3), normal(3, 2), REAL_NO_TIES),
+    "pairwise_distance": (lambda x, y: torch.pairwise_distance(x, y), normal(2, 3), normal(3), REAL),
+    "cosine_similarity": (lambda x, y: torch.cosine_similarity(x, y), normal(2, 3), normal(2, 3), REAL),
+    "renorm": (lambda x: torch.renorm(x, 2, 0, 0.5), normal(2, 3)),
+    "renorm some": (lambda x: torch.renorm(x, 2, 0, 1.5), fractions([0.5, 0.1], [3.0, 1.0], [0.0, 2.0])),
+    "renorm 1": (lambda x: x.renorm(1, -1, 0.5), apart(2, 2, 3)),
+    "renorm inf": (lambda x: torch.renorm(x, math.inf, 1, 0.5), apart(2, 3), NO_TIES),
+    "frobenius_norm nuclear_norm": (lambda x: torch.frobenius_norm(x, (0, 1)) * torch.nuclear_norm(x), normal(2, 3),
+        SINGULAR),
+    "norm_except_dim": (lambda x: torch.norm_except_dim(x, 2, 1), normal(2, 3)),
+    "sum_to_size": (lambda x: x.sum_to_size(3, 1), normal(2, 3, 2)),
+    "as_strided_scatter": (lambda x, y: torch.as_strided_scatter(x.contiguous(), y, (2, 2), (3, 1), 1), normal(2, 3),
+        normal(2, 2)),
+    "rsub": (lambda x, y: torch.rsub(x, y, alpha=3), normal(2, 3), normal(3)),
+    "alias_copy slice_copy": (lambda x: torch.alias_copy(x) * torch.slice_copy(x, 1, 0, 1), normal(2, 3)),
+    "view_as_real_copy": (lambda x: torch.view_as_real_copy(x), normal(2, 3), {"kinds": "c"}),
+    "histogramdd": (lambda w: torch.histogramdd(POINTS, 2, weight=w).hist, normal(3), REAL),
+    "lu packed": (lambda a: torch.lu(a)[0], regular(3, 3), SINGULAR),
+    "triangular_solve": (lambda b, a: torch.triangular_solve(b, a + 3 * torch.eye(3), upper=False).solution, normal(3, 2),
+        normal(2, 3, 3)),
+    "triangular_solve transpose": (lambda b, a: tuple(torch.triangular_solve(b, a + 3 * torch.eye(3), transpose=True)),
+        normal(3, 2), normal(3, 3)),
+    "svd_lowrank": (lambda a: seeded(torch.svd_lowrank, a, 2), normal(3, 2), SINGULAR),
+    "svd_lowrank wide": (lambda a, m: seeded(torch.svd_lowrank, a, 2, 1, m), normal(2, 3), normal(3), SINGULAR),
+    "pca_lowrank": (lambda a: seeded(torch.pca_lowrank, a, 2), normal(4, 2), SINGULAR),
+    "lobpcg": (lambda a: extremes(torch.lobpcg, a), normal(6, 6), SINGULAR),
+    "lobpcg smallest": (lambda a: extremes(torch.lobpcg, a, largest=False), normal(6, 6), SINGULAR),
+}  # fmt: skip
+
 TRUE, ZERO = torch.tensor(True), torch.tensor(0)
 
 # On 0-d tensors, where the cases above do not take them as they are.
@@ -595,6 +663,11 @@ ZERO_D = {
     "0-d addr": (lambda m, x, y: torch.addr(m, x, y), normal(), normal(2), normal(3)),
     "0-d addbmm": (lambda m, x, y: torch.addbmm(m, x, y), normal(), normal(2, 2, 3), normal(2, 3, 2)),
     "0-d baddbmm": (lambda m, x, y: torch.baddbmm(m, x, y), normal(), normal(2, 2, 3), normal(2, 3, 2)),
+    "0-d cov": (lambda x: x.cov(correction=0) + x, normal()),
+    "0-d frobenius_norm norm_except_dim": (lambda x: torch.frobenius_norm(x, ()) * torch.norm_except_dim(x, 2, -1), normal()),
+    "0-d cosine_similarity": (lambda x, y: torch.cosine_similarity(x, y, 0) + x * y, normal(), normal(), REAL),
+    "0-d sum_to_size alias_copy": (lambda x: x.sum_to_size(()) * torch.alias_copy(x), normal()),
+    "0-d as_strided_scatter": (lambda x, y: torch.as_strided_scatter(x, y, (), ()) + x, normal(), normal()),
     "0-d assembled": (lambda x: x * torch.ones(2, 3, dtype=torch.float64), normal()),
 }  # fmt: skip
 
@@ -615,6 +688,9 @@ IN_PLACE = {
     "index_copy_": (lambda x, y: (x * 1).index_copy_(1, index(2, 0), y), normal(2, 3), normal(2, 2)),
     "index_fill_": (lambda x: (x * 1).index_fill_(1, index(2, 0), 3.0), normal(2, 3)),
     "index_put_": (lambda x, y: (x * 1).index_put_((index(0, 1),), y), normal(2, 3), normal(3)),
+    "renorm_": (lambda x: (x * 1).renorm_(2, 0, 0.5), normal(2, 3)),
+    "renorm_ of a view": (lambda x: (lambda y: (y, y[:, :2].renorm_(3, 1, 0.5))[0])(x * 1), normal(2, 3)),
+    "float_power_ mvlgamma_": (lambda x: (x * 1).float_power_(2).add_(1).mvlgamma_(2), positive(2, 3), REAL),
     "fill_diagonal_": (lambda x: (x * 1).fill_diagonal_(3.0), normal(2, 3)),
     "fill_diagonal_ wrap": (lambda x: (x * 1).fill_diagonal_(3.0, wrap=True), normal(5, 2)),
     "index_reduce_": (lambda x, y: (x * 1).index_reduce_(1, index(0, 2, 0), y, "prod"), normal(2, 3), zeros_at((2, 3),
@@ -648,4 +724,4 @@ IN_PLACE = {
     "setitem scalar": (lambda x: assigned(x * 1, 0, 2.0), normal(2, 3)),
 }  # fmt: skip
 
-CASES = {**REDUCTIONS, **VIEWS, **MOVES, **MATRICES, **ZERO_D, **IN_PLACE}
+CASES = {**REDUCTIONS, **VIEWS, **MOVES, **MATRICES, **STATISTICS, **ZERO_D, **IN_PLACE}

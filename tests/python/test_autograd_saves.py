@@ -268,6 +268,8 @@ KEEPS_MORE = {
     "polar r", "combinations r", "combinations c", "mvlgamma r", "float_power r", "float_power c", "frexp r",
     # conj() of vectors is a copy here
     "svd c", "svd tall c", "svd wide batch c", "svd full c", "eigh c", "eigh upper batch c",
+    "float_power_ mvlgamma_ r", "corrcoef r", "corrcoef c",
+    *(f"{name} c" for name in ("cov", "svd_lowrank", "svd_lowrank wide", "pca_lowrank")),  # conjugates are copies
 }  # fmt: skip
 # Or without a derivative there.
 NOT_IN_TORCH = {
@@ -275,6 +277,7 @@ NOT_IN_TORCH = {
         "item reversed", "scatter add", "scatter multiply", "scatter add value", "scatter multiply value", "0-d scatter_",
         "0-d take_along_dim", "0-d index_put", "0-d index_put_",
     )),
+    "histogramdd r", "alias_copy slice_copy c", "lobpcg c", "lobpcg smallest c",
     "select_scatter c", "slice_scatter c", "scatter_reduce prod complex c", "scatter_reduce mean complex c",
 }  # fmt: skip
 

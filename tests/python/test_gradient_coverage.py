@@ -16,7 +16,7 @@ import strided as torch
 # Results are truth values, positions, counts, or Python objects.
 NO_REAL_RESULT = """
     all any allclose equal isin is_nonzero is_same_size argmax argmin argsort argwhere nonzero searchsorted bucketize
-    count_nonzero unravel_index tril_indices triu_indices histc linalg.matrix_rank bool byte char short int long item tolist numpy
+    count_nonzero nonzero_static unravel_index tril_indices triu_indices histc linalg.matrix_rank bool byte char short int long item tolist numpy
 """.split()
 # PyTorch lets these pass too, and raises in the backward pass: test_no_derivative.
 NO_DERIVATIVE = "unique unique_consecutive histogram bincount".split()
@@ -24,7 +24,7 @@ NO_DERIVATIVE = "unique unique_consecutive histogram bincount".split()
 NO_DERIVATIVE_OF_FACTORS = "geqrf linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve".split()
 # New tensors, from numbers, from other objects, or like another tensor.
 FACTORIES = """
-    arange as_tensor asarray empty empty_like empty_strided eye from_dlpack from_numpy frombuffer full full_like
+    arange as_tensor asarray empty empty_like empty_permuted empty_strided eye from_dlpack from_numpy frombuffer full full_like
     linspace logspace new_empty new_empty_strided new_full new_ones new_tensor new_zeros ones ones_like rand rand_like randint
     randint_like randn randn_like randperm range scalar_tensor tensor zeros zeros_like
 """.split()
@@ -35,16 +35,18 @@ RANDOM = """
 # What is asked about tensors, dtypes and shapes.
 QUESTIONS = """
     broadcast_shapes can_cast data_ptr device dim dtype element_size get_default_dtype get_device is_complex is_conj
-    is_contiguous is_cpu is_cuda is_floating_point is_inference is_meta is_mkldnn is_neg is_pinned is_quantized
-    is_read_only is_set_to is_shared is_signed is_sparse is_storage is_tensor itemsize layout names nbytes ndim
-    ndimension nelement numel promote_types result_type shape size storage storage_offset stride untyped_storage
+    is_contiguous is_cpu is_cuda is_floating_point is_inference is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
+    is_read_only is_set_to is_shared is_signed is_sparse is_sparse_csr is_storage is_tensor is_vulkan is_xla is_xpu itemsize layout names nbytes ndim
+    ndimension nelement numel promote_types result_type shape size storage storage_offset stride to_dlpack typename untyped_storage
 """.split()
 # Of automatic differentiation itself: test_autograd*.py.
 AUTOGRAD = """
-    backward data detach detach_ grad grad_fn is_grad_enabled is_inference_mode_enabled is_leaf output_nr register_hook
+    backward data detach detach_ detach_copy grad grad_fn is_grad_enabled is_inference_mode_enabled is_leaf output_nr register_hook
     register_post_accumulate_grad_hook requires_grad requires_grad_ retain_grad retains_grad
 """.split()
 SETTINGS = """
+    are_deterministic_algorithms_enabled get_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled
+    set_deterministic_debug_mode use_deterministic_algorithms
     fork_rng get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions get_rng_state
     initial_seed manual_seed printoptions seed set_default_dtype set_float32_matmul_precision set_num_threads set_printoptions set_rng_state
 """.split()
@@ -52,11 +54,13 @@ SETTINGS = """
 NEVER_RECORDED = "resize_ resize_as_".split()
 # They round, which no difference quotient bears: test_rounding_conversions.
 ROUNDING = "bfloat16 cfloat float half".split()
+# What a Python function makes of numbers.
+MAPPED = "apply_ map_ map2_".split()
 # Another device: test_cuda.py.
 DEVICES = "cuda pin_memory record_stream".split()
 WITHOUT_CASE = [
     *NO_REAL_RESULT, *NO_DERIVATIVE, *NO_DERIVATIVE_OF_FACTORS, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS, *NEVER_RECORDED, *ROUNDING,
-    *DEVICES,
+    *MAPPED, *DEVICES,
 ]  # fmt: skip
 
 # Other names: the cases of the second are run with the first.
@@ -66,6 +70,12 @@ ALIASES = {
     "qr": "linalg.qr", "inverse": "linalg.inv", "linalg.inverse": "linalg.inv", "det": "linalg.det", "slogdet": "linalg.slogdet",
     "cholesky": "linalg.cholesky", "linalg.matmul": "matmul", "linalg.matrix_power": "matrix_power",
     "linalg.tensordot": "tensordot", "linalg.trace": "trace", "linalg.matrix_transpose": "adjoint",
+    "trapz": "trapezoid", "special.multigammaln": "mvlgamma",
+    "unsafe_chunk": "chunk", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes",
+    **{f"{name}_copy": name for name in (
+        "as_strided", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
+        "unfold", "unsqueeze", "view", "view_as_complex",
+    )},
     "special.softmax": "softmax", "special.log_softmax": "log_softmax", "special.logsumexp": "logsumexp",
 }  # fmt: skip
 
@@ -170,7 +180,7 @@ class Rename(ast.NodeTransformer):
 
     def visit_Call(self, node):
         is_method = self.is_it(node.func) and getattr(node.func.value, "id", None) not in ("torch", "linalg")
-        if is_method and "." in self.alias:
+        if is_method and not hasattr(torch.Tensor, self.alias):
             node.args.insert(0, node.func.value)  # a method: the alias is none
             node.func = ast.Attribute(ast.Name("torch", ast.Load()), node.func.attr, ast.Load())
         self.generic_visit(node)
@@ -237,6 +247,8 @@ NEEDS_AXES = """
     matrix_power mm mv narrow narrow_copy outer rot90 select select_scatter slice_scatter split split_with_sizes
     tensor_split trace tril tril_ triu triu_ unbind unflatten vander vdot view_as_complex vsplit
     addbmm_ addmm_ addmv_ addr_ baddbmm_
+    cdist corrcoef cumulative_trapezoid histogramdd lobpcg lu nuclear_norm pca_lowrank pdist renorm renorm_ slice_copy svd_lowrank
+    trapezoid triangular_solve
 """.split()
 
 

@@ -26,6 +26,10 @@ NOT_IN_TORCH = {
     "scatter multiply value": "no derivative",
     "0-d scatter_": "no derivative",
     "0-d take_along_dim": "takes no 0-d tensor",
+    "alias_copy slice_copy c": "no derivative of complex numbers",
+    "histogramdd": "no derivative",
+    "lobpcg c": "no complex numbers",
+    "lobpcg smallest c": "no complex numbers",
     "0-d index_put": "takes no mask for a 0-d tensor",
     "0-d index_put_": "takes no mask for a 0-d tensor",
 }
@@ -34,6 +38,8 @@ NO_GRADIENT_IN_TORCH = {
     "scatter part of src": "the gradient has the shape of the index",
     "0-d scatter of a row": "the gradient has the shape of the index",
     "scatter_reduce prod part of src": "the gradient has the shape of the index",
+    "as_strided_scatter": "the two gradients are exchanged",
+    "0-d as_strided_scatter": "the two gradients are exchanged",
     "vander": "an intermediate result is overwritten",
     "cholesky_solve of the factor": "elements outside the triangle get a gradient, though nothing reads them",
     "cholesky_solve upper": "elements outside the triangle get a gradient, though nothing reads them",
@@ -44,6 +50,8 @@ NO_SECOND_GRADIENT_IN_TORCH = {
     "scatter_reduce_ zeros": "two zeros in one place",
     "index_reduce prod zeros": "two zeros in one place",
     "0-d scatter_reduce index": "two zeros in one place",
+    **{name: "no derivative" for name in ("cdist", "cdist 0", "cdist 1", "cdist 1.5", "cdist 3", "cdist inf", "cdist broadcast")},
+    **{name: "no derivative" for name in ("pdist", "pdist 1", "pdist 3")},
     "det singular c": "a wrong one",
     "det zero": "NaN",
 }

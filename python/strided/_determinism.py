@@ -1,0 +1,42 @@
+"""PyTorch's switches for deterministic algorithms.  All algorithms here are, so the switches only remember how they stand."""
+
+from __future__ import annotations
+
+__all__ = [
+    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
+    "set_deterministic_debug_mode", "use_deterministic_algorithms",
+]  # fmt: skip
+
+_MODES = ("default", "warn", "error")
+_mode = 0
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
+    """Nothing changes: every result is the same in every run, for any number of threads."""
+    set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
+
+
+def set_deterministic_debug_mode(debug_mode) -> None:
+    """Remembers "default", "warn" or "error", or 0, 1 or 2."""
+    global _mode
+    if isinstance(debug_mode, str) and debug_mode not in _MODES:
+        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+    number = _MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    if number not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    _mode = number
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as it was set."""
+    return _mode
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether it was asked for; they are in any case."""
+    return _mode > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether a warning was asked for in place of an error; there is neither."""
+    return _mode == 1
