@@ -18,7 +18,8 @@ namespace {
 // May `t` be written to, because nobody else can see it?
 bool is_ours(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
-  return impl.use_count() == 1 && impl.storage->use_count() == 1 && !impl.autograd && !impl.storage->borrowed() && !t.layout().has_zero_stride();
+  return impl.use_count() == 1 && impl.storage->use_count() == 1 && !impl.autograd && !impl.storage->borrowed() &&
+         !t.layout().has_zero_stride();
 }
 
 // Note [One place that fits gradients]
@@ -52,13 +53,16 @@ Tensor fit(Tensor grad, const Node::Output& want) {
 void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const Node::Output& want) {
   const int lead = grad.ndim() - want.shape.ndim();
   bool fits = lead >= 0;
-  for (int k = std::max(lead, 0); fits && k < grad.ndim(); ++k) fits = want.shape[k - lead] == 1 || want.shape[k - lead] == grad.size(k);
-  STRIDED_CHECK(fits, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i, " - got ", grad.shape(),
-                " but expected shape compatible with ", want.shape);
-  STRIDED_CHECK(grad.device() == want.device, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
-                " - expected device ", want.device, " but got ", grad.device());
-  STRIDED_CHECK(is_complex(want.dtype) || !is_complex(grad.dtype()), RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i,
-                " - expected a real gradient of a real input but got ", grad.dtype());
+  for (int k = std::max(lead, 0); fits && k < grad.ndim(); ++k)
+    fits = want.shape[k - lead] == 1 || want.shape[k - lead] == grad.size(k);
+  STRIDED_CHECK(fits, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i, " - got ",
+                grad.shape(), " but expected shape compatible with ", want.shape);
+  STRIDED_CHECK(grad.device() == want.device, RuntimeError, "Function ", node.name(),
+                " returned an invalid gradient at index ", i, " - expected device ", want.device, " but got ",
+                grad.device());
+  STRIDED_CHECK(is_complex(want.dtype) || !is_complex(grad.dtype()), RuntimeError, "Function ", node.name(),
+                " returned an invalid gradient at index ", i, " - expected a real gradient of a real input but got ",
+                grad.dtype());
 }
 
 void add_to(Tensor& slot, Tensor grad) {
@@ -95,18 +99,24 @@ class Pass {
   }
 
   void start(const Tensor& out, int i, Tensor grad) {
-    STRIDED_CHECK(out.requires_grad(), RuntimeError, "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    STRIDED_CHECK(out.requires_grad(), RuntimeError, "element ", i,
+                  " of tensors does not require grad and does not have a grad_fn");
     if (!grad.defined()) {
       STRIDED_CHECK(out.numel() == 1, RuntimeError, "grad can be implicitly created only for scalar outputs");
-      STRIDED_CHECK(!is_complex(out.dtype()), RuntimeError, "grad can be implicitly created only for real scalar outputs but got torch.", name_of(out.dtype()));
+      STRIDED_CHECK(!is_complex(out.dtype()), RuntimeError,
+                    "grad can be implicitly created only for real scalar outputs but got torch.", name_of(out.dtype()));
       grad = ones(out.shape(), out.dtype(), out.device());
     } else {
-      STRIDED_CHECK(grad.shape() == out.shape(), RuntimeError, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(", grad.shape(),
-                    ") and output[", i, "] has a shape of torch.Size(", out.shape(), ").");
-      STRIDED_CHECK(grad.device() == out.device(), RuntimeError, "backward: the gradient is on ", grad.device(), ", the output on ", out.device());
+      STRIDED_CHECK(grad.shape() == out.shape(), RuntimeError, "Mismatch in shape: grad_output[", i,
+                    "] has a shape of torch.Size(", grad.shape(), ") and output[", i, "] has a shape of torch.Size(",
+                    out.shape(), ").");
+      STRIDED_CHECK(grad.device() == out.device(), RuntimeError, "backward: the gradient is on ", grad.device(),
+                    ", the output on ", out.device());
       STRIDED_CHECK(is_complex(grad.dtype()) == is_complex(out.dtype()), RuntimeError,
-                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[", i,
-                    "] has a dtype of torch.", name_of(grad.dtype()), " and output[", i, "] has a dtype of torch.", name_of(out.dtype()), ".");
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                    "dtype: grad_output[",
+                    i, "] has a dtype of torch.", name_of(grad.dtype()), " and output[", i, "] has a dtype of torch.",
+                    name_of(out.dtype()), ".");
     }
     roots_.push_back({gradient_edge(out), std::move(grad)});
   }
@@ -136,7 +146,9 @@ class Pass {
       if (seen.set(edge.node.get(), 1)) stack.push_back(edge.node.get());
     };
     int64_t count = 0;
-    const auto is_asked = [&](const Ref<Hook>& hook) { return std::find(ids.begin(), ids.end(), hook->id()) != ids.end(); };
+    const auto is_asked = [&](const Ref<Hook>& hook) {
+      return std::find(ids.begin(), ids.end(), hook->id()) != ids.end();
+    };
     std::vector<Node*> hooked;
     for (const auto& root : roots_) visit(root.first);
     while (!stack.empty()) {
@@ -144,13 +156,15 @@ class Pass {
       stack.pop_back();
       for (const Edge& edge : node->next) visit(edge);
       if (node->is_accumulator()) {
-        if (const auto& meta = accumulated_leaf(*node).impl()->autograd) count += std::count_if(meta->hooks.begin(), meta->hooks.end(), is_asked);
+        if (const auto& meta = accumulated_leaf(*node).impl()->autograd)
+          count += std::count_if(meta->hooks.begin(), meta->hooks.end(), is_asked);
       } else if (node->hooks_or_null()) {
         hooked.push_back(node);
       }
     }
     for (Node* node : hooked)
-      for (const auto& entry : node->hooks().tensor) count += is_asked(entry.hook) && seen.find(&node->output(entry.output));
+      for (const auto& entry : node->hooks().tensor)
+        count += is_asked(entry.hook) && seen.find(&node->output(entry.output));
     return count;
   }
   static thread_local Pass* current;
@@ -172,7 +186,8 @@ class Pass {
       stack.pop_back();
       if (up) {
         bool leads = false;
-        for (const Edge& edge : node->next) leads = leads || (edge.node && marks_.find(edge.node.get()) & (kIsInput | kLeads));
+        for (const Edge& edge : node->next)
+          leads = leads || (edge.node && marks_.find(edge.node.get()) & (kIsInput | kLeads));
         if (leads) mark(node, kLeads);
         continue;
       }
@@ -215,18 +230,23 @@ class Pass {
       if (meta) for_each_hook(meta->hooks, [&](const Ref<Hook>& hook) { call_tensor_hook(*hook, grads[0]); });
     }
     if (NodeHooks* hooks = node.hooks_or_null()) {
-      for_each_hook(hooks->tensor, [&](const NodeHooks::OfOutput& entry) { call_tensor_hook(*entry.hook, grads[entry.output]); });
+      for_each_hook(hooks->tensor,
+                    [&](const NodeHooks::OfOutput& entry) { call_tensor_hook(*entry.hook, grads[entry.output]); });
       for (size_t i = 0; i < hooks->retained.size(); ++i)
         if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
-          if (const Tensor& g = grads[hooks->retained[i].output]; g.defined()) box->grad = box->grad.defined() ? box->grad + g : g;
+          if (const Tensor& g = grads[hooks->retained[i].output]; g.defined())
+            box->grad = box->grad.defined() ? box->grad + g : g;
     }
     for (const Capture& c : captures_)
       if (c.edge.node.get() == &node && grads[c.edge.input].defined()) {
         result_[c.index] = grads[c.edge.input];
         if (how_.accumulate && !at_leaf) keep(inputs_[c.index], grads[c.edge.input]);
       }
-    if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate) : !captures_.empty() && !(marks_.find(&node) & kLeads)) return;
-    if (NodeHooks* hooks = node.hooks_or_null()) for_each_hook(hooks->pre, [&](const Ref<Hook>& hook) { hook->call(grads, nullptr); });
+    if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate)
+                : !captures_.empty() && !(marks_.find(&node) & kLeads))
+      return;
+    if (NodeHooks* hooks = node.hooks_or_null())
+      for_each_hook(hooks->pre, [&](const Ref<Hook>& hook) { hook->call(grads, nullptr); });
     if (at_leaf) accumulate(node, grads);
     else apply(node, grads);
   }
@@ -282,7 +302,8 @@ class Pass {
     NoGrad guard;
     for (size_t i = 0; i < passed.size(); ++i) {
       if (!passed[i].defined() || i >= node.next.size() || !node.next[i].node) continue;
-      STRIDED_CHECK(!item(any(elementwise<Ne>(passed[i], passed[i]))).to_bool(), RuntimeError, "Function '", node.name(), "' returned nan values in its ", i, "th output.");
+      STRIDED_CHECK(!item(any(elementwise<Ne>(passed[i], passed[i]))).to_bool(), RuntimeError, "Function '",
+                    node.name(), "' returned nan values in its ", i, "th output.");
     }
   }
 
@@ -327,19 +348,21 @@ void accumulate_grad(const Tensor& leaf, Tensor grad) {
     meta.grad = std::move(grad);
     return;
   }
-  Tensor own = dense ? empty_strided(leaf.shape(), leaf.strides(), grad.dtype(), grad.device()) : empty(leaf.shape(), grad.dtype(), grad.device());
+  Tensor own = dense ? empty_strided(leaf.shape(), leaf.strides(), grad.dtype(), grad.device())
+                     : empty(leaf.shape(), grad.dtype(), grad.device());
   copy_into(own, grad);
   meta.grad = std::move(own);
 }
 
-std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const std::vector<Tensor>& inputs,
-                                 const Backward& how) {
+std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
+                                 const std::vector<Tensor>& inputs, const Backward& how) {
   struct Restore {
     bool on = grad_enabled();
     ~Restore() { set_grad_enabled(on); }
   } restore;
   Pass pass(inputs, how);
-  for (size_t i = 0; i < outputs.size(); ++i) pass.start(outputs[i], static_cast<int>(i), i < grads.size() ? grads[i] : Tensor());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    pass.start(outputs[i], static_cast<int>(i), i < grads.size() ? grads[i] : Tensor());
   set_grad_enabled(how.create_graph);
   return pass.run();
 }

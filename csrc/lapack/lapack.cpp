@@ -66,7 +66,8 @@ template <class T>
 class Buffer {
  public:
   explicit Buffer(int64_t n) : data_(new (std::nothrow) Bytes[static_cast<size_t>(std::max<int64_t>(n, 1))]) {
-    STRIDED_CHECK(data_, OutOfMemoryError, "out of memory: ", n * static_cast<int64_t>(sizeof(T)), " bytes for the work of LAPACK");
+    STRIDED_CHECK(data_, OutOfMemoryError, "out of memory: ", n * static_cast<int64_t>(sizeof(T)),
+                  " bytes for the work of LAPACK");
   }
   operator T*() const { return reinterpret_cast<T*>(data_.get()); }
   T& operator[](int i) const { return static_cast<T*>(*this)[i]; }
@@ -85,7 +86,8 @@ double real_part(Complex<R> x) {
   return x.re;
 }
 int small(const char* name, double n) {
-  STRIDED_CHECK(n >= 0 && n <= INT_MAX, RuntimeError, name, ": matrices of this size need more than the 32-bit integers of LAPACK");
+  STRIDED_CHECK(n >= 0 && n <= INT_MAX, RuntimeError, name,
+                ": matrices of this size need more than the 32-bit integers of LAPACK");
   return static_cast<int>(n);
 }
 // A workspace of the size that the routine asks for: query(work, -1) writes that into its first element. float cannot hold
@@ -100,7 +102,10 @@ int size_of_work(const char* name, F query) {
 
 struct Sizes {
   int m, n, ld;
-  explicit Sizes(const DecompositionPlan& plan) : m(small(plan.name, static_cast<double>(plan.m))), n(small(plan.name, static_cast<double>(plan.n))), ld(std::max(m, 1)) {}
+  explicit Sizes(const DecompositionPlan& plan)
+      : m(small(plan.name, static_cast<double>(plan.m))),
+        n(small(plan.name, static_cast<double>(plan.n))),
+        ld(std::max(m, 1)) {}
   int least() const { return std::min(m, n); }
   int64_t area() const { return int64_t{m} * n; }
 };
@@ -123,10 +128,11 @@ template <class F>
 void for_each_matrix(const DecompositionPlan& plan, F make) {
   const int64_t work = plan.m * plan.n * std::min(plan.m, plan.n) * 10;
   const Unlocked unlocked(plan.batch * work > 500000);
-  parallel_for(0, plan.batch, std::max<int64_t>(100000 / std::max<int64_t>(work, 1), 1), [&](int64_t begin, int64_t end) {
-    const auto one = make();
-    for (int64_t i = begin; i < end; ++i) one(i);
-  });
+  parallel_for(0, plan.batch, std::max<int64_t>(100000 / std::max<int64_t>(work, 1), 1),
+               [&](int64_t begin, int64_t end) {
+                 const auto one = make();
+                 for (int64_t i = begin; i < end; ++i) one(i);
+               });
 }
 
 template <class T>
@@ -135,7 +141,8 @@ void qr(const DecompositionPlan& plan, T* tau) {
   const Routine geqrf = routine<T>("geqrf");
   T* a = static_cast<T*>(plan.a);
   int info = 0;
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { geqrf(s.m, s.n, a, s.ld, tau, work, query, &info); });
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { geqrf(s.m, s.n, a, s.ld, tau, work, query, &info); });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size)](int64_t i) {
       int info;
@@ -151,7 +158,8 @@ void form_q(const DecompositionPlan& plan, int64_t reflectors, const T* tau) {
   const Routine orgqr = routine<T>("orgqr", "ungqr");
   T* a = static_cast<T*>(plan.a);
   int info = 0;
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { orgqr(s.m, s.n, k, a, s.ld, tau, work, query, &info); });
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { orgqr(s.m, s.n, k, a, s.ld, tau, work, query, &info); });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size)](int64_t i) {
       int info;
@@ -161,19 +169,22 @@ void form_q(const DecompositionPlan& plan, int64_t reflectors, const T* tau) {
 }
 
 template <class T>
-void apply_q(const DecompositionPlan& plan, int64_t columns, const T* reflectors, const T* tau, bool left, bool adjoint) {
+void apply_q(const DecompositionPlan& plan, int64_t columns, const T* reflectors, const T* tau, bool left,
+             bool adjoint) {
   const Sizes s(plan);
   const int k = small(plan.name, static_cast<double>(columns)), rows = left ? s.m : s.n, ld = std::max(rows, 1);
   const char side = left ? 'L' : 'R', which = !adjoint ? 'N' : is_real<T> ? 'T' : 'C';
   const Routine ormqr = routine<T>("ormqr", "unmqr");
   T* c = static_cast<T*>(plan.a);
   int info = 0;
-  const int size =
-      size_of_work<T>(plan.name, [&](T* work, int query) { ormqr(side, which, s.m, s.n, k, reflectors, ld, tau, c, s.ld, work, query, &info); });
+  const int size = size_of_work<T>(plan.name, [&](T* work, int query) {
+    ormqr(side, which, s.m, s.n, k, reflectors, ld, tau, c, s.ld, work, query, &info);
+  });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size)](int64_t i) {
       int info;
-      ormqr(side, which, s.m, s.n, k, reflectors + i * int64_t{rows} * k, ld, tau + i * k, c + i * s.area(), s.ld, static_cast<T*>(work), size, &info);
+      ormqr(side, which, s.m, s.n, k, reflectors + i * int64_t{rows} * k, ld, tau + i * k, c + i * s.area(), s.ld,
+            static_cast<T*>(work), size, &info);
     };
   });
 }
@@ -185,20 +196,26 @@ void svd(const DecompositionPlan& plan, real_t<T>* s, T* u, T* vh, bool full) {
   const int least = z.least(), rows = full ? z.n : least, ld = std::max(u ? rows : 1, 1);
   const int64_t u_size = int64_t{z.m} * (full ? z.m : least), vh_size = int64_t{rows} * z.n;
   const char job = !u ? 'N' : full ? 'A' : 'S';
-  const int64_t l = least, most = std::max(z.m, z.n), real_size = u ? std::max(5 * l * l + 5 * l, 2 * most * l + 2 * l * l + l) : 7 * l;
+  const int64_t l = least, most = std::max(z.m, z.n),
+                real_size = u ? std::max(5 * l * l + 5 * l, 2 * most * l + 2 * l * l + l) : 7 * l;
   const Routine gesdd = routine<T>("gesdd");
   T* a = static_cast<T*>(plan.a);
   auto call = [&](int64_t i, T* work, int size, R* real_work, int* int_work, int* info) {
     T* to_u = u ? u + i * u_size : nullptr;
     T* to_vh = u ? vh + i * vh_size : nullptr;
-    if constexpr (is_real<T>) gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, int_work, info);
-    else gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, real_work, int_work, info);
+    if constexpr (is_real<T>)
+      gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, int_work, info);
+    else
+      gesdd(job, z.m, z.n, a + i * z.area(), z.ld, s + i * least, to_u, z.ld, to_vh, ld, work, size, real_work,
+            int_work, info);
   };
   int info = 0, int_asked = 0;
   R real_asked[1] = {};
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
   for_each_matrix(plan, [&] {
-    return [&, work = Buffer<T>(size), real_work = Buffer<R>(is_real<T> ? 0 : real_size), int_work = Buffer<int>(8 * l)](int64_t i) {
+    return [&, work = Buffer<T>(size), real_work = Buffer<R>(is_real<T> ? 0 : real_size),
+            int_work = Buffer<int>(8 * l)](int64_t i) {
       if (!finite(a + i * z.area(), z.area())) plan.info[i] = kNotFinite;
       else call(i, work, size, real_work, int_work, plan.info + i);
     };
@@ -215,14 +232,19 @@ void eigh(const DecompositionPlan& plan, real_t<T>* w, bool upper, bool vectors)
   R real_asked[1] = {};
   int int_asked = 0, info = 0;
   auto call = [&](int64_t i, T* work, int size, R* real_work, int real_size, int* int_work, int int_size, int* info) {
-    if constexpr (is_real<T>) evd(job, triangle, s.n, a + i * s.area(), s.ld, w + i * s.n, work, size, int_work, int_size, info);
-    else evd(job, triangle, s.n, a + i * s.area(), s.ld, w + i * s.n, work, size, real_work, real_size, int_work, int_size, info);
+    if constexpr (is_real<T>)
+      evd(job, triangle, s.n, a + i * s.area(), s.ld, w + i * s.n, work, size, int_work, int_size, info);
+    else
+      evd(job, triangle, s.n, a + i * s.area(), s.ld, w + i * s.n, work, size, real_work, real_size, int_work, int_size,
+          info);
   };
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, query, &int_asked, query, &info); });
+  const int size = size_of_work<T>(
+      plan.name, [&](T* work, int query) { call(0, work, query, real_asked, query, &int_asked, query, &info); });
   const int real_size = is_real<T> ? 0 : size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), real_work = Buffer<R>(real_size), int_work = Buffer<int>(int_asked)](int64_t i) {
-      if (finite(a + i * s.area(), s.area())) return call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
+      if (finite(a + i * s.area(), s.area()))
+        return call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
       std::fill_n(a + i * s.area(), s.area(), T(std::numeric_limits<R>::quiet_NaN()));
       std::fill_n(w + i * s.n, s.n, std::numeric_limits<R>::quiet_NaN());
       plan.info[i] = 0;
@@ -259,14 +281,17 @@ void eig(const DecompositionPlan& plan, Complex<real_t<T>>* w, Complex<real_t<T>
   T* const no = nullptr;
   // reals: real and imaginary parts of the eigenvalues, or the work of the complex routine.
   auto call = [&](T* matrix, T* values, T* vectors, R* reals, T* work, int size, int* info) {
-    if constexpr (is_real<T>) geev(none, right, n, matrix, s.ld, reals, reals + n, no, one, vectors, s.ld, work, size, info);
+    if constexpr (is_real<T>)
+      geev(none, right, n, matrix, s.ld, reals, reals + n, no, one, vectors, s.ld, work, size, info);
     else geev(none, right, n, matrix, s.ld, values, no, one, vectors, s.ld, work, size, reals, info);
   };
   int info = 0;
   R real_asked[2] = {};  // the complex routine writes there, asked for nothing but sizes
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(a, no, no, real_asked, work, query, &info); });
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { call(a, no, no, real_asked, work, query, &info); });
   for_each_matrix(plan, [&] {
-    return [&, work = Buffer<T>(size), reals = Buffer<R>(2 * int64_t{n}), parts = Buffer<T>(is_real<T> && v ? area : 0)](int64_t i) {
+    return [&, work = Buffer<T>(size), reals = Buffer<R>(2 * int64_t{n}),
+            parts = Buffer<T>(is_real<T> && v ? area : 0)](int64_t i) {
       Complex<R>* to_v = v ? v + i * area : nullptr;
       if constexpr (is_real<T>) {
         call(a + i * area, no, parts, reals, work, size, plan.info + i);
@@ -279,10 +304,12 @@ void eig(const DecompositionPlan& plan, Complex<real_t<T>>* w, Complex<real_t<T>
 }
 
 template <class T>
-void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDriver driver, double rcond, int32_t* rank, real_t<T>* s) {
+void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDriver driver, double rcond,
+                   int32_t* rank, real_t<T>* s) {
   using R = real_t<T>;
   const Sizes z(plan);
-  const int k = small(plan.name, static_cast<double>(columns)), rows = std::max(z.m, z.n), ldb = std::max(rows, 1), least = z.least();
+  const int k = small(plan.name, static_cast<double>(columns)), rows = std::max(z.m, z.n), ldb = std::max(rows, 1),
+            least = z.least();
   constexpr const char* names[] = {"gels", "gelsy", "gelss", "gelsd"};
   const Routine gels = routine<T>(names[static_cast<int>(driver)]);
   const R limit = static_cast<R>(rcond);
@@ -303,19 +330,24 @@ void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDr
         if constexpr (is_real<T>) return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, info);
         else return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, reals, info);
       case LstsqDriver::DivideAndConquer:
-        if constexpr (is_real<T>) return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, ints, info);
+        if constexpr (is_real<T>)
+          return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, ints, info);
         else return gels(z.m, z.n, k, matrix, z.ld, rhs, ldb, values, limit, r, work, size, reals, ints, info);
     }
   };
   int info = 0, int_asked = 0;
   R real_asked[1] = {};
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
   const bool asked = driver == LstsqDriver::DivideAndConquer;
-  const int real_size = asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; }) : std::max(2 * z.n, 5 * least);
+  const int real_size =
+      asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; }) : std::max(2 * z.n, 5 * least);
   const int int_size = asked ? int_asked : z.n;
   for_each_matrix(plan, [&] {
-    return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size), ints = Buffer<int>(int_size)](int64_t i) {
-      if (!finite(a + i * z.area(), z.area()) || !finite(b + i * int64_t{rows} * k, int64_t{rows} * k)) plan.info[i] = kNotFinite;
+    return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size),
+            ints = Buffer<int>(int_size)](int64_t i) {
+      if (!finite(a + i * z.area(), z.area()) || !finite(b + i * int64_t{rows} * k, int64_t{rows} * k))
+        plan.info[i] = kNotFinite;
       else call(i, work, size, reals, ints, plan.info + i);
     };
   });
@@ -328,9 +360,12 @@ void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) 
   const char lower = 'L';
   T* a = static_cast<T*>(plan.a);
   int info = 0;
-  const int size = size_of_work<T>(plan.name, [&](T* work, int query) { trf(lower, s.n, a, s.ld, pivots, work, query, &info); });
+  const int size =
+      size_of_work<T>(plan.name, [&](T* work, int query) { trf(lower, s.n, a, s.ld, pivots, work, query, &info); });
   for_each_matrix(plan, [&] {
-    return [&, work = Buffer<T>(size)](int64_t i) { trf(lower, s.n, a + i * s.area(), s.ld, pivots + i * s.n, static_cast<T*>(work), size, plan.info + i); };
+    return [&, work = Buffer<T>(size)](int64_t i) {
+      trf(lower, s.n, a + i * s.area(), s.ld, pivots + i * s.n, static_cast<T*>(work), size, plan.info + i);
+    };
   });
 }
 
@@ -364,9 +399,7 @@ void with_type(const DecompositionPlan& plan, F f) {
 DecompositionKernels lapack_kernels() {
   using Plan = const DecompositionPlan&;
   DecompositionKernels k;
-  k.qr = [](Plan plan, void* tau) {
-    with_type(plan, [&](auto t) { qr(plan, static_cast<decltype(t)*>(tau)); });
-  };
+  k.qr = [](Plan plan, void* tau) { with_type(plan, [&](auto t) { qr(plan, static_cast<decltype(t)*>(tau)); }); };
   k.form_q = [](Plan plan, int64_t reflectors, const void* tau) {
     with_type(plan, [&](auto t) { form_q(plan, reflectors, static_cast<const decltype(t)*>(tau)); });
   };
@@ -377,7 +410,8 @@ DecompositionKernels lapack_kernels() {
     });
   };
   k.svd = [](Plan plan, void* s, void* u, void* vh, bool full, SvdDriver driver) {
-    STRIDED_CHECK(driver == SvdDriver::Default, RuntimeError, plan.name, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+    STRIDED_CHECK(driver == SvdDriver::Default, RuntimeError, plan.name,
+                  ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
     with_type(plan, [&](auto t) {
       using T = decltype(t);
       svd<T>(plan, static_cast<real_t<T>*>(s), static_cast<T*>(u), static_cast<T*>(vh), full);

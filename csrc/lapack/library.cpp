@@ -49,7 +49,8 @@ Library open_library() {
   const char* named = std::getenv("STRIDED_LAPACK_LIBRARY");
   const std::string path = named && *named ? named : find_library ? find_library() : "";
   STRIDED_CHECK(!path.empty(), RuntimeError,
-                "this operation needs LAPACK, which is not installed: pip install scipy-openblas32 (or name a library in STRIDED_LAPACK_LIBRARY)");
+                "this operation needs LAPACK, which is not installed: pip install scipy-openblas32 (or name a library "
+                "in STRIDED_LAPACK_LIBRARY)");
   const std::lock_guard<std::mutex> lock(mutex);
   if (library.handle) return library;
   const Setting kernels("OPENBLAS_CORETYPE", "SkylakeX", chosen_isa() == Isa::V4), threads("OPENBLAS_NUM_THREADS", "1");

@@ -86,9 +86,11 @@ class ElementwiseNode : public Node {
 [[noreturn]] void unsupported(const OpDef& op, DType compute) {
   const std::string name = op.info->name;
   STRIDED_CHECK(!(name == "sub" && compute == DType::Bool), RuntimeError,
-                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                "operator instead.");
   STRIDED_CHECK(!(name == "neg" && compute == DType::Bool), RuntimeError,
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+                "use the `~` or "
                 "`logical_not()` operator instead.");
   STRIDED_THROW(NotImplementedError, "\"", name, "\" not implemented for '", compute, "'");
 }
@@ -98,8 +100,8 @@ struct Plan {
   DType compute, result;
   Device device;
   Dims shape;
-  bool same_shape = true;   // every operand with dimensions has `shape`
-  bool simple = true;       // ... and is contiguous, or shows one element everywhere
+  bool same_shape = true;  // every operand with dimensions has `shape`
+  bool simple = true;      // ... and is contiguous, or shows one element everywhere
   bool casts = false;
 };
 
@@ -145,8 +147,10 @@ Plan make_plan(const OpDef& op, const Operand* in) {
     if (t->device() != plan.device) {
       // A 0-d tensor of the CPU may meet tensors of a device.
       if (plan.device.is_cpu() && lead->ndim() == 0) plan.device = t->device();
-      else STRIDED_CHECK(t->device().is_cpu() && t->ndim() == 0, RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, ",
-                         plan.device, " and ", t->device(), "!");
+      else
+        STRIDED_CHECK(t->device().is_cpu() && t->ndim() == 0, RuntimeError,
+                      "Expected all tensors to be on the same device, but found at least two devices, ", plan.device,
+                      " and ", t->device(), "!");
     }
     if (t->shape() != plan.shape) {
       plan.same_shape = plan.same_shape && (t->ndim() == 0 || plan.shape.empty());
@@ -189,7 +193,8 @@ void check_divisor(const OpDef& op, const Operand* in, DType compute) {
 
 // x ** 2 and the like need no general power: the op whose loop serves instead, or null. PyTorch makes the same choices.
 const OpDef* simpler_power(const OpDef& op, const Operand* in, DType compute) {
-  if (!is<Pow>(op) || !in[0].tensor || in[1].tensor || is_integral(compute) || in[1].scalar.is_complex()) return nullptr;
+  if (!is<Pow>(op) || !in[0].tensor || in[1].tensor || is_integral(compute) || in[1].scalar.is_complex())
+    return nullptr;
   const double e = in[1].scalar.real();
   if (e == 2) return &op_def(elementwise_id<Square>);
   if (is_complex(compute)) return nullptr;
@@ -200,7 +205,8 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   if (const OpDef* simpler = simpler_power(op, in, plan.compute)) return run(*simpler, in, plan, nullptr, out);
   const KernelTable& table = kernels(plan.device);
   const Loop2d loop = table.elementwise[op.id][index_of(plan.compute)];
-  STRIDED_CHECK(loop || (table.device && table.device->elementwise), NotImplementedError, op.info->name, ": not implemented for ", plan.compute, " on device '", plan.device, "'");
+  STRIDED_CHECK(loop || (table.device && table.device->elementwise), NotImplementedError, op.info->name,
+                ": not implemented for ", plan.compute, " on device '", plan.device, "'");
   Element* elements = nullptr;
   alignas(Element) char space[kMaxArity * sizeof(Element)];
   const int64_t itemsize = size_of(plan.compute);
@@ -284,31 +290,37 @@ Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params
   return out;
 }
 
-Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out, bool in_place) {
+Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out,
+                            bool in_place) {
   const Plan plan = make_plan(op, in);
   const bool wants = any_requires_grad(op, in), grad = wants || (grad_enabled() && out.requires_grad());
   if (in_place) {
     check_inplace(op.info->name, out, wants);
-    STRIDED_CHECK(plan.shape == out.shape(), RuntimeError, "output with shape ", out.shape(), " doesn't match the broadcast shape ", plan.shape);
+    STRIDED_CHECK(plan.shape == out.shape(), RuntimeError, "output with shape ", out.shape(),
+                  " doesn't match the broadcast shape ", plan.shape);
     STRIDED_CHECK(can_cast(plan.result, out.dtype()), RuntimeError, "result type ", plan.result,
                   " can't be cast to the desired output type ", out.dtype());
-    STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device, ", the tensor to write to on ", out.device());
+    STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device,
+                  ", the tensor to write to on ", out.device());
   } else {
     STRIDED_CHECK(!grad, RuntimeError, op.info->name,
-                  "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+                  "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                  "arguments requires grad.");
     prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
   }
   check_divisor(op, in, plan.compute);
   // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps, and
   // then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
   Tensor copies[kMaxArity];
-  Operand safe[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0], op.arity > 3 ? in[3] : in[0]};
+  Operand safe[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0],
+                             op.arity > 3 ? in[3] : in[0]};
   for (int i = 0; i < op.arity; ++i) {
     const Tensor* t = in[i].tensor;
     if (!t || &t->storage() != &out.storage() || t->impl() == out.impl()) continue;
     if (overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) != Overlap::Some) continue;
     STRIDED_CHECK(!(t->layout().is_dense() && out.layout().is_dense()), RuntimeError, op.info->name,
-                  ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+                  ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                  "single memory location. Please "
                   "clone() the tensor before performing the operation.");
     copies[i] = clone(*t);
     safe[i].tensor = &copies[i];
@@ -322,8 +334,11 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     for (int i = 0; i < op.arity && saves_inputs(op.info->saves); ++i) {
       const Tensor* t = safe[i].tensor;
       bool read = false;
-      for (int k = 0; k < op.arity; ++k) read = read || (op.reads[k] >> i & 1 && in[k].tensor && in[k].tensor->requires_grad());
-      if (!read || !t || &t->storage() != &out.storage() || overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) == Overlap::None) continue;
+      for (int k = 0; k < op.arity; ++k)
+        read = read || (op.reads[k] >> i & 1 && in[k].tensor && in[k].tensor->requires_grad());
+      if (!read || !t || &t->storage() != &out.storage() ||
+          overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) == Overlap::None)
+        continue;
       old[i] = clone(*t);
       before[i].tensor = &old[i];
     }
@@ -339,20 +354,26 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
 }
 
 void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
-  STRIDED_CHECK(a.device() == b.device(), RuntimeError, "Expected all tensors to be on the same device, but found at least two devices, ",
-                a.device(), " and ", b.device(), "! (when checking arguments of ", op, ")");
+  STRIDED_CHECK(a.device() == b.device(), RuntimeError,
+                "Expected all tensors to be on the same device, but found at least two devices, ", a.device(), " and ",
+                b.device(), "! (when checking arguments of ", op, ")");
 }
 
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
   check_writable(op, out);
-  STRIDED_CHECK(can_cast(result, out.dtype()), RuntimeError, "result type ", result, " can't be cast to the desired output type ", out.dtype());
-  STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ", out.device());
+  STRIDED_CHECK(can_cast(result, out.dtype()), RuntimeError, "result type ", result,
+                " can't be cast to the desired output type ", out.dtype());
+  STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ",
+                out.device());
   STRIDED_CHECK(!(grad_enabled() && out.requires_grad()), RuntimeError, op,
-                "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+                "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad.");
   if (out.shape() == shape) return;
   // Note [out= never resizes a view]: other tensors may look at that memory.
-  STRIDED_CHECK(out.numel() == 0 && out.offset() == 0 && !out.storage().borrowed() && out.impl()->storage->use_count() == 1, RuntimeError, op,
-                ": the result has shape ", shape, ", but out has shape ", out.shape(), "; only an empty tensor that owns its memory is resized");
+  STRIDED_CHECK(
+      out.numel() == 0 && out.offset() == 0 && !out.storage().borrowed() && out.impl()->storage->use_count() == 1,
+      RuntimeError, op, ": the result has shape ", shape, ", but out has shape ", out.shape(),
+      "; only an empty tensor that owns its memory is resized");
   Layout layout(shape);
   out.storage().resize(static_cast<size_t>(checked_numel(op, shape) * out.itemsize()));
   out.impl()->numel = layout.numel();

@@ -27,27 +27,30 @@ void transpose_tiles(char* to, int64_t to_column, const char* from, int64_t from
   // to[c * to_column + r] = from[r * from_row + c], strides in bytes, both contiguous along the other axis
   constexpr int64_t kTile = 64 / sizeof(U) * 2 > 16 ? 16 : 64 / sizeof(U) * 2;
   constexpr int64_t kPanel = 8 * kTile;
-  parallel_for(0, (columns + kPanel - 1) / kPanel, std::max<int64_t>(1, 65536 / (rows * kPanel + 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t c0 = begin * kPanel; c0 < std::min(end * kPanel, columns); c0 += kTile) {
-      const int64_t c1 = std::min(c0 + kTile, columns);
-      for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
-        const int64_t r1 = std::min(r0 + kTile, rows);
-        if (c1 - c0 == kTile && r1 - r0 == kTile) {
-          U tile[kTile][kTile];
-          for (int64_t r = 0; r < kTile; ++r) std::memcpy(tile[r], from + (r0 + r) * from_row + c0 * sizeof(U), sizeof(tile[r]));
-          for (int64_t c = 0; c < kTile; ++c) {
-            U line[kTile];
-            for (int64_t r = 0; r < kTile; ++r) line[r] = tile[r][c];
-            std::memcpy(to + (c0 + c) * to_column + r0 * sizeof(U), line, sizeof(line));
-          }
-          continue;
-        }
-        for (int64_t c = c0; c < c1; ++c)
-          for (int64_t r = r0; r < r1; ++r)
-            std::memcpy(to + c * to_column + r * sizeof(U), from + r * from_row + c * sizeof(U), sizeof(U));
-      }
-    }
-  });
+  parallel_for(0, (columns + kPanel - 1) / kPanel, std::max<int64_t>(1, 65536 / (rows * kPanel + 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t c0 = begin * kPanel; c0 < std::min(end * kPanel, columns); c0 += kTile) {
+                   const int64_t c1 = std::min(c0 + kTile, columns);
+                   for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
+                     const int64_t r1 = std::min(r0 + kTile, rows);
+                     if (c1 - c0 == kTile && r1 - r0 == kTile) {
+                       U tile[kTile][kTile];
+                       for (int64_t r = 0; r < kTile; ++r)
+                         std::memcpy(tile[r], from + (r0 + r) * from_row + c0 * sizeof(U), sizeof(tile[r]));
+                       for (int64_t c = 0; c < kTile; ++c) {
+                         U line[kTile];
+                         for (int64_t r = 0; r < kTile; ++r) line[r] = tile[r][c];
+                         std::memcpy(to + (c0 + c) * to_column + r0 * sizeof(U), line, sizeof(line));
+                       }
+                       continue;
+                     }
+                     for (int64_t c = c0; c < c1; ++c)
+                       for (int64_t r = r0; r < r1; ++r)
+                         std::memcpy(to + c * to_column + r * sizeof(U), from + r * from_row + c * sizeof(U),
+                                     sizeof(U));
+                   }
+                 }
+               });
 }
 
 struct Item16 {
@@ -152,7 +155,8 @@ void copy_into(const Tensor& dst, const Tensor& source) {
     if (bytes <= 262144) {
       std::memcpy(to, from, static_cast<size_t>(bytes));
     } else {
-      parallel_for(0, bytes, 262144, [&](int64_t b, int64_t e) { std::memcpy(to + b, from + b, static_cast<size_t>(e - b)); });
+      parallel_for(0, bytes, 262144,
+                   [&](int64_t b, int64_t e) { std::memcpy(to + b, from + b, static_cast<size_t>(e - b)); });
     }
     return;
   }
@@ -232,7 +236,8 @@ Tensor record_overwrite(const char* name, const Tensor& self, const Tensor& sour
   if (is_integral(self.dtype())) return self;
   // Zeros flow back to the old value; where self is a view, its base's record sees to that.
   const Tensor old = !self.impl()->base && self.requires_grad() ? self : Tensor();
-  return record_inplace(name, self, {old, source}, [](const Tensor& g) { return std::vector<Tensor>{zeros_like(g), g}; });
+  return record_inplace(name, self, {old, source},
+                        [](const Tensor& g) { return std::vector<Tensor>{zeros_like(g), g}; });
 }
 
 Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking) {

@@ -16,7 +16,8 @@ std::tuple<Tensor, Tensor> geqrf(const Tensor& a);  // R with the reflectors bel
 Tensor householder_product(const Tensor& a, const Tensor& tau);
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transpose);
 
-std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices, const std::optional<std::string>& driver = {});  // U, S, Vh
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices,
+                                       const std::optional<std::string>& driver = {});  // U, S, Vh
 Tensor svdvals(const Tensor& a, const std::optional<std::string>& driver = {});
 
 // Eigenvalues (and vectors) of Hermitian matrices, of which the triangle `uplo` ("L" or "U") is read, and of any square ones.
@@ -36,7 +37,8 @@ Tensor matrix_rank(const Tensor& a, const Tolerance& tolerance, bool hermitian);
 struct LeastSquares {
   Tensor solution, residuals, rank, singular_values;  // empty where the driver has none
 };
-LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond, const std::optional<std::string>& driver);
+LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
+                   const std::optional<std::string>& driver);
 
 struct LdlFactors {
   Tensor ld, pivots, info;

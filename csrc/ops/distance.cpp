@@ -42,24 +42,30 @@ int64_t columns_of(const Tensor& x) { return x.size(x.ndim() - 1); }
 Tensor differences(const Tensor& x1, const Tensor& x2, int64_t start, int64_t count) {
   return unsqueeze(narrow(x1, -2, start, count), -2) - unsqueeze(x2, -3);
 }
-int64_t cost_of_row(const Tensor& out, const Tensor& x1) { return out.numel() / std::max<int64_t>(rows_of(out), 1) * columns_of(x1); }
+int64_t cost_of_row(const Tensor& out, const Tensor& x1) {
+  return out.numel() / std::max<int64_t>(rows_of(out), 1) * columns_of(x1);
+}
 
 void by_differences(const Tensor& out, const Tensor& x1, const Tensor& x2, double p) {
   // A few columns are summed faster as rows, many pairs side by side.
   const bool turned = columns_of(x1) <= kFewColumns && columns_of(x1) <= rows_of(x2);
-  const Tensor t1 = turned ? contiguous(transpose(x1, -2, -1)) : x1, t2 = turned ? contiguous(transpose(x2, -2, -1)) : x2;
+  const Tensor t1 = turned ? contiguous(transpose(x1, -2, -1)) : x1,
+               t2 = turned ? contiguous(transpose(x2, -2, -1)) : x2;
   in_parts(out, rows_of(x1), cost_of_row(out, x1), [&](int64_t start, int64_t count) {
-    const Tensor d = turned ? unsqueeze(narrow(t1, -1, start, count), -1) - unsqueeze(t2, -2) : differences(x1, x2, start, count);
+    const Tensor d =
+        turned ? unsqueeze(narrow(t1, -1, start, count), -1) - unsqueeze(t2, -2) : differences(x1, x2, start, count);
     copy_into(narrow(out, -2, start, count), vector_norm(d, p, Dims{turned ? -3 : -1}));
   });
 }
 
-std::vector<Tensor> gradients_by_differences(const Tensor& g, const Tensor& x1, const Tensor& x2, const Tensor& out, double p) {
+std::vector<Tensor> gradients_by_differences(const Tensor& g, const Tensor& x1, const Tensor& x2, const Tensor& out,
+                                             double p) {
   std::vector<Tensor> first;
   Tensor second;
   in_parts(out, rows_of(x1), cost_of_row(out, x1), [&](int64_t start, int64_t count) {
     const Tensor d = differences(x1, x2, start, count);
-    const Tensor gd = norm_gradient(narrow(g, -2, start, count), d, narrow(out, -2, start, count), p, last_axis(d), false);
+    const Tensor gd =
+        norm_gradient(narrow(g, -2, start, count), d, narrow(out, -2, start, count), p, last_axis(d), false);
     first.push_back(sum(gd, Dims{-2}));
     const Tensor part = sum(gd, Dims{-3});
     second = second.defined() ? second + part : part;
@@ -71,13 +77,15 @@ std::vector<Tensor> gradients_by_differences(const Tensor& g, const Tensor& x1, 
 Tensor by_product_of(const Tensor& x1, const Tensor& x2) {
   auto squares = [](const Tensor& x) { return sum(x * x, Dims{-1}, true); };
   const Tensor s1 = squares(x1), s2 = squares(x2);
-  const Tensor square = matmul(cat({x1, s1, ones_like(s1)}, -1), transpose(cat({x2 * -2.0, ones_like(s2), s2}, -1), -2, -1));
+  const Tensor square =
+      matmul(cat({x1, s1, ones_like(s1)}, -1), transpose(cat({x2 * -2.0, ones_like(s2), s2}, -1), -2, -1));
   return elementwise<Sqrt>(elementwise<ClampMin>(square, Scalar(0)));
 }
 
 std::vector<Tensor> gradients_by_product(const Tensor& g, const Tensor& x1, const Tensor& x2, const Tensor& out) {
   const Tensor zero = elementwise<Eq>(out, Scalar(0));
-  const Tensor ratio = masked_fill(g / masked_fill(out, zero, Scalar(1)), zero, Scalar(0)), turned = transpose(ratio, -2, -1);
+  const Tensor ratio = masked_fill(g / masked_fill(out, zero, Scalar(1)), zero, Scalar(0)),
+               turned = transpose(ratio, -2, -1);
   return {x1 * sum(ratio, Dims{-1}, true) - matmul(ratio, x2), x2 * sum(turned, Dims{-1}, true) - matmul(turned, x1)};
 }
 
@@ -87,20 +95,25 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<bool> b
   int number = 0;
   for (const Tensor* x : {&x1, &x2}) {
     ++number;
-    STRIDED_CHECK(x->ndim() >= 2, RuntimeError, "cdist only supports at least 2D tensors, X", number, " got: ", x->ndim(), "D");
+    STRIDED_CHECK(x->ndim() >= 2, RuntimeError, "cdist only supports at least 2D tensors, X", number,
+                  " got: ", x->ndim(), "D");
   }
-  STRIDED_CHECK(columns_of(x1) == columns_of(x2), RuntimeError, "X1 and X2 must have the same number of columns. X1: ", columns_of(x1), " X2: ", columns_of(x2));
+  STRIDED_CHECK(columns_of(x1) == columns_of(x2), RuntimeError,
+                "X1 and X2 must have the same number of columns. X1: ", columns_of(x1), " X2: ", columns_of(x2));
   number = 0;
   for (const Tensor* x : {&x1, &x2}) {
     ++number;
-    STRIDED_CHECK(is_floating(x->dtype()), RuntimeError, "cdist only supports floating-point dtypes, X", number, " got: ", cpp_name_of(x->dtype()));
+    STRIDED_CHECK(is_floating(x->dtype()), RuntimeError, "cdist only supports floating-point dtypes, X", number,
+                  " got: ", cpp_name_of(x->dtype()));
   }
   STRIDED_CHECK(p >= 0, RuntimeError, "cdist only supports non-negative p values");
   check_same_device("cdist", x1, x2);
-  STRIDED_CHECK(x1.dtype() == x2.dtype(), RuntimeError, "expected scalar type ", cpp_name_of(x1.dtype()), " but found ", cpp_name_of(x2.dtype()));
+  STRIDED_CHECK(x1.dtype() == x2.dtype(), RuntimeError, "expected scalar type ", cpp_name_of(x1.dtype()), " but found ",
+                cpp_name_of(x2.dtype()));
   if (is_half(x1.dtype())) return to_dtype(cdist(wide_floats(x1), wide_floats(x2), p, by_product), x1.dtype());
 
-  Dims shape = broadcast_shapes(Dims(x1.shape().data(), x1.shape().size() - 2), Dims(x2.shape().data(), x2.shape().size() - 2));
+  Dims shape =
+      broadcast_shapes(Dims(x1.shape().data(), x1.shape().size() - 2), Dims(x2.shape().data(), x2.shape().size() - 2));
   shape.push_back(rows_of(x1));
   shape.push_back(rows_of(x2));
   const bool product = p == 2 && by_product.value_or(rows_of(x1) > kManyRows || rows_of(x2) > kManyRows);
@@ -117,11 +130,13 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<bool> b
     }
   }
   if (!needs_grad(x1, x2)) return out;
-  return record("CdistBackward0", out, {x1, x2}, [p, product, s1 = SavedTensor(x1), s2 = SavedTensor(x2), saved = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x1 = s1.get(), x2 = s2.get(), out = saved.get();
-    if (p == 0 || x1.numel() == 0 || x2.numel() == 0) return std::vector<Tensor>{zeros_like(x1), zeros_like(x2)};
-    return product ? gradients_by_product(g, x1, x2, out) : gradients_by_differences(g, x1, x2, out, p);
-  });
+  return record(
+      "CdistBackward0", out, {x1, x2},
+      [p, product, s1 = SavedTensor(x1), s2 = SavedTensor(x2), saved = SavedTensor::output(out)](const Tensor& g) {
+        const Tensor x1 = s1.get(), x2 = s2.get(), out = saved.get();
+        if (p == 0 || x1.numel() == 0 || x2.numel() == 0) return std::vector<Tensor>{zeros_like(x1), zeros_like(x2)};
+        return product ? gradients_by_product(g, x1, x2, out) : gradients_by_differences(g, x1, x2, out, p);
+      });
 }
 
 // ---------------------------------------------------------------- pdist
@@ -138,7 +153,9 @@ void for_pairs(const Tensor& x, F f) {
     f(select(part, 0, 0), select(part, 0, 1), start);
   });
 }
-Tensor differences_of(const Tensor& x, const Tensor& i, const Tensor& j) { return index_select(x, 0, i) - index_select(x, 0, j); }
+Tensor differences_of(const Tensor& x, const Tensor& i, const Tensor& j) {
+  return index_select(x, 0, i) - index_select(x, 0, j);
+}
 
 }  // namespace
 
@@ -152,13 +169,15 @@ Tensor pdist(const Tensor& x, double p) {
   if (x.numel() > 0) {
     NoGrad guard;
     int64_t done = 0;
-    in_parts(x, n - 1, n * x.size(1) / 16, [&](int64_t start, int64_t count) {  // some rows, and all from the first of them on
-      const Tensor rest = narrow(x, 0, start, n - start), square = empty(Dims{count, n - start}, x.dtype(), x.device());
-      by_differences(square, narrow(x, 0, start, count), rest, p);
-      const Tensor part = masked_select(square, triu(ones(square.shape(), DType::Bool, x.device()), 1));
-      copy_into(narrow(out, 0, done, part.numel()), part);
-      done += part.numel();
-    });
+    in_parts(x, n - 1, n * x.size(1) / 16,
+             [&](int64_t start, int64_t count) {  // some rows, and all from the first of them on
+               const Tensor rest = narrow(x, 0, start, n - start),
+                            square = empty(Dims{count, n - start}, x.dtype(), x.device());
+               by_differences(square, narrow(x, 0, start, count), rest, p);
+               const Tensor part = masked_select(square, triu(ones(square.shape(), DType::Bool, x.device()), 1));
+               copy_into(narrow(out, 0, done, part.numel()), part);
+               done += part.numel();
+             });
   }
   if (!needs_grad(x)) return out;
   return record("PdistBackward0", out, x, [p, s = SavedTensor(x), saved = SavedTensor::output(out)](const Tensor& g) {
@@ -167,7 +186,8 @@ Tensor pdist(const Tensor& x, double p) {
     if (p == 0 || x.numel() == 0) return total;
     for_pairs(x, [&](const Tensor& i, const Tensor& j, int64_t start) {
       const Tensor d = differences_of(x, i, j);
-      const Tensor gd = norm_gradient(narrow(g, 0, start, i.numel()), d, narrow(out, 0, start, i.numel()), p, last_axis(d), false);
+      const Tensor gd =
+          norm_gradient(narrow(g, 0, start, i.numel()), d, narrow(out, 0, start, i.numel()), p, last_axis(d), false);
       total = index_add(index_add(total, 0, i, gd, 1), 0, j, gd, -1);
     });
     return total;
@@ -185,7 +205,8 @@ struct Renorm {
   Renorm(const Tensor& x, double p, int64_t dim, double maxnorm) : p(p), maxnorm(maxnorm) {
     STRIDED_CHECK(p > 0, RuntimeError, "renorm: non-positive-norm not supported");
     STRIDED_CHECK(maxnorm >= 0, RuntimeError, "renorm: expected maxnorm to be >= 0 but got ", maxnorm);
-    STRIDED_CHECK(x.ndim() > 1, RuntimeError, "renorm: input needs at least 2 dimensions, got ", x.ndim(), " dimensions");
+    STRIDED_CHECK(x.ndim() > 1, RuntimeError, "renorm: input needs at least 2 dimensions, got ", x.ndim(),
+                  " dimensions");
     axis = wrap_axis("renorm", dim, x.ndim());
   }
   Dims others(const Tensor& x) const {
@@ -203,9 +224,11 @@ struct Renorm {
     return to_dtype(in * where(elementwise<Gt>(norm, Scalar(maxnorm)), scale(norm), Scalar(1.0)), x.dtype());
   }
   Tensor gradient(const Tensor& g, const Tensor& x) const {
-    const Tensor in = wide_floats(x), norm = vector_norm(in, p, others(x), true), s = scale(norm), wide = wide_floats(g);
+    const Tensor in = wide_floats(x), norm = vector_norm(in, p, others(x), true), s = scale(norm),
+                 wide = wide_floats(g);
     const Tensor of_norm = sum(real(conj(in) * wide), others(x), true) * (-s / (norm + 1e-7));
-    return where(elementwise<Gt>(norm, Scalar(maxnorm)), wide * s + norm_gradient(of_norm, in, norm, p, axis_bits("renorm", others(x), x.ndim()), true), wide);
+    return where(elementwise<Gt>(norm, Scalar(maxnorm)),
+                 wide * s + norm_gradient(of_norm, in, norm, p, axis_bits("renorm", others(x), x.ndim()), true), wide);
   }
 };
 
@@ -213,7 +236,8 @@ struct Renorm {
 
 Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm) {
   const Renorm r(x, p, dim, maxnorm);
-  return record("RenormBackward0", r.forward(x), x, [r, saved = SavedTensor(x)](const Tensor& g) { return r.gradient(g, saved.get()); });
+  return record("RenormBackward0", r.forward(x), x,
+                [r, saved = SavedTensor(x)](const Tensor& g) { return r.gradient(g, saved.get()); });
 }
 
 Tensor renorm_(const Tensor& self, double p, int64_t dim, double maxnorm) {
@@ -222,7 +246,8 @@ Tensor renorm_(const Tensor& self, double p, int64_t dim, double maxnorm) {
   const SavedTensor old(needs_grad(self) ? clone(self) : Tensor());
   copy_into(self, r.forward(self));
   bump_version(self, "renorm_");
-  return record_inplace("RenormBackward0", self, {self}, [r, old](const Tensor& g) { return r.gradient(g, old.get()); });
+  return record_inplace("RenormBackward0", self, {self},
+                        [r, old](const Tensor& g) { return r.gradient(g, old.get()); });
 }
 
 }  // namespace strided

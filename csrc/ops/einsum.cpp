@@ -22,14 +22,18 @@ std::vector<int> parse_term(const std::string& term, const std::string& what, si
     const char c = term[i];
     if (c == ' ') continue;
     if (c == '.') {
-      STRIDED_CHECK(!dots, RuntimeError, "einsum(): found '.' for ", what, what == "output" ? " but an ellipsis (...) was already found" : " for which an ellipsis was already found");
-      STRIDED_CHECK(term.compare(i, 3, "...") == 0, RuntimeError, "einsum(): found '.' for ", what, " that is not part of any ellipsis", what == "output" ? " (...)" : "");
+      STRIDED_CHECK(
+          !dots, RuntimeError, "einsum(): found '.' for ", what,
+          what == "output" ? " but an ellipsis (...) was already found" : " for which an ellipsis was already found");
+      STRIDED_CHECK(term.compare(i, 3, "...") == 0, RuntimeError, "einsum(): found '.' for ", what,
+                    " that is not part of any ellipsis", what == "output" ? " (...)" : "");
       dots = true;
       labels.push_back(kEllipsis);
       i += 2;
       continue;
     }
-    STRIDED_CHECK((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), RuntimeError, "einsum(): invalid subscript given at index ", offset + i,
+    STRIDED_CHECK((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), RuntimeError,
+                  "einsum(): invalid subscript given at index ", offset + i,
                   " in the equation string, subscripts must be in [a-zA-Z]");
     labels.push_back(c);
   }
@@ -100,12 +104,15 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   std::vector<std::vector<int>> terms;
   for (size_t begin = 0;;) {
     const size_t comma = inputs.find(',', begin);
-    terms.push_back(parse_term(inputs.substr(begin, comma == std::string::npos ? comma : comma - begin), concat("operand ", terms.size()), begin));
+    terms.push_back(parse_term(inputs.substr(begin, comma == std::string::npos ? comma : comma - begin),
+                               concat("operand ", terms.size()), begin));
     if (comma == std::string::npos) break;
     begin = comma + 1;
   }
-  STRIDED_CHECK(terms.size() >= operands.size(), RuntimeError, "einsum(): more operands were provided than specified in the equation");
-  STRIDED_CHECK(terms.size() == operands.size(), RuntimeError, "einsum(): fewer operands were provided than specified in the equation");
+  STRIDED_CHECK(terms.size() >= operands.size(), RuntimeError,
+                "einsum(): more operands were provided than specified in the equation");
+  STRIDED_CHECK(terms.size() == operands.size(), RuntimeError,
+                "einsum(): fewer operands were provided than specified in the equation");
 
   // How many axes the dots stand for: the most of any operand.
   int dots = 0;
@@ -118,9 +125,10 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
       else ++named, ++count[label];
     }
     const int rest = operands[k].ndim() - named;
-    STRIDED_CHECK(has_dots ? rest >= 0 : rest == 0, RuntimeError, "einsum(): the number of subscripts in the equation (", named,
-                  has_dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", operands[k].ndim(), ") for operand ", k,
-                  has_dots ? "" : " and no ellipsis was given");
+    STRIDED_CHECK(
+        has_dots ? rest >= 0 : rest == 0, RuntimeError, "einsum(): the number of subscripts in the equation (", named,
+        has_dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (",
+        operands[k].ndim(), ") for operand ", k, has_dots ? "" : " and no ellipsis was given");
     if (has_dots) dots = std::max(dots, rest);
   }
 
@@ -144,8 +152,10 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
         for (int j = dots - 1; j >= 0; --j) place(-2 - j);
         continue;
       }
-      STRIDED_CHECK(position.find(label) == position.end(), RuntimeError, "einsum(): output subscript ", static_cast<char>(label), " appears more than once in the output");
-      STRIDED_CHECK(count.count(label), RuntimeError, "einsum(): output subscript ", static_cast<char>(label), " does not appear in the equation for any input operand");
+      STRIDED_CHECK(position.find(label) == position.end(), RuntimeError, "einsum(): output subscript ",
+                    static_cast<char>(label), " appears more than once in the output");
+      STRIDED_CHECK(count.count(label), RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
+                    " does not appear in the equation for any input operand");
       place(label);
     }
     n_out = static_cast<int>(order.size());
@@ -176,9 +186,11 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
           ++j;
           continue;
         }
-        STRIDED_CHECK(x.size(static_cast<int>(i)) == x.size(static_cast<int>(j)), RuntimeError, "einsum(): subscript ", static_cast<char>(labels[i]),
-                      " is repeated for operand ", k, " but the sizes don't match, ", x.size(static_cast<int>(j)), " != ", x.size(static_cast<int>(i)));
-        x = movedim(diagonal(x, 0, static_cast<int64_t>(i), static_cast<int64_t>(j)), Dims{-1}, Dims{static_cast<int64_t>(i)});
+        STRIDED_CHECK(x.size(static_cast<int>(i)) == x.size(static_cast<int>(j)), RuntimeError, "einsum(): subscript ",
+                      static_cast<char>(labels[i]), " is repeated for operand ", k, " but the sizes don't match, ",
+                      x.size(static_cast<int>(j)), " != ", x.size(static_cast<int>(i)));
+        x = movedim(diagonal(x, 0, static_cast<int64_t>(i), static_cast<int64_t>(j)), Dims{-1},
+                    Dims{static_cast<int64_t>(i)});
         labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(j));
       }
     Dims axes(static_cast<size_t>(n), -1);
@@ -191,8 +203,9 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
         continue;
       }
       const int64_t s = x.size(static_cast<int>(axes[i]));
-      STRIDED_CHECK(s == size[i] || s == 1 || size[i] == 1, RuntimeError, "einsum(): subscript ", order[i] < 0 ? '.' : static_cast<char>(order[i]), " has size ", s,
-                    " for operand ", k, " which does not broadcast with previously seen size ", size[i]);
+      STRIDED_CHECK(s == size[i] || s == 1 || size[i] == 1, RuntimeError, "einsum(): subscript ",
+                    order[i] < 0 ? '.' : static_cast<char>(order[i]), " has size ", s, " for operand ", k,
+                    " which does not broadcast with previously seen size ", size[i]);
       if (s != 1) size[i] = s;
       last[i] = k;
     }

@@ -19,36 +19,21 @@ namespace {
 // The names of the C++ types as PyTorch's error texts give them.
 const char* type_name(DType t) {
   switch (t) {
-    case DType::Bool:
-      return "bool";
-    case DType::UInt8:
-      return "uint8_t";
-    case DType::Int8:
-      return "int8_t";
-    case DType::Int16:
-      return "int16_t";
-    case DType::Int32:
-      return "int";
-    case DType::Int64:
-      return "int64_t";
-    case DType::UInt16:
-      return "uint16_t";
-    case DType::UInt32:
-      return "uint32_t";
-    case DType::UInt64:
-      return "uint64_t";
-    case DType::Float16:
-      return "c10::Half";
-    case DType::BFloat16:
-      return "c10::BFloat16";
-    case DType::Float32:
-      return "float";
-    case DType::Float64:
-      return "double";
-    case DType::Complex64:
-      return "c10::complex<float>";
-    case DType::Complex128:
-      return "c10::complex<double>";
+    case DType::Bool: return "bool";
+    case DType::UInt8: return "uint8_t";
+    case DType::Int8: return "int8_t";
+    case DType::Int16: return "int16_t";
+    case DType::Int32: return "int";
+    case DType::Int64: return "int64_t";
+    case DType::UInt16: return "uint16_t";
+    case DType::UInt32: return "uint32_t";
+    case DType::UInt64: return "uint64_t";
+    case DType::Float16: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Float32: return "float";
+    case DType::Float64: return "double";
+    case DType::Complex64: return "c10::complex<float>";
+    case DType::Complex128: return "c10::complex<double>";
   }
   return "";
 }
@@ -157,14 +142,16 @@ Tensor fill_ramp(const char* op, RampKind kind, const Tensor& out, const Ramp& r
   const KernelTable& table = kernels(out.device());
   const DType dtype = out.dtype();
   const int64_t n = out.numel();
-  const RampKernel kernel = (kind == RampKind::Arange ? table.ramp.arange : kind == RampKind::Linspace ? table.ramp.linspace : table.ramp.logspace)[index_of(dtype)];
-  STRIDED_CHECK(kernel || (table.device && !is_bool(dtype)), NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
+  const RampKernel kernel = (kind == RampKind::Arange     ? table.ramp.arange
+                             : kind == RampKind::Linspace ? table.ramp.linspace
+                                                          : table.ramp.logspace)[index_of(dtype)];
+  STRIDED_CHECK(kernel || (table.device && !is_bool(dtype)), NotImplementedError, "\"", op,
+                "_cpu\" not implemented for '", dtype, "'");
   if (n == 0) return out;
   if (table.device) table.device->ramp(op, out.device().index, kind, dtype, out.data(), n, ramp);
   else parallel_for(0, n, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
   return out;
 }
-
 
 Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const Scalar& step, DType dtype,
                   Device device, bool closed) {
@@ -218,8 +205,8 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
   return fill_ramp(op, RampKind::Arange, empty({n}, dtype, device), ramp);
 }
 
-Tensor make_spaced(const char* op, RampKind kind, const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype,
-                   Device device) {
+Tensor make_spaced(const char* op, RampKind kind, const Scalar& start, const Scalar& end, int64_t steps, double base,
+                   DType dtype, Device device) {
   STRIDED_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative");
   STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op,
                 "(): inferred dtype ", type_name(complex_of(default_dtype())), " can't be safely cast to passed dtype ",

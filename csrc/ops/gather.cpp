@@ -20,7 +20,8 @@ int64_t size_at(const Tensor& t, int axis) { return t.ndim() == 0 ? 1 : t.size(a
 // What scatter and its kin ask of their operands; an empty index passes, as in PyTorch.
 int check_scatter(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src) {
   const int axis = wrap_axis(op, dim, self.ndim());
-  STRIDED_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, RuntimeError, op, "(): Expected dtype int32/int64 for index");
+  STRIDED_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, RuntimeError, op,
+                "(): Expected dtype int32/int64 for index");
   check_same_device(op, self, index);
   if (src) {
     STRIDED_CHECK(self.dtype() == src->dtype(), RuntimeError, op, "(): Expected self.dtype to be equal to src.dtype");
@@ -28,23 +29,27 @@ int check_scatter(const char* op, const Tensor& self, int64_t dim, const Tensor&
   }
   if (index.numel() == 0) return axis;
   const int n = std::max(index.ndim(), 1);
-  STRIDED_CHECK(n == std::max(self.ndim(), 1), RuntimeError, "Index tensor must have the same number of dimensions as self tensor");
-  STRIDED_CHECK(!src || n == std::max(src->ndim(), 1), RuntimeError, "Index tensor must have the same number of dimensions as src tensor");
+  STRIDED_CHECK(n == std::max(self.ndim(), 1), RuntimeError,
+                "Index tensor must have the same number of dimensions as self tensor");
+  STRIDED_CHECK(!src || n == std::max(src->ndim(), 1), RuntimeError,
+                "Index tensor must have the same number of dimensions as src tensor");
   bool fits = true;
   for (int i = 0; i < n; ++i) {
     fits = fits && (i == axis || size_at(index, i) <= size_at(self, i));
     fits = fits && (!src || size_at(index, i) <= size_at(*src, i));
   }
   if (src)
-    STRIDED_CHECK(fits, RuntimeError, "Expected index ", index.shape(), " to be no larger than self ", self.shape(), " apart from dimension ", axis,
-                  " and to be no larger size than src ", src->shape());
-  STRIDED_CHECK(fits, RuntimeError, "Expected index ", index.shape(), " to be no larger than self ", self.shape(), " apart from dimension ", axis);
+    STRIDED_CHECK(fits, RuntimeError, "Expected index ", index.shape(), " to be no larger than self ", self.shape(),
+                  " apart from dimension ", axis, " and to be no larger size than src ", src->shape());
+  STRIDED_CHECK(fits, RuntimeError, "Expected index ", index.shape(), " to be no larger than self ", self.shape(),
+                " apart from dimension ", axis);
   return axis;
 }
 
 // The part of src that the index reaches.
 Tensor cut_to(const Tensor& src, const Dims& shape) {
-  if (src.ndim() != static_cast<int>(shape.size())) return make_view(src, Layout(shape, Dims(shape.size(), 1), src.offset()));  // 0-d and 1-d
+  if (src.ndim() != static_cast<int>(shape.size()))
+    return make_view(src, Layout(shape, Dims(shape.size(), 1), src.offset()));  // 0-d and 1-d
   return make_view(src, Layout(shape, src.strides(), src.offset()));
 }
 
@@ -71,19 +76,24 @@ Tensor taken_back(const Tensor& g, int axis, const Tensor& at, const Dims& shape
 
 Tensor cleared(const Tensor& g, int axis, const Tensor& at) { return scatter(g, axis, at, Scalar(0), std::nullopt); }
 
-Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, const std::optional<std::string>& reduce) {
+Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
+                      const std::optional<std::string>& reduce) {
   const int axis = check_scatter("scatter", self, dim, index, nullptr);
   const Tensor fill = number(value, self.dtype(), self.device());
   check_inplace("scatter_", self);
   const Combine op = reduce && *reduce == "add" ? Combine::Add : Combine::Mul;
   if (index.numel() > 0)
-    put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self, fill, reduce ? &op : nullptr);
+    put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self, fill,
+             reduce ? &op : nullptr);
   bump_version(self, "scatter_");
   if (!needs_grad(self)) return self;
-  return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self}, [axis, value, reduce, saved = SavedTensor(index)](const Tensor& g) {
-    if (!reduce) return cleared(g, axis, saved.get());
-    return *reduce == "add" ? g : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), axis, saved.get(), value, reduce));
-  });
+  return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self},
+                        [axis, value, reduce, saved = SavedTensor(index)](const Tensor& g) {
+                          if (!reduce) return cleared(g, axis, saved.get());
+                          return *reduce == "add" ? g
+                                                  : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), axis,
+                                                                     saved.get(), value, reduce));
+                        });
 }
 
 // Note [Gradients of reductions by index]
@@ -105,13 +115,16 @@ Tensor others_of_group(const Tensor& x, int axis, const Tensor& index, const Dim
   const Tensor one = ones(x.shape(), x.dtype(), x.device());
   if (x.ndim() == 0 || x.numel() == 0) return one;
   if (!grad_enabled()) {
-    const Tensor zero = elementwise<Eq>(x, Scalar(0)), own = to_dtype(zero, DType::Int64), regular = masked_fill(x, zero, Scalar(1));
+    const Tensor zero = elementwise<Eq>(x, Scalar(0)), own = to_dtype(zero, DType::Int64),
+                 regular = masked_fill(x, zero, Scalar(1));
     const Tensor count = scatter_add(zeros(places, DType::Int64, x.device()), axis, index, own);
     const Tensor product = scatter_reduce(ones(places, x.dtype(), x.device()), axis, index, regular, "prod", true);
-    return masked(gather(product, axis, index, false) / regular, elementwise<Eq>(gather(count, axis, index, false), own));
+    return masked(gather(product, axis, index, false) / regular,
+                  elementwise<Eq>(gather(count, axis, index, false), own));
   }
   const int64_t n = x.size(axis);
-  const Tensor order = argsort(index, axis), group = gather(index, axis, order, false), sorted = gather(x, axis, order, false);
+  const Tensor order = argsort(index, axis), group = gather(index, axis, order, false),
+               sorted = gather(x, axis, order, false);
   const Tensor no_group = full(group.shape(), Scalar(-1), group.dtype(), group.device());
   auto moved = [&](const Tensor& t, int64_t by, const Tensor& fill) {  // element i becomes element i - by
     const Tensor rest = narrow(fill, axis, 0, std::abs(by));
@@ -122,7 +135,8 @@ Tensor others_of_group(const Tensor& x, int axis, const Tensor& index, const Dim
     for (int64_t distance = 1; distance < n; distance *= 2) {
       const int64_t by = direction * distance;
       const Tensor same = elementwise<Eq>(moved(group, by, no_group), group);
-      if (distance == 1) p = where(same, moved(sorted, by, one), Scalar(1));  // the neighbour, then the products of 2, 4, ...
+      if (distance == 1)
+        p = where(same, moved(sorted, by, one), Scalar(1));  // the neighbour, then the products of 2, 4, ...
       if (!item(any(same)).to_bool()) break;
       p = p * where(same, moved(p, by, one), Scalar(1));
     }
@@ -132,7 +146,8 @@ Tensor others_of_group(const Tensor& x, int axis, const Tensor& index, const Dim
 }
 
 Tensor equal_or_nan(const Tensor& a, const Tensor& b) {
-  return elementwise<LogicalOr>(elementwise<Eq>(a, b), elementwise<LogicalAnd>(elementwise<Isnan>(a), elementwise<Isnan>(b)));
+  return elementwise<LogicalOr>(elementwise<Eq>(a, b),
+                                elementwise<LogicalAnd>(elementwise<Isnan>(a), elementwise<Isnan>(b)));
 }
 
 std::vector<Tensor> group_gradients(const Tensor& g, const GroupReduction& r) {
@@ -148,7 +163,9 @@ std::vector<Tensor> group_gradients(const Tensor& g, const GroupReduction& r) {
     }
     if (r.wants_src) {
       const Tensor part = part_of(src, at.shape());
-      if (r.src_has_zero) to_src = gather(r.include_self ? g * conj(r.self.get()) : g, axis, at, false) * conj(others_of_group(part, axis, at, g.shape()));
+      if (r.src_has_zero)
+        to_src = gather(r.include_self ? g * conj(r.self.get()) : g, axis, at, false) *
+                 conj(others_of_group(part, axis, at, g.shape()));
       else to_src = gather(g * conj(r.out.get()), axis, at, false) / conj(part);
       to_src = back_to(to_src, r.src_shape);
     }
@@ -177,7 +194,8 @@ std::vector<Tensor> group_gradients(const Tensor& g, const GroupReduction& r) {
     }
     share = g / count;
   }
-  if (r.wants_self) to_self = !r.include_self ? cleared(share, axis, at) : extreme ? masked(share, self_is_result) : share;
+  if (r.wants_self)
+    to_self = !r.include_self ? cleared(share, axis, at) : extreme ? masked(share, self_is_result) : share;
   if (r.wants_src) {
     to_src = gather(share, axis, at, false);
     to_src = back_to(extreme ? masked(to_src, src_is_result) : to_src, r.src_shape);
@@ -187,10 +205,12 @@ std::vector<Tensor> group_gradients(const Tensor& g, const GroupReduction& r) {
 
 }  // namespace
 
-Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, bool in_place, int axis, const Tensor& index, const Tensor& src,
-                       const std::string& reduce, bool include_self, const std::function<void(const Tensor&)>& write) {
+Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, bool in_place, int axis,
+                       const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self,
+                       const std::function<void(const Tensor&)>& write) {
   if (in_place) check_inplace(op, self, src.requires_grad());
-  const bool recorded = needs_grad(self, src), product = reduce == "prod", extreme = reduce == "amax" || reduce == "amin";
+  const bool recorded = needs_grad(self, src), product = reduce == "prod",
+             extreme = reduce == "amax" || reduce == "amin";
   GroupReduction r;
   if (recorded) {
     r.reduce = reduce;
@@ -214,49 +234,60 @@ Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, boo
   if (!recorded) return out;
   if (extreme || (product && r.wants_src && !r.src_has_zero)) r.out = SavedTensor::output(out);
   auto formula = [r = std::move(r)](const Tensor& g) { return group_gradients(g, r); };
-  return in_place ? record_inplace(node, self, {self, src}, std::move(formula)) : record(node, out, {self, src}, std::move(formula));
+  return in_place ? record_inplace(node, self, {self, src}, std::move(formula))
+                  : record(node, out, {self, src}, std::move(formula));
 }
 
 namespace {
 
-Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self) {
-  STRIDED_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin", RuntimeError,
-                "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Tensor& index, const Tensor& src,
+                       const std::string& reduce, bool include_self) {
+  STRIDED_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+                RuntimeError, "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
   const int axis = check_scatter("scatter", self, dim, index, &src);
-  return reduce_by_index("scatter_reduce_", "ScatterReduceBackward0", self, in_place, axis, index, src, reduce, include_self, [&](const Tensor& out) {
-    if (index.numel() > 0)
-      reduce_move(gather_move(out, axis, apart_from(out, as_int64(index)), IndexParams::NonNegative), out, cut_to(apart_from(out, src), index.shape()),
-                  reduce, include_self);
-  });
+  return reduce_by_index("scatter_reduce_", "ScatterReduceBackward0", self, in_place, axis, index, src, reduce,
+                         include_self, [&](const Tensor& out) {
+                           if (index.numel() > 0)
+                             reduce_move(
+                                 gather_move(out, axis, apart_from(out, as_int64(index)), IndexParams::NonNegative),
+                                 out, cut_to(apart_from(out, src), index.shape()), reduce, include_self);
+                         });
 }
 
 }  // namespace
 
 Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   const int axis = wrap_axis("gather", dim, self.ndim());
-  STRIDED_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, RuntimeError, "gather(): Expected dtype int32/int64 for index");
+  STRIDED_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, RuntimeError,
+                "gather(): Expected dtype int32/int64 for index");
   check_same_device("gather", self, index);
   if (index.numel() > 0) {
     STRIDED_CHECK(std::max(index.ndim(), 1) == std::max(self.ndim(), 1), RuntimeError,
                   "Index tensor must have the same number of dimensions as input tensor");
     for (int i = 0; i < index.ndim(); ++i)
-      STRIDED_CHECK(i == axis || index.size(i) <= size_at(self, i), RuntimeError, "Size does not match at dimension ", i, " expected index ",
-                    index.shape(), " to be no larger than self ", self.shape(), " apart from dimension ", axis);
+      STRIDED_CHECK(i == axis || index.size(i) <= size_at(self, i), RuntimeError, "Size does not match at dimension ",
+                    i, " expected index ", index.shape(), " to be no larger than self ", self.shape(),
+                    " apart from dimension ", axis);
   }
   Tensor out = empty(index.shape(), self.dtype(), self.device());
   if (index.numel() > 0) take_move(gather_move(self, axis, as_int64(index), IndexParams::NonNegative), self, out);
   if (!needs_grad(self)) return out;
-  return record("GatherBackward0", out, self, [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
-    return scatter_add_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g);
-  });
+  return record("GatherBackward0", out, self,
+                [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
+                  return scatter_add_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g);
+                });
 }
 
-Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand src, const std::optional<std::string>& reduce) {
-  STRIDED_CHECK(!reduce || *reduce == "add" || *reduce == "multiply", RuntimeError, "reduce argument must be either add or multiply.");
+Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
+                const std::optional<std::string>& reduce) {
+  STRIDED_CHECK(!reduce || *reduce == "add" || *reduce == "multiply", RuntimeError,
+                "reduce argument must be either add or multiply.");
   if (!src.tensor) return scatter_number(self, dim, index, src.scalar, reduce);
   const Tensor& source = *src.tensor;
   const int axis = check_scatter("scatter", self, dim, index, &source);
-  if (reduce) return *reduce == "add" ? scatter_add_(self, dim, index, source) : scatter_reduce_(self, dim, index, source, "prod", true);
+  if (reduce)
+    return *reduce == "add" ? scatter_add_(self, dim, index, source)
+                            : scatter_reduce_(self, dim, index, source, "prod", true);
   check_inplace("scatter_", self, source.requires_grad());
   if (index.numel() > 0)
     put_move(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
@@ -264,14 +295,16 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
   bump_version(self, "scatter_");
   if (!needs_grad(self, source)) return self;
   return record_inplace("ScatterBackward0", self, std::vector<Tensor>{self, source},
-                [axis, shape = source.shape(), wants_self = self.requires_grad(), wants_src = source.requires_grad(),
-                 saved = SavedTensor(index)](const Tensor& g) {
-                  const Tensor at = saved.get();
-                  return std::vector<Tensor>{wants_self ? cleared(g, axis, at) : Tensor(), wants_src ? taken_back(g, axis, at, shape) : Tensor()};
-                });
+                        [axis, shape = source.shape(), wants_self = self.requires_grad(),
+                         wants_src = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
+                          const Tensor at = saved.get();
+                          return std::vector<Tensor>{wants_self ? cleared(g, axis, at) : Tensor(),
+                                                     wants_src ? taken_back(g, axis, at, shape) : Tensor()};
+                        });
 }
 
-Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src, const std::optional<std::string>& reduce) {
+Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
+               const std::optional<std::string>& reduce) {
   return scatter_(clone(self), dim, index, src, reduce);
 }
 
@@ -285,18 +318,23 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   bump_version(self, "scatter_add_");
   if (!needs_grad(self, src)) return self;
   return record_inplace("ScatterAddBackward0", self, std::vector<Tensor>{self, src},
-                [axis, shape = src.shape(), saved = saved_if(src.requires_grad(), index)](const Tensor& g) {
-                  return std::vector<Tensor>{g, saved.known() ? taken_back(g, axis, saved.get(), shape) : Tensor()};
-                });
+                        [axis, shape = src.shape(), saved = saved_if(src.requires_grad(), index)](const Tensor& g) {
+                          return std::vector<Tensor>{
+                              g, saved.known() ? taken_back(g, axis, saved.get(), shape) : Tensor()};
+                        });
 }
 
-Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) { return scatter_add_(clone(self), dim, index, src); }
+Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter_add_(clone(self), dim, index, src);
+}
 
-Tensor scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self) {
+Tensor scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                       const std::string& reduce, bool include_self) {
   return scatter_reduced(self, true, dim, index, src, reduce, include_self);
 }
 
-Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self) {
+Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                      const std::string& reduce, bool include_self) {
   return scatter_reduced(self, false, dim, index, src, reduce, include_self);
 }
 
@@ -305,8 +343,8 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
                 "torch.take_along_dim(): dtype of indices should be Long but got ", indices.dtype());
   if (!dim) return gather(reshape(self, Dims{self.numel()}), 0, flat(indices), false);
   STRIDED_CHECK(self.ndim() == indices.ndim(), RuntimeError,
-                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ", self.ndim(),
-                " dimensions for input, and ", indices.ndim(), " dimensions for indices");
+                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
+                self.ndim(), " dimensions for input, and ", indices.ndim(), " dimensions for indices");
   const int axis = wrap_axis("take_along_dim", *dim, self.ndim());
   if (self.ndim() == 0) return gather(self, 0, indices, false);
   // All axes but `dim` broadcast against each other.
@@ -320,7 +358,8 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
 }
 
 Tensor take(const Tensor& self, const Tensor& index) {
-  STRIDED_CHECK(index.dtype() == DType::Int64, RuntimeError, "take(): Expected a long tensor for index, but got ", index.dtype());
+  STRIDED_CHECK(index.dtype() == DType::Int64, RuntimeError, "take(): Expected a long tensor for index, but got ",
+                index.dtype());
   STRIDED_CHECK(self.numel() > 0 || index.numel() == 0, IndexError, "take(): tried to take from an empty tensor");
   check_same_device("take", self, index);
   check_flat_index(index, self.numel());
@@ -328,12 +367,14 @@ Tensor take(const Tensor& self, const Tensor& index) {
 }
 
 Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  STRIDED_CHECK(index.dtype() == DType::Int64, RuntimeError, "put_(): Expected a long tensor for index, but got ", index.dtype());
-  STRIDED_CHECK(self.dtype() == source.dtype(), RuntimeError, "put_(): self and source expected to have the same dtype, but got self.dtype = ",
-                self.dtype(), " and source.dtype = ", source.dtype());
+  STRIDED_CHECK(index.dtype() == DType::Int64, RuntimeError, "put_(): Expected a long tensor for index, but got ",
+                index.dtype());
+  STRIDED_CHECK(self.dtype() == source.dtype(), RuntimeError,
+                "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.dtype(),
+                " and source.dtype = ", source.dtype());
   STRIDED_CHECK(index.numel() == source.numel(), IndexError,
-                "put_(): Expected source and index to have the same number of elements, but got source.numel() = ", source.numel(),
-                ", index.numel() = ", index.numel());
+                "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+                source.numel(), ", index.numel() = ", index.numel());
   check_inplace("put_", self, source.requires_grad());
   check_same_device("put_", self, index);
   check_same_device("put_", self, source);
@@ -342,19 +383,20 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
   // Strides that no single axis can follow: `flat` makes a copy, which is copied back.
   const Tensor target = flat(self);
   const Combine add = Combine::Add;
-  put_move(axis_move(target, 0, flat(apart_from(self, index)), IndexParams::Wrapping), target, flat(apart_from(self, source)),
-           accumulate ? &add : nullptr);
+  put_move(axis_move(target, 0, flat(apart_from(self, index)), IndexParams::Wrapping), target,
+           flat(apart_from(self, source)), accumulate ? &add : nullptr);
   if (&target.storage() != &self.storage()) copy_into(self, make_view(target, Layout(self.shape())));
   bump_version(self, "put_");
   if (!needs_grad(self, source)) return self;
   return record_inplace("PutBackward0", self, {self, source},
-                [accumulate, shape = source.shape(), wants_self = self.requires_grad(), wants_source = source.requires_grad(),
-                 saved = SavedTensor(index)](const Tensor& g) {
-                  Tensor to_self, to_source;
-                  if (wants_self) to_self = accumulate ? g : put(g, saved.get(), zeros(shape, g.dtype(), g.device()), false);
-                  if (wants_source) to_source = reshape(take(g, saved.get()), shape);
-                  return std::vector<Tensor>{to_self, to_source};
-                });
+                        [accumulate, shape = source.shape(), wants_self = self.requires_grad(),
+                         wants_source = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
+                          Tensor to_self, to_source;
+                          if (wants_self)
+                            to_self = accumulate ? g : put(g, saved.get(), zeros(shape, g.dtype(), g.device()), false);
+                          if (wants_source) to_source = reshape(take(g, saved.get()), shape);
+                          return std::vector<Tensor>{to_self, to_source};
+                        });
 }
 
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {

@@ -16,15 +16,15 @@ bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == 
 
 void check_mask_shape(const Tensor& mask, const Tensor& self, int axis) {
   for (int j = 0; j < mask.ndim(); ++j)
-    STRIDED_CHECK(mask.size(j) == self.size(axis + j), IndexError, "The shape of the mask ", mask.shape(), " at index ", j,
-                  " does not match the shape of the indexed tensor ", self.shape(), " at index ", axis + j);
+    STRIDED_CHECK(mask.size(j) == self.size(axis + j), IndexError, "The shape of the mask ", mask.shape(), " at index ",
+                  j, " does not match the shape of the indexed tensor ", self.shape(), " at index ", axis + j);
 }
 
 void check_indices(const Tensor& self, const Indices& indices) {
   int axes = 0;
   for (const auto& entry : indices) {
-    STRIDED_CHECK(!entry || is_mask(*entry) || entry->dtype() == DType::Int64 || entry->dtype() == DType::Int32, IndexError,
-                  "tensors used as indices must be long, int, byte or bool tensors");
+    STRIDED_CHECK(!entry || is_mask(*entry) || entry->dtype() == DType::Int64 || entry->dtype() == DType::Int32,
+                  IndexError, "tensors used as indices must be long, int, byte or bool tensors");
     axes += entry && is_mask(*entry) ? entry->ndim() : 1;
   }
   STRIDED_CHECK(axes <= self.ndim(), IndexError, "too many indices for tensor of dimension ", self.ndim());
@@ -82,7 +82,8 @@ Dims broadcast_indices(const Indices& entries) {
 }
 
 // The byte offsets that several index tensors lead to together: int64, contiguous, of shape `shape`. Checks all of them.
-Tensor resolve(const Tensor& self, const Layout& layout, const Indices& entries, const std::vector<int>& axes, const Dims& shape) {
+Tensor resolve(const Tensor& self, const Layout& layout, const Indices& entries, const std::vector<int>& axes,
+               const Dims& shape) {
   const Tensor offsets = zeros(shape, DType::Int64, self.device());
   for (size_t k = 0; k < entries.size(); ++k) {
     if (!entries[k]) continue;
@@ -145,7 +146,9 @@ IndexMove plan(const Tensor& self, const Indices& indices) {
     move.params.check = IndexParams::Trusted;
   } else {
     for (int i = 0; i < layout.ndim(); ++i)
-      if (entries[i]) move.parts.push_back({as_int64(*entries[i]), Layout(), layout.shape[i], layout.strides[i] * self.itemsize(), axes[i]});
+      if (entries[i])
+        move.parts.push_back(
+            {as_int64(*entries[i]), Layout(), layout.shape[i], layout.strides[i] * self.itemsize(), axes[i]});
     move.index = move.parts[0].index;  // stands for all in what follows
   }
   // The axes of the result: those of the index where they belong, and self's other axes.
@@ -170,8 +173,8 @@ IndexMove plan(const Tensor& self, const Indices& indices) {
     move.named.strides.push_back(layout.strides[i]);
     move.index_over.strides.push_back(0);
   }
-  STRIDED_CHECK(move.shape.ndim() <= kMaxDims, IndexError, "index: the result would have ", move.shape.ndim(), " dimensions, a tensor has at most ",
-                kMaxDims);
+  STRIDED_CHECK(move.shape.ndim() <= kMaxDims, IndexError, "index: the result would have ", move.shape.ndim(),
+                " dimensions, a tensor has at most ", kMaxDims);
   checked_numel("index", move.shape);
   move.named.shape = move.index_over.shape = move.shape;
   for (IndexMove::Part& part : move.parts) {
@@ -192,7 +195,8 @@ Tensor compress(const Tensor& self, const Tensor& mask) {
   parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = starts[static_cast<size_t>(r)];
-      move(out.data() + at * itemsize, self.data() + r * kMaskRange * itemsize, mask.data() + r * kMaskRange, starts[static_cast<size_t>(r) + 1] - at);
+      move(out.data() + at * itemsize, self.data() + r * kMaskRange * itemsize, mask.data() + r * kMaskRange,
+           starts[static_cast<size_t>(r) + 1] - at);
     }
   });
   return out;
@@ -249,7 +253,8 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
     check_indices(self, indices);
     return clone(self);
   }
-  if (indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == self.shape() && self.ndim() > 0 && self.is_contiguous()) {
+  if (indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == self.shape() &&
+      self.ndim() > 0 && self.is_contiguous()) {
     check_indices(self, {});
     out = compress(self, as_mask(index_for(self, *indices[0])));
   } else {
@@ -264,10 +269,12 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
 }
 
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
-  STRIDED_CHECK(any(indices), IndexError, "index_put_: needs at least one index tensor, got ", indices.size(), " empty entries");
+  STRIDED_CHECK(any(indices), IndexError, "index_put_: needs at least one index tensor, got ", indices.size(),
+                " empty entries");
   check_inplace("index_put_", self, values.requires_grad());
   check_same_device("index_put_", self, values);
-  STRIDED_CHECK(self.dtype() == values.dtype(), RuntimeError, "Index put requires the source and destination dtypes match, got ", self.dtype(),
+  STRIDED_CHECK(self.dtype() == values.dtype(), RuntimeError,
+                "Index put requires the source and destination dtypes match, got ", self.dtype(),
                 " for the destination and ", values.dtype(), " for the source.");
   Indices apart;
   for (const auto& entry : indices) {
@@ -285,22 +292,23 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
     const int64_t have = from.shape[from.ndim() - i];
     fits = have == 1 || have == move.shape[move.shape.ndim() - i];
   }
-  STRIDED_CHECK(fits, RuntimeError, "shape mismatch: value tensor of shape ", values.shape(), " cannot be broadcast to indexing result of shape ",
-                move.shape);
+  STRIDED_CHECK(fits, RuntimeError, "shape mismatch: value tensor of shape ", values.shape(),
+                " cannot be broadcast to indexing result of shape ", move.shape);
   const Tensor source = apart_from(self, make_view(values, from));
   const Combine add = Combine::Add;
   put_move(move, self, source, accumulate ? &add : nullptr);
   bump_version(self, "index_put_");
   if (!needs_grad(self, values)) return self;
   return record_inplace("IndexPutBackward0", self, std::vector<Tensor>{self, values},
-                [accumulate, ndim = values.ndim(), wants_self = self.requires_grad(), wants_values = values.requires_grad(),
-                 saved = SavedIndices(indices)](const Tensor& g) {
-                  const Indices at = saved.get();
-                  Tensor to_self, to_values;
-                  if (wants_self) to_self = accumulate ? g : index_put(g, at, zeros(Dims(), g.dtype(), g.device()), false);
-                  if (wants_values) to_values = with_axes(index(g, at), ndim);
-                  return std::vector<Tensor>{to_self, to_values};
-                });
+                        [accumulate, ndim = values.ndim(), wants_self = self.requires_grad(),
+                         wants_values = values.requires_grad(), saved = SavedIndices(indices)](const Tensor& g) {
+                          const Indices at = saved.get();
+                          Tensor to_self, to_values;
+                          if (wants_self)
+                            to_self = accumulate ? g : index_put(g, at, zeros(Dims(), g.dtype(), g.device()), false);
+                          if (wants_values) to_values = with_axes(index(g, at), ndim);
+                          return std::vector<Tensor>{to_self, to_values};
+                        });
 }
 
 Tensor index_put(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {

@@ -56,7 +56,8 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
     if (step.kind == BasicStep::Select) {
       const int64_t i = step.start;
       // The axis the user sees is counted in what the steps before left standing.
-      STRIDED_CHECK(i >= -size && i < size, IndexError, "index ", i, " is out of bounds for dimension ", axis, " with size ", size);
+      STRIDED_CHECK(i >= -size && i < size, IndexError, "index ", i, " is out of bounds for dimension ", axis,
+                    " with size ", size);
       out.offset += (i < 0 ? i + size : i) * stride;
       ++axis;
       continue;
@@ -71,7 +72,8 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
     ++axis;
   }
   while (axis < from.ndim()) keep();
-  STRIDED_CHECK(out.ndim() <= kMaxDims, IndexError, "a tensor has at most ", kMaxDims, " dimensions, the index asks for ", out.ndim());
+  STRIDED_CHECK(out.ndim() <= kMaxDims, IndexError, "a tensor has at most ", kMaxDims,
+                " dimensions, the index asks for ", out.ndim());
   return out;
 }
 
@@ -101,8 +103,11 @@ const char* node_name(const Dims& shape, const BasicIndex& steps) {
 }  // namespace
 
 Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
-  return record(needs_grad(self) ? node_name(self.shape(), steps) : nullptr, view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
-                [shape = self.shape(), steps](const Tensor& g) { return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g); });
+  return record(needs_grad(self) ? node_name(self.shape(), steps) : nullptr,
+                view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
+                [shape = self.shape(), steps](const Tensor& g) {
+                  return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g);
+                });
 }
 
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value) {

@@ -17,10 +17,12 @@ constexpr int64_t kGrain = 32768;
 
 const IndexKernels& table(const Tensor& t) { return kernels(t.device()).index; }
 
-char* base_of(const Tensor& t, const Layout& layout) { return static_cast<char*>(t.storage().data()) + layout.offset * t.itemsize(); }
+char* base_of(const Tensor& t, const Layout& layout) {
+  return static_cast<char*>(t.storage().data()) + layout.offset * t.itemsize();
+}
 
-void run(const IndexMove& move, Loop2d loop, const Tensor& to, const Layout& to_layout, const Tensor& from, const Layout& from_layout,
-         const IndexParams& params, int64_t grain) {
+void run(const IndexMove& move, Loop2d loop, const Tensor& to, const Layout& to_layout, const Tensor& from,
+         const Layout& from_layout, const IndexParams& params, int64_t grain) {
   STRIDED_CHECK(loop, NotImplementedError, "indexing of '", to.dtype(), "' on device '", to.device(), "'");
   Iter iter(move.shape);
   iter.add(base_of(to, to_layout), to_layout, to.itemsize());
@@ -53,7 +55,8 @@ void with_plan(const IndexMove& move, const Tensor& named, const Tensor& dense, 
   std::vector<Dims> strides;
   auto add = [&](const Tensor& index, const Layout& over, int64_t size, int64_t stride, int axis) {
     const int k = plan.n_indices++;
-    STRIDED_CHECK(k < IndexPlan::kMaxIndices, NotImplementedError, "index: more than ", IndexPlan::kMaxIndices, " index tensors on device '", named.device(), "'");
+    STRIDED_CHECK(k < IndexPlan::kMaxIndices, NotImplementedError, "index: more than ", IndexPlan::kMaxIndices,
+                  " index tensors on device '", named.device(), "'");
     strides.push_back(bytes(over, index.itemsize()));
     plan.index[k] = {reinterpret_cast<const int64_t*>(base_of(index, over)), nullptr, size, stride, axis};
   };
@@ -75,9 +78,12 @@ void check_index(const IndexMove& move) {
   const int64_t* index = flat.data_as<int64_t>();
   const int64_t at = table(flat).first_bad(index, flat.numel(), move.params);
   if (at < 0) return;
-  STRIDED_CHECK(move.axis >= 0, IndexError, "out of range: tried to access index ", index[at], " on a tensor of ", move.params.size, " elements.");
-  STRIDED_CHECK(move.params.size > 0, IndexError, move.error_prefix, "index is out of bounds for dimension with size 0");
-  STRIDED_THROW(IndexError, move.error_prefix, "index ", index[at], " is out of bounds for dimension ", move.axis, " with size ", move.params.size);
+  STRIDED_CHECK(move.axis >= 0, IndexError, "out of range: tried to access index ", index[at], " on a tensor of ",
+                move.params.size, " elements.");
+  STRIDED_CHECK(move.params.size > 0, IndexError, move.error_prefix,
+                "index is out of bounds for dimension with size 0");
+  STRIDED_THROW(IndexError, move.error_prefix, "index ", index[at], " is out of bounds for dimension ", move.axis,
+                " with size ", move.params.size);
 }
 
 void take_move(const IndexMove& move, const Tensor& named, const Tensor& out) {
@@ -101,7 +107,8 @@ void put_move(const IndexMove& move, const Tensor& named, const Tensor& from, co
       if (op) device->combine(plan, *op);
       else device->put(plan);
     });
-  const Loop2d loop = op ? table(named).combine[static_cast<int>(*op)][index_of(named.dtype())] : table(named).put[item_row(named.itemsize())];
+  const Loop2d loop = op ? table(named).combine[static_cast<int>(*op)][index_of(named.dtype())]
+                         : table(named).put[item_row(named.itemsize())];
   STRIDED_CHECK(loop, NotImplementedError, "amax and amin of an index move: not implemented for '", named.dtype(), "'");
   int bad = 0;
   IndexParams params = move.params;
@@ -116,7 +123,8 @@ void put_move(const IndexMove& move, const Tensor& named, const Tensor& from, co
     copy_into(source, from);
   }
   const Layout from_layout = expand(source.layout(), move.shape);
-  if (move.safe_axis < 0 || numel < 2 * kGrain) return run(move, loop, named, move.named, source, from_layout, params, kSequential);
+  if (move.safe_axis < 0 || numel < 2 * kGrain)
+    return run(move, loop, named, move.named, source, from_layout, params, kSequential);
   // Note [Writing by index with threads]: two indices may name one place, and the later one wins (or their sum has an
   // order). So threads share out an axis along which places are always different; each keeps the order of the index.
   const int64_t size = move.shape[move.safe_axis];
@@ -125,7 +133,8 @@ void put_move(const IndexMove& move, const Tensor& named, const Tensor& from, co
     part.shape[move.safe_axis] = end - begin;
     part.named = narrow(move.named, move.safe_axis, begin, end - begin);
     part.index_over = narrow(move.index_over, move.safe_axis, begin, end - begin);
-    run(part, loop, named, part.named, source, narrow(from_layout, move.safe_axis, begin, end - begin), params, kSequential);
+    run(part, loop, named, part.named, source, narrow(from_layout, move.safe_axis, begin, end - begin), params,
+        kSequential);
   });
 }
 
@@ -173,10 +182,14 @@ IndexMove gather_move(const Tensor& named, int axis, const Tensor& index, IndexP
   return move;
 }
 
-void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, const std::string& reduce, bool include_self) {
-  const Combine op = reduce == "prod" ? Combine::Mul : reduce == "amax" ? Combine::Max : reduce == "amin" ? Combine::Min : Combine::Add;
-  STRIDED_CHECK(device_kernels(self) || table(self).combine[static_cast<int>(op)][index_of(self.dtype())], NotImplementedError, "reduction by '", reduce,
-                "' not implemented for '", self.dtype(), "'");
+void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, const std::string& reduce,
+                 bool include_self) {
+  const Combine op = reduce == "prod"   ? Combine::Mul
+                     : reduce == "amax" ? Combine::Max
+                     : reduce == "amin" ? Combine::Min
+                                        : Combine::Add;
+  STRIDED_CHECK(device_kernels(self) || table(self).combine[static_cast<int>(op)][index_of(self.dtype())],
+                NotImplementedError, "reduction by '", reduce, "' not implemented for '", self.dtype(), "'");
   if (!include_self) {
     // The places written start from the neutral element.
     const Tensor neutral = empty(Dims(), self.dtype(), self.device());
@@ -189,8 +202,11 @@ void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, 
                   if constexpr (std::is_same_v<T, bool>) return Scalar(!lowest);
                   else if constexpr (std::is_same_v<T, uint64_t>) return Scalar(lowest ? uint64_t(0) : ~uint64_t(0));
                   else if constexpr (std::is_integral_v<T>)
-                    return Scalar(static_cast<int64_t>(lowest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max()));
-                  else return Scalar(lowest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+                    return Scalar(static_cast<int64_t>(lowest ? std::numeric_limits<T>::lowest()
+                                                              : std::numeric_limits<T>::max()));
+                  else
+                    return Scalar(lowest ? -std::numeric_limits<double>::infinity()
+                                         : std::numeric_limits<double>::infinity());
                 }));
     }
     put_move(move, self, neutral);
@@ -201,14 +217,16 @@ void reduce_move(const IndexMove& move, const Tensor& self, const Tensor& from, 
   fill_into(counts, Scalar(include_self ? 1 : 0));
   IndexMove counting = move;
   counting.named.offset = 0;
-  for (int i = 0; i < std::min(counts.ndim(), move.shape.ndim()); ++i) counting.named.strides[i] = i == move.axis ? 0 : counts.strides()[i];
+  for (int i = 0; i < std::min(counts.ndim(), move.shape.ndim()); ++i)
+    counting.named.strides[i] = i == move.axis ? 0 : counts.strides()[i];
   counting.params.stride = counts.ndim() == 0 ? counts.itemsize() : counts.strides()[move.axis] * counts.itemsize();
   put_move(counting, counts, number(Scalar(1), DType::Int64, self.device()), &op);
   Iter iter(self.shape());
   iter.add(self);
   iter.add(counts);
   iter.plan();
-  if (const DeviceKernels* device = device_kernels(self)) return device->divide_by_counts(iter.whole("mean", self.device()));
+  if (const DeviceKernels* device = device_kernels(self))
+    return device->divide_by_counts(iter.whole("mean", self.device()));
   iter.run(table(self).divide[index_of(self.dtype())], nullptr, 1);
 }
 
@@ -236,7 +254,9 @@ Tensor as_int64(const Tensor& index) {
 }
 
 Tensor apart_from(const Tensor& self, const Tensor& t) {
-  if (&t.storage() != &self.storage() || overlap(self.layout(), self.itemsize(), t.layout(), t.itemsize()) == Overlap::None) return t;
+  if (&t.storage() != &self.storage() ||
+      overlap(self.layout(), self.itemsize(), t.layout(), t.itemsize()) == Overlap::None)
+    return t;
   const Tensor copy = empty(t.shape(), t.dtype(), t.device());
   copy_into(copy, t);
   return copy;
@@ -245,7 +265,10 @@ Tensor apart_from(const Tensor& self, const Tensor& t) {
 void check_fits(const Scalar& value, DType dtype) {
   bool fits = is_complex(dtype) || !value.is_complex() || value.imag() == 0;
   const char* unit = is_integer(dtype) && dtype != DType::Int32 ? "_t" : "";
-  const char* name = dtype == DType::Int32 ? "int" : dtype == DType::Float32 ? "float" : dtype == DType::Float64 ? "double" : name_of(dtype);
+  const char* name = dtype == DType::Int32     ? "int"
+                     : dtype == DType::Float32 ? "float"
+                     : dtype == DType::Float64 ? "double"
+                                               : name_of(dtype);
   if (fits && is_integer(dtype)) {
     const int bits = static_cast<int>(8 * size_of(dtype)) - is_signed(dtype);
     if (value.is_integral()) {
@@ -275,7 +298,8 @@ std::vector<int64_t> true_starts(const Tensor& mask) {
   std::vector<int64_t> starts(static_cast<size_t>(ranges) + 1, 0);
   parallel_for(0, ranges, 4, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
-      starts[static_cast<size_t>(r) + 1] = k.count_true(mask.data() + r * kMaskRange, std::min(kMaskRange, n - r * kMaskRange));
+      starts[static_cast<size_t>(r) + 1] =
+          k.count_true(mask.data() + r * kMaskRange, std::min(kMaskRange, n - r * kMaskRange));
   });
   for (size_t r = 1; r < starts.size(); ++r) starts[r] += starts[r - 1];
   return starts;
@@ -300,7 +324,8 @@ void with_set(const DeviceKernels& device, const char* name, const Tensor& mask,
 
 int64_t count_true(const Tensor& mask) {
   int64_t count = 0;
-  if (const DeviceKernels* device = device_kernels(mask)) with_set(*device, "count_nonzero", mask, [&](void*, int64_t n) { count = n; });
+  if (const DeviceKernels* device = device_kernels(mask))
+    with_set(*device, "count_nonzero", mask, [&](void*, int64_t n) { count = n; });
   else count = true_starts(mask).back();
   return count;
 }
@@ -330,7 +355,8 @@ Tensor true_positions(const Tensor& mask) {
   parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t at = starts[static_cast<size_t>(r)];
-      positions(out.data_as<int64_t>() + at, mask.data() + r * kMaskRange, starts[static_cast<size_t>(r) + 1] - at, r * kMaskRange);
+      positions(out.data_as<int64_t>() + at, mask.data() + r * kMaskRange, starts[static_cast<size_t>(r) + 1] - at,
+                r * kMaskRange);
     }
   });
   return out;
@@ -339,7 +365,8 @@ Tensor true_positions(const Tensor& mask) {
 void unravel_into(int64_t* to, const Tensor& positions, int64_t inner, int64_t size) {
   if (positions.numel() == 0) return;
   if (const DeviceKernels* device = device_kernels(positions))
-    return device->unravel("unravel_index", positions.device().index, to, positions.data_as<int64_t>(), positions.numel(), inner, size);
+    return device->unravel("unravel_index", positions.device().index, to, positions.data_as<int64_t>(),
+                           positions.numel(), inner, size);
   const auto kernel = table(positions).unravel;
   parallel_for(0, positions.numel(), kGrain, [&](int64_t begin, int64_t end) {
     kernel(to + begin, positions.data_as<int64_t>() + begin, end - begin, inner, size);

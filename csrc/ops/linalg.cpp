@@ -19,12 +19,14 @@ namespace linalg_detail {
 void check_square(const char* op, const Tensor& a) {
   STRIDED_CHECK(a.ndim() >= 2, RuntimeError, op, ": The input tensor A must have at least 2 dimensions.");
   const int n = a.ndim();
-  STRIDED_CHECK(a.size(n - 2) == a.size(n - 1), RuntimeError, op, ": A must be batches of square matrices, but they are ", a.size(n - 2), " by ", a.size(n - 1),
+  STRIDED_CHECK(a.size(n - 2) == a.size(n - 1), RuntimeError, op,
+                ": A must be batches of square matrices, but they are ", a.size(n - 2), " by ", a.size(n - 1),
                 " matrices");
 }
 
 void check_dtype(const char* op, const Tensor& a) {
-  STRIDED_CHECK(is_floating(a.dtype()) || is_complex(a.dtype()), RuntimeError, op, ": Expected a floating point or complex tensor as input. Got ", a.dtype());
+  STRIDED_CHECK(is_floating(a.dtype()) || is_complex(a.dtype()), RuntimeError, op,
+                ": Expected a floating point or complex tensor as input. Got ", a.dtype());
 }
 
 int64_t batches(const Tensor& a) {
@@ -39,7 +41,9 @@ Tensor packed_copy(const Tensor& a) {
   return out;
 }
 
-Dims batch_shape(const Tensor& a, int drop) { return Dims(a.shape().data(), a.shape().size() - static_cast<size_t>(drop)); }
+Dims batch_shape(const Tensor& a, int drop) {
+  return Dims(a.shape().data(), a.shape().size() - static_cast<size_t>(drop));
+}
 
 const LinalgKernels& kernels_for(const Tensor& a) { return kernels(a.device()).linalg[index_of(wide(a.dtype()))]; }
 
@@ -50,7 +54,8 @@ void check_info(const char* op, LinalgFault fault, const Tensor& info, Check che
   const bool batched = info.ndim() > 0;
   if (const DeviceKernels* device = device_kernels(info)) {
     STRIDED_CHECK(device->check_info, NotImplementedError, op, " on device '", info.device(), "'");
-    return device->check_info(op, info.device().index, fault, info.data_as<int32_t>(), info.numel(), batched, check == Check::Now);
+    return device->check_info(op, info.device().index, fault, info.data_as<int32_t>(), info.numel(), batched,
+                              check == Check::Now);
   }
   const int32_t* p = info.data_as<int32_t>();
   for (int64_t i = 0; i < info.numel(); ++i)
@@ -71,7 +76,8 @@ Factors factor(const Tensor& a) {
   f.pivots = empty(shape, DType::Int32, a.device());
   if (nothing) return f;
   if (const DeviceKernels* device = device_kernels(a); device && device->lu_factor) {
-    device->lu_factor("lu_factor", a.device().index, f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(), f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
+    device->lu_factor("lu_factor", a.device().index, f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(),
+                      f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
     return f;
   }
   const auto kernel = kernels_for(a).lu_factor;
@@ -100,7 +106,8 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   const bool one = batches(f) == 1;
   const int64_t step = one ? 0 : size * size, pivot_step = one ? 0 : size;
   if (const DeviceKernels* device = device_kernels(b); device && device->lu_solve) {
-    device->lu_solve("lu_solve", b.device().index, x.dtype(), count, size, columns, f.data(), step, p.data_as<int32_t>(), pivot_step, x.data(), op);
+    device->lu_solve("lu_solve", b.device().index, x.dtype(), count, size, columns, f.data(), step,
+                     p.data_as<int32_t>(), pivot_step, x.data(), op);
     return x;
   }
   const auto kernel = kernels_for(b).lu_solve;
@@ -127,7 +134,8 @@ Tensor permutation_sign(const Tensor& pivots, DType t) {
   const int64_t n = pivots.shape().back();
   if (const DeviceKernels* device = device_kernels(pivots)) {
     STRIDED_CHECK(device->permutation_sign, NotImplementedError, "det on device '", pivots.device(), "'");
-    device->permutation_sign("det", pivots.device().index, sign.numel(), n, pivots.data_as<int32_t>(), sign.data_as<double>());
+    device->permutation_sign("det", pivots.device().index, sign.numel(), n, pivots.data_as<int32_t>(),
+                             sign.data_as<double>());
     return to_dtype(sign, t);
   }
   const int32_t* p = pivots.data_as<int32_t>();
@@ -157,13 +165,14 @@ Tensor solve_unrecorded(const Factors& f, const Tensor& b, const Dims& batch, bo
 // Note [Systems solved from saved factors]
 // X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. A^-H G comes from the factors the forward made, and
 // is itself such a system, so every order of derivative uses the same factors. A is saved for its place in the graph only.
-Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left, int op) {
+Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left,
+                  int op) {
   Tensor x = solve_unrecorded(f, b, batch, vector, left, op);
   if (!needs_grad(a, b)) return x;
   const bool wants_a = a.requires_grad();
   return record("LinalgSolveExBackward0", x, {a, b},
-                [a = saved_if(wants_a, a), x = wants_a ? SavedTensor::output(x) : SavedTensor(), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots), batch,
-                 vector, left, op](const Tensor& g) {
+                [a = saved_if(wants_a, a), x = wants_a ? SavedTensor::output(x) : SavedTensor(), lu = SavedTensor(f.lu),
+                 pivots = SavedTensor(f.pivots), batch, vector, left, op](const Tensor& g) {
                   const Factors f{lu.get(), pivots.get(), {}};
                   const Tensor gb = solve_from(a.known() ? a.get() : f.lu, f, g, batch, vector, left, 2 - op);
                   if (!a.known()) return std::vector<Tensor>{Tensor(), gb};
@@ -181,13 +190,18 @@ std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const
   check_square(op, a);
   check_dtype(op, a);
   check_same_device(op, a, b);
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ", b.dtype(), " instead");
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op,
+                ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ",
+                b.dtype(), " instead");
   STRIDED_CHECK(b.ndim() >= 1, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
   const bool vector = is_vector(a, b);
-  STRIDED_CHECK(left || !vector, RuntimeError, op, ": Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
-  const int64_t n = a.size(a.ndim() - 1), rows = b.size(b.ndim() - (vector ? 1 : 2)), columns = vector ? 1 : b.size(b.ndim() - 1);
-  STRIDED_CHECK((left ? rows : columns) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
-                " and ", rows, "x", columns, ")");
+  STRIDED_CHECK(left || !vector, RuntimeError, op,
+                ": Vector broadcasting of the left hand side is not supported for left=False. In this case "
+                "linalg.solve is equivalent to B / A.squeeze(-1)");
+  const int64_t n = a.size(a.ndim() - 1), rows = b.size(b.ndim() - (vector ? 1 : 2)),
+                columns = vector ? 1 : b.size(b.ndim() - 1);
+  STRIDED_CHECK((left ? rows : columns) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ",
+                left ? "AX = B" : "XA = B", " (", n, "x", n, " and ", rows, "x", columns, ")");
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, vector ? 1 : 2));
   const Factors f = left ? factor(a) : factor(make_view(a, strided::transpose(a.layout(), -2, -1)));
   check_info("torch.linalg.solve", LinalgFault::Singular, f.info, check);
@@ -196,7 +210,9 @@ std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const
 
 }  // namespace
 
-Tensor solve(const Tensor& a, const Tensor& b, bool left) { return solve_with_info("linalg.solve", a, b, left, Check::Later).first; }
+Tensor solve(const Tensor& a, const Tensor& b, bool left) {
+  return solve_with_info("linalg.solve", a, b, left, Check::Later).first;
+}
 
 std::tuple<Tensor, Tensor> solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
   auto [x, info] = solve_with_info("linalg.solve", a, b, left, check_errors ? Check::Now : Check::Never);
@@ -212,7 +228,8 @@ std::tuple<Tensor, Tensor> inverse_with_info(const Tensor& a, Check check) {
   check_info("linalg.inv", LinalgFault::NotInvertible, f.info, check);
   const int64_t n = a.size(a.ndim() - 1);
   const Tensor identity = eye(n, n, wide(a.dtype()), a.device());
-  Tensor x = narrow_to(solve_factored(f.lu, f.pivots, make_view(identity, strided::expand(identity.layout(), a.shape())), 0), a.dtype());
+  Tensor x = narrow_to(
+      solve_factored(f.lu, f.pivots, make_view(identity, strided::expand(identity.layout(), a.shape())), 0), a.dtype());
   if (needs_grad(a))
     // d(A^-1) = -A^-1 dA A^-1
     record("LinalgInvExBackward0", x, a, [x = SavedTensor::output(x)](const Tensor& g) {
@@ -224,7 +241,9 @@ std::tuple<Tensor, Tensor> inverse_with_info(const Tensor& a, Check check) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) { return inverse_with_info(a, check_errors ? Check::Now : Check::Never); }
+std::tuple<Tensor, Tensor> inv_ex(const Tensor& a, bool check_errors) {
+  return inverse_with_info(a, check_errors ? Check::Now : Check::Never);
+}
 
 Tensor inv(const Tensor& a) { return std::get<0>(inverse_with_info(a, Check::Later)); }
 
@@ -261,12 +280,13 @@ std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
   if (needs_grad(a)) {
     // d log|det A| = Re tr(A^-1 dA); for complex A the sign turns by the imaginary part of the same trace.
     record_all("LinalgSlogdetBackward0", {sign, logabs}, {a},
-               [a = SavedTensor(a), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots), sign = is_complex(t) ? SavedTensor::output(sign) : SavedTensor()](
-                   const std::vector<Tensor>& g) {
+               [a = SavedTensor(a), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots),
+                sign = is_complex(t) ? SavedTensor::output(sign) : SavedTensor()](const std::vector<Tensor>& g) {
                  const Tensor A = a.get();
                  const DType t = A.dtype();
                  Tensor weight = g[1].defined() ? to_dtype(g[1], t) : zeros(batch_shape(A, 2), t, A.device());
-                 if (g[0].defined() && is_complex(t)) weight = weight - times_i(to_dtype(imag(conj(g[0]) * sign.get()), t));
+                 if (g[0].defined() && is_complex(t))
+                   weight = weight - times_i(to_dtype(imag(conj(g[0]) * sign.get()), t));
                  return std::vector<Tensor>{scaled_inverse_adjoint(A, {lu.get(), pivots.get(), {}}, weight)};
                });
   }
@@ -294,7 +314,8 @@ Raised raise_zero_pivots(const Factors& f) {
   const DType real = real_of(f.lu.dtype());
   const double eps = real == DType::Float64 ? 2.2e-16 : 1.2e-7;
   const Tensor sizes = elementwise<Abs>(triu(f.lu, 0)), column = amax(sizes, Dims{-2});
-  const Tensor zero = contiguous(elementwise<Le>(diagonal(sizes, 0, -2, -1), column * (eps * static_cast<double>(size))));
+  const Tensor zero =
+      contiguous(elementwise<Le>(diagonal(sizes, 0, -2, -1), column * (eps * static_cast<double>(size))));
   const int64_t count = item(amax(sum(zero, Dims{-1}))).to_int();
   if (count == 0) return r;
   // The size of a column of zeros is that of the matrix, or 1.
@@ -302,8 +323,10 @@ Raised raise_zero_pivots(const Factors& f) {
   const Tensor some = where(elementwise<Eq>(all, Scalar(0)), Scalar(1.0), all);
   const Tensor raise = masked(to_dtype(where(empty_column, some, column), f.lu.dtype()), zero);
   // E has a one in row i and column j where i is zero number j: the sum of the zeros before i is its number.
-  const Tensor zeros_as_numbers = to_dtype(zero, real), numbers = matmul(zeros_as_numbers, triu(ones({size, size}, real, f.lu.device()), 1));
-  const Tensor here = elementwise<Eq>(unsqueeze(numbers, -1), arange(Scalar(0), Scalar(count), Scalar(1), real, f.lu.device()));
+  const Tensor zeros_as_numbers = to_dtype(zero, real),
+               numbers = matmul(zeros_as_numbers, triu(ones({size, size}, real, f.lu.device()), 1));
+  const Tensor here =
+      elementwise<Eq>(unsqueeze(numbers, -1), arange(Scalar(0), Scalar(count), Scalar(1), real, f.lu.device()));
   const auto [p, l, u] = lu_unpack(f.lu, f.pivots);
   const Tensor e = to_dtype(elementwise<LogicalAnd>(here, unsqueeze(zero, -1)), f.lu.dtype());
   r.b = matmul(p, matmul(l, e * unsqueeze(raise, -1)));
@@ -331,22 +354,25 @@ std::pair<Tensor, Tensor> det_and_adjugate(const Tensor& k) {
 // The determinant of A from its factors, recorded.
 Tensor det_from(const Tensor& a, const Factors& f) {
   const Tensor value = narrow_to(product_of_pivots(f), a.dtype());
-  return record("LinalgDetBackward0", value, a, [a = SavedTensor(a), det = SavedTensor::output(value), lu = SavedTensor(f.lu), pivots = SavedTensor(f.pivots)](const Tensor& g) {
-    const Factors f{lu.get(), pivots.get(), {}};
-    const Tensor A = a.get();
-    const Raised raised = raise_zero_pivots(f);
-    if (!raised.b.defined()) return scaled_inverse_adjoint(A, f, g * conj(det.get()));
-    // d det A = tr((det K R^-1 + R^-1 B adj(K) C R^-1) dA) det R
-    const Tensor r = narrow_to(A, f.lu.dtype()) + matmul(raised.b, raised.c);
-    const Dims batch = batch_shape(r, 2);
-    const Tensor y = solve_from(r, raised.f, raised.b, batch, false, true, 0);                            // R^-1 B
-    const Tensor z = solve_from(r, raised.f, transpose(raised.c, -2, -1), batch, false, true, 2);         // (C R^-1)^H
-    const int64_t n = raised.c.size(raised.c.ndim() - 2);
-    const auto [small, adjugate] = det_and_adjugate(eye(n, n, r.dtype(), r.device()) - matmul(raised.c, y));
-    const Tensor weight = narrow_to(g, r.dtype()) * conj(det_from(r, raised.f));
-    const Tensor first = scaled_inverse_adjoint(r, raised.f, weight * conj(squeeze(small, Dims{-2, -1})));
-    return first + unsqueeze(unsqueeze(weight, -1), -1) * matmul(z, matmul(adjoint_of(adjugate), adjoint_of(y)));
-  });
+  return record(
+      "LinalgDetBackward0", value, a,
+      [a = SavedTensor(a), det = SavedTensor::output(value), lu = SavedTensor(f.lu),
+       pivots = SavedTensor(f.pivots)](const Tensor& g) {
+        const Factors f{lu.get(), pivots.get(), {}};
+        const Tensor A = a.get();
+        const Raised raised = raise_zero_pivots(f);
+        if (!raised.b.defined()) return scaled_inverse_adjoint(A, f, g * conj(det.get()));
+        // d det A = tr((det K R^-1 + R^-1 B adj(K) C R^-1) dA) det R
+        const Tensor r = narrow_to(A, f.lu.dtype()) + matmul(raised.b, raised.c);
+        const Dims batch = batch_shape(r, 2);
+        const Tensor y = solve_from(r, raised.f, raised.b, batch, false, true, 0);                     // R^-1 B
+        const Tensor z = solve_from(r, raised.f, transpose(raised.c, -2, -1), batch, false, true, 2);  // (C R^-1)^H
+        const int64_t n = raised.c.size(raised.c.ndim() - 2);
+        const auto [small, adjugate] = det_and_adjugate(eye(n, n, r.dtype(), r.device()) - matmul(raised.c, y));
+        const Tensor weight = narrow_to(g, r.dtype()) * conj(det_from(r, raised.f));
+        const Tensor first = scaled_inverse_adjoint(r, raised.f, weight * conj(squeeze(small, Dims{-2, -1})));
+        return first + unsqueeze(unsqueeze(weight, -1), -1) * matmul(z, matmul(adjoint_of(adjugate), adjoint_of(y)));
+      });
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct Factors {
 };
 Factors lu_factor_ex(const Tensor& a, bool check_errors);
 std::tuple<Tensor, Tensor> lu_factor(const Tensor& a);
-std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& a);                                      // P, L, U
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots);        // P, L, U
+std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& a);                                // P, L, U
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots);  // P, L, U
 Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint);
 
 Tensor solve(const Tensor& a, const Tensor& b, bool left);
@@ -44,6 +44,7 @@ Tensor cond(const Tensor& a, std::optional<double> p);
 Tensor cond(const Tensor& a, const std::string& p);
 
 // Vector norm, or matrix norm when an order is given and two axes are: torch.linalg.norm.
-Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype);
+Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
+                   std::optional<DType> dtype);
 
 }  // namespace strided

@@ -10,11 +10,11 @@
 namespace strided::linalg_detail {
 
 void check_square(const char* op, const Tensor& a);
-void check_dtype(const char* op, const Tensor& a);  // floating or complex
+void check_dtype(const char* op, const Tensor& a);                         // floating or complex
 constexpr DType wide(DType t) { return is_half(t) ? DType::Float32 : t; }  // the dtype the kernels compute in
 int64_t batches(const Tensor& a);
-Dims batch_shape(const Tensor& a, int drop);   // all but the last `drop` sizes
-Tensor packed_copy(const Tensor& a);           // contiguous, in the kernels' dtype
+Dims batch_shape(const Tensor& a, int drop);  // all but the last `drop` sizes
+Tensor packed_copy(const Tensor& a);          // contiguous, in the kernels' dtype
 const LinalgKernels& kernels_for(const Tensor& a);
 const DeviceKernels* device_kernels(const Tensor& a);  // null on the CPU
 
@@ -24,7 +24,7 @@ const DeviceKernels* device_kernels(const Tensor& a);  // null on the CPU
 enum class Check : int8_t { Never, Later, Now };
 void check_info(const char* op, LinalgFault fault, const Tensor& info, Check check);
 Tensor adjoint_of(const Tensor& x);
-Tensor narrow_to(const Tensor& x, DType t);    // x itself when it has that dtype
+Tensor narrow_to(const Tensor& x, DType t);  // x itself when it has that dtype
 
 // The factors of a in the kernels' dtype, without check and record.
 Factors factor(const Tensor& a);
@@ -41,14 +41,15 @@ Tensor identity_like(const Tensor& batch_of, int64_t rows, int64_t columns);
 DecompositionPlan plan_of(const char* op, const Tensor& a, const Tensor& info);
 // A kernel of the backend that a is on.
 template <class F>
-F decomposition(F DecompositionKernels::*which, const char* op, const Tensor& a) {
+F decomposition(F DecompositionKernels::* which, const char* op, const Tensor& a) {
   const F kernel = kernels(a.device()).decompositions.*which;
   STRIDED_CHECK(kernel, NotImplementedError, op, " on device '", a.device(), "'");
   return kernel;
 }
 std::pair<Tensor, Tensor> qr_packed(const char* op, const Tensor& a);
 Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, int64_t columns);
-void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left, bool adjoint);
+void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left,
+             bool adjoint);
 bool is_vector(const Tensor& a, const Tensor& b);  // whether b is a vector, or one for each matrix of a batch
 
 Tensor pinv_backward(const Tensor& g, const Tensor& pinv, const Tensor& a);

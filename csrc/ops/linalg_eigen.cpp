@@ -20,11 +20,14 @@ Pair hermitian_eigen(const Tensor& a, const std::string& uplo, bool vectors) {
   const char* op = "linalg.eigh";
   check_square(op, a);
   check_dtype(op, a);
-  STRIDED_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u", RuntimeError, "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
+  STRIDED_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u", RuntimeError,
+                "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
   NoGrad guard;
-  const Tensor v = copy_by_columns(a), w = empty(values_shape(a), real_of(v.dtype()), a.device()), info = empty(batch_shape(a, 2), DType::Int32, a.device());
+  const Tensor v = copy_by_columns(a), w = empty(values_shape(a), real_of(v.dtype()), a.device()),
+               info = empty(batch_shape(a, 2), DType::Int32, a.device());
   if (v.numel() > 0) {
-    decomposition(&DecompositionKernels::eigh, op, a)(plan_of(op, v, info), w.data(), uplo == "U" || uplo == "u", vectors);
+    decomposition(&DecompositionKernels::eigh, op, a)(plan_of(op, v, info), w.data(), uplo == "U" || uplo == "u",
+                                                      vectors);
     check_info(op, LinalgFault::Eigh, info, Check::Later);
   }
   return {narrow_to(w, real_of(a.dtype())), vectors ? narrow_to(v, a.dtype()) : Tensor()};
@@ -35,9 +38,11 @@ Pair general_eigen(const Tensor& a, bool vectors) {
   check_square(op, a);
   check_dtype(op, a);
   NoGrad guard;
-  STRIDED_CHECK(a.numel() == 0 || item(all(elementwise<Isfinite>(a))).to_bool(), RuntimeError, "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+  STRIDED_CHECK(a.numel() == 0 || item(all(elementwise<Isfinite>(a))).to_bool(), RuntimeError,
+                "torch.linalg.eig: input tensor should not contain infs or NaNs.");
   const DType t = complex_of(wide(a.dtype()));
-  const Tensor work = copy_by_columns(a), w = empty(values_shape(a), t, a.device()), info = empty(batch_shape(a, 2), DType::Int32, a.device());
+  const Tensor work = copy_by_columns(a), w = empty(values_shape(a), t, a.device()),
+               info = empty(batch_shape(a, 2), DType::Int32, a.device());
   Tensor v;
   if (vectors) {
     const Tensor memory = empty(a.shape(), t, a.device());
@@ -88,20 +93,24 @@ Tensor general_gradient(const Tensor& w, const Tensor& v, const Tensor& gw, cons
 
 std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo) {
   const auto [w, v] = hermitian_eigen(a, uplo, true);
-  record_all("LinalgEighBackward0", {w, v}, {a}, [w = SavedTensor::output(w, 0), v = SavedTensor::output(v, 1)](const std::vector<Tensor>& g) {
-    return std::vector<Tensor>{hermitian_gradient(w.get(), v.get(), g[0], g[1])};
-  });
+  record_all("LinalgEighBackward0", {w, v}, {a},
+             [w = SavedTensor::output(w, 0), v = SavedTensor::output(v, 1)](const std::vector<Tensor>& g) {
+               return std::vector<Tensor>{hermitian_gradient(w.get(), v.get(), g[0], g[1])};
+             });
   return {w, v};
 }
-Tensor eigvalsh(const Tensor& a, const std::string& uplo) { return needs_grad(a) ? std::get<0>(eigh(a, uplo)) : hermitian_eigen(a, uplo, false).first; }
+Tensor eigvalsh(const Tensor& a, const std::string& uplo) {
+  return needs_grad(a) ? std::get<0>(eigh(a, uplo)) : hermitian_eigen(a, uplo, false).first;
+}
 
 std::tuple<Tensor, Tensor> eig(const Tensor& a) {
   const auto [w, v] = general_eigen(a, true);
-  record_all("LinalgEigBackward0", {w, v}, {a},
-             [w = SavedTensor::output(w, 0), v = SavedTensor::output(v, 1), t = a.dtype()](const std::vector<Tensor>& g) {
-               const Tensor ga = general_gradient(w.get(), v.get(), g[0], g[1]);
-               return std::vector<Tensor>{is_complex(t) ? ga : to_dtype(real(ga), t)};
-             });
+  record_all(
+      "LinalgEigBackward0", {w, v}, {a},
+      [w = SavedTensor::output(w, 0), v = SavedTensor::output(v, 1), t = a.dtype()](const std::vector<Tensor>& g) {
+        const Tensor ga = general_gradient(w.get(), v.get(), g[0], g[1]);
+        return std::vector<Tensor>{is_complex(t) ? ga : to_dtype(real(ga), t)};
+      });
   return {w, v};
 }
 Tensor eigvals(const Tensor& a) { return needs_grad(a) ? std::get<0>(eig(a)) : general_eigen(a, false).first; }

@@ -64,7 +64,8 @@ Tensor matrix_exp(const Tensor& a) {
       // Each matrix is halved until its norm is small enough, and its exponential squared as often.
       const Tensor norm = amax(sum(elementwise<Abs>(x), Dims{-2}), Dims{-1});
       const Tensor finite = masked(norm, elementwise<Isfinite>(norm));  // the others give NaN in any case
-      const Tensor halvings = elementwise<ClampMin>(elementwise<Ceil>(elementwise<Log2>(finite / p.theta)), Scalar(0.0));
+      const Tensor halvings =
+          elementwise<ClampMin>(elementwise<Ceil>(elementwise<Log2>(finite / p.theta)), Scalar(0.0));
       const double most = item(amax(halvings)).real();
       const Tensor count = unsqueeze(unsqueeze(halvings, -1), -1);
       e = pade(most > 0 ? x * elementwise<Exp2>(-count) : x, p.degree);

@@ -40,20 +40,25 @@ void solve_by_qr(const char* op, const Tensor& a, const Tensor& x, int64_t m, in
 
 }  // namespace
 
-LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond, const std::optional<std::string>& name) {
+LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
+                   const std::optional<std::string>& name) {
   const char* op = "torch.linalg.lstsq";
   STRIDED_CHECK(a.ndim() >= 2, RuntimeError, op, ": input must have at least 2 dimensions.");
   STRIDED_CHECK(b.ndim() >= 1, RuntimeError, op, ": other must have at least 1 dimension.");
   check_dtype(op, a);
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": Expected input and other to have the same dtype, but got input's dtype ", a.dtype(), " and other's dtype ", b.dtype());
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op,
+                ": Expected input and other to have the same dtype, but got input's dtype ", a.dtype(),
+                " and other's dtype ", b.dtype());
   check_same_device(op, a, b);
   const bool vector = is_vector(a, b);
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
-  STRIDED_CHECK(b.size(b.ndim() - (vector ? 1 : 2)) == m, RuntimeError, op, ": input.size(-2) should match other.size(", vector ? "-1" : "-2", ")");
+  STRIDED_CHECK(b.size(b.ndim() - (vector ? 1 : 2)) == m, RuntimeError, op, ": input.size(-2) should match other.size(",
+                vector ? "-1" : "-2", ")");
   const LstsqDriver driver = driver_of(a, name);
   const bool values = driver == LstsqDriver::Svd || driver == LstsqDriver::DivideAndConquer;
   const DType real = real_of(wide(a.dtype()));
-  const double eps = real == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double eps =
+      real == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const Tensor rhs = vector ? unsqueeze(b, -1) : b;
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(rhs, 2));
   auto shaped = [&batch](const Tensor& x) {
@@ -78,7 +83,8 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
     if (lhs.numel() == 0 || columns == 0) {
       if (x.numel() > 0) copy_into(narrow(x, -2, 0, n), zeros_like(narrow(x, -2, 0, n)));
     } else if (const auto kernel = kernels(a.device()).decompositions.least_squares) {
-      kernel(plan_of(op, copy_by_columns(lhs), info), columns, x.data(), driver, rcond.value_or(eps * static_cast<double>(std::max(m, n))),
+      kernel(plan_of(op, copy_by_columns(lhs), info), columns, x.data(), driver,
+             rcond.value_or(eps * static_cast<double>(std::max(m, n))),
              driver == LstsqDriver::Full ? nullptr : rank.data_as<int32_t>(), values ? s.data() : nullptr);
       check_info(op, LinalgFault::LeastSquares, info, Check::Later);
     } else {
@@ -101,7 +107,8 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
   // X = A^+ B: that of B is (A^+)^H G, that of A the one of the pseudo-inverse. |B - A X|^2 has the gradients 2 (B - A X) and
   // -2 (B - A X) X^H.
   record_all("LinalgLstsqBackward0", {out.solution, out.residuals}, {lhs, right},
-             [a = SavedTensor(lhs), b = SavedTensor(right), x = SavedTensor::output(out.solution), vector, residuals](const std::vector<Tensor>& g) {
+             [a = SavedTensor(lhs), b = SavedTensor(right), x = SavedTensor::output(out.solution), vector,
+              residuals](const std::vector<Tensor>& g) {
                const Tensor A = a.get(), B = b.get();
                Tensor ga, gb;
                auto add = [](Tensor& to, const Tensor& t) { to = to.defined() ? to + t : t; };
@@ -132,7 +139,9 @@ LdlFactors ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
     const Tensor ld = copy_by_columns(a);
     f.pivots = empty(batch_shape(a, 1), DType::Int32, a.device());
     f.info = zeros(shape, DType::Int32, a.device());
-    if (ld.numel() > 0) decomposition(&DecompositionKernels::ldl_factor, op, a)(plan_of(op, ld, f.info), f.pivots.data_as<int32_t>(), hermitian);
+    if (ld.numel() > 0)
+      decomposition(&DecompositionKernels::ldl_factor, op, a)(plan_of(op, ld, f.info), f.pivots.data_as<int32_t>(),
+                                                              hermitian);
     f.ld = narrow_to(tril(ld, 0), a.dtype());
   }
   if (check_errors) check_info(op, LinalgFault::ZeroBlock, f.info, Check::Now);
@@ -150,14 +159,20 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   const char* op = "torch.linalg.ldl_solve";
   check_square(op, ld);
   check_dtype(op, ld);
-  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": Expected B to have at least 2 dimensions, but it has ", b.ndim(), " dimensions instead");
-  STRIDED_CHECK(b.dtype() == ld.dtype(), RuntimeError, op, ": Expected LD and B to have the same dtype, but found ", ld.dtype(), " and ", b.dtype());
-  STRIDED_CHECK(pivots.dtype() == DType::Int32, RuntimeError, op, ": Expected pivots to be int32, but got ", pivots.dtype());
+  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": Expected B to have at least 2 dimensions, but it has ", b.ndim(),
+                " dimensions instead");
+  STRIDED_CHECK(b.dtype() == ld.dtype(), RuntimeError, op, ": Expected LD and B to have the same dtype, but found ",
+                ld.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(pivots.dtype() == DType::Int32, RuntimeError, op, ": Expected pivots to be int32, but got ",
+                pivots.dtype());
   check_same_device(op, ld, b);
   check_same_device(op, ld, pivots);
   const int64_t n = ld.size(ld.ndim() - 1);
-  STRIDED_CHECK(pivots.shape() == batch_shape(ld, 1), RuntimeError, op, ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.shape(), " instead");
-  STRIDED_CHECK(b.size(b.ndim() - 2) == n, RuntimeError, op, ": Incompatible shapes of LD and B: ", n, "x", n, " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1));
+  STRIDED_CHECK(pivots.shape() == batch_shape(ld, 1), RuntimeError, op,
+                ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.shape(),
+                " instead");
+  STRIDED_CHECK(b.size(b.ndim() - 2) == n, RuntimeError, op, ": Incompatible shapes of LD and B: ", n, "x", n, " and ",
+                b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1));
   const Dims batch = broadcast_shapes(batch_shape(ld, 2), batch_shape(b, 2));
   Dims matrices = batch, vectors = batch, rights = batch;
   vectors.push_back(n);
@@ -173,9 +188,11 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
     if (columns.numel() > 0) {
       // A pivot names a row, or with its negative the partner of a block of two: LAPACK trusts it.
       const Tensor size = elementwise<Abs>(to_dtype(p, DType::Int64));
-      STRIDED_CHECK(item(amin(size)).to_int() >= 1 && item(amax(size)).to_int() <= n, RuntimeError, op, ": pivots must be between 1 and ", n,
-                    " in size: did you pass the result of ldl_factor?");
-      decomposition(&DecompositionKernels::ldl_solve, op, ld)(plan_of(op, copy_by_columns(expand(ld, matrices)), {}), rights.back(), p.data_as<int32_t>(), columns.data(), hermitian);
+      STRIDED_CHECK(item(amin(size)).to_int() >= 1 && item(amax(size)).to_int() <= n, RuntimeError, op,
+                    ": pivots must be between 1 and ", n, " in size: did you pass the result of ldl_factor?");
+      decomposition(&DecompositionKernels::ldl_solve, op, ld)(plan_of(op, copy_by_columns(expand(ld, matrices)), {}),
+                                                              rights.back(), p.data_as<int32_t>(), columns.data(),
+                                                              hermitian);
     }
     x = narrow_to(columns, b.dtype());
   }
@@ -184,9 +201,11 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
     return x;
   }
   // A^H is A, or the conjugate of A where A is symmetric.
-  return record("LinalgLdlSolveBackward0", x, std::vector<Tensor>{right}, [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](const Tensor& g) {
-    return hermitian ? ldl_solve(ld.get(), pivots.get(), g, true) : conj(ldl_solve(ld.get(), pivots.get(), conj(g), false));
-  });
+  return record("LinalgLdlSolveBackward0", x, std::vector<Tensor>{right},
+                [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](const Tensor& g) {
+                  return hermitian ? ldl_solve(ld.get(), pivots.get(), g, true)
+                                   : conj(ldl_solve(ld.get(), pivots.get(), conj(g), false));
+                });
 }
 
 }  // namespace strided

@@ -26,14 +26,19 @@ Tensor lu_gradient(const Tensor& packed, const Tensor& pivots, const Tensor& g) 
   const int n = packed.ndim();
   const int64_t rows = packed.size(n - 2), columns = packed.size(n - 1), k = std::min(rows, columns);
   const Tensor gl = tril(columns_of(g, 0, k), -1), gu = triu(rows_of(g, 0, k), 0);
-  const Tensor l1 = rows_of(l, 0, k), u1 = columns_of(u, 0, k), l1_adjoint = adjoint_of(l1), u1_adjoint = adjoint_of(u1);
+  const Tensor l1 = rows_of(l, 0, k), u1 = columns_of(u, 0, k), l1_adjoint = adjoint_of(l1),
+               u1_adjoint = adjoint_of(u1);
   Tensor below = matmul(l1_adjoint, rows_of(gl, 0, k)), above = matmul(columns_of(gu, 0, k), u1_adjoint);
   if (columns > k) below = below - matmul(columns_of(gu, k, columns - k), adjoint_of(columns_of(u, k, columns - k)));
   if (rows > k) above = above - matmul(adjoint_of(rows_of(l, k, rows - k)), rows_of(gl, k, rows - k));
   // X U1^H = M is solved from the right, L1^H X = M from the left.
   Tensor result = solve_triangular(u1_adjoint, tril(below, -1) + triu(above, 0), false, false, false);
-  if (rows > k) result = cat({solve_triangular(l1_adjoint, result, true, true, true), solve_triangular(u1_adjoint, rows_of(gl, k, rows - k), false, false, false)}, -2);
-  else if (columns > k) result = solve_triangular(l1_adjoint, cat({result, columns_of(gu, k, columns - k)}, -1), true, true, true);
+  if (rows > k)
+    result = cat({solve_triangular(l1_adjoint, result, true, true, true),
+                  solve_triangular(u1_adjoint, rows_of(gl, k, rows - k), false, false, false)},
+                 -2);
+  else if (columns > k)
+    result = solve_triangular(l1_adjoint, cat({result, columns_of(gu, k, columns - k)}, -1), true, true, true);
   else result = solve_triangular(l1_adjoint, result, true, true, true);
   return matmul(p, result);
 }
@@ -47,7 +52,8 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
     STRIDED_CHECK(device->exchange_rows, NotImplementedError, "lu_unpack on device '", pivots.device(), "'");
     const Tensor out = clone(expand(eye(rows, rows, dtype, pivots.device()), shape)), p = contiguous(pivots);
     if (p.numel() > 0)
-      device->exchange_rows("lu_unpack", pivots.device().index, dtype, out.numel() / (rows * rows), rows, rows, out.data(), p.data_as<int32_t>(), p.shape().back(), true);
+      device->exchange_rows("lu_unpack", pivots.device().index, dtype, out.numel() / (rows * rows), rows, rows,
+                            out.data(), p.data_as<int32_t>(), p.shape().back(), true);
     return out;
   }
   Tensor out = zeros(shape, dtype, pivots.device());
@@ -64,7 +70,8 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
       std::swap(order[i], order[with]);
     }
     char* to = out.data() + b * rows * rows * size;
-    for (int64_t i = 0; i < rows; ++i) std::memcpy(to + (order[i] * rows + i) * size, one.bytes, static_cast<size_t>(size));
+    for (int64_t i = 0; i < rows; ++i)
+      std::memcpy(to + (order[i] * rows + i) * size, one.bytes, static_cast<size_t>(size));
   }
   return out;
 }
@@ -75,40 +82,49 @@ Factors recorded_factors(const char* op, const Tensor& a, Check check) {
   f.lu = narrow_to(f.lu, a.dtype());
   if (needs_grad(a))
     record("LinalgLuFactorExBackward0", f.lu, a,
-           [lu = SavedTensor::output(f.lu), pivots = SavedTensor(f.pivots)](const Tensor& g) { return lu_gradient(lu.get(), pivots.get(), g); });
+           [lu = SavedTensor::output(f.lu), pivots = SavedTensor(f.pivots)](const Tensor& g) {
+             return lu_gradient(lu.get(), pivots.get(), g);
+           });
   return f;
 }
 
 }  // namespace
 
 Factors lu_factor_ex(const Tensor& a, bool check_errors) {
-  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
+  STRIDED_CHECK(a.ndim() >= 2, RuntimeError,
+                "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
   check_dtype("torch.lu_factor", a);
   return recorded_factors("torch.linalg.lu_factor_ex", a, check_errors ? Check::Now : Check::Never);
 }
 
 std::tuple<Tensor, Tensor> lu_factor(const Tensor& a) {
-  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
+  STRIDED_CHECK(a.ndim() >= 2, RuntimeError,
+                "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
   check_dtype("torch.lu_factor", a);
   const Factors f = recorded_factors("torch.linalg.lu_factor", a, Check::Later);
   return {f.lu, f.pivots};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots) {
-  STRIDED_CHECK(lu.ndim() >= 2, RuntimeError, "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: ", lu.shape(), " instead");
-  STRIDED_CHECK(pivots.dtype() == DType::Int32, RuntimeError, "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+  STRIDED_CHECK(lu.ndim() >= 2, RuntimeError,
+                "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: ", lu.shape(), " instead");
+  STRIDED_CHECK(pivots.dtype() == DType::Int32, RuntimeError,
+                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
                 "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor");
   const int n = lu.ndim();
   const int64_t rows = lu.size(n - 2), columns = lu.size(n - 1), k = std::min(rows, columns);
   Dims expected = batch_shape(lu, 2);
   expected.push_back(k);
-  STRIDED_CHECK(pivots.shape() == expected, RuntimeError, "torch.lu_unpack: pivots of size ", pivots.shape(), " do not fit factors of size ", lu.shape());
+  STRIDED_CHECK(pivots.shape() == expected, RuntimeError, "torch.lu_unpack: pivots of size ", pivots.shape(),
+                " do not fit factors of size ", lu.shape());
   const Tensor below = tril(columns_of(lu, 0, k), -1);
-  return {permutation_of(pivots, rows, lu.dtype()), below + eye(rows, k, lu.dtype(), lu.device()), triu(rows_of(lu, 0, k), 0)};
+  return {permutation_of(pivots, rows, lu.dtype()), below + eye(rows, k, lu.dtype(), lu.device()),
+          triu(rows_of(lu, 0, k), 0)};
 }
 
 std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& a) {
-  STRIDED_CHECK(a.ndim() >= 2, RuntimeError, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
+  STRIDED_CHECK(a.ndim() >= 2, RuntimeError,
+                "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.shape(), " instead");
   check_dtype("linalg.lu", a);
   const Factors f = recorded_factors("linalg.lu", a, Check::Never);
   return lu_unpack(f.lu, f.pivots);
@@ -121,13 +137,20 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   check_same_device(op, lu, b);
   check_same_device(op, lu, pivots);
   STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
-  STRIDED_CHECK(lu.dtype() == b.dtype(), RuntimeError, op, ": Expected LU and B to have the same dtype, but found LU of type ", lu.dtype(), " and B of type ", b.dtype(), " instead");
-  STRIDED_CHECK(pivots.dtype() == DType::Int32, RuntimeError, op, ": pivots should be a Tensor of scalar type torch.int32");
+  STRIDED_CHECK(lu.dtype() == b.dtype(), RuntimeError, op,
+                ": Expected LU and B to have the same dtype, but found LU of type ", lu.dtype(), " and B of type ",
+                b.dtype(), " instead");
+  STRIDED_CHECK(pivots.dtype() == DType::Int32, RuntimeError, op,
+                ": pivots should be a Tensor of scalar type torch.int32");
   const int64_t n = lu.size(lu.ndim() - 1);
-  STRIDED_CHECK(pivots.ndim() >= 1 && pivots.shape().back() == n, RuntimeError, op, ": Number of pivots per batch should be same as the dimension of the matrix");
-  STRIDED_CHECK(pivots.shape() == batch_shape(lu, 1), RuntimeError, op, ": Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.shape(), " instead");
-  STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n, " and ",
-                b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
+  STRIDED_CHECK(pivots.ndim() >= 1 && pivots.shape().back() == n, RuntimeError, op,
+                ": Number of pivots per batch should be same as the dimension of the matrix");
+  STRIDED_CHECK(pivots.shape() == batch_shape(lu, 1), RuntimeError, op,
+                ": Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.shape(),
+                " instead");
+  STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op,
+                ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
+                " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
   // The CPU's kernel trusts the pivots: they are checked here. A device looks itself.
   const Tensor p = contiguous(pivots);
   for (int64_t i = 0; !device_kernels(p) && i < p.numel(); ++i) {
@@ -147,14 +170,17 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   if (!needs_grad(lu, b)) return x;
   const bool wants_lu = lu.requires_grad();
   return record("LinalgLuSolveBackward0", x, {lu, b},
-                [lu = SavedTensor(lu), p = SavedTensor(p), x = wants_lu ? SavedTensor::output(x) : SavedTensor(), adjoint](const Tensor& g) {
+                [lu = SavedTensor(lu), p = SavedTensor(p), x = wants_lu ? SavedTensor::output(x) : SavedTensor(),
+                 adjoint](const Tensor& g) {
                   const Tensor packed = lu.get(), pivots = p.get(), gb = lu_solve(packed, pivots, g, true, !adjoint);
                   if (!x.known()) return std::vector<Tensor>{Tensor(), gb};
                   // With P^T A = L U and M = -A^-H G X^H, the gradient of A: that of L is P^T M U^H and that of U is L^H P^T M,
                   // each kept to its triangle. With A^H for A, M = -X (A^-1 G)^H.
                   const auto [permutation, l, u] = lu_unpack(packed, pivots);
-                  const Tensor first = matmul(transpose(permutation, -2, -1), adjoint ? x.get() : gb), second = adjoint ? gb : x.get();
-                  const Tensor gl = tril(matmul(first, adjoint_of(matmul(u, second))), -1), gu = triu(matmul(matmul(adjoint_of(l), first), adjoint_of(second)), 0);
+                  const Tensor first = matmul(transpose(permutation, -2, -1), adjoint ? x.get() : gb),
+                               second = adjoint ? gb : x.get();
+                  const Tensor gl = tril(matmul(first, adjoint_of(matmul(u, second))), -1),
+                               gu = triu(matmul(matmul(adjoint_of(l), first), adjoint_of(second)), 0);
                   return std::vector<Tensor>{-(gl + gu), gb};
                 });
 }

@@ -76,7 +76,8 @@ Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, 
 }
 
 // C becomes Q C or C Q, Q or Q^H the product of the k reflectors that are the columns of `packed`.
-void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left, bool adjoint) {
+void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left,
+             bool adjoint) {
   if (k == 0 || c.numel() == 0) return;
   decomposition(&DecompositionKernels::apply_q, op, c)(plan_of(op, c, {}), k, packed.data(), tau.data(), left, adjoint);
 }
@@ -85,7 +86,9 @@ void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k,
 
 namespace {
 
-Tensor real_diagonal(const Tensor& x) { return diag_embed(to_dtype(real(diagonal(x, 0, -2, -1)), x.dtype()), 0, -2, -1); }
+Tensor real_diagonal(const Tensor& x) {
+  return diag_embed(to_dtype(real(diagonal(x, 0, -2, -1)), x.dtype()), 0, -2, -1);
+}
 
 // Note [Gradient of QR]
 // For m >= n:  grad A = (G_Q + Q sym(triu(G_R R^H - Q^H G_Q))) R^-H, where sym(X) = X + X^H with the real part of X's diagonal
@@ -96,7 +99,8 @@ Tensor qr_gradient(const Tensor& q, const Tensor& r, const Tensor& gq, const Ten
   const int64_t m = q.size(q.ndim() - 2), n = r.size(r.ndim() - 1);
   if (m < n) {
     const Tensor u = narrow(r, -1, 0, m);
-    if (!gr.defined()) return cat({qr_gradient(q, u, gq, {}), zeros(matrix_shape(r, m, n - m), r.dtype(), r.device())}, -1);
+    if (!gr.defined())
+      return cat({qr_gradient(q, u, gq, {}), zeros(matrix_shape(r, m, n - m), r.dtype(), r.device())}, -1);
     const Tensor gv = narrow(gr, -1, m, n - m), y = matmul(q, narrow(r, -1, m, n - m));
     const Tensor more = matmul(y, adjoint_of(gv));
     return cat({qr_gradient(q, u, gq.defined() ? gq + more : more, narrow(gr, -1, 0, m)), matmul(q, gv)}, -1);
@@ -115,8 +119,8 @@ Tensor qr_gradient(const Tensor& q, const Tensor& r, const Tensor& gq, const Ten
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   const char* op = "linalg.qr";
   check_matrices(op, a);
-  STRIDED_CHECK(mode == "reduced" || mode == "complete" || mode == "r", RuntimeError, "qr received unrecognized mode '", mode,
-                "' but expected one of 'reduced' (default), 'r', or 'complete'");
+  STRIDED_CHECK(mode == "reduced" || mode == "complete" || mode == "r", RuntimeError, "qr received unrecognized mode '",
+                mode, "' but expected one of 'reduced' (default), 'r', or 'complete'");
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), k = std::min(m, n);
   const bool complete = mode == "complete", only_r = mode == "r";
   Tensor q, r;
@@ -125,13 +129,18 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
     const auto [packed, tau] = qr_packed(op, a);
     const Tensor upper = triu(narrow(packed, -2, 0, complete ? m : k), 0);
     r = narrow_to(upper, a.dtype());
-    q = only_r ? empty(Dims{0}, a.dtype(), a.device()) : narrow_to(q_of(op, packed, tau, k, complete ? m : k), a.dtype());
+    q = only_r ? empty(Dims{0}, a.dtype(), a.device())
+               : narrow_to(q_of(op, packed, tau, k, complete ? m : k), a.dtype());
   }
   if (!needs_grad(a)) return {q, r};
   record_all("LinalgQrBackward0", {q, r}, {a},
-             [q = SavedTensor::output(q, 0), r = SavedTensor::output(r, 1), differentiable = !complete || m <= n, only_r](const std::vector<Tensor>& g) {
-               STRIDED_CHECK(!only_r, RuntimeError, "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to require its derivatives.");
-               STRIDED_CHECK(differentiable, RuntimeError, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
+             [q = SavedTensor::output(q, 0), r = SavedTensor::output(r, 1), differentiable = !complete || m <= n,
+              only_r](const std::vector<Tensor>& g) {
+               STRIDED_CHECK(!only_r, RuntimeError,
+                             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+                             "use linalg.qr(A, mode='reduced') if you are going to require its derivatives.");
+               STRIDED_CHECK(differentiable, RuntimeError,
+                             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
                return std::vector<Tensor>{qr_gradient(q.get(), r.get(), g[0], g[1])};
              });
   return {q, r};
@@ -152,12 +161,15 @@ int64_t check_reflectors(const char* op, const Tensor& a, const Tensor& tau) {
   check_matrices(op, a, "input ");
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
   STRIDED_CHECK(m >= n, RuntimeError, op, ": input.shape[-2] must be greater than or equal to input.shape[-1]");
-  STRIDED_CHECK(tau.ndim() == a.ndim() - 1, RuntimeError, op, ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.ndim(),
+  STRIDED_CHECK(tau.ndim() == a.ndim() - 1, RuntimeError, op,
+                ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.ndim(),
                 " and input.ndim is equal to ", a.ndim());
-  STRIDED_CHECK(batch_shape(tau, 1) == batch_shape(a, 2), RuntimeError, op, ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", batch_shape(tau, 1));
+  STRIDED_CHECK(batch_shape(tau, 1) == batch_shape(a, 2), RuntimeError, op,
+                ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", batch_shape(tau, 1));
   const int64_t k = tau.size(tau.ndim() - 1);
   STRIDED_CHECK(n >= k, RuntimeError, op, ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
-  STRIDED_CHECK(a.dtype() == tau.dtype(), RuntimeError, op, ": tau dtype ", tau.dtype(), " does not match input dtype ", a.dtype());
+  STRIDED_CHECK(a.dtype() == tau.dtype(), RuntimeError, op, ": tau dtype ", tau.dtype(), " does not match input dtype ",
+                a.dtype());
   check_same_device(op, a, tau);
   return k;
 }
@@ -171,8 +183,11 @@ struct Reflectors {
   bool first_to_last, adjoint;
 
   Reflectors(const Tensor& a, const Tensor& scales, int64_t count, bool forward, bool adjoints)
-      : v(tril(narrow(a, -1, 0, count), -1) + eye(a.size(a.ndim() - 2), count, a.dtype(), a.device())), tau(scales), k(count),
-        first_to_last(forward), adjoint(adjoints) {}
+      : v(tril(narrow(a, -1, 0, count), -1) + eye(a.size(a.ndim() - 2), count, a.dtype(), a.device())),
+        tau(scales),
+        k(count),
+        first_to_last(forward),
+        adjoint(adjoints) {}
 
   int64_t number(int64_t step) const { return first_to_last ? step : k - 1 - step; }
   Tensor column(int64_t i) const { return narrow(v, -1, i, 1); }
@@ -199,7 +214,8 @@ struct Reflectors {
     }
     if (k == 0) return {Tensor(), Tensor(), g};
     Tensor ga = tril(cat(gv, -1), -1);
-    if (columns > k) ga = cat({ga, zeros(matrix_shape(ga, ga.size(ga.ndim() - 2), columns - k), ga.dtype(), ga.device())}, -1);
+    if (columns > k)
+      ga = cat({ga, zeros(matrix_shape(ga, ga.size(ga.ndim() - 2), columns - k), ga.dtype(), ga.device())}, -1);
     return {ga, cat(gtau, -1), g};
   }
 };
@@ -216,12 +232,14 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
     const Tensor packed = copy_by_columns(a), scales = contiguous(narrow_to(tau, packed.dtype()));
     q = narrow_to(q_of(op, packed, scales, k, n), a.dtype());
   }
-  return record("LinalgHouseholderProductBackward0", q, {a, tau}, [a = SavedTensor(a), tau = SavedTensor(tau), k, m, n](const Tensor& g) {
-    const Tensor A = a.get();
-    std::vector<Tensor> all = Reflectors(A, tau.get(), k, false, false).gradients(identity_like(A, m, n), g, n);
-    all.pop_back();
-    return all;
-  });
+  return record("LinalgHouseholderProductBackward0", q, {a, tau},
+                [a = SavedTensor(a), tau = SavedTensor(tau), k, m, n](const Tensor& g) {
+                  const Tensor A = a.get();
+                  std::vector<Tensor> all =
+                      Reflectors(A, tau.get(), k, false, false).gradients(identity_like(A, m, n), g, n);
+                  all.pop_back();
+                  return all;
+                });
 }
 
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transposed) {
@@ -229,13 +247,21 @@ Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left,
   check_matrices(op, a, "input ");
   check_matrices(op, other, "other ");
   const int64_t rows = a.size(a.ndim() - 2), k = tau.ndim() > 0 ? tau.size(tau.ndim() - 1) : 0;
-  STRIDED_CHECK(other.size(other.ndim() - (left ? 2 : 1)) >= k, RuntimeError, op, ": other.shape[", left ? -2 : -1, "] must be greater than or equal to tau.shape[-1]");
-  STRIDED_CHECK(other.size(other.ndim() - (left ? 2 : 1)) == rows, RuntimeError, op, ": other.shape[", left ? -2 : -1, "] must be equal to input.shape[-2]");
-  STRIDED_CHECK(a.ndim() == other.ndim(), RuntimeError, op, ": Expected other to have the same number of dimensions as input");
-  STRIDED_CHECK(batch_shape(a, 2) == batch_shape(other, 2), RuntimeError, op, ": Expected batch dimensions of other to be equal to input.shape[:-2], but got ", batch_shape(other, 2));
-  STRIDED_CHECK(tau.ndim() == a.ndim() - 1 && batch_shape(tau, 1) == batch_shape(a, 2), RuntimeError, op, ": Expected batch dimensions of tau to be equal to input.shape[:-2]");
-  STRIDED_CHECK(k <= a.size(a.ndim() - 1), RuntimeError, op, ": tau.shape[-1] must be less than or equal to input.shape[-1]");
-  STRIDED_CHECK(a.dtype() == tau.dtype() && a.dtype() == other.dtype(), RuntimeError, op, ": Expected input, tau and other to have the same dtype");
+  STRIDED_CHECK(other.size(other.ndim() - (left ? 2 : 1)) >= k, RuntimeError, op, ": other.shape[", left ? -2 : -1,
+                "] must be greater than or equal to tau.shape[-1]");
+  STRIDED_CHECK(other.size(other.ndim() - (left ? 2 : 1)) == rows, RuntimeError, op, ": other.shape[", left ? -2 : -1,
+                "] must be equal to input.shape[-2]");
+  STRIDED_CHECK(a.ndim() == other.ndim(), RuntimeError, op,
+                ": Expected other to have the same number of dimensions as input");
+  STRIDED_CHECK(batch_shape(a, 2) == batch_shape(other, 2), RuntimeError, op,
+                ": Expected batch dimensions of other to be equal to input.shape[:-2], but got ",
+                batch_shape(other, 2));
+  STRIDED_CHECK(tau.ndim() == a.ndim() - 1 && batch_shape(tau, 1) == batch_shape(a, 2), RuntimeError, op,
+                ": Expected batch dimensions of tau to be equal to input.shape[:-2]");
+  STRIDED_CHECK(k <= a.size(a.ndim() - 1), RuntimeError, op,
+                ": tau.shape[-1] must be less than or equal to input.shape[-1]");
+  STRIDED_CHECK(a.dtype() == tau.dtype() && a.dtype() == other.dtype(), RuntimeError, op,
+                ": Expected input, tau and other to have the same dtype");
   check_same_device(op, a, tau);
   check_same_device(op, a, other);
   // C Q is (Q^H C^H)^H.
@@ -243,15 +269,17 @@ Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left,
   Tensor result;
   {
     NoGrad guard;
-    const Tensor packed = copy_by_columns(narrow(a, -1, 0, k)), scales = contiguous(narrow_to(tau, packed.dtype())), c = copy_by_columns(other);
+    const Tensor packed = copy_by_columns(narrow(a, -1, 0, k)), scales = contiguous(narrow_to(tau, packed.dtype())),
+                 c = copy_by_columns(other);
     apply_q(op, packed, scales, k, c, left, transposed);
     result = narrow_to(c, a.dtype());
   }
-  return record("OrmqrBackward0", result, {a, tau, other},
-                [a = SavedTensor(a), tau = SavedTensor(tau), other = SavedTensor(other), k, transposed](const Tensor& g) {
-                  const Tensor A = a.get();
-                  return Reflectors(A, tau.get(), k, transposed, transposed).gradients(other.get(), g, A.size(A.ndim() - 1));
-                });
+  return record(
+      "OrmqrBackward0", result, {a, tau, other},
+      [a = SavedTensor(a), tau = SavedTensor(tau), other = SavedTensor(other), k, transposed](const Tensor& g) {
+        const Tensor A = a.get();
+        return Reflectors(A, tau.get(), k, transposed, transposed).gradients(other.get(), g, A.size(A.ndim() - 1));
+      });
 }
 
 }  // namespace strided

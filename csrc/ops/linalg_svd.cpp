@@ -21,7 +21,8 @@ void check_gauge(const char* op, const char* vectors, const Tensor& turn) {
   const Tensor size = elementwise<Abs>(turn);
   const double limit = real_of(turn.dtype()) == DType::Float64 ? 1e-8 : 1e-2;
   STRIDED_CHECK(!(item(amax(size)).real() > limit), RuntimeError, op, ": The ", vectors,
-                " in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.");
+                " in the complex case are specified up to multiplication by e^{i phi}. The specified loss function "
+                "depends on this quantity, so it is ill-defined.");
 }
 
 // grad A of P = A^+ (G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
@@ -46,10 +47,12 @@ struct Singular {
 
 SvdDriver driver_of(const char* op, const Tensor& a, const std::optional<std::string>& name) {
   if (!name) return SvdDriver::Default;
-  STRIDED_CHECK(!a.device().is_cpu(), RuntimeError, op, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+  STRIDED_CHECK(!a.device().is_cpu(), RuntimeError, op,
+                ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
   if (*name == "gesvd") return SvdDriver::Qr;
   if (*name == "gesvdj") return SvdDriver::Jacobi;
-  STRIDED_CHECK(*name == "gesvda", RuntimeError, op, ": unknown svd driver ", *name, " in svd_cusolver computation. Allowed drivers are gesvd, gesvdj and gesvda.");
+  STRIDED_CHECK(*name == "gesvda", RuntimeError, op, ": unknown svd driver ", *name,
+                " in svd_cusolver computation. Allowed drivers are gesvd, gesvdj and gesvda.");
   return SvdDriver::Approximate;
 }
 
@@ -70,7 +73,9 @@ Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Svd
     out.vh = empty_by_columns(a, full ? n : k, n);
   }
   if (work.numel() > 0) {
-    decomposition(&DecompositionKernels::svd, op, a)(plan_of(op, work, info), out.s.data(), vectors ? out.u.data() : nullptr, vectors ? out.vh.data() : nullptr, full, driver);
+    decomposition(&DecompositionKernels::svd, op, a)(plan_of(op, work, info), out.s.data(),
+                                                     vectors ? out.u.data() : nullptr,
+                                                     vectors ? out.vh.data() : nullptr, full, driver);
     check_info(op, LinalgFault::Svd, info, Check::Later);
   } else if (vectors) {
     copy_into(out.u, identity_like(out.u, m, full ? m : k));
@@ -133,9 +138,12 @@ Singular recorded(const char* op, const Tensor& a, bool full, SvdDriver driver) 
   if (!needs_grad(a)) return x;
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), k = std::min(m, n);
   record_all("LinalgSvdBackward0", {x.u, x.s, x.vh}, {a},
-             [u = SavedTensor::output(x.u, 0), s = SavedTensor::output(x.s, 1), vh = SavedTensor::output(x.vh, 2), m, n, k](const std::vector<Tensor>& g) {
+             [u = SavedTensor::output(x.u, 0), s = SavedTensor::output(x.s, 1), vh = SavedTensor::output(x.vh, 2), m, n,
+              k](const std::vector<Tensor>& g) {
                // Of full matrices only the first k vectors are determined.
-               auto first = [k](const Tensor& t, int dim) { return !t.defined() || t.size(t.ndim() + dim) == k ? t : narrow(t, dim, 0, k); };
+               auto first = [k](const Tensor& t, int dim) {
+                 return !t.defined() || t.size(t.ndim() + dim) == k ? t : narrow(t, dim, 0, k);
+               };
                const Singular x{first(u.get(), -1), s.get(), first(vh.get(), -2)};
                return std::vector<Tensor>{svd_gradient(x, first(g[0], -1), g[1], first(g[2], -2), m, n)};
              });
@@ -160,7 +168,8 @@ namespace {
 Tensor threshold(const Tolerance& t, const Tensor& a, const Tensor& largest) {
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
   auto as_column = [&](const Tensor& x) { return x.ndim() == 0 ? x : unsqueeze(x, -1); };
-  const double eps = real_of(wide(a.dtype())) == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double eps = real_of(wide(a.dtype())) == DType::Float64 ? std::numeric_limits<double>::epsilon()
+                                                                : std::numeric_limits<float>::epsilon();
   const Tensor absolute = t.atol.defined() ? as_column(t.atol) : Tensor();
   Tensor relative = largest * (static_cast<double>(std::max(m, n)) * eps);
   if (t.rtol.defined()) relative = largest * as_column(t.rtol);
@@ -190,7 +199,9 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
       p = matmul(adjoint_of(x.vh) * unsqueeze(masked(1.0 / x.s, elementwise<Gt>(x.s, limit)), -2), adjoint_of(x.u));
     }
   }
-  return record("LinalgPinvBackward0", p, a, [a = SavedTensor(a), p = SavedTensor::output(p)](const Tensor& g) { return pinv_backward(g, p.get(), a.get()); });
+  return record("LinalgPinvBackward0", p, a, [a = SavedTensor(a), p = SavedTensor::output(p)](const Tensor& g) {
+    return pinv_backward(g, p.get(), a.get());
+  });
 }
 
 Tensor matrix_rank(const Tensor& a, const Tolerance& tolerance, bool hermitian) {

@@ -21,7 +21,8 @@ Tensor solve_raw(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   const int64_t step = n > 2 && batches(t) > 1 ? size * size : 0;
   const Matrix matrix{packed.data(), packed.strides()[n - 2], packed.strides()[n - 1]};
   if (const DeviceKernels* device = device_kernels(b); device && device->solve_triangular) {
-    device->solve_triangular("solve_triangular", b.device().index, x.dtype(), batches(b), size, columns, matrix, step, x.data(), upper, unit);
+    device->solve_triangular("solve_triangular", b.device().index, x.dtype(), batches(b), size, columns, matrix, step,
+                             x.data(), upper, unit);
     return x;
   }
   const auto kernel = kernels_for(b).solve_triangular;
@@ -39,12 +40,16 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   check_square(op, a);
   check_dtype(op, a);
   check_same_device(op, a, b);
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ", b.dtype(), " instead");
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op,
+                ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ",
+                b.dtype(), " instead");
   STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
   const int64_t n = a.size(a.ndim() - 1);
-  STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
+  STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op,
+                ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
                 " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
-  if (!left) return transpose(solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular), -2, -1);
+  if (!left)
+    return transpose(solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular), -2, -1);
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, 2));
   Dims shape_a = batch, shape_b = batch;
   shape_a.push_back(n);
@@ -57,10 +62,12 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   if (!needs_grad(lhs, rhs)) return x;
   // As for solve, with the gradient of A kept to its triangle.
   return record("LinalgSolveTriangularBackward0", x, {lhs, rhs},
-                [a = SavedTensor(lhs), x = lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper, unitriangular](const Tensor& g) {
+                [a = SavedTensor(lhs), x = lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper,
+                 unitriangular](const Tensor& g) {
                   const Tensor gb = solve_triangular(adjoint_of(a.get()), g, !upper, true, unitriangular);
                   if (!x.known()) return std::vector<Tensor>{Tensor(), gb};
-                  const Tensor ga = triangle(-matmul(gb, adjoint_of(x.get())), upper, unitriangular ? (upper ? 1 : -1) : 0);
+                  const Tensor ga =
+                      triangle(-matmul(gb, adjoint_of(x.get())), upper, unitriangular ? (upper ? 1 : -1) : 0);
                   return std::vector<Tensor>{ga, gb};
                 });
 }
@@ -76,7 +83,8 @@ std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check
   if (l.numel() == 0) {
     // nothing to factor
   } else if (const DeviceKernels* device = device_kernels(a); device && device->cholesky) {
-    device->cholesky("cholesky", a.device().index, l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
+    device->cholesky("cholesky", a.device().index, l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper,
+                     info.data_as<int32_t>());
   } else {
     const auto kernel = kernels_for(a).cholesky;
     STRIDED_CHECK(kernel, NotImplementedError, "cholesky on device '", a.device(), "'");
@@ -107,12 +115,15 @@ std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_e
 Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_with_info(a, upper, Check::Later)); }
 
 Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
-  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", b.ndim(), " dimensions instead");
-  STRIDED_CHECK(l.ndim() >= 2, RuntimeError, "u should have at least 2 dimensions, but has ", l.ndim(), " dimensions instead");
+  STRIDED_CHECK(b.ndim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", b.ndim(),
+                " dimensions instead");
+  STRIDED_CHECK(l.ndim() >= 2, RuntimeError, "u should have at least 2 dimensions, but has ", l.ndim(),
+                " dimensions instead");
   const int64_t n = l.size(l.ndim() - 1), rows = l.size(l.ndim() - 2), b_rows = b.size(b.ndim() - 2);
-  STRIDED_CHECK(n == rows, RuntimeError, "A must be batches of square matrices, but they are ", rows, " by ", n, " matrices");
-  STRIDED_CHECK(b_rows == n, RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is ", n, " by ", n, " but each b matrix is ", b_rows, " by ",
-                b.size(b.ndim() - 1));
+  STRIDED_CHECK(n == rows, RuntimeError, "A must be batches of square matrices, but they are ", rows, " by ", n,
+                " matrices");
+  STRIDED_CHECK(b_rows == n, RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is ", n, " by ",
+                n, " but each b matrix is ", b_rows, " by ", b.size(b.ndim() - 1));
   Tensor x;
   {
     NoGrad guard;
@@ -121,13 +132,15 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   }
   if (!needs_grad(b, l)) return x;
   // The gradient of A = L L^H is that of solve; L gets (grad A + grad A^H) L, kept to its triangle.
-  return record("CholeskySolveBackward0", x, {b, l},
-                [l = SavedTensor(l), x = l.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper](const Tensor& g) {
-                  const Tensor gb = cholesky_solve(g, l.get(), upper);
-                  if (!x.known()) return std::vector<Tensor>{gb, Tensor()};
-                  const Tensor factor = triangle(l.get(), upper, 0), ga = matmul(gb, adjoint_of(x.get())), both = ga + adjoint_of(ga);
-                  return std::vector<Tensor>{gb, -triangle(upper ? matmul(factor, both) : matmul(both, factor), upper, 0)};
-                });
+  return record(
+      "CholeskySolveBackward0", x, {b, l},
+      [l = SavedTensor(l), x = l.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper](const Tensor& g) {
+        const Tensor gb = cholesky_solve(g, l.get(), upper);
+        if (!x.known()) return std::vector<Tensor>{gb, Tensor()};
+        const Tensor factor = triangle(l.get(), upper, 0), ga = matmul(gb, adjoint_of(x.get())),
+                     both = ga + adjoint_of(ga);
+        return std::vector<Tensor>{gb, -triangle(upper ? matmul(factor, both) : matmul(both, factor), upper, 0)};
+      });
 }
 
 Tensor cholesky_inverse(const Tensor& l, bool upper) {

@@ -18,7 +18,8 @@ constexpr int64_t kShort = 32768;  // elements that are not worth a second threa
 void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
   const KernelTable& table = kernels(out.device());
   const Loop2d loop = table.index.select[item_row(out.itemsize())];
-  STRIDED_CHECK(loop || (table.device && table.device->select), NotImplementedError, "where on device '", out.device(), "'");
+  STRIDED_CHECK(loop || (table.device && table.device->select), NotImplementedError, "where on device '", out.device(),
+                "'");
   const int64_t n = out.numel();
   if (n == 0) return;
   if (table.device) {
@@ -53,21 +54,26 @@ void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, co
 }
 
 void check_bool_mask(const char* op, const Tensor& mask) {
-  STRIDED_CHECK(mask.dtype() == DType::Bool, RuntimeError, op, " only supports boolean masks, but got mask with dtype ", mask.dtype());
+  STRIDED_CHECK(mask.dtype() == DType::Bool, RuntimeError, op, " only supports boolean masks, but got mask with dtype ",
+                mask.dtype());
 }
 
 // The value of masked_fill as a 0-d tensor of a dtype.
 Tensor fill_value(const Operand& value, DType dtype, Device device) {
   if (!value.tensor) return number(value.scalar, dtype, device);
   const Tensor& t = *value.tensor;
-  STRIDED_CHECK(t.ndim() == 0, RuntimeError, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", t.ndim(), " dimension(s).");
-  STRIDED_CHECK(is_complex(dtype) || !is_complex(t.dtype()), RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow");
+  STRIDED_CHECK(t.ndim() == 0, RuntimeError,
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", t.ndim(),
+                " dimension(s).");
+  STRIDED_CHECK(is_complex(dtype) || !is_complex(t.dtype()), RuntimeError, "value cannot be converted to type ",
+                name_of(dtype), " without overflow");
   const Tensor out = empty(Dims(), dtype, device);
   copy_into(out, t);
   return out;
 }
 
-Tensor record_masked_fill(const char* node, const Tensor& out, const Tensor& self, const Tensor& mask, const Operand& value) {
+Tensor record_masked_fill(const char* node, const Tensor& out, const Tensor& self, const Tensor& mask,
+                          const Operand& value) {
   const Tensor source = value.tensor ? *value.tensor : Tensor();
   if (!needs_grad(std::vector<Tensor>{self, source})) return out;
   auto formula = [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad(),
@@ -133,14 +139,15 @@ Tensor where(const Tensor& condition, Operand input, Operand other) {
   }
   select_into(out, condition, a, b);
   if (!needs_grad(a, b)) return out;
-  return record("WhereBackward0", out, std::vector<Tensor>{a, b},
-                [wants_a = a.requires_grad(), wants_b = b.requires_grad(), saved = SavedTensor(condition)](const Tensor& g) {
-                  const Tensor at = saved.get();
-                  Tensor to_a, to_b;
-                  if (wants_a) to_a = where(at, g, Scalar(0));
-                  if (wants_b) to_b = where(at, Scalar(0), g);
-                  return std::vector<Tensor>{to_a, to_b};
-                });
+  return record(
+      "WhereBackward0", out, std::vector<Tensor>{a, b},
+      [wants_a = a.requires_grad(), wants_b = b.requires_grad(), saved = SavedTensor(condition)](const Tensor& g) {
+        const Tensor at = saved.get();
+        Tensor to_a, to_b;
+        if (wants_a) to_a = where(at, g, Scalar(0));
+        if (wants_b) to_b = where(at, Scalar(0), g);
+        return std::vector<Tensor>{to_a, to_b};
+      });
 }
 
 std::vector<Tensor> where(const Tensor& condition) { return nonzero_tuple(condition); }
@@ -153,7 +160,9 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, Operand value) {
   const Tensor fill = fill_value(value, self.dtype(), self.device());
   const Dims shape = mask.shape() == self.shape() ? self.shape() : broadcast_shapes(self.shape(), mask.shape());
   checked_numel("masked_fill", shape);
-  const Tensor out = empty_strided(shape, shape == self.shape() ? strides_like(self.layout()) : Layout::contiguous_strides(shape), self.dtype(), self.device());
+  const Tensor out =
+      empty_strided(shape, shape == self.shape() ? strides_like(self.layout()) : Layout::contiguous_strides(shape),
+                    self.dtype(), self.device());
   select_into(out, mask, fill, self);
   return record_masked_fill("MaskedFillBackward0", out, self, mask, value);
 }
@@ -163,7 +172,8 @@ Tensor masked_fill_(const Tensor& self, const Tensor& mask, Operand value) {
   check_same_device("masked_fill_", self, mask);
   const Tensor fill = fill_value(value, self.dtype(), self.device());
   const Dims shape = broadcast_shapes(self.shape(), mask.shape());
-  STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(), " doesn't match the broadcast shape ", shape);
+  STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(),
+                " doesn't match the broadcast shape ", shape);
   check_inplace("masked_fill_", self, value.tensor && value.tensor->requires_grad());
   select_into(self, apart_from(self, mask), fill, self);
   bump_version(self, "masked_fill_");
@@ -180,12 +190,14 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
 }
 
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
-  STRIDED_CHECK(self.dtype() == source.dtype(), RuntimeError, "masked_scatter: expected self and source to have same dtypes but got ", self.dtype(),
-                " and ", source.dtype());
+  STRIDED_CHECK(self.dtype() == source.dtype(), RuntimeError,
+                "masked_scatter: expected self and source to have same dtypes but got ", self.dtype(), " and ",
+                source.dtype());
   check_bool_mask("masked_scatter_", mask);
   check_same_device("masked_scatter_", self, mask);
   const Dims shape = broadcast_shapes(self.shape(), mask.shape());
-  STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(), " doesn't match the broadcast shape ", shape);
+  STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(),
+                " doesn't match the broadcast shape ", shape);
   const Tensor whole = as_mask(make_view(mask, expand(mask.layout(), shape)));
   const int64_t count = count_true(whole);
   STRIDED_CHECK(source.numel() >= count, RuntimeError, "Number of elements of source < number of ones in mask");
@@ -212,10 +224,11 @@ std::vector<Tensor> nonzero_tuple(const Tensor& self) {
 }
 
 std::vector<Tensor> unravel_index(const Tensor& indices, const Dims& shape) {
-  STRIDED_CHECK(is_integer(indices.dtype()), TypeError, "expected 'indices' to be integer dtype, but got torch.", name_of(indices.dtype()));
+  STRIDED_CHECK(is_integer(indices.dtype()), TypeError, "expected 'indices' to be integer dtype, but got torch.",
+                name_of(indices.dtype()));
   for (int64_t s : shape) STRIDED_CHECK(s >= 0, ValueError, "'shape' cannot have negative values, but got ", shape);
-  STRIDED_CHECK(checked_numel("unravel_index", shape) > 0 || indices.numel() == 0, ValueError, "unravel_index: a tensor of size ", shape,
-                " has no elements, got ", indices.numel(), " indices");
+  STRIDED_CHECK(checked_numel("unravel_index", shape) > 0 || indices.numel() == 0, ValueError,
+                "unravel_index: a tensor of size ", shape, " has no elements, got ", indices.numel(), " indices");
   const Tensor flat = empty(indices.shape(), DType::Int64, indices.device());
   copy_into(flat, indices);
   const Tensor rows = coordinates(flat, shape);
@@ -232,7 +245,8 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
   const int n = self.ndim();
   STRIDED_CHECK(n >= 2, RuntimeError, "dimensions must larger than 1");
   for (int i = 1; i < n; ++i)
-    STRIDED_CHECK(n == 2 || self.size(i) == self.size(0), RuntimeError, "all dimensions of input must be of equal length");
+    STRIDED_CHECK(n == 2 || self.size(i) == self.size(0), RuntimeError,
+                  "all dimensions of input must be of equal length");
   check_inplace("fill_diagonal_", self);
   const Tensor fill = number(value, self.dtype(), self.device());
   int64_t stride = 0, length = self.size(0);
@@ -245,9 +259,12 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
   const int64_t rows = self.size(0), columns = self.size(1);
   if (wrap && n == 2 && columns > 0)
     for (int64_t r = columns + 1; r < rows; r += columns + 1)
-      copy_into(make_view(self, Layout(Dims{std::min(columns, rows - r)}, Dims{stride}, self.offset() + r * self.strides()[0])), fill);
+      copy_into(make_view(self, Layout(Dims{std::min(columns, rows - r)}, Dims{stride},
+                                       self.offset() + r * self.strides()[0])),
+                fill);
   bump_version(self, "fill_diagonal_");
-  return record_inplace("FillDiagonalBackward0", self, {self}, [wrap](const Tensor& g) { return fill_diagonal_(clone(g), Scalar(0), wrap); });
+  return record_inplace("FillDiagonalBackward0", self, {self},
+                        [wrap](const Tensor& g) { return fill_diagonal_(clone(g), Scalar(0), wrap); });
 }
 
 }  // namespace strided

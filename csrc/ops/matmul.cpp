@@ -42,7 +42,8 @@ std::string c_name(DType t) {
 
 void check_pair(const char* op, const Tensor& a, const Tensor& b) {
   check_same_device(op, a, b);
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "expected m1 and m2 to have the same dtype, but got: ", c_name(a.dtype()), " != ", c_name(b.dtype()));
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError,
+                "expected m1 and m2 to have the same dtype, but got: ", c_name(a.dtype()), " != ", c_name(b.dtype()));
 }
 
 Matrix matrix_of(const Tensor& t) {
@@ -93,8 +94,10 @@ void multiply_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
   if (n == 2) return gemm(rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c), al.bytes, be.bytes);
   const int64_t batch = c.numel() / (rows * columns);
   int64_t step[3];
-  if (table.batched_gemm[index_of(t)] && regular_batches(a, &step[0]) && regular_batches(b, &step[1]) && regular_batches(c, &step[2]))
-    return table.batched_gemm[index_of(t)](batch, step, rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c), al.bytes, be.bytes);
+  if (table.batched_gemm[index_of(t)] && regular_batches(a, &step[0]) && regular_batches(b, &step[1]) &&
+      regular_batches(c, &step[2]))
+    return table.batched_gemm[index_of(t)](batch, step, rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c),
+                                           al.bytes, be.bytes);
   Dims index(n - 2);
   const int64_t size = c.itemsize();
   for (int64_t k = 0; k < batch; ++k) {
@@ -129,9 +132,11 @@ Tensor product(const Tensor& a, const Tensor& b) {
   Tensor c = multiplied(a, b);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
-  return record(name, c, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-    return std::vector<Tensor>{b.known() ? product(g, adjoint_of(b.get())) : Tensor(), a.known() ? product(adjoint_of(a.get()), g) : Tensor()};
-  });
+  return record(name, c, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.known() ? product(g, adjoint_of(b.get())) : Tensor(),
+                                             a.known() ? product(adjoint_of(a.get()), g) : Tensor()};
+                });
 }
 
 void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
@@ -150,11 +155,13 @@ Tensor scale_and_add(const Tensor& input, const Tensor& value, const Scalar& bet
 }
 
 // beta * input + alpha * a @ b in one gemm.
-Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+             const Scalar& alpha) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   const Layout wide = strided::expand(input.layout(), shape);  // raises when input does not fit
-  STRIDED_CHECK(input.dtype() == a.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ", input.dtype(), " and ", a.dtype());
+  STRIDED_CHECK(input.dtype() == a.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ",
+                input.dtype(), " and ", a.dtype());
   check_same_device(node, input, a);
   check_scales(a.dtype(), beta, alpha);
   Tensor c = empty(shape, a.dtype(), a.device());
@@ -162,9 +169,11 @@ Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tenso
   multiply_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
   return record(node, c, {input, a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha, wants_input = input.requires_grad()](const Tensor& g) {
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
+                 wants_input = input.requires_grad()](const Tensor& g) {
                   const Tensor h = scaled(g, conj(alpha));
-                  return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(), b.known() ? product(h, adjoint_of(b.get())) : Tensor(),
+                  return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(),
+                                             b.known() ? product(h, adjoint_of(b.get())) : Tensor(),
                                              a.known() ? product(adjoint_of(a.get()), h) : Tensor()};
                 });
 }
@@ -174,8 +183,8 @@ Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tenso
 Tensor mm(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.ndim() == 2, RuntimeError, "self must be a matrix");
   STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix");
-  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
-                b.size(1), ")");
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
+                a.size(1), " and ", b.size(0), "x", b.size(1), ")");
   check_pair("mm", a, b);
   return product(a, b);
 }
@@ -183,16 +192,18 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 Tensor bmm(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
   STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
-  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [",
-                a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
+  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
+                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+                "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_pair("bmm", a, b);
   return product(a, b);
 }
 
 Tensor mv(const Tensor& a, const Tensor& b) {
-  STRIDED_CHECK(a.ndim() == 2 && b.ndim() == 1, RuntimeError, "vector + matrix @ vector expected, got 1, ", a.ndim(), ", ", b.ndim());
-  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "size mismatch, got input (", a.size(0), "), mat (", a.size(0), "x", a.size(1), "), vec (",
-                b.size(0), ")");
+  STRIDED_CHECK(a.ndim() == 2 && b.ndim() == 1, RuntimeError, "vector + matrix @ vector expected, got 1, ", a.ndim(),
+                ", ", b.ndim());
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "size mismatch, got input (", a.size(0), "), mat (", a.size(0),
+                "x", a.size(1), "), vec (", b.size(0), ")");
   check_pair("mv", a, b);
   Tensor out;
   {
@@ -200,16 +211,21 @@ Tensor mv(const Tensor& a, const Tensor& b) {
     out = squeeze(multiplied(a, unsqueeze(b, 1)), Dims{1});
   }
   if (!needs_grad(a, b)) return out;
-  return record("MvBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-    return std::vector<Tensor>{b.known() ? unsqueeze(g, 1) * conj(b.get()) : Tensor(), a.known() ? mv(adjoint_of(a.get()), g) : Tensor()};
-  });
+  return record("MvBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.known() ? unsqueeze(g, 1) * conj(b.get()) : Tensor(),
+                                             a.known() ? mv(adjoint_of(a.get()), g) : Tensor()};
+                });
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
-  STRIDED_CHECK(a.ndim() == 1 && b.ndim() == 1, RuntimeError, "1D tensors expected, but got ", a.ndim(), "D and ", b.ndim(), "D tensors");
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot : expected both vectors to have same dtype, but found ", a.dtype(), " and ", b.dtype());
-  STRIDED_CHECK(a.numel() == b.numel(), RuntimeError, "inconsistent tensor size, expected tensor ", a.shape(), " and src ", b.shape(),
-                " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+  STRIDED_CHECK(a.ndim() == 1 && b.ndim() == 1, RuntimeError, "1D tensors expected, but got ", a.ndim(), "D and ",
+                b.ndim(), "D tensors");
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot : expected both vectors to have same dtype, but found ",
+                a.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(a.numel() == b.numel(), RuntimeError, "inconsistent tensor size, expected tensor ", a.shape(),
+                " and src ", b.shape(), " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+                " elements respectively");
   check_same_device("dot", a, b);
   Tensor out;
   {
@@ -217,9 +233,11 @@ Tensor dot(const Tensor& a, const Tensor& b) {
     out = reshape(multiplied(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
   }
   if (!needs_grad(a, b)) return out;
-  return record("DotBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-    return std::vector<Tensor>{b.known() ? g * conj(b.get()) : Tensor(), a.known() ? g * conj(a.get()) : Tensor()};
-  });
+  return record("DotBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.known() ? g * conj(b.get()) : Tensor(),
+                                             a.known() ? g * conj(a.get()) : Tensor()};
+                });
 }
 
 Tensor vdot(const Tensor& a, const Tensor& b) {
@@ -230,9 +248,11 @@ Tensor vdot(const Tensor& a, const Tensor& b) {
     out = dot(conj(a), b);
   }
   if (!needs_grad(a, b)) return out;
-  return record("VdotBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-    return std::vector<Tensor>{b.known() ? conj(g) * b.get() : Tensor(), a.known() ? g * a.get() : Tensor()};
-  });
+  return record("VdotBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.known() ? conj(g) * b.get() : Tensor(),
+                                             a.known() ? g * a.get() : Tensor()};
+                });
 }
 
 // Note [Cases of matmul]
@@ -240,13 +260,15 @@ Tensor vdot(const Tensor& a, const Tensor& b) {
 // with more axes are batches, whose axes broadcast (stride 0, nothing is copied). When only the left operand has batches,
 // they are more rows of one product, if memory allows to see them so: one large product is faster than many small ones.
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  STRIDED_CHECK(a.ndim() > 0 && b.ndim() > 0, RuntimeError, "both arguments to matmul need to be at least 1D, but they are ", a.ndim(), "D and ", b.ndim(), "D");
+  STRIDED_CHECK(a.ndim() > 0 && b.ndim() > 0, RuntimeError,
+                "both arguments to matmul need to be at least 1D, but they are ", a.ndim(), "D and ", b.ndim(), "D");
   const int na = a.ndim(), nb = b.ndim();
   if (na == 1 && nb == 1) return dot(a, b);
   if (na == 2 && nb == 2) return mm(a, b);
   if (na == 2 && nb == 1) return mv(a, b);
   if (na == 1 && nb == 2) {
-    STRIDED_CHECK(a.size(0) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (1x", a.size(0), " and ", b.size(0), "x", b.size(1), ")");
+    STRIDED_CHECK(a.size(0) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (1x", a.size(0),
+                  " and ", b.size(0), "x", b.size(1), ")");
     check_pair("matmul", a, b);
     return squeeze(product(unsqueeze(a, 0), b), Dims{0});
   }
@@ -257,21 +279,23 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (right.ndim() == 2) {
     int64_t rows = 1;
     for (int i = 0; i < left.ndim() - 1; ++i) rows *= left.size(i);
-    STRIDED_CHECK(inner == other, RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", inner, " and ", other, "x", right.size(1), ")");
+    STRIDED_CHECK(inner == other, RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", inner,
+                  " and ", other, "x", right.size(1), ")");
     Dims shape = left.shape();
     shape.back() = right.size(1);
     out = reshape(product(reshape(left, Dims{rows, inner}), right), shape);
   } else {
     Dims batch_a(left.shape().data(), left.shape().size() - 2), batch_b(right.shape().data(), right.shape().size() - 2);
     Dims batch = broadcast_shapes(batch_a, batch_b);
-    STRIDED_CHECK(inner == other, RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [", right.size(0), ", ", inner,
-                  "] but got: [", right.size(0), ", ", other, "].");
+    STRIDED_CHECK(inner == other, RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [",
+                  right.size(0), ", ", inner, "] but got: [", right.size(0), ", ", other, "].");
     Dims shape_a = batch, shape_b = batch;
     shape_a.push_back(left.size(left.ndim() - 2));
     shape_a.push_back(inner);
     shape_b.push_back(other);
     shape_b.push_back(right.size(right.ndim() - 1));
-    out = product(left.shape() == shape_a ? left : expand(left, shape_a), right.shape() == shape_b ? right : expand(right, shape_b));
+    out = product(left.shape() == shape_a ? left : expand(left, shape_a),
+                  right.shape() == shape_b ? right : expand(right, shape_b));
   }
   if (na == 1) out = squeeze(out, Dims{-2});
   if (nb == 1) out = squeeze(out, Dims{-1});
@@ -281,7 +305,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 Tensor inner(const Tensor& a, const Tensor& b) {
   if (a.ndim() == 0 || b.ndim() == 0) return a * b;
   const int64_t na = a.shape().back(), nb = b.shape().back();
-  STRIDED_CHECK(na == nb, RuntimeError, "inner() the last dimension must match on both input tensors but got shapes ", a.shape(), " and ", b.shape());
+  STRIDED_CHECK(na == nb, RuntimeError, "inner() the last dimension must match on both input tensors but got shapes ",
+                a.shape(), " and ", b.shape());
   return tensordot(a, b, Dims{-1}, Dims{-1});
 }
 
@@ -292,8 +317,9 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 }
 
 Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ", a.dtype(), " and y of type ",
-                b.dtype(), " instead");
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError,
+                "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ", a.dtype(),
+                " and y of type ", b.dtype(), " instead");
   wrap_axis("linalg.vecdot", dim, std::max(a.ndim(), b.ndim()));
   if (a.ndim() == 1 && b.ndim() == 1 && a.numel() == b.numel()) return vdot(a, b);
   Tensor out;
@@ -302,26 +328,30 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
     out = sum(conj(a) * b, Dims{dim}, false, a.dtype());
   }
   if (!needs_grad(a, b)) return out;
-  return record("LinalgVecdotBackward0", out, {a, b}, [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), dim](const Tensor& g) {
-    const Tensor wide = g.ndim() == 0 ? g : unsqueeze(g, dim);
-    return std::vector<Tensor>{b.known() ? conj(wide) * b.get() : Tensor(), a.known() ? wide * a.get() : Tensor()};
-  });
+  return record("LinalgVecdotBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), dim](const Tensor& g) {
+                  const Tensor wide = g.ndim() == 0 ? g : unsqueeze(g, dim);
+                  return std::vector<Tensor>{b.known() ? conj(wide) * b.get() : Tensor(),
+                                             a.known() ? wide * a.get() : Tensor()};
+                });
 }
 
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   STRIDED_CHECK(a.ndim() == 2, RuntimeError, "mat1 must be a matrix, got ", a.ndim(), "-D tensor");
   STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix, got ", b.ndim(), "-D tensor");
-  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
-                b.size(1), ")");
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
+                a.size(1), " and ", b.size(0), "x", b.size(1), ")");
   check_pair("addmm", a, b);
   return fused("AddmmBackward0", input, a, b, beta, alpha);
 }
 
 Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  STRIDED_CHECK(input.dtype() == a.dtype() && a.dtype() == b.dtype(), RuntimeError, "addmv input tensors must have the same dtype, but got ", input.dtype(), ", ",
-                a.dtype(), ", and ", b.dtype());
-  STRIDED_CHECK(a.ndim() != 2 || input.numel() == 1 || (input.ndim() == 1 && input.size(0) == a.size(0)), RuntimeError, "size mismatch, got input (",
-                input.ndim() ? input.size(0) : 1, "), mat (", a.size(0), "x", a.size(1), "), vec (", b.numel(), ")");
+  STRIDED_CHECK(input.dtype() == a.dtype() && a.dtype() == b.dtype(), RuntimeError,
+                "addmv input tensors must have the same dtype, but got ", input.dtype(), ", ", a.dtype(), ", and ",
+                b.dtype());
+  STRIDED_CHECK(a.ndim() != 2 || input.numel() == 1 || (input.ndim() == 1 && input.size(0) == a.size(0)), RuntimeError,
+                "size mismatch, got input (", input.ndim() ? input.size(0) : 1, "), mat (", a.size(0), "x", a.size(1),
+                "), vec (", b.numel(), ")");
   return scale_and_add(input, mv(a, b), beta, alpha);
 }
 
@@ -332,8 +362,9 @@ Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar&
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
   STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
-  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [",
-                a.size(0), ", ", a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
+  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
+                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+                "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_pair("baddbmm", a, b);
   return fused("BaddbmmBackward0", input, a, b, beta, alpha);
 }
@@ -353,7 +384,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
   Tensor x = a, y = b;
   for (size_t i = 0; i < ca.size(); ++i) {
     const int64_t sa = a.size(static_cast<int>(ca[i])), sb = b.size(static_cast<int>(cb[i]));
-    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError, "contracted dimensions need to match, but first has size ", sa, " in dim ", dims_a[i],
+    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError,
+                  "contracted dimensions need to match, but first has size ", sa, " in dim ", dims_a[i],
                   " and second has size ", sb, " in dim ", dims_b[i]);
     // A contracted axis of size 1 broadcasts: the other operand may be summed first.
     if (sa != sb && sa == 1) y = sum(y, Dims{cb[i]}, true, y.dtype());
@@ -374,20 +406,24 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
       shape.push_back(b.size(i));
       columns *= b.size(i);
     }
-  return reshape(mm(reshape(permute(x, order_a), Dims{rows, contracted}), reshape(permute(y, order_b), Dims{contracted, columns})), shape);
+  return reshape(
+      mm(reshape(permute(x, order_a), Dims{rows, contracted}), reshape(permute(y, order_b), Dims{contracted, columns})),
+      shape);
 }
 
 Tensor kron(const Tensor& a, const Tensor& b) {
   const int n = std::max(a.ndim(), b.ndim());
   Dims shape_a, shape_b, shape;
   for (int i = 0; i < n; ++i) {
-    const int64_t sa = i - (n - a.ndim()) >= 0 ? a.size(i - (n - a.ndim())) : 1, sb = i - (n - b.ndim()) >= 0 ? b.size(i - (n - b.ndim())) : 1;
+    const int64_t sa = i - (n - a.ndim()) >= 0 ? a.size(i - (n - a.ndim())) : 1,
+                  sb = i - (n - b.ndim()) >= 0 ? b.size(i - (n - b.ndim())) : 1;
     shape_a.push_back(sa);
     shape_a.push_back(1);
     shape_b.push_back(1);
     shape_b.push_back(sb);
     int64_t size = 0;
-    STRIDED_CHECK(!__builtin_mul_overflow(sa, sb, &size), RuntimeError, "kron: sizes ", sa, " and ", sb, " give a dimension that does not fit 64 bits");
+    STRIDED_CHECK(!__builtin_mul_overflow(sa, sb, &size), RuntimeError, "kron: sizes ", sa, " and ", sb,
+                  " give a dimension that does not fit 64 bits");
     shape.push_back(size);
   }
   return reshape(reshape(a, shape_a) * reshape(b, shape_b), shape);
@@ -399,7 +435,8 @@ Tensor trace(const Tensor& x) {
 }
 
 Tensor vandermonde(const Tensor& x, std::optional<int64_t> n) {
-  STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError, "linalg.vander supports floating point, complex, and integer tensors, but got ", x.dtype());
+  STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError,
+                "linalg.vander supports floating point, complex, and integer tensors, but got ", x.dtype());
   const int64_t terms = n ? *n : x.ndim() == 0 ? 1 : x.shape().back();
   STRIDED_CHECK(x.ndim() > 0 && terms > 1, RuntimeError, "N must be greater than 1.");
   Dims shape = x.shape();
@@ -424,8 +461,9 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
   int64_t axis = -1;
   if (dim) {
     axis = wrap_axis("cross", *dim, x.ndim());
-    STRIDED_CHECK(x.ndim() > 0 && x.size(static_cast<int>(axis)) == 3, RuntimeError, "linalg.cross: inputs dimension ", *dim, " must have length 3. Got ",
-                  x.ndim() ? x.size(static_cast<int>(axis)) : 1, " and ", y.ndim() ? y.size(static_cast<int>(axis)) : 1);
+    STRIDED_CHECK(x.ndim() > 0 && x.size(static_cast<int>(axis)) == 3, RuntimeError, "linalg.cross: inputs dimension ",
+                  *dim, " must have length 3. Got ", x.ndim() ? x.size(static_cast<int>(axis)) : 1, " and ",
+                  y.ndim() ? y.size(static_cast<int>(axis)) : 1);
   } else {
     for (int i = 0; i < x.ndim() && axis < 0; ++i)
       if (x.size(i) == 3) axis = i;
@@ -437,14 +475,17 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
     NoGrad guard;
     for (int i = 0; i < 3; ++i) {
       const int j = (i + 1) % 3, k = (i + 2) % 3;
-      copy_into(select(out, axis, i), select(x, axis, j) * select(y, axis, k) - select(x, axis, k) * select(y, axis, j));
+      copy_into(select(out, axis, i),
+                select(x, axis, j) * select(y, axis, k) - select(x, axis, k) * select(y, axis, j));
     }
   }
   if (!needs_grad(a, b)) return out;
   return record("LinalgCrossBackward0", out, {a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), axis = axis - x.ndim()](const Tensor& g) {
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b),
+                 axis = axis - x.ndim()](const Tensor& g) {
                   // The gradient of a x b is b x g for a, and g x a for b (conjugated).
-                  return std::vector<Tensor>{b.known() ? cross(conj(b.get()), g, axis) : Tensor(), a.known() ? cross(g, conj(a.get()), axis) : Tensor()};
+                  return std::vector<Tensor>{b.known() ? cross(conj(b.get()), g, axis) : Tensor(),
+                                             a.known() ? cross(g, conj(a.get()), axis) : Tensor()};
                 });
 }
 
@@ -455,14 +496,16 @@ Tensor multi_dot(const std::vector<Tensor>& matrices) {
   STRIDED_CHECK(n >= 2, RuntimeError, "multi_dot(): expected at least 2 tensors but got ", n);
   std::vector<Tensor> m = matrices;
   const bool row = m.front().ndim() == 1, column = m.back().ndim() == 1;
-  STRIDED_CHECK(row || m.front().ndim() == 2, RuntimeError, "multi_dot(): the first tensor must be 1D or 2D but got ", m.front().ndim(), "D");
-  STRIDED_CHECK(column || m.back().ndim() == 2, RuntimeError, "multi_dot(): the last tensor must be 1D or 2D but got ", m.back().ndim(), "D");
+  STRIDED_CHECK(row || m.front().ndim() == 2, RuntimeError, "multi_dot(): the first tensor must be 1D or 2D but got ",
+                m.front().ndim(), "D");
+  STRIDED_CHECK(column || m.back().ndim() == 2, RuntimeError, "multi_dot(): the last tensor must be 1D or 2D but got ",
+                m.back().ndim(), "D");
   if (row) m.front() = unsqueeze(m.front(), 0);
   if (column) m.back() = unsqueeze(m.back(), 1);
   for (int i = 0; i < n; ++i) {
     STRIDED_CHECK(m[i].ndim() == 2, RuntimeError, "multi_dot(): tensor ", i, " must be 2D but got ", m[i].ndim(), "D");
-    STRIDED_CHECK(i == 0 || m[i - 1].size(1) == m[i].size(0), RuntimeError, "multi_dot(): tensors ", i - 1, " and ", i, " with shapes ", m[i - 1].shape(),
-                  " and ", m[i].shape(), " cannot be multiplied");
+    STRIDED_CHECK(i == 0 || m[i - 1].size(1) == m[i].size(0), RuntimeError, "multi_dot(): tensors ", i - 1, " and ", i,
+                  " with shapes ", m[i - 1].shape(), " and ", m[i].shape(), " cannot be multiplied");
   }
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
   std::vector<std::vector<int>> cut(n, std::vector<int>(n, 0));
@@ -471,7 +514,9 @@ Tensor multi_dot(const std::vector<Tensor>& matrices) {
       const int j = i + length - 1;
       cost[i][j] = 1e300;
       for (int k = i; k < j; ++k) {
-        const double c = cost[i][k] + cost[k + 1][j] + static_cast<double>(m[i].size(0)) * static_cast<double>(m[k].size(1)) * static_cast<double>(m[j].size(1));
+        const double c =
+            cost[i][k] + cost[k + 1][j] +
+            static_cast<double>(m[i].size(0)) * static_cast<double>(m[k].size(1)) * static_cast<double>(m[j].size(1));
         if (c < cost[i][j]) {
           cost[i][j] = c;
           cut[i][j] = k;
@@ -481,7 +526,9 @@ Tensor multi_dot(const std::vector<Tensor>& matrices) {
   struct Multiply {
     const std::vector<Tensor>& m;
     const std::vector<std::vector<int>>& cut;
-    Tensor operator()(int i, int j) const { return i == j ? m[i] : mm((*this)(i, cut[i][j]), (*this)(cut[i][j] + 1, j)); }
+    Tensor operator()(int i, int j) const {
+      return i == j ? m[i] : mm((*this)(i, cut[i][j]), (*this)(cut[i][j] + 1, j));
+    }
   };
   Tensor out = Multiply{m, cut}(0, n - 1);
   if (row) out = squeeze(out, Dims{0});

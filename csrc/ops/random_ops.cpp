@@ -20,8 +20,8 @@ namespace {
 
 Generator& chosen(Generator* generator, const Tensor& out) {
   if (!generator) return default_generator(out.device());
-  STRIDED_CHECK(generator->device == out.device(), RuntimeError, "Expected a '", name_of(out.device().type), "' device type for generator but found '",
-                name_of(generator->device.type), "'");
+  STRIDED_CHECK(generator->device == out.device(), RuntimeError, "Expected a '", name_of(out.device().type),
+                "' device type for generator but found '", name_of(generator->device.type), "'");
   return *generator;
 }
 
@@ -90,9 +90,8 @@ void check_real(const char* kernel, DType t, bool bool_too) {
 Dims memory_order(const Layout& layout) {
   Dims axes, moving;
   for (int i = 0; i < layout.ndim(); ++i) (layout.shape[i] == 1 ? axes : moving).push_back(i);
-  std::stable_sort(moving.begin(), moving.end(), [&](int64_t a, int64_t b) {
-    return std::llabs(layout.strides[a]) > std::llabs(layout.strides[b]);
-  });
+  std::stable_sort(moving.begin(), moving.end(),
+                   [&](int64_t a, int64_t b) { return std::llabs(layout.strides[a]) > std::llabs(layout.strides[b]); });
   for (int64_t axis : moving) axes.push_back(axis);
   return axes;
 }
@@ -146,7 +145,6 @@ RandomFill integers_of(int64_t first, uint64_t count) {  // count 0: 2^64
   return what;
 }
 
-
 // The closest value to `from` on its right, or to `to` on its left, that a conversion to a floating dtype does not move
 // out of the range.
 int64_t round_trip(DType t, int64_t v) {
@@ -196,9 +194,8 @@ void check_std(const Tensor& std) {
 
 // Neither the mean nor the deviation gets a gradient through the numbers drawn.
 Tensor record_normal(Tensor out, const std::vector<Tensor>& parameters) {
-  return record("NormalBackward0", std::move(out), parameters, [n = parameters.size()](const Tensor& g) {
-    return std::vector<Tensor>(n, zeros_like(g));
-  });
+  return record("NormalBackward0", std::move(out), parameters,
+                [n = parameters.size()](const Tensor& g) { return std::vector<Tensor>(n, zeros_like(g)); });
 }
 
 void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
@@ -211,7 +208,8 @@ void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
     const Tensor q = contiguous(axes ? permuted(wide, *axes) : wide);
     if (device)
       return draw_on_device(generator, [&](PhiloxState state, uint64_t* used) {
-        device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), state, used);
+        device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(),
+                                 out.numel(), state, used);
       });
     STRIDED_CHECK(draw(out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), generator), RuntimeError,
                   "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
@@ -259,9 +257,10 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   if (n == 0) return out;
   Generator& source = chosen(generator, out);
   if (const DeviceKernels* on = device_kernels(out))
-    draw_on_device(source, [&](PhiloxState state, uint64_t* used) { on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used); });
-  else
-    require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, source);
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used);
+    });
+  else require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, source);
   return out;
 }
 
@@ -425,7 +424,8 @@ Tensor poisson(const Tensor& rate, Generator* generator) {
     Generator& source = chosen(generator, out);
     if (const DeviceKernels* device = device_kernels(out)) {
       draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
-        device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state, used);
+        device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state,
+                               used);
       });
     } else {
       const auto draw = require("poisson", kernels(out.device()).random.poisson, out);
@@ -460,10 +460,12 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   WeightsFault fault = WeightsFault::None;
   if (const DeviceKernels* device = device_kernels(out))
     draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
-      device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, state, used, &fault);
+      device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories,
+                            drawn, state, used, &fault);
     });
   else
-    fault = require("multinomial", kernels(out.device()).random.choice, out)(t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, source);
+    fault = require("multinomial", kernels(out.device()).random.choice, out)(t, out.data_as<int64_t>(), w.data(), rows,
+                                                                             categories, drawn, source);
   check_weights(fault, replacement);
   if (replacement) return out;
 

@@ -77,17 +77,10 @@ Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
   {
     NoGrad no_grad;
     switch (turns) {
-      case 0:
-        out = clone(x);
-        break;
-      case 1:
-        out = transpose(flip(x, {b}), a, b);
-        break;
-      case 2:
-        out = flip(x, {a, b});
-        break;
-      default:
-        out = transpose(flip(x, {a}), a, b);
+      case 0: out = clone(x); break;
+      case 1: out = transpose(flip(x, {b}), a, b); break;
+      case 2: out = flip(x, {a, b}); break;
+      default: out = transpose(flip(x, {a}), a, b);
     }
   }
   return record("Rot90Backward0", out, x, [turns, a, b](const Tensor& g) { return rot90(g, -turns, {a, b}); });

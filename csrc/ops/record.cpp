@@ -20,7 +20,8 @@ class AccumulateGrad : public Node {
   explicit AccumulateGrad(const Tensor& leaf) : leaf_(leaf) { set_output(0, leaf); }
   ~AccumulateGrad() override {
     const std::lock_guard<std::mutex> lock(accumulators);
-    if (AutogradMeta* meta = leaf_.impl()->autograd.get(); meta && meta->accumulator == this) meta->accumulator = nullptr;
+    if (AutogradMeta* meta = leaf_.impl()->autograd.get(); meta && meta->accumulator == this)
+      meta->accumulator = nullptr;
   }
   const char* name() const override { return "AccumulateGrad"; }
   bool is_accumulator() const override { return true; }
@@ -94,10 +95,13 @@ Running::Running(Node* node) : before_(running) { running = node; }
 Running::~Running() { running = before_; }
 
 void saved_tensors_were_freed() {
-  STRIDED_THROW(RuntimeError,
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
-                "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-                "backward through the graph a second time or if you need to access saved tensors after calling backward.");
+  STRIDED_THROW(
+      RuntimeError,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+      "been freed). Saved "
+      "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+      "retain_graph=True if you need to "
+      "backward through the graph a second time or if you need to access saved tensors after calling backward.");
 }
 
 namespace {
@@ -107,14 +111,19 @@ std::string short_name(const std::string& node) { return node.substr(0, node.rfi
 
 [[noreturn]] void was_modified(const Tensor& t, const Node* maker, int output, uint32_t expected) {
   const char* writer = t.storage().last_writer();
-  STRIDED_THROW(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
-                cpp_name_of(t.dtype()), "Tensor ", t.shape(), "]", maker ? concat(", which is output ", output, " of ", short_name(maker->name()), ",") : "",
-                " is at version ", t.storage().version(), "; expected version ", expected, " instead.",
-                running ? concat(" It was saved for ", running->name()) : "", writer ? concat(", and last modified by ", writer, ".") : "",
-                make_trace ? " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question "
-                             "was changed in there or anywhere later. Good luck!"
-                           : " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-                             "torch.autograd.set_detect_anomaly(True, check_nan=False).");
+  STRIDED_THROW(
+      RuntimeError,
+      "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+      cpp_name_of(t.dtype()), "Tensor ", t.shape(), "]",
+      maker ? concat(", which is output ", output, " of ", short_name(maker->name()), ",") : "", " is at version ",
+      t.storage().version(), "; expected version ", expected, " instead.",
+      running ? concat(" It was saved for ", running->name()) : "",
+      writer ? concat(", and last modified by ", writer, ".") : "",
+      make_trace ? " Hint: the backtrace further above shows the operation that failed to compute its gradient. The "
+                   "variable in question "
+                   "was changed in there or anywhere later. Good luck!"
+                 : " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+                   "torch.autograd.set_detect_anomaly(True, check_nan=False).");
 }
 
 }  // namespace
@@ -221,7 +230,8 @@ namespace {
 
 class CopySlices : public Node {
  public:
-  CopySlices(const Tensor& base, const Tensor& view) : base_(base.layout()), view_(view.layout()), view_dtype_(view.dtype()) {
+  CopySlices(const Tensor& base, const Tensor& view)
+      : base_(base.layout()), view_(view.layout()), view_dtype_(view.dtype()) {
     int64_t last;
     if (!base_.extent(&first_, &last)) first_ = last = 0;
     reach_ = last - first_ + 1;
@@ -235,8 +245,8 @@ class CopySlices : public Node {
     const Running running_now(this);
     Tensor g = std::move(grads[0]);
     // In memory laid out as the base's, so that the view's layout finds its place.
-    const bool fits = !grad_enabled() && g.impl()->use_count() == 1 && g.storage().use_count() == 1 && g.layout().offset == base_.offset &&
-                      g.strides() == base_.strides && !g.storage().borrowed();
+    const bool fits = !grad_enabled() && g.impl()->use_count() == 1 && g.storage().use_count() == 1 &&
+                      g.layout().offset == base_.offset && g.strides() == base_.strides && !g.storage().borrowed();
     if (!fits) {
       Tensor own = make_view(empty({reach_}, g.dtype(), g.device()), base_);
       copy_into(own, g);
@@ -276,7 +286,8 @@ void rebase_history(const Tensor& t, const Ref<Node>& node, int output) {
   impl.seen_version = impl.storage->version() - 1;
 }
 
-void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs) {
+void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs,
+                          const std::vector<Tensor>& inputs) {
   record_all(name, outs, inputs, [op](const std::vector<Tensor>&) -> std::vector<Tensor> {
     STRIDED_THROW(NotImplementedError, "the derivative for '", op, "' is not implemented.");
   });
@@ -295,15 +306,19 @@ void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad)
   if (!requires_grad && !inputs_need_grad) return;
   if (impl.base) {
     STRIDED_CHECK(!apart, RuntimeError,
-                  "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous "
-                  "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the "
-                  "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).");
+                  "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+                  "this use case is ambiguous "
+                  "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+                  "either both inside the "
+                  "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the "
+                  "inplace to be tracked).");
     if (is_frozen(impl)) frozen_view(impl, "is being");
     const Tensor base(impl.base);
     STRIDED_CHECK(!requires_grad || grad_fn(base), RuntimeError,
                   "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     STRIDED_CHECK(!base.layout().has_zero_stride(), RuntimeError, op,
-                  ": elements of the tensor this is a view of share memory; a write that is recorded for autograd would be ambiguous. Please clone() "
+                  ": elements of the tensor this is a view of share memory; a write that is recorded for autograd "
+                  "would be ambiguous. Please clone() "
                   "the tensor before performing the operation.");
   }
   STRIDED_CHECK(!requires_grad || grad_fn(self), RuntimeError,

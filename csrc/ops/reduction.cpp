@@ -17,11 +17,11 @@
 namespace strided {
 namespace {
 
-constexpr int64_t kKeepBlock = 1024;    // most outputs of one call of a kernel; bounds the memory for accumulators
-constexpr int64_t kBlockItems = 65536;  // elements of one call across outputs
-constexpr int64_t kThreadItems = 65536; // elements that are worth another thread
-constexpr int64_t kCastItems = 8192;    // elements of a buffer for another dtype
-constexpr int64_t kManyOutputs = 16;    // with so many blocks of outputs, these are all the parallelism there is
+constexpr int64_t kKeepBlock = 1024;     // most outputs of one call of a kernel; bounds the memory for accumulators
+constexpr int64_t kBlockItems = 65536;   // elements of one call across outputs
+constexpr int64_t kThreadItems = 65536;  // elements that are worth another thread
+constexpr int64_t kCastItems = 8192;     // elements of a buffer for another dtype
+constexpr int64_t kManyOutputs = 16;     // with so many blocks of outputs, these are all the parallelism there is
 constexpr int64_t kMaxTasks = 64;
 
 struct Axis {
@@ -107,7 +107,8 @@ class Plan {
     for (int i = n_kept - 1; i >= 0; --i) outer_.add(kept[i]);
     std::reverse(reduced, reduced + n_reduced);
     // One axis keeps its order, for positions; several may be walked in the order of memory.
-    std::stable_sort(reduced, reduced + n_reduced, [&](int a, int b) { return std::abs(x.strides()[a]) > std::abs(x.strides()[b]); });
+    std::stable_sort(reduced, reduced + n_reduced,
+                     [&](int a, int b) { return std::abs(x.strides()[a]) > std::abs(x.strides()[b]); });
     for (int i = 0; i < n_reduced; ++i) segments_.add({x.size(reduced[i]), x.strides()[reduced[i]] * memory_item, 0});
     choose(memory_item);
   }
@@ -129,30 +130,32 @@ class Plan {
       }
     const int64_t groups = ceil_div(chunks_, group);
     if (groups == 1) {
-      parallel_for(0, outputs, std::max<int64_t>(1, kThreadItems / std::max<int64_t>(items, 1)), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        char* memory = scratch.get(scratch_bytes(chunks_));
-        for (int64_t t = begin; t < end; ++t) {
-          const Block b = block(t, blocks);
-          tree(b, 0, chunks_, memory);
-          finish(b, memory);
-        }
-      });
+      parallel_for(0, outputs, std::max<int64_t>(1, kThreadItems / std::max<int64_t>(items, 1)),
+                   [&](int64_t begin, int64_t end) {
+                     Scratch scratch;
+                     char* memory = scratch.get(scratch_bytes(chunks_));
+                     for (int64_t t = begin; t < end; ++t) {
+                       const Block b = block(t, blocks);
+                       tree(b, 0, chunks_, memory);
+                       finish(b, memory);
+                     }
+                   });
       return;
     }
     Scratch shared;
     const int64_t part = round_up(keep_block_ * acc, 64);
     char* parts = shared.get(part * outputs * groups);
-    parallel_for(0, outputs * groups, std::max<int64_t>(1, kThreadItems / std::max<int64_t>(items / groups, 1)), [&](int64_t begin, int64_t end) {
-      Scratch scratch;
-      char* memory = scratch.get(scratch_bytes(group));
-      for (int64_t t = begin; t < end; ++t) {
-        const Block b = block(t / groups, blocks);
-        const int64_t g = t % groups;
-        tree(b, g * group, std::min(chunks_, (g + 1) * group), memory);
-        std::copy(memory, memory + b.n * acc, parts + t * part);
-      }
-    });
+    parallel_for(0, outputs * groups, std::max<int64_t>(1, kThreadItems / std::max<int64_t>(items / groups, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   Scratch scratch;
+                   char* memory = scratch.get(scratch_bytes(group));
+                   for (int64_t t = begin; t < end; ++t) {
+                     const Block b = block(t / groups, blocks);
+                     const int64_t g = t % groups;
+                     tree(b, g * group, std::min(chunks_, (g + 1) * group), memory);
+                     std::copy(memory, memory + b.n * acc, parts + t * part);
+                   }
+                 });
     for (int64_t o = 0; o < outputs; ++o) {
       const Block b = block(o, blocks);
       char* mine = parts + o * groups * part;
@@ -161,7 +164,8 @@ class Plan {
       for (int64_t g = 0; g < groups; ++g) {
         if (top != g) std::copy(mine + g * part, mine + g * part + b.n * acc, mine + top * part);
         ++top;
-        for (int64_t m = g; m & 1; m >>= 1, --top) kernel_.combine(mine + (top - 2) * part, mine + (top - 1) * part, b.n, &param_);
+        for (int64_t m = g; m & 1; m >>= 1, --top)
+          kernel_.combine(mine + (top - 2) * part, mine + (top - 1) * part, b.n, &param_);
       }
       for (; top > 1; --top) kernel_.combine(mine + (top - 2) * part, mine + (top - 1) * part, b.n, &param_);
       finish(b, mine);
@@ -184,7 +188,9 @@ class Plan {
     // Kept: a contiguous axis, unless there is little work along it; else the longest.
     int k = -1;
     for (int i = 0; i < outer_.n; ++i)
-      if (outer_.axis[i].stride == memory_item && (outer_.axis[i].size >= 16 || outer_.axis[i].size * red_.size >= 1024)) k = i;
+      if (outer_.axis[i].stride == memory_item &&
+          (outer_.axis[i].size >= 16 || outer_.axis[i].size * red_.size >= 1024))
+        k = i;
     if (k < 0) {
       k = 0;
       for (int i = 1; i < outer_.n; ++i)
@@ -192,7 +198,8 @@ class Plan {
     }
     keep_ = outer_.take(k, memory_item);
 
-    across_ = keep_.size > 1 && keep_.stride == memory_item && (keep_.size >= 16 || red_.stride == keep_.size * memory_item);
+    across_ =
+        keep_.size > 1 && keep_.stride == memory_item && (keep_.size >= 16 || red_.stride == keep_.size * memory_item);
     const int64_t limit = cast_ ? kCastItems : kBlockItems;
     if (across_) {
       keep_block_ = std::min(keep_.size, cast_ ? kKeepBlock / 4 : kKeepBlock);
@@ -215,7 +222,8 @@ class Plan {
 
   int64_t level_bytes() const { return round_up(keep_block_ * kernel_.acc_size, 64); }
   int64_t scratch_bytes(int64_t chunks) const {
-    return level_bytes() * (bit_length(chunks) + 1) + (cast_ ? keep_block_ * std::min(chunk_, std::max<int64_t>(red_.size, 1)) * itemsize_ : 0);
+    return level_bytes() * (bit_length(chunks) + 1) +
+           (cast_ ? keep_block_ * std::min(chunk_, std::max<int64_t>(red_.size, 1)) * itemsize_ : 0);
   }
 
   // memory: the stack of results, then the buffer for casts. The result is left in the first slot.
@@ -226,7 +234,8 @@ class Plan {
     for (int64_t c = begin; c < end; ++c) {
       chunk(b, c, memory + top * level, buffer);
       ++top;
-      for (int64_t m = c - begin; m & 1; m >>= 1, --top) kernel_.combine(memory + (top - 2) * level, memory + (top - 1) * level, b.n, &param_);
+      for (int64_t m = c - begin; m & 1; m >>= 1, --top)
+        kernel_.combine(memory + (top - 2) * level, memory + (top - 1) * level, b.n, &param_);
     }
     for (; top > 1; --top) kernel_.combine(memory + (top - 2) * level, memory + (top - 1) * level, b.n, &param_);
   }
@@ -236,7 +245,8 @@ class Plan {
     if (segments_.n > 0) segments_.offsets(c / parts_, &in, &unused);
     const int64_t first = c % parts_ * chunk_, n = std::min(chunk_, red_.size - first);
     const char* from = data_ + in + first * red_.stride;
-    if (cast_ == nullptr || n == 0) return kernel_.accumulate(acc, from, b.n, keep_.stride, n, red_.stride, first, &param_);
+    if (cast_ == nullptr || n == 0)
+      return kernel_.accumulate(acc, from, b.n, keep_.stride, n, red_.stride, first, &param_);
     const int64_t keep_step = across_ ? itemsize_ : n * itemsize_, red_step = across_ ? b.n * itemsize_ : itemsize_;
     char* data[] = {buffer, const_cast<char*>(from)};
     if (across_) {
@@ -250,7 +260,8 @@ class Plan {
   }
 
   void finish(const Block& b, const char* acc) const {
-    char* const out[] = {out_[0] ? out_[0] + b.out * out_item_[0] : nullptr, out_[1] ? out_[1] + b.out * out_item_[1] : nullptr};
+    char* const out[] = {out_[0] ? out_[0] + b.out * out_item_[0] : nullptr,
+                         out_[1] ? out_[1] + b.out * out_item_[1] : nullptr};
     const int64_t strides[] = {keep_.out_stride * out_item_[0], keep_.out_stride * out_item_[1]};
     kernel_.finish(out, strides, acc, b.n, total_, &param_);
   }
@@ -307,18 +318,22 @@ uint64_t axis_bits(const char* op, const Dims& dims, int ndim) {
   uint64_t bits = 0;
   for (int64_t d : dims) {
     const uint64_t bit = uint64_t(1) << wrap_axis(op, d, ndim);
-    STRIDED_CHECK(!(bits & bit), RuntimeError, "dim ", d < 0 ? d + std::max(ndim, 1) : d, " appears multiple times in the list of dims");
+    STRIDED_CHECK(!(bits & bit), RuntimeError, "dim ", d < 0 ? d + std::max(ndim, 1) : d,
+                  " appears multiple times in the list of dims");
     bits |= bit;
   }
   return bits & every;  // the axis of a 0-d tensor is none
 }
 
-Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, bool keepdim, DType compute, double param, Tensor* second, bool first) {
+Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, bool keepdim, DType compute,
+                      double param, Tensor* second, bool first) {
   const int i = index_of(compute);
   const KernelTable& table = kernels(x.device());
   const ReduceKernel& kernel = table.reduce[def.id][i];
-  STRIDED_CHECK(def.supported[i], NotImplementedError, "\"", def.info->name, "\" not implemented for '", cpp_name_of(compute), "'");
-  STRIDED_CHECK(kernel.accumulate || (table.device && table.device->reduce), NotImplementedError, def.info->name, " on device '", x.device(), "'");
+  STRIDED_CHECK(def.supported[i], NotImplementedError, "\"", def.info->name, "\" not implemented for '",
+                cpp_name_of(compute), "'");
+  STRIDED_CHECK(kernel.accumulate || (table.device && table.device->reduce), NotImplementedError, def.info->name,
+                " on device '", x.device(), "'");
 
   Dims shape;
   for (int k = 0; k < x.ndim(); ++k) {
@@ -329,14 +344,16 @@ Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, b
   if (second) *second = empty(shape, def.out_dtype[1][i], x.device());
   char* data[] = {first ? out.data() : nullptr, second ? second->data() : nullptr};
   if (table.device) {
-    ReducePlan plan{def.info->name, x.device().index, x.data(), x.dtype(), x.ndim(), x.shape().data(), nullptr, axes, {data[0], data[1]}, param};
+    ReducePlan plan{def.info->name,   x.device().index, x.data(), x.dtype(),          x.ndim(),
+                    x.shape().data(), nullptr,          axes,     {data[0], data[1]}, param};
     Dims strides = x.strides();
     for (int64_t& s : strides) s *= x.itemsize();
     plan.strides = strides.data();
     if ((first ? out : *second).numel() > 0) table.device->reduce(def.id, compute, plan);
     return out;
   }
-  if (x.numel() > 0 && x.numel() <= kReduceChunk && compute == x.dtype() && (first ? out : *second).numel() == 1 && x.is_contiguous()) {
+  if (x.numel() > 0 && x.numel() <= kReduceChunk && compute == x.dtype() && (first ? out : *second).numel() == 1 &&
+      x.is_contiguous()) {
     alignas(16) char acc[64];
     const int64_t item = x.itemsize(), n = x.numel(), strides[] = {0, 0};
     kernel.accumulate(acc, x.data(), 1, item, n, item, 0, &param);

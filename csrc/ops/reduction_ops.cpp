@@ -42,16 +42,20 @@ Dims as_dims(uint64_t axes, int ndim) {
 // A reduction without identity: what PyTorch says of an axis without elements.
 void check_not_empty(const char* op, const Tensor& x, uint64_t axes, bool listed) {
   if (!is_empty_along(x, axes)) return;
-  STRIDED_CHECK(listed, RuntimeError, op, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+  STRIDED_CHECK(listed, RuntimeError, op,
+                "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument.");
   for (int i = 0; i < x.ndim(); ++i)
-    STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, IndexError, op, "(): Expected reduction dim ", i, " to have non-zero size.");
+    STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, IndexError, op, "(): Expected reduction dim ", i,
+                  " to have non-zero size.");
 }
 
 Tensor zero_where(const Tensor& x, const Tensor& condition) { return masked_fill(x, condition, Scalar(0)); }
 
 // The parts of a complex tensor as an axis in front, unrecorded.
 Tensor parts_in_front(const Tensor& x) {
-  STRIDED_CHECK(x.ndim() < kMaxDims, RuntimeError, "var: a complex tensor may have at most ", kMaxDims - 1, " dimensions");
+  STRIDED_CHECK(x.ndim() < kMaxDims, RuntimeError, "var: a complex tensor may have at most ", kMaxDims - 1,
+                " dimensions");
   Dims shape = x.shape(), strides = x.strides();
   for (int64_t& s : strides) s *= 2;
   shape.insert(0, 2);
@@ -74,8 +78,9 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType>
   Tensor out = call_reduction(def<Sum>(), x, axes, keepdim, dtype.value_or(x.dtype()), 0);
   // sum(dtype=int32) adds in 64 bits, and keeps the low ones.
   if (dtype && out.dtype() != *dtype) out = to_dtype(out, *dtype);
-  return record(dims.empty() ? "SumBackward0" : "SumBackward1", out, x,
-                [shape = x.shape(), axes, keepdim](const Tensor& g) { return expand_reduced(g, shape, axes, keepdim); });
+  return record(
+      dims.empty() ? "SumBackward0" : "SumBackward1", out, x,
+      [shape = x.shape(), axes, keepdim](const Tensor& g) { return expand_reduced(g, shape, axes, keepdim); });
 }
 
 Tensor nansum(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
@@ -118,44 +123,47 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
   if (!needs_grad(x)) return out;
   return record(all_axes(x, axes) ? "ProdBackward0" : "ProdBackward1", out, x,
                 [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get();
-    if (x.numel() == 0) return zeros_like(x);
-    const Tensor wide = expand_reduced(g, x.shape(), axes, keepdim);
-    bool has_zero;
-    {
-      NoGrad guard;
-      has_zero = !item(strided::all(x)).to_bool();
-    }
-    if (!has_zero) return wide * conj(expand_reduced(saved_out.get(), x.shape(), axes, keepdim) / x);
-    // One axis to reduce, then: the reduced ones last, and flat.
-    if (x.ndim() == 0) return clone(wide);
-    Dims order, reduced = as_dims(axes, x.ndim());
-    for (int i = 0; i < x.ndim(); ++i)
-      if (!(axes >> i & 1)) order.push_back(i);
-    const int kept = order.ndim();
-    for (int64_t d : reduced) order.push_back(d);
-    const Tensor moved = permute(x, order);
-    const Tensor others = reshape(product_of_others(flatten(moved, kept, -1), kept), moved.shape());
-    Dims back(order.size());
-    for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return wide * conj(permute(others, back));
-  });
+                  const Tensor x = saved.get();
+                  if (x.numel() == 0) return zeros_like(x);
+                  const Tensor wide = expand_reduced(g, x.shape(), axes, keepdim);
+                  bool has_zero;
+                  {
+                    NoGrad guard;
+                    has_zero = !item(strided::all(x)).to_bool();
+                  }
+                  if (!has_zero) return wide * conj(expand_reduced(saved_out.get(), x.shape(), axes, keepdim) / x);
+                  // One axis to reduce, then: the reduced ones last, and flat.
+                  if (x.ndim() == 0) return clone(wide);
+                  Dims order, reduced = as_dims(axes, x.ndim());
+                  for (int i = 0; i < x.ndim(); ++i)
+                    if (!(axes >> i & 1)) order.push_back(i);
+                  const int kept = order.ndim();
+                  for (int64_t d : reduced) order.push_back(d);
+                  const Tensor moved = permute(x, order);
+                  const Tensor others = reshape(product_of_others(flatten(moved, kept, -1), kept), moved.shape());
+                  Dims back(order.size());
+                  for (size_t i = 0; i < order.size(); ++i)
+                    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+                  return wide * conj(permute(others, back));
+                });
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
   const DType compute = dtype.value_or(x.dtype());
-  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError, "mean(): could not infer output dtype. ", dtype ? "Optional" : "Input",
+  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError, "mean(): could not infer output dtype. ",
+                dtype ? "Optional" : "Input",
                 " dtype must be either a floating point or complex dtype. Got: ", cpp_name_of(compute));
   const uint64_t axes = axis_bits("mean", dims, x.ndim());
   Tensor out = call_reduction(def<Mean>(), x, axes, keepdim, compute, 0);
-  return record(dims.empty() ? "MeanBackward0" : "MeanBackward1", out, x, [shape = x.shape(), axes, keepdim](const Tensor& g) {
-    return expand_reduced(g, shape, axes, keepdim) / static_cast<double>(count_along(shape, axes));
-  });
+  return record(dims.empty() ? "MeanBackward0" : "MeanBackward1", out, x,
+                [shape = x.shape(), axes, keepdim](const Tensor& g) {
+                  return expand_reduced(g, shape, axes, keepdim) / static_cast<double>(count_along(shape, axes));
+                });
 }
 
 Tensor nanmean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError, "nanmean(): expected input to have floating point or complex dtype but got ",
-                cpp_name_of(x.dtype()));
+  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
+                "nanmean(): expected input to have floating point or complex dtype but got ", cpp_name_of(x.dtype()));
   Tensor count;
   {
     NoGrad guard;
@@ -170,7 +178,8 @@ namespace {
 // the sum of those of their parts.
 template <class Op>
 Tensor moments(const Tensor& x, uint64_t axes, double correction, bool keepdim, Tensor* mean) {
-  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError, "std and var only support floating point and complex dtypes");
+  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
+                "std and var only support floating point and complex dtypes");
   if (is_floating(x.dtype())) return call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), correction, mean);
   NoGrad guard;
   if (mean) *mean = call_reduction(strided::reduction_def(reduction_id<Mean>), x, axes, keepdim, x.dtype(), 0);
@@ -182,14 +191,16 @@ Tensor moments(const Tensor& x, uint64_t axes, double correction, bool keepdim, 
 Tensor var_gradient(const Tensor& g, const Tensor& x, uint64_t axes, double correction, bool keepdim) {
   const double n = static_cast<double>(count_along(x.shape(), axes)) - correction;
   const Tensor deviation = x - mean(x, as_dims(axes, x.ndim()), true);
-  return expand_reduced(g, x.shape(), axes, keepdim) * (deviation * (n > 0 ? 2.0 / n : std::numeric_limits<double>::infinity()));
+  return expand_reduced(g, x.shape(), axes, keepdim) *
+         (deviation * (n > 0 ? 2.0 / n : std::numeric_limits<double>::infinity()));
 }
 // 0 where the divisor is zero; so are all derivatives.
 Tensor quotient(const Tensor& g, const Tensor& by) {
   const Tensor zero = elementwise<Eq>(by, Scalar(0));
   return zero_where(g / masked_fill(by, zero, Scalar(1)), zero);
 }
-Tensor std_gradient(const Tensor& g, const Tensor& out, const Tensor& x, uint64_t axes, double correction, bool keepdim) {
+Tensor std_gradient(const Tensor& g, const Tensor& out, const Tensor& x, uint64_t axes, double correction,
+                    bool keepdim) {
   return var_gradient(quotient(g, out * 2.0), x, axes, correction, keepdim);
 }
 Tensor mean_gradient(const Tensor& g, const Tensor& x, uint64_t axes, bool keepdim) {
@@ -200,30 +211,36 @@ Tensor mean_gradient(const Tensor& g, const Tensor& x, uint64_t axes, bool keepd
 
 Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_bits("var", dims, x.ndim());
-  return record("VarBackward0", moments<Var>(x, axes, correction, keepdim, nullptr), x, [axes, correction, keepdim, saved = SavedTensor(x)](const Tensor& g) {
-    return var_gradient(g, saved.get(), axes, correction, keepdim);
-  });
+  return record("VarBackward0", moments<Var>(x, axes, correction, keepdim, nullptr), x,
+                [axes, correction, keepdim, saved = SavedTensor(x)](const Tensor& g) {
+                  return var_gradient(g, saved.get(), axes, correction, keepdim);
+                });
 }
 
 Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_bits("std", dims, x.ndim());
   Tensor out = moments<Std>(x, axes, correction, keepdim, nullptr);
   if (!needs_grad(x)) return out;
-  return record("StdBackward0", out, x, [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    return std_gradient(g, saved_out.get(), saved.get(), axes, correction, keepdim);
-  });
+  return record(
+      "StdBackward0", out, x,
+      [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+        return std_gradient(g, saved_out.get(), saved.get(), axes, correction, keepdim);
+      });
 }
 
 std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_bits("var_mean", dims, x.ndim());
   Tensor m, v = moments<Var>(x, axes, correction, keepdim, &m);
-  record_all("VarMeanBackward0", {v, m}, {x}, [axes, correction, keepdim, saved = SavedTensor(x)](const std::vector<Tensor>& g) {
-    const Tensor x = saved.get();
-    Tensor out;
-    if (g[0].defined()) out = var_gradient(g[0], x, axes, correction, keepdim);
-    if (g[1].defined()) out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
-    return std::vector<Tensor>{out};
-  });
+  record_all("VarMeanBackward0", {v, m}, {x},
+             [axes, correction, keepdim, saved = SavedTensor(x)](const std::vector<Tensor>& g) {
+               const Tensor x = saved.get();
+               Tensor out;
+               if (g[0].defined()) out = var_gradient(g[0], x, axes, correction, keepdim);
+               if (g[1].defined())
+                 out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim)
+                                     : mean_gradient(g[1], x, axes, keepdim);
+               return std::vector<Tensor>{out};
+             });
   return {v, m};
 }
 
@@ -232,13 +249,16 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double co
   Tensor m, s = moments<Std>(x, axes, correction, keepdim, &m);
   if (!needs_grad(x)) return {s, m};
   record_all("StdMeanBackward0", {s, m}, {x},
-             [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(s)](const std::vector<Tensor>& g) {
-    const Tensor x = saved.get();
-    Tensor out;
-    if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
-    if (g[1].defined()) out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
-    return std::vector<Tensor>{out};
-  });
+             [axes, correction, keepdim, saved = SavedTensor(x),
+              saved_out = SavedTensor::output(s)](const std::vector<Tensor>& g) {
+               const Tensor x = saved.get();
+               Tensor out;
+               if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
+               if (g[1].defined())
+                 out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim)
+                                     : mean_gradient(g[1], x, axes, keepdim);
+               return std::vector<Tensor>{out};
+             });
   return {s, m};
 }
 
@@ -261,7 +281,8 @@ Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double
   Tensor power;
   if (p >= 2) power = x * elementwise<Pow>(size, Scalar(p - 2));
   else if (p > 1) power = elementwise<Sgn>(x) * elementwise<Pow>(size, Scalar(p - 1));
-  else power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
+  else
+    power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
   return power * expand_reduced(quotient(g, elementwise<Pow>(out, Scalar(p - 1))), x.shape(), axes, keepdim);
 }
 
@@ -273,19 +294,22 @@ constexpr bool norm_gradient_reads_out(double p) { return p != 0 && p != 1; }
 }  // namespace
 
 Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
                 cpp_name_of(x.dtype()));
   const DType compute = dtype.value_or(x.dtype());
-  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError, "linalg.vector_norm: dtype should be floating point or complex. Got ",
-                cpp_name_of(compute));
-  STRIDED_CHECK(is_complex(compute) || !is_complex(x.dtype()), RuntimeError, "linalg.vector_norm: dtype should be complex for complex inputs, but got ",
-                cpp_name_of(compute));
+  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError,
+                "linalg.vector_norm: dtype should be floating point or complex. Got ", cpp_name_of(compute));
+  STRIDED_CHECK(is_complex(compute) || !is_complex(x.dtype()), RuntimeError,
+                "linalg.vector_norm: dtype should be complex for complex inputs, but got ", cpp_name_of(compute));
   const uint64_t axes = axis_bits("linalg.vector_norm", dims, x.ndim());
   const bool no_identity = std::isinf(p) || p < 0;
   if (no_identity && is_empty_along(x, axes)) {
-    STRIDED_CHECK(!dims.empty(), RuntimeError, "linalg.vector_norm cannot compute the ", p, " norm on an empty tensor because the operation does not have an identity");
+    STRIDED_CHECK(!dims.empty(), RuntimeError, "linalg.vector_norm cannot compute the ", p,
+                  " norm on an empty tensor because the operation does not have an identity");
     for (int i = 0; i < x.ndim(); ++i)
-      STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, RuntimeError, "linalg.vector_norm cannot compute the ", p, " norm on the dimension ", i,
+      STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, RuntimeError, "linalg.vector_norm cannot compute the ", p,
+                    " norm on the dimension ", i,
                     "because this dimension is empty and the operation does not have an identity");
   }
   Tensor out;
@@ -296,12 +320,17 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
     NoGrad guard;
     out = vector_norm(elementwise<Abs>(x), p, dims, keepdim, real_of(compute));
   } else if (p == 1 || p == 2 || std::isinf(p)) {
-    const ReductionDef& row = p == 2 ? def<Norm2>() : p == 1 ? def<Norm1>() : p > 0 ? def<NormInf>() : def<NormNegInf>();
+    const ReductionDef& row = p == 2   ? def<Norm2>()
+                              : p == 1 ? def<Norm1>()
+                              : p > 0  ? def<NormInf>()
+                                       : def<NormNegInf>();
     out = call_reduction(row, x, axes, keepdim, compute, 0);
   } else {
     NoGrad guard;
     const Tensor wide = to_dtype(x, is_half(compute) ? DType::Float32 : compute);
-    out = to_dtype(elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)), compute);
+    out = to_dtype(
+        elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)),
+        compute);
   }
   if (!needs_grad(x)) return out;
   return record("LinalgVectorNormBackward0", out, x,
@@ -323,7 +352,9 @@ Tensor dist(const Tensor& x, const Tensor& other, double p) {
                 [p, x = saved_if(saved, x), other = saved_if(saved, other),
                  out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
                   if (!x.known()) return std::vector<Tensor>(2);
-                  const Tensor difference = x.get() - other.get(), gx = norm_gradient(g, difference, out.get(), p, axis_bits("dist", {}, difference.ndim()), false);
+                  const Tensor difference = x.get() - other.get(),
+                               gx = norm_gradient(g, difference, out.get(), p, axis_bits("dist", {}, difference.ndim()),
+                                                  false);
                   return std::vector<Tensor>{gx, -gx};
                 });
 }
@@ -333,12 +364,14 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const uint64_t axes = axis_bits("logsumexp", dims, x.ndim());
   Tensor out = call_reduction(def<LogSumExp>(), in, axes, keepdim, in.dtype(), 0);
   if (!needs_grad(in)) return out;
-  return record("LogsumexpBackward0", out, in, [axes, keepdim, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get(), out = saved_out.get();
-    // Beside an infinite result the weights are those of equal elements; exp(inf - inf) would be NaN.
-    const Tensor shift = zero_where(out, elementwise<Isinf>(out));
-    return expand_reduced(g, x.shape(), axes, keepdim) * elementwise<Exp>(x - expand_reduced(shift, x.shape(), axes, keepdim));
-  });
+  return record("LogsumexpBackward0", out, in,
+                [axes, keepdim, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  const Tensor x = saved.get(), out = saved_out.get();
+                  // Beside an infinite result the weights are those of equal elements; exp(inf - inf) would be NaN.
+                  const Tensor shift = zero_where(out, elementwise<Isinf>(out));
+                  return expand_reduced(g, x.shape(), axes, keepdim) *
+                         elementwise<Exp>(x - expand_reduced(shift, x.shape(), axes, keepdim));
+                });
 }
 
 // ---------------------------------------------------------------- extremes
@@ -348,7 +381,8 @@ Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uin
   {
     NoGrad guard;
     const Tensor wide = expand_reduced(out, x.shape(), axes, keepdim);
-    mask = elementwise<LogicalOr>(elementwise<Eq>(x, wide), elementwise<LogicalAnd>(elementwise<Isnan>(x), elementwise<Isnan>(wide)));
+    mask = elementwise<LogicalOr>(elementwise<Eq>(x, wide),
+                                  elementwise<LogicalAnd>(elementwise<Isnan>(x), elementwise<Isnan>(wide)));
     count = call_reduction(def<CountNonzero>(), mask, axes, keepdim, DType::Bool, 0);
   }
   return masked(expand_reduced(g / count, x.shape(), axes, keepdim), mask);
@@ -357,7 +391,8 @@ Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uin
 namespace {
 
 void check_ordered(const char* kernel, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
 }
 
 template <class Op>
@@ -367,9 +402,10 @@ Tensor extreme(const char* op, const char* kernel, const char* node, const Tenso
   check_not_empty(op, x, axes, !dims.empty());
   Tensor out = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0);
   if (!needs_grad(x)) return out;
-  return record(node, out, x, [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    return share_among_ties(g, saved.get(), saved_out.get(), axes, keepdim);
-  });
+  return record(node, out, x,
+                [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  return share_among_ties(g, saved.get(), saved_out.get(), axes, keepdim);
+                });
 }
 
 template <class Op>
@@ -379,9 +415,10 @@ std::tuple<Tensor, Tensor> extreme_along(const char* op, const char* node, const
   const uint64_t axes = axis_bits(op, {dim}, x.ndim());
   check_not_empty(op, x, axes, true);
   Tensor index, values = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0, &index);
-  record_all(node, {values}, {x}, [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
-    return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
-  });
+  record_all(node, {values}, {x},
+             [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
+               return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
+             });
   return {values, index};
 }
 
@@ -408,17 +445,30 @@ Tensor position(const char* op, const Tensor& x, std::optional<int64_t> dim, boo
 Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdim, const Dims& shape) {
   if (shape.empty()) return g;
   const Tensor zero = zeros(shape, g.dtype(), g.device());
-  return keepdim ? scatter_add(zero, axis, index, g) : scatter_add(zero, axis, unsqueeze(index, axis), unsqueeze(g, axis));
+  return keepdim ? scatter_add(zero, axis, index, g)
+                 : scatter_add(zero, axis, unsqueeze(index, axis), unsqueeze(g, axis));
 }
 
-Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) { return extreme<AMax>("amax", "max_values_cpu", "AmaxBackward0", x, dims, keepdim); }
-Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) { return extreme<AMin>("amin", "min_values_cpu", "AminBackward0", x, dims, keepdim); }
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extreme<AMax>("amax", "max_values_cpu", "AmaxBackward0", x, dims, keepdim);
+}
+Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extreme<AMin>("amin", "min_values_cpu", "AminBackward0", x, dims, keepdim);
+}
 Tensor max(const Tensor& x) { return extreme<AMax>("max", "max_all", "MaxBackward1", x, {}, false); }
 Tensor min(const Tensor& x) { return extreme<AMin>("min", "min_all", "MinBackward1", x, {}, false); }
-std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) { return extreme_along<MaxIndex>("max", "MaxBackward0", x, dim, keepdim); }
-std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) { return extreme_along<MinIndex>("min", "MinBackward0", x, dim, keepdim); }
-Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return position<MaxIndex>("argmax", x, dim, keepdim); }
-Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return position<MinIndex>("argmin", x, dim, keepdim); }
+std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
+  return extreme_along<MaxIndex>("max", "MaxBackward0", x, dim, keepdim);
+}
+std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
+  return extreme_along<MinIndex>("min", "MinBackward0", x, dim, keepdim);
+}
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return position<MaxIndex>("argmax", x, dim, keepdim);
+}
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return position<MinIndex>("argmin", x, dim, keepdim);
+}
 
 std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   check_ordered("aminmax_cpu", x);
@@ -441,8 +491,12 @@ Tensor truth(const char* op, const Tensor& x, const std::optional<Dims>& dims, b
 
 }  // namespace
 
-Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) { return truth<All>("all", x, dims, keepdim); }
-Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) { return truth<Any>("any", x, dims, keepdim); }
+Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return truth<All>("all", x, dims, keepdim);
+}
+Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return truth<Any>("any", x, dims, keepdim);
+}
 Tensor count_nonzero(const Tensor& x, const Dims& dims) {
   return call_reduction(def<CountNonzero>(), x, axis_bits("count_nonzero", dims, x.ndim()), false, x.dtype(), 0);
 }

@@ -21,7 +21,8 @@ constexpr int64_t kThreadItems = 32768;  // elements that are worth another thre
 Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* index = nullptr) {
   const KernelTable& table = kernels(x.device());
   const ScanKernel kernel = table.scan[static_cast<int>(op)][index_of(x.dtype())];
-  STRIDED_CHECK(kernel || table.device, NotImplementedError, "\"", name, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(kernel || table.device, NotImplementedError, "\"", name, "\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
   NoGrad guard;
   const Tensor in = contiguous(x);
   Tensor out = empty(x.shape(), x.dtype(), x.device());
@@ -29,34 +30,42 @@ Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* 
   int64_t outer = 1, n = 1, inner = 1;
   for (int i = 0; i < x.ndim(); ++i) (i < axis ? outer : i == axis ? n : inner) *= x.size(i);
   if (table.device) {
-    table.device->scan(op, {name, x.device().index, x.dtype(), outer, n, inner, in.data(), out.data(), index ? index->data_as<int64_t>() : nullptr});
+    table.device->scan(op, {name, x.device().index, x.dtype(), outer, n, inner, in.data(), out.data(),
+                            index ? index->data_as<int64_t>() : nullptr});
     return out;
   }
   if (x.numel() == 0) return out;
 
   const int64_t item = x.itemsize();
-  const int64_t strides[] = {inner * item, inner * 8}, row_strides[] = {inner == 1 ? n * item : item, inner == 1 ? n * 8 : 8};
+  const int64_t strides[] = {inner * item, inner * 8},
+                row_strides[] = {inner == 1 ? n * item : item, inner == 1 ? n * 8 : 8};
   // One call scans a range of rows: of neighbours in memory when the axis is the last one, else within one outer position.
   auto call = [&](int64_t first, int64_t row, int64_t rows) {
-    char* data[] = {out.data() + first * item + row * row_strides[0], index ? index->data() + first * 8 + row * row_strides[1] : nullptr};
-    kernel(data, strides, row_strides, in.data() + first * item + row * row_strides[0], strides[0], row_strides[0], n, rows);
+    char* data[] = {out.data() + first * item + row * row_strides[0],
+                    index ? index->data() + first * 8 + row * row_strides[1] : nullptr};
+    kernel(data, strides, row_strides, in.data() + first * item + row * row_strides[0], strides[0], row_strides[0], n,
+           rows);
   };
   if (inner == 1) {
-    parallel_for(0, outer, std::max<int64_t>(1, kThreadItems / n), [&](int64_t begin, int64_t end) { call(0, begin, end - begin); });
+    parallel_for(0, outer, std::max<int64_t>(1, kThreadItems / n),
+                 [&](int64_t begin, int64_t end) { call(0, begin, end - begin); });
     return out;
   }
   constexpr int64_t kRows = 256;
   const int64_t blocks = (inner + kRows - 1) / kRows;
-  parallel_for(0, outer * blocks, std::max<int64_t>(1, kThreadItems / (n * std::min(inner, kRows))), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t row = t % blocks * kRows;
-      call(t / blocks * n * inner, row, std::min(kRows, inner - row));
-    }
-  });
+  parallel_for(0, outer * blocks, std::max<int64_t>(1, kThreadItems / (n * std::min(inner, kRows))),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t row = t % blocks * kRows;
+                   call(t / blocks * n * inner, row, std::min(kRows, inner - row));
+                 }
+               });
   return out;
 }
 
-Tensor reversed(const Tensor& x, int axis) { return x.ndim() == 0 ? x : slice(x, axis, x.size(axis) - 1, -x.size(axis) - 1, -1); }
+Tensor reversed(const Tensor& x, int axis) {
+  return x.ndim() == 0 ? x : slice(x, axis, x.size(axis) - 1, -x.size(axis) - 1, -1);
+}
 
 // The dtype running sums and products are computed in, and the one they are given in.
 DType result_dtype(const Tensor& x, std::optional<DType> dtype) {
@@ -119,16 +128,17 @@ Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("cumprod", dim, x.ndim());
   Tensor out = accumulate(ScanOp::Product, "cumprod", x, axis, result_dtype(x, dtype));
   if (!needs_grad(x)) return out;
-  return record("CumprodBackward0", out, x, [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
-    return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
-  });
+  return record("CumprodBackward0", out, x,
+                [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
+                  return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
+                });
 }
 
 namespace {
 
 void check_same_dtype(const Tensor& self, std::optional<DType> dtype) {
-  STRIDED_CHECK(!dtype || *dtype == self.dtype(), RuntimeError, "Bad in-place call: input tensor dtype ", self.dtype(), " and output tensor dtype ", *dtype,
-                " should match");
+  STRIDED_CHECK(!dtype || *dtype == self.dtype(), RuntimeError, "Bad in-place call: input tensor dtype ", self.dtype(),
+                " and output tensor dtype ", *dtype, " should match");
 }
 
 }  // namespace
@@ -151,32 +161,38 @@ Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   copy_into(self, accumulate(ScanOp::Product, "cumprod", self, axis, result_dtype(self, {})));
   bump_version(self, "cumprod_");
   if (!recorded) return self;
-  return record_inplace("CumprodBackward0", self, {self}, [axis, old, out = SavedTensor::output(self)](const Tensor& g) {
-    return cumprod_gradient(g, conj(old.get()), conj(out.get()), axis);
-  });
+  return record_inplace("CumprodBackward0", self, {self},
+                        [axis, old, out = SavedTensor::output(self)](const Tensor& g) {
+                          return cumprod_gradient(g, conj(old.get()), conj(out.get()), axis);
+                        });
 }
 
 Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   const int axis = wrap_axis("logcumsumexp", dim, x.ndim());
   Tensor out = run_scan(ScanOp::LogSumExp, "logcumsumexp_out_cpu", x, axis);
   if (!needs_grad(x)) return out;
-  return record("LogcumsumexpBackward0", out, x, [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor x = saved.get(), out = saved_out.get();
-    // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and negative g apart.
-    // What has no logarithm is left out before one is taken, or the derivative of this formula would be NaN there.
-    const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
-    const Tensor size = elementwise<Log>(masked_fill(elementwise<Abs>(g), elementwise<Eq>(g, Scalar(0)), Scalar(1))) - masked_fill(out, dead, Scalar(0));
-    auto part = [&](const Tensor& left_out) {
-      const Tensor one_sign = masked_fill(size, elementwise<LogicalOr>(left_out, dead), Scalar(-std::numeric_limits<double>::infinity()));
-      return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign, axis), axis), axis) + x);
-    };
-    return part(elementwise<Le>(g, Scalar(0))) - part(elementwise<Ge>(g, Scalar(0)));
-  });
+  return record("LogcumsumexpBackward0", out, x,
+                [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  const Tensor x = saved.get(), out = saved_out.get();
+                  // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and negative g apart.
+                  // What has no logarithm is left out before one is taken, or the derivative of this formula would be NaN there.
+                  const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
+                  const Tensor size =
+                      elementwise<Log>(masked_fill(elementwise<Abs>(g), elementwise<Eq>(g, Scalar(0)), Scalar(1))) -
+                      masked_fill(out, dead, Scalar(0));
+                  auto part = [&](const Tensor& left_out) {
+                    const Tensor one_sign = masked_fill(size, elementwise<LogicalOr>(left_out, dead),
+                                                        Scalar(-std::numeric_limits<double>::infinity()));
+                    return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign, axis), axis), axis) + x);
+                  };
+                  return part(elementwise<Le>(g, Scalar(0))) - part(elementwise<Ge>(g, Scalar(0)));
+                });
 }
 
 namespace {
 
-std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const char* node, const Tensor& x, int64_t dim) {
+std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const char* node, const Tensor& x,
+                                           int64_t dim) {
   const int axis = wrap_axis(name, dim, x.ndim());
   Tensor index, values = run_scan(op, name, x, axis, &index);
   record_all(node, {values}, {x}, [axis, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
@@ -187,10 +203,15 @@ std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const ch
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> cummax(const Tensor& x, int64_t dim) { return running_extreme(ScanOp::Max, "cummax", "CummaxBackward0", x, dim); }
-std::tuple<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) { return running_extreme(ScanOp::Min, "cummin", "CumminBackward0", x, dim); }
+std::tuple<Tensor, Tensor> cummax(const Tensor& x, int64_t dim) {
+  return running_extreme(ScanOp::Max, "cummax", "CummaxBackward0", x, dim);
+}
+std::tuple<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) {
+  return running_extreme(ScanOp::Min, "cummin", "CumminBackward0", x, dim);
+}
 
-Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>& prepend, const std::optional<Tensor>& append) {
+Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>& prepend,
+            const std::optional<Tensor>& append) {
   STRIDED_CHECK(x.ndim() >= 1, RuntimeError, "diff expects input to be at least one-dimensional");
   STRIDED_CHECK(n >= 0, RuntimeError, "order must be non-negative but got ", n);
   const int axis = wrap_axis("diff", dim, x.ndim());
@@ -199,11 +220,13 @@ Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>
     std::vector<Tensor> parts;
     for (const std::optional<Tensor>& part : {prepend, std::optional<Tensor>(x), append}) {
       if (!part) continue;
-      STRIDED_CHECK(part->ndim() == x.ndim(), RuntimeError, "diff expects prepend or append to be the same dimension as input");
+      STRIDED_CHECK(part->ndim() == x.ndim(), RuntimeError,
+                    "diff expects prepend or append to be the same dimension as input");
       for (int i = 0; i < x.ndim(); ++i)
         STRIDED_CHECK(i == axis || part->size(i) == x.size(i), RuntimeError,
-                      "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; input.size(", i,
-                      ") = ", x.size(i), ", but got tensor.size(", i, ") = ", part->size(i));
+                      "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                      "differencing dimension; input.size(",
+                      i, ") = ", x.size(i), ", but got tensor.size(", i, ") = ", part->size(i));
       parts.push_back(*part);
     }
     out = cat(parts, axis);

@@ -14,10 +14,11 @@ namespace strided {
 namespace {
 
 void check_sortable(const char* op, const char* what, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, " ", what, " does not support complex dtypes on ", x.device().is_cpu() ? "CPU" : "CUDA");
+  STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, " ", what, " does not support complex dtypes on ",
+                x.device().is_cpu() ? "CPU" : "CUDA");
   const KernelTable& table = kernels(x.device());
-  STRIDED_CHECK(table.device ? table.device->sort != nullptr : table.sorting[index_of(x.dtype())].sort != nullptr, NotImplementedError, op, " on device '",
-                x.device(), "'");
+  STRIDED_CHECK(table.device ? table.device->sort != nullptr : table.sorting[index_of(x.dtype())].sort != nullptr,
+                NotImplementedError, op, " on device '", x.device(), "'");
 }
 
 // x with an axis last and contiguous, unrecorded, so that kernels see rows.
@@ -43,14 +44,16 @@ struct Rows {
 };
 
 // The first `keep` elements of each sorted row, and their positions; either may be undefined.
-void sort_rows(const char* op, const Rows& rows, const Tensor& values, const Tensor& index, int64_t keep, bool descending) {
+void sort_rows(const char* op, const Rows& rows, const Tensor& values, const Tensor& index, int64_t keep,
+               bool descending) {
   if (rows.count == 0) return;
   const Tensor& in = rows.in;
   char* const v = values.defined() ? values.data() : nullptr;
   int64_t* const i = index.defined() ? index.data_as<int64_t>() : nullptr;
   const KernelTable& table = kernels(in.device());
   const SortKernels& kernel = table.sorting[index_of(in.dtype())];
-  if (table.device) table.device->sort({op, in.device().index, in.dtype(), in.data(), rows.n, rows.count, v, i}, keep, descending);
+  if (table.device)
+    table.device->sort({op, in.device().index, in.dtype(), in.data(), rows.n, rows.count, v, i}, keep, descending);
   else if (keep == rows.n) kernel.sort(v, i, in.data(), rows.n, rows.count, descending);
   else kernel.top(v, i, in.data(), rows.n, rows.count, keep, descending);
 }
@@ -68,7 +71,8 @@ Tensor back(const Tensor& rows, const Rows& of, const Tensor& x, bool like_x) {
   return out;
 }
 
-ValuesAndIndices sort_unrecorded(const char* op, const Tensor& x, int64_t dim, bool descending, bool values_wanted = true) {
+ValuesAndIndices sort_unrecorded(const char* op, const Tensor& x, int64_t dim, bool descending,
+                                 bool values_wanted = true) {
   check_sortable(op, "Sort", x);
   const Rows rows(op, x, dim);
   Tensor index = empty(rows.in.shape(), DType::Int64, x.device());
@@ -79,9 +83,10 @@ ValuesAndIndices sort_unrecorded(const char* op, const Tensor& x, int64_t dim, b
 
 // The gradient of elements taken along an axis goes back to where they came from.
 ValuesAndIndices record_taken(const char* node, const Tensor& x, int axis, bool keepdim, Tensor values, Tensor index) {
-  record_all(node, {values}, {x}, [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
-    return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
-  });
+  record_all(node, {values}, {x},
+             [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
+               return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
+             });
   return {values, index};
 }
 
@@ -92,7 +97,9 @@ ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending) {
   return record_taken("SortBackward0", x, wrap_axis("sort", dim, x.ndim()), true, values, index);
 }
 
-Tensor argsort(const Tensor& x, int64_t dim, bool descending) { return std::get<1>(sort_unrecorded("argsort", x, dim, descending, false)); }
+Tensor argsort(const Tensor& x, int64_t dim, bool descending) {
+  return std::get<1>(sort_unrecorded("argsort", x, dim, descending, false));
+}
 
 Tensor msort(const Tensor& x) { return std::get<0>(sort(x, 0)); }
 
@@ -102,20 +109,25 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest) {
   STRIDED_CHECK(k >= 0 && k <= rows.n, RuntimeError, "selected index k out of range");
   const Dims shape = rows.row_shape(x, k);
   Tensor values = empty(shape, x.dtype(), x.device()), index = empty(shape, DType::Int64, x.device());
-  sort_rows("topk", rows, values, index, x.ndim() == 0 ? 1 : k, largest);  // a number is its own first element, as in PyTorch
+  sort_rows("topk", rows, values, index, x.ndim() == 0 ? 1 : k,
+            largest);  // a number is its own first element, as in PyTorch
   return record_taken("TopkBackward0", x, rows.axis, true, back(values, rows, x, false), back(index, rows, x, false));
 }
 
 namespace {
 
 void check_selectable(const char* kernel, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()) && !is_bool(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(!is_complex(x.dtype()) && !is_bool(x.dtype()), NotImplementedError, "\"", kernel,
+                "\" not implemented for '", cpp_name_of(x.dtype()), "'");
 }
 
-ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim, Select what, int64_t k) {
+ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim, Select what,
+                        int64_t k) {
   check_sortable(op, op, x);
   const Rows rows(op, x, dim);
-  if (what == Select::Kth) STRIDED_CHECK(k >= 1 && k <= rows.n, RuntimeError, op, "(): selected number k out of range for dimension ", rows.axis);
+  if (what == Select::Kth)
+    STRIDED_CHECK(k >= 1 && k <= rows.n, RuntimeError, op, "(): selected number k out of range for dimension ",
+                  rows.axis);
   STRIDED_CHECK(rows.n > 0, IndexError, op, "(): Expected reduction dim ", rows.axis, " to have non-zero size.");
   Dims shape = x.shape();
   if (!shape.empty()) {
@@ -130,7 +142,8 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
   Tensor values = empty(shape, x.dtype(), x.device()), index = empty(shape, DType::Int64, x.device());
   const KernelTable& table = kernels(x.device());
   if (rows.count > 0) {
-    const SortPlan plan{op, x.device().index, x.dtype(), in.data(), rows.n, rows.count, values.data(), index.data_as<int64_t>()};
+    const SortPlan plan{op,     x.device().index, x.dtype(),     in.data(),
+                        rows.n, rows.count,       values.data(), index.data_as<int64_t>()};
     if (table.device) table.device->select_of_rows(plan, what, k - 1);
     else table.sorting[index_of(x.dtype())].select(plan.values, plan.index, plan.in, plan.n, plan.rows, what, k - 1);
   }
@@ -177,23 +190,27 @@ namespace {
 
 // The definition of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996),
 // number 7: the position of q among n sorted values is q (n - 1).
-Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation,
-                   bool ignore_nan) {
-  STRIDED_CHECK(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, RuntimeError, op, "() input tensor must be either float or double dtype");
+Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std::optional<int64_t> dim, bool keepdim,
+                   const std::string& interpolation, bool ignore_nan) {
+  STRIDED_CHECK(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, RuntimeError, op,
+                "() input tensor must be either float or double dtype");
   STRIDED_CHECK(x.numel() > 0, RuntimeError, op, "() input tensor must be non-empty");
   const char* kinds[] = {"linear", "lower", "higher", "midpoint", "nearest"};
   const auto kind = std::find(std::begin(kinds), std::end(kinds), interpolation) - std::begin(kinds);
-  STRIDED_CHECK(kind < 5, RuntimeError, op, "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", interpolation);
+  STRIDED_CHECK(kind < 5, RuntimeError, op,
+                "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", interpolation);
   const bool one = !q_given.tensor || q_given.tensor->ndim() == 0;
   if (!q_given.tensor) {
     const double v = q_given.scalar.real();
     STRIDED_CHECK(v >= 0 && v <= 1, RuntimeError, op, "() q must be in the range [0, 1] but got ", v);
   } else {
     STRIDED_CHECK(q_given.tensor->ndim() <= 1, RuntimeError, op, "() q must be a scalar or 1D tensor");
-    STRIDED_CHECK(q_given.tensor->dtype() == x.dtype(), RuntimeError, op, "() q tensor must be same dtype as the input tensor");
+    STRIDED_CHECK(q_given.tensor->dtype() == x.dtype(), RuntimeError, op,
+                  "() q tensor must be same dtype as the input tensor");
     check_same_device(op, x, *q_given.tensor);
   }
-  const Tensor q = q_given.tensor ? (one ? unsqueeze(*q_given.tensor, 0) : *q_given.tensor) : full({1}, q_given.scalar, x.dtype(), x.device());
+  const Tensor q = q_given.tensor ? (one ? unsqueeze(*q_given.tensor, 0) : *q_given.tensor)
+                                  : full({1}, q_given.scalar, x.dtype(), x.device());
   if (q_given.tensor) {
     NoGrad guard;
     const Tensor fine = elementwise<LogicalAnd>(elementwise<Ge>(q, Scalar(0)), elementwise<Le>(q, Scalar(1)));
@@ -251,10 +268,12 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
 
 }  // namespace
 
-Tensor quantile(const Tensor& x, Operand q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) {
+Tensor quantile(const Tensor& x, Operand q, std::optional<int64_t> dim, bool keepdim,
+                const std::string& interpolation) {
   return quantile_of("quantile", x, q, dim, keepdim, interpolation, false);
 }
-Tensor nanquantile(const Tensor& x, Operand q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) {
+Tensor nanquantile(const Tensor& x, Operand q, std::optional<int64_t> dim, bool keepdim,
+                   const std::string& interpolation) {
   return quantile_of("nanquantile", x, q, dim, keepdim, interpolation, true);
 }
 

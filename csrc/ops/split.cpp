@@ -42,7 +42,8 @@ Dims to_dims(const Tensor& t) {
 
 // Parts of an axis that has no elements cost memory all the same: their number has a limit.
 void check_parts(const char* op, int64_t n) {
-  STRIDED_CHECK(n <= (int64_t(1) << 24), RuntimeError, op, ": at most ", int64_t(1) << 24, " parts can be made, got ", n);
+  STRIDED_CHECK(n <= (int64_t(1) << 24), RuntimeError, op, ": at most ", int64_t(1) << 24, " parts can be made, got ",
+                n);
 }
 // hsplit, vsplit, dsplit: the axis, after the checks they share.
 int64_t named_axis(const char* op, const Tensor& x, int least, int64_t axis) {
@@ -145,10 +146,10 @@ std::vector<Tensor> tensor_split(const Tensor& x, const Tensor& indices_or_secti
                 "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
   STRIDED_CHECK(t.dtype() == DType::Int64, RuntimeError,
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", t.dtype());
-  STRIDED_CHECK(
-      t.ndim() <= 1, RuntimeError,
-      "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with ",
-      t.ndim(), " dims");
+  STRIDED_CHECK(t.ndim() <= 1, RuntimeError,
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                "but got a tensor with ",
+                t.ndim(), " dims");
   const Dims values = to_dims(t);
   return t.ndim() == 0 ? tensor_split(x, values[0], dim) : tensor_split(x, values, dim);
 }

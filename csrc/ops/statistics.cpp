@@ -21,7 +21,9 @@ int sample_axis(const char* op, const Tensor& y, int64_t dim) {
   return wrap_axis(op, dim, y.ndim());
 }
 // Sums of neighbours and differences of points must not wrap around.
-Tensor in_64_bits(const Tensor& x) { return is_integral(x.dtype()) && x.dtype() != DType::UInt64 ? to_dtype(x, DType::Int64) : x; }
+Tensor in_64_bits(const Tensor& x) {
+  return is_integral(x.dtype()) && x.dtype() != DType::UInt64 ? to_dtype(x, DType::Int64) : x;
+}
 Tensor without_first(const Tensor& x, int axis) { return narrow(x, axis, 1, x.size(axis) - 1); }
 Tensor without_last(const Tensor& x, int axis) { return narrow(x, axis, 0, x.size(axis) - 1); }
 Tensor neighbours(const Tensor& y, int axis) { return without_first(y, axis) + without_last(y, axis); }
@@ -30,8 +32,9 @@ Tensor neighbours(const Tensor& y, int axis) { return without_first(y, axis) + w
 Tensor areas(const char* op, const Tensor& y, const Tensor& x, int axis) {
   const int from_end = axis - y.ndim();
   const bool broadcasts = x.ndim() >= -from_end && x.ndim() != 1;
-  STRIDED_CHECK(x.ndim() > 0 && (broadcasts || x.ndim() == 1) && x.size(broadcasts ? x.ndim() + from_end : 0) == y.size(axis), RuntimeError, op,
-                ": There must be one `x` value for each sample point");
+  STRIDED_CHECK(
+      x.ndim() > 0 && (broadcasts || x.ndim() == 1) && x.size(broadcasts ? x.ndim() + from_end : 0) == y.size(axis),
+      RuntimeError, op, ": There must be one `x` value for each sample point");
   Tensor points = in_64_bits(x);
   if (!broadcasts) {
     Dims shape(static_cast<size_t>(y.ndim()), 1);
@@ -43,7 +46,8 @@ Tensor areas(const char* op, const Tensor& y, const Tensor& x, int axis) {
 }
 
 void check_not_bool(const char* op, const Tensor& y, const Tensor* x = nullptr) {
-  STRIDED_CHECK(!is_bool(y.dtype()) && !(x && is_bool(x->dtype())), RuntimeError, op, ": received a bool input for ", x ? "`x` or `y`" : "`y`", ", but bool is not supported");
+  STRIDED_CHECK(!is_bool(y.dtype()) && !(x && is_bool(x->dtype())), RuntimeError, op, ": received a bool input for ",
+                x ? "`x` or `y`" : "`y`", ", but bool is not supported");
 }
 
 // The integral of no samples is 0, as NumPy has it.
@@ -88,9 +92,12 @@ Tensor cumulative_trapezoid(const Tensor& y, double dx, int64_t dim) {
 namespace {
 
 void check_weights(const char* name, const char* kind, bool right_kind, const Tensor& w, int64_t observations) {
-  STRIDED_CHECK(w.ndim() <= 1, RuntimeError, "cov(): expected ", name, " to have one or fewer dimensions but got ", name, " with ", w.ndim(), " dimensions");
-  STRIDED_CHECK(right_kind, RuntimeError, "cov(): expected ", name, " to have ", kind, " dtype but got ", name, " with ", cpp_name_of(w.dtype()), " dtype");
-  STRIDED_CHECK(w.numel() == observations, RuntimeError, "cov(): expected ", name, " to have the same numel as there are observations in the input but got ", w.numel(),
+  STRIDED_CHECK(w.ndim() <= 1, RuntimeError, "cov(): expected ", name, " to have one or fewer dimensions but got ",
+                name, " with ", w.ndim(), " dimensions");
+  STRIDED_CHECK(right_kind, RuntimeError, "cov(): expected ", name, " to have ", kind, " dtype but got ", name,
+                " with ", cpp_name_of(w.dtype()), " dtype");
+  STRIDED_CHECK(w.numel() == observations, RuntimeError, "cov(): expected ", name,
+                " to have the same numel as there are observations in the input but got ", w.numel(),
                 " != ", observations);
   NoGrad guard;
   STRIDED_CHECK(observations == 0 || item(amin(w)).real() >= 0, RuntimeError, "cov(): ", name, " cannot be negative");
@@ -98,8 +105,11 @@ void check_weights(const char* name, const char* kind, bool right_kind, const Te
 
 }  // namespace
 
-Tensor cov(const Tensor& x, int64_t correction, const std::optional<Tensor>& fweights, const std::optional<Tensor>& aweights, bool* degenerate) {
-  STRIDED_CHECK(x.ndim() <= 2, RuntimeError, "cov(): expected input to have two or fewer dimensions but got an input with ", x.ndim(), " dimensions");
+Tensor cov(const Tensor& x, int64_t correction, const std::optional<Tensor>& fweights,
+           const std::optional<Tensor>& aweights, bool* degenerate) {
+  STRIDED_CHECK(x.ndim() <= 2, RuntimeError,
+                "cov(): expected input to have two or fewer dimensions but got an input with ", x.ndim(),
+                " dimensions");
   STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError, "cov(): bool dtype is not supported for input");
   const Tensor rows = x.ndim() == 2 ? x : reshape(x, Dims{1, x.numel()});
   const int64_t n = rows.size(1);
@@ -113,10 +123,12 @@ Tensor cov(const Tensor& x, int64_t correction, const std::optional<Tensor>& fwe
     w = w.defined() ? w * *aweights : *aweights;
   }
   const Tensor total = w.defined() ? sum(w) : full(Dims(), n, DType::Int64, x.device());
-  STRIDED_CHECK(!w.defined() || item(total).real() != 0, RuntimeError, "cov(): weights sum to zero, can't be normalized");
+  STRIDED_CHECK(!w.defined() || item(total).real() != 0, RuntimeError,
+                "cov(): weights sum to zero, can't be normalized");
   const Tensor mean = sum(w.defined() ? rows * w : rows, Dims{1}, true) / total;
   // How many observations the weights stand for, less those that the mean has used up.
-  Tensor freedom = aweights && correction != 0 ? total - static_cast<double>(correction) * sum(w * *aweights) / total : total - correction;
+  Tensor freedom = aweights && correction != 0 ? total - static_cast<double>(correction) * sum(w * *aweights) / total
+                                               : total - correction;
   *degenerate = item(freedom).real() <= 0;
   if (*degenerate) freedom = zeros_like(freedom);
   const Tensor deviation = rows - mean;
@@ -124,7 +136,9 @@ Tensor cov(const Tensor& x, int64_t correction, const std::optional<Tensor>& fwe
 }
 
 Tensor corrcoef(const Tensor& x, bool* degenerate) {
-  STRIDED_CHECK(x.ndim() <= 2, RuntimeError, "corrcoef(): expected input to have two or fewer dimensions but got an input with ", x.ndim(), " dimensions");
+  STRIDED_CHECK(x.ndim() <= 2, RuntimeError,
+                "corrcoef(): expected input to have two or fewer dimensions but got an input with ", x.ndim(),
+                " dimensions");
   const Tensor c = cov(x, 1, {}, {}, degenerate);
   if (c.ndim() == 0) return c / c;
   const Tensor deviations = elementwise<Sqrt>(real(diagonal(c, 0, 0, 1)));

@@ -20,16 +20,18 @@ struct Sorting {
   const DeviceKernels* device;
 };
 Sorting sorting(const char* op, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
   const KernelTable& table = kernels(x.device());
   const SortKernels& kernel = table.sorting[index_of(x.dtype())];
-  STRIDED_CHECK(table.device ? table.device->group_slices && table.device->search : kernel.sort != nullptr, NotImplementedError, op, " on device '", x.device(),
-                "'");
+  STRIDED_CHECK(table.device ? table.device->group_slices && table.device->search : kernel.sort != nullptr,
+                NotImplementedError, op, " on device '", x.device(), "'");
   return {kernel, table.device};
 }
 
 // Groups of equal slices along an axis of x, sorted or as neighbours; without an axis, of elements. Unrecorded.
-Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim, bool ordered) {
+Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim,
+                  bool ordered) {
   const auto [kernel, device] = sorting(op, x);
   NoGrad guard;
   Tensor slices;  // the axis first
@@ -42,7 +44,8 @@ Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool ret
     slices = contiguous(reshape(x, {x.numel()}));
   }
   const int64_t n = slices.size(0), m = n == 0 ? 1 : slices.numel() / n;
-  STRIDED_CHECK(n == 0 || m > 0, RuntimeError, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  STRIDED_CHECK(n == 0 || m > 0, RuntimeError,
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
 
   Distinct out;
   if (!device && !dim && ordered && !return_inverse && !return_counts) {
@@ -53,7 +56,8 @@ Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool ret
   }
   const Tensor order = ordered ? empty({n}, DType::Int64, x.device()) : Tensor();
   const Tensor group = empty({n}, DType::Int64, x.device()), starts = empty({n}, DType::Int64, x.device());
-  int64_t *const o = ordered ? order.data_as<int64_t>() : nullptr, *const g = group.data_as<int64_t>(), *const s = starts.data_as<int64_t>();
+  int64_t *const o = ordered ? order.data_as<int64_t>() : nullptr, *const g = group.data_as<int64_t>(),
+                 *const s = starts.data_as<int64_t>();
   int64_t groups;
   if (device) device->group_slices(op, x.device().index, x.dtype(), slices.data(), n, m, o, g, s, &groups);
   else groups = kernel.group_slices(slices.data(), n, m, o, g, s);
@@ -61,7 +65,8 @@ Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool ret
   const Tensor values = index_select(slices, 0, ordered ? index_select(order, 0, begins) : begins);
   out.values = dim ? contiguous(movedim(values, {0}, {axis})) : values;
   if (return_inverse) {
-    const Tensor inverse = ordered ? scatter_(empty({n}, DType::Int64, x.device()), 0, order, Operand(group), {}) : group;
+    const Tensor inverse =
+        ordered ? scatter_(empty({n}, DType::Int64, x.device()), 0, order, Operand(group), {}) : group;
     out.inverse = dim ? inverse : reshape(inverse, x.shape());
   }
   if (return_counts) {
@@ -81,13 +86,16 @@ DType common_dtype(const Operand& a, const Operand& b) {
   }
   return result.get();
 }
-Tensor as_tensor(const Operand& x, DType dtype, Device device) { return x.tensor ? to_dtype(*x.tensor, dtype) : full({}, x.scalar, dtype, device); }
+Tensor as_tensor(const Operand& x, DType dtype, Device device) {
+  return x.tensor ? to_dtype(*x.tensor, dtype) : full({}, x.scalar, dtype, device);
+}
 
 }  // namespace
 
 Distinct unique(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
   const Distinct out = distinct("unique", x, return_inverse, return_counts, dim, true);
-  record_no_derivative(dim ? "UniqueDimBackward0" : "Unique2Backward0", dim ? "unique_dim" : "_unique2", {out.values}, {x});
+  record_no_derivative(dim ? "UniqueDimBackward0" : "Unique2Backward0", dim ? "unique_dim" : "_unique2", {out.values},
+                       {x});
   return out;
 }
 Distinct unique_consecutive(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
@@ -96,29 +104,35 @@ Distinct unique_consecutive(const Tensor& x, bool return_inverse, bool return_co
   return out;
 }
 
-Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32, bool right, const std::optional<std::string>& side,
-                    const std::optional<Tensor>& sorter) {
+Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32, bool right,
+                    const std::optional<std::string>& side, const std::optional<Tensor>& sorter) {
   const char* op = "torch.searchsorted()";
   if (side) {
-    STRIDED_CHECK(*side == "left" || *side == "right", RuntimeError, op, ": side can only be 'left' or 'right' but got ", *side);
-    STRIDED_CHECK(*side == "right" || !right, RuntimeError, op, ": side and right can't be set to opposites, got side of ", *side, " while right was True");
+    STRIDED_CHECK(*side == "left" || *side == "right", RuntimeError, op,
+                  ": side can only be 'left' or 'right' but got ", *side);
+    STRIDED_CHECK(*side == "right" || !right, RuntimeError, op,
+                  ": side and right can't be set to opposites, got side of ", *side, " while right was True");
     right = *side == "right";
   }
-  STRIDED_CHECK(sequence.ndim() > 0, RuntimeError, op, ": boundaries tensor should have positive dimension, but got 0 dimension");
+  STRIDED_CHECK(sequence.ndim() > 0, RuntimeError, op,
+                ": boundaries tensor should have positive dimension, but got 0 dimension");
   check_same_device("searchsorted", sequence, values);
   bool rows_match = sequence.ndim() == 1 || sequence.ndim() == values.ndim();
   for (int i = 0; i + 1 < sequence.ndim() && rows_match; ++i) rows_match = sequence.size(i) == values.size(i);
   STRIDED_CHECK(rows_match, RuntimeError, op,
-                ": boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got "
+                ": boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+                "value tensor must match, but we got "
                 "boundaries tensor ",
                 sequence.shape(), " and input value tensor ", values.shape());
   NoGrad guard;
   Tensor order;
   if (sorter) {
     check_same_device("searchsorted", sequence, *sorter);
-    STRIDED_CHECK(sorter->shape() == sequence.shape(), RuntimeError, op, ": boundary and sorter must have the same size, but got boundary tensor ",
-                  sequence.shape(), "and got sorter tensor ", sorter->shape());
-    STRIDED_CHECK(sorter->dtype() == DType::Int64, RuntimeError, op, ": sorter must be a tensor of long dtype but got dtype ", sorter->dtype());
+    STRIDED_CHECK(sorter->shape() == sequence.shape(), RuntimeError, op,
+                  ": boundary and sorter must have the same size, but got boundary tensor ", sequence.shape(),
+                  "and got sorter tensor ", sorter->shape());
+    STRIDED_CHECK(sorter->dtype() == DType::Int64, RuntimeError, op,
+                  ": sorter must be a tensor of long dtype but got dtype ", sorter->dtype());
     order = contiguous(*sorter);
   }
   const DType dtype = common_dtype(sequence, values);
@@ -132,23 +146,28 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32
   for (int axis = 0; axis + 1 < sequence.ndim(); ++axis) row_count *= sequence.size(axis);
   if (device) {
     // It reports an index of the sorter that is out of range.
-    device->search({op, x.device().index, dtype, rows.data(), i, n, row_count, x.data(), m, out.data()}, right ? Search::Right : Search::Left);
+    device->search({op, x.device().index, dtype, rows.data(), i, n, row_count, x.data(), m, out.data()},
+                   right ? Search::Right : Search::Left);
   } else {
-    for (int64_t k = 0; sorter && k < order.numel(); ++k) STRIDED_CHECK(i[k] >= 0 && i[k] < n, RuntimeError, op, ": sorter index out of range");
+    for (int64_t k = 0; sorter && k < order.numel(); ++k)
+      STRIDED_CHECK(i[k] >= 0 && i[k] < n, RuntimeError, op, ": sorter index out of range");
     for (int64_t r = 0; m > 0 && r < row_count; ++r)
-      kernel.search(out.data_as<int64_t>() + r * m, rows.data() + r * n * rows.itemsize(), sorter ? i + r * n : nullptr, n, x.data() + r * m * x.itemsize(), m, right);
+      kernel.search(out.data_as<int64_t>() + r * m, rows.data() + r * n * rows.itemsize(), sorter ? i + r * n : nullptr,
+                    n, x.data() + r * m * x.itemsize(), m, right);
   }
   return out_int32 ? to_dtype(out, DType::Int32) : out;
 }
 
 Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool out_int32, bool right) {
-  STRIDED_CHECK(boundaries.ndim() == 1, RuntimeError, "boundaries tensor must be 1 dimension, but got dim(", boundaries.ndim(), ")");
+  STRIDED_CHECK(boundaries.ndim() == 1, RuntimeError, "boundaries tensor must be 1 dimension, but got dim(",
+                boundaries.ndim(), ")");
   return searchsorted(boundaries, x, out_int32, right);
 }
 
 Tensor isin(Operand elements, Operand tests, bool invert) {
   const DType dtype = common_dtype(elements, tests);
-  STRIDED_CHECK(!is_complex(dtype), RuntimeError, "Unsupported input type encountered for isin(): ", cpp_name_of(dtype));
+  STRIDED_CHECK(!is_complex(dtype), RuntimeError,
+                "Unsupported input type encountered for isin(): ", cpp_name_of(dtype));
   NoGrad guard;
   const Device device = elements.tensor ? elements.tensor->device() : tests.tensor ? tests.tensor->device() : Device{};
   if (elements.tensor && tests.tensor) check_same_device("isin", *elements.tensor, *tests.tensor);
@@ -159,7 +178,8 @@ Tensor isin(Operand elements, Operand tests, bool invert) {
   if (on_device) {
     const int64_t n = in.numel();
     on_device->sort({"isin", device.index, dtype, in.data(), n, n > 0 ? 1 : 0, row.data(), nullptr}, n, false);
-    on_device->search({"isin", device.index, dtype, row.data(), nullptr, n, 1, x.data(), x.numel(), out.data()}, invert ? Search::NotIn : Search::In);
+    on_device->search({"isin", device.index, dtype, row.data(), nullptr, n, 1, x.data(), x.numel(), out.data()},
+                      invert ? Search::NotIn : Search::In);
     return out;
   }
   const int64_t n = kernel.distinct(row.data(), in.data(), in.numel());
@@ -182,7 +202,8 @@ Range range_of(const char* op, const char* what, const Tensor& x, double margin)
     const auto [low, high] = aminmax(to_dtype(flatten(x, 0, -1), DType::Float64));
     r = {item(low).real(), item(high).real()};
   }
-  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range [", r.low, ", ", r.high, "] is not finite");
+  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range [", r.low, ", ",
+                r.high, "] is not finite");
   if (r.low == r.high) r = {r.low - margin, r.high + margin};
   return r;
 }
@@ -191,20 +212,25 @@ Range range_of(const char* op, const char* what, const Tensor& x, double margin)
 Tensor count_bins(const Tensor& bin, int64_t n, const Tensor& weight, DType dtype) {
   const Tensor inside = elementwise<LogicalAnd>(elementwise<Ge>(bin, Scalar(0)), elementwise<Lt>(bin, Scalar(n)));
   const Tensor kept = masked_select(bin, inside);
-  const Tensor w = weight.defined() ? to_dtype(masked_select(weight, inside), dtype) : ones(kept.shape(), dtype, bin.device());
+  const Tensor w =
+      weight.defined() ? to_dtype(masked_select(weight, inside), dtype) : ones(kept.shape(), dtype, bin.device());
   return index_add(zeros({n}, dtype, bin.device()), 0, kept, w, Scalar(1));
 }
 
 void check_binnable(const char* kernel, const Tensor& x, int64_t bins) {
-  STRIDED_CHECK(is_floating(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(is_floating(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
   STRIDED_CHECK(bins > 0, RuntimeError, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
 }
 
 // Unrecorded.
-std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight, bool density) {
+std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight,
+                                         bool density) {
   NoGrad guard;
   if (weight)
-    STRIDED_CHECK(weight->shape() == x.shape(), RuntimeError, "histogram: weight must have the shape of the input, got ", weight->shape(), " for input of shape ", x.shape());
+    STRIDED_CHECK(weight->shape() == x.shape(), RuntimeError,
+                  "histogram: weight must have the shape of the input, got ", weight->shape(), " for input of shape ",
+                  x.shape());
   const Tensor flat = flatten(x, 0, -1);
   const int64_t n = edges.size(0) - 1;
   // Bins are open on the right, but for the last one.
@@ -226,51 +252,64 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
   STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histc: max must be larger than min");
   if (r.low == r.high && r.low == 0) r = range_of("torch.histc", "", x, 1);
   else if (r.low == r.high) r = {r.low - 1, r.high + 1};
-  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ", r.high, "] is not finite");
+  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ",
+                r.high, "] is not finite");
   const Tensor flat = to_dtype(flatten(x, 0, -1), is_half(x.dtype()) ? DType::Float32 : x.dtype());
-  const Tensor inside = elementwise<LogicalAnd>(elementwise<Ge>(flat, Scalar(r.low)), elementwise<Le>(flat, Scalar(r.high)));
+  const Tensor inside =
+      elementwise<LogicalAnd>(elementwise<Ge>(flat, Scalar(r.low)), elementwise<Le>(flat, Scalar(r.high)));
   const Tensor kept = masked_select(flat, inside);
   const Tensor place = to_dtype((kept - r.low) * static_cast<double>(bins) / (r.high - r.low), DType::Int64);
   const Tensor bin = elementwise<ClampMax>(place, Scalar(bins - 1));
   return to_dtype(count_bins(bin, bins, Tensor(), DType::Float64), x.dtype());
 }
 
-std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range, const std::optional<Tensor>& weight,
-                                     bool density) {
+std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range,
+                                     const std::optional<Tensor>& weight, bool density) {
   check_binnable("histogramdd", x, bins);
   Range r;
   if (range) {
-    STRIDED_CHECK(range->size() == 2, RuntimeError, "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got ", range->size());
+    STRIDED_CHECK(range->size() == 2, RuntimeError,
+                  "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got ",
+                  range->size());
     r = {(*range)[0], (*range)[1]};
-    STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histogramdd: dimension 0's range [", r.low, ", ", r.high, "] is not finite");
-    STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ", r.low, " max ", r.high, " for dimension 0");
+    STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError,
+                  "torch.histogramdd: dimension 0's range [", r.low, ", ", r.high, "] is not finite");
+    STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ", r.low,
+                  " max ", r.high, " for dimension 0");
     if (r.low == r.high) r = {r.low - 0.5, r.high + 0.5};
   } else {
     r = range_of("torch.histogramdd", "dimension 0's ", x, 0.5);
   }
-  const auto out = count_between(x, linspace(Scalar(r.low), Scalar(r.high), bins + 1, x.dtype(), x.device()), weight, density);
-  record_no_derivative("NotImplemented", "histogram", {std::get<0>(out), std::get<1>(out)}, {x, weight.value_or(Tensor())});
+  const auto out =
+      count_between(x, linspace(Scalar(r.low), Scalar(r.high), bins + 1, x.dtype(), x.device()), weight, density);
+  record_no_derivative("NotImplemented", "histogram", {std::get<0>(out), std::get<1>(out)},
+                       {x, weight.value_or(Tensor())});
   return out;
 }
 
-std::tuple<Tensor, Tensor> histogram(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight, bool density) {
-  STRIDED_CHECK(edges.ndim() == 1, RuntimeError, "torch.histogramdd: bins tensor should have one dimension, but got ", edges.ndim(),
-                " dimensions in the bins tensor for dimension 0");
+std::tuple<Tensor, Tensor> histogram(const Tensor& x, const Tensor& edges, const std::optional<Tensor>& weight,
+                                     bool density) {
+  STRIDED_CHECK(edges.ndim() == 1, RuntimeError, "torch.histogramdd: bins tensor should have one dimension, but got ",
+                edges.ndim(), " dimensions in the bins tensor for dimension 0");
   check_binnable("histogramdd", x, edges.size(0) - 1);
-  STRIDED_CHECK(edges.dtype() == x.dtype(), RuntimeError, "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype ",
-                x.dtype(), " and bins for dimension 0 with dtype ", edges.dtype());
+  STRIDED_CHECK(
+      edges.dtype() == x.dtype(), RuntimeError,
+      "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype ",
+      x.dtype(), " and bins for dimension 0 with dtype ", edges.dtype());
   Tensor own;
   {
     NoGrad guard;
     own = clone(edges);
   }
   const auto out = count_between(x, own, weight, density);
-  record_no_derivative("NotImplemented", "histogram", {std::get<0>(out), std::get<1>(out)}, {x, edges, weight.value_or(Tensor())});
+  record_no_derivative("NotImplemented", "histogram", {std::get<0>(out), std::get<1>(out)},
+                       {x, edges, weight.value_or(Tensor())});
   return out;
 }
 
 Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
-  STRIDED_CHECK(is_integer(x.dtype()), NotImplementedError, "\"bincount_cpu\" not implemented for '", cpp_name_of(x.dtype()), "'");
+  STRIDED_CHECK(is_integer(x.dtype()), NotImplementedError, "\"bincount_cpu\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
   STRIDED_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
   STRIDED_CHECK(x.ndim() == 1, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
   int64_t n = minlength;
@@ -282,7 +321,8 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
     STRIDED_CHECK(greatest < INT64_MAX, RuntimeError, "bincount: the largest value is too large, got ", greatest);
     n = std::max(n, greatest + 1);
   }
-  if (!weights) return index_add(zeros({n}, DType::Int64, x.device()), 0, at, ones(x.shape(), DType::Int64, x.device()), Scalar(1));
+  if (!weights)
+    return index_add(zeros({n}, DType::Int64, x.device()), 0, at, ones(x.shape(), DType::Int64, x.device()), Scalar(1));
   STRIDED_CHECK(weights->shape() == x.shape(), RuntimeError, "weights should be 1-d and have the same length as input");
   const DType dtype = weights->dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
   Tensor out;

@@ -48,10 +48,10 @@ void check_matrix(const char* what, const Tensor& x) {
 Tensor view(const Tensor& x, const Dims& shape) {
   const Dims sizes = infer_size("view", shape, x.numel());
   Layout layout;
-  STRIDED_CHECK(
-      view(x.layout(), sizes, &layout), RuntimeError,
-      "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-      "subspaces). Use .reshape(...) instead.");
+  STRIDED_CHECK(view(x.layout(), sizes, &layout), RuntimeError,
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous "
+                "subspaces). Use .reshape(...) instead.");
   return regroup("ViewBackward0", x, std::move(layout));
 }
 
@@ -83,10 +83,8 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   Dims shape;
   int64_t joined = 1;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (i < start || i > end)
-      shape.push_back(x.size(i));
-    else
-      joined *= x.size(i);
+    if (i < start || i > end) shape.push_back(x.size(i));
+    else joined *= x.size(i);
     if (i == end) shape.push_back(joined);
   }
   return reshape(x, shape);
@@ -428,7 +426,9 @@ Tensor t_(const Tensor& self) {
                 "D");
   return become("t_", self, t(self));
 }
-Tensor transpose_(const Tensor& self, int64_t dim0, int64_t dim1) { return become("transpose_", self, transpose(self, dim0, dim1)); }
+Tensor transpose_(const Tensor& self, int64_t dim0, int64_t dim1) {
+  return become("transpose_", self, transpose(self, dim0, dim1));
+}
 Tensor squeeze_(const Tensor& self) { return become("squeeze_", self, squeeze(self)); }
 Tensor squeeze_(const Tensor& self, const Dims& dims) { return become("squeeze_", self, squeeze(self, dims)); }
 Tensor unsqueeze_(const Tensor& self, int64_t dim) { return become("unsqueeze_", self, unsqueeze(self, dim)); }

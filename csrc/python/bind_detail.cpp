@@ -1,7 +1,6 @@
 // The callable that serves functions and methods: parses signatures once, matches arguments, calls.
 #include "python/bind_detail.h"
 
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -103,17 +102,16 @@ Overload parse(const char* signature) {
 
 // NumPy's words for the same arguments.
 const std::map<std::string, std::string>& synonyms() {
-  static const std::map<std::string, std::string> map = {{"axis", "dim"},   {"axes", "dims"}, {"keepdims", "keepdim"}, {"x", "input"},
-                                                         {"a", "input"},    {"x1", "input"},  {"self", "input"},      {"x2", "other"},
-                                                         {"input", "self"}, {"b", "other"}};
+  static const std::map<std::string, std::string> map = {
+      {"axis", "dim"}, {"axes", "dims"},  {"keepdims", "keepdim"}, {"x", "input"},    {"a", "input"},
+      {"x1", "input"}, {"self", "input"}, {"x2", "other"},         {"input", "self"}, {"b", "other"}};
   return map;
 }
 
 // ---------------------------------------------------------------- the object
 
 struct Function {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   std::vector<std::unique_ptr<Overload>>* overloads;
   PyObject* name;
   PyObject* dict;
@@ -131,7 +129,8 @@ std::string type_name(PyObject* o) {
 
 // Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong.
 // `held` owns a tuple made for a variadic parameter.
-bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots, PyObject** held, std::string* why) {
+bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots,
+           PyObject** held, std::string* why) {
   const int n = static_cast<int>(o.params.size());
   std::fill(slots, slots + n, nullptr);
   size_t used = 0;
@@ -147,7 +146,8 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
         size_t last = used;
         while (last < n_args && belongs(args[last])) ++last;
         PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(last - used)));
-        for (size_t k = used; k < last; ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k - used), Py_NewRef(args[k]));
+        for (size_t k = used; k < last; ++k)
+          PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k - used), Py_NewRef(args[k]));
         *held = slots[i] = tuple;
         used = last;
       }
@@ -156,7 +156,9 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     slots[i] = args[used++];
   }
   if (used < n_args) {
-    if (why) *why = o.name + "() takes " + std::to_string(o.positional) + " positional argument" + (o.positional == 1 ? "" : "s") + " but " + std::to_string(n_args) + " were given";
+    if (why)
+      *why = o.name + "() takes " + std::to_string(o.positional) + " positional argument" +
+             (o.positional == 1 ? "" : "s") + " but " + std::to_string(n_args) + " were given";
     return false;
   }
   if (kwnames) {
@@ -191,7 +193,8 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     const Param& p = o.params[i];
     if (!slots[i]) {
       if (!p.default_value) {
-        if (i == o.variadic && (n_args > 0 || p.type == "Tensor[]")) {  // view() of a 0-d tensor and the like: an empty list
+        if (i == o.variadic &&
+            (n_args > 0 || p.type == "Tensor[]")) {  // view() of a 0-d tensor and the like: an empty list
           static PyObject* empty = PyTuple_New(0);
           slots[i] = empty;
           continue;
@@ -205,7 +208,8 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     if (o.writes_out && i == n - 1) continue;
     if (!o.accepts(o, i, slots[i])) {
       if (why)
-        *why = o.name + "(): argument '" + p.name + "' (position " + std::to_string(i + 1) + ") must be " + (p.type.empty() ? "valid" : p.type) + ", not " + type_name(slots[i]);
+        *why = o.name + "(): argument '" + p.name + "' (position " + std::to_string(i + 1) + ") must be " +
+               (p.type.empty() ? "valid" : p.type) + ", not " + type_name(slots[i]);
       return false;
     }
   }
@@ -217,7 +221,8 @@ std::string describe_arguments(PyObject* const* args, size_t n_args, PyObject* k
   for (size_t i = 0; i < n_args; ++i) out += (i ? ", " : "") + type_name(args[i]);
   const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t k = 0; k < n_kw; ++k)
-    out += (n_args || k ? ", " : "") + detail::to_string(PyTuple_GET_ITEM(kwnames, k)) + "=" + type_name(args[n_args + static_cast<size_t>(k)]);
+    out += (n_args || k ? ", " : "") + detail::to_string(PyTuple_GET_ITEM(kwnames, k)) + "=" +
+           type_name(args[n_args + static_cast<size_t>(k)]);
   return out + ")";
 }
 
@@ -228,8 +233,8 @@ void write_results(const Overload& o, PyObject* out, PyObject* result) {
     write_out(o.name.c_str(), unwrap(out), unwrap(result));
     return;
   }
-  STRIDED_CHECK(PySequence_Check(out) && PyTuple_Check(result) && PySequence_Size(out) == PyTuple_GET_SIZE(result), TypeError, o.name,
-                ": out= must be a tensor, or one tensor for each result");
+  STRIDED_CHECK(PySequence_Check(out) && PyTuple_Check(result) && PySequence_Size(out) == PyTuple_GET_SIZE(result),
+                TypeError, o.name, ": out= must be a tensor, or one tensor for each result");
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) {
     PyObject* to = checked(PySequence_GetItem(out, i));
     const bool ok = is_tensor(to);
@@ -263,7 +268,8 @@ PyObject* pinned(PyObject* made) {
 PyObject* run(const Overload& o, PyObject** slots) {
   if (o.pins >= 0) {
     PyObject* pin = slots[o.pins];
-    STRIDED_CHECK(pin == Py_None || PyBool_Check(pin), TypeError, o.name, "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
+    STRIDED_CHECK(pin == Py_None || PyBool_Check(pin), TypeError, o.name,
+                  "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
     if (pin == Py_True) return pinned(o.invoke(o, slots));
   }
   if (!o.writes_out) return o.invoke(o, slots);
@@ -304,8 +310,8 @@ PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, Py
       Held held;
       match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why);
     } else {
-      why = overloads[0]->name + "() received an invalid combination of arguments - got " + describe_arguments(args, n_args, kwnames) +
-            ", but expected one of:";
+      why = overloads[0]->name + "() received an invalid combination of arguments - got " +
+            describe_arguments(args, n_args, kwnames) + ", but expected one of:";
       for (const auto& overload : overloads) why += "\n * " + overload->signature;
     }
     throw TypeError(why);
@@ -345,16 +351,19 @@ PyObject* function_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("(O(O))", maker, reinterpret_cast<Function*>(self)->name);
 }
 
-PyGetSetDef function_getset[] = {{"__name__", function_name, nullptr, nullptr, nullptr},
-                                 {"__qualname__", function_qualname, nullptr, nullptr, nullptr},
-                                 {"__module__", function_module, nullptr, nullptr, nullptr},
-                                 {"__doc__", function_doc, nullptr, nullptr, nullptr},
-                                 {"signatures", function_signatures, nullptr, "The signatures of all overloads, as texts.", nullptr},
-                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyMemberDef function_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
-                                  {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
-                                  {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef function_getset[] = {
+    {"__name__", function_name, nullptr, nullptr, nullptr},
+    {"__qualname__", function_qualname, nullptr, nullptr, nullptr},
+    {"__module__", function_module, nullptr, nullptr, nullptr},
+    {"__doc__", function_doc, nullptr, nullptr, nullptr},
+    {"signatures", function_signatures, nullptr, "The signatures of all overloads, as texts.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
+PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                                 {Py_tp_descr_get, reinterpret_cast<void*>(function_get)},
                                 {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
@@ -362,9 +371,10 @@ PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcal
                                 {Py_tp_methods, function_methods},
                                 {Py_tp_members, function_members},
                                 {0, nullptr}};
-PyType_Spec function_spec = {"strided.Function", sizeof(Function), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             function_slots};
+PyType_Spec function_spec = {
+    "strided.Function", sizeof(Function), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    function_slots};
 
 Function* function_named(const std::string& name) {
   if (PyObject* found = PyDict_GetItemString(functions, name.c_str())) return reinterpret_cast<Function*>(found);
@@ -385,7 +395,8 @@ void add(const std::string& key, const Overload& o) {
 
 }  // namespace
 
-void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable, const void* context) {
+void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
+                       const void* context) {
   Overload o = parse(signature);
   o.doc = doc;
   o.arity = callable.arity;
@@ -458,13 +469,15 @@ bool accepts_tensors(PyObject* o) {
 
 // The __index__ method of another argument may have changed the list since it was accepted: its items are looked at again.
 const Tensor& still_tensor(PyObject* o) {
-  STRIDED_CHECK(is_tensor(o), TypeError, "expected Tensor, but a list of tensors was changed during the call and holds ", Py_TYPE(o)->tp_name);
+  STRIDED_CHECK(is_tensor(o), TypeError,
+                "expected Tensor, but a list of tensors was changed during the call and holds ", Py_TYPE(o)->tp_name);
   return unwrap(o);
 }
 
 std::vector<Tensor> to_tensors(PyObject* o) {
   std::vector<Tensor> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) out.push_back(still_tensor(PySequence_Fast_GET_ITEM(o, i)));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    out.push_back(still_tensor(PySequence_Fast_GET_ITEM(o, i)));
   return out;
 }
 
@@ -510,7 +523,8 @@ PyObject* tensors_to_tuple(const Overload& o, const Tensor* first, size_t n) {
   if (o.fields.size() == n && n > 0) {
     if (!o.return_type) {
       PyObject* fields = PyTuple_New(static_cast<Py_ssize_t>(n));
-      for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(fields, static_cast<Py_ssize_t>(i), PyUnicode_FromString(o.fields[i].c_str()));
+      for (size_t i = 0; i < n; ++i)
+        PyTuple_SET_ITEM(fields, static_cast<Py_ssize_t>(i), PyUnicode_FromString(o.fields[i].c_str()));
       PyObject* type = PyObject_CallFunction(hook("return_type"), "sO", o.name.c_str(), fields);
       Py_DECREF(fields);
       const_cast<Overload&>(o).return_type = checked(type);

@@ -21,7 +21,7 @@ struct Ignored {};
 
 struct Param {
   std::string name, type;
-  PyObject* name_object = nullptr;   // interned
+  PyObject* name_object = nullptr;    // interned
   PyObject* default_value = nullptr;  // null: required
   bool keyword_only = false, variadic = false, optional = false;
 };
@@ -151,13 +151,17 @@ inline PyObject* to_python(const Overload&, const Tensor& t) { return wrap(t); }
 inline PyObject* to_python(const Overload&, bool v) { return PyBool_FromLong(v); }
 inline PyObject* to_python(const Overload&, int64_t v) { return PyLong_FromLongLong(v); }
 inline PyObject* to_python(const Overload&, double v) { return PyFloat_FromDouble(v); }
-inline PyObject* to_python(const Overload&, const std::string& v) { return PyUnicode_FromStringAndSize(v.data(), static_cast<Py_ssize_t>(v.size())); }
+inline PyObject* to_python(const Overload&, const std::string& v) {
+  return PyUnicode_FromStringAndSize(v.data(), static_cast<Py_ssize_t>(v.size()));
+}
 inline PyObject* to_python(const Overload&, const Dims& v) { return wrap_size(v); }
 inline PyObject* to_python(const Overload&, const Scalar& v) { return wrap(v); }
 inline PyObject* to_python(const Overload&, DType v) { return wrap(v); }
 inline PyObject* to_python(const Overload&, PyObject* v) { return v; }
 PyObject* tensors_to_tuple(const Overload& overload, const Tensor* first, size_t n);
-inline PyObject* to_python(const Overload& o, const std::vector<Tensor>& v) { return tensors_to_tuple(o, v.data(), v.size()); }
+inline PyObject* to_python(const Overload& o, const std::vector<Tensor>& v) {
+  return tensors_to_tuple(o, v.data(), v.size());
+}
 template <class... T>
 PyObject* to_python(const Overload& o, const std::tuple<T...>& v) {
   return std::apply(
@@ -204,7 +208,8 @@ Callable describe() {
 
 }  // namespace detail
 
-void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable, const void* context = nullptr);
+void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
+                       const void* context = nullptr);
 
 // The registered functions, by qualified name ("add", "linalg.solve"), as Python objects; borrowed.
 PyObject* function_table();

@@ -32,7 +32,8 @@ void read(const Overload& o, PyObject* const* args, Operand* in, double* params)
       in[i] = Operand(to_scalar(args[i]));
     }
   }
-  STRIDED_CHECK(tensor, TypeError, o.name, "(): argument '", o.params[0].name, "' (position 1) must be Tensor, not ", Py_TYPE(args[0])->tp_name);
+  STRIDED_CHECK(tensor, TypeError, o.name, "(): argument '", o.params[0].name, "' (position 1) must be Tensor, not ",
+                Py_TYPE(args[0])->tp_name);
   int p = 0;
   for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
     params[p++] = args[i] == Py_None ? NAN : detail::to_double(args[i]);
@@ -108,8 +109,11 @@ void bind(const OpDef& op) {
     const bool dotted = name.find('.') != std::string::npos;
     if (!dotted) register_overload(signature(name, method, true).c_str(), doc.c_str(), kMethod, plain, &op);
     if (!op.info->inplace || dotted) continue;
-    const std::string text = "In-place form of `" + name + "`: writes the result into `self` and returns it. The result must be castable to self's dtype.";
-    register_overload(signature(name + "_", method, false).c_str(), text.c_str(), op.arity == 1 ? kBoth : kMethod, inplace, &op);
+    const std::string text =
+        "In-place form of `" + name +
+        "`: writes the result into `self` and returns it. The result must be castable to self's dtype.";
+    register_overload(signature(name + "_", method, false).c_str(), text.c_str(), op.arity == 1 ? kBoth : kMethod,
+                      inplace, &op);
   }
 }
 
@@ -120,22 +124,33 @@ Tensor scaled(const Tensor& self, const Operand& other, const Scalar& alpha) {
   if (other.tensor) type.add_tensor(other.tensor->dtype(), other.tensor->ndim() == 0);
   else type.add_scalar(other.scalar);
   const DType t = type.get();
-  STRIDED_CHECK(!(is_integral(t) && !alpha.is_integral()), RuntimeError, "For integral input tensors, argument alpha must not be a floating point number.");
-  STRIDED_CHECK(!(alpha.is_bool() && t != DType::Bool), RuntimeError, "Boolean alpha only supported for Boolean results.");
+  STRIDED_CHECK(!(is_integral(t) && !alpha.is_integral()), RuntimeError,
+                "For integral input tensors, argument alpha must not be a floating point number.");
+  STRIDED_CHECK(!(alpha.is_bool() && t != DType::Bool), RuntimeError,
+                "Boolean alpha only supported for Boolean results.");
   const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, self.device());
   return elementwise<Mul>(b, alpha);
 }
-Tensor add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) { return elementwise<Add>(self, scaled(self, other, alpha)); }
-Tensor sub_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) { return elementwise<Sub>(self, scaled(self, other, alpha)); }
-Tensor add_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) { return elementwise_<Add>(self, scaled(self, other, alpha)); }
-Tensor sub_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) { return elementwise_<Sub>(self, scaled(self, other, alpha)); }
+Tensor add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise<Add>(self, scaled(self, other, alpha));
+}
+Tensor sub_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise<Sub>(self, scaled(self, other, alpha));
+}
+Tensor add_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise_<Add>(self, scaled(self, other, alpha));
+}
+Tensor sub_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise_<Sub>(self, scaled(self, other, alpha));
+}
 
 template <class F>
 Tensor rounded(const std::optional<std::string>& mode, F&& apply) {
   if (!mode) return apply(Tag<Div>{});
   if (*mode == "floor") return apply(Tag<FloorDivide>{});
   if (*mode == "trunc") return apply(Tag<DivTrunc>{});
-  STRIDED_THROW(RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+  STRIDED_THROW(RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
+                "'");
 }
 Tensor div_rounding(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
   return rounded(mode, [&](auto tag) {
@@ -154,12 +169,18 @@ Tensor div_rounding_(const Tensor& self, const Operand& other, std::optional<std
 Tensor clamp_some(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
   STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
   const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
-  return call_elementwise(op_def(min && max ? elementwise_id<Clamp> : min ? elementwise_id<ClampMin> : elementwise_id<ClampMax>), in);
+  return call_elementwise(op_def(min && max ? elementwise_id<Clamp>
+                                 : min      ? elementwise_id<ClampMin>
+                                            : elementwise_id<ClampMax>),
+                          in);
 }
 Tensor clamp_some_(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
   STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
   const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
-  return call_elementwise_out(op_def(min && max ? elementwise_id<Clamp> : min ? elementwise_id<ClampMin> : elementwise_id<ClampMax>), in, nullptr, self, true);
+  return call_elementwise_out(op_def(min && max ? elementwise_id<Clamp>
+                                     : min      ? elementwise_id<ClampMin>
+                                                : elementwise_id<ClampMax>),
+                              in, nullptr, self, true);
 }
 
 }  // namespace
@@ -167,9 +188,13 @@ Tensor clamp_some_(const Tensor& self, std::optional<Operand> min, std::optional
 void bind_elementwise() {
   for (int i = 0; i < num_elementwise_ops(); ++i) bind(op_def(i));
   for (const std::string name : {"clamp", "clip"}) {
-    constexpr const char* doc = "Each element brought between min and max; either may be None. If min > max the result is max; NaN stays NaN.";
-    register_overload((name + "(Tensor input, TensorOrNumber? min=None, TensorOrNumber? max=None, *, Tensor? out=None)").c_str(), doc, kBoth, detail::describe<&clamp_some>());
-    register_overload((name + "_(Tensor self, TensorOrNumber? min=None, TensorOrNumber? max=None)").c_str(), doc, kBoth, detail::describe<&clamp_some_>());
+    constexpr const char* doc =
+        "Each element brought between min and max; either may be None. If min > max the result is max; NaN stays NaN.";
+    register_overload(
+        (name + "(Tensor input, TensorOrNumber? min=None, TensorOrNumber? max=None, *, Tensor? out=None)").c_str(), doc,
+        kBoth, detail::describe<&clamp_some>());
+    register_overload((name + "_(Tensor self, TensorOrNumber? min=None, TensorOrNumber? max=None)").c_str(), doc, kBoth,
+                      detail::describe<&clamp_some_>());
   }
   constexpr const char* alpha = "input + alpha * other (or minus).";
   def<&add_alpha>("add(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
@@ -178,11 +203,14 @@ void bind_elementwise() {
   def<&add_alpha_>("add_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
   def<&sub_alpha_>("sub_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
   def<&sub_alpha_>("subtract_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
-  constexpr const char* rounding = "Quotient, rounded: 'floor' down, 'trunc' toward zero, None not at all. Integers with 'floor' or 'trunc' stay integers.";
+  constexpr const char* rounding =
+      "Quotient, rounded: 'floor' down, 'trunc' toward zero, None not at all. Integers with 'floor' or 'trunc' stay integers.";
   for (const char* name : {"div", "divide"}) {
     const std::string text = name;
-    register_overload((text + "(Tensor input, TensorOrNumber other, *, str? rounding_mode, Tensor? out=None)").c_str(), rounding, kBoth, detail::describe<&div_rounding>());
-    register_overload((text + "_(Tensor self, TensorOrNumber other, *, str? rounding_mode)").c_str(), rounding, kMethod, detail::describe<&div_rounding_>());
+    register_overload((text + "(Tensor input, TensorOrNumber other, *, str? rounding_mode, Tensor? out=None)").c_str(),
+                      rounding, kBoth, detail::describe<&div_rounding>());
+    register_overload((text + "_(Tensor self, TensorOrNumber other, *, str? rounding_mode)").c_str(), rounding, kMethod,
+                      detail::describe<&div_rounding_>());
   }
 }
 

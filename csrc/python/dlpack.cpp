@@ -41,7 +41,12 @@ struct DLManagedTensorVersioned {
 };
 
 DLDataType to_dl(DType t) {
-  const uint8_t code = is_bool(t) ? kBool : is_complex(t) ? kComplex : t == DType::BFloat16 ? kBfloat : is_floating(t) ? kFloat : is_signed(t) ? kInt : kUInt;
+  const uint8_t code = is_bool(t)             ? kBool
+                       : is_complex(t)        ? kComplex
+                       : t == DType::BFloat16 ? kBfloat
+                       : is_floating(t)       ? kFloat
+                       : is_signed(t)         ? kInt
+                                              : kUInt;
   return {code, static_cast<uint8_t>(8 * size_of(t)), 1};
 }
 DType from_dl(DLDataType d) {
@@ -49,7 +54,8 @@ DType from_dl(DLDataType d) {
     const DLDataType mine = to_dl(static_cast<DType>(i));
     if (mine.code == d.code && mine.bits == d.bits && d.lanes == 1) return static_cast<DType>(i);
   }
-  STRIDED_THROW(BufferError, "from_dlpack: no dtype for DLPack type code ", int(d.code), " with ", int(d.bits), " bits and ", d.lanes, " lanes");
+  STRIDED_THROW(BufferError, "from_dlpack: no dtype for DLPack type code ", int(d.code), " with ", int(d.bits),
+                " bits and ", d.lanes, " lanes");
 }
 
 template <class Managed>
@@ -90,22 +96,26 @@ template <class Managed>
 Tensor import_tensor(Managed* m, bool read_only) {
   const DLTensor& dl = m->dl_tensor;
   const bool on_cuda = dl.device.device_type == kDLCUDA;
-  STRIDED_CHECK(on_cuda || dl.device.device_type == kDLCPU, BufferError, "from_dlpack: the memory is on a DLPack device of type ", dl.device.device_type,
+  STRIDED_CHECK(on_cuda || dl.device.device_type == kDLCPU, BufferError,
+                "from_dlpack: the memory is on a DLPack device of type ", dl.device.device_type,
                 ", which this build cannot use");
-  STRIDED_CHECK(dl.device.device_id >= 0 && dl.device.device_id < 128, BufferError, "from_dlpack: device number ", dl.device.device_id);
+  STRIDED_CHECK(dl.device.device_id >= 0 && dl.device.device_id < 128, BufferError, "from_dlpack: device number ",
+                dl.device.device_id);
   const Device device = on_cuda ? concrete({DeviceType::CUDA, static_cast<int8_t>(dl.device.device_id)}) : Device{};
-  STRIDED_CHECK(dl.ndim >= 0 && dl.ndim <= kMaxDims, BufferError, "from_dlpack: ", dl.ndim, " dimensions, at most ", kMaxDims, " are possible");
+  STRIDED_CHECK(dl.ndim >= 0 && dl.ndim <= kMaxDims, BufferError, "from_dlpack: ", dl.ndim, " dimensions, at most ",
+                kMaxDims, " are possible");
   const DType dtype = from_dl(dl.dtype);
   Layout layout;
   layout.shape = Dims(dl.shape, static_cast<size_t>(dl.ndim));
   checked_numel("from_dlpack", layout.shape);
-  layout.strides = dl.strides ? Dims(dl.strides, static_cast<size_t>(dl.ndim)) : Layout::contiguous_strides(layout.shape);
+  layout.strides =
+      dl.strides ? Dims(dl.strides, static_cast<size_t>(dl.ndim)) : Layout::contiguous_strides(layout.shape);
   int64_t first = 0, last = 0, bytes = 0;
   char* data = static_cast<char*>(dl.data) + dl.byte_offset;
   if (layout.extent(&first, &last)) {
     STRIDED_CHECK(dl.data != nullptr, BufferError, "from_dlpack: the memory is a null pointer");
-    STRIDED_CHECK(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(std::min<int64_t>(size_of(dtype), 8)) == 0, BufferError,
-                  "from_dlpack: the memory is not aligned to elements of ", size_of(dtype), " bytes");
+    STRIDED_CHECK(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(std::min<int64_t>(size_of(dtype), 8)) == 0,
+                  BufferError, "from_dlpack: the memory is not aligned to elements of ", size_of(dtype), " bytes");
     bytes = (last - first + 1) * size_of(dtype);
     data += first * size_of(dtype);
     layout.offset = -first;
@@ -132,9 +142,12 @@ PyObject* to_dlpack(const Tensor& t, bool versioned, bool copied) {
     m->major = 1;
     m->minor = 0;
     m->flags = (t.storage().read_only() ? kReadOnly : 0) | (copied ? kIsCopied : 0);
-    return PyCapsule_New(m, "dltensor_versioned", [](PyObject* c) { free_unconsumed<DLManagedTensorVersioned>(c, "dltensor_versioned"); });
+    return PyCapsule_New(m, "dltensor_versioned",
+                         [](PyObject* c) { free_unconsumed<DLManagedTensorVersioned>(c, "dltensor_versioned"); });
   }
-  STRIDED_CHECK(!t.storage().read_only(), BufferError, "__dlpack__: the tensor is read-only, which only DLPack 1.0 and later can tell; ask for max_version=(1, 0)");
+  STRIDED_CHECK(
+      !t.storage().read_only(), BufferError,
+      "__dlpack__: the tensor is read-only, which only DLPack 1.0 and later can tell; ask for max_version=(1, 0)");
   auto* m = export_tensor<DLManagedTensor>(t);
   return PyCapsule_New(m, "dltensor", [](PyObject* c) { free_unconsumed<DLManagedTensor>(c, "dltensor"); });
 }
@@ -142,13 +155,15 @@ PyObject* to_dlpack(const Tensor& t, bool versioned, bool copied) {
 Tensor from_dlpack_capsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
     auto* m = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-    STRIDED_CHECK(m->major <= 1, BufferError, "from_dlpack: DLPack version ", m->major, ".", m->minor, " is newer than 1.x");
+    STRIDED_CHECK(m->major <= 1, BufferError, "from_dlpack: DLPack version ", m->major, ".", m->minor,
+                  " is newer than 1.x");
     Tensor t = import_tensor(m, m->flags & kReadOnly);
     PyCapsule_SetName(capsule, "used_dltensor_versioned");
     return t;
   }
-  STRIDED_CHECK(PyCapsule_IsValid(capsule, "dltensor"), ValueError,
-                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.");
+  STRIDED_CHECK(
+      PyCapsule_IsValid(capsule, "dltensor"), ValueError,
+      "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.");
   auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
   Tensor t = import_tensor(m, false);
   PyCapsule_SetName(capsule, "used_dltensor");

@@ -18,7 +18,8 @@ struct Item {  // owned reference
 };
 
 bool is_sequence(PyObject* o) {
-  return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o));
+  return PyList_Check(o) || PyTuple_Check(o) ||
+         (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o));
 }
 
 // Shape by the first elements, dtype by all of them; every element is checked against the shape.
@@ -69,13 +70,16 @@ class Reader {
     } else if (is_number(o)) {
       // A NumPy scalar keeps its width: its array knows it.
       DType t = to_scalar(o).dtype(default_dtype());
-      if (!PyComplex_CheckExact(o) && !PyFloat_CheckExact(o) && !PyLong_CheckExact(o)) t = tensor_from_object(Item(PyObject_CallFunction(hook("asarray"), "O", o)).o).dtype();
+      if (!PyComplex_CheckExact(o) && !PyFloat_CheckExact(o) && !PyLong_CheckExact(o))
+        t = tensor_from_object(Item(PyObject_CallFunction(hook("asarray"), "O", o)).o).dtype();
       see_number(o, axis, t);
     } else if (is_sequence(o)) {
       const Py_ssize_t n = PySequence_Size(o);
       if (n < 0) throw PythonError{};
-      STRIDED_CHECK(axis < shape_.ndim(), ValueError, "expected a number at dim ", axis, ", got a sequence of length ", n);
-      STRIDED_CHECK(n == shape_[axis], ValueError, "expected sequence of length ", shape_[axis], " at dim ", axis, " (got ", n, ")");
+      STRIDED_CHECK(axis < shape_.ndim(), ValueError, "expected a number at dim ", axis, ", got a sequence of length ",
+                    n);
+      STRIDED_CHECK(n == shape_[axis], ValueError, "expected sequence of length ", shape_[axis], " at dim ", axis,
+                    " (got ", n, ")");
       for (Py_ssize_t i = 0; i < n; ++i) {
         Item e(PySequence_GetItem(o, i));
         scan(e.o, axis + 1);
@@ -86,13 +90,15 @@ class Reader {
     }
   }
   void see_number(PyObject* o, int axis, DType t) {
-    STRIDED_CHECK(axis == shape_.ndim(), TypeError, "not a sequence: expected ", shape_.ndim(), " nested sequences, got ", Py_TYPE(o)->tp_name, " at dim ", axis);
+    STRIDED_CHECK(axis == shape_.ndim(), TypeError, "not a sequence: expected ", shape_.ndim(),
+                  " nested sequences, got ", Py_TYPE(o)->tp_name, " at dim ", axis);
     see(t);
   }
   void check_inner(const Tensor& t, int axis) {
     bool fits = axis + t.ndim() == shape_.ndim();
     for (int i = 0; fits && i < t.ndim(); ++i) fits = t.size(i) == shape_[axis + i];
-    STRIDED_CHECK(fits, ValueError, "expected elements of one shape: got a tensor of size ", t.shape(), " at dim ", axis, " of a result of size ", shape_);
+    STRIDED_CHECK(fits, ValueError, "expected elements of one shape: got a tensor of size ", t.shape(), " at dim ",
+                  axis, " of a result of size ", shape_);
   }
 
   void fill(PyObject* o, int axis, const Tensor& out) {
@@ -112,7 +118,8 @@ class Reader {
     }
     // The object was measured before; an object that changes while it is read must not lead outside the memory.
     const Py_ssize_t n = PySequence_Size(o);
-    STRIDED_CHECK(n == shape_[axis], ValueError, "expected sequence of length ", shape_[axis], " at dim ", axis, " (got ", n, ")");
+    STRIDED_CHECK(n == shape_[axis], ValueError, "expected sequence of length ", shape_[axis], " at dim ", axis,
+                  " (got ", n, ")");
     for (Py_ssize_t i = 0; i < n; ++i) {
       Item e(PySequence_GetItem(o, i));
       fill(e.o, axis + 1, out);
@@ -120,7 +127,8 @@ class Reader {
   }
 
   void store(const Scalar& s, DType dtype) {
-    STRIDED_CHECK(!(s.is_complex() && !is_complex(dtype)), RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow: it is complex");
+    STRIDED_CHECK(!(s.is_complex() && !is_complex(dtype)), RuntimeError, "value cannot be converted to type ",
+                  name_of(dtype), " without overflow: it is complex");
     dispatch(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T v;
@@ -128,13 +136,16 @@ class Reader {
       else if constexpr (std::is_integral_v<T>) {
         if (s.is_integral()) {
           const bool fits = s.kind() == Scalar::Kind::UInt ? std::is_same_v<T, uint64_t>
-                            : std::is_same_v<T, uint64_t>  ? s.to_int() >= 0
-                                                           : s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
-                                                                s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max());
-          STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow: ", s);
+                            : std::is_same_v<T, uint64_t>
+                                ? s.to_int() >= 0
+                                : s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
+                                      s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max());
+          STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", name_of(dtype),
+                        " without overflow: ", s);
           v = s.to<T>();
         } else {
-          STRIDED_CHECK(std::isfinite(s.real()), RuntimeError, "value cannot be converted to type ", name_of(dtype), " without overflow: ", s.real());
+          STRIDED_CHECK(std::isfinite(s.real()), RuntimeError, "value cannot be converted to type ", name_of(dtype),
+                        " without overflow: ", s.real());
           v = strided::convert<T>(s.real());
         }
       } else {

@@ -62,7 +62,8 @@ py::list ops_table() {
     row["differentiable"] = op.vjp != nullptr;
     // What the gradient for each operand reads: bit k stands for operand k.
     py::list reads;
-    for (int k = 0; k < op.arity; ++k) reads.append(saves_inputs(op.info->saves) ? op.reads[k] & ((1 << op.arity) - 1) : 0);
+    for (int k = 0; k < op.arity; ++k)
+      reads.append(saves_inputs(op.info->saves) ? op.reads[k] & ((1 << op.arity) - 1) : 0);
     row["reads"] = reads;
     row["reads_output"] = saves_output(op.info->saves);
     row["out_dtypes"] = out;
@@ -79,21 +80,31 @@ void bind_storage(py::module_& m) {
              return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), Device{})};
            }),
            py::arg("nbytes") = 0)
-      .def("nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
-      .def("size", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
+      .def(
+          "nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
+      .def(
+          "size", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
       .def("__len__", [](const StorageHandle& s) { return s.storage->nbytes(); })
-      .def("data_ptr", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage->data()); }, "Address of the first byte.")
-      .def("resize_", [](StorageHandle& s, int64_t n) {
+      .def(
+          "data_ptr", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage->data()); },
+          "Address of the first byte.")
+      .def("resize_",
+           [](StorageHandle& s, int64_t n) {
              STRIDED_CHECK(n >= 0, RuntimeError, "resize_: the size must not be negative, got ", n);
              // Other views must stay inside: memory only grows.
              STRIDED_CHECK(static_cast<size_t>(n) >= s.storage->nbytes() || s.storage->use_count() == 1, RuntimeError,
                            "resize_: ", s.storage->use_count() - 1, " tensors look at this storage; it can only grow");
              s.storage->resize(static_cast<size_t>(n));
            })
-      .def("resizable", [](const StorageHandle& s) { return !s.storage->borrowed(); }, "False for memory that belongs to somebody else.")
+      .def(
+          "resizable", [](const StorageHandle& s) { return !s.storage->borrowed(); },
+          "False for memory that belongs to somebody else.")
       .def_property_readonly("is_read_only", [](const StorageHandle& s) { return s.storage->read_only(); })
       .def_property_readonly("device", [](const StorageHandle& s) { return own(wrap(s.storage->device())); })
-      .def("__eq__", [](const StorageHandle& a, py::handle b) { return py::isinstance<StorageHandle>(b) && a.storage == b.cast<const StorageHandle&>().storage; })
+      .def("__eq__",
+           [](const StorageHandle& a, py::handle b) {
+             return py::isinstance<StorageHandle>(b) && a.storage == b.cast<const StorageHandle&>().storage;
+           })
       .def("__hash__", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.get()); });
   m.def("untyped_storage", [](py::handle t) { return StorageHandle{tensor_of(t).impl()->storage}; });
   m.def("storage_as_tensor", [](const StorageHandle& s, py::handle dtype) {
@@ -155,9 +166,10 @@ PYBIND11_MODULE(_C, m) {
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
   bind_storage(m);
 
-  py::class_<Generator>(m, "Generator",
-                        "Generator(device='cpu'): a stream of random numbers of its own, on the CPU (mt19937) with PyTorch's numbers for the same seed.\n\n"
-                        ">>> g = strided.Generator().manual_seed(3)\n>>> strided.rand(2, generator=g).shape\ntorch.Size([2])")
+  py::class_<Generator>(
+      m, "Generator",
+      "Generator(device='cpu'): a stream of random numbers of its own, on the CPU (mt19937) with PyTorch's numbers for the same seed.\n\n"
+      ">>> g = strided.Generator().manual_seed(3)\n>>> strided.rand(2, generator=g).shape\ntorch.Size([2])")
       .def(py::init([](py::object device) {
              STRIDED_CHECK(is_device(device.ptr()), TypeError, "Generator: device must be a device or its name");
              return new Generator(Generator::kDefaultSeed, concrete(to_device(device.ptr())));
@@ -165,13 +177,15 @@ PYBIND11_MODULE(_C, m) {
            py::arg("device") = "cpu")
       .def("manual_seed",
            [](py::object self, py::handle seed) {
-             STRIDED_CHECK(is_integer_like(seed.ptr()), TypeError, "manual_seed expected a long, but got ", Py_TYPE(seed.ptr())->tp_name);
+             STRIDED_CHECK(is_integer_like(seed.ptr()), TypeError, "manual_seed expected a long, but got ",
+                           Py_TYPE(seed.ptr())->tp_name);
              // Negative seeds count from 2^64, as in PyTorch.
              const Scalar s = to_scalar(seed.ptr());
              self.cast<Generator&>().manual_seed(static_cast<uint64_t>(s.to_int()));
              return self;
            })
-      .def("seed", [](Generator& g) { return g.seed(); }, "Seeds from the operating system, and returns the seed.")
+      .def(
+          "seed", [](Generator& g) { return g.seed(); }, "Seeds from the operating system, and returns the seed.")
       .def("initial_seed", [](Generator& g) { return g.initial_seed(); })
       .def("get_state",
            [](Generator& g) {
@@ -183,15 +197,19 @@ PYBIND11_MODULE(_C, m) {
       .def("set_state",
            [](py::object self, py::handle state) {
              const Tensor& t = tensor_of(state);
-             STRIDED_CHECK(t.dtype() == DType::UInt8 && t.ndim() == 1, TypeError, "expected a torch.ByteTensor, but got ", name_of(t.dtype()));
+             STRIDED_CHECK(t.dtype() == DType::UInt8 && t.ndim() == 1, TypeError,
+                           "expected a torch.ByteTensor, but got ", name_of(t.dtype()));
              const Tensor c = contiguous(t);
              self.cast<Generator&>().set_state(c.data_as<uint8_t>(), static_cast<size_t>(c.numel()));
              return self;
            })
       .def_property_readonly("device", [](const Generator& g) { return own(wrap(g.device)); });
-  m.def("default_generator", [](py::handle device) -> Generator& { return default_generator(concrete(to_device(device.ptr()))); },
-        py::arg("device") = "cpu", py::return_value_policy::reference);
-  m.def("seed_accelerators", [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });
+  m.def(
+      "default_generator",
+      [](py::handle device) -> Generator& { return default_generator(concrete(to_device(device.ptr()))); },
+      py::arg("device") = "cpu", py::return_value_policy::reference);
+  m.def("seed_accelerators",
+        [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });
 
   bind_elementwise();
   bind_copies();
@@ -209,7 +227,8 @@ PYBIND11_MODULE(_C, m) {
   bind_random();
 
   m.def("tensor_from_object", [](py::handle o, py::object dtype) {
-    return own(wrap(tensor_from_object(o.ptr(), dtype.is_none() ? std::nullopt : std::optional<DType>(to_dtype(dtype.ptr())))));
+    return own(wrap(
+        tensor_from_object(o.ptr(), dtype.is_none() ? std::nullopt : std::optional<DType>(to_dtype(dtype.ptr())))));
   });
   m.def("is_dtype", [](py::handle o) { return is_dtype(o.ptr()); });
   m.def("is_device", [](py::handle o) { return is_device(o.ptr()); });
@@ -220,11 +239,13 @@ PYBIND11_MODULE(_C, m) {
     STRIDED_CHECK(is_dtype(dtype.ptr()), TypeError, "frombuffer(): argument 'dtype' must be torch.dtype");
     return own(wrap(from_buffer(o.ptr(), to_dtype(dtype.ptr()), count, offset)));
   });
-  m.def("to_dlpack", [](py::handle t, bool versioned, bool copied) { return own(to_dlpack(tensor_of(t), versioned, copied)); });
+  m.def("to_dlpack",
+        [](py::handle t, bool versioned, bool copied) { return own(to_dlpack(tensor_of(t), versioned, copied)); });
   m.def("from_dlpack_capsule", [](py::handle c) { return own(wrap(from_dlpack_capsule(c.ptr()))); });
   m.def("is_set_to", [](py::handle a, py::handle b) {
     const Tensor &x = tensor_of(a), &y = tensor_of(b);
-    return &x.storage() == &y.storage() && x.offset() == y.offset() && x.shape() == y.shape() && x.strides() == y.strides();
+    return &x.storage() == &y.storage() && x.offset() == y.offset() && x.shape() == y.shape() &&
+           x.strides() == y.strides();
   });
 
   m.def("get_num_threads", [] { return num_threads(); });

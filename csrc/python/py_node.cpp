@@ -59,7 +59,9 @@ struct HookLink : RefCounted {
 
 class PyHook : public Hook {
  public:
-  PyHook(HookKind kind, PyObject* callable) : kind_(kind), callable_(callable), link_(new HookLink) { link_->hook = this; }
+  PyHook(HookKind kind, PyObject* callable) : kind_(kind), callable_(callable), link_(new HookLink) {
+    link_->hook = this;
+  }
   ~PyHook() override { link_->hook = nullptr; }
   void remove() { callable_.clear(); }
   bool removed() const { return callable_.get() == nullptr; }
@@ -87,12 +89,15 @@ class PyHook : public Hook {
       case HookKind::Post: {
         const Held ours(to_tuple(grads));
         const Held theirs(others ? to_tuple(*others) : Py_NewRef(Py_None));
-        const Held result(kind_ == HookKind::Pre ? PyObject_CallOneArg(f.o, ours.o) : PyObject_CallFunctionObjArgs(f.o, ours.o, theirs.o, nullptr));
+        const Held result(kind_ == HookKind::Pre ? PyObject_CallOneArg(f.o, ours.o)
+                                                 : PyObject_CallFunctionObjArgs(f.o, ours.o, theirs.o, nullptr));
         if (result.o == Py_None) return;
         const Held one(is_tensor(result.o) ? PyTuple_Pack(1, result.o) : Py_NewRef(result.o));
-        STRIDED_CHECK(PyTuple_Check(one.o), TypeError, "expected a tuple of gradients, but hook returned '", Py_TYPE(result.o)->tp_name, "'");
-        STRIDED_CHECK(PyTuple_GET_SIZE(one.o) == static_cast<Py_ssize_t>(grads.size()), RuntimeError, "hook '", name_of_function(f.o),
-                      "' has returned an incorrect number of values (got ", PyTuple_GET_SIZE(one.o), ", but expected ", grads.size(), ")");
+        STRIDED_CHECK(PyTuple_Check(one.o), TypeError, "expected a tuple of gradients, but hook returned '",
+                      Py_TYPE(result.o)->tp_name, "'");
+        STRIDED_CHECK(PyTuple_GET_SIZE(one.o) == static_cast<Py_ssize_t>(grads.size()), RuntimeError, "hook '",
+                      name_of_function(f.o), "' has returned an incorrect number of values (got ",
+                      PyTuple_GET_SIZE(one.o), ", but expected ", grads.size(), ")");
         for (size_t i = 0; i < grads.size(); ++i) {
           PyObject* item = PyTuple_GET_ITEM(one.o, static_cast<Py_ssize_t>(i));
           grads[i] = item == Py_None ? Tensor() : replacement(f.o, item, grads[i]);
@@ -115,13 +120,17 @@ class PyHook : public Hook {
     return text;
   }
   static Tensor replacement(PyObject* f, PyObject* result, const Tensor& grad) {
-    STRIDED_CHECK(is_tensor(result), TypeError, "expected Variable, but hook returned '", Py_TYPE(result)->tp_name, "'");
+    STRIDED_CHECK(is_tensor(result), TypeError, "expected Variable, but hook returned '", Py_TYPE(result)->tp_name,
+                  "'");
     const Tensor& t = unwrap(result);
     if (!grad.defined()) return t;
-    STRIDED_CHECK(t.dtype() == grad.dtype(), RuntimeError, "hook '", name_of_function(f), "' has changed the type of value (was torch.",
-                  cpp_name_of(grad.dtype()), "Tensor got torch.", cpp_name_of(t.dtype()), "Tensor)");
-    STRIDED_CHECK(t.device() == grad.device(), RuntimeError, "hook '", name_of_function(f), "' has changed the device of value");
-    STRIDED_CHECK(t.shape() == grad.shape(), RuntimeError, "hook '", name_of_function(f), "' has changed the size of value");
+    STRIDED_CHECK(t.dtype() == grad.dtype(), RuntimeError, "hook '", name_of_function(f),
+                  "' has changed the type of value (was torch.", cpp_name_of(grad.dtype()), "Tensor got torch.",
+                  cpp_name_of(t.dtype()), "Tensor)");
+    STRIDED_CHECK(t.device() == grad.device(), RuntimeError, "hook '", name_of_function(f),
+                  "' has changed the device of value");
+    STRIDED_CHECK(t.shape() == grad.shape(), RuntimeError, "hook '", name_of_function(f),
+                  "' has changed the size of value");
     return t;
   }
 
@@ -131,8 +140,7 @@ class PyHook : public Hook {
 };
 
 struct PyHandle {
-  PyObject_HEAD
-  Ref<HookLink> link;
+  PyObject_HEAD Ref<HookLink> link;
 };
 
 PyObject* make_handle(const Ref<PyHook>& hook) {
@@ -158,7 +166,8 @@ PyMethodDef handle_methods[] = {{"remove", handle_remove, METH_NOARGS, "The func
                                 {"__enter__", handle_enter, METH_NOARGS, nullptr},
                                 {"__exit__", handle_exit, METH_VARARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef handle_getset[] = {{"id", handle_id, nullptr, "A number that tells the hook from others.", nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef handle_getset[] = {{"id", handle_id, nullptr, "A number that tells the hook from others.", nullptr},
+                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 Ref<PyHook> make_hook(HookKind kind, PyObject* callable) {
   STRIDED_CHECK(PyCallable_Check(callable), TypeError, "a hook must be callable, got ", Py_TYPE(callable)->tp_name);
@@ -171,7 +180,9 @@ const Ref<Hook>& hook_of(const NodeHooks::OfOutput& entry) { return entry.hook; 
 template <class Entry>
 void add_hook(std::vector<Entry>& list, Entry entry) {
   if (list.size() == list.capacity())
-    list.erase(std::remove_if(list.begin(), list.end(), [](const Entry& e) { return static_cast<const PyHook*>(hook_of(e).get())->removed(); }), list.end());
+    list.erase(std::remove_if(list.begin(), list.end(),
+                              [](const Entry& e) { return static_cast<const PyHook*>(hook_of(e).get())->removed(); }),
+               list.end());
   list.push_back(std::move(entry));
 }
 
@@ -193,8 +204,8 @@ class FunctionNode : public Node {
     const Held given(to_tuple(grads));
     const Held method(PyObject_GetAttrString(object_.get(), "_backward"));
     const Held result(PyObject_CallOneArg(method.o, given.o));
-    STRIDED_CHECK(PyTuple_Check(result.o) && PyTuple_GET_SIZE(result.o) == static_cast<Py_ssize_t>(next.size()), RuntimeError, name_,
-                  ": the gradients of ", next.size(), " inputs are expected");
+    STRIDED_CHECK(PyTuple_Check(result.o) && PyTuple_GET_SIZE(result.o) == static_cast<Py_ssize_t>(next.size()),
+                  RuntimeError, name_, ": the gradients of ", next.size(), " inputs are expected");
     TensorList out(next.size());
     for (size_t i = 0; i < next.size(); ++i) {
       PyObject* item = PyTuple_GET_ITEM(result.o, static_cast<Py_ssize_t>(i));
@@ -227,7 +238,8 @@ void node_dealloc(PyObject* o) {
   PyNode* p = as_node(o);
   PyTypeObject* type = Py_TYPE(o);
   if (PyType_IS_GC(type)) PyObject_GC_UnTrack(o);
-  if (p->owned && p->owned->py_object == o) p->owned->py_object = nullptr;  // before others run: a dying object is not given out
+  if (p->owned && p->owned->py_object == o)
+    p->owned->py_object = nullptr;  // before others run: a dying object is not given out
   if (p->weak) PyObject_ClearWeakRefs(o);
   delete std::exchange(p->saved, nullptr);
   p->owned.~Ref<Node>();
@@ -357,12 +369,12 @@ PyMethodDef node_methods[] = {
     {"register_prehook", node_hook<HookKind::Pre>, METH_O,
      "register_prehook(f) -> handle: f(grad_outputs) is called with a tuple before the node runs; it may return others."},
     {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef node_getset[] = {
-    {"next_functions", node_next, nullptr, "For each input: (the node that made it or None, which of its outputs).", nullptr},
-    {"metadata", node_metadata, nullptr, "A dict for the user.", nullptr},
-    {"variable", node_variable, nullptr, "Of an AccumulateGrad node: the leaf.", nullptr},
-    {"requires_grad", node_requires_grad, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef node_getset[] = {{"next_functions", node_next, nullptr,
+                              "For each input: (the node that made it or None, which of its outputs).", nullptr},
+                             {"metadata", node_metadata, nullptr, "A dict for the user.", nullptr},
+                             {"variable", node_variable, nullptr, "Of an AccumulateGrad node: the leaf.", nullptr},
+                             {"requires_grad", node_requires_grad, nullptr, nullptr, nullptr},
+                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMemberDef node_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, nullptr},
                               {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weak), READONLY, nullptr},
                               {nullptr, 0, 0, 0, nullptr}};
@@ -370,7 +382,8 @@ PyMemberDef node_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyNode, di
 // ---------------------------------------------------------------- what autograd/function.py is made of
 
 PyNode* context_of(PyObject* o) {
-  STRIDED_CHECK(PyObject_TypeCheck(o, function_node_type), TypeError, "expected the context of an autograd.Function, got ", Py_TYPE(o)->tp_name);
+  STRIDED_CHECK(PyObject_TypeCheck(o, function_node_type), TypeError,
+                "expected the context of an autograd.Function, got ", Py_TYPE(o)->tp_name);
   return as_node(o);
 }
 
@@ -391,7 +404,9 @@ PyObject* function_start(PyObject*, PyObject* args) {
     context->raw = node.get();
     node->py_object = o;
     // Until an output holds the node, a capsule does.
-    return checked(PyCapsule_New(new Ref<Node>(node), nullptr, [](PyObject* c) { delete static_cast<Ref<Node>*>(PyCapsule_GetPointer(c, nullptr)); }));
+    return checked(PyCapsule_New(new Ref<Node>(node), nullptr, [](PyObject* c) {
+      delete static_cast<Ref<Node>*>(PyCapsule_GetPointer(c, nullptr));
+    }));
   });
 }
 // (context, tensor, i, how): the tensor becomes output i. how: 0; 1: an argument that was changed in place; a view of an
@@ -429,9 +444,11 @@ PyObject* function_save(PyObject*, PyObject* args) {
         saved.emplace_back();
         continue;
       }
-      STRIDED_CHECK(is_tensor(t), TypeError, "save_for_backward can only save variables, but argument ", i, " is of type ", Py_TYPE(t)->tp_name);
+      STRIDED_CHECK(is_tensor(t), TypeError, "save_for_backward can only save variables, but argument ", i,
+                    " is of type ", Py_TYPE(t)->tp_name);
       const long position = PyLong_AsLong(PyTuple_GET_ITEM(positions, i));
-      saved.push_back(position >= 0 ? SavedTensor::output(unwrap(t), static_cast<int>(position)) : SavedTensor(unwrap(t)));
+      saved.push_back(position >= 0 ? SavedTensor::output(unwrap(t), static_cast<int>(position))
+                                    : SavedTensor(unwrap(t)));
     }
     delete std::exchange(context->saved, new std::vector<SavedTensor>(std::move(saved)));
     Py_RETURN_NONE;
@@ -456,7 +473,9 @@ class PyPacked : public Packed {
   PyPacked(PyObject* unpack, PyObject* packed) : unpack_(unpack), packed_(packed) {}
   Tensor unpack() override {
     const Held result(PyObject_CallOneArg(unpack_.get(), packed_.get()));
-    STRIDED_CHECK(is_tensor(result.o), TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ", Py_TYPE(result.o)->tp_name);
+    STRIDED_CHECK(is_tensor(result.o), TypeError,
+                  "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
+                  Py_TYPE(result.o)->tp_name);
     return unwrap(result.o);
   }
 
@@ -490,7 +509,9 @@ PyObject* set_saving(PyObject*, PyObject* hooks) {
     const auto* before = static_cast<const PySavedTensorHooks*>(saved_tensor_hooks().get());
     PyObject* result = before ? checked(before->pair()) : Py_NewRef(Py_None);
     if (hooks == Py_None) set_saved_tensor_hooks({});
-    else set_saved_tensor_hooks(Ref<SavedTensorHooks>(new PySavedTensorHooks(PyTuple_GetItem(hooks, 0), PyTuple_GetItem(hooks, 1))));
+    else
+      set_saved_tensor_hooks(
+          Ref<SavedTensorHooks>(new PySavedTensorHooks(PyTuple_GetItem(hooks, 0), PyTuple_GetItem(hooks, 1))));
     return result;
   });
 }
@@ -568,7 +589,9 @@ PyObject* wrap(const Ref<Node>& node) {
 bool is_node(PyObject* o) { return PyObject_TypeCheck(o, node_type); }
 Node& node_of(PyObject* o) {
   STRIDED_CHECK(is_node(o), TypeError, "expected a node of the graph, got ", Py_TYPE(o)->tp_name);
-  STRIDED_CHECK(as_node(o)->raw, RuntimeError, "Attribute of a Function's context is invalid outside of the graph: its result needed no gradient, or is gone");
+  STRIDED_CHECK(
+      as_node(o)->raw, RuntimeError,
+      "Attribute of a Function's context is invalid outside of the graph: its result needed no gradient, or is gone");
   return *as_node(o)->raw;
 }
 
@@ -610,20 +633,38 @@ void track(PyObject* tensor) {
 
 void init_nodes(PyObject* module) {
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
-  PyType_Slot node_slots[] = {SLOT(tp_dealloc, node_dealloc), SLOT(tp_repr, node_repr), SLOT(tp_methods, node_methods), SLOT(tp_getset, node_getset),
-                              SLOT(tp_members, node_members), SLOT(tp_getattro, node_getattr), SLOT(tp_traverse, node_traverse), SLOT(tp_clear, node_clear),
-                              {Py_tp_doc, const_cast<char*>("A step of the graph: tensor.grad_fn.")}, {0, nullptr}};
-  PyType_Spec node_spec = {"strided.autograd.graph.Node", sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+  PyType_Slot node_slots[] = {SLOT(tp_dealloc, node_dealloc),
+                              SLOT(tp_repr, node_repr),
+                              SLOT(tp_methods, node_methods),
+                              SLOT(tp_getset, node_getset),
+                              SLOT(tp_members, node_members),
+                              SLOT(tp_getattro, node_getattr),
+                              SLOT(tp_traverse, node_traverse),
+                              SLOT(tp_clear, node_clear),
+                              {Py_tp_doc, const_cast<char*>("A step of the graph: tensor.grad_fn.")},
+                              {0, nullptr}};
+  PyType_Spec node_spec = {
+      "strided.autograd.graph.Node", sizeof(PyNode), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
   node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&node_spec)));
 
-  PyType_Slot function_slots[] = {SLOT(tp_new, function_new), SLOT(tp_traverse, node_traverse), SLOT(tp_clear, node_clear), {Py_tp_doc, const_cast<char*>("The context of an autograd.Function.")}, {0, nullptr}};
-  PyType_Spec function_spec = {"strided._C.FunctionNode", sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, function_slots};
+  PyType_Slot function_slots[] = {SLOT(tp_new, function_new),
+                                  SLOT(tp_traverse, node_traverse),
+                                  SLOT(tp_clear, node_clear),
+                                  {Py_tp_doc, const_cast<char*>("The context of an autograd.Function.")},
+                                  {0, nullptr}};
+  PyType_Spec function_spec = {"strided._C.FunctionNode", sizeof(PyNode), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, function_slots};
   const Held bases(PyTuple_Pack(1, node_type));
   function_node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&function_spec, bases.o)));
 
-  PyType_Slot handle_slots[] = {SLOT(tp_dealloc, handle_dealloc), SLOT(tp_methods, handle_methods), SLOT(tp_getset, handle_getset),
-                                {Py_tp_doc, const_cast<char*>("Removes a hook; as a context, at its end.")}, {0, nullptr}};
-  PyType_Spec handle_spec = {"strided.utils.hooks.RemovableHandle", sizeof(PyHandle), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
+  PyType_Slot handle_slots[] = {SLOT(tp_dealloc, handle_dealloc),
+                                SLOT(tp_methods, handle_methods),
+                                SLOT(tp_getset, handle_getset),
+                                {Py_tp_doc, const_cast<char*>("Removes a hook; as a context, at its end.")},
+                                {0, nullptr}};
+  PyType_Spec handle_spec = {"strided.utils.hooks.RemovableHandle", sizeof(PyHandle), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
   handle_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&handle_spec)));
 #undef SLOT
   PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(node_type));

@@ -9,8 +9,7 @@ namespace strided::python {
 // A node as Python sees it; the same object for the same node. The context of an autograd.Function is such an object too,
 // of a class derived from FunctionNode: then the node owns the object (`raw` points back), not the object the node.
 struct PyNode {
-  PyObject_HEAD
-  Ref<Node> owned;
+  PyObject_HEAD Ref<Node> owned;
   Node* raw;
   std::vector<SavedTensor>* saved;  // of an autograd.Function
   PyObject* dict;

@@ -17,7 +17,8 @@ PyTypeObject* tensor_type = nullptr;
 
 PyObject* wrap_as(PyTypeObject* type, const Tensor& t) {
   // Not tp_alloc, which would have the garbage collector look at each (Note [Tensors and the garbage collector]).
-  PyObject* o = type == tensor_type ? reinterpret_cast<PyObject*>(PyObject_GC_New(PyTensor, type)) : type->tp_alloc(type, 0);
+  PyObject* o =
+      type == tensor_type ? reinterpret_cast<PyObject*>(PyObject_GC_New(PyTensor, type)) : type->tp_alloc(type, 0);
   if (o == nullptr) throw PythonError{};
   auto* p = reinterpret_cast<PyTensor*>(o);
   new (&p->tensor) Tensor(t);
@@ -66,7 +67,9 @@ PyObject* nested_list(const Tensor& t, const char* data, int axis, PyObject* (*e
 
 PyObject* to_list(const Tensor& t) {
   const Tensor host = to_device(t, Device{});
-  return dispatch(t.dtype(), [&](auto tag) { return nested_list(host, host.data(), 0, element_to_python<typename decltype(tag)::type>); });
+  return dispatch(t.dtype(), [&](auto tag) {
+    return nested_list(host, host.data(), 0, element_to_python<typename decltype(tag)::type>);
+  });
 }
 
 namespace {
@@ -168,7 +171,8 @@ int truth(PyObject* o) {
 PyObject* to_python_float(PyObject* o) {
   return guarded<PyObject*>(nullptr, [&] {
     const Scalar s = item(self_of(o));
-    STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError, "value cannot be converted to type double without overflow");
+    STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
+                  "value cannot be converted to type double without overflow");
     return PyFloat_FromDouble(s.real());
   });
 }
@@ -181,14 +185,16 @@ PyObject* to_python_int(PyObject* o) {
       Py_DECREF(v);
       return i;
     }
-    STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError, "value cannot be converted to type int64_t without overflow");
+    STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
+                  "value cannot be converted to type int64_t without overflow");
     return PyLong_FromDouble(s.real());  // ValueError / OverflowError for nan and inf
   });
 }
 PyObject* to_python_index(PyObject* o) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& t = self_of(o);
-    STRIDED_CHECK(t.numel() == 1 && is_integral(t.dtype()), TypeError, "only integer tensors of a single element can be converted to an index");
+    STRIDED_CHECK(t.numel() == 1 && is_integral(t.dtype()), TypeError,
+                  "only integer tensors of a single element can be converted to an index");
     return to_python_int(o);
   });
 }
@@ -250,12 +256,24 @@ template <class F>
 PyObject* view_property(PyObject* o, F f) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(f(self_of(o))); });
 }
-PyObject* get_T(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return numpy_T(t); }); }
-PyObject* get_mT(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return mT(t); }); }
-PyObject* get_H(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return matrix_H(t); }); }
-PyObject* get_mH(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return mH(t); }); }
-PyObject* get_real(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return real(t); }); }
-PyObject* get_imag(PyObject* o, void*) { return view_property(o, [](const Tensor& t) { return imag(t); }); }
+PyObject* get_T(PyObject* o, void*) {
+  return view_property(o, [](const Tensor& t) { return numpy_T(t); });
+}
+PyObject* get_mT(PyObject* o, void*) {
+  return view_property(o, [](const Tensor& t) { return mT(t); });
+}
+PyObject* get_H(PyObject* o, void*) {
+  return view_property(o, [](const Tensor& t) { return matrix_H(t); });
+}
+PyObject* get_mH(PyObject* o, void*) {
+  return view_property(o, [](const Tensor& t) { return mH(t); });
+}
+PyObject* get_real(PyObject* o, void*) {
+  return view_property(o, [](const Tensor& t) { return real(t); });
+}
+PyObject* get_imag(PyObject* o, void*) {
+  return view_property(o, [](const Tensor& t) { return imag(t); });
+}
 
 PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -264,7 +282,8 @@ PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject
     STRIDED_CHECK(n + n_kw <= 1, TypeError, "size() takes at most 1 argument, got ", n + n_kw);
     if (n + n_kw == 0 || args[0] == Py_None) return wrap_size(t.shape());
     STRIDED_CHECK(is_integer_like(args[0]), TypeError, "size(): argument 'dim' must be int");
-    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]), " but tensor has no dimensions");
+    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]),
+                  " but tensor has no dimensions");
     return PyLong_FromLongLong(t.size(wrap_axis("size", to_int(args[0]), t.ndim())));
   });
 }
@@ -275,7 +294,8 @@ PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObje
     STRIDED_CHECK(n + n_kw <= 1, TypeError, "stride() takes at most 1 argument, got ", n + n_kw);
     if (n + n_kw == 0 || args[0] == Py_None) return wrap_tuple(t.strides());
     STRIDED_CHECK(is_integer_like(args[0]), TypeError, "stride(): argument 'dim' must be int");
-    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]), " but tensor has no dimensions");
+    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]),
+                  " but tensor has no dimensions");
     return PyLong_FromLongLong(t.strides()[wrap_axis("stride", to_int(args[0]), t.ndim())]);
   });
 }
@@ -287,13 +307,16 @@ PyObject* method_data_ptr(PyObject* o, PyObject*) {
   return PyLong_FromVoidPtr(t.storage().data() ? t.data() : nullptr);
 }
 PyObject* method_element_size(PyObject* o, PyObject*) { return get_itemsize(o, nullptr); }
-PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) { return PyBool_FromLong(self_of(o).is_contiguous()); }
+PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) {
+  return PyBool_FromLong(self_of(o).is_contiguous());
+}
 
 // ---------------------------------------------------------------- autograd's record
 
 // What forward-mode differentiation alone records (autograd/forward_ad.py) does not show.
 bool shows_record(const Tensor& t) {
-  if (t.impl()->record_is_old() && !(t.impl()->autograd && t.impl()->autograd->requires_grad)) return shows_record(Tensor(t.impl()->base));
+  if (t.impl()->record_is_old() && !(t.impl()->autograd && t.impl()->autograd->requires_grad))
+    return shows_record(Tensor(t.impl()->base));
   if (!t.requires_grad()) return false;
   const Ref<Node>& node = grad_fn(t);
   return !node || !node->forward_only;
@@ -309,15 +332,19 @@ int set_requires_grad(PyObject* o, PyObject* value, void*) {
     const bool on = value == Py_True;
     if (!on && !t.requires_grad()) return 0;
     const bool leaf = !grad_fn(t);
-    STRIDED_CHECK(leaf, RuntimeError, "you can only change requires_grad flags of leaf variables.",
-                  on ? "" : " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-    STRIDED_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError, "only Tensors of floating point and complex dtype can require gradients");
+    STRIDED_CHECK(
+        leaf, RuntimeError, "you can only change requires_grad flags of leaf variables.",
+        on ? ""
+           : " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    STRIDED_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError,
+                  "only Tensors of floating point and complex dtype can require gradients");
     if (leaf) autograd_meta(t).requires_grad = on;
     return 0;
   });
 }
 PyObject* get_is_leaf(PyObject* o, void*) {
-  return guarded<PyObject*>(nullptr, [&] { return PyBool_FromLong(!shows_record(self_of(o)) || !grad_fn(self_of(o))); });
+  return guarded<PyObject*>(nullptr,
+                            [&] { return PyBool_FromLong(!shows_record(self_of(o)) || !grad_fn(self_of(o))); });
 }
 PyObject* get_grad(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -327,11 +354,12 @@ PyObject* get_grad(PyObject* o, void*) {
     const Tensor& grad = meta->retained ? meta->retained->grad : meta->grad;
     if (grad.defined()) return wrap(grad);
     if (!meta->retained && shows_record(t) && grad_fn(t) &&
-        PyErr_WarnEx(PyExc_UserWarning,
-                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
-                     "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
-                     "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
-                     1) < 0)
+        PyErr_WarnEx(
+            PyExc_UserWarning,
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+            "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+            "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+            1) < 0)
       return nullptr;
     Py_RETURN_NONE;
   });
@@ -340,15 +368,18 @@ int set_grad(PyObject* o, PyObject* value, void*) {
   return guarded<int>(-1, [&] {
     const Tensor& t = self_of(o);
     if (value == nullptr || value == Py_None) {
-      if (AutogradMeta* meta = t.impl()->autograd.get()) (meta->retained ? meta->retained->grad : meta->grad) = Tensor();
+      if (AutogradMeta* meta = t.impl()->autograd.get())
+        (meta->retained ? meta->retained->grad : meta->grad) = Tensor();
       return 0;
     }
-    STRIDED_CHECK(is_tensor(value), TypeError, "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    STRIDED_CHECK(is_tensor(value), TypeError, "assigned grad expected to be a Tensor or None but got grad of type ",
+                  Py_TYPE(value)->tp_name);
     const Tensor& g = unwrap(value);
     STRIDED_CHECK(g.impl() != t.impl(), RuntimeError, "can't assign Variable as its own grad");
     STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
     STRIDED_CHECK(g.device() == t.device(), RuntimeError, "assigned grad has data located on a different device");
-    STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "attempting to assign a gradient of size '", g.shape(), "' to a tensor of size '", t.shape(),
+    STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "attempting to assign a gradient of size '", g.shape(),
+                  "' to a tensor of size '", t.shape(),
                   "'. Please ensure that the gradient and the tensor are the same size");
     AutogradMeta& meta = autograd_meta(t);
     (meta.retained ? meta.retained->grad : meta.grad) = g;
@@ -401,7 +432,8 @@ PyObject* get_grad_fn(PyObject* o, void*) {
   });
 }
 PyObject* get_output_nr(PyObject* o, void*) {
-  return guarded<PyObject*>(nullptr, [&] { return PyLong_FromLong(grad_fn(self_of(o)) ? self_of(o).impl()->autograd->output : 0); });
+  return guarded<PyObject*>(
+      nullptr, [&] { return PyLong_FromLong(grad_fn(self_of(o)) ? self_of(o).impl()->autograd->output : 0); });
 }
 PyObject* get_base(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(Tensor(self_of(o).impl()->base)); });
@@ -471,14 +503,19 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded<int>(-1, [&] {
     const Tensor& t = self_of(o);
-    STRIDED_CHECK(t.device().is_cpu(), BufferError, "memoryview: the tensor is on device '", t.device(), "', not on the CPU");
+    STRIDED_CHECK(t.device().is_cpu(), BufferError, "memoryview: the tensor is on device '", t.device(),
+                  "', not on the CPU");
     STRIDED_CHECK(!t.requires_grad(), BufferError, "memoryview: the tensor requires grad; use tensor.detach()");
-    STRIDED_CHECK(buffer_format(t.dtype()), BufferError, "memoryview: the buffer protocol has no format for ", name_of(t.dtype()));
-    STRIDED_CHECK(!((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && t.storage().read_only()), BufferError, "memoryview: the tensor is read-only");
+    STRIDED_CHECK(buffer_format(t.dtype()), BufferError, "memoryview: the buffer protocol has no format for ",
+                  name_of(t.dtype()));
+    STRIDED_CHECK(!((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && t.storage().read_only()), BufferError,
+                  "memoryview: the tensor is read-only");
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     STRIDED_CHECK(wants_strides || t.is_contiguous(), BufferError, "memoryview: the tensor is not contiguous");
-    STRIDED_CHECK((flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS || t.is_contiguous(), BufferError, "memoryview: the tensor is not C-contiguous");
-    STRIDED_CHECK((flags & PyBUF_F_CONTIGUOUS) != PyBUF_F_CONTIGUOUS || numpy_T(t).is_contiguous(), BufferError, "memoryview: the tensor is not Fortran-contiguous");
+    STRIDED_CHECK((flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS || t.is_contiguous(), BufferError,
+                  "memoryview: the tensor is not C-contiguous");
+    STRIDED_CHECK((flags & PyBUF_F_CONTIGUOUS) != PyBUF_F_CONTIGUOUS || numpy_T(t).is_contiguous(), BufferError,
+                  "memoryview: the tensor is not Fortran-contiguous");
     t.storage().set_exported();
     auto* held = new Exported{t, {}};
     for (int i = 0; i < t.ndim(); ++i) {
@@ -544,7 +581,8 @@ int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) {
 // collector sees. Nobody asks for .grad when the Python object is gone, so the cycle is opened there.
 void drop_graph_of_gradient(const Tensor& leaf) {
   AutogradMeta* meta = leaf.impl()->autograd.get();
-  if (meta && meta->grad.defined() && leaf.impl()->use_count() > 1 && meta->grad.requires_grad()) const Tensor grad = std::move(meta->grad);
+  if (meta && meta->grad.defined() && leaf.impl()->use_count() > 1 && meta->grad.requires_grad())
+    const Tensor grad = std::move(meta->grad);
 }
 
 void tensor_dealloc(PyObject* o) {
@@ -572,7 +610,8 @@ PyGetSetDef getset[] = {
     {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
     {"is_cpu", get_is_cpu, nullptr, "True on the CPU.", nullptr},
     {"is_cuda", get_is_cuda, nullptr, "True on a CUDA device.", nullptr},
-    {"is_read_only", get_read_only, nullptr, "True when the memory must not be written (a read-only array was wrapped).", nullptr},
+    {"is_read_only", get_read_only, nullptr,
+     "True when the memory must not be written (a read-only array was wrapped).", nullptr},
     {"_version", get_version, nullptr, "Counts in-place writes to the storage.", nullptr},
     {"T", get_T, nullptr, "View with the dimensions in reverse order.", nullptr},
     {"mT", get_mT, nullptr, "View with the last two dimensions swapped.", nullptr},
@@ -580,33 +619,42 @@ PyGetSetDef getset[] = {
     {"mH", get_mH, nullptr, "Conjugate transpose of the last two dimensions.", nullptr},
     {"real", get_real, nullptr, "Real parts, as a view.", nullptr},
     {"imag", get_imag, nullptr, "Imaginary parts of a complex tensor, as a view.", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor.",
+     nullptr},
     {"is_leaf", get_is_leaf, nullptr, "True when no recorded operation made this tensor.", nullptr},
     {"grad", get_grad, set_grad, "The gradient collected by backward(), or None.", nullptr},
     {"data", get_data, set_data, "The same memory without the record for autograd.", nullptr},
     {"grad_fn", get_grad_fn, nullptr, "The step of the graph that made the tensor, or None.", nullptr},
     {"output_nr", get_output_nr, nullptr, "Which output of grad_fn the tensor is.", nullptr},
-    {"retains_grad", get_retains_grad, nullptr, "True when the gradient of this result of an operation is kept.", nullptr},
+    {"retains_grad", get_retains_grad, nullptr, "True when the gradient of this result of an operation is kept.",
+     nullptr},
     {"_base", get_base, nullptr, "The tensor this is a view of, or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {
-    {"item", method_item, METH_NOARGS, "The one element as a Python number; RuntimeError for any other number of elements."},
-    {"tolist", method_tolist, METH_NOARGS, "The elements as nested lists of Python numbers; of a 0-d tensor, the number."},
+    {"item", method_item, METH_NOARGS,
+     "The one element as a Python number; RuntimeError for any other number of elements."},
+    {"tolist", method_tolist, METH_NOARGS,
+     "The elements as nested lists of Python numbers; of a 0-d tensor, the number."},
     {"__complex__", method_complex, METH_NOARGS, nullptr},
-    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_size)), METH_FASTCALL | METH_KEYWORDS, "size(dim=None): all sizes, or the size of one dimension."},
-    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_stride)), METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): steps in elements along each dimension, or along one."},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_size)), METH_FASTCALL | METH_KEYWORDS,
+     "size(dim=None): all sizes, or the size of one dimension."},
+    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_stride)),
+     METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): steps in elements along each dimension, or along one."},
     {"dim", method_dim, METH_NOARGS, "Number of dimensions."},
     {"ndimension", method_dim, METH_NOARGS, "Number of dimensions."},
     {"numel", method_numel, METH_NOARGS, "Number of elements."},
     {"nelement", method_numel, METH_NOARGS, "Number of elements."},
-    {"storage_offset", method_storage_offset, METH_NOARGS, "Position of the first element in the storage, in elements."},
+    {"storage_offset", method_storage_offset, METH_NOARGS,
+     "Position of the first element in the storage, in elements."},
     {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
     {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
-    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)), METH_VARARGS | METH_KEYWORDS, "True when the elements stand in row-major order without gaps."},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)),
+     METH_VARARGS | METH_KEYWORDS, "True when the elements stand in row-major order without gaps."},
     {"detach_", method_detach_in_place, METH_NOARGS,
      "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."},
-    {"retain_grad", method_retain_grad, METH_NOARGS, "Keeps the gradient of a tensor that is no leaf in .grad during backward()."},
+    {"retain_grad", method_retain_grad, METH_NOARGS,
+     "Keeps the gradient of a tensor that is no leaf in .grad during backward()."},
     {"register_hook", method_register_hook, METH_O,
      "register_hook(f) -> handle: f(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
      "None, takes its place. handle.remove() takes the hook away.\n\n"
@@ -623,31 +671,66 @@ PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict)
                          {nullptr, 0, 0, 0, nullptr}};
 
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
-PyType_Slot slots[] = {SLOT(tp_new, tensor_new), SLOT(tp_init, tensor_init), SLOT(tp_dealloc, tensor_dealloc), SLOT(tp_hash, tensor_hash),
-                       SLOT(tp_richcompare, compare), SLOT(tp_iter, iterate), SLOT(tp_getset, getset), SLOT(tp_methods, methods), SLOT(tp_traverse, tensor_traverse),
-                       SLOT(tp_clear, tensor_clear), SLOT(tp_setattro, tensor_setattr),
-                       SLOT(tp_members, members), SLOT(mp_length, length), SLOT(sq_item, row), SLOT(mp_subscript, subscript_get),
-                       SLOT(mp_ass_subscript, subscript_set), SLOT(nb_add, binary<Add>), SLOT(nb_subtract, binary<Sub>),
-                       SLOT(nb_multiply, binary<Mul>), SLOT(nb_true_divide, binary<Div>), SLOT(nb_floor_divide, binary<FloorDivide>),
-                       SLOT(nb_remainder, binary<Remainder>), SLOT(nb_power, power), SLOT(nb_and, binary<BitwiseAnd>),
-                       SLOT(nb_or, binary<BitwiseOr>), SLOT(nb_xor, binary<BitwiseXor>), SLOT(nb_lshift, binary<BitwiseLeftShift>),
-                       SLOT(nb_rshift, binary<BitwiseRightShift>), SLOT(nb_inplace_add, binary_inplace<Add>),
-                       SLOT(nb_inplace_subtract, binary_inplace<Sub>), SLOT(nb_inplace_multiply, binary_inplace<Mul>),
-                       SLOT(nb_inplace_true_divide, binary_inplace<Div>), SLOT(nb_inplace_floor_divide, binary_inplace<FloorDivide>),
-                       SLOT(nb_inplace_remainder, binary_inplace<Remainder>), SLOT(nb_inplace_power, power_inplace),
-                       SLOT(nb_inplace_and, binary_inplace<BitwiseAnd>), SLOT(nb_inplace_or, binary_inplace<BitwiseOr>),
-                       SLOT(nb_inplace_xor, binary_inplace<BitwiseXor>), SLOT(nb_inplace_lshift, binary_inplace<BitwiseLeftShift>),
-                       SLOT(nb_inplace_rshift, binary_inplace<BitwiseRightShift>), SLOT(nb_matrix_multiply, matrix_multiply),
-                       SLOT(nb_negative, unary<Neg>), SLOT(nb_positive, positive), SLOT(nb_absolute, unary<Abs>),
-                       SLOT(nb_invert, unary<BitwiseNot>), SLOT(nb_bool, truth), SLOT(nb_int, to_python_int),
-                       SLOT(nb_float, to_python_float), SLOT(nb_index, to_python_index), SLOT(bf_getbuffer, get_buffer),
-                       SLOT(bf_releasebuffer, release_buffer),
-                       {Py_tp_doc, const_cast<char*>("A strided view of a storage: an n-dimensional array of one dtype.\n\n"
-                                                     "Made by strided.tensor and the other factories; Tensor(2, 3) makes an uninitialised\n"
-                                                     "one of that size, Tensor([1, 2]) one with these values, in the default dtype.")},
-                       {0, nullptr}};
+PyType_Slot slots[] = {
+    SLOT(tp_new, tensor_new),
+    SLOT(tp_init, tensor_init),
+    SLOT(tp_dealloc, tensor_dealloc),
+    SLOT(tp_hash, tensor_hash),
+    SLOT(tp_richcompare, compare),
+    SLOT(tp_iter, iterate),
+    SLOT(tp_getset, getset),
+    SLOT(tp_methods, methods),
+    SLOT(tp_traverse, tensor_traverse),
+    SLOT(tp_clear, tensor_clear),
+    SLOT(tp_setattro, tensor_setattr),
+    SLOT(tp_members, members),
+    SLOT(mp_length, length),
+    SLOT(sq_item, row),
+    SLOT(mp_subscript, subscript_get),
+    SLOT(mp_ass_subscript, subscript_set),
+    SLOT(nb_add, binary<Add>),
+    SLOT(nb_subtract, binary<Sub>),
+    SLOT(nb_multiply, binary<Mul>),
+    SLOT(nb_true_divide, binary<Div>),
+    SLOT(nb_floor_divide, binary<FloorDivide>),
+    SLOT(nb_remainder, binary<Remainder>),
+    SLOT(nb_power, power),
+    SLOT(nb_and, binary<BitwiseAnd>),
+    SLOT(nb_or, binary<BitwiseOr>),
+    SLOT(nb_xor, binary<BitwiseXor>),
+    SLOT(nb_lshift, binary<BitwiseLeftShift>),
+    SLOT(nb_rshift, binary<BitwiseRightShift>),
+    SLOT(nb_inplace_add, binary_inplace<Add>),
+    SLOT(nb_inplace_subtract, binary_inplace<Sub>),
+    SLOT(nb_inplace_multiply, binary_inplace<Mul>),
+    SLOT(nb_inplace_true_divide, binary_inplace<Div>),
+    SLOT(nb_inplace_floor_divide, binary_inplace<FloorDivide>),
+    SLOT(nb_inplace_remainder, binary_inplace<Remainder>),
+    SLOT(nb_inplace_power, power_inplace),
+    SLOT(nb_inplace_and, binary_inplace<BitwiseAnd>),
+    SLOT(nb_inplace_or, binary_inplace<BitwiseOr>),
+    SLOT(nb_inplace_xor, binary_inplace<BitwiseXor>),
+    SLOT(nb_inplace_lshift, binary_inplace<BitwiseLeftShift>),
+    SLOT(nb_inplace_rshift, binary_inplace<BitwiseRightShift>),
+    SLOT(nb_matrix_multiply, matrix_multiply),
+    SLOT(nb_negative, unary<Neg>),
+    SLOT(nb_positive, positive),
+    SLOT(nb_absolute, unary<Abs>),
+    SLOT(nb_invert, unary<BitwiseNot>),
+    SLOT(nb_bool, truth),
+    SLOT(nb_int, to_python_int),
+    SLOT(nb_float, to_python_float),
+    SLOT(nb_index, to_python_index),
+    SLOT(bf_getbuffer, get_buffer),
+    SLOT(bf_releasebuffer, release_buffer),
+    {Py_tp_doc,
+     const_cast<char*>("A strided view of a storage: an n-dimensional array of one dtype.\n\n"
+                       "Made by strided.tensor and the other factories; Tensor(2, 3) makes an uninitialised\n"
+                       "one of that size, Tensor([1, 2]) one with these values, in the default dtype.")},
+    {0, nullptr}};
 #undef SLOT
-PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 

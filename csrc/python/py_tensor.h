@@ -18,8 +18,7 @@ namespace strided::python {
 struct PythonError {};
 
 struct PyTensor {
-  PyObject_HEAD
-  Tensor tensor;
+  PyObject_HEAD Tensor tensor;
   PyObject* dict;
   PyObject* weak;
 };
@@ -38,7 +37,7 @@ PyObject* wrap(DType t);
 bool is_device(PyObject* o);  // a device, its name, or the index of a cuda device
 Device to_device(PyObject* o);
 PyObject* wrap(Device d);
-PyObject* wrap_size(const Dims& shape);       // torch.Size
+PyObject* wrap_size(const Dims& shape);  // torch.Size
 PyObject* wrap_tuple(const Dims& values);
 
 bool is_number(PyObject* o);  // Python and NumPy numbers; not tensors

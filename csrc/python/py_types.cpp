@@ -18,8 +18,7 @@ std::unordered_map<std::string, PyObject*>& hooks() {
 // ---------------------------------------------------------------- dtype
 
 struct PyDType {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
 };
 PyTypeObject* dtype_type = nullptr;
 PyObject* dtype_objects[kNumDTypes];
@@ -27,7 +26,9 @@ PyObject* dtype_objects[kNumDTypes];
 DType dtype_of_object(PyObject* o) { return reinterpret_cast<PyDType*>(o)->dtype; }
 
 PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("torch.%s", name_of(dtype_of_object(o))); }
-PyObject* dtype_reduce(PyObject* o, PyObject*) { return Py_BuildValue("(O(s))", hook("dtype_by_name"), name_of(dtype_of_object(o))); }
+PyObject* dtype_reduce(PyObject* o, PyObject*) {
+  return Py_BuildValue("(O(s))", hook("dtype_by_name"), name_of(dtype_of_object(o)));
+}
 PyObject* dtype_to_real(PyObject* o, PyObject*) { return wrap(real_of(dtype_of_object(o))); }
 PyObject* dtype_to_complex(PyObject* o, PyObject*) { return wrap(complex_of(dtype_of_object(o))); }
 PyObject* dtype_floating(PyObject* o, void*) { return PyBool_FromLong(is_floating(dtype_of_object(o))); }
@@ -36,12 +37,13 @@ PyObject* dtype_signed(PyObject* o, void*) { return PyBool_FromLong(is_signed(dt
 PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(size_of(dtype_of_object(o))); }
 PyObject* dtype_cpp_name(PyObject* o, void*) { return PyUnicode_FromString(cpp_name_of(dtype_of_object(o))); }
 
-PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_floating, nullptr, "True for floating-point, not complex, dtypes.", nullptr},
-                              {"is_complex", dtype_complex, nullptr, "True for complex dtypes.", nullptr},
-                              {"is_signed", dtype_signed, nullptr, "True when negative numbers can be held.", nullptr},
-                              {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
-                              {"_cpp_name", dtype_cpp_name, nullptr, nullptr, nullptr},
-                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef dtype_getset[] = {
+    {"is_floating_point", dtype_floating, nullptr, "True for floating-point, not complex, dtypes.", nullptr},
+    {"is_complex", dtype_complex, nullptr, "True for complex dtypes.", nullptr},
+    {"is_signed", dtype_signed, nullptr, "True when negative numbers can be held.", nullptr},
+    {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"_cpp_name", dtype_cpp_name, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
                                {"to_real", dtype_to_real, METH_NOARGS, "The dtype of the parts of a complex number."},
                                {"to_complex", dtype_to_complex, METH_NOARGS, "The complex dtype with such parts."},
@@ -51,13 +53,13 @@ PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
                              {Py_tp_methods, dtype_methods},
                              {Py_tp_doc, const_cast<char*>("The type of a tensor's elements.")},
                              {0, nullptr}};
-PyType_Spec dtype_spec = {"strided.dtype", sizeof(PyDType), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, dtype_slots};
+PyType_Spec dtype_spec = {"strided.dtype", sizeof(PyDType), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                          dtype_slots};
 
 // ---------------------------------------------------------------- device
 
 struct PyDevice {
-  PyObject_HEAD
-  Device device;
+  PyObject_HEAD Device device;
 };
 PyTypeObject* device_type = nullptr;
 
@@ -68,12 +70,15 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"type", "index", nullptr};
     PyObject* type = nullptr;
     PyObject* index = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) throw PythonError{};
-    STRIDED_CHECK(is_device(type), TypeError, "device(): argument 'type' must be str, int or device, not ", Py_TYPE(type)->tp_name);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+      throw PythonError{};
+    STRIDED_CHECK(is_device(type), TypeError, "device(): argument 'type' must be str, int or device, not ",
+                  Py_TYPE(type)->tp_name);
     Device device = to_device(type);
     if (index && index != Py_None) {
       STRIDED_CHECK(is_integer_like(index), TypeError, "device(): argument 'index' must be int");
-      STRIDED_CHECK(device.index < 0, RuntimeError, "type (string) must not include an index because index was passed explicitly: ", device);
+      STRIDED_CHECK(device.index < 0, RuntimeError,
+                    "type (string) must not include an index because index was passed explicitly: ", device);
       const int64_t i = to_int(index);
       STRIDED_CHECK(i >= 0 && i < 128, RuntimeError, "device index must be between 0 and 127, got ", i);
       device.index = static_cast<int8_t>(i);
@@ -94,7 +99,8 @@ PyObject* device_index(PyObject* o, void*) {
   return PyLong_FromLong(d.index);
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
-  if (!PyObject_TypeCheck(a, device_type) || !PyObject_TypeCheck(b, device_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  if (!PyObject_TypeCheck(a, device_type) || !PyObject_TypeCheck(b, device_type) || (op != Py_EQ && op != Py_NE))
+    Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((device_of_object(a) == device_of_object(b)) == (op == Py_EQ));
 }
 Py_hash_t device_hash(PyObject* o) {
@@ -102,22 +108,25 @@ Py_hash_t device_hash(PyObject* o) {
   return static_cast<Py_hash_t>(d.type) * 1000003 + d.index + 7;
 }
 PyObject* device_reduce(PyObject* o, PyObject*) {
-  return Py_BuildValue("(O(s))", reinterpret_cast<PyObject*>(device_type), strided::to_string(device_of_object(o)).c_str());
+  return Py_BuildValue("(O(s))", reinterpret_cast<PyObject*>(device_type),
+                       strided::to_string(device_of_object(o)).c_str());
 }
 PyGetSetDef device_getset[] = {{"type", device_type_name, nullptr, "'cpu', 'cuda' or 'xla'.", nullptr},
                                {"index", device_index, nullptr, "Which one, or None for the current one.", nullptr},
                                {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
-                              {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
-                              {Py_tp_str, reinterpret_cast<void*>(device_str)},
-                              {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
-                              {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
-                              {Py_tp_getset, device_getset},
-                              {Py_tp_methods, device_methods},
-                              {Py_tp_doc, const_cast<char*>("device(type, index=None): where a tensor's memory lives. Needs no hardware to be named.\n\n"
-                                                            ">>> strided.device('cuda', 1)\ndevice(type='cuda', index=1)")},
-                              {0, nullptr}};
+PyType_Slot device_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(device_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
+    {Py_tp_str, reinterpret_cast<void*>(device_str)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
+    {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
+    {Py_tp_getset, device_getset},
+    {Py_tp_methods, device_methods},
+    {Py_tp_doc,
+     const_cast<char*>("device(type, index=None): where a tensor's memory lives. Needs no hardware to be named.\n\n"
+                       ">>> strided.device('cuda', 1)\ndevice(type='cuda', index=1)")},
+    {0, nullptr}};
 PyType_Spec device_spec = {"strided.device", sizeof(PyDevice), 0, Py_TPFLAGS_DEFAULT, device_slots};
 
 bool is_numpy_scalar(PyObject* o) {
@@ -135,7 +144,8 @@ void set_hook(const std::string& name, PyObject* value) {
 
 PyObject* hook(const char* name) {
   auto it = hooks().find(name);
-  STRIDED_CHECK(it != hooks().end(), RuntimeError, "strided was not imported as a package: hook '", name, "' is missing");
+  STRIDED_CHECK(it != hooks().end(), RuntimeError, "strided was not imported as a package: hook '", name,
+                "' is missing");
   return it->second;
 }
 
@@ -172,8 +182,9 @@ void set_python_error() {
 }
 
 bool is_dtype(PyObject* o) {
-  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) || o == reinterpret_cast<PyObject*>(&PyLong_Type) ||
-         o == reinterpret_cast<PyObject*>(&PyBool_Type) || o == reinterpret_cast<PyObject*>(&PyComplex_Type);
+  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyComplex_Type);
 }
 DType to_dtype(PyObject* o) {
   if (Py_TYPE(o) == dtype_type) return dtype_of_object(o);
@@ -184,7 +195,9 @@ DType to_dtype(PyObject* o) {
 }
 PyObject* wrap(DType t) { return Py_NewRef(dtype_objects[index_of(t)]); }
 
-bool is_device(PyObject* o) { return Py_TYPE(o) == device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o)); }
+bool is_device(PyObject* o) {
+  return Py_TYPE(o) == device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
+}
 Device to_device(PyObject* o) {
   if (Py_TYPE(o) == device_type) return device_of_object(o);
   if (PyUnicode_Check(o)) return parse_device(detail::to_string(o));
@@ -200,18 +213,21 @@ PyObject* wrap(Device d) {
 
 PyObject* wrap_tuple(const Dims& values) {
   PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-  for (size_t i = 0; i < values.size(); ++i) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
   return tuple;
 }
 PyObject* wrap_size(const Dims& shape) {
   static auto* type = reinterpret_cast<PyTypeObject*>(hook("Size"));
   PyObject* size = checked(type->tp_alloc(type, static_cast<Py_ssize_t>(shape.size())));
-  for (size_t i = 0; i < shape.size(); ++i) PyTuple_SET_ITEM(size, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+  for (size_t i = 0; i < shape.size(); ++i)
+    PyTuple_SET_ITEM(size, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
   return size;
 }
 
 bool is_number(PyObject* o) {
-  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || (!is_tensor(o) && is_numpy_scalar(o) && PyNumber_Check(o));
+  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) ||
+         (!is_tensor(o) && is_numpy_scalar(o) && PyNumber_Check(o));
 }
 Scalar to_scalar(PyObject* o) {
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
@@ -238,7 +254,8 @@ Scalar to_scalar(PyObject* o) {
     PyObject* o;
     ~Drop() { Py_DECREF(o); }
   } drop{plain};
-  STRIDED_CHECK(PyFloat_Check(plain) || PyLong_Check(plain) || PyComplex_Check(plain), TypeError, "a number is required, not ", Py_TYPE(o)->tp_name);
+  STRIDED_CHECK(PyFloat_Check(plain) || PyLong_Check(plain) || PyComplex_Check(plain), TypeError,
+                "a number is required, not ", Py_TYPE(o)->tp_name);
   return to_scalar(plain);
 }
 PyObject* wrap(const Scalar& s) {

@@ -44,7 +44,8 @@ class Key {
         add(item.o);
       }
       if (!PyTuple_Check(key))
-        warn("Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq].");
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq].");
     } else {
       add(key);
     }
@@ -68,7 +69,8 @@ class Key {
     if (n >= 32) return false;
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* o = PyList_GET_ITEM(key, i);
-      if (o == Py_None || o == Py_Ellipsis || PySlice_Check(o) || is_tensor(o) || is_ndarray(o) || is_sequence(o)) return true;
+      if (o == Py_None || o == Py_Ellipsis || PySlice_Check(o) || is_tensor(o) || is_ndarray(o) || is_sequence(o))
+        return true;
     }
     return false;
   }
@@ -117,8 +119,10 @@ class Key {
       return add_bool(truth == 1);
     }
     if (PyIndex_Check(o)) return select(to_int(o));
-    STRIDED_THROW(IndexError, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ", Py_TYPE(o)->tp_name,
-                  ")");
+    STRIDED_THROW(
+        IndexError,
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+        Py_TYPE(o)->tp_name, ")");
   }
 
   void select(int64_t i) {
@@ -138,14 +142,16 @@ class Key {
 
   void add_tensor(const Tensor& t, bool given_as_tensor) {
     if (t.ndim() == 0) {
-      if (t.dtype() == DType::Bool || (t.dtype() == DType::UInt8 && given_as_tensor)) return add_bool(item(t).to_bool());
+      if (t.dtype() == DType::Bool || (t.dtype() == DType::UInt8 && given_as_tensor))
+        return add_bool(item(t).to_bool());
       if (is_integer(t.dtype())) {
         const Scalar s = item(t);
         STRIDED_CHECK(s.kind() != Scalar::Kind::UInt, IndexError, "index ", s, " is out of bounds");
         return select(s.to_int());
       }
     }
-    if (t.dtype() == DType::UInt8 && given_as_tensor) warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+    if (t.dtype() == DType::UInt8 && given_as_tensor)
+      warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     const bool mask = t.dtype() == DType::Bool || (t.dtype() == DType::UInt8 && given_as_tensor);
     // Arrays and lists may have any integer dtype, as NumPy's indices.
     const Tensor at = !given_as_tensor && is_integer(t.dtype()) ? to_dtype(t, DType::Int64) : t;
@@ -201,7 +207,7 @@ PyObject* get(const Tensor& held, PyObject* o) {
     const Layout& from = held.layout();
     const size_t rest = from.shape.size() - 1;
     return wrap(view_of(held, Layout(Dims(from.shape.begin() + 1, rest), Dims(from.strides.begin() + 1, rest),
-                                       from.offset + (i < 0 ? i + n : i) * from.strides[0])));
+                                     from.offset + (i < 0 ? i + n : i) * from.strides[0])));
   }
   const Tensor self = held;
   const Key key(o, self.ndim());
@@ -218,7 +224,8 @@ struct Value {
   Value(const Tensor& self, PyObject* o) {
     if (is_tensor(o)) {
       tensor = unwrap(o);
-      if (is_complex(tensor.dtype()) && !is_complex(self.dtype())) warn("Casting complex values to real discards the imaginary part");
+      if (is_complex(tensor.dtype()) && !is_complex(self.dtype()))
+        warn("Casting complex values to real discards the imaginary part");
     } else if (python::is_number(o)) {
       number = to_scalar(o);
       is_number = true;
@@ -227,7 +234,8 @@ struct Value {
       tensor = tensor_from_object(o, self.dtype());
     } else if (is_ndarray(o)) {
       tensor = tensor_from_object(o);
-      STRIDED_CHECK(is_complex(self.dtype()) || !is_complex(tensor.dtype()), TypeError, "can't assign complex values to a torch.", self.dtype(), "Tensor");
+      STRIDED_CHECK(is_complex(self.dtype()) || !is_complex(tensor.dtype()), TypeError,
+                    "can't assign complex values to a torch.", self.dtype(), "Tensor");
     } else {
       STRIDED_THROW(TypeError, "can't assign a ", Py_TYPE(o)->tp_name, " to a torch.", self.dtype(), "Tensor");
     }
@@ -244,7 +252,8 @@ void set_view(const Tensor& self, Layout layout, const Value& value) {
   if (value.is_number && self.device().is_cpu() && layout.numel() == 1 && !self.storage().read_only()) {
     // x[i, j] = number: no view is made.
     const Element element(value.number, self.dtype());
-    std::memcpy(static_cast<char*>(self.storage().data()) + layout.offset * self.itemsize(), element.bytes, static_cast<size_t>(self.itemsize()));
+    std::memcpy(static_cast<char*>(self.storage().data()) + layout.offset * self.itemsize(), element.bytes,
+                static_cast<size_t>(self.itemsize()));
     return bump_version(self, "copy_");
   }
   const Tensor view = make_view(self, std::move(layout));
@@ -267,7 +276,8 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
   const Value value(self, given);
   if (!key.advanced()) {
     const bool asks = grad_enabled() && self.impl()->view_kind == ViewKind::NoGrad;  // its base may want a gradient
-    if (asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor))) basic_put_(self, key.basic(), value.as_tensor(self));
+    if (asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor)))
+      basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);
     return;
   }
@@ -284,8 +294,8 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
   Tensor values = value.as_tensor(self);
   if (values.dtype() != self.dtype()) {
     STRIDED_CHECK(is_complex(self.dtype()) || !is_complex(values.dtype()), RuntimeError,
-                  "Index put requires the source and destination dtypes match, got ", self.dtype(), " for the destination and ", values.dtype(),
-                  " for the source.");
+                  "Index put requires the source and destination dtypes match, got ", self.dtype(),
+                  " for the destination and ", values.dtype(), " for the source.");
     values = to_dtype(values, self.dtype());
   }
   if (values.device() != self.device() && values.ndim() == 0) values = to_device(values, self.device());
