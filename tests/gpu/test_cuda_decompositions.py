@@ -248,7 +248,7 @@ def test_the_one_that_is_found_is_opened(found, words):
     code = f"""
 import threading
 import strided as torch
-path = {str(Path(os.environ.get("STRIDED_CUDA_LIBRARY", "")).with_name("libcusolver_emulated_old.so"))!r}
+path = {str(Path(os.environ.get("STRIDED_CUDA_LIBRARY") or torch._C.__file__).with_name("libcusolver_emulated_old.so"))!r}
 torch._C.set_hook("find_cusolver", lambda cuda: {found})
 def work():
     try:
