@@ -243,8 +243,9 @@ void eigh(const DecompositionPlan& plan, real_t<T>* w, bool upper, bool vectors)
   const int real_size = is_real<T> ? 0 : size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; });
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), real_work = Buffer<R>(real_size), int_work = Buffer<int>(int_asked)](int64_t i) {
-      if (finite(a + i * s.area(), s.area()))
-        return call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
+      bool all = true;  // of the triangle that is read
+      for (int64_t c = 0; c < s.n; ++c) all &= finite(a + i * s.area() + c * s.n + (upper ? 0 : c), upper ? c + 1 : s.n - c);
+      if (all) return call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
       std::fill_n(a + i * s.area(), s.area(), T(std::numeric_limits<R>::quiet_NaN()));
       std::fill_n(w + i * s.n, s.n, std::numeric_limits<R>::quiet_NaN());
       plan.info[i] = 0;

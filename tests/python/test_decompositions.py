@@ -399,9 +399,10 @@ def test_values_that_are_no_numbers(capfd):
         (lambda a: torch.ormqr(a, a[0], a[:2]), "must be"),
         (lambda a: torch.ormqr(a, a[0].double(), a), "same dtype"),
         (lambda a: linalg.ldl_factor(torch.zeros(2, 2)), "zero"),
-        (lambda a: linalg.ldl_solve(a, torch.tensor([1, 2, 9], dtype=torch.int32), a), "between 1 and 3"),
-        (lambda a: linalg.ldl_solve(a, torch.tensor([1, 0, 3], dtype=torch.int32), a), "between 1 and 3"),
-        (lambda a: linalg.ldl_solve(a, torch.tensor([-(2**31), 2, 3], dtype=torch.int32), a), "between 1 and 3"),
+        *[
+            (lambda a, p=p: linalg.ldl_solve(a, torch.tensor(p, dtype=torch.int32), a), "pivots must name rows")
+            for p in ([1, 2, 9], [1, 0, 3], [-(2**31), 2, 3], [1, 2, -3], [-1, 2, 3], [-1, -2, 3], [1, -1, 3], [-4, -4, 3])
+        ],
         (lambda a: linalg.ldl_solve(a, torch.tensor([1, 2], dtype=torch.int32), a), "pivots"),
         (lambda a: linalg.ldl_solve(a, torch.tensor([1, 2, 3]), a), "int32"),
         (lambda a: linalg.matrix_exp(a[:2]), "square"),
@@ -440,6 +441,12 @@ def test_gradient_of_ldl_solve(dtype, hermitian):
     b = torch.randn(3, 2, dtype=dtype, requires_grad=True)
     assert gradcheck(lambda b: linalg.ldl_solve(ld, pivots, b, hermitian=hermitian), b)
     assert gradgradcheck(lambda b: linalg.ldl_solve(ld, pivots, b, hermitian=hermitian) ** 2, b)
+
+
+def test_eigh_reads_one_triangle():
+    a = torch.tensor([[2.0, math.nan], [1.0, 2.0]])
+    assert linalg.eigvalsh(a).tolist() == linalg.eigvalsh(a.mT, "U").tolist() == pytest.approx([1, 3])
+    assert linalg.eigvalsh(a, "U").isnan().all()
 
 
 def test_out():
