@@ -154,6 +154,26 @@ STRIDED_HD double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 STRIDED_HD float fmod(float x, float y) { return ::fmodf(x, y); }
 STRIDED_HD double fmod(double x, double y) { return ::fmod(x, y); }
 
+// The same, vectorised, where the quotient is not too large: where fmod_is_near. The remainder of the quotient rounded to
+// an integer is exact in a fused multiply-add, and off by one divisor at most, which is added back exactly.
+// (Without such an instruction products of float are exact in double, and there is no fmod_near of double.)
+template <class T>
+STRIDED_HD bool fmod_is_near(T x, T y) {
+  constexpr bool possible = STRIDED_HAS_FMA || sizeof(T) == 4;
+  const T a = abs(x), b = abs(y);
+  constexpr T limit = static_cast<T>(uint64_t{1} << Bits<T>::mantissa);
+  return possible & (a < b * limit) & (b < infinity<T>());
+}
+template <class T>
+STRIDED_HD T fmod_near(T x, T y) {
+#if STRIDED_HAS_FMA
+  const T a = abs(x), b = abs(y), r = mul_add(-trunc(a / b), b, a);
+#else
+  const double a = abs(x), b = abs(y), r = a - trunc(a / b) * b;
+#endif
+  return copysign(static_cast<T>(r < 0 ? r + b : r), x);
+}
+
 // The next representable value after x in the direction of y; y itself when they are equal.
 template <class T>
 STRIDED_HD T nextafter(T x, T y) {

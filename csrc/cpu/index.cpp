@@ -126,6 +126,30 @@ bool take_line(char* to, int64_t to_stride, const char* from, int64_t ramp, cons
   return !bad;
 }
 
+// to[index[i]] merged with from[i] for a contiguous index, in one pass. The index was checked before anything was written;
+// should another thread have changed it since, element 0 is written to and the index reported.
+template <class Op>
+bool put_line(char* to, int64_t ramp, const char* from, int64_t from_stride, const char* index, int64_t n, const IndexParams& p) {
+  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
+  const uint64_t size = p.check == IndexParams::Trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size);
+  uint64_t bad = 0;
+  auto run = [&](int64_t stride, int64_t step) {
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t v = load<int64_t>(index + i * 8);
+      v += (v >> 63) & wrap;
+      const bool out = static_cast<uint64_t>(v) >= size;
+      bad |= out;
+      Op::one(to + (out ? 0 : v) * stride + i * ramp, from + i * step);
+    }
+  };
+  constexpr int64_t item = sizeof(typename Op::Item);
+  if (p.stride == item && from_stride == item) run(item, item);
+  else if (p.stride == item && from_stride == 0) run(item, 0);
+  else run(p.stride, from_stride);
+  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
+  return !bad;
+}
+
 // The loop behind take (places on the side of `from`) and put and combine (places on the side of `to`).
 template <class Op, bool places_in_to>
 void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
@@ -153,7 +177,13 @@ void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
     }
     return;
   }
-  if constexpr (!places_in_to) {
+  if constexpr (places_in_to) {
+    if (s[2] == 8 && (s[5] != 0 || n1 == 1)) {
+      for (int64_t j = 0; j < n1; ++j)
+        if (!put_line<Op>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
+      return;
+    }
+  } else {
     if (s[2] == 8 && (s[5] != 0 || n1 == 1) && p.check != IndexParams::Trusted) {
       for (int64_t j = 0; j < n1; ++j)
         if (!take_line<typename Op::Item>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
@@ -191,8 +221,9 @@ void resolve(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
 }
 
 int64_t first_bad(const int64_t* index, int64_t n, const IndexParams& p) {
-  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
-  auto out_of_range = [&](int64_t v) { return static_cast<uint64_t>(v + ((v >> 63) & wrap)) >= static_cast<uint64_t>(p.size); };
+  const uint64_t below = p.check == IndexParams::Wrapping ? static_cast<uint64_t>(p.size) : 0;  // -below ... size - 1
+  const uint64_t good = below + static_cast<uint64_t>(p.size);
+  auto out_of_range = [&](int64_t v) { return static_cast<uint64_t>(v) + below >= good; };
   for (int64_t i0 = 0; i0 < n; i0 += kBatch) {
     const int64_t end = std::min(i0 + kBatch, n);
     uint64_t bad = 0;

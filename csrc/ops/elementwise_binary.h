@@ -72,6 +72,10 @@ struct Div {
 
 // ---- integral quotients and remainders ------------------------------------------------------------------------------
 
+// Note [Usual operands]
+// fwd of these is exact for every operand, and no vector code. Where is_usual says so, which are nearly all operands in
+// practice, `usual` gives the same, and is vector code: csrc/cpu/loops.inc asks for some elements at a time.
+
 struct DivTrunc {
   static constexpr Info info{"_div_trunc", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
                              "Quotient of two operands, rounded towards zero (div with rounding_mode='trunc').",
@@ -92,19 +96,24 @@ struct FloorDivide {
                              "negative integer by -1 wraps; floating-point division by zero gives inf or NaN."};
   // From the remainder, which is exact, as Python's float.__floordiv__: rounding a / b first could pass an integer.
   template <class T>
-  STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (is_int_v<T>) {
-      return integer::div_floor(a, b);
-    } else {
-      const T quotient = a / b, mod = math::fmod(a, b);
-      T whole = (a - mod) / b;
-      whole -= T((mod != T(0)) & ((b < T(0)) != (mod < T(0))));
-      const T below = math::floor(whole);
-      const T nearest = below + T(whole - below > T(0.5));
-      const T result = whole == T(0) ? math::copysign(T(0), quotient) : nearest;
-      return b == T(0) ? quotient : result;
-    }
+  STRIDED_HD static T from(T a, T b, T mod) {
+    const T quotient = a / b;
+    T whole = (a - mod) / b;
+    whole -= T((mod != T(0)) & ((b < T(0)) != (mod < T(0))));
+    const T below = math::floor(whole);
+    const T nearest = below + T(whole - below > T(0.5));
+    const T result = whole == T(0) ? math::copysign(T(0), quotient) : nearest;
+    return b == T(0) ? quotient : result;
   }
+  template <class T>
+  STRIDED_HD static T fwd(T a, T b) {
+    if constexpr (is_int_v<T>) return integer::div_floor(a, b);
+    else return from(a, b, math::fmod(a, b));
+  }
+  template <class T>
+  static bool is_usual(T a, T b) { return math::fmod_is_near(a, b); }
+  template <class T>
+  static T usual(T a, T b) { return from(a, b, math::fmod_near(a, b)); }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) { return zero_like(g); }
 };
@@ -115,14 +124,16 @@ struct Remainder {
                              "divisor raises; in "
                              "floating point it gives NaN."};
   template <class T>
+  STRIDED_HD static T from(T b, T mod) { return (mod != T(0)) & ((b < T(0)) != (mod < T(0))) ? mod + b : mod; }
+  template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (is_int_v<T>) {
-      return integer::mod_floor(a, b);
-    } else {
-      const T mod = math::fmod(a, b);
-      return (mod != T(0)) & ((b < T(0)) != (mod < T(0))) ? mod + b : mod;
-    }
+    if constexpr (is_int_v<T>) return integer::mod_floor(a, b);
+    else return from(b, math::fmod(a, b));
   }
+  template <class T>
+  static bool is_usual(T a, T b) { return math::fmod_is_near(a, b); }
+  template <class T>
+  static T usual(T a, T b) { return from(b, math::fmod_near(a, b)); }
   static constexpr uint8_t reads[] = {0, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -141,6 +152,10 @@ struct Fmod {
     if constexpr (is_int_v<T>) return integer::mod_trunc(a, b);
     else return math::fmod(a, b);
   }
+  template <class T>
+  static bool is_usual(T a, T b) { return math::fmod_is_near(a, b); }
+  template <class T>
+  static T usual(T a, T b) { return math::fmod_near(a, b); }
   static constexpr uint8_t reads[] = {0, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -319,3 +319,28 @@ def test_signed_zeros_and_nan():
     assert torch.signbit(torch.remainder(x[:2], 3.0)).tolist() == [True, False]
     assert torch.clamp(torch.ones(1), torch.tensor([3.0]), torch.tensor([2.0])).item() == 2.0
     assert torch.logical_not(x).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_usual_and_unusual_operands(dtype):
+    """Exact for every quotient: those that vector code may take, large ones, and what is not finite, side by side."""
+    kind, rng = getattr(torch, dtype), np.random.default_rng(0)
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 5e-324, 1e-45, 3e38, 1.5, 2.0**23, 2.0**52]
+    for n in (1, 7, 127, 128, 129, 1000):
+        x = np.ldexp(rng.standard_normal(n), rng.integers(-30, 31, n)).astype(dtype)
+        y = np.ldexp(rng.standard_normal(n), rng.integers(-3, 4, n)).astype(dtype)
+        for unusual in (0, 1, 5, n):
+            at = rng.integers(0, n, unusual)
+            x[at] = rng.choice(np.array(special).astype(dtype), unusual)
+            y[rng.permutation(at)] = rng.choice(np.array(special).astype(dtype), unusual)
+            a, b = torch.from_numpy(x.copy()), torch.from_numpy(y.copy())
+            with np.errstate(all="ignore"):
+                mod = np.fmod(x, y)
+                want = np.where((mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
+                np.testing.assert_array_equal(torch.fmod(a, b).numpy(), mod)
+                np.testing.assert_array_equal(a.clone().fmod_(b).numpy(), mod)
+                np.testing.assert_array_equal(np.signbit(torch.fmod(a, b).numpy()), np.signbit(mod))
+                np.testing.assert_array_equal(torch.remainder(a, b).numpy(), want)
+                quotient = torch.floor_divide(a, b).numpy()
+                one = [float(torch.floor_divide(torch.tensor(p, dtype=kind), torch.tensor(q, dtype=kind))) for p, q in zip(x.tolist(), y.tolist())]
+                np.testing.assert_array_equal(quotient, np.array(one, dtype))
