@@ -11,6 +11,8 @@ import test_fuzz as fuzz
 
 import strided
 
+pytestmark = pytest.mark.filterwarnings("ignore:cov")  # of few random observations
+
 CALLS = range(0, 40, 2)  # the even ones are not hostile
 # What tells the layout, asks for one, or leaves memory as it finds it.
 LEFT_OUT = {
