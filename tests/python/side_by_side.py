@@ -167,6 +167,23 @@ class Scenarios:
         same(got, _expected[self.name][name])
 
 
+def check_same_error(ours, theirs, same_words=True):
+    """Both calls raise, errors of one kind, with the same first line unless their words differ on purpose."""
+    import pytest
+
+    with pytest.raises(Exception) as expected:
+        theirs()
+    with pytest.raises(Exception) as raised:
+        ours()
+    ours, theirs = raised.value, expected.value
+    if type(theirs).__name__ in ("LinAlgError", "_LinAlgError"):
+        assert type(ours).__name__ == "LinAlgError"
+    else:
+        assert isinstance(ours, type(theirs))
+    if same_words:
+        assert str(ours).partition("\n")[0] == str(theirs).partition("\n")[0]
+
+
 def main():
     import torch
 

@@ -189,6 +189,13 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     return _give(many, outputs, create_graph), _give(many, products, create_graph)
 
 
+def _value_and_gradient(func, inputs, name, strict):
+    """The single element that func gives, and its gradient, which can be differentiated again."""
+    y = _single(func, inputs, name, strict)
+    first = _grads([y], inputs, [_f["ones_like"](y.detach())], True)
+    return y, _filled(first, inputs, strict, _INDEPENDENT, True, _HESSIAN_OF_LINEAR)
+
+
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v^T H) for a func with a single element: two backward passes (B. Pearlmutter, "Fast exact
     multiplication by the Hessian", Neural Computation 6, 1994), the cheaper of vhp and hvp.
@@ -199,15 +206,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     with enable_grad():
         one, inputs = _inputs(inputs, "vhp", create_graph)
         v = _vector(v, inputs, one, "vhp", _INPUT_IS)
-        y = _single(func, inputs, "vhp", strict)
-        jac = _filled(
-            _grads([y], inputs, [_f["ones_like"](y.detach())], True),
-            inputs,
-            strict,
-            _INDEPENDENT,
-            True,
-            _HESSIAN_OF_LINEAR,
-        )
+        y, jac = _value_and_gradient(func, inputs, "vhp", strict)
         products = _filled(
             _grads(jac, inputs, v, create_graph), inputs, strict, _HESSIAN_OF_LINEAR, create_graph, _HESSIAN_OF_LINEAR
         )
@@ -223,15 +222,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     with enable_grad():
         one, inputs = _inputs(inputs, "hvp", create_graph)
         v = _vector(v, inputs, one, "hvp", _INPUT_IS)
-        y = _single(func, inputs, "hvp", strict)
-        jac = _filled(
-            _grads([y], inputs, [_f["ones_like"](y.detach())], True),
-            inputs,
-            strict,
-            _INDEPENDENT,
-            True,
-            _HESSIAN_OF_LINEAR,
-        )
+        y, jac = _value_and_gradient(func, inputs, "hvp", strict)
         w = [_f["zeros_like"](x.detach()).requires_grad_() for x in inputs]
         turned = _grads(jac, inputs, w, True)
         used = [(g, a) for g, a in zip(turned, v) if g is not None and g.requires_grad]
