@@ -96,7 +96,7 @@ std::string cuda_why_none() {
   if (library().api == nullptr) return library().why_not;
   return cuda_is_available() ? "" : "no CUDA device was found";
 }
-bool cuda_is_open() { return opened.load() && library().api != nullptr; }
+bool cuda_is_open() { return opened.load() && cuda_is_available(); }
 
 void check_cuda(const CudaFailure* failure) {
   if (__builtin_expect(failure == nullptr, 1)) return;

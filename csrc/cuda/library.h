@@ -14,7 +14,7 @@ const CudaApi& cuda_api();
 bool cuda_is_available();
 int cuda_device_count();  // 0 where it is not available
 std::string cuda_why_none();  // in one sentence; empty where it is available
-bool cuda_is_open();  // a device was asked for, and the library found
+bool cuda_is_open();  // a device was asked for, and there is one
 
 // Raises what a function of the library gave back: check_cuda(cuda_api().synchronize(0)).
 void check_cuda(const CudaFailure* failure);

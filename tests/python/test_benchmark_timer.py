@@ -1,7 +1,9 @@
 """utils.benchmark: what is measured, how it is printed."""
 
+import os
 import pickle
 import re
+import subprocess
 import sys
 
 import pytest
@@ -186,3 +188,24 @@ def test_compare_options(capsys):
     text = capsys.readouterr().out
     assert "\033[1;32m" in text and "(! " in text
     assert text.count("(ns)") == 1 and text.count("(us)") == 1
+
+
+def test_after_a_device_was_asked_for_in_vain():
+    """Where the CUDA library is there and a device is not, having asked for one changes nothing."""
+    code = """if True:
+        import strided as torch
+        from strided.utils.benchmark import Timer
+        try:
+            torch.ones(1).cuda()
+        except RuntimeError:
+            pass
+        assert not torch.cuda.is_available() and not torch.cuda.is_initialized()
+        torch.manual_seed(1)
+        assert not torch.ones(1).is_pinned()
+        assert Timer("x + 1", setup="x = torch.ones(3)").timeit(10).number_per_run == 10
+        """
+    environment = os.environ | {"STRIDED_EMULATE_CUDA": "0", "CUDA_VISIBLE_DEVICES": ""}
+    if library := os.environ.get("STRIDED_TEST_CUDA_LIBRARY"):
+        environment["STRIDED_CUDA_LIBRARY"] = library
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
