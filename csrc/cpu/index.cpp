@@ -101,53 +101,47 @@ struct Merge {
   }
 };
 
-// to[i] = from[index[i]] for a contiguous index, in one pass: a bad index reads element 0 and is reported at the end.
+// f(i, v) for each index v of a contiguous list, wrapped; a bad one counts as 0, and is reported at the end (false).
+template <class F>
+STRIDED_INLINE bool each_index(const char* index, int64_t n, const IndexParams& p, F f) {
+  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
+  const uint64_t size = p.check == IndexParams::Trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size);
+  uint64_t bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t v = load<int64_t>(index + i * 8);
+    v += (v >> 63) & wrap;
+    const bool out = static_cast<uint64_t>(v) >= size;
+    bad |= out;
+    f(i, out ? 0 : v);
+  }
+  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
+  return !bad;
+}
+
+// to[i] = from[index[i]], in one pass.
 template <class T>
 bool take_line(char* to, int64_t to_stride, const char* from, int64_t ramp, const char* index, int64_t n, const IndexParams& p) {
   if (p.size <= 0) {
     __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
     return false;
   }
-  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
-  const uint64_t size = static_cast<uint64_t>(p.size);
-  uint64_t bad = 0;
   auto run = [&](int64_t stride, int64_t step) {
-    for (int64_t i = 0; i < n; ++i) {
-      int64_t v = load<int64_t>(index + i * 8);
-      v += (v >> 63) & wrap;
-      const bool out = static_cast<uint64_t>(v) >= size;
-      bad |= out;
-      store(to + i * step, load<T>(from + (out ? 0 : v) * stride + i * ramp));
-    }
+    return each_index(index, n, p, [&](int64_t i, int64_t v) { store(to + i * step, load<T>(from + v * stride + i * ramp)); });
   };
-  if (p.stride == sizeof(T) && to_stride == sizeof(T)) run(sizeof(T), sizeof(T));
-  else run(p.stride, to_stride);
-  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-  return !bad;
+  return p.stride == sizeof(T) && to_stride == sizeof(T) ? run(sizeof(T), sizeof(T)) : run(p.stride, to_stride);
 }
 
-// to[index[i]] merged with from[i] for a contiguous index, in one pass. The index was checked before anything was written;
-// should another thread have changed it since, element 0 is written to and the index reported.
+// to[index[i]] merged with from[i], in one pass. The index was checked before anything was written; should another thread
+// have changed it since, element 0 is written to.
 template <class Op>
 bool put_line(char* to, int64_t ramp, const char* from, int64_t from_stride, const char* index, int64_t n, const IndexParams& p) {
-  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
-  const uint64_t size = p.check == IndexParams::Trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size);
-  uint64_t bad = 0;
   auto run = [&](int64_t stride, int64_t step) {
-    for (int64_t i = 0; i < n; ++i) {
-      int64_t v = load<int64_t>(index + i * 8);
-      v += (v >> 63) & wrap;
-      const bool out = static_cast<uint64_t>(v) >= size;
-      bad |= out;
-      Op::one(to + (out ? 0 : v) * stride + i * ramp, from + i * step);
-    }
+    return each_index(index, n, p, [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * ramp, from + i * step); });
   };
   constexpr int64_t item = sizeof(typename Op::Item);
-  if (p.stride == item && from_stride == item) run(item, item);
-  else if (p.stride == item && from_stride == 0) run(item, 0);
-  else run(p.stride, from_stride);
-  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-  return !bad;
+  if (p.stride == item && from_stride == item) return run(item, item);
+  if (p.stride == item && from_stride == 0) return run(item, 0);
+  return run(p.stride, from_stride);
 }
 
 // The loop behind take (places on the side of `from`) and put and combine (places on the side of `to`).

@@ -341,8 +341,8 @@ void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDr
   const int size =
       size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
   const bool asked = driver == LstsqDriver::DivideAndConquer;
-  const int real_size =
-      asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; }) : std::max(2 * z.n, 5 * least);
+  const int64_t real_size =
+      asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; }) : std::max(int64_t{2} * z.n, int64_t{5} * least);
   const int int_size = asked ? int_asked : z.n;
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size),

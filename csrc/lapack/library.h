@@ -5,10 +5,10 @@
 
 namespace strided {
 
-void set_lapack_finder(std::string (*find)());
 // Fills the decompositions of the CPU (ops/kernels.h) with LAPACK's. find() gives the path of the library that was installed
 // for this purpose, or an empty string; STRIDED_LAPACK_LIBRARY names another one, whose integers must have 32 bits.
 void register_lapack(std::string (*find)());
+void set_lapack_finder(std::string (*find)());  // its second half
 
 // A routine by its name in LAPACK, as dgesdd. RuntimeError when there is no library, or none with this routine.
 void* lapack_routine(const char* name);

@@ -29,6 +29,19 @@ const Tensor& tensor_of(py::handle o) {
   return unwrap(o.ptr());
 }
 
+// The path of a library that Python finds, from any thread; empty where there is none.
+template <class... Version>
+std::string found(const char* finder, Version... version) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject* path = PyObject_CallFunction(hook(finder), sizeof...(version) ? "i" : nullptr, version...);
+  const char* text = path ? PyUnicode_AsUTF8(path) : nullptr;
+  const std::string result = text ? text : "";
+  if (!text) PyErr_WriteUnraisable(nullptr);  // the caller says that there is none
+  Py_XDECREF(path);
+  PyGILState_Release(state);
+  return result;
+}
+
 // A storage as Python sees it.
 struct StorageHandle {
   Ref<Storage> storage;
@@ -137,22 +150,8 @@ PYBIND11_MODULE(_C, m) {
   init_nodes(m.ptr());
   init_functions(m.ptr());
   register_cpu_backend();
-  register_cuda_backend([](int cuda) {
-    const PyGILState_STATE state = PyGILState_Ensure();
-    PyObject* path = PyObject_CallFunction(hook("find_cusolver"), "i", cuda);
-    const char* text = path ? PyUnicode_AsUTF8(path) : nullptr;
-    const std::string found = text ? text : "";
-    if (!text) PyErr_WriteUnraisable(nullptr);  // the caller says that there is none
-    Py_XDECREF(path);
-    PyGILState_Release(state);
-    return found;
-  });
-  register_lapack([] {
-    PyObject* path = checked(PyObject_CallNoArgs(hook("find_lapack")));
-    const std::string text = detail::to_string(path);
-    Py_DECREF(path);
-    return text;
-  });
+  register_cuda_backend([](int cuda) { return found("find_cusolver", cuda); });
+  register_lapack([] { return found("find_lapack"); });
   set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
                  [](void* state) {
                    // A daemon thread that comes back after the interpreter's end is unwound by PyEval_RestoreThread

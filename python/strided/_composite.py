@@ -233,7 +233,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
             [0., 1.]])
     """
     made = _f["empty_strided"](input.size(), input.stride(), dtype=input.dtype, device=input.device).copy_(input) if all(s >= 0 for s in input.stride()) else input.clone()
-    part = made.as_strided(size, stride, (storage_offset or 0) - (input.storage_offset() if storage_offset else 0))
+    part = made.as_strided(size, stride, 0 if storage_offset is None else storage_offset - input.storage_offset())
     if src.shape != part.shape:
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
     part.copy_(src)
