@@ -139,9 +139,7 @@ bool put_line(char* to, int64_t ramp, const char* from, int64_t from_stride, con
     return each_index(index, n, p, [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * ramp, from + i * step); });
   };
   constexpr int64_t item = sizeof(typename Op::Item);
-  if (p.stride == item && from_stride == item) return run(item, item);
-  if (p.stride == item && from_stride == 0) return run(item, 0);
-  return run(p.stride, from_stride);
+  return p.stride == item && from_stride == item ? run(item, item) : run(p.stride, from_stride);
 }
 
 // The loop behind take (places on the side of `from`) and put and combine (places on the side of `to`).
