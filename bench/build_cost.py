@@ -22,7 +22,9 @@ ROOM_SECONDS, ROOM_BYTES = 3.0, 1.5  # for other machines and compilers
 
 
 # An object of the library, below the build folder, with its target and its source below csrc.
-OBJECT = re.compile(r"(?:CMakeFiles/(?P<target>\w+)\.dir/csrc/(?P<source>\S+)|(?:csrc/)?cuda/CMakeFiles/strided_cuda_objects\.dir/(?P<unit>\w+\.cu))\.o")
+OBJECT = re.compile(
+    r"(?:CMakeFiles/(?P<target>\w+)\.dir/csrc/(?P<source>\S+)|(?:csrc/)?cuda/CMakeFiles/strided_cuda_objects\.dir/(?P<unit>[\w/]+\.cu))\.o"
+)
 
 
 def read_log(build: Path) -> dict[str, float]:
@@ -38,7 +40,7 @@ def read_log(build: Path) -> dict[str, float]:
 
 
 def unit_name(output: str) -> str:
-    """'ops/call.cpp', or 'cpu/copy.cpp v3' for a unit that is built for several instruction sets, or 'cuda/copy.cu'."""
+    """'ops/call.cpp', or 'cpu/pointwise/copy.cpp v3' for a unit that is built for several instruction sets, or 'cuda/pointwise/copy.cu'."""
     found = OBJECT.fullmatch(output)
     if found["unit"]:
         return f"cuda/{found['unit']}"
@@ -91,7 +93,9 @@ def make_budget(units: dict[str, tuple[float, int]], before: dict) -> dict:
     rows = {name: with_room(*cost) for name, cost in dearest.items()}
     rows = {name: row for name, row in rows.items() if row[0] > small[0] or row[1] > small[1]}
     if not any(name.endswith(".cu") for name in units):
-        rows.update((name, row) for name, row in before["units"].items() if name.endswith(".cu") or name == "cuda-total")
+        rows.update(
+            (name, row) for name, row in before["units"].items() if name.endswith(".cu") or name == "cuda-total"
+        )
     rows.update((name, with_room(*cost)) for name, cost in totals(units).items())
     return {"columns": ["seconds", "bytes"], "other units": small, "units": rows}
 
@@ -112,7 +116,13 @@ def main() -> int:
     if arguments.write:
         # One unit a line, so that a change of the budget reads well.
         text = json.dumps(make_budget(units, json.loads(BUDGET.read_text())))
-        BUDGET.write_text(re.sub(r'(, |\{)(?="[^"]*": \[)', r"\1\n", text).replace(", \n", ",\n  ").replace("{\n", "{\n  ").replace(', "units"', ',\n  "units"') + "\n")
+        BUDGET.write_text(
+            re.sub(r'(, |\{)(?="[^"]*": \[)', r"\1\n", text)
+            .replace(", \n", ",\n  ")
+            .replace("{\n", "{\n  ")
+            .replace(', "units"', ',\n  "units"')
+            + "\n"
+        )
         return 0
     if arguments.check:
         found = over_budget(units, json.loads(BUDGET.read_text()), arguments.bytes)

@@ -69,13 +69,28 @@ def cases(megabytes):
     n = megabytes * 2**20 // 4  # float32
     side = int(n**0.5) // 64 * 64 or 64
     return [
-        ("copy", 8 * n, lambda lib: (lib.rand(n),), lambda lib, x: (lambda: x.copy()) if lib.is_cupy else (lambda: x.clone())),
+        (
+            "copy",
+            8 * n,
+            lambda lib: (lib.rand(n),),
+            lambda lib, x: (lambda: x.copy()) if lib.is_cupy else (lambda: x.clone()),
+        ),
         ("x + y", 12 * n, lambda lib: (lib.rand(n), lib.rand(n)), lambda lib, x, y: lambda: x + y),
         ("exp(x)", 8 * n, lambda lib: (lib.rand(n),), lambda lib, x: lambda: lib.xp.exp(x)),
         ("x * 2 + 1, float16", 8 * n, lambda lib: (lib.rand(n, dtype="float16"),), lambda lib, x: lambda: x * 2 + 1),
         ("every second element", 8 * (n // 2), lambda lib: (lib.rand(n),), lambda lib, x: lambda: x[::2] + 1),
-        ("rows + a row", 8 * side * side, lambda lib: (lib.rand(side, side), lib.rand(side)), lambda lib, x, y: lambda: x + y),
-        ("rows + a column", 8 * side * side, lambda lib: (lib.rand(side, side), lib.rand(side, 1)), lambda lib, x, y: lambda: x + y),
+        (
+            "rows + a row",
+            8 * side * side,
+            lambda lib: (lib.rand(side, side), lib.rand(side)),
+            lambda lib, x, y: lambda: x + y,
+        ),
+        (
+            "rows + a column",
+            8 * side * side,
+            lambda lib: (lib.rand(side, side), lib.rand(side, 1)),
+            lambda lib, x, y: lambda: x + y,
+        ),
         ("float32 to float64", 12 * n, lambda lib: (lib.rand(n),), lambda lib, x: lambda: lib.cast(x, "float64")),
         ("transpose", 8 * side * side, lambda lib: (lib.rand(side, side),), lambda lib, x: lambda: lib.transposed(x)),
         ("sum", 4 * n, lambda lib: (lib.rand(n),), lambda lib, x: lambda: x.sum()),
@@ -84,7 +99,12 @@ def cases(megabytes):
         ("argmax", 4 * n, lambda lib: (lib.rand(n),), lambda lib, x: lambda: x.argmax()),
         ("x[index]", 16 * (n // 4), lambda lib: (lib.rand(n), lib.integers(n, n // 4)), lambda lib, x, i: lambda: x[i]),
         ("x[mask]", 5 * n, lambda lib: (lib.rand(n), lib.rand(n) > 0.5), lambda lib, x, m: lambda: x[m]),
-        ("where", 13 * n, lambda lib: (lib.rand(n) > 0.5, lib.rand(n), lib.rand(n)), lambda lib, c, x, y: lambda: lib.xp.where(c, x, y)),
+        (
+            "where",
+            13 * n,
+            lambda lib: (lib.rand(n) > 0.5, lib.rand(n), lib.rand(n)),
+            lambda lib, c, x, y: lambda: lib.xp.where(c, x, y),
+        ),
         ("rand", 4 * n, lambda lib: (), lambda lib: lambda: lib.rand(n)),
     ]
 
@@ -144,22 +164,38 @@ def main() -> int:
     figures = {"device": device, "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "cases": []}
     for megabytes in [1] if arguments.smoke else [int(m) for m in arguments.megabytes.split(",")]:
         limit = None
-        print(f"\n{megabytes} MB {'':20}" + "".join(f"{lib.name:>12}" for lib in libraries) + "   of copy" + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:]))
+        print(
+            f"\n{megabytes} MB {'':20}"
+            + "".join(f"{lib.name:>12}" for lib in libraries)
+            + "   of copy"
+            + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:])
+        )
         for name, moved, operands, work in cases(megabytes):
             if arguments.only not in name and name != "copy":
                 continue
             times = {}
             for lib in libraries:
                 made = operands(lib)
-                times[lib.name] = seconds_of(lib, work(lib, *made), 1 if arguments.smoke else max(3, 4096 // megabytes), 1 if arguments.smoke else 7)
+                times[lib.name] = seconds_of(
+                    lib,
+                    work(lib, *made),
+                    1 if arguments.smoke else max(3, 4096 // megabytes),
+                    1 if arguments.smoke else 7,
+                )
                 del made
                 lib.free()
             rate = {k: moved / max(t, 1e-12) / 1e9 for k, t in times.items()}
             limit = limit or max(rate.values())
             print(f"  {name:26}" + "".join(f"{rate[lib.name]:>9.0f} GB/s"[-12:].rjust(12) for lib in libraries) + f"{rate['strided'] / limit:>10.2f}"
                   + "".join(f"{times[lib.name] / times['strided']:>10.2f}" for lib in libraries[1:]))  # fmt: skip
-            figures["cases"].append({"name": name, "megabytes": megabytes, "seconds": times, "of_copy": rate["strided"] / limit})
-    print(f"\n{'':34}" + "".join(f"{lib.name:>16}" for lib in libraries) + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:]))
+            figures["cases"].append(
+                {"name": name, "megabytes": megabytes, "seconds": times, "of_copy": rate["strided"] / limit}
+            )
+    print(
+        f"\n{'':34}"
+        + "".join(f"{lib.name:>16}" for lib in libraries)
+        + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:])
+    )
     for name, amount, unit, operands, work in gpu_matrices.all_cases(arguments.smoke):
         if arguments.only not in name:
             continue
@@ -184,7 +220,9 @@ def main() -> int:
         a @ b
         host = time.perf_counter() - start
         x, y = a.cuda(), b.cuda()
-        figures["cpu_over_device"][n] = host / max(seconds_of(libraries[0], lambda: x @ y, 1 if arguments.smoke else 20, 1 if arguments.smoke else 5), 1e-12)
+        figures["cpu_over_device"][n] = host / max(
+            seconds_of(libraries[0], lambda: x @ y, 1 if arguments.smoke else 20, 1 if arguments.smoke else 5), 1e-12
+        )
         print(f"A @ B of {n} x {n}: {figures['cpu_over_device'][n]:.0f} times faster than on this CPU")
     submit = {lib.name: submit_time(lib, 10 if arguments.smoke else 2000) for lib in libraries}
     print("\nsubmitting x + y of 4 elements: " + ", ".join(f"{k} {t * 1e6:.2f} us" for k, t in submit.items()))
@@ -199,7 +237,9 @@ def main() -> int:
     start = time.perf_counter()
     there.sum().item()
     once = time.perf_counter() - start
-    print(f"sum of {values.numel()} numbers: Python loop {loop * 1e3:.2f} ms, on the device {once * 1e3:.3f} ms: {loop / once:.0f} times")
+    print(
+        f"sum of {values.numel()} numbers: Python loop {loop * 1e3:.2f} ms, on the device {once * 1e3:.3f} ms: {loop / once:.0f} times"
+    )
     figures["submit"], figures["loop_over_device"] = submit, loop / once
     if arguments.json:
         with open(arguments.json, "w") as file:

@@ -13,7 +13,15 @@ def product_cases(smoke):
     for dtype in ("float32", "bfloat16", "float16", "float64", "complex64"):
         for n in sizes if dtype in ("float32", "bfloat16") else sizes[-2:-1] or sizes:
             operands = lambda lib, n=n, dtype=dtype: (lib.rand(n, n, dtype=dtype), lib.rand(n, n, dtype=dtype))  # noqa: E731
-            cases.append((f"{dtype} {n} x {n} @ {n} x {n}", (8 if dtype == "complex64" else 2) * n**3, "FLOP", operands, multiply))
+            cases.append(
+                (
+                    f"{dtype} {n} x {n} @ {n} x {n}",
+                    (8 if dtype == "complex64" else 2) * n**3,
+                    "FLOP",
+                    operands,
+                    multiply,
+                )
+            )
     n = sizes[-2] if len(sizes) > 1 else sizes[0]
     square = lambda lib: (lib.rand(n, n), lib.rand(n, n))  # noqa: E731
     cases += [
@@ -21,7 +29,13 @@ def product_cases(smoke):
         (f"float32 {n}, B transposed", 2 * n**3, "FLOP", square, lambda lib, a, b: lambda: a @ b.T),
         (f"float32 {n} x {n} @ {n} x 8", 4 * n * n, "B", lambda lib: (lib.rand(n, n), lib.rand(n, 8)), multiply),
         (f"matrix {n} x {n} @ vector", 4 * n * n, "B", lambda lib: (lib.rand(n, n), lib.rand(n)), multiply),
-        (f"transposed {n} x {n} @ vector", 4 * n * n, "B", lambda lib: (lib.rand(n, n), lib.rand(n)), lambda lib, a, x: lambda: a.T @ x),
+        (
+            f"transposed {n} x {n} @ vector",
+            4 * n * n,
+            "B",
+            lambda lib: (lib.rand(n, n), lib.rand(n)),
+            lambda lib, a, x: lambda: a.T @ x,
+        ),
         ("dot product", 8 * n * n, "B", lambda lib: (lib.rand(n * n), lib.rand(n * n)), multiply),
         (f"float32 32 x {n} @ {n} x 32", 8 * 32 * n, "B", lambda lib: (lib.rand(32, n), lib.rand(n, 32)), multiply),
     ]
@@ -45,9 +59,13 @@ def system_cases(smoke):
 
     cases = []
     for n in (20,) if smoke else (500, 1000, 2000, 4000, 8000):
-        cases.append((f"solve {n}", 2 * n**3 / 3, "FLOP", lambda lib, n=n: (regular(lib, n, n), lib.rand(n, 1)), linalg("solve")))
+        cases.append(
+            (f"solve {n}", 2 * n**3 / 3, "FLOP", lambda lib, n=n: (regular(lib, n, n), lib.rand(n, 1)), linalg("solve"))
+        )
     for n in (20,) if smoke else (1000, 4000):
-        spd = lambda lib, n=n: (lambda a: (a @ a.T / n + lib.xp.eye(n, **({} if lib.is_cupy else {"device": "cuda"})),))(lib.rand(n, n))  # noqa: E731
+        spd = lambda lib, n=n: (
+            lambda a: (a @ a.T / n + lib.xp.eye(n, **({} if lib.is_cupy else {"device": "cuda"})),)
+        )(lib.rand(n, n))  # noqa: E731
         cases += [
             (f"inv {n}", 2 * n**3, "FLOP", lambda lib, n=n: (regular(lib, n, n),), linalg("inv")),
             (f"cholesky {n}", n**3 / 3, "FLOP", spd, linalg("cholesky")),
@@ -104,7 +122,12 @@ def all_cases(smoke):
 def tile_table(lib, seconds_of, smoke):
     """Every tile of the table for a few shapes, in FLOP/s: where the speeds in csrc/cuda/gemm_*.cu come from."""
     force = __import__("strided")._C.functions["_cuda_force_gemm_tile"]
-    shapes = [(40, 40, 40)] if smoke else [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [(8192, 64, 8192), (64, 64, 65536), (4096, 4096, 64)]
+    shapes = (
+        [(40, 40, 40)]
+        if smoke
+        else [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)]
+        + [(8192, 64, 8192), (64, 64, 65536), (4096, 4096, 64)]
+    )
     found = []
     print("\ntiles of matrix products: GFLOP/s of each row of the table, and of the row that is chosen")
     for dtype in ("float32", "float64", "bfloat16", "complex64", "int32"):
@@ -120,6 +143,9 @@ def tile_table(lib, seconds_of, smoke):
                 else:
                     rates.append(2 * m * n * k / max(seconds, 1e-12) / 1e9)
             force(-1)
-            print(f"  {dtype:10} {m:>6} x {n:>6} x {k:>6}" + "".join(f"{'-' if r is None else f'{r:.0f}':>10}" for r in rates))
+            print(
+                f"  {dtype:10} {m:>6} x {n:>6} x {k:>6}"
+                + "".join(f"{'-' if r is None else f'{r:.0f}':>10}" for r in rates)
+            )
             found.append({"dtype": dtype, "shape": [m, n, k], "gflops": rates})
     return found

@@ -106,7 +106,10 @@ def main() -> int:
         works = {library.name: make(library.module, *map(library.array, needs)) for library in libraries}
         times = figures[name] = best_times(works, arguments.seconds)
         ratios = [times[library.name] / times["strided"] for library in libraries[1:]]
-        print(f"{name:26}" + "".join(f"{span(t):>12}" for t in times.values()) + "".join(f"{r:>16.2f}" for r in ratios), flush=True)
+        print(
+            f"{name:26}" + "".join(f"{span(t):>12}" for t in times.values()) + "".join(f"{r:>16.2f}" for r in ratios),
+            flush=True,
+        )
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({"threads": arguments.threads, "versions": versions, "seconds": figures}, file, indent=2)

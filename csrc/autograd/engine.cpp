@@ -6,17 +6,17 @@
 #include <atomic>
 #include <mutex>
 
-#include "autograd/frontier.h"
+#include "autograd/ready_queue.h"
 #include "base/parallel.h"
 #include "ops/operators.h"
-#include "ops/reduction.h"
-#include "ops/view.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
 
 namespace strided {
 namespace {
 
 // May `t` be written to, because nobody else can see it?
-bool is_ours(const Tensor& t) {
+bool is_uniquely_owned(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
   return impl.use_count() == 1 && impl.storage->use_count() == 1 && !impl.autograd && !impl.storage->borrowed() &&
          !t.layout().has_zero_stride();
@@ -67,8 +67,8 @@ void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const N
 
 void add_to(Tensor& slot, Tensor grad) {
   if (!slot.defined()) slot = std::move(grad);
-  else if (!grad_enabled() && is_ours(slot)) elementwise_<Add>(slot, grad);
-  else if (!grad_enabled() && is_ours(grad)) slot = elementwise_<Add>(grad, slot);
+  else if (!grad_enabled() && is_uniquely_owned(slot)) elementwise_<Add>(slot, grad);
+  else if (!grad_enabled() && is_uniquely_owned(grad)) slot = elementwise_<Add>(grad, slot);
   else slot = slot + grad;
 }
 
@@ -89,9 +89,10 @@ struct Capture {
   int index;  // of the input
 };
 
-class Pass {
+class BackwardPass {
  public:
-  Pass(const std::vector<Tensor>& inputs, const Backward& how) : how_(how), inputs_(inputs), result_(inputs.size()) {
+  BackwardPass(const std::vector<Tensor>& inputs, const Backward& how)
+      : how_(how), inputs_(inputs), result_(inputs.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       STRIDED_CHECK(inputs[i].requires_grad(), RuntimeError, "One of the differentiated Tensors does not require grad");
       captures_.push_back({gradient_edge(inputs[i]), static_cast<int>(i)});
@@ -123,7 +124,7 @@ class Pass {
 
   std::vector<Tensor> run() {
     struct Current {
-      Pass* before;
+      BackwardPass* before;
       ~Current() { current = before; }
     } restore{current};
     current = this;
@@ -138,7 +139,7 @@ class Pass {
 
   // How many of these hooks of tensors stand where the pass comes by? Outputs of nodes are told apart by their address.
   int64_t count_hooks(const Dims& ids) {
-    Pointers seen;
+    PointerMap seen;
     std::vector<Node*> stack;
     const auto visit = [&](const Edge& edge) {
       if (!edge.node || !is_needed(edge.node.get())) return;
@@ -167,7 +168,7 @@ class Pass {
         count += is_asked(entry.hook) && seen.find(&node->output(entry.output));
     return count;
   }
-  static thread_local Pass* current;
+  static thread_local BackwardPass* current;
   const int64_t number = ++last_number;
 
  private:
@@ -299,7 +300,7 @@ class Pass {
   }
 
   static void check_nan(const Node& node, const TensorList& passed) {
-    NoGrad guard;
+    NoGradGuard guard;
     for (size_t i = 0; i < passed.size(); ++i) {
       if (!passed[i].defined() || i >= node.next.size() || !node.next[i].node) continue;
       STRIDED_CHECK(!item(any(elementwise<Ne>(passed[i], passed[i]))).to_bool(), RuntimeError, "Function '",
@@ -312,16 +313,16 @@ class Pass {
   std::vector<Tensor> result_;
   SmallVector<Capture, 2> captures_;
   SmallVector<std::pair<Edge, Tensor>, 1> roots_;
-  Pointers marks_;  // of nodes, when there are inputs
-  Frontier frontier_;
+  PointerMap marks_;  // of nodes, when there are inputs
+  ReadyQueue frontier_;
   inline static std::atomic<int64_t> last_number{0};
 };
-thread_local Pass* Pass::current = nullptr;
+thread_local BackwardPass* BackwardPass::current = nullptr;
 
 }  // namespace
 
-int64_t pass_number() { return Pass::current ? Pass::current->number : 0; }
-int64_t count_hooks(const Dims& ids) { return Pass::current ? Pass::current->count_hooks(ids) : 0; }
+int64_t pass_number() { return BackwardPass::current ? BackwardPass::current->number : 0; }
+int64_t count_hooks(const Dims& ids) { return BackwardPass::current ? BackwardPass::current->count_hooks(ids) : 0; }
 
 AnomalyMode& anomaly_mode() {
   static AnomalyMode mode;
@@ -331,7 +332,7 @@ AnomalyMode& anomaly_mode() {
 void accumulate_grad(const Tensor& leaf, Tensor grad) {
   AutogradMeta& meta = autograd_meta(leaf);
   Tensor old;  // held while it is added to: another thread may take it away; and let go after the lock
-  const UnlockedWait lock(leaf_mutex(leaf));
+  const GilReleasingLock lock(leaf_mutex(leaf));
   old = meta.grad;
   if (old.defined()) {
     if (grad_enabled()) meta.grad = old + grad;
@@ -344,7 +345,8 @@ void accumulate_grad(const Tensor& leaf, Tensor grad) {
   }
   // The leaf gets memory of its own, laid out as its own is.
   const bool dense = leaf.layout().is_dense();
-  if (is_ours(grad) && !grad.impl()->base && (dense ? grad.strides() == leaf.strides() : grad.is_contiguous())) {
+  if (is_uniquely_owned(grad) && !grad.impl()->base &&
+      (dense ? grad.strides() == leaf.strides() : grad.is_contiguous())) {
     meta.grad = std::move(grad);
     return;
   }
@@ -360,7 +362,7 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
     bool on = grad_enabled();
     ~Restore() { set_grad_enabled(on); }
   } restore;
-  Pass pass(inputs, how);
+  BackwardPass pass(inputs, how);
   for (size_t i = 0; i < outputs.size(); ++i)
     pass.start(outputs[i], static_cast<int>(i), i < grads.size() ? grads[i] : Tensor());
   set_grad_enabled(how.create_graph);

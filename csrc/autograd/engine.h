@@ -7,8 +7,8 @@ namespace strided {
 
 struct Backward {
   bool retain_graph = false;
-  bool create_graph = false;   // the gradients can be differentiated again
-  bool accumulate = false;     // with inputs: their .grad is added to as well
+  bool create_graph = false;  // the gradients can be differentiated again
+  bool accumulate = false;    // with inputs: their .grad is added to as well
 };
 
 // Runs the graph of `outputs` with the gradients `grads` (undefined: ones, for a single element). With `inputs` empty the
@@ -16,8 +16,8 @@ struct Backward {
 // them run.
 // A graph may be used by one pass at a time; passes over different graphs may run in different threads, also when they end
 // at the same leaves.
-std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const std::vector<Tensor>& inputs,
-                                 const Backward& how);
+std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
+                                 const std::vector<Tensor>& inputs, const Backward& how);
 
 // For hooks on several tensors: which pass runs on this thread (0: none does), and how many of the hooks, given by their
 // ids, it comes by.

@@ -12,8 +12,9 @@ bool runs(Isa isa) {
   switch (isa) {
     case Isa::V4:
 #ifdef STRIDED_HAVE_V4
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma");
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma");
 #else
       return false;
 #endif

@@ -74,7 +74,9 @@ struct BFloat16 {
 
   BFloat16() = default;
   __attribute__((always_inline)) STRIDED_HD BFloat16(float f) : bits(from_float(f)) {}
-  __attribute__((always_inline)) STRIDED_HD operator float() const { return bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  __attribute__((always_inline)) STRIDED_HD operator float() const {
+    return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
 
   // Round to nearest even; a NaN becomes the positive quiet one.
   __attribute__((always_inline)) STRIDED_HD static uint16_t from_float(float f) {

@@ -200,12 +200,12 @@ STRIDED_HD double cos(double x) {
 STRIDED_HD float tan(float x) {
   const ReducedFloat v = reduce_quadrant(x);
   const double z = v.r * v.r;
-  const double s = mul_add(v.r * z,
-                           poly(z, -0.16666666641423633, 0.0083333293622081042, -0.0001983932715529038,
-                                2.7182376965535153e-06), v.r);
-  const double c = mul_add(z * z,
-                           poly(z, 0.041666666622530019, -0.0013888883726572911, 2.4799512653615035e-05,
-                                -2.7209610790863212e-07), mul_add(-0.5, z, 1.0));
+  const double s = mul_add(
+      v.r * z, poly(z, -0.16666666641423633, 0.0083333293622081042, -0.0001983932715529038, 2.7182376965535153e-06),
+      v.r);
+  const double c = mul_add(
+      z * z, poly(z, 0.041666666622530019, -0.0013888883726572911, 2.4799512653615035e-05, -2.7209610790863212e-07),
+      mul_add(-0.5, z, 1.0));
   const bool odd = (v.quadrant & 1) != 0;
   const float value = static_cast<float>((odd ? -c : s) / (odd ? s : c));
   return abs(x) < 0x1p-13f ? x : value;
@@ -402,10 +402,11 @@ STRIDED_HD float erf(float x) {
   const float a = abs(x);
   const float near = mul_add(a,
                              poly(a * a, 0.128379166f, -0.37612626f, 0.112835817f, -0.0268535707f, 0.00518767582f,
-                                  -0.000800278853f, 7.82396528e-05f), a);
+                                  -0.000800278853f, 7.82396528e-05f),
+                             a);
   const float d = (a > 4.0f ? 4.0f : a) - 1.0f;
-  const float q = poly(d, 2.63896751f, 0.843107283f, 0.0415607132f, -0.0100353491f, 0.00199143915f,
-                       -0.000270532968f, 1.31910065e-05f, 1.4536497e-06f);
+  const float q = poly(d, 2.63896751f, 0.843107283f, 0.0415607132f, -0.0100353491f, 0.00199143915f, -0.000270532968f,
+                       1.31910065e-05f, 1.4536497e-06f);
   const Pair<float> p = two_sum(1.84960556f, d * q);
   const float far = 1.0f - exp_impl<F32>(-p.hi, 5.03694861e-08f - p.lo);
   return copysign(a < 0.87f ? near : far, x);

@@ -157,10 +157,10 @@ namespace {
 HostLock host_lock;
 }
 void set_host_lock(HostLock lock) { host_lock = lock; }
-Unlocked::Unlocked(bool when) {
+GilRelease::GilRelease(bool when) {
   if (when && host_lock.release) state_ = host_lock.release();
 }
-Unlocked::~Unlocked() {
+GilRelease::~GilRelease() {
   if (state_) host_lock.acquire(state_);
 }
 
@@ -170,7 +170,7 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t,
   grain = std::max<int64_t>(grain, 1);
   const int threads = num_threads();
   if (n <= grain || inside) return fn(begin, end, ctx);
-  const Unlocked unlocked;
+  const GilRelease unlocked;
   if (threads == 1) return fn(begin, end, ctx);
   Job job;
   job.fn = fn;

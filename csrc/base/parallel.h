@@ -23,22 +23,22 @@ void set_host_lock(HostLock lock);
 
 // While one lives, other threads of the interpreter run. Every parallel_for that is worth splitting has one; kernels that
 // take as long without it make their own. Nothing of the interpreter may be touched meanwhile.
-class Unlocked {
+class GilRelease {
  public:
-  explicit Unlocked(bool when = true);
-  ~Unlocked();
-  Unlocked(const Unlocked&) = delete;
+  explicit GilRelease(bool when = true);
+  ~GilRelease();
+  GilRelease(const GilRelease&) = delete;
 
  private:
   void* state_ = nullptr;
 };
 
 // A lock_guard that waits without the interpreter's lock, so that who holds the mutex and waits for that can go on.
-class UnlockedWait {
+class GilReleasingLock {
  public:
-  explicit UnlockedWait(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+  explicit GilReleasingLock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
     if (lock_.owns_lock()) return;
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     lock_.lock();
   }
 
@@ -54,8 +54,9 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t,
 template <class F>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
   using Fn = std::remove_reference_t<F>;
-  parallel_for(begin, end, grain, [](int64_t b, int64_t e, void* ctx) { (*static_cast<Fn*>(ctx))(b, e); },
-               const_cast<void*>(static_cast<const void*>(&f)));
+  parallel_for(
+      begin, end, grain, [](int64_t b, int64_t e, void* ctx) { (*static_cast<Fn*>(ctx))(b, e); },
+      const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 }  // namespace strided

@@ -123,8 +123,8 @@ void* fresh_block(size_t bytes) {
 
 void* cpu_allocate(size_t nbytes) {
   if (nbytes == 0) return nullptr;
-  STRIDED_CHECK(nbytes < (size_t(1) << 47), OutOfMemoryError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ",
-                nbytes, " bytes.");
+  STRIDED_CHECK(nbytes < (size_t(1) << 47), OutOfMemoryError,
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", nbytes, " bytes.");
   const int c = class_of(nbytes);
   const size_t bytes = size_of_class(c);
   if (kCaching && c < kLocalClasses) {
@@ -155,8 +155,8 @@ void* cpu_allocate(size_t nbytes) {
     cpu_empty_cache();
     data = fresh_block(bytes);
   }
-  STRIDED_CHECK(data != nullptr, OutOfMemoryError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", nbytes,
-                " bytes.");
+  STRIDED_CHECK(data != nullptr, OutOfMemoryError, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ",
+                nbytes, " bytes.");
   count_allocation(static_cast<int64_t>(bytes));
   return data;
 }

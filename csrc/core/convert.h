@@ -14,7 +14,8 @@ template <class I, class F>
 STRIDED_HD I truncate(F x) {
   static_assert(std::is_same_v<I, int32_t> || std::is_same_v<I, int64_t>);
   constexpr F bound = static_cast<F>(std::is_same_v<I, int32_t> ? 2147483648.0 : 9223372036854775808.0);
-  constexpr I lowest = std::is_same_v<I, int32_t> ? static_cast<I>(-2147483647 - 1) : static_cast<I>(-9223372036854775807LL - 1);
+  constexpr I lowest =
+      std::is_same_v<I, int32_t> ? static_cast<I>(-2147483647 - 1) : static_cast<I>(-9223372036854775807LL - 1);
   const bool fits = x < bound && x >= -bound;
   const I t = static_cast<I>(fits ? x : F(0));
   return fits ? t : lowest;
@@ -38,8 +39,9 @@ STRIDED_HD To convert(From v) {
     return v != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if constexpr (std::is_same_v<To, uint64_t>) {
-      return v >= From(9223372036854775808.0) && v < From(18446744073709551616.0) ? static_cast<uint64_t>(v)
-                                                                                  : static_cast<uint64_t>(truncate<int64_t>(v));
+      return v >= From(9223372036854775808.0) && v < From(18446744073709551616.0)
+                 ? static_cast<uint64_t>(v)
+                 : static_cast<uint64_t>(truncate<int64_t>(v));
     } else if constexpr (sizeof(To) == 8 || std::is_same_v<To, uint32_t>) {
       return static_cast<To>(truncate<int64_t>(v));
     } else {

@@ -21,7 +21,8 @@ Device parse_device(const std::string& text) {
     Device device{static_cast<DeviceType>(i), -1};
     if (colon == std::string::npos) return device;
     const std::string digits = text.substr(colon + 1);
-    const bool number = !digits.empty() && digits.size() <= 3 && digits.find_first_not_of("0123456789") == std::string::npos &&
+    const bool number = !digits.empty() && digits.size() <= 3 &&
+                        digits.find_first_not_of("0123456789") == std::string::npos &&
                         (digits.size() == 1 || digits[0] != '0');
     STRIDED_CHECK(number && std::stoi(digits) < 128, RuntimeError, "Invalid device string: '", text, "'");
     device.index = static_cast<int8_t>(std::stoi(digits));

@@ -20,9 +20,9 @@ struct Device {
   friend bool operator!=(Device a, Device b) { return !(a == b); }
 };
 
-const char* name_of(DeviceType type);           // "cpu"
-std::string to_string(Device device);           // "cuda:1"
-Device parse_device(const std::string& text);   // RuntimeError with PyTorch's words when it is none
+const char* name_of(DeviceType type);          // "cpu"
+std::string to_string(Device device);          // "cuda:1"
+Device parse_device(const std::string& text);  // RuntimeError with PyTorch's words when it is none
 std::ostream& operator<<(std::ostream& out, Device device);
 
 }  // namespace strided

@@ -8,20 +8,20 @@
 namespace strided {
 
 //        enum        C++ type          name          torch's C++ name
-#define STRIDED_DTYPES(X)                               \
-  X(Bool, bool, "bool", "Bool")                         \
-  X(UInt8, uint8_t, "uint8", "Byte")                    \
-  X(Int8, int8_t, "int8", "Char")                       \
-  X(Int16, int16_t, "int16", "Short")                   \
-  X(Int32, int32_t, "int32", "Int")                     \
-  X(Int64, int64_t, "int64", "Long")                    \
-  X(UInt16, uint16_t, "uint16", "UInt16")               \
-  X(UInt32, uint32_t, "uint32", "UInt32")               \
-  X(UInt64, uint64_t, "uint64", "UInt64")               \
-  X(Float16, ::strided::Half, "float16", "Half")        \
-  X(BFloat16, ::strided::BFloat16, "bfloat16", "BFloat16") \
-  X(Float32, float, "float32", "Float")                 \
-  X(Float64, double, "float64", "Double")               \
+#define STRIDED_DTYPES(X)                                              \
+  X(Bool, bool, "bool", "Bool")                                        \
+  X(UInt8, uint8_t, "uint8", "Byte")                                   \
+  X(Int8, int8_t, "int8", "Char")                                      \
+  X(Int16, int16_t, "int16", "Short")                                  \
+  X(Int32, int32_t, "int32", "Int")                                    \
+  X(Int64, int64_t, "int64", "Long")                                   \
+  X(UInt16, uint16_t, "uint16", "UInt16")                              \
+  X(UInt32, uint32_t, "uint32", "UInt32")                              \
+  X(UInt64, uint64_t, "uint64", "UInt64")                              \
+  X(Float16, ::strided::Half, "float16", "Half")                       \
+  X(BFloat16, ::strided::BFloat16, "bfloat16", "BFloat16")             \
+  X(Float32, float, "float32", "Float")                                \
+  X(Float64, double, "float64", "Double")                              \
   X(Complex64, ::strided::Complex<float>, "complex64", "ComplexFloat") \
   X(Complex128, ::strided::Complex<double>, "complex128", "ComplexDouble")
 
@@ -59,9 +59,7 @@ constexpr bool is_bool(DType t) { return t == DType::Bool; }
 // Integers without bool.
 constexpr bool is_integer(DType t) { return t >= DType::UInt8 && t <= DType::UInt64; }
 constexpr bool is_integral(DType t) { return t <= DType::UInt64; }  // bool included
-constexpr bool is_signed(DType t) {
-  return (t >= DType::Int8 && t <= DType::Int64) || t >= DType::Float16;
-}
+constexpr bool is_signed(DType t) { return (t >= DType::Int8 && t <= DType::Int64) || t >= DType::Float16; }
 constexpr bool is_unsigned_integer(DType t) { return is_integer(t) && !is_signed(t); }
 constexpr DType real_of(DType t) {
   return t == DType::Complex64 ? DType::Float32 : t == DType::Complex128 ? DType::Float64 : t;
@@ -79,14 +77,14 @@ template <class T>
 struct DTypeOf;
 template <DType D>
 struct TypeOf;
-#define X(E, T, name, cname)                     \
-  template <>                                    \
-  struct DTypeOf<T> {                            \
-    static constexpr DType value = DType::E;     \
-  };                                             \
-  template <>                                    \
-  struct TypeOf<DType::E> {                      \
-    using type = T;                              \
+#define X(E, T, name, cname)                 \
+  template <>                                \
+  struct DTypeOf<T> {                        \
+    static constexpr DType value = DType::E; \
+  };                                         \
+  template <>                                \
+  struct TypeOf<DType::E> {                  \
+    using type = T;                          \
   };
 STRIDED_DTYPES(X)
 #undef X
@@ -119,8 +117,7 @@ template <class F>
 decltype(auto) dispatch(DType t, F&& f) {
   switch (t) {
 #define X(E, T, name, cname) \
-  case DType::E:             \
-    return f(Tag<T>{});
+  case DType::E: return f(Tag<T>{});
     STRIDED_DTYPES(X)
 #undef X
   }

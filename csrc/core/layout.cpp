@@ -238,10 +238,8 @@ Layout slice(const Layout& from, int axis, int64_t start, int64_t stop, int64_t 
   const int64_t count = span > 0 ? static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / pace + 1) : 0;
   Layout out = from;
   out.shape[axis] = count;
-  if (count > 0)
-    out.offset += start * from.strides[axis];
-  else
-    out.offset += std::min(std::max<int64_t>(start, 0), n) * from.strides[axis];
+  if (count > 0) out.offset += start * from.strides[axis];
+  else out.offset += std::min(std::max<int64_t>(start, 0), n) * from.strides[axis];
   out.strides[axis] = widened(from.strides[axis], step);
   return out;
 }

@@ -60,7 +60,8 @@ Layout unfold(const Layout& from, int64_t axis, int64_t size, int64_t step);
 bool view(const Layout& from, const Dims& shape, Layout* out);
 // Same bytes seen as items of another size; RuntimeError with PyTorch's words, which name the two dtypes, when sizes, strides
 // or the offset do not divide.
-Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name, const char* new_name);
+Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name,
+                        const char* new_name);
 // Strides for `shape` in the order of `like`'s strides when `like` is dense, else contiguous (PyTorch's preserve_format).
 Dims strides_like(const Layout& like);
 // Do the bytes of two layouts of one storage meet? No, exactly the same elements, or some.

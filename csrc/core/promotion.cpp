@@ -22,7 +22,10 @@ DType promote_types(DType a, DType b) {
   if (a == b) return a;
   if (kind(a) < kind(b)) std::swap(a, b);
   if (kind(b) == 0) return a;  // bool gives way
-  if (is_complex(a)) return is_complex(b) || is_floating(b) ? (real_of(a) == DType::Float64 || real_of(b) == DType::Float64 ? DType::Complex128 : a) : a;
+  if (is_complex(a))
+    return is_complex(b) || is_floating(b)
+               ? (real_of(a) == DType::Float64 || real_of(b) == DType::Float64 ? DType::Complex128 : a)
+               : a;
   if (is_floating(a)) {
     if (!is_floating(b)) return a;
     if (size_of(a) == size_of(b)) return DType::Float32;  // float16 with bfloat16

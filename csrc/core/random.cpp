@@ -78,7 +78,7 @@ void Generator::after_fork() {
 }
 
 void Generator::manual_seed(uint64_t seed) {
-  const UnlockedWait lock(mutex);
+  const GilReleasingLock lock(mutex);
   seed_ = seed;
   position = 0;
   left_ = 1;
@@ -121,7 +121,7 @@ void Generator::fill_random(uint32_t* out, int64_t n) {
 }
 
 std::vector<uint8_t> Generator::get_state() const {
-  const UnlockedWait lock(mutex);
+  const GilReleasingLock lock(mutex);
   if (!device.is_cpu()) {
     std::vector<uint8_t> words(16);
     std::memcpy(words.data(), &seed_, 8);
@@ -144,9 +144,10 @@ std::vector<uint8_t> Generator::get_state() const {
 }
 
 void Generator::set_state(const uint8_t* data, size_t n) {
-  const UnlockedWait lock(mutex);
+  const GilReleasingLock lock(mutex);
   if (!device.is_cpu()) {
-    STRIDED_CHECK(n == 16, RuntimeError, "RNG state is wrong size: a generator of device '", device, "' has 16 bytes, got ", n);
+    STRIDED_CHECK(n == 16, RuntimeError, "RNG state is wrong size: a generator of device '", device,
+                  "' has 16 bytes, got ", n);
     std::memcpy(&seed_, data, 8);
     std::memcpy(&position, data + 8, 8);
     return;

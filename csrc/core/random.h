@@ -90,13 +90,13 @@ class Generator {
 
 // While n numbers are drawn: nobody else draws from the generator, and during long draws the interpreter's lock is free for
 // others. Who waits for the generator never holds that lock, so that the one who draws can have it back (base/parallel.h).
-class Drawing {
+class GeneratorLock {
  public:
-  Drawing(Generator& g, int64_t n) : unlocked_(n > 4096), lock_(g.mutex) {}
+  GeneratorLock(Generator& g, int64_t n) : unlocked_(n > 4096), lock_(g.mutex) {}
 
  private:
-  Unlocked unlocked_;
-  UnlockedWait lock_;
+  GilRelease unlocked_;
+  GilReleasingLock lock_;
 };
 
 // The generator of functions that are given none: the CPU's is seeded by the operating system, those of accelerators with

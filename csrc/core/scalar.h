@@ -27,7 +27,11 @@ class Scalar {
   bool is_floating() const { return kind_ == Kind::Float; }
   DType dtype(DType default_float) const;  // the dtype of tensor(scalar)
 
-  double real() const { return kind_ == Kind::UInt ? static_cast<double>(static_cast<uint64_t>(i_)) : is_integral() ? static_cast<double>(i_) : re_; }
+  double real() const {
+    return kind_ == Kind::UInt ? static_cast<double>(static_cast<uint64_t>(i_))
+           : is_integral()     ? static_cast<double>(i_)
+                               : re_;
+  }
   double imag() const { return is_complex() ? im_ : 0.0; }
   int64_t to_int() const { return is_integral() ? i_ : convert<int64_t>(re_); }
   bool to_bool() const { return is_integral() ? i_ != 0 : re_ != 0 || imag() != 0; }

@@ -20,11 +20,12 @@ void register_device_memory(DeviceType type, DeviceMemory memory) { memories[sta
 
 const DeviceMemory& device_memory(Device device) {
   const DeviceMemory& memory = memories[static_cast<int>(device.type)];
-  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device, "'. Use device='cpu'.");
+  STRIDED_CHECK(memory.allocate != nullptr, RuntimeError, "strided has no backend for device '", device,
+                "'. Use device='cpu'.");
   return memory;
 }
 
-Device concrete(Device device) {
+Device resolve_device(Device device) {
   if (device.is_cpu()) return Device{};
   const DeviceMemory& memory = device_memory(device);
   if (device.index < 0) device.index = static_cast<int8_t>(memory.current());
@@ -32,7 +33,8 @@ Device concrete(Device device) {
   return device;
 }
 
-Storage::Storage(size_t nbytes, Device device) : nbytes_(nbytes), device_(device.is_cpu() ? Device{} : concrete(device)) {
+Storage::Storage(size_t nbytes, Device device)
+    : nbytes_(nbytes), device_(device.is_cpu() ? Device{} : resolve_device(device)) {
   data_ = device_memory(device_).allocate(nbytes, device_.index);
 }
 
@@ -50,7 +52,8 @@ Storage::~Storage() {
 void Storage::resize(size_t nbytes) {
   STRIDED_CHECK(!borrowed() && !exported_, RuntimeError, "Trying to resize storage that is not resizable");
   Storage fresh(nbytes, device_);
-  if (size_t common = std::min(nbytes, nbytes_)) device_memory(device_).copy(fresh.data_, device_, data_, device_, common, true);
+  if (size_t common = std::min(nbytes, nbytes_))
+    device_memory(device_).copy(fresh.data_, device_, data_, device_, common, true);
   std::swap(data_, fresh.data_);
   std::swap(nbytes_, fresh.nbytes_);
 }

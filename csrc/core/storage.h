@@ -52,11 +52,12 @@ struct DeviceMemory {
   void (*require)(int index) = nullptr;
   // Bytes within a device, or between two, one of which is the CPU or both of which are this backend's. Returns when they may be read; with
   // `non_blocking` perhaps earlier, if host memory is page-locked.
-  void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t nbytes, bool non_blocking) = nullptr;
+  void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
+               bool non_blocking) = nullptr;
 };
 void register_device_memory(DeviceType type, DeviceMemory memory);
 const DeviceMemory& device_memory(Device device);  // RuntimeError when no backend serves the device
 // The device with its number; the CPU has none.
-Device concrete(Device device);
+Device resolve_device(Device device);
 
 }  // namespace strided

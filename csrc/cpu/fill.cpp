@@ -1,30 +1,28 @@
 // Fills the CPU's kernel table with the loops of the instruction set this machine runs.
 #include "cpu/fill.h"
 
+#include "backend/backend.h"
 #include "base/cpu_features.h"
-#include "cpu/index.h"
-#include "cpu/random.h"
-#include "cpu/scan.h"
-#include "cpu/sort.h"
-#include "cpu/triangle.h"
-#include "ops/kernels.h"
+#include "cpu/index/index.h"
+#include "cpu/pointwise/triangle.h"
+#include "cpu/random/random.h"
+#include "cpu/reduce/scan.h"
+#include "cpu/sort/sort.h"
 
 namespace strided {
 
 // What the translation units that are built for each instruction set export: void fill_<unit>(KernelTable&).
-#define STRIDED_UNITS(X) \
-  X(elementwise_float) X(elementwise_double) X(elementwise_half) X(elementwise_complex) \
-  X(elementwise_signed) X(elementwise_unsigned) X(copy) X(select) \
-  X(reduce) X(softmax) X(ramp) X(matrix)
+#define STRIDED_UNITS(X)                                                                                         \
+  X(elementwise_float)                                                                                           \
+  X(elementwise_double) X(elementwise_half) X(elementwise_complex) X(elementwise_signed) X(elementwise_unsigned) \
+      X(copy) X(where) X(reduce) X(softmax) X(range) X(matrix)
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);
-#define STRIDED_DECLARE_ISA(isa)           \
-  namespace isa {                          \
-  STRIDED_UNITS(STRIDED_DECLARE_UNIT)      \
-  inline void fill(KernelTable& table) {   \
-    STRIDED_UNITS(STRIDED_CALL_UNIT)       \
-  }                                        \
+#define STRIDED_DECLARE_ISA(isa)                                            \
+  namespace isa {                                                           \
+  STRIDED_UNITS(STRIDED_DECLARE_UNIT)                                       \
+  inline void fill(KernelTable& table) { STRIDED_UNITS(STRIDED_CALL_UNIT) } \
   }
 #ifdef STRIDED_HAVE_V2
 STRIDED_DECLARE_ISA(v2)

@@ -11,13 +11,14 @@ set(hip_compile ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${hipcc} ${hip_targets}
 
 if(STRIDED_BUILD_TESTS)
   # Of all the words that portability_hip.h translates these two use most: the run time's, and those of kernels.
-  foreach(unit allocator mask)
+  foreach(unit runtime/allocator index/mask)
+    cmake_path(GET unit FILENAME name)
     if(hipcc)
-      add_test(NAME hip_compiles_${unit} COMMAND ${hip_compile} -c ${CMAKE_CURRENT_SOURCE_DIR}/${unit}.cu
-               -o ${CMAKE_CURRENT_BINARY_DIR}/hip_check_${unit}.o)
+      add_test(NAME hip_compiles_${name} COMMAND ${hip_compile} -c ${CMAKE_CURRENT_SOURCE_DIR}/${unit}.cu
+               -o ${CMAKE_CURRENT_BINARY_DIR}/hip_check_${name}.o)
     else()
-      add_test(NAME hip_compiles_${unit} COMMAND ${CMAKE_COMMAND} -E echo "there is no hipcc here")
-      set_tests_properties(hip_compiles_${unit} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no hipcc here")
+      add_test(NAME hip_compiles_${name} COMMAND ${CMAKE_COMMAND} -E echo "there is no hipcc here")
+      set_tests_properties(hip_compiles_${name} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no hipcc here")
     endif()
   endforeach()
 endif()
@@ -34,7 +35,8 @@ message(STATUS "strided: the CUDA backend is built by ${hipcc} for ${STRIDED_HIP
 set(hip_objects)
 foreach(unit ${cuda_units})
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${unit}.cu)
-  set(object ${CMAKE_CURRENT_BINARY_DIR}/hip_${unit}.o)
+  string(REPLACE / _ name ${unit})
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/hip_${name}.o)
   add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM
                      COMMAND ${hip_compile} -MD -MF ${object}.d -MT ${object} -c ${source} -o ${object}
                      COMMENT "Building HIP object ${unit}.o")

@@ -8,9 +8,9 @@
 #include <new>
 #include <string>
 
+#include "backend/backend.h"
 #include "base/parallel.h"
 #include "lapack/library.h"
-#include "ops/kernels.h"
 
 namespace strided {
 namespace {
@@ -127,7 +127,7 @@ constexpr int kNotFinite = -1;  // info
 template <class F>
 void for_each_matrix(const DecompositionPlan& plan, F make) {
   const int64_t work = plan.m * plan.n * std::min(plan.m, plan.n) * 10;
-  const Unlocked unlocked(plan.batch * work > 500000);
+  const GilRelease unlocked(plan.batch * work > 500000);
   parallel_for(0, plan.batch, std::max<int64_t>(100000 / std::max<int64_t>(work, 1), 1),
                [&](int64_t begin, int64_t end) {
                  const auto one = make();
@@ -244,7 +244,8 @@ void eigh(const DecompositionPlan& plan, real_t<T>* w, bool upper, bool vectors)
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), real_work = Buffer<R>(real_size), int_work = Buffer<int>(int_asked)](int64_t i) {
       bool all = true;  // of the triangle that is read
-      for (int64_t c = 0; c < s.n; ++c) all &= finite(a + i * s.area() + c * s.n + (upper ? 0 : c), upper ? c + 1 : s.n - c);
+      for (int64_t c = 0; c < s.n; ++c)
+        all &= finite(a + i * s.area() + c * s.n + (upper ? 0 : c), upper ? c + 1 : s.n - c);
       if (all) return call(i, work, size, real_work, real_size, int_work, int_asked, plan.info + i);
       std::fill_n(a + i * s.area(), s.area(), T(std::numeric_limits<R>::quiet_NaN()));
       std::fill_n(w + i * s.n, s.n, std::numeric_limits<R>::quiet_NaN());
@@ -341,8 +342,8 @@ void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDr
   const int size =
       size_of_work<T>(plan.name, [&](T* work, int query) { call(0, work, query, real_asked, &int_asked, &info); });
   const bool asked = driver == LstsqDriver::DivideAndConquer;
-  const int64_t real_size =
-      asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; }) : std::max(int64_t{2} * z.n, int64_t{5} * least);
+  const int64_t real_size = asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; })
+                                  : std::max(int64_t{2} * z.n, int64_t{5} * least);
   const int int_size = asked ? int_asked : z.n;
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size),

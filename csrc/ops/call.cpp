@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/iter.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
-#include "ops/kernels.h"
 #include "ops/operators.h"
 #include "ops/record.h"
-#include "ops/reduction.h"
+#include "ops/reduce/reduction.h"
+#include "tensor/iter.h"
 
 namespace strided {
 namespace {
@@ -45,12 +45,12 @@ class ElementwiseNode : public Node {
   bool find_saved(const char* what, Tensor* out) override {
     static const char* const names[] = {"self", "other"};
     for (int i = 0; i < 2; ++i)
-      if (std::strcmp(what, names[i]) == 0 && in_[i].known()) return *out = in_[i].get(), true;
-    if (std::strcmp(what, "result") == 0 && out_.known()) return *out = out_.get(), true;
+      if (std::strcmp(what, names[i]) == 0 && in_[i].was_saved()) return *out = in_[i].get(), true;
+    if (std::strcmp(what, "result") == 0 && out_.was_saved()) return *out = out_.get(), true;
     return false;
   }
   TensorList apply(TensorList& grads) override {
-    const Running running(this);
+    const CurrentNodeGuard running(this);
     TensorList result(static_cast<size_t>(op_.arity));
     Saved<Tensor> saved;
     saved.params = params_;
@@ -172,7 +172,7 @@ bool is(const OpDef& op) {
   return op.id == elementwise_id<Op>;
 }
 bool has_zero(const Tensor& t) {
-  NoGrad no_grad;
+  NoGradGuard no_grad;
   if (!t.device().is_cpu()) return item(any(elementwise<Eq>(t, Scalar(int64_t(0))))).to_bool();
   const Tensor c = contiguous(t);
   const char* data = c.data();
@@ -226,7 +226,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
       strides[i + 1] = t && t->numel() == n && t->is_contiguous() ? itemsize : 0;
     }
     if (n <= 32768) return loop(data, strides, n, 1, params);
-    Iter iter(Dims{n});
+    TensorIterator iter(Dims{n});
     iter.add(data[0], Layout(Dims{n}), strides[0]);
     for (int i = 1; i <= op.arity; ++i)
       if (strides[i]) iter.add(data[i], Layout(Dims{n}), itemsize);
@@ -234,14 +234,14 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
     iter.plan();
     return iter.run(loop, params, 1);
   }
-  Iter iter(plan.shape);
+  TensorIterator iter(plan.shape);
   iter.add(out);
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor) iter.add(*in[i].tensor);
     else iter.add_scalar(element(i)->bytes, plan.compute);
   if (table.device) {
     iter.plan();
-    return table.device->elementwise(op.id, plan.compute, iter.whole(op.info->name, plan.device), params);
+    return table.device->elementwise(op.id, plan.compute, iter.loop_plan(op.info->name, plan.device), params);
   }
   if (out.dtype() != plan.result)
     iter.cast(0, table.copy[index_of(out.dtype())][index_of(plan.result)], size_of(plan.result));
@@ -255,7 +255,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
 Tensor allocate(const OpDef& op, const Operand* in, const Plan& plan) {
   if (plan.simple && plan.same_shape) return empty(plan.shape, plan.result, plan.device);
   checked_numel(op.info->name, plan.shape);
-  Iter iter(plan.shape);
+  TensorIterator iter(plan.shape);
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor) iter.add(*in[i].tensor);
   return empty_strided(plan.shape, iter.output_strides(), plan.result, plan.device);

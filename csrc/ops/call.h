@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "backend/elementwise.h"
 #include "core/scalar.h"
-#include "core/tensor.h"
-#include "ops/elementwise.h"
+#include "tensor/tensor.h"
 
 namespace strided {
 
@@ -31,7 +31,7 @@ struct OpDef {
   bool supported[kNumDTypes];
   // Gradient for operand i, in the public ops; null when there is none.
   Tensor (*vjp)(int i, const Tensor& grad, const Saved<Tensor>& saved);
-  uint8_t reads[4];       // bit k of reads[i]: that gradient reads operand k (if the op saves operands at all)
+  uint8_t reads[4];  // bit k of reads[i]: that gradient reads operand k (if the op saves operands at all)
   std::string node_name, inplace_name;  // "MulBackward0", "mul_"
 };
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/backend.h"
 #include "base/parallel.h"
-#include "core/iter.h"
 #include "ops/factory.h"
-#include "ops/index.h"
-#include "ops/kernels.h"
+#include "ops/index/index.h"
 #include "ops/record.h"
+#include "tensor/iter.h"
 
 namespace strided {
 namespace {
@@ -69,7 +69,7 @@ bool copy_transposed(const Tensor& dst, const Tensor& src) {
   }
   if (d < 0 || s < 0 || d == s || dst.size(d) < 8 || dst.size(s) < 8) return false;
   const int64_t size = dst.itemsize();
-  const Unlocked unlocked(dst.numel() > 65536);  // once, not for each of many matrices
+  const GilRelease unlocked(dst.numel() > 65536);  // once, not for each of many matrices
   int64_t index[8] = {};
   for (;;) {
     char* to = dst.data();
@@ -99,7 +99,7 @@ bool copy_transposed(const Tensor& dst, const Tensor& src) {
 // Between devices the bytes of a block without gaps are moved; casts and gaps are left to the device they are on.
 void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
   const Tensor from = [&] {
-    NoGrad no_grad;
+    NoGradGuard no_grad;
     Tensor t = to_dtype(src, dst.dtype());
     if (t.shape() != dst.shape()) t = make_view(t, expand(t.layout(), dst.shape()));
     if (dst.layout().is_dense() && t.strides() == dst.strides()) return t;
@@ -138,11 +138,11 @@ void copy_into(const Tensor& dst, const Tensor& source) {
   }
   const KernelTable& table = kernels(dst.device());
   if (table.device) {
-    Iter iter(dst.shape());
+    TensorIterator iter(dst.shape());
     iter.add(dst);
     iter.add(src);
     iter.plan();
-    return table.device->copy(iter.whole("copy_", dst.device()));
+    return table.device->copy(iter.loop_plan("copy_", dst.device()));
   }
   const int64_t n = dst.numel();
   if (dst.dtype() == src.dtype() && same_strides(dst, src) && dst.layout().is_dense()) {
@@ -162,7 +162,7 @@ void copy_into(const Tensor& dst, const Tensor& source) {
   }
   if (copy_transposed(dst, src)) return;
   const Loop2d loop = table.copy[index_of(dst.dtype())][index_of(src.dtype())];
-  Iter iter(dst.shape());
+  TensorIterator iter(dst.shape());
   iter.add(dst);
   iter.add(src);
   iter.plan();
@@ -179,11 +179,11 @@ void fill_into(const Tensor& dst, const Scalar& value) {
     const int64_t strides[] = {dst.itemsize(), 0, 0, 0};
     return loop(data, strides, dst.numel(), 1, nullptr);
   }
-  Iter iter(dst.shape());
+  TensorIterator iter(dst.shape());
   iter.add(dst);
   iter.add_scalar(element.bytes, dst.dtype());
   iter.plan();
-  if (table.device) return table.device->copy(iter.whole("fill_", dst.device()));
+  if (table.device) return table.device->copy(iter.loop_plan("fill_", dst.device()));
   iter.run(loop, nullptr, 1);
 }
 
@@ -225,7 +225,7 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
 }
 
 Tensor to_device(const Tensor& x, Device where, bool non_blocking) {
-  const Device device = concrete(where);
+  const Device device = resolve_device(where);
   if (x.device() == device) return x;
   Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), device);
   if (x.numel() > 0) copy_across(out, x, non_blocking);

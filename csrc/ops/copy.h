@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/scalar.h"
-#include "core/tensor.h"
+#include "tensor/tensor.h"
 
 namespace strided {
 
@@ -13,9 +13,9 @@ void copy_into(const Tensor& dst, const Tensor& src);
 void fill_into(const Tensor& dst, const Scalar& value);
 
 // Recorded, public.
-Tensor clone(const Tensor& x);                        // keeps a dense order of axes
-Tensor contiguous(const Tensor& x);                   // x itself when it is
-Tensor to_dtype(const Tensor& x, DType dtype);        // x itself when it has it
+Tensor clone(const Tensor& x);                  // keeps a dense order of axes
+Tensor contiguous(const Tensor& x);             // x itself when it is
+Tensor to_dtype(const Tensor& x, DType dtype);  // x itself when it has it
 // non_blocking: may return before the bytes have arrived, where host memory is page-locked.
 Tensor to_device(const Tensor& x, Device device, bool non_blocking = false);
 Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking = false);  // returns self

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <limits>
 
+#include "backend/backend.h"
 #include "base/parallel.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
-#include "ops/kernels.h"
 #include "ops/operators.h"
 #include "ops/record.h"
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 namespace strided {
 namespace {
@@ -138,13 +138,13 @@ DType range_dtype(const Scalar& start, const Scalar& end, const Scalar& step) {
 
 namespace {
 
-Tensor fill_ramp(const char* op, RampKind kind, const Tensor& out, const Ramp& ramp) {
+Tensor fill_range(const char* op, RangeKind kind, const Tensor& out, const RangeSpec& ramp) {
   const KernelTable& table = kernels(out.device());
   const DType dtype = out.dtype();
   const int64_t n = out.numel();
-  const RampKernel kernel = (kind == RampKind::Arange     ? table.ramp.arange
-                             : kind == RampKind::Linspace ? table.ramp.linspace
-                                                          : table.ramp.logspace)[index_of(dtype)];
+  const RangeKernel kernel = (kind == RangeKind::Arange     ? table.ramp.arange
+                              : kind == RangeKind::Linspace ? table.ramp.linspace
+                                                            : table.ramp.logspace)[index_of(dtype)];
   STRIDED_CHECK(kernel || (table.device && !is_bool(dtype)), NotImplementedError, "\"", op,
                 "_cpu\" not implemented for '", dtype, "'");
   if (n == 0) return out;
@@ -158,7 +158,7 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
   for (const Scalar* s : {&start, &end, &step})
     STRIDED_CHECK(s->imag() == 0, RuntimeError, "value cannot be converted to type double without overflow");
   const double from = start.real(), to = end.real();
-  Ramp ramp;
+  RangeSpec ramp;
   ramp.plain = closed;
   ramp.start[0] = from;
   ramp.step = step.real();
@@ -202,10 +202,10 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
     n = static_cast<int64_t>(count);
   }
   ramp.steps = n;
-  return fill_ramp(op, RampKind::Arange, empty({n}, dtype, device), ramp);
+  return fill_range(op, RangeKind::Arange, empty({n}, dtype, device), ramp);
 }
 
-Tensor make_spaced(const char* op, RampKind kind, const Scalar& start, const Scalar& end, int64_t steps, double base,
+Tensor make_spaced(const char* op, RangeKind kind, const Scalar& start, const Scalar& end, int64_t steps, double base,
                    DType dtype, Device device) {
   STRIDED_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative");
   STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op,
@@ -213,7 +213,7 @@ Tensor make_spaced(const char* op, RampKind kind, const Scalar& start, const Sca
                 dtype);
   check_number(start, dtype);
   check_number(end, dtype);
-  Ramp ramp;
+  RangeSpec ramp;
   ramp.start[0] = start.real();
   ramp.start[1] = start.imag();
   ramp.end[0] = end.real();
@@ -224,7 +224,7 @@ Tensor make_spaced(const char* op, RampKind kind, const Scalar& start, const Sca
   }
   ramp.base = base;
   ramp.steps = steps;
-  return fill_ramp(op, kind, empty({steps}, dtype, device), ramp);
+  return fill_range(op, kind, empty({steps}, dtype, device), ramp);
 }
 
 }  // namespace
@@ -240,11 +240,11 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, DType d
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device) {
   if (steps == 1 && (is_complex(dtype) || !(start.is_complex() || end.is_complex())) && !is_bool(dtype))
     return full({1}, start, dtype, device);
-  return make_spaced("linspace", RampKind::Linspace, start, end, steps, 0, dtype, device);
+  return make_spaced("linspace", RangeKind::Linspace, start, end, steps, 0, dtype, device);
 }
 
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype, Device device) {
-  return make_spaced("logspace", RampKind::Logspace, start, end, steps, base, dtype, device);
+  return make_spaced("logspace", RangeKind::Logspace, start, end, steps, base, dtype, device);
 }
 
 // ---------------------------------------------------------------- matrices
@@ -332,7 +332,7 @@ Tensor complex(const Tensor& real, const Tensor& imag) {
   check_parts(real, imag);
   Tensor out = empty(broadcast_shapes(real.shape(), imag.shape()), complex_of(real.dtype()), real.device());
   {
-    NoGrad no_grad;
+    NoGradGuard no_grad;
     const Tensor parts = view_as_real(out);
     copy_into(select(parts, -1, 0), real);
     copy_into(select(parts, -1, 1), imag);

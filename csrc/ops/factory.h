@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/scalar.h"
-#include "core/tensor.h"
+#include "tensor/tensor.h"
 
 namespace strided {
 

@@ -4,7 +4,7 @@
 
 #include "ops/copy.h"
 #include "ops/factory.h"
-#include "ops/view.h"
+#include "ops/shape/view.h"
 
 namespace strided {
 namespace {
@@ -91,8 +91,8 @@ void SavedTensor::release() {
   released_ = true;
 }
 
-Running::Running(Node* node) : before_(running) { running = node; }
-Running::~Running() { running = before_; }
+CurrentNodeGuard::CurrentNodeGuard(Node* node) : before_(running) { running = node; }
+CurrentNodeGuard::~CurrentNodeGuard() { running = before_; }
 
 void saved_tensors_were_freed() {
   STRIDED_THROW(
@@ -175,13 +175,13 @@ void move_retained(AutogradMeta& meta, const Ref<Node>& node, int output) {
   node->hooks().retained.push_back({output, meta.retained});
 }
 
-// Note [Views whose base was written to] in core/tensor.h.
+// Note [Views whose base was written to] in tensor/tensor.h.
 void refresh(const Tensor& view) {
   TensorImpl& t = *view.impl();
   const Tensor base(t.base);
   if (base.requires_grad()) {
     if (is_frozen(t)) frozen_view(t, "its base or another view of its base has been");
-    const Recording recording;
+    const EnableGradGuard recording;
     const Tensor again = replay(base, t.layout, t.dtype);
     AutogradMeta &meta = autograd_meta(view), &made = *again.impl()->autograd;
     move_retained(meta, made.grad_fn, made.output);
@@ -242,7 +242,7 @@ class CopySlices : public Node {
   }
   const char* name() const override { return "CopySlices"; }
   TensorList apply(TensorList& grads) override {
-    const Running running_now(this);
+    const CurrentNodeGuard running_now(this);
     Tensor g = std::move(grads[0]);
     // In memory laid out as the base's, so that the view's layout finds its place.
     const bool fits = !grad_enabled() && g.impl()->use_count() == 1 && g.storage().use_count() == 1 &&
@@ -301,7 +301,7 @@ void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad) {
 void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad) {
   if (!grad_enabled()) return;
   const TensorImpl& impl = *self.impl();
-  const bool apart = impl.base && impl.view_kind == ViewKind::NoGrad;
+  const bool apart = impl.base && impl.view_kind == ViewKind::NoGradGuard;
   const bool requires_grad = apart ? Tensor(impl.base).requires_grad() : self.requires_grad();
   if (!requires_grad && !inputs_need_grad) return;
   if (impl.base) {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "core/tensor.h"
+#include "tensor/tensor.h"
 
 namespace strided {
 
@@ -51,7 +51,7 @@ class SavedTensor {
   static SavedTensor output(const Tensor& out, int output = 0);
   Tensor get() const;
   bool defined() const { return tensor_.defined() || packed_; }
-  bool known() const { return defined() || released_; }
+  bool was_saved() const { return defined() || released_; }
   void release();
 
  private:
@@ -63,14 +63,14 @@ class SavedTensor {
   bool is_output_ = false, released_ = false;
 };
 
-// For a gradient that is wanted or not: known() tells the formula.
+// For a gradient that is wanted or not: was_saved() tells the formula.
 inline SavedTensor saved_if(bool wanted, const Tensor& t) { return wanted ? SavedTensor(t) : SavedTensor(); }
 
 // The node whose backward formula runs on this thread.
-class Running {
+class CurrentNodeGuard {
  public:
-  explicit Running(Node* node);
-  ~Running();
+  explicit CurrentNodeGuard(Node* node);
+  ~CurrentNodeGuard();
 
  private:
   Node* before_;
@@ -98,9 +98,9 @@ class LambdaNode : public Node {
   LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
   const char* name() const override { return name_; }
   TensorList apply(TensorList& grads) override {
-    const Busy busy(busy_);
+    const InUseGuard busy(busy_);
     if (!f_) saved_tensors_were_freed();
-    const Running running(this);
+    const CurrentNodeGuard running(this);
     if constexpr (std::is_invocable_v<F, const Tensor&>) {
       return list((*f_)(grads[0]));
     } else {
@@ -120,12 +120,14 @@ class LambdaNode : public Node {
     out.push_back(std::move(t));
     return out;
   }
-  static TensorList list(std::vector<Tensor> v) { return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end())); }
+  static TensorList list(std::vector<Tensor> v) {
+    return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end()));
+  }
 
-  struct Busy {
+  struct InUseGuard {
     std::atomic<int>& count;
-    explicit Busy(std::atomic<int>& c) : count(c) { ++count; }
-    ~Busy() { --count; }
+    explicit InUseGuard(std::atomic<int>& c) : count(c) { ++count; }
+    ~InUseGuard() { --count; }
   };
 
   const char* name_;
@@ -169,11 +171,13 @@ template <class F>
 void record_all(const char* name, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs, F f) {
   if (!needs_grad(inputs)) return;
   Ref<Node> node = make_node(name, inputs, std::move(f));
-  for (size_t i = 0; i < outs.size(); ++i) set_history(outs[i], node, static_cast<int>(i), is_view_of(outs[i], inputs[0]));
+  for (size_t i = 0; i < outs.size(); ++i)
+    set_history(outs[i], node, static_cast<int>(i), is_view_of(outs[i], inputs[0]));
 }
 
 // Results without a derivative that PyTorch's autograd lets pass nevertheless: the backward pass raises NotImplementedError.
-void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& inputs);
+void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs,
+                          const std::vector<Tensor>& inputs);
 
 // leaf.grad += grad. Written in csrc/autograd; may take grad's memory.
 void accumulate_grad(const Tensor& leaf, Tensor grad);

@@ -81,7 +81,7 @@ const Table& table() {
   return t;
 }
 
-static_assert(kNumElementwise <= 192, "raise kMaxElementwise in ops/kernels.h");
+static_assert(kNumElementwise <= 192, "raise kMaxElementwise in backend/backend.h");
 
 }  // namespace
 

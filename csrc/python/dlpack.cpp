@@ -1,8 +1,8 @@
 // DLPack 1.x, both ways (https://dmlc.github.io/dlpack/latest/). The structs are the published C ABI.
 #include <algorithm>
 
-#include "python/bind_detail.h"
-#include "python/doors.h"
+#include "python/function.h"
+#include "python/interop.h"
 
 namespace strided::python {
 namespace {
@@ -101,7 +101,8 @@ Tensor import_tensor(Managed* m, bool read_only) {
                 ", which this build cannot use");
   STRIDED_CHECK(dl.device.device_id >= 0 && dl.device.device_id < 128, BufferError, "from_dlpack: device number ",
                 dl.device.device_id);
-  const Device device = on_cuda ? concrete({DeviceType::CUDA, static_cast<int8_t>(dl.device.device_id)}) : Device{};
+  const Device device =
+      on_cuda ? resolve_device({DeviceType::CUDA, static_cast<int8_t>(dl.device.device_id)}) : Device{};
   STRIDED_CHECK(dl.ndim >= 0 && dl.ndim <= kMaxDims, BufferError, "from_dlpack: ", dl.ndim, " dimensions, at most ",
                 kMaxDims, " are possible");
   const DType dtype = from_dl(dl.dtype);

@@ -5,7 +5,7 @@
 #include "core/convert.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
-#include "python/bind_detail.h"
+#include "python/function.h"
 
 namespace strided::python {
 namespace {

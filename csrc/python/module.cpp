@@ -7,11 +7,11 @@
 #include "core/allocator.h"
 #include "core/random.h"
 #include "cpu/fill.h"
-#include "cuda/library.h"
+#include "cuda/runtime/library.h"
 #include "lapack/library.h"
 #include "ops/operators.h"
-#include "python/bind.h"
-#include "python/doors.h"
+#include "python/bind/bind.h"
+#include "python/interop.h"
 #include "python/py_node.h"
 
 namespace py = pybind11;
@@ -171,7 +171,7 @@ PYBIND11_MODULE(_C, m) {
       ">>> g = strided.Generator().manual_seed(3)\n>>> strided.rand(2, generator=g).shape\ntorch.Size([2])")
       .def(py::init([](py::object device) {
              STRIDED_CHECK(is_device(device.ptr()), TypeError, "Generator: device must be a device or its name");
-             return new Generator(Generator::kDefaultSeed, concrete(to_device(device.ptr())));
+             return new Generator(Generator::kDefaultSeed, resolve_device(to_device(device.ptr())));
            }),
            py::arg("device") = "cpu")
       .def("manual_seed",
@@ -205,7 +205,7 @@ PYBIND11_MODULE(_C, m) {
       .def_property_readonly("device", [](const Generator& g) { return own(wrap(g.device)); });
   m.def(
       "default_generator",
-      [](py::handle device) -> Generator& { return default_generator(concrete(to_device(device.ptr()))); },
+      [](py::handle device) -> Generator& { return default_generator(resolve_device(to_device(device.ptr()))); },
       py::arg("device") = "cpu", py::return_value_policy::reference);
   m.def("seed_accelerators",
         [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });

@@ -200,7 +200,7 @@ class FunctionNode : public Node {
   PyObject* object() const { return object_.get(); }
 
   TensorList apply(TensorList& grads) override {
-    const Running running(this);
+    const CurrentNodeGuard running(this);
     const Held given(to_tuple(grads));
     const Held method(PyObject_GetAttrString(object_.get(), "_backward"));
     const Held result(PyObject_CallOneArg(method.o, given.o));
@@ -336,7 +336,7 @@ PyObject* node_getattr(PyObject* o, PyObject* name) {
   PyObject* result = guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     Tensor saved;
     Node& node = node_of(o);
-    const Running running(&node);
+    const CurrentNodeGuard running(&node);
     if (!node.find_saved(text + 7, &saved)) return nullptr;
     return wrap(saved);
   });
@@ -458,7 +458,7 @@ PyObject* function_saved(PyObject*, PyObject* o) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     PyNode* context = context_of(o);
     if (!context->saved) return PyTuple_New(0);
-    std::optional<Running> running;
+    std::optional<CurrentNodeGuard> running;
     if (context->raw) running.emplace(context->raw);
     TensorList list;
     for (const SavedTensor& t : *context->saved) list.push_back(t.get());
@@ -490,7 +490,7 @@ class PySavedTensorHooks : public SavedTensorHooks {
     const Ref<SavedTensorHooks> ourselves = saved_tensor_hooks();
     struct Off {
       Ref<SavedTensorHooks> hooks;
-      NoGrad no_grad;
+      NoGradGuard no_grad;
       ~Off() { set_saved_tensor_hooks(hooks); }
     } off{ourselves, {}};
     set_saved_tensor_hooks({});

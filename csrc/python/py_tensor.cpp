@@ -6,8 +6,8 @@
 #include "core/promotion.h"
 #include "ops/operators.h"
 #include "ops/record.h"
-#include "ops/view.h"
-#include "python/bind_detail.h"
+#include "ops/shape/view.h"
+#include "python/function.h"
 #include "python/py_node.h"
 #include "python/subscript.h"
 

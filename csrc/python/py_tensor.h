@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/scalar.h"
-#include "core/tensor.h"
 #include "ops/copy.h"
+#include "tensor/tensor.h"
 
 namespace strided::python {
 

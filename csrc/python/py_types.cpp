@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "core/promotion.h"
-#include "python/bind_detail.h"
+#include "python/function.h"
 #include "python/py_tensor.h"
 
 namespace strided::python {

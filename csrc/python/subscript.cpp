@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "ops/copy.h"
-#include "ops/index.h"
+#include "ops/index/index.h"
 #include "ops/record.h"
-#include "python/bind_detail.h"
+#include "python/function.h"
 
 namespace strided::python {
 namespace {
@@ -27,7 +27,7 @@ void warn(const char* text) {
 }
 
 // Note [How a key is read]
-// A key is read from left to right into basic steps (ops/index.h), which make a view, and `indices`, the advanced index that is
+// A key is read from left to right into basic steps (ops/index/index.h), which make a view, and `indices`, the advanced index that is
 // then taken of that view: one entry for each axis of it (one for all the axes of a mask). PyTorch's rules: an int, or a
 // 0-d integer tensor, is a basic step; True and False add an axis and index it by [0] or by nothing.
 // All of the key is read before the tensor is looked at again, because __index__ may run any Python code.
@@ -275,7 +275,8 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
   const Key key(o, self.ndim());
   const Value value(self, given);
   if (!key.advanced()) {
-    const bool asks = grad_enabled() && self.impl()->view_kind == ViewKind::NoGrad;  // its base may want a gradient
+    const bool asks =
+        grad_enabled() && self.impl()->view_kind == ViewKind::NoGradGuard;  // its base may want a gradient
     if (asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor)))
       basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);

@@ -78,7 +78,7 @@ from ._composite import *  # noqa: E402,F403
 from ._lowrank import *  # noqa: E402,F403
 from ._determinism import *  # noqa: E402,F403
 from ._random import *  # noqa: E402,F403
-from ._shapes import broadcast_shapes  # noqa: E402
+from ._broadcast import broadcast_shapes  # noqa: E402
 from . import _storage  # noqa: E402
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
@@ -88,7 +88,7 @@ from . import _tensor  # noqa: E402
 _tensor.install(Tensor)
 
 from . import autograd, backends, cuda, memory, random, utils  # noqa: E402
-from ._variants import *  # noqa: E402,F403
+from ._aliases import *  # noqa: E402,F403
 from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
 from ._lobpcg import lobpcg  # noqa: E402
 

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Only now, so that the usage is there at once and whatever is broken below.
     import strided
 
-    from ._screen import Screen
+    from ._terminal import Screen
 
     if command == "info":
         from ._info import info

@@ -84,8 +84,14 @@ def float_power(input, exponent, *, out=None):
     tensor([4., 9.], dtype=torch.float64)
     """
     both = (input, exponent)
-    wide = _C.complex128 if any(isinstance(x, complex) or getattr(getattr(x, "dtype", None), "is_complex", False) for x in both) else _C.float64
-    return _f["pow"](*(x.to(wide) if isinstance(x, _C.Tensor) else _C.tensor_from_object(x, wide) for x in both), out=out)
+    wide = (
+        _C.complex128
+        if any(isinstance(x, complex) or getattr(getattr(x, "dtype", None), "is_complex", False) for x in both)
+        else _C.float64
+    )
+    return _f["pow"](
+        *(x.to(wide) if isinstance(x, _C.Tensor) else _C.tensor_from_object(x, wide) for x in both), out=out
+    )
 
 
 @_public
@@ -120,9 +126,13 @@ def _in_place(function):
     """The in-place form of a function: its result, which must have self's dtype, written to self."""
 
     def write(self, *args):
-        result = function(self.clone() if self.requires_grad else self, *args)  # what is saved for the gradient must stay
+        result = function(
+            self.clone() if self.requires_grad else self, *args
+        )  # what is saved for the gradient must stay
         if result.dtype != self.dtype:
-            raise RuntimeError(f"the base given to {write.__name__} has dtype {self.dtype} but the operation's result requires dtype {result.dtype}")
+            raise RuntimeError(
+                f"the base given to {write.__name__} has dtype {self.dtype} but the operation's result requires dtype {result.dtype}"
+            )
         return self.copy_(result)
 
     write.__name__ = write.__qualname__ = function.__name__ + "_"
@@ -142,7 +152,12 @@ def frexp(input):
     """
     from . import return_types
 
-    fields = {_C.float16: (_C.int16, 10, 15), _C.bfloat16: (_C.int16, 7, 127), _C.float32: (_C.int32, 23, 127), _C.float64: (_C.int64, 52, 1023)}
+    fields = {
+        _C.float16: (_C.int16, 10, 15),
+        _C.bfloat16: (_C.int16, 7, 127),
+        _C.float32: (_C.int32, 23, 127),
+        _C.float64: (_C.int64, 52, 1023),
+    }
     if input.dtype not in fields:
         raise TypeError(f"frexp: needs a floating-point tensor, got {input.dtype}")
     ints, fraction, bias = fields[input.dtype]
@@ -180,15 +195,19 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     x = input if input.dtype.is_floating_point or input.dtype.is_complex else input.to(_f["get_default_dtype"]())
     steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(steps) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, got {len(steps)}")
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, got {len(steps)}"
+        )
     results = []
     for d, h in zip(dims, steps):
         n = x.size(d)
         if n <= edge_order:
-            raise RuntimeError(f"torch.gradient expected each dimension size to be at least edge_order+1, got {n} in dimension {d}")
+            raise RuntimeError(
+                f"torch.gradient expected each dimension size to be at least edge_order+1, got {n} in dimension {d}"
+            )
         shape = [1] * x.ndim
         shape[d] = -1
-        at = (lambda a, b: x.narrow(d, a, b))  # noqa: E731
+        at = lambda a, b: x.narrow(d, a, b)  # noqa: E731
         if isinstance(h, _C.Tensor) and h.ndim == 1:
             gaps = h.diff()
             left, right = gaps[:-1].reshape(shape), gaps[1:].reshape(shape)
@@ -196,12 +215,22 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         else:
             left = right = g0 = g1 = gm = gn = h
         m = n - 2
-        inner = (at(2, m) * left / right + at(1, m) * (right / left - left / right) - at(0, m) * right / left) / (left + right)
+        inner = (at(2, m) * left / right + at(1, m) * (right / left - left / right) - at(0, m) * right / left) / (
+            left + right
+        )
         if edge_order == 1:
             first, last = (at(1, 1) - at(0, 1)) / g0, (at(n - 1, 1) - at(n - 2, 1)) / gn
         else:
-            first = -(2 * g0 + g1) / (g0 * (g0 + g1)) * at(0, 1) + (g0 + g1) / (g0 * g1) * at(1, 1) - g0 / (g1 * (g0 + g1)) * at(2, 1)
-            last = gn / (gm * (gm + gn)) * at(n - 3, 1) - (gm + gn) / (gm * gn) * at(n - 2, 1) + (2 * gn + gm) / (gn * (gm + gn)) * at(n - 1, 1)
+            first = (
+                -(2 * g0 + g1) / (g0 * (g0 + g1)) * at(0, 1)
+                + (g0 + g1) / (g0 * g1) * at(1, 1)
+                - g0 / (g1 * (g0 + g1)) * at(2, 1)
+            )
+            last = (
+                gn / (gm * (gm + gn)) * at(n - 3, 1)
+                - (gm + gn) / (gm * gn) * at(n - 2, 1)
+                + (2 * gn + gm) / (gn * (gm + gn)) * at(n - 1, 1)
+            )
         results.append(_f["cat"]([first, inner, last], d))
     return tuple(results)
 
@@ -220,7 +249,6 @@ def einsum(*args):
     return _f["_einsum"](args)
 
 
-
 # ---------------------------------------------------------------- views and sizes
 
 
@@ -232,10 +260,16 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    made = _f["empty_strided"](input.size(), input.stride(), dtype=input.dtype, device=input.device).copy_(input) if all(s >= 0 for s in input.stride()) else input.clone()
+    made = (
+        _f["empty_strided"](input.size(), input.stride(), dtype=input.dtype, device=input.device).copy_(input)
+        if all(s >= 0 for s in input.stride())
+        else input.clone()
+    )
     part = made.as_strided(size, stride, 0 if storage_offset is None else storage_offset - input.storage_offset())
     if src.shape != part.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+        )
     part.copy_(src)
     return made
 
@@ -255,7 +289,9 @@ def empty_permuted(size, physical_layout, **options):
     if len(set(physical_layout)) != len(physical_layout):
         raise RuntimeError("Duplicate dim not allowed")
     if any(not 0 <= d < len(size) for d in physical_layout):
-        raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {list(physical_layout)})")
+        raise RuntimeError(
+            f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {list(physical_layout)})"
+        )
     made = _f["empty"]([size[d] for d in physical_layout], **options)
     return made.permute([physical_layout.index(d) for d in range(len(size))])
 
@@ -357,25 +393,43 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     n = points.shape[1]
     bins = [bins] * n if isinstance(bins, int) else list(bins)
     if len(bins) != n:
-        raise RuntimeError(f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the input: expected {n}, got {len(bins)}")
+        raise RuntimeError(
+            f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the input: expected {n}, got {len(bins)}"
+        )
     if range is not None and len(range) != 2 * n:
-        raise RuntimeError(f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}")
+        raise RuntimeError(
+            f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}"
+        )
     weight = None if weight is None else weight.reshape(-1)
     if weight is not None and weight.shape[0] != points.shape[0]:
-        raise RuntimeError(f"torch.histogramdd: weight must be of input.shape[:-1], {points.shape[0]} numbers, got {weight.shape[0]}")
+        raise RuntimeError(
+            f"torch.histogramdd: weight must be of input.shape[:-1], {points.shape[0]} numbers, got {weight.shape[0]}"
+        )
     edges, cell, inside = [], 0, True
     for d, count in enumerate(bins):
         column = points[:, d].contiguous()
         limits = None if range is None else (range[2 * d], range[2 * d + 1])
-        edge = count.to(input.dtype) if isinstance(count, _C.Tensor) else _f["histogram"](column, count, range=limits).bin_edges
+        edge = (
+            count.to(input.dtype)
+            if isinstance(count, _C.Tensor)
+            else _f["histogram"](column, count, range=limits).bin_edges
+        )
         place = _f["bucketize"](column, edge, right=True) - 1
         place = place - (column == edge[-1]).to(_C.int64)  # the last bin holds its upper edge
         within = (place >= 0) & (place < edge.shape[0] - 1)
         cell, inside = cell * (edge.shape[0] - 1) + place, within & inside
         edges.append(edge)
     shape = [edge.shape[0] - 1 for edge in edges]
-    each = _f["ones"](points.shape[0], dtype=input.dtype, device=input.device) if weight is None else weight.to(input.dtype)
-    hist = _f["zeros"](math.prod(shape), dtype=input.dtype, device=input.device).index_add(0, cell[inside], each[inside]).reshape(shape)
+    each = (
+        _f["ones"](points.shape[0], dtype=input.dtype, device=input.device)
+        if weight is None
+        else weight.to(input.dtype)
+    )
+    hist = (
+        _f["zeros"](math.prod(shape), dtype=input.dtype, device=input.device)
+        .index_add(0, cell[inside], each[inside])
+        .reshape(shape)
+    )
     if density:
         hist = hist / hist.sum()
         for d, edge in enumerate(edges):
@@ -389,7 +443,11 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 @_public
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""
-    return _f["sub"](other if isinstance(other, _C.Tensor) else _C.tensor_from_object(other, _f["result_type"](input, other)), input, alpha=alpha)
+    return _f["sub"](
+        other if isinstance(other, _C.Tensor) else _C.tensor_from_object(other, _f["result_type"](input, other)),
+        input,
+        alpha=alpha,
+    )
 
 
 @_public

@@ -204,7 +204,9 @@ class _TypedMeta(type):
 def _typed(dtype):
     name = f"{dtype._cpp_name}Tensor"
     __all__.append(name)
-    globals()[name] = _TypedMeta(name, (), {"dtype": dtype, "__doc__": f"{name}(sizes or list): legacy constructor of {dtype} tensors."})
+    globals()[name] = _TypedMeta(
+        name, (), {"dtype": dtype, "__doc__": f"{name}(sizes or list): legacy constructor of {dtype} tensors."}
+    )
 
 
 for _d in _C.dtypes:

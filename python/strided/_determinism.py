@@ -20,7 +20,9 @@ def set_deterministic_debug_mode(debug_mode) -> None:
     """Remembers "default", "warn" or "error", or 0, 1 or 2."""
     global _mode
     if isinstance(debug_mode, str) and debug_mode not in _MODES:
-        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+        )
     number = _MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
     if number not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._screen import Screen
+from ._terminal import Screen
 
 __all__ = ["info", "self_test"]
 

@@ -43,7 +43,9 @@ def lobpcg(
     tensor([9., 8.])
     """
     if not isinstance(A, _C.Tensor) or A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ValueError(f"lobpcg: A must be square matrices, got {tuple(A.shape) if isinstance(A, _C.Tensor) else type(A).__name__}")
+        raise ValueError(
+            f"lobpcg: A must be square matrices, got {tuple(A.shape) if isinstance(A, _C.Tensor) else type(A).__name__}"
+        )
     if not (A.dtype.is_floating_point or A.dtype.is_complex):
         raise RuntimeError(f"lobpcg: A must be floating-point or complex, got {A.dtype}")
     m = A.shape[-1]
@@ -57,30 +59,51 @@ def lobpcg(
     if not 1 <= k <= n:
         raise ValueError(f"lobpcg: needs 1 <= k <= n, got k={k} and n={n}")
     if m < 3 * n:
-        raise ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested eigenpairs (={n})")
+        raise ValueError(
+            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested eigenpairs (={n})"
+        )
     if method not in (None, "ortho", "basic"):
         raise ValueError(f'lobpcg: method must be "ortho" or "basic", got {method!r}')
     recorded = _f["is_grad_enabled"]() and (A.requires_grad or (B is not None and B.requires_grad))
     if recorded and B is not None:
         raise ValueError("lobpcg.backward does not support backward with B != I yet.")
     work = _C.float32 if A.dtype in (_C.float16, _C.bfloat16) else A.dtype
-    iparams = {"m": m, "n": n, "k": k, "niter": 1000 if niter is None else niter, "ortho_i_max": 3, **(ortho_iparams or {})}
+    iparams = {
+        "m": m,
+        "n": n,
+        "k": k,
+        "niter": 1000 if niter is None else niter,
+        "ortho_i_max": 3,
+        **(ortho_iparams or {}),
+    }
     fparams = {"tol": finfo(work).eps ** 0.5 if tol is None else tol, **(ortho_fparams or {})}
     bparams = {"largest": largest is None or bool(largest), **(ortho_bparams or {})}
 
     def run(A):
         batch = A.shape[:-2]
-        start = _f["randn"](*batch, m, n, dtype=work, device=A.device) if X is None else X.detach().to(work).broadcast_to((*batch, m, n))
-        flat = [None if t is None else t.detach().to(work).broadcast_to((*batch, m, m)).reshape(-1, m, m) for t in (A, B, iK)]
+        start = (
+            _f["randn"](*batch, m, n, dtype=work, device=A.device)
+            if X is None
+            else X.detach().to(work).broadcast_to((*batch, m, n))
+        )
+        flat = [
+            None if t is None else t.detach().to(work).broadcast_to((*batch, m, m)).reshape(-1, m, m)
+            for t in (A, B, iK)
+        ]
         found = []
         for i, x in enumerate(start.reshape(-1, m, n)):
-            state = LOBPCG(*(None if t is None else t[i] for t in flat), x, iparams, fparams, bparams, method or "ortho", tracker)
+            state = LOBPCG(
+                *(None if t is None else t[i] for t in flat), x, iparams, fparams, bparams, method or "ortho", tracker
+            )
             state.run()
             found.append((state.E[:k], state.X[:, :k]))
         if not found:
             return A.new_empty((*batch, k)).real, A.new_empty((*batch, m, k))
         real = A.real.dtype
-        return tuple(_f["stack"]([pair[j] for pair in found]).reshape(*batch, *found[0][j].shape).to((real, A.dtype)[j]) for j in (0, 1))
+        return tuple(
+            _f["stack"]([pair[j] for pair in found]).reshape(*batch, *found[0][j].shape).to((real, A.dtype)[j])
+            for j in (0, 1)
+        )
 
     if not recorded:
         return run(A)
@@ -95,7 +118,11 @@ class LOBPCG:
         self.iparams, self.fparams, self.bparams = dict(iparams), dict(fparams), dict(bparams)
         self.method, self.tracker = method, tracker
         size = _norm(X)
-        self.fvars = {"X_norm": size, "A_norm": _norm(A @ X) / size, "B_norm": 1.0 if B is None else _norm(B @ X) / size}
+        self.fvars = {
+            "X_norm": size,
+            "A_norm": _norm(A @ X) / size,
+            "B_norm": 1.0 if B is None else _norm(B @ X) / size,
+        }
         self.ivars = {"istep": 0, "iterations_left": iparams["niter"], "converged_count": 0}
         self.bvars, self.tvars = {}, {}
         self.S = X
@@ -127,7 +154,9 @@ class LOBPCG:
         stuck = basis is not None and self.S.shape[1] == n  # no direction is left
         self.E, Z = self.ritz(n)
         if not _f["isfinite"](self.E).all():
-            raise LinAlgError("lobpcg: A (or B, iK or X) has elements that are not finite, or the products with it overflow")
+            raise LinAlgError(
+                "lobpcg: A (or B, iK or X) has elements that are not finite, or the products with it overflow"
+            )
         self.X, self.P = self.S @ Z, None if basis is None or stuck else self.S[:, n:] @ Z[n:]
         BX = self.times_B(self.X)
         self.R = self.A @ self.X - BX * self.E
@@ -141,7 +170,9 @@ class LOBPCG:
         if self.tracker is not None:
             self.tracker(self)
         out_of_steps = self.iparams["niter"] >= 0 and self.ivars["iterations_left"] <= 0
-        return not (stuck or out_of_steps or self.bvars.get("force_stop") or self.ivars["converged_count"] >= self.iparams["k"])
+        return not (
+            stuck or out_of_steps or self.bvars.get("force_stop") or self.ivars["converged_count"] >= self.iparams["k"]
+        )
 
     def ritz(self, n):
         """The n best values and their coefficients in the basis S."""

@@ -14,7 +14,9 @@ def _random_basis(times, times_adjoint, columns, like, niter):
     """Orthonormal columns whose span nearly holds the largest singular vectors of the matrix that `times` multiplies by."""
     basis = _f["linalg.qr"](times(_f["randn"](*columns, dtype=like.dtype, device=like.device))).Q
     for _ in range(niter):
-        basis = _f["linalg.qr"](times_adjoint(basis)).Q  # a basis after every product, or the small directions are rounded away
+        basis = _f["linalg.qr"](
+            times_adjoint(basis)
+        ).Q  # a basis after every product, or the small directions are rounded away
         basis = _f["linalg.qr"](times(basis)).Q
     return basis
 
@@ -34,7 +36,9 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     tensor([4., 3.])
     """
     if not isinstance(A, _C.Tensor) or A.ndim < 2:
-        raise ValueError(f"svd_lowrank: A must be a tensor of 2 dimensions or more, got {f'{A.ndim}' if isinstance(A, _C.Tensor) else type(A).__name__}")
+        raise ValueError(
+            f"svd_lowrank: A must be a tensor of 2 dimensions or more, got {f'{A.ndim}' if isinstance(A, _C.Tensor) else type(A).__name__}"
+        )
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     m, n = A.shape[-2:]
     if M is not None:
@@ -65,7 +69,9 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     tensor([2.])
     """
     if not isinstance(A, _C.Tensor) or A.ndim < 2:
-        raise ValueError(f"pca_lowrank: A must be a tensor of 2 dimensions or more, got {f'{A.ndim}' if isinstance(A, _C.Tensor) else type(A).__name__}")
+        raise ValueError(
+            f"pca_lowrank: A must be a tensor of 2 dimensions or more, got {f'{A.ndim}' if isinstance(A, _C.Tensor) else type(A).__name__}"
+        )
     least = min(A.shape[-2:])
     if q is None:
         q = min(6, least)

@@ -54,7 +54,9 @@ def type_(self, dtype=None, non_blocking=False):
             if name == f"{d._cpp_name}Tensor" and module in ("torch", "strided"):
                 return _f["_convert"](self, d, _CPU, False)
             if name == f"{d._cpp_name}Tensor" and module in ("torch.cuda", "strided.cuda"):
-                return _f["_convert"](self, d, self.device if self.is_cuda else _C.device("cuda"), False, bool(non_blocking))
+                return _f["_convert"](
+                    self, d, self.device if self.is_cuda else _C.device("cuda"), False, bool(non_blocking)
+                )
         raise ValueError(f"invalid type: '{dtype}'")
     return _f["_convert"](self, getattr(dtype, "dtype", dtype), None, False)
 
@@ -80,7 +82,9 @@ def cpu(self, memory_format=None):
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """The tensor in the memory of a CUDA device."""
-    return _f["_convert"](self, None, _C.device("cuda") if device is None else _C.device(device), False, bool(non_blocking))
+    return _f["_convert"](
+        self, None, _C.device("cuda") if device is None else _C.device(device), False, bool(non_blocking)
+    )
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -154,7 +158,9 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     elif stream is not None:
         raise BufferError("__dlpack__: a tensor on the CPU has no stream; stream must be None")
     if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-        raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}, the tensor is on {self.__dlpack_device__()}")
+        raise BufferError(
+            f"__dlpack__: cannot export to device {tuple(dl_device)}, the tensor is on {self.__dlpack_device__()}"
+        )
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     source = self.clone() if copy else self
@@ -218,8 +224,18 @@ def __reduce_ex__(self, protocol):
     if not self.is_leaf:
         raise RuntimeError("pickle: only leaf tensors can be pickled; use tensor.detach()")
     c = self.detach().cpu().contiguous()
-    return _rebuild, (bytes(c.view(_C.uint8).numpy()) if c.numel() and c.ndim else bytes(c.reshape(1).view(_C.uint8).numpy()) if c.numel() else b"",
-                      self.dtype, tuple(self.size()), tuple(c.stride()), self.requires_grad, str(self.device))
+    return _rebuild, (
+        bytes(c.view(_C.uint8).numpy())
+        if c.numel() and c.ndim
+        else bytes(c.reshape(1).view(_C.uint8).numpy())
+        if c.numel()
+        else b"",
+        self.dtype,
+        tuple(self.size()),
+        tuple(c.stride()),
+        self.requires_grad,
+        str(self.device),
+    )
 
 
 # ---------------------------------------------------------------- autograd
@@ -271,7 +287,9 @@ def sum_to_size(self, *size):
 def _mapped(function, self, *others):
     """self with each element replaced by function of it and of others', broadcast: for a few elements, by a Python loop."""
     if not self.is_cpu:
-        raise TypeError(f"{function}: only tensors on the CPU can be mapped by a Python function, got device {self.device}")
+        raise TypeError(
+            f"{function}: only tensors on the CPU can be mapped by a Python function, got device {self.device}"
+        )
     lists = [t.expand_as(self).flatten().tolist() for t in (self.detach(), *others)]
     return self.copy_(_C.tensor_from_object([function(*row) for row in zip(*lists)], self.dtype).reshape(self.shape))
 
@@ -301,7 +319,9 @@ def install(Tensor) -> None:
     own = {
         name: value
         for name, value in globals().items()
-        if callable(value) and getattr(value, "__module__", None) == __name__ and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "data_element", "_mapped")
+        if callable(value)
+        and getattr(value, "__module__", None) == __name__
+        and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "data_element", "_mapped")
     }
     for name, value in own.items():
         setattr(Tensor, name, value)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ._screen import DotPlot, Screen
+from ._terminal import DotPlot, Screen
 
 __all__ = ["tour"]
 

@@ -97,7 +97,8 @@ TEST(Allocator, CacheHasALimitAndCanBeEmptied) {
 
 TEST(Allocator, ImpossibleRequestsRaiseAndCountNothing) {
   const MemoryStats before = cpu_memory_stats();
-  for (size_t n : {size_t(1) << 46, size_t(1) << 47, size_t(1) << 62, ~size_t(0)}) EXPECT_THROW(cpu_allocate(n), OutOfMemoryError) << n;
+  for (size_t n : {size_t(1) << 46, size_t(1) << 47, size_t(1) << 62, ~size_t(0)})
+    EXPECT_THROW(cpu_allocate(n), OutOfMemoryError) << n;
   EXPECT_EQ(cpu_memory_stats().allocated, before.allocated);
   EXPECT_EQ(cpu_memory_stats().allocations, before.allocations);
 }

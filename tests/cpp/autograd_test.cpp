@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/allocator.h"
-#include "ops/matmul.h"
+#include "ops/linalg/matmul.h"
 #include "ops/operators.h"
-#include "ops/reduction.h"
-#include "ops/view.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
 
 namespace strided {
 namespace {

@@ -17,7 +17,8 @@ TEST(Device, NamesRoundTrip) {
 }
 
 TEST(Device, BadNamesRaise) {
-  for (const char* text : {"", ":", "cpu:", "cuda:-1", "cuda:01", "cuda:128", "cuda:99999999999999999999", "cuda:1x", "gpu", "CPU", "cpu :0"})
+  for (const char* text : {"", ":", "cpu:", "cuda:-1", "cuda:01", "cuda:128", "cuda:99999999999999999999", "cuda:1x",
+                           "gpu", "CPU", "cpu :0"})
     EXPECT_THROW(parse_device(text), RuntimeError) << text;
 }
 

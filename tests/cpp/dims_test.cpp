@@ -25,12 +25,10 @@ TEST(Dims, RandomChangesAgreeWithVector) {
       const int64_t value = static_cast<int64_t>(rng()) - (int64_t(1) << 31);
       const size_t at = v.empty() ? 0 : rng() % v.size();
       switch (rng() % 8) {
-        case 0: case 1: case 2:
-          d.push_back(value), v.push_back(value);
-          break;
-        case 3:
-          d.insert(at, value), v.insert(v.begin() + at, value);
-          break;
+        case 0:
+        case 1:
+        case 2: d.push_back(value), v.push_back(value); break;
+        case 3: d.insert(at, value), v.insert(v.begin() + at, value); break;
         case 4:
           if (!v.empty()) d.erase(at), v.erase(v.begin() + at);
           break;

@@ -45,7 +45,7 @@ TYPED_TEST(Integers, Division) {
   using T = TypeParam;
   constexpr T lowest = std::numeric_limits<T>::min();
   const int rows[][6] = {// a, b, floor, remainder, trunc, fmod
-                         {7, 2, 3, 1, 3, 1},   {-7, 2, -4, 1, -3, -1}, {7, -2, -4, -1, -3, 1},
+                         {7, 2, 3, 1, 3, 1},     {-7, 2, -4, 1, -3, -1}, {7, -2, -4, -1, -3, 1},
                          {-7, -2, 3, -1, 3, -1}, {6, 3, 2, 0, 2, 0},     {-6, 3, -2, 0, -2, 0}};
   for (const auto& r : rows) {
     const T a = static_cast<T>(r[0]), b = static_cast<T>(r[1]);
@@ -156,11 +156,11 @@ TEST(ElementwiseFloat, SignsAndRounding) {
 
 TEST(ElementwiseFloat, FloorDivision) {
   // a, b, floor_divide, remainder, fmod: as Python's // and %
-  const double rows[][5] = {{5, 3, 1, 2, 2},       {-5, 3, -2, 1, -2},   {5, -3, -2, -1, 2},      {-5, -3, 1, -2, -2},
-                            {0.0, 3, 0.0, 0.0, 0.0}, {-0.0, 3, -0.0, -0.0, -0.0}, {0.0, -3, -0.0, 0.0, 0.0},
-                            {1, 0, inf, nan, nan},
-                            {-1, 0, -inf, nan, nan}, {0, 0, nan, nan, nan}, {inf, 2, nan, nan, nan}, {1, inf, 0, 1, 1},
-                            {-1, inf, -1, inf, -1}, {1, nan, nan, nan, nan}};
+  const double rows[][5] = {{5, 3, 1, 2, 2},           {-5, 3, -2, 1, -2},      {5, -3, -2, -1, 2},
+                            {-5, -3, 1, -2, -2},       {0.0, 3, 0.0, 0.0, 0.0}, {-0.0, 3, -0.0, -0.0, -0.0},
+                            {0.0, -3, -0.0, 0.0, 0.0}, {1, 0, inf, nan, nan},   {-1, 0, -inf, nan, nan},
+                            {0, 0, nan, nan, nan},     {inf, 2, nan, nan, nan}, {1, inf, 0, 1, 1},
+                            {-1, inf, -1, inf, -1},    {1, nan, nan, nan, nan}};
   for (const auto& r : rows) {
     EXPECT_SAME(FloorDivide::fwd(r[0], r[1]), r[2]) << r[0] << " // " << r[1];
     EXPECT_SAME(Remainder::fwd(r[0], r[1]), r[3]) << r[0] << " % " << r[1];
@@ -359,8 +359,8 @@ TEST(ElementwiseGradients, EqualFiniteDifferences) {
     using Op = typename decltype(tag)::type;
     if constexpr (HasVjp<Op>::value) gradients_of<Op>(tallies, std::make_index_sequence<op_arity<Op>>{});
   });
-  const std::set<std::string> not_differentiable = {
-      "nextafter:0", "nextafter:1", "special.zeta:0", "igamma:0", "igammac:0"};
+  const std::set<std::string> not_differentiable = {"nextafter:0", "nextafter:1", "special.zeta:0", "igamma:0",
+                                                    "igammac:0"};
   for (const Tally& t : tallies) {
     if (not_differentiable.count(t.name)) {
       EXPECT_EQ(t.compared, 0) << t.name;

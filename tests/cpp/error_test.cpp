@@ -33,10 +33,8 @@ TEST(Error, MessageIsMadeOnlyWhenNeeded) {
 TEST(Error, CheckIsOneStatement) {
   volatile bool never = false;
   bool other = false;
-  if (never)
-    STRIDED_CHECK(false, ValueError, "not reached");
-  else
-    other = true;
+  if (never) STRIDED_CHECK(false, ValueError, "not reached");
+  else other = true;
   EXPECT_TRUE(other);
 }
 

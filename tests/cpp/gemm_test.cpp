@@ -31,8 +31,7 @@ struct Unit<BFloat16> {
 // Compares C with alpha A B + beta C0, and the guard elements with their old values.
 template <class T>
 void expect_product(const Operand<T>& a, const Operand<T>& b, const Operand<T>& before, Operand<T>& c,
-    ScalarOf<T> alpha,
-                    ScalarOf<T> beta, bool ignore_before) {
+                    ScalarOf<T> alpha, ScalarOf<T> beta, bool ignore_before) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   int64_t wrong = 0;
   static std::mt19937 rng(1);
@@ -111,14 +110,13 @@ void check(const KernelTable& kernels, int64_t m, int64_t n, int64_t k, Order oa
 template <class T>
 class Gemm : public ::testing::Test {};
 using AllTypes = ::testing::Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half,
-    BFloat16,
-                                  float, double, Complex<float>, Complex<double>>;
+                                  BFloat16, float, double, Complex<float>, Complex<double>>;
 TYPED_TEST_SUITE(Gemm, AllTypes);
 
 TYPED_TEST(Gemm, MatchesTheTripleLoopInAllLayoutsAndSizes) {
   using T = TypeParam;
-  const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 16, 17, 19, 20, 28, 29, 31, 32, 33, 63, 64, 65,
-      71, 127, 128, 130};
+  const int64_t sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13, 14,  15,  16, 17,
+                           19, 20, 28, 29, 31, 32, 33, 63, 64, 65, 71, 127, 128, 130};
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(7);
     for (int trial = 0; trial < 200; ++trial) {
@@ -126,8 +124,7 @@ TYPED_TEST(Gemm, MatchesTheTripleLoopInAllLayoutsAndSizes) {
       const int64_t m = sizes[rng() % limit], n = sizes[rng() % limit], k = sizes[rng() % limit];
       const Order oa = kReadable[rng() % 7], ob = kReadable[rng() % 7], oc = kReadable[rng() % kWritable];
       SCOPED_TRACE(::testing::Message() << set.isa << " " << m << "x" << n << "x" << k << " orders " << int(oa)
-          << int(ob) << int(oc)
-                                        << " scalars " << trial % 3);
+                                        << int(ob) << int(oc) << " scalars " << trial % 3);
       check<T>(set.kernels, m, n, k, oa, ob, oc, trial % 3, rng);
       if (this->HasFailure()) return;
     }
@@ -150,14 +147,14 @@ TYPED_TEST(Gemm, BlocksOfK) {
 
 TYPED_TEST(Gemm, VectorsAndLongSums) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{1, 1, 1},     {1, 1, 20000}, {1, 700, 33},  {700, 1, 33},  {1, 130, 600}, {130, 1, 600},
-                               {2, 1, 9000}, {1, 2, 17000}, {9, 1, 8200}, {600, 1, 65}, {90, 110, 1}, {1, 600, 5}};
+  const int64_t shapes[][3] = {{1, 1, 1},    {1, 1, 20000}, {1, 700, 33}, {700, 1, 33}, {1, 130, 600}, {130, 1, 600},
+                               {2, 1, 9000}, {1, 2, 17000}, {9, 1, 8200}, {600, 1, 65}, {90, 110, 1},  {1, 600, 5}};
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(13);
     for (const auto& s : shapes) {
       for (Order order : {Order::Rows, Order::Columns, Order::Reversed, Order::RepeatedRow}) {
-        SCOPED_TRACE(::testing::Message() << set.isa << " " << s[0] << "x" << s[1] << "x" << s[2] << " order "
-            << int(order));
+        SCOPED_TRACE(::testing::Message()
+                     << set.isa << " " << s[0] << "x" << s[1] << "x" << s[2] << " order " << int(order));
         check<T>(set.kernels, s[0], s[1], s[2], order, order, Order::Rows, 2, rng);
         check<T>(set.kernels, s[0], s[1], s[2], order, Order::Spread, Order::Spread, 0, rng);
         if (this->HasFailure()) return;
@@ -180,8 +177,8 @@ TYPED_TEST(Gemm, EmptyDimensions) {
 
 TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {4, 4, 4}, {8, 8, 8}, {4, 4, 7}, {5, 3, 4}, {8, 8, 8},
-      {16, 16, 16}, {33, 20, 17}, {40, 1, 50}};
+  const int64_t shapes[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3},    {4, 4, 4},    {8, 8, 8},  {4, 4, 7},
+                               {5, 3, 4}, {8, 8, 8}, {16, 16, 16}, {33, 20, 17}, {40, 1, 50}};
   const int64_t batch = 37;
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(19);
@@ -189,8 +186,8 @@ TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
     for (const auto& s : shapes) {
       for (int kind = 0; kind < 8; ++kind) {
         const int64_t m = s[0], n = s[1], k = s[2];
-        Operand<T> a(batch, m * k, Order::Rows, rng), b(batch, k * n, Order::Rows, rng), c(batch, m * n,
-            Order::PaddedRows, rng);
+        Operand<T> a(batch, m * k, Order::Rows, rng), b(batch, k * n, Order::Rows, rng),
+            c(batch, m * n, Order::PaddedRows, rng);
         Operand<T> one = c;
         const bool ta = kind & 1, tb = kind & 2;
         const ScalarOf<T> alpha(1), beta(kind == 3 ? 1 : 0);
@@ -199,9 +196,8 @@ TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
         set.kernels.batched_gemm[index](batch, apart, m, n, k, ma, mb, mc, &alpha, &beta);
         for (int64_t i = 0; i < batch; ++i) {
           set.kernels.gemm[index](m, n, k, {a.data() + i * apart[0], ma.row_stride, ma.col_stride},
-                                  {b.data() + i * apart[1], mb.row_stride, mb.col_stride}, {one.data() + i * apart[2],
-                                      n, 1},
-                                  &alpha, &beta);
+                                  {b.data() + i * apart[1], mb.row_stride, mb.col_stride},
+                                  {one.data() + i * apart[2], n, 1}, &alpha, &beta);
         }
         EXPECT_EQ(std::memcmp(one.buffer.data(), c.buffer.data(), sizeof(c.buffer[0]) * c.buffer.size()), 0)
             << set.isa << " " << m << "x" << n << "x" << k << " kind " << kind;
@@ -212,8 +208,8 @@ TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
 
 TYPED_TEST(Gemm, SameBitsForAnyNumberOfThreads) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{300, 290, 270}, {80, 70, 1100}, {1, 1500, 300}, {1000, 1, 300}, {2, 1, 50000}, {1, 1,
-      50000}, {700, 900, 1}};
+  const int64_t shapes[][3] = {{300, 290, 270}, {80, 70, 1100}, {1, 1500, 300}, {1000, 1, 300},
+                               {2, 1, 50000},   {1, 1, 50000},  {700, 900, 1}};
   const int threads = num_threads();
   for (const NamedKernels& set : all_kernels()) {
     for (const auto& s : shapes) {
@@ -256,8 +252,9 @@ TYPED_TEST(GemmFloat, InfinityAndNanStayInTheirRowAndColumn) {
       for (int64_t i = 0; i < size; ++i) {
         for (int64_t j = 0; j < size; ++j) {
           const double got = static_cast<double>(c.at(i, j));
-          const bool good = j == 2 ? std::isnan(got) : i == 1 ? std::isinf(got) && got > 0
-              : got == static_cast<double>(size);
+          const bool good = j == 2   ? std::isnan(got)
+                            : i == 1 ? std::isinf(got) && got > 0
+                                     : got == static_cast<double>(size);
           EXPECT_TRUE(good) << set.isa << " size " << size << " at " << i << "," << j << ": " << got;
         }
       }
@@ -280,8 +277,8 @@ TEST(GemmHalf, RoundsOnce) {
       }
       const float alpha = 1, beta = 0;
       set.kernels.gemm[index_of(DType::Float16)](size, size, k, a.matrix(), b.matrix(), c.matrix(), &alpha, &beta);
-      for (int64_t i = 0; i < size; ++i) EXPECT_EQ(static_cast<float>(c.at(i, size - 1 - i)), 3072.f) << set.isa
-          << " " << size;
+      for (int64_t i = 0; i < size; ++i)
+        EXPECT_EQ(static_cast<float>(c.at(i, size - 1 - i)), 3072.f) << set.isa << " " << size;
     }
   }
 }

@@ -54,17 +54,19 @@ TYPED_TEST(SixteenBits, EveryValueConvertsExactlyAndBack) {
 // Nearest value, the even one of two equally near: by search among all values.
 template <class Format>
 uint16_t nearest(float f) {
-  static const std::vector<double> magnitudes = [] {  // 0, ..., largest, and the next one there would be: infinity from there
-    std::vector<double> list;
-    for (int bits = 0; std::isfinite(Format::define(static_cast<uint16_t>(bits))); ++bits)
-      list.push_back(Format::define(static_cast<uint16_t>(bits)));
-    list.push_back(2 * list.back() - list[list.size() - 2]);
-    return list;
-  }();
+  static const std::vector<double> magnitudes =
+      [] {  // 0, ..., largest, and the next one there would be: infinity from there
+        std::vector<double> list;
+        for (int bits = 0; std::isfinite(Format::define(static_cast<uint16_t>(bits))); ++bits)
+          list.push_back(Format::define(static_cast<uint16_t>(bits)));
+        list.push_back(2 * list.back() - list[list.size() - 2]);
+        return list;
+      }();
   const uint16_t sign = std::signbit(f) ? 0x8000 : 0;
   const double a = std::fabs(static_cast<double>(f));
   if (a >= magnitudes.back()) return sign | static_cast<uint16_t>(magnitudes.size() - 1);
-  const size_t above = std::upper_bound(magnitudes.begin(), magnitudes.end(), a) - magnitudes.begin(), below = above - 1;
+  const size_t above = std::upper_bound(magnitudes.begin(), magnitudes.end(), a) - magnitudes.begin(),
+               below = above - 1;
   const double down = a - magnitudes[below], up = magnitudes[above] - a;
   const size_t chosen = down < up || (down == up && below % 2 == 0) ? below : above;
   return sign | static_cast<uint16_t>(chosen);
@@ -73,11 +75,14 @@ uint16_t nearest(float f) {
 TYPED_TEST(SixteenBits, RoundsToNearestEven) {
   using T = typename TypeParam::Type;
   auto check = [](float f) {
-    if (!std::isnan(f)) { ASSERT_EQ(T(f).bits, nearest<TypeParam>(f)) << std::hexfloat << f; }
+    if (!std::isnan(f)) {
+      ASSERT_EQ(T(f).bits, nearest<TypeParam>(f)) << std::hexfloat << f;
+    }
   };
   // Around each value and each midpoint between two.
   for (int bits = 0; bits < 0x7fff; ++bits) {
-    const double here = TypeParam::define(static_cast<uint16_t>(bits)), next = TypeParam::define(static_cast<uint16_t>(bits + 1));
+    const double here = TypeParam::define(static_cast<uint16_t>(bits)),
+                 next = TypeParam::define(static_cast<uint16_t>(bits + 1));
     if (!std::isfinite(here)) break;
     const double step = std::isfinite(next) ? next - here : here - TypeParam::define(static_cast<uint16_t>(bits - 1));
     for (double point : {here, here + step / 2, here + step}) {

@@ -39,7 +39,11 @@ def main(nm: str, isa: str, objects: list[str]) -> int:
     for path in objects:
         for name in foreign_symbols(nm, isa, path):
             bad += 1
-            plain = subprocess.run(["c++filt", name], capture_output=True, text=True).stdout.strip() if shutil.which("c++filt") else name
+            plain = (
+                subprocess.run(["c++filt", name], capture_output=True, text=True).stdout.strip()
+                if shutil.which("c++filt")
+                else name
+            )
             print(f"{os.path.basename(path)}: weak symbol outside strided::{isa}: {plain}")
     print(f"{len(objects)} objects for {isa}, {bad} weak symbols outside their namespace")
     return 1 if bad else 0

@@ -1,5 +1,5 @@
 // Planned iteration against counting through all positions: random shapes and layouts, operands of other dtypes, threads.
-#include "core/iter.h"
+#include "tensor/iter.h"
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ void check_case(std::mt19937& rng, int64_t largest, int64_t grain) {
   std::fill(visits.buffer.begin(), visits.buffer.end(), 0);
   const std::vector<Out> before = out.buffer;
 
-  Iter iter(shape);
+  TensorIterator iter(shape);
   iter.add(out.data(), out.layout, sizeof(Out));
   iter.add(visits.data(), visits.layout, sizeof(int32_t));
   iter.add(a.data(), a.layout, sizeof(A));
@@ -105,21 +105,22 @@ void check_case(std::mt19937& rng, int64_t largest, int64_t grain) {
   for (int64_t i = 0; i < numel; ++i) {
     int64_t rest = i;
     for (int k = shape.ndim() - 1; k >= 0; --k) index[k] = rest % shape[k], rest /= shape[k];
-    const double x = static_cast<double>(a.buffer[a.place(index, shape)]), y = static_cast<double>(b.buffer[b.place(index, shape)]);
+    const double x = static_cast<double>(a.buffer[a.place(index, shape)]),
+                 y = static_cast<double>(b.buffer[b.place(index, shape)]);
     want[out.place(index, shape)] = static_cast<Out>(x + 2 * y);
     ASSERT_EQ(visits.buffer[visits.place(index, shape)], 1) << shape;
   }
   // The gaps between the elements are compared as well.
-  ASSERT_TRUE(want == out.buffer) << "shape " << shape << " out " << out.layout.strides << " a " << a.layout.shape << a.layout.strides
-                                  << " b " << b.layout.shape << b.layout.strides;
+  ASSERT_TRUE(want == out.buffer) << "shape " << shape << " out " << out.layout.strides << " a " << a.layout.shape
+                                  << a.layout.strides << " b " << b.layout.shape << b.layout.strides;
 }
 
-TEST(Iter, RandomLayouts) {
+TEST(TensorIterator, RandomLayouts) {
   std::mt19937 rng(1);
   for (int i = 0; i < 1500; ++i) check_case<double, double, double>(rng, 7, 32768);
 }
 
-TEST(Iter, RandomLayoutsWithCasts) {
+TEST(TensorIterator, RandomLayoutsWithCasts) {
   std::mt19937 rng(2);
   for (int i = 0; i < 500; ++i) {
     check_case<float, double, double>(rng, 7, 32768);
@@ -129,7 +130,7 @@ TEST(Iter, RandomLayoutsWithCasts) {
 }
 
 // More than one buffer of casts in a row, and ranges that begin and end in the middle of one.
-TEST(Iter, LongRowsAndThreads) {
+TEST(TensorIterator, LongRowsAndThreads) {
   const int before = num_threads();
   set_num_threads(3);
   std::mt19937 rng(3);
@@ -142,7 +143,7 @@ TEST(Iter, LongRowsAndThreads) {
     std::vector<int32_t> visits(n, 0);
     for (int64_t i = 0; i < n; ++i) a[i] = static_cast<float>(i);
     const double two = 2;
-    Iter iter(Dims{n});
+    TensorIterator iter(Dims{n});
     const Layout line(Dims{n});
     iter.add(reinterpret_cast<char*>(out.data()), line, 4);
     iter.add(reinterpret_cast<char*>(visits.data()), line, 4);
@@ -160,24 +161,26 @@ TEST(Iter, LongRowsAndThreads) {
   set_num_threads(before);
 }
 
-TEST(Iter, FreshOutputsFollowTheInputs) {
+TEST(TensorIterator, FreshOutputsFollowTheInputs) {
   auto strides = [](const Dims& shape, std::initializer_list<Layout> inputs) {
     static char nothing;
-    Iter iter(shape);
+    TensorIterator iter(shape);
     for (const Layout& layout : inputs) iter.add(&nothing, layout, 4);
     return iter.output_strides();
   };
   const Dims shape{2, 3, 4};
   EXPECT_EQ(strides(shape, {Layout(shape)}), Dims({12, 4, 1}));
   EXPECT_EQ(strides(shape, {Layout(shape, Dims{1, 2, 6}, 0)}), Dims({1, 2, 6}));
-  EXPECT_EQ(strides(shape, {Layout(shape, Dims{1, 2, 6}, 0), Layout(shape)}), Dims({1, 2, 6}));       // the first one decides
-  EXPECT_EQ(strides(shape, {Layout(Dims{4}), Layout(shape, Dims{3, 1, 6}, 0)}), Dims({3, 1, 6}));     // stride 0 decides nothing
-  EXPECT_EQ(strides(shape, {Layout(shape, Dims{-12, 4, -1}, 0)}), Dims({12, 4, 1}));                  // fresh memory runs forward
+  EXPECT_EQ(strides(shape, {Layout(shape, Dims{1, 2, 6}, 0), Layout(shape)}),
+            Dims({1, 2, 6}));  // the first one decides
+  EXPECT_EQ(strides(shape, {Layout(Dims{4}), Layout(shape, Dims{3, 1, 6}, 0)}),
+            Dims({3, 1, 6}));                                                         // stride 0 decides nothing
+  EXPECT_EQ(strides(shape, {Layout(shape, Dims{-12, 4, -1}, 0)}), Dims({12, 4, 1}));  // fresh memory runs forward
   EXPECT_EQ(strides(Dims{}, {Layout(Dims{})}), Dims{});
   EXPECT_EQ(strides(Dims{3, 0, 2}, {Layout(Dims{3, 0, 2})}), Dims({2, 2, 1}));
 }
 
-TEST(Iter, MergesAxesSoThatLoopsAreLong) {
+TEST(TensorIterator, MergesAxesSoThatLoopsAreLong) {
   struct Calls {
     int n = 0;
     int64_t longest = 0;
@@ -188,7 +191,7 @@ TEST(Iter, MergesAxesSoThatLoopsAreLong) {
     c->longest = std::max(c->longest, n0);
   };
   std::vector<float> buffer(2 * 3 * 4 * 5);
-  Iter iter(Dims{2, 3, 4, 5});
+  TensorIterator iter(Dims{2, 3, 4, 5});
   for (int k = 0; k < 3; ++k) iter.add(reinterpret_cast<char*>(buffer.data()), Layout(Dims{2, 3, 4, 5}), 4);
   iter.plan();
   iter.run(count, &calls, 1);

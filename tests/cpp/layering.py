@@ -1,26 +1,25 @@
 """Checks that a source file includes only its own floor and the floors below it: layering.py CSRC
 
-The floors are those of docs/architecture.md. Included are also the rules that a backend sees only the scalar headers of
-ops/, and that few translation units pay for pybind11.
+The floors are those of docs/architecture.md: a folder's first name decides. Few translation units may include pybind11.
 """
 
 import re
 import sys
 from pathlib import Path
 
-# For each folder, the folders it may include. A backend (cpu, cuda, lapack) sees of ops/ only what BACKEND_OPS matches.
+# For each folder of csrc, the folders whose files it may include.
 FLOORS = {
-    "base": {"base"},
-    "core": {"base", "core"},
-    "ops": {"base", "core", "ops"},
-    "cpu": {"base", "core", "ops", "cpu"},
-    "cuda": {"base", "core", "ops", "cuda"},
-    "lapack": {"base", "core", "ops", "lapack"},
-    "autograd": {"base", "core", "ops", "autograd"},
-    "python": {"base", "core", "ops", "cpu", "cuda", "lapack", "autograd", "python"},
+    "base": "base",
+    "core": "base core",
+    "backend": "base core backend",
+    "tensor": "base core backend tensor",
+    "ops": "base core backend tensor ops",
+    "cpu": "base core backend cpu",
+    "cuda": "base core backend cuda",
+    "lapack": "base core backend lapack",
+    "autograd": "base core backend tensor ops autograd",
+    "python": "base core backend tensor ops cpu cuda lapack autograd python",
 }
-BACKENDS = {"cpu", "cuda", "lapack"}
-BACKEND_OPS = re.compile(r"ops/(op|kernels|linalg_fault|elementwise\w*|reduce\w*|scan_steps|sort_keys)\.h")
 MOST_PYBIND_UNITS = 5
 
 SOURCES = {".h", ".inc", ".cpp", ".cu", ".cuh"}
@@ -48,10 +47,8 @@ def violations(includes: dict[str, list[tuple[str, str]]]) -> list[str]:
                 found.append(f"{file}: includes {name}, which is no file of csrc (system headers are written <...>)")
                 continue
             target = name.split("/")[0]
-            if target not in FLOORS[floor]:
-                found.append(f"{file}: includes {name}; {floor}/ may include {', '.join(sorted(FLOORS[floor]))} only")
-            elif floor in BACKENDS and target == "ops" and not BACKEND_OPS.fullmatch(name):
-                found.append(f"{file}: includes {name}; of ops/ a backend sees op, kernels, linalg_fault, elementwise*, reduce*, scan_steps and sort_keys only")
+            if target not in FLOORS[floor].split():
+                found.append(f"{file}: includes {name}; {floor}/ may include {FLOORS[floor]} only")
     return found
 
 
@@ -76,7 +73,10 @@ def main(root: Path) -> int:
     units = pybind_units(includes)
     if len(units) > MOST_PYBIND_UNITS:
         found.append(f"{len(units)} units include pybind11, more than {MOST_PYBIND_UNITS}: {', '.join(units)}")
-    print("\n".join(found) or f"{len(includes)} files include only their own floor and those below; {len(units)} use pybind11")
+    print(
+        "\n".join(found)
+        or f"{len(includes)} files include only their own floor and those below; {len(units)} use pybind11"
+    )
     return 1 if found else 0
 
 

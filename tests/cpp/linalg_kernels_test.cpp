@@ -82,13 +82,11 @@ TYPED_TEST_SUITE(Linalg, Types);
 
 TYPED_TEST(Linalg, LuGivesItsMatrixBack) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{1, 1, 5},  {2, 2, 40}, {3, 3, 17},   {4, 4, 33},  {5, 5, 9},   {7, 7, 21},   {8, 8,
-      16},  {9, 9, 3},
-                               {16, 16, 3}, {17, 17, 2}, {31, 31, 1},  {32, 32, 2}, {33, 33, 1}, {64, 64, 1},  {65, 65,
-                                   1}, {130, 130, 1},
-                               {5, 3, 4},  {3, 5, 4},  {40, 7, 2},   {7, 40, 2},  {40, 20, 1}, {20, 40, 1},  {90, 41,
-                                   1}, {41, 90, 1},
-                               {270, 265, 1}, {0, 4, 2}, {4, 0, 2}};
+  const int64_t shapes[][3] = {{1, 1, 5},     {2, 2, 40},  {3, 3, 17},  {4, 4, 33},    {5, 5, 9},   {7, 7, 21},
+                               {8, 8, 16},    {9, 9, 3},   {16, 16, 3}, {17, 17, 2},   {31, 31, 1}, {32, 32, 2},
+                               {33, 33, 1},   {64, 64, 1}, {65, 65, 1}, {130, 130, 1}, {5, 3, 4},   {3, 5, 4},
+                               {40, 7, 2},    {7, 40, 2},  {40, 20, 1}, {20, 40, 1},   {90, 41, 1}, {41, 90, 1},
+                               {270, 265, 1}, {0, 4, 2},   {4, 0, 2}};
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(3);
     for (const auto& s : shapes) {
@@ -108,18 +106,17 @@ TYPED_TEST(Linalg, LuGivesItsMatrixBack) {
 
 TYPED_TEST(Linalg, LuSolveSolvesAllThreeSystems) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{1, 1, 3}, {2, 1, 40}, {3, 1, 17}, {3, 2, 20}, {4, 3, 35},  {5, 1, 9},    {8, 8, 12},
-      {9, 1, 2},
-                               {16, 4, 2}, {33, 1, 1}, {64, 65, 1}, {100, 1, 1}, {130, 7, 1}, {70, 300, 1}, {600, 3,
-                                   1}, {0, 3, 2}};
+  const int64_t shapes[][3] = {{1, 1, 3},   {2, 1, 40},   {3, 1, 17},  {3, 2, 20}, {4, 3, 35},  {5, 1, 9},
+                               {8, 8, 12},  {9, 1, 2},    {16, 4, 2},  {33, 1, 1}, {64, 65, 1}, {100, 1, 1},
+                               {130, 7, 1}, {70, 300, 1}, {600, 3, 1}, {0, 3, 2}};
   for (const NamedKernels& set : all_kernels()) {
     const LinalgKernels& kernels = set.kernels.linalg[index_of(dtype_of<T>)];
     std::mt19937 rng(5);
     for (const auto& s : shapes) {
       const int64_t n = s[0], k = s[1], batch = s[2];
       std::vector<T> a = random_matrix<T>(batch * n * n, rng);
-      for (int64_t i = 0; i < batch * n; ++i) a[i * n + i % n] = narrow<T>(wide(a[i * n + i % n]) + Long(n > 8 ? 3
-          : 1));
+      for (int64_t i = 0; i < batch * n; ++i)
+        a[i * n + i % n] = narrow<T>(wide(a[i * n + i % n]) + Long(n > 8 ? 3 : 1));
       std::vector<T> lu = a;
       std::vector<int32_t> pivots(batch * n), info(batch);
       kernels.lu_factor(batch, n, n, lu.data(), pivots.data(), info.data());
@@ -228,8 +225,16 @@ TYPED_TEST(Linalg, SolveTriangular) {
   using T = TypeParam;
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(9);
-    for (const auto& s : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}, {7, 1}, {8, 17}, {9, 40}, {16, 5}, {17, 1}, {40,
-        300}, {130, 33}, {530, 2}}) {
+    for (const auto& s : {std::pair<int64_t, int64_t>{1, 1},
+                          {2, 3},
+                          {7, 1},
+                          {8, 17},
+                          {9, 40},
+                          {16, 5},
+                          {17, 1},
+                          {40, 300},
+                          {130, 33},
+                          {530, 2}}) {
       const int64_t n = s.first, k = s.second, batch = n < 20 ? 3 : 1;
       for (int kind = 0; kind < 16; ++kind) {
         const bool upper = kind & 1, unit = kind & 2, conjugate = kind & 4, transposed = kind & 8;
@@ -250,7 +255,7 @@ TYPED_TEST(Linalg, SolveTriangular) {
         const std::vector<T> b = random_matrix<T>(batch * n * k, rng);
         std::vector<T> x = b;
         set.kernels.linalg[index_of(dtype_of<T>)].solve_triangular(batch, n, k, {t.data(), rs, cs}, n * n, x.data(),
-            upper, unit, conjugate);
+                                                                   upper, unit, conjugate);
         int64_t wrong = 0;
         for (int64_t i = 0; i < batch; ++i) {
           for (int64_t r = 0; r < n; ++r) {
@@ -340,7 +345,7 @@ TYPED_TEST(Linalg, SameBitsForAnyNumberOfThreadsAndBatches) {
         for (int64_t i = 0; i < batch; i += step) {
           kernels.lu_factor(step, n, n, lu[run].data() + i * n * n, pivots.data() + i * n, info.data() + i);
           kernels.lu_solve(step, n, k, lu[run].data() + i * n * n, n * n, pivots.data() + i * n, n,
-              x[run].data() + i * n * k, 0);
+                           x[run].data() + i * n * k, 0);
           kernels.cholesky(step, n, chol[run].data() + i * n * n, false, info.data() + i);
         }
       }
@@ -368,8 +373,8 @@ TEST(LinalgFloat, TextbookSystemIsExact) {
       std::vector<int32_t> pivots(3 * batch), info(batch);
       kernels.lu_factor(batch, 3, 3, lu.data(), pivots.data(), info.data());
       kernels.lu_solve(batch, 3, 1, lu.data(), 9, pivots.data(), 3, x.data(), 0);
-      for (int64_t i = 0; i < 3 * batch; ++i) EXPECT_EQ(x[i], static_cast<float>(i % 3 + 1)) << set.isa << " batch "
-          << batch;
+      for (int64_t i = 0; i < 3 * batch; ++i)
+        EXPECT_EQ(x[i], static_cast<float>(i % 3 + 1)) << set.isa << " batch " << batch;
       EXPECT_EQ(pivots[0], 3);
     }
   }

@@ -13,11 +13,11 @@
 
 #include "base/cpu_features.h"
 #include "base/parallel.h"
-#include "cpu/matrix.h"
+#include "cpu/gemm/matrix.h"
 
 namespace strided {
 
-// csrc/cpu/matrix.cpp, as it is built for each instruction set.
+// csrc/cpu/gemm/matrix.cpp, as it is built for each instruction set.
 namespace v2 {
 void fill_matrix(KernelTable& table);
 }
@@ -62,8 +62,8 @@ struct LongComplex {
   long double re = 0, im = 0;
 };
 template <class T>
-using Wide = std::conditional_t<is_complex_v<T>, LongComplex,
-                                std::conditional_t<std::is_integral_v<T>, uint64_t, long double>>;
+using Wide =
+    std::conditional_t<is_complex_v<T>, LongComplex, std::conditional_t<std::is_integral_v<T>, uint64_t, long double>>;
 
 template <class T>
 Wide<T> widen(T x) {

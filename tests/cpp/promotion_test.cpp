@@ -1,4 +1,4 @@
-// The lattice of dtypes and the three priorities of operands. tests/python/promotion_table.txt has the whole table.
+// The lattice of dtypes and the three priorities of operands. tests/python/support/promotion_table.txt has the whole table.
 #include "core/promotion.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ TEST(Promotion, IntegersKeepTheirValues) {
       const DType c = promote_types(a, b);
       if (is_integer(c)) {
         for (DType x : {a, b})
-          EXPECT_TRUE(is_signed(x) == is_signed(c) ? size_of(x) <= size_of(c) : is_signed(c) && size_of(x) < size_of(c)) << a << b;
+          EXPECT_TRUE(is_signed(x) == is_signed(c) ? size_of(x) <= size_of(c) : is_signed(c) && size_of(x) < size_of(c))
+              << a << b;
       } else {
         EXPECT_EQ(c, DType::Float64);
         EXPECT_TRUE((a == DType::UInt64) != (b == DType::UInt64));
@@ -61,7 +62,8 @@ TEST(Promotion, CanCastNeverLowersTheKind) {
   EXPECT_FALSE(can_cast(DType::Int8, DType::Bool));
 }
 
-DType result(std::initializer_list<DType> dimensioned, std::initializer_list<DType> zero_dim, std::initializer_list<Scalar> numbers) {
+DType result(std::initializer_list<DType> dimensioned, std::initializer_list<DType> zero_dim,
+             std::initializer_list<Scalar> numbers) {
   ResultType type;
   for (DType t : dimensioned) type.add_tensor(t, false);
   for (DType t : zero_dim) type.add_tensor(t, true);

@@ -10,7 +10,7 @@
 #include "base/cpu_features.h"
 #include "base/parallel.h"
 #include "core/philox.h"
-#include "cpu/random.h"
+#include "cpu/random/random.h"
 
 namespace strided {
 
@@ -102,7 +102,7 @@ TEST(Generator, StateHasTorchsLayout) {
     std::memcpy(&v, &s[at], 8);
     return v;
   };
-  EXPECT_EQ(read64(0), 0x123456789abcdefu);  // seed
+  EXPECT_EQ(read64(0), 0x123456789abcdefu);     // seed
   EXPECT_EQ(read64(8), uint64_t{1} << 32 | 1);  // left, seeded
   EXPECT_EQ(read64(16), 0u);                    // next
   EXPECT_EQ(read64(24), 0x89abcdefu);           // state[0]: the low half of the seed
@@ -135,8 +135,8 @@ TEST(Generator, RejectsWhatIsNoState) {
     EXPECT_THROW(g.set_state(bytes.data(), bytes.size()), RuntimeError) << at << " " << value;
   };
   for (int32_t left : {0, -1, 625}) broken(8, left);
-  broken(12, 0);    // not seeded
-  broken(16, 625);  // next
+  broken(12, 0);                          // not seeded
+  broken(16, 625);                        // next
   std::vector<uint8_t> overrun = before;  // left = 624 words from next = 2 on
   overrun[16] = 2;
   EXPECT_THROW(g.set_state(overrun.data(), overrun.size()), RuntimeError);
@@ -326,11 +326,11 @@ TEST(RandomFill, BadParametersDrawNothing) {
   EXPECT_FALSE(random_bernoulli(DType::Float64, out, DType::Float64, p, 2, g));
   EXPECT_FALSE(random_poisson(DType::Float64, out, p, 2, g));
   int64_t chosen[1];
-  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFault::Negative);
+  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::Negative);
   p[1] = HUGE_VAL;
-  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFault::NotFinite);
+  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::NotFinite);
   p[0] = p[1] = 0;
-  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFault::ZeroSum);
+  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::ZeroSum);
   EXPECT_EQ(out[0], 7);
   EXPECT_EQ(g.get_state(), before);
 }
@@ -339,7 +339,7 @@ TEST(RandomChoice, NeverTakesAWeightOfZero) {
   Generator g(12);
   const float weights[] = {0, 1, 0, 3, 0};
   std::vector<int64_t> out(40000);
-  ASSERT_EQ(random_choice(DType::Float32, out.data(), weights, 1, 5, 40000, g), WeightsFault::None);
+  ASSERT_EQ(random_choice(DType::Float32, out.data(), weights, 1, 5, 40000, g), WeightsFailure::None);
   int64_t count[5] = {};
   for (int64_t i : out) ++count[i];
   EXPECT_EQ(count[0] + count[2] + count[4], 0);

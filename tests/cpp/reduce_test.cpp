@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "backend/backend.h"
 #include "base/parallel.h"
 #include "ops/factory.h"
-#include "ops/kernels.h"
-#include "ops/reduction.h"
+#include "ops/reduce/reduction.h"
 
 namespace strided {
 namespace {
@@ -30,7 +30,7 @@ typename Op::template State<T> by_definition(const T* x, int64_t n, int64_t step
   S s = Op::template identity<S>();
   for (int64_t i = 0; i < n; ++i) {
     const compute_t<T> v = static_cast<compute_t<T>>(x[i * step]);
-    if constexpr (Op::info.walk == Walk::Index) s = Op::combine(s, Op::template map<S>(v, 0, i));
+    if constexpr (Op::info.walk == ReduceAlgorithm::Index) s = Op::combine(s, Op::template map<S>(v, 0, i));
     else s = Op::combine(s, Op::template map<S>(v, 0));
   }
   return s;
@@ -51,28 +51,35 @@ void check(double tolerance) {
   std::mt19937 random(1);
   const int64_t size = 1 << 20;
   std::unique_ptr<T[]> memory(new T[size]);  // std::vector<bool> has no memory to point at
-  for (int64_t i = 0; i < size; ++i) memory[i] = T(static_cast<float>(static_cast<int>(random() % 7) - (std::is_unsigned_v<T> ? 0 : 3)));
-  const int64_t keeps[] = {1, 2, 3, 15, 16, 17, 64, 65, 511, 513}, reds[] = {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 257, 2047, 2049};
+  for (int64_t i = 0; i < size; ++i)
+    memory[i] = T(static_cast<float>(static_cast<int>(random() % 7) - (std::is_unsigned_v<T> ? 0 : 3)));
+  const int64_t keeps[] = {1, 2, 3, 15, 16, 17, 64, 65, 511, 513},
+                reds[] = {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 257, 2047, 2049};
   for (int64_t n_keep : keeps)
     for (int64_t n_red : reds) {
       const int64_t total = n_keep * n_red;
       if (2 * total > size) continue;
-      struct { int64_t keep, red; } const strides[] = {{n_red, 1}, {1, n_keep}, {2 * n_red, 2}, {2, 2 * n_keep}, {0, 1}, {1, 0}, {-n_red, -1}};
+      struct {
+        int64_t keep, red;
+      } const strides[] = {{n_red, 1}, {1, n_keep}, {2 * n_red, 2}, {2, 2 * n_keep}, {0, 1}, {1, 0}, {-n_red, -1}};
       for (const auto& stride : strides) {
         if (stride.keep == 0 && n_keep > 64) continue;
         const T* start = memory.get() + (stride.red < 0 ? total - 1 : 0);
         std::vector<char> acc(static_cast<size_t>(n_keep * k.acc_size));
         std::unique_ptr<R[]> out(new R[static_cast<size_t>(n_keep)]);
         const int64_t item = sizeof(T), out_stride[] = {sizeof(R), 0};
-        k.accumulate(acc.data(), reinterpret_cast<const char*>(start), n_keep, stride.keep * item, n_red, stride.red * item, 0, nullptr);
+        k.accumulate(acc.data(), reinterpret_cast<const char*>(start), n_keep, stride.keep * item, n_red,
+                     stride.red * item, 0, nullptr);
         char* const outs[] = {reinterpret_cast<char*>(out.get()), nullptr};
         k.finish(outs, out_stride, acc.data(), n_keep, n_red, nullptr);
         for (int64_t i : {int64_t(0), n_keep / 2, n_keep - 1}) {
           const S s = by_definition<Op, T>(start + i * stride.keep, n_red, stride.red);
           const double want = number(Op::template finish<T>(s, n_red, 0.0)), got = number(out[static_cast<size_t>(i)]);
           if (std::isnan(want)) ASSERT_TRUE(std::isnan(got));
-          else ASSERT_NEAR(got, want, tolerance * (1 + std::abs(want))) << Op::info.name << ' ' << n_keep << " x " << n_red << " strides " << stride.keep << ' ' << stride.red;
-          if constexpr (Op::info.walk == Walk::Index) {
+          else
+            ASSERT_NEAR(got, want, tolerance * (1 + std::abs(want)))
+                << Op::info.name << ' ' << n_keep << " x " << n_red << " strides " << stride.keep << ' ' << stride.red;
+          if constexpr (Op::info.walk == ReduceAlgorithm::Index) {
             S mine;
             std::memcpy(&mine, acc.data() + i * k.acc_size, sizeof(S));
             ASSERT_EQ(mine.index, s.index) << Op::info.name << ' ' << n_keep << " x " << n_red;
@@ -118,7 +125,9 @@ TEST(ReduceKernels, Others) {
 }
 
 TEST(ReduceStructs, MomentsOfParts) {
-  auto of = [](std::vector<double> v) { return by_definition<Var, double>(v.data(), static_cast<int64_t>(v.size()), 1); };
+  auto of = [](std::vector<double> v) {
+    return by_definition<Var, double>(v.data(), static_cast<int64_t>(v.size()), 1);
+  };
   const Moments whole = Var::combine(of({1, 2, 3}), of({10, 20}));
   EXPECT_DOUBLE_EQ(whole.mean, 7.2);
   EXPECT_DOUBLE_EQ((Var::finish<double>(whole, 5, 1)), 63.7);
@@ -128,7 +137,9 @@ TEST(ReduceStructs, MomentsOfParts) {
 }
 
 TEST(ReduceStructs, LogSumExpOfParts) {
-  auto of = [](std::vector<double> v) { return by_definition<LogSumExp, double>(v.data(), static_cast<int64_t>(v.size()), 1); };
+  auto of = [](std::vector<double> v) {
+    return by_definition<LogSumExp, double>(v.data(), static_cast<int64_t>(v.size()), 1);
+  };
   auto value = [](const ScaledSum<double>& s) { return LogSumExp::finish<double>(s, 0, 0); };
   EXPECT_EQ(value(of({})), -inf);
   EXPECT_EQ(value(of({-inf, -inf})), -inf);
@@ -159,7 +170,8 @@ TEST(ReduceTree, ChunksInBinaryCounterOrder) {
   std::vector<float> stack;
   for (int64_t c = 0; c < chunks; ++c) {
     float part;
-    k.accumulate(reinterpret_cast<char*>(&part), x.data() + c * kReduceChunk * 4, 1, 4, std::min(kReduceChunk, n - c * kReduceChunk), 4, 0, nullptr);
+    k.accumulate(reinterpret_cast<char*>(&part), x.data() + c * kReduceChunk * 4, 1, 4,
+                 std::min(kReduceChunk, n - c * kReduceChunk), 4, 0, nullptr);
     stack.push_back(part);
     for (int64_t m = c; m & 1; m >>= 1) {
       const float top = stack.back();
@@ -182,7 +194,9 @@ TEST(ReduceTree, ChunksInBinaryCounterOrder) {
 
 TEST(ReduceTable, EveryRowIsFilled) {
   for (int id = 0; id < kNumReductions; ++id)
-    for (int t = 0; t < kNumDTypes; ++t) EXPECT_EQ(reduction_def(id).supported[t], kernels(Device{}).reduce[id][t].accumulate != nullptr) << reduction_def(id).info->name;
+    for (int t = 0; t < kNumDTypes; ++t)
+      EXPECT_EQ(reduction_def(id).supported[t], kernels(Device{}).reduce[id][t].accumulate != nullptr)
+          << reduction_def(id).info->name;
 }
 
 }  // namespace

@@ -35,8 +35,9 @@ TEST(Storage, BorrowedMemoryIsGivenBackOnce) {
   int released = 0;
   double values[3] = {1, 2, 3};
   {
-    Ref<Storage> s = make_ref<Storage>(static_cast<void*>(values), sizeof(values), Device{}, static_cast<void*>(&released),
-                                       [](void* owner) { ++*static_cast<int*>(owner); }, true);
+    Ref<Storage> s = make_ref<Storage>(
+        static_cast<void*>(values), sizeof(values), Device{}, static_cast<void*>(&released),
+        [](void* owner) { ++*static_cast<int*>(owner); }, true);
     EXPECT_EQ(s->data(), values);
     EXPECT_TRUE(s->borrowed());
     EXPECT_TRUE(s->read_only());
@@ -85,9 +86,18 @@ TEST(Storage, DeviceWithoutBackendRaises) {
 
 TEST(Storage, RegisteredBackendServesItsDevice) {
   static int live = 0;
-  register_device_memory(DeviceType::XLA, {[](size_t n, int index) -> void* { ++live; EXPECT_EQ(index, 2); return new char[n]; },
-                                           [](void* p, size_t, int) { --live; delete[] static_cast<char*>(p); },
-                                           [] { return 2; }, [](int index) { STRIDED_CHECK(index == 2, RuntimeError, "no such device"); }});
+  register_device_memory(
+      DeviceType::XLA,
+      {[](size_t n, int index) -> void* {
+         ++live;
+         EXPECT_EQ(index, 2);
+         return new char[n];
+       },
+       [](void* p, size_t, int) {
+         --live;
+         delete[] static_cast<char*>(p);
+       },
+       [] { return 2; }, [](int index) { STRIDED_CHECK(index == 2, RuntimeError, "no such device"); }});
   {
     Storage s(4, Device{DeviceType::XLA, 2}), current(4, Device{DeviceType::XLA, -1});
     EXPECT_EQ(live, 2);

@@ -90,7 +90,10 @@ def test_factories_and_memory():
 def test_mixed_devices():
     x, y = torch.ones(2), torch.ones(2, device="cuda")
     for f in (lambda: x + y, lambda: y * x, lambda: y.add_(x)):
-        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu|cpu and cuda:0"):
+        with pytest.raises(
+            RuntimeError,
+            match="Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu|cpu and cuda:0",
+        ):
             f()
     assert (y + torch.tensor(2.0)).tolist() == [3, 3] and (torch.tensor(2.0) + y).device.type == "cuda"
     with pytest.raises(RuntimeError):
@@ -154,7 +157,9 @@ def test_indices_may_be_on_the_cpu():
     w = torch.ones(3, device="cuda", requires_grad=True)
     w[[0, 0, 2]].sum().backward()
     assert w.grad.tolist() == [2, 0, 1]
-    with pytest.raises(RuntimeError, match=r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)"):
+    with pytest.raises(
+        RuntimeError, match=r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)"
+    ):
         torch.ones(3)[here.cuda()]
     with pytest.raises(IndexError):
         x[[0, 5]].tolist()
@@ -274,7 +279,13 @@ class Exporter:
 def test_cuda_array_interface():
     x = torch.arange(12.0, device="cuda").reshape(3, 4)
     info = x.t().__cuda_array_interface__
-    assert (info["shape"], info["strides"], info["typestr"], info["version"], info["data"]) == ((4, 3), (4, 16), "<f4", 3, (x.data_ptr(), False))
+    assert (info["shape"], info["strides"], info["typestr"], info["version"], info["data"]) == (
+        (4, 3),
+        (4, 16),
+        "<f4",
+        3,
+        (x.data_ptr(), False),
+    )
     assert x.__cuda_array_interface__["strides"] is None and x.__cuda_array_interface__["stream"] == 1
     assert not hasattr(torch.ones(1), "__cuda_array_interface__")
     with pytest.raises(RuntimeError, match="requires grad"):

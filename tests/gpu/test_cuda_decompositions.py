@@ -133,7 +133,14 @@ def test_half_precision_is_computed_in_float32():
 
 def test_views():
     a = matrices(4, 6, 6)
-    for view in (lambda t: t.mT, lambda t: t[::2], lambda t: t.flip(0), lambda t: t[:, ::-1, 1:], lambda t: t[:1].expand(3, -1, -1), lambda t: t[0]):
+    for view in (
+        lambda t: t.mT,
+        lambda t: t[::2],
+        lambda t: t.flip(0),
+        lambda t: t[:, ::-1, 1:],
+        lambda t: t[:1].expand(3, -1, -1),
+        lambda t: t[0],
+    ):
         same(lambda t: LA.svdvals(view(t)), a)
         same(lambda t: LA.qr(view(t)).R.abs(), a)
 
@@ -186,7 +193,10 @@ def test_gradients(name, dtype):
     for x in (a.clone().requires_grad_(), a.cuda().requires_grad_()):
         out = GRADIENTS[name](x)
         # Signs and phases of columns of Q are not determined.
-        total = sum((y.abs() ** 2 * torch.arange(1, y.numel() + 1, device=y.device).reshape(y.shape)).sum() for y in (out if isinstance(out, tuple) else (out,)))
+        total = sum(
+            (y.abs() ** 2 * torch.arange(1, y.numel() + 1, device=y.device).reshape(y.shape)).sum()
+            for y in (out if isinstance(out, tuple) else (out,))
+        )
         grads.append(torch.autograd.grad(total, x)[0])
     close(grads[1], grads[0])
 
@@ -222,7 +232,9 @@ def test_second_device():
 
 
 def run(code, **environment):
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment})
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -239,11 +251,18 @@ except RuntimeError as error:
 print(torch.linalg.det(a).item())
 """
     words = run(code, STRIDED_CUSOLVER_LIBRARY="/nowhere/libcusolver.so")
-    assert words.startswith("linalg.svd on device 'cuda' needs cuSOLVER of CUDA 1") and "Install it by: pip install " in words and words.endswith("\n1.0\n")
+    assert (
+        words.startswith("linalg.svd on device 'cuda' needs cuSOLVER of CUDA 1")
+        and "Install it by: pip install " in words
+        and words.endswith("\n1.0\n")
+    )
 
 
 @pytest.mark.skipif(not cuda_device.emulated(), reason="needs the emulated cuSOLVER of former times")
-@pytest.mark.parametrize("found, words", [("path", "has no eigenvalues of general matrices"), ("1 / 0", "no error\n"), ("None", "no error\n")])
+@pytest.mark.parametrize(
+    "found, words",
+    [("path", "has no eigenvalues of general matrices"), ("1 / 0", "no error\n"), ("None", "no error\n")],
+)
 def test_the_one_that_is_found_is_opened(found, words):
     code = f"""
 import threading

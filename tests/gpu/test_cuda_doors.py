@@ -43,5 +43,7 @@ for name in json.loads(sys.argv[1]):
 def test_functions_on_a_device(part):
     names = NAMES[part::4]
     assert len(names) > 50
-    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(names)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(names)], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, (done.returncode, done.stdout.splitlines()[-1:], done.stderr[-500:])

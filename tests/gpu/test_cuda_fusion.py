@@ -45,13 +45,13 @@ def test_calls_that_cannot_be():
 
 
 def test_every_dtype_has_a_name():
-    from strided.cuda._fusion import _C_NAMES
+    from strided.cuda._elementwise_kernel import _C_NAMES
 
     assert set(_C_NAMES) == {str(d)[6:] for d in torch._C.dtypes}
 
 
 def test_axes():
-    from strided.cuda._fusion import _merged
+    from strided.cuda._elementwise_kernel import _merged
 
     assert _merged((2, 3, 4), [(12, 4, 1), (12, 4, 1)]) == [(24, [1, 1])]
     assert _merged((2, 3, 4), [(12, 4, 1), (0, 4, 1)]) == [(12, [1, 1]), (2, [12, 0])]
@@ -81,7 +81,12 @@ def test_it_compiles(ndim, arch):
 
 
 def test_two_outputs_and_a_preamble():
-    k = ElementwiseKernel("T x", "T s, int64 at", "s = twice(x); at = i + n", preamble="template <class T> __device__ T twice(T v) { return v + v; }")
+    k = ElementwiseKernel(
+        "T x",
+        "T s, int64 at",
+        "s = twice(x); at = i + n",
+        preamble="template <class T> __device__ T twice(T v) { return v + v; }",
+    )
     assert compiled(k, ["float32", "float32", "int64"], 2, "sm_80")[:4] == b"\x7fELF"
 
 

@@ -98,7 +98,9 @@ def test_functions_made_of_these():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3), (2, 40, 33), (2, 20, 70), (200, 20), (0, 3), (3, 0), (0, 4, 4), (2, 0, 0)])
+@pytest.mark.parametrize(
+    "shape", [(5, 5), (3, 7), (7, 3), (2, 40, 33), (2, 20, 70), (200, 20), (0, 3), (3, 0), (0, 4, 4), (2, 0, 0)]
+)
 def test_shapes_of_factorisations(shape, dtype):
     torch.manual_seed(0)
     a = torch.randn(*shape, dtype=getattr(torch, dtype))
@@ -124,12 +126,21 @@ def test_views_broadcasting_and_shared_factors():
             for upper in (False, True):
                 for unit in (False, True):
                     args = {"upper": upper, "unitriangular": unit}
-                    close(LA.solve_triangular(lower.cuda(), view(b.cuda()), **args), LA.solve_triangular(lower, view(b), **args))
-                    close(LA.solve_triangular(lower.mT.cuda(), b.cuda()[0], left=False, **args), LA.solve_triangular(lower.mT, b[0], left=False, **args))
+                    close(
+                        LA.solve_triangular(lower.cuda(), view(b.cuda()), **args),
+                        LA.solve_triangular(lower, view(b), **args),
+                    )
+                    close(
+                        LA.solve_triangular(lower.mT.cuda(), b.cuda()[0], left=False, **args),
+                        LA.solve_triangular(lower.mT, b[0], left=False, **args),
+                    )
         # One matrix for many right-hand sides, many matrices for one.
         close(LA.solve(a[0].cuda(), b.cuda()), LA.solve(a[0], b))
         close(LA.solve(a.cuda(), b[0].cuda()), LA.solve(a, b[0]))
-        close(LA.solve(a.reshape(2, 2, n, n).cuda(), b[:2].unsqueeze(1).cuda()), LA.solve(a.reshape(2, 2, n, n), b[:2].unsqueeze(1)))
+        close(
+            LA.solve(a.reshape(2, 2, n, n).cuda(), b[:2].unsqueeze(1).cuda()),
+            LA.solve(a.reshape(2, 2, n, n), b[:2].unsqueeze(1)),
+        )
         lu, pivots = LA.lu_factor(a[0])
         close(LA.lu_solve(lu.cuda(), pivots.cuda(), b.cuda()), LA.lu_solve(lu, pivots, b))
 
@@ -166,7 +177,12 @@ def test_errors_and_when_they_are_raised(name, batched):
 
 
 def test_error_is_raised_by_whatever_waits():
-    for wait in (lambda x: x.sum().item(), lambda x: x.cpu(), lambda x: x.tolist(), lambda x: torch.cuda.current_stream().synchronize()):
+    for wait in (
+        lambda x: x.sum().item(),
+        lambda x: x.cpu(),
+        lambda x: x.tolist(),
+        lambda x: torch.cuda.current_stream().synchronize(),
+    ):
         x = LA.inv(SINGULAR.cuda())
         assert raised(wait, x)[0] is LA.LinAlgError
         torch.cuda.synchronize()

@@ -6,7 +6,20 @@ import pytest
 import strided as torch
 
 pytestmark = cuda_device.needs(1)
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 EPS = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12, "complex64": 4e-5, "complex128": 1e-12}
 
 
@@ -15,7 +28,9 @@ def operand(dtype, *shape):
     if dtype.is_floating_point:
         return (torch.rand(shape, dtype=torch.float64) - 0.5).to(dtype)
     if dtype.is_complex:
-        return torch.complex(torch.rand(shape, dtype=torch.float64) - 0.5, torch.rand(shape, dtype=torch.float64) - 0.5).to(dtype)
+        return torch.complex(
+            torch.rand(shape, dtype=torch.float64) - 0.5, torch.rand(shape, dtype=torch.float64) - 0.5
+        ).to(dtype)
     return torch.randint(0, 2 if dtype == torch.bool else 100, shape).to(dtype)
 
 
@@ -46,7 +61,13 @@ def test_matmul_of_every_kind(dtype):
 @pytest.mark.parametrize("dtype", ["int16", "bfloat16", "float32", "float64", "complex64"])
 def test_layouts(dtype):
     a, b = operand(dtype, 40, 24), operand(dtype, 24, 56)
-    for left in (a, a.t().contiguous().t(), operand(dtype, 24, 40).t()[::-1], operand(dtype, 80, 48)[::2, ::2], operand(dtype, 1, 24).expand(40, 24)):
+    for left in (
+        a,
+        a.t().contiguous().t(),
+        operand(dtype, 24, 40).t()[::-1],
+        operand(dtype, 80, 48)[::2, ::2],
+        operand(dtype, 1, 24).expand(40, 24),
+    ):
         for right in (b, b.t().contiguous().t(), operand(dtype, 24, 57)[:, 1:], operand(dtype, 24, 1).expand(24, 56)):
             on_both(torch.mm, left, right)
     batch = operand(dtype, 3, 24, 2, 40)
@@ -56,7 +77,11 @@ def test_layouts(dtype):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int32"])
 def test_every_tile(dtype):
     force = torch._C.functions["_cuda_force_gemm_tile"]
-    shapes = [(40, 24, 56), (130, 70, 260)] if cuda_device.emulated() else [(40, 24, 56), (130, 70, 260), (1000, 1030, 777), (256, 4096, 512)]
+    shapes = (
+        [(40, 24, 56), (130, 70, 260)]
+        if cuda_device.emulated()
+        else [(40, 24, 56), (130, 70, 260), (1000, 1030, 777), (256, 4096, 512)]
+    )
     try:
         for tile in range(8):
             force(tile)
@@ -122,7 +147,12 @@ def test_integers_wrap_as_on_the_cpu():
 
 
 def test_gradients():
-    for f, shapes in ((torch.matmul, ((3, 4, 5), (5, 6))), (torch.mv, ((4, 5), (5,))), (torch.dot, ((5,), (5,))), (torch.addmm, ((4, 6), (4, 5), (5, 6)))):
+    for f, shapes in (
+        (torch.matmul, ((3, 4, 5), (5, 6))),
+        (torch.mv, ((4, 5), (5,))),
+        (torch.dot, ((5,), (5,))),
+        (torch.addmm, ((4, 6), (4, 5), (5, 6))),
+    ):
         host = [operand("float64", *s).requires_grad_() for s in shapes]
         device = [h.detach().cuda().requires_grad_() for h in host]
         f(*host).sin().sum().backward()
@@ -143,7 +173,7 @@ def test_what_does_not_fit_is_told_as_on_the_cpu():
 def test_tf32_only_when_asked_for():
     assert torch.get_float32_matmul_precision() == "highest" and not torch.backends.cuda.matmul.allow_tf32
     a, b = torch.rand(64, 64), torch.rand(64, 64)
-    exact = (a.double() @ b.double())
+    exact = a.double() @ b.double()
 
     def error():
         return ((a.cuda() @ b.cuda()).cpu().double() - exact).abs().max().item()

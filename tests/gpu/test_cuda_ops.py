@@ -84,7 +84,9 @@ def test_reductions(name, dtype):
                         f(view(x.cuda()), *args)
                     continue
                 got = f(view(x.cuda()), *args)
-                for a, b in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)):
+                for a, b in zip(
+                    got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)
+                ):
                     if name == "prod" and x.numel() > 100:
                         continue
                     close(a, b)

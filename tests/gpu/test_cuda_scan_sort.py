@@ -41,7 +41,12 @@ def check(f, *args, exact=True):
         if want is None:
             assert got is None
             continue
-        assert got.device.type == "cuda" and got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride()
+        assert (
+            got.device.type == "cuda"
+            and got.dtype == want.dtype
+            and got.shape == want.shape
+            and got.stride() == want.stride()
+        )
         a, b = value(got), value(want)
         if exact or str(want.dtype)[6:] not in EPS:
             np.testing.assert_array_equal(a, b)
@@ -82,7 +87,9 @@ def axes(x):
 
 
 @pytest.mark.parametrize("dtype", REAL + ["complex64", "complex128"])
-@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize(
+    "name", ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax", "log_softmax", "logsumexp"]
+)
 def test_scans(name, dtype):
     f = getattr(torch, name)
     for shape in SHAPES:
@@ -106,7 +113,9 @@ def test_scans_of_long_rows():
     check(lambda t: torch.diff(t, 2), x)
 
 
-@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize(
+    "name", ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax", "log_softmax", "logsumexp"]
+)
 def test_gradients_of_scans(name):
     def gradient(t, axis):
         t = t.detach().requires_grad_()
@@ -190,6 +199,7 @@ def test_quantiles(dtype):
     y = tensor((7, 40), dtype)
     for q in (0.0, 0.3, 1.0, torch.tensor([0.1, 0.5], dtype=getattr(torch, dtype))):
         for kind in ("linear", "lower", "higher", "midpoint", "nearest"):
+
             def f(t, axis, name, q=q, kind=kind):
                 where = q.to(t.device) if isinstance(q, torch.Tensor) else q
                 return getattr(torch, name)(t, where, axis, interpolation=kind)
@@ -199,7 +209,9 @@ def test_quantiles(dtype):
                 check(lambda t, a=axis: f(t, a, "nanquantile"), y, exact=False)
 
 
-@pytest.mark.parametrize("name", ["sort", "topk", "kthvalue", "median", "nanmedian", "mode", "median_of_all", "quantile"])
+@pytest.mark.parametrize(
+    "name", ["sort", "topk", "kthvalue", "median", "nanmedian", "mode", "median_of_all", "quantile"]
+)
 def test_gradients_of_sorting(name):
     def gradient(t, axis):
         t = t.detach().requires_grad_()
@@ -227,7 +239,9 @@ def test_unique(dtype):
             for inverse in (False, True):
                 for counts in (False, True):
                     for f in (torch.unique, torch.unique_consecutive):
-                        check(lambda t, f=f, i=inverse, c=counts, d=dim: f(t, return_inverse=i, return_counts=c, dim=d), x)
+                        check(
+                            lambda t, f=f, i=inverse, c=counts, d=dim: f(t, return_inverse=i, return_counts=c, dim=d), x
+                        )
 
 
 def test_unique_of_many_rows():

@@ -63,7 +63,17 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     _run(tensors, _given(grad_tensors, len(tensors)), keep, create_graph, inputs, True)
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
     """The gradients of `outputs` with respect to `inputs`, as a tuple (for a dict of inputs, a dict); ``.grad`` is not touched.
 
     outputs and inputs may be GradientEdges of ``autograd.graph`` too.

@@ -39,7 +39,9 @@ def exit_dual_level(*, level=None):
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level that was not entered")
     if level not in (None, len(_levels) - 1):
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     _levels.pop()
 
 
@@ -95,9 +97,11 @@ def unpack_dual(tensor, *, level=None):
         return UnpackedDualTensor(tensor, None)
     duals = [d for d, _ in _levels[-1]]
     w = _zeros_like(tensor.detach()).requires_grad_()
-    pairs = [
-        (g, t) for g, (_, t) in zip(_run([tensor], [w], True, True, duals), _levels[-1]) if g is not None
-    ] if duals else []
+    pairs = (
+        [(g, t) for g, (_, t) in zip(_run([tensor], [w], True, True, duals), _levels[-1]) if g is not None]
+        if duals
+        else []
+    )
     if not pairs:
         return UnpackedDualTensor(tensor, None)
     pairs = [(g, t) for g, t in pairs if _C.functions["_has_record"](g)]

@@ -39,7 +39,9 @@ class FunctionCtx(_C.FunctionNode):
         tells when one was changed in place meanwhile."""
         for t in tensors:
             if t is not None and not isinstance(t, _C.Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type {type(t).__name__}"
+                )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
@@ -186,8 +188,10 @@ def _attach(cls, ctx, tensors, results, recording):
         return any(t is x for x in group)
 
     def is_differentiable(r):
-        return isinstance(r, _C.Tensor) and not among(r, ctx._non_differentiable) and (
-            r.dtype.is_floating_point or r.dtype.is_complex
+        return (
+            isinstance(r, _C.Tensor)
+            and not among(r, ctx._non_differentiable)
+            and (r.dtype.is_floating_point or r.dtype.is_complex)
         )
 
     def is_view_of_argument(r):

@@ -30,5 +30,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     >>> torch.set_float32_matmul_precision("highest")
     """
     if precision not in ("highest", "high", "medium"):
-        raise ValueError(f"set_float32_matmul_precision: precision must be 'highest', 'high' or 'medium', got {precision!r}")
+        raise ValueError(
+            f"set_float32_matmul_precision: precision must be 'highest', 'high' or 'medium', got {precision!r}"
+        )
     _C.functions["_set_tf32"](precision != "highest")

@@ -29,8 +29,18 @@ from ._device import (
     set_device,
     synchronize,
 )
-from ._fusion import ElementwiseKernel
-from ._random import get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state, set_rng_state_all
+from ._elementwise_kernel import ElementwiseKernel
+from ._random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from . import _solver as _solver
 from ._streams import Event, Stream, current_stream, default_stream, set_stream, stream
 

@@ -15,7 +15,17 @@ _KINDS = {"b": "b", "i": "i", "u": "u", "f": "f", "c": "c"}
 def _typestr(dtype) -> str:
     if dtype == _C.bfloat16:
         raise AttributeError("__cuda_array_interface__ has no type for torch.bfloat16; use DLPack")
-    kind = "b" if dtype == _C.bool else "c" if dtype.is_complex else "f" if dtype.is_floating_point else "i" if dtype.is_signed else "u"
+    kind = (
+        "b"
+        if dtype == _C.bool
+        else "c"
+        if dtype.is_complex
+        else "f"
+        if dtype.is_floating_point
+        else "i"
+        if dtype.is_signed
+        else "u"
+    )
     return ("|" if dtype.itemsize == 1 else "<") + kind + str(dtype.itemsize)
 
 
@@ -27,7 +37,9 @@ def cuda_array_interface(t) -> dict:
     if not t.is_cuda:
         raise AttributeError("Can't get __cuda_array_interface__ on non-CUDA tensor type: " + t.type())
     if t.requires_grad:
-        raise RuntimeError("Can't get __cuda_array_interface__ on Tensor that requires grad. Use tensor.detach() first.")
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Tensor that requires grad. Use tensor.detach() first."
+        )
     size = t.element_size()
     return {
         "typestr": _typestr(t.dtype),
@@ -53,7 +65,9 @@ def from_cuda_array_interface(obj):
     strides = info.get("strides")
     if strides is not None:
         if any(s % dtype.itemsize for s in strides):
-            raise ValueError(f"__cuda_array_interface__: strides {strides} are no multiples of the item size {dtype.itemsize}")
+            raise ValueError(
+                f"__cuda_array_interface__: strides {strides} are no multiples of the item size {dtype.itemsize}"
+            )
         strides = tuple(s // dtype.itemsize for s in strides)
     made = _C.functions["_cuda_borrow"](obj, pointer, shape, strides, dtype, bool(read_only))
     stream = info.get("stream")

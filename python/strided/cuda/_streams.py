@@ -17,7 +17,9 @@ class Stream:
     def __init__(self, device=None, priority=0, **handle):
         at = index_of(device)
         self.device_index = current_device() if at < 0 else at
-        self.cuda_stream = handle["stream_ptr"] if "stream_ptr" in handle else _f["_cuda_new_stream"](self.device_index, priority)
+        self.cuda_stream = (
+            handle["stream_ptr"] if "stream_ptr" in handle else _f["_cuda_new_stream"](self.device_index, priority)
+        )
         self.priority = priority
 
     @property
@@ -55,7 +57,10 @@ class Stream:
         return self._context.__exit__(*exc)
 
     def __eq__(self, other):
-        return isinstance(other, Stream) and (self.device_index, self.cuda_stream) == (other.device_index, other.cuda_stream)
+        return isinstance(other, Stream) and (self.device_index, self.cuda_stream) == (
+            other.device_index,
+            other.cuda_stream,
+        )
 
     def __hash__(self):
         return hash((self.device_index, self.cuda_stream))

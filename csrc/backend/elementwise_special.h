@@ -1,0 +1,552 @@
+// Elementwise special functions, of one and two operands. A name "special.f" stands in that namespace only; algorithms
+// and their sources are in base/math_special.h.
+#pragma once
+
+#include "backend/elementwise_binary.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+
+// ---- error function and normal distribution -------------------------------------------------------------------------
+
+struct Erf {
+  static constexpr Info info{"erf",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.",
+                             nullptr,
+                             "",
+                             "special.erf"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::erf(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (2 / kSqrtPi * apply<Exp>(-(s.in[0] * s.in[0])));
+  }
+};
+
+struct Erfc {
+  static constexpr Info info{"erfc",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Complementary error function 1 - erf(x), accurate also where it is tiny.",
+                             nullptr,
+                             "",
+                             "special.erfc"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::erfc(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (-2 / kSqrtPi * apply<Exp>(-(s.in[0] * s.in[0])));
+  }
+};
+
+struct Erfcx {
+  static constexpr Info info{"special.erfcx",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Both,
+                             "Scaled complementary error function exp(x^2) * erfc(x).",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialErfcx",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::erfcx(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (2 * s.in[0] * s.out - 2 / kSqrtPi);
+  }
+};
+
+struct Erfinv {
+  static constexpr Info info{"erfinv",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Output,
+                             "Inverse of erf; infinite at -1 and 1, NaN outside.",
+                             nullptr,
+                             "",
+                             "special.erfinv"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::erfinv(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (kSqrtPi / 2 * apply<Exp>(s.out * s.out));
+  }
+};
+
+struct Ndtr {
+  static constexpr Info info{"special.ndtr",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Distribution function of the standard normal law.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialNdtr",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::ndtr(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (1 / kSqrt2Pi * apply<Exp>(-0.5 * s.in[0] * s.in[0]));
+  }
+};
+
+struct LogNdtr {
+  static constexpr Info info{"special.log_ndtr",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Logarithm of the distribution function of the standard normal law, accurate in the "
+                             "lower tail.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialLogNdtr",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::log_ndtr(x);
+  }
+  // density / distribution, as a quotient that stays finite in the lower tail
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (2 / kSqrt2Pi / apply<Erfcx>(s.in[0] * (-1 / kSqrt2)));
+  }
+};
+
+struct Ndtri {
+  static constexpr Info info{"special.ndtri",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Output,
+                             "Quantile function of the standard normal law, the inverse of ndtr; infinite at 0 and 1, "
+                             "NaN outside.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialNdtri",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T p) {
+    return math::ndtri(p);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (kSqrt2Pi * apply<Exp>(0.5 * s.out * s.out));
+  }
+};
+
+// ---- gamma function and its relatives -------------------------------------------------------------------------------
+
+struct Digamma;
+struct Zeta;
+
+struct Lgamma {
+  static constexpr Info info{"lgamma",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Logarithm of the absolute value of the gamma function; infinity at 0, -1, -2, ...",
+                             nullptr,
+                             "",
+                             "special.gammaln"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::lgamma(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * apply<Digamma>(s.in[0]);
+  }
+};
+
+struct Digamma {
+  static constexpr Info info{"digamma",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Derivative of lgamma; NaN at -1, -2, ..., infinite at 0 with the opposite sign.",
+                             nullptr,
+                             "",
+                             "special.digamma special.psi"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::digamma(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * apply<Zeta>(2.0, s.in[0]);
+  }
+};
+
+// polygamma(n, x) = (-1)^(n+1) n! zeta(n + 1, x)  (Abramowitz and Stegun, 6.4.10)
+struct Polygamma {
+  static constexpr Info info{
+      "polygamma", Promote::Floating, kinds::Float, Saves::Inputs, "Derivative of order n >= 0 of digamma.", "input",
+      "int n"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    return math::polygamma(static_cast<int64_t>(p[0] < 1e18 && p[0] > -1e18 ? p[0] : 1e18),
+                           x);  // any order that large is alike
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const double n = s.params[0];
+    double factor = 1;
+    for (double k = 2; k <= n + 1 && factor < math::infinity<double>(); ++k) factor *= k;
+    if (math::fmod(n, 2.0) != 0) factor = -factor;
+    return g * (factor * apply<Zeta>(n + 2, s.in[0]));
+  }
+};
+
+struct Zeta {
+  static constexpr Info info{"special.zeta",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Hurwitz zeta function: sum of 1 / (k + other)^input over k >= 0, for input > 1.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialZeta",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x, T q) {
+    return math::zeta(x, q);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    if constexpr (I == 0) return no_derivative(g, "zeta: input");
+    else return g * (-s.in[0] * apply<Zeta>(s.in[0] + 1.0, s.in[1]));
+  }
+};
+
+// x^(a-1) exp(-x) / Gamma(a), the derivative of igamma by x
+template <class V>
+V gamma_density(const V& a, const V& x) {
+  return apply<Exp>((a - 1.0) * apply<Log>(x) - x - apply<Lgamma>(a));
+}
+
+struct Igamma {
+  static constexpr Info info{"igamma",
+                             Promote::Same,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Regularized lower incomplete gamma function P(input, other); NaN for negative "
+                             "arguments.",
+                             nullptr,
+                             "",
+                             "special.gammainc"};
+  template <class T>
+  STRIDED_HD static T fwd(T a, T x) {
+    return math::igamma(a, x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    if constexpr (I == 0) return no_derivative(g, "igamma: input");
+    else return g * gamma_density(s.in[0], s.in[1]);
+  }
+};
+
+struct Igammac {
+  static constexpr Info info{"igammac",
+                             Promote::Same,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other).",
+                             nullptr,
+                             "",
+                             "special.gammaincc"};
+  template <class T>
+  STRIDED_HD static T fwd(T a, T x) {
+    return math::igammac(a, x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    if constexpr (I == 0) return no_derivative(g, "igammac: input");
+    else return -g * gamma_density(s.in[0], s.in[1]);
+  }
+};
+
+// ---- modified Bessel functions --------------------------------------------------------------------------------------
+
+struct I1;
+struct I1e;
+
+// y / x, where y is odd in x with slope 1/2 at 0
+template <class V>
+V half_at_zero(const V& y, const V& x) {
+  return masked(y / nonzero(x), apply<Ne>(x, 0.0)) + 0.5 * apply<Eq>(x, 0.0);
+}
+
+struct I0 {
+  static constexpr Info info{"i0",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Modified Bessel function of the first kind, order 0.",
+                             nullptr,
+                             "",
+                             "special.i0"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::i0(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * apply<I1>(s.in[0]);
+  }
+};
+
+struct I0e {
+  static constexpr Info info{"special.i0e",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Both,
+                             "exp(-|x|) * i0(x): the modified Bessel function of order 0 without its overflow.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialI0E",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::i0e(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (apply<I1e>(s.in[0]) - apply<Sign>(s.in[0]) * s.out);
+  }
+};
+
+struct I1 {
+  static constexpr Info info{"special.i1",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Both,
+                             "Modified Bessel function of the first kind, order 1.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialI1",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::i1(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (apply<I0>(s.in[0]) - half_at_zero(s.out, s.in[0]));
+  }
+};
+
+struct I1e {
+  static constexpr Info info{"special.i1e",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Both,
+                             "exp(-|x|) * i1(x): the modified Bessel function of order 1 without its overflow.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialI1E",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::i1e(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (apply<I0e>(s.in[0]) - apply<Sign>(s.in[0]) * s.out - half_at_zero(s.out, s.in[0]));
+  }
+};
+
+// ---- logarithms and exponentials in disguise ------------------------------------------------------------------------
+
+struct Logit {
+  static constexpr Info info{"logit",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With `eps`, x is first "
+                             "clamped to "
+                             "[eps, 1 - eps].",
+                             nullptr,
+                             "float? eps=None",
+                             "special.logit"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    // None is NaN, which no comparison lets in.
+    const T lo = static_cast<T>(p[0]), hi = T(1) - lo;
+    const T above = x < lo ? lo : x;
+    return math::logit(above > hi ? hi : above);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V& x = s.in[0];
+    const double eps = s.params[0];
+    const V slope = g / (x * (1 - x));
+    if (eps != eps) return slope;
+    return masked(slope, apply<LogicalAnd>(apply<Ge>(x, eps), apply<Le>(x, 1 - eps)));
+  }
+};
+
+struct Sinc {
+  static constexpr Info info{
+      "sinc", Promote::Floating, kinds::floating, Saves::Both, "sin(pi x) / (pi x) of each element, 1 at 0.", nullptr,
+      "",     "special.sinc"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::sinc(x);
+  }
+  template <class T>
+  STRIDED_HD static Complex<T> fwd(Complex<T> z) {
+    // In double: the rounding of pi z would be that of the result.
+    const Complex<double> w(kPiValue * static_cast<double>(z.re), kPiValue * static_cast<double>(z.im));
+    return z == Complex<T>(0) ? Complex<T>(1) : Complex<T>(math::sin(w) / w);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V& x = s.in[0];
+    return masked(g * conj((apply<Cos>(kPiValue * x) - s.out) / nonzero(x)), apply<Ne>(x, 0.0));
+  }
+};
+
+struct Entr {
+  static constexpr Info info{"special.entr",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "Entropy -x * log(x) of each element; 0 at 0, -inf below.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialEntr",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::entr(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return -g * (1 + apply<Log>(s.in[0]));
+  }
+};
+
+struct Xlogy {
+  static constexpr Info info{"xlogy",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "input * log(other), and 0 where input is 0, whatever `other` is unless NaN.",
+                             nullptr,
+                             "",
+                             "special.xlogy"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, T y) {
+    return math::xlogy(x, y);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V &x = s.in[0], &y = s.in[1];
+    if constexpr (I == 0) return masked(g * apply<Log>(y), apply<LogicalOr>(apply<Ne>(x, 0.0), apply<Gt>(y, 0.0)));
+    else return g * (x / y);
+  }
+};
+
+struct Xlog1py {
+  static constexpr Info info{"special.xlog1py",
+                             Promote::Floating,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "input * log1p(other), and 0 where input is 0, whatever `other` is unless NaN.",
+                             nullptr,
+                             "",
+                             "",
+                             "SpecialXlog1Py",
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x, T y) {
+    return math::xlog1py(x, y);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V &x = s.in[0], &y = s.in[1];
+    if constexpr (I == 0) return masked(g * apply<Log1p>(y), apply<LogicalOr>(apply<Ne>(x, 0.0), apply<Gt>(y, -1.0)));
+    else return g * (x / (y + 1));
+  }
+};
+
+struct Logaddexp {
+  static constexpr Info info{"logaddexp",
+                             Promote::Same,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "log(exp(input) + exp(other)) without overflow on the way.",
+                             nullptr,
+                             "",
+                             "",
+                             nullptr,
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T a, T b) {
+    return math::logaddexp(a, b);
+  }
+  template <class T>
+  STRIDED_HD static Complex<T> fwd(Complex<T> a, Complex<T> b) {
+    const bool swap = a.re < b.re;
+    const Complex<T> larger = swap ? b : a, smaller = swap ? a : b;
+    // Two equal infinities: -inf is the limit, and at +inf only the sum of the exponentials tells the direction.
+    if ((larger.re == smaller.re) & math::isinf(larger.re))
+      return larger.re < T(0) ? smaller : math::log(math::exp(smaller) + math::exp(larger));
+    return larger + math::log1p(math::exp(smaller - larger));
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Sigmoid>(s.in[I] - s.in[1 - I]));
+  }
+};
+
+struct Logaddexp2 {
+  static constexpr Info info{"logaddexp2",
+                             Promote::Same,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "log2(2^input + 2^other) without overflow on the way.",
+                             nullptr,
+                             "",
+                             "",
+                             nullptr,
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T a, T b) {
+    return math::logaddexp2(a, b);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * apply<Sigmoid>(kLn2 * (s.in[I] - s.in[1 - I]));
+  }
+};
+
+using SpecialOps = List<Erf, Erfc, Erfcx, Erfinv, Ndtr, LogNdtr, Ndtri, Lgamma, Digamma, Polygamma, Zeta, Igamma,
+                        Igammac, I0, I0e, I1, I1e, Logit, Sinc, Entr, Xlogy, Xlog1py, Logaddexp, Logaddexp2>;
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

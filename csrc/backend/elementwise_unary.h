@@ -1,0 +1,736 @@
+// Elementwise ops of one operand: sign, rounding, powers, exponentials, trigonometry, conversions.
+#pragma once
+
+#include "backend/elementwise_base.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+
+struct Cos;
+struct Cosh;
+struct Ge;
+struct Gt;
+struct Le;
+struct Isfinite;
+
+// ---- sign ----------------------------------------------------------------------------------------------------------
+
+struct Sgn;
+
+struct Abs {
+  static constexpr Info info{"abs",
+                             Promote::Same,
+                             kinds::numeric,
+                             Saves::Inputs,
+                             "Absolute value of each element; of a complex number, its modulus, in the real dtype. "
+                             "The most negative "
+                             "integer stays itself.",
+                             nullptr,
+                             "",
+                             "absolute"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_int_v<T>) return integer::abs(x);
+    else return math::abs(x);
+  }
+  template <class T>
+  STRIDED_HD static T fwd(Complex<T> z) {
+    return math::abs(z);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * apply<Sgn>(s.in[0]);
+  }
+};
+
+struct Neg {
+  static constexpr Info info{
+      "neg", Promote::Same, kinds::numeric, Saves::Nothing, "Negative of each element; integers wrap around.", nullptr,
+      "",    "negative"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_int_v<T>) return integer::neg(x);
+    else return -x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return -g;
+  }
+};
+
+struct Positive {
+  static constexpr Info info{
+      "positive", Promote::Same, kinds::numeric, Saves::Nothing, "Each element as it is (unary plus).", nullptr, "",
+      "",         nullptr,       false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return g;
+  }
+};
+
+struct Sign {
+  static constexpr Info info{"sign", Promote::Same, kinds::real, Saves::Nothing,
+                             "-1, 0 or 1 by the sign of each element; 0 for NaN. bool stays as it is."};
+  STRIDED_HD static bool fwd(bool x) { return x; }
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (std::is_unsigned_v<T>) return T(x != T(0));
+    else return static_cast<T>(T(x > T(0)) - T(x < T(0)));
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return zero_like(g);
+  }
+};
+
+struct Sgn {
+  static constexpr Info info{"sgn", Promote::Same, kinds::all, Saves::Both,
+                             "z / |z| of a complex number, 0 at 0; for real dtypes the same as sign."};
+  STRIDED_HD static bool fwd(bool x) { return x; }
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return Sign::fwd(x);
+  }
+  template <class T>
+  STRIDED_HD static Complex<T> fwd(Complex<T> z) {
+    const T r = math::abs(z);
+    const bool zero = r == T(0);
+    return {zero ? T(0) : z.re / r, zero ? T(0) : z.im / r};
+  }
+  // The part of g along z has no effect: (g - s Re(conj(s) g)) / |z| with s = sgn(z), |s| = 1.
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const auto across = (g - s.out * s.out * conj(g)) / (2 * nonzero(apply<Abs>(s.in[0])));
+    return masked(across, apply<Ne>(s.in[0], 0.0));
+  }
+};
+
+struct Angle {
+  static constexpr Info info{"angle",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "Angle of each complex number in (-pi, pi], in the real dtype; for real elements pi if "
+                             "negative, else 0, and "
+                             "NaN for NaN.",
+                             nullptr,
+                             "",
+                             "",
+                             nullptr,
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    const T angle = x < T(0) ? T(kPiValue) : T(0);
+    return math::isnan(x) ? x : angle;
+  }
+  template <class T>
+  STRIDED_HD static T fwd(Complex<T> z) {
+    return math::arg(z);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return masked(g * times_i(1 / nonzero(conj(s.in[0]))), apply<Ne>(s.in[0], 0.0));
+  }
+};
+
+struct ConjPhysical {
+  static constexpr Info info{"conj_physical", Promote::Same, kinds::all, Saves::Nothing,
+                             "Complex conjugate of each element; real elements as they are."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_complex_v<T>) return conj(x);
+    else return x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return conj(g);
+  }
+};
+
+// ---- rounding ------------------------------------------------------------------------------------------------------
+
+struct Ceil {
+  static constexpr Info info{"ceil", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
+                             "Smallest integral value not below each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_int_v<T>) return x;
+    else return math::ceil(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return zero_like(g);
+  }
+};
+
+struct Floor {
+  static constexpr Info info{"floor", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
+                             "Largest integral value not above each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_int_v<T>) return x;
+    else return math::floor(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return zero_like(g);
+  }
+};
+
+struct Trunc {
+  static constexpr Info info{"trunc",
+                             Promote::Same,
+                             kinds::Int | kinds::Float,
+                             Saves::Nothing,
+                             "Integral part of each element: rounded towards zero.",
+                             nullptr,
+                             "",
+                             "fix"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_int_v<T>) return x;
+    else return math::trunc(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return zero_like(g);
+  }
+};
+
+struct Frac {
+  static constexpr Info info{"frac", Promote::Same, kinds::Float, Saves::Nothing,
+                             "Fractional part of each element, x - trunc(x), with the sign of x; NaN for infinities."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return x - math::trunc(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return g;
+  }
+};
+
+struct Round {
+  static constexpr Info info{"round",
+                             Promote::Same,
+                             kinds::Int | kinds::Float,
+                             Saves::Nothing,
+                             "Nearest integral value of each element, ties to even. With `decimals`, x * 10^decimals "
+                             "is rounded and "
+                             "scaled back (negative: positions before the point); floating-point dtypes only.",
+                             nullptr,
+                             "*, int decimals=0",
+                             "special.round"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    if constexpr (is_int_v<T>) {
+      return x;
+    } else {
+      // One of the two is 1. libm's pow is exact here as far as 10^22, and leaves a loop in which p is fixed.
+      const T up = static_cast<T>(::pow(10.0, p[0] > 0 ? p[0] : 0.0));
+      const T down = static_cast<T>(::pow(10.0, p[0] < 0 ? -p[0] : 0.0));
+      return math::round(x * up / down) / up * down;
+    }
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return zero_like(g);
+  }
+};
+
+// ---- powers --------------------------------------------------------------------------------------------------------
+
+struct Sqrt {
+  static constexpr Info info{"sqrt", Promote::Floating, kinds::floating, Saves::Output,
+                             "Square root of each element; NaN for negative real numbers, the principal root for "
+                             "complex ones."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::sqrt(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / (2 * conj(s.out));
+  }
+};
+
+struct Rsqrt {
+  static constexpr Info info{"rsqrt", Promote::Floating, kinds::floating, Saves::Output,
+                             "Reciprocal of the square root of each element; infinity at 0, with its sign."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::rsqrt(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return -0.5 * g * conj(s.out * s.out * s.out);
+  }
+};
+
+struct Square {
+  static constexpr Info info{"square",
+                             Promote::Same,
+                             kinds::all,
+                             Saves::Inputs,
+                             "Square of each element; integers wrap around, bool gives int64.",
+                             nullptr,
+                             "",
+                             "",
+                             "Pow"};
+  STRIDED_HD static int64_t fwd(bool x) { return x; }
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_int_v<T>) return integer::mul(x, x);
+    else return x * x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (2 * conj(s.in[0]));
+  }
+};
+
+struct Reciprocal {
+  static constexpr Info info{"reciprocal", Promote::Floating, kinds::floating, Saves::Output,
+                             "1 / x for each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_complex_v<T>) return math::reciprocal(x);
+    else return T(1) / x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return -g * conj(s.out * s.out);
+  }
+};
+
+// ---- exponentials and logarithms -----------------------------------------------------------------------------------
+
+struct Exp {
+  static constexpr Info info{"exp", Promote::Floating, kinds::floating, Saves::Output, "Exponential of each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::exp(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(s.out);
+  }
+};
+
+struct Exp2 {
+  static constexpr Info info{
+      "exp2", Promote::Floating, kinds::floating, Saves::Output, "2 to the power of each element.", nullptr,
+      "",     "special.exp2"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::exp2(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (kLn2 * conj(s.out));
+  }
+};
+
+struct Expm1 {
+  static constexpr Info info{"expm1",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Output,
+                             "exp(x) - 1 of each element, accurate near 0.",
+                             nullptr,
+                             "",
+                             "special.expm1"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::expm1(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(s.out + 1);
+  }
+};
+
+struct Log {
+  static constexpr Info info{"log", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Natural logarithm of each element; -inf at 0, NaN for negative real numbers."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::log(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / conj(s.in[0]);
+  }
+};
+
+struct Log2 {
+  static constexpr Info info{"log2", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Logarithm of each element to base 2."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::log2(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / (kLn2 * conj(s.in[0]));
+  }
+};
+
+struct Log10 {
+  static constexpr Info info{"log10", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Logarithm of each element to base 10."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::log10(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / (kLn10 * conj(s.in[0]));
+  }
+};
+
+struct Log1p {
+  static constexpr Info info{"log1p",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "log(1 + x) of each element, accurate near 0.",
+                             nullptr,
+                             "",
+                             "special.log1p",
+                             "Log1P"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::log1p(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / conj(1 + s.in[0]);
+  }
+};
+
+struct Sigmoid {
+  static constexpr Info info{"sigmoid",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Output,
+                             "Logistic function 1 / (1 + exp(-x)) of each element.",
+                             nullptr,
+                             "",
+                             "special.expit"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::sigmoid(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(s.out * (1 - s.out));
+  }
+};
+
+// ---- trigonometric and hyperbolic functions ------------------------------------------------------------------------
+
+struct Sin {
+  static constexpr Info info{"sin", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Sine of each element, in radians."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::sin(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Cos>(s.in[0]));
+  }
+};
+
+struct Cos {
+  static constexpr Info info{"cos", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Cosine of each element, in radians."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::cos(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return -g * conj(apply<Sin>(s.in[0]));
+  }
+};
+
+struct Tan {
+  static constexpr Info info{"tan", Promote::Floating, kinds::floating, Saves::Output,
+                             "Tangent of each element, in radians."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::tan(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(1 + s.out * s.out);
+  }
+};
+
+struct Asin {
+  static constexpr Info info{"asin",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "Arc sine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1] for real dtypes.",
+                             nullptr,
+                             "",
+                             "arcsin"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::asin(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Rsqrt>((1 - s.in[0]) * (1 + s.in[0])));
+  }
+};
+
+struct Acos {
+  static constexpr Info info{"acos",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "Arc cosine of each element, in [0, pi]; NaN outside [-1, 1] for real dtypes.",
+                             nullptr,
+                             "",
+                             "arccos"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::acos(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return -g * conj(apply<Rsqrt>((1 - s.in[0]) * (1 + s.in[0])));
+  }
+};
+
+struct Atan {
+  static constexpr Info info{"atan",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "Arc tangent of each element, in (-pi/2, pi/2).",
+                             nullptr,
+                             "",
+                             "arctan"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::atan(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / conj(1 + s.in[0] * s.in[0]);
+  }
+};
+
+struct Sinh {
+  static constexpr Info info{"sinh", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Hyperbolic sine of each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::sinh(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Cosh>(s.in[0]));
+  }
+};
+
+struct Cosh {
+  static constexpr Info info{"cosh", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "Hyperbolic cosine of each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::cosh(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Sinh>(s.in[0]));
+  }
+};
+
+struct Tanh {
+  static constexpr Info info{"tanh", Promote::Floating, kinds::floating, Saves::Output,
+                             "Hyperbolic tangent of each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::tanh(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(1 - s.out * s.out);
+  }
+};
+
+struct Asinh {
+  static constexpr Info info{
+      "asinh", Promote::Floating, kinds::floating, Saves::Inputs, "Inverse hyperbolic sine of each element.", nullptr,
+      "",      "arcsinh"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::asinh(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Rsqrt>(1 + s.in[0] * s.in[0]));
+  }
+};
+
+struct Acosh {
+  static constexpr Info info{"acosh",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "Inverse hyperbolic cosine of each element, >= 0; NaN below 1 for real dtypes.",
+                             nullptr,
+                             "",
+                             "arccosh"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::acosh(x);
+  }
+  // Two roots, not one of x^2 - 1: only so is it right on the whole complex plane.
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * conj(apply<Rsqrt>(s.in[0] - 1) * apply<Rsqrt>(s.in[0] + 1));
+  }
+};
+
+struct Atanh {
+  static constexpr Info info{"atanh",
+                             Promote::Floating,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "Inverse hyperbolic tangent of each element; NaN outside [-1, 1] for real dtypes.",
+                             nullptr,
+                             "",
+                             "arctanh"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return math::atanh(x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / conj((1 - s.in[0]) * (1 + s.in[0]));
+  }
+};
+
+struct Deg2rad {
+  static constexpr Info info{
+      "deg2rad", Promote::Floating, kinds::Float, Saves::Nothing, "Degrees to radians: x * pi / 180.", nullptr, "",
+      "",        "Deg2Rad"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return x * T(kPiValue / 180);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return g * (kPiValue / 180);
+  }
+};
+
+struct Rad2deg {
+  static constexpr Info info{
+      "rad2deg", Promote::Floating, kinds::Float, Saves::Nothing, "Radians to degrees: x * 180 / pi.", nullptr, "",
+      "",        "Rad2Deg"};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return x * T(180 / kPiValue);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return g * (180 / kPiValue);
+  }
+};
+
+// ---- others --------------------------------------------------------------------------------------------------------
+
+struct Relu {
+  static constexpr Info info{"relu", Promote::Same, kinds::Int | kinds::Float, Saves::Output,
+                             "The positive part of each element: x if it is not negative, else 0. NaN stays."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (std::is_unsigned_v<T>) return x;
+    else return x < T(0) ? T(0) : x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return masked(g, apply<Gt>(s.out, 0.0));
+  }
+};
+
+struct Hardshrink {
+  static constexpr Info info{
+      "hardshrink", Promote::Same,     kinds::Float, Saves::Inputs, "0 where |x| <= lambd, else x. NaN stays.",
+      nullptr,      "float lambd=0.5", "",           nullptr,       false};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    return math::abs(x) <= static_cast<T>(p[0]) ? T(0) : x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return masked(g, apply<Gt>(apply<Abs>(s.in[0]), s.params[0]));
+  }
+};
+
+// The largest finite value of a dtype.
+template <class T>
+STRIDED_HD T largest() {
+  if constexpr (std::is_same_v<T, Half>) return Half(65504.0f);
+  else if constexpr (std::is_same_v<T, BFloat16>) return BFloat16(bit_cast<float>(0x7f7f0000u));
+  else return std::numeric_limits<T>::max();
+}
+
+struct NanToNum {
+  // What replaces an infinity depends on the dtype itself, so the 16-bit floats come as they are.
+  static constexpr bool on_storage = true;
+  static constexpr Info info{"nan_to_num",
+                             Promote::Same,
+                             kinds::all,
+                             Saves::Inputs,
+                             "Each element, with `nan` for NaN (default 0), `posinf` for infinity (default: the "
+                             "dtype's largest value) "
+                             "and `neginf` for -infinity (default: its lowest). Complex numbers part by part.",
+                             nullptr,
+                             "float? nan=None, float? posinf=None, float? neginf=None",
+                             "",
+                             "NanToNum"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    if constexpr (std::is_integral_v<T>) {
+      return x;
+    } else {
+      using C = compute_t<T>;
+      const C v = static_cast<C>(x), top = static_cast<C>(largest<T>());
+      // A NaN among the params stands for None.
+      const C nan = p[0] == p[0] ? static_cast<C>(p[0]) : C(0);
+      const C posinf = p[1] == p[1] ? static_cast<C>(p[1]) : top;
+      const C neginf = p[2] == p[2] ? static_cast<C>(p[2]) : -top;
+      const C upper = v == math::infinity<C>() ? posinf : v;
+      const C lower = v == -math::infinity<C>() ? neginf : upper;
+      return T(math::isnan(v) ? nan : lower);
+    }
+  }
+  template <class T>
+  STRIDED_HD static Complex<T> fwd(Complex<T> z, const double* p) {
+    return {fwd(z.re, p), fwd(z.im, p)};
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return masked(g, apply<Isfinite>(s.in[0]));
+  }
+};
+
+using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt,
+                      Square, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos,
+                      Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,38 @@
+// An iteration as a backend sees it that runs it as a whole: no tensors, only pointers, strides and sizes.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace strided {
+
+// A 2-d inner loop over homogeneous operands: outputs first, then inputs. strides[k] is the byte stride of operand k
+// along n0, strides[nops + k] along n1. `params` points at the op's parameter struct, or is null.
+using Loop2d = void (*)(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void* params);
+
+// A planned iteration (Iter after plan()): axes innermost first, none of size 1, neighbours merged where memory allows.
+// Operands are outputs first.
+struct LoopPlan {
+  static constexpr int kMaxOperands = 8;
+  struct Operand {
+    char* data = nullptr;              // the first element; of an immediate operand: one value, in host memory
+    const int64_t* strides = nullptr;  // bytes, one for each axis; not read for an immediate operand
+    DType dtype = DType::Float32;      // as stored; it may differ from the loop's
+    bool immediate = false;            // a number, or a 0-d tensor of the CPU
+  };
+  const char* name = "";  // of the operation, for errors
+  int device = 0;
+  int ndim = 0;
+  const int64_t* shape = nullptr;
+  int n_operands = 0;
+  Operand operand[kMaxOperands];
+
+  int64_t numel() const {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; ++i) n *= shape[i];
+    return n;
+  }
+};
+
+}  // namespace strided

@@ -1,0 +1,161 @@
+// What an operation of a regular family says about itself, and the type list it stands in.
+// Note [One declaration per op] in docs/architecture.md tells what is derived from it.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "core/dtype.h"
+
+namespace strided {
+
+// Kinds of compute dtypes an op accepts (after Promote was applied).
+namespace kinds {
+constexpr unsigned Bool = 1, Int = 2, Float = 4, Complex = 8;
+constexpr unsigned real = Bool | Int | Float, numeric = Int | Float | Complex, all = Bool | numeric;
+constexpr unsigned floating = Float | Complex;  // with Promote::Floating: everything, computed in floating point
+}  // namespace kinds
+
+constexpr unsigned kind_of(DType t) {
+  return is_complex(t) ? kinds::Complex : is_floating(t) ? kinds::Float : is_bool(t) ? kinds::Bool : kinds::Int;
+}
+
+enum class Promote : uint8_t {
+  Same,      // compute in the promoted dtype of the operands
+  Floating,  // as Same, but integers and bool become the default float
+};
+
+// What the backward formula reads. Anything else may be freed or overwritten. A struct whose gradients do not each read all
+// operands says so in `static constexpr uint8_t reads[]` (call.h).
+enum class Saves : uint8_t { Nothing = 0, Inputs = 1, Output = 2, Both = 3 };
+constexpr bool saves_inputs(Saves s) { return static_cast<int>(s) & 1; }
+constexpr bool saves_output(Saves s) { return static_cast<int>(s) & 2; }
+
+struct Info {
+  const char* name;  // PyTorch's name; the in-place form and out= follow from it
+  Promote promote;
+  unsigned kinds;
+  Saves saves;
+  const char* doc;  // one or two sentences; accepted dtypes are added by the table
+  const char* operands =
+      nullptr;  // parameter names when not "input" / "input, other"; "*, Number value=1" makes an operand a keyword
+  const char* params = "";   // further arguments, passed to fwd as `const double* p`: "*, int decimals=0"; None is NaN
+  const char* aliases = "";  // other names, blank-separated
+  const char* backward = nullptr;  // the node's name without "Backward0" when it is not the capitalised name ("Mul")
+  bool inplace = true;             // has a `name_` form
+};
+
+// What a backward formula may use: operands by position, the output, the params.
+template <class V>
+struct Saved {
+  V in[4];
+  V out;
+  const double* params;
+};
+
+template <class... Ops>
+struct List {
+  static constexpr int size = sizeof...(Ops);
+};
+template <class A, class B>
+struct Concat;
+template <class... A, class... B>
+struct Concat<List<A...>, List<B...>> {
+  using type = List<A..., B...>;
+};
+
+template <class Op, class L>
+struct IndexOf;
+template <class Op, class... Rest>
+struct IndexOf<Op, List<Op, Rest...>> {
+  static constexpr int value = 0;
+};
+template <class Op, class First, class... Rest>
+struct IndexOf<Op, List<First, Rest...>> {
+  static constexpr int value = 1 + IndexOf<Op, List<Rest...>>::value;
+};
+
+// for_each(List<A, B>{}, f) calls f(Tag<A>{}, 0), f(Tag<B>{}, 1).
+template <class F, class... Ops>
+void for_each(List<Ops...>, F&& f) {
+  int i = 0;
+  (f(Tag<Ops>{}, i++), ...);
+}
+
+inline namespace STRIDED_ISA {
+
+// The stored type of an op's result R when it computes with T's compute type: bool, a part of a complex number, or T.
+template <class T, class R>
+struct StoredType {
+  using type = R;
+};
+template <class R>
+struct StoredType<Half, R> {
+  using type = std::conditional_t<std::is_same_v<R, float>, Half, R>;
+};
+template <class R>
+struct StoredType<BFloat16, R> {
+  using type = std::conditional_t<std::is_same_v<R, float>, BFloat16, R>;
+};
+
+// Does Op::fwd take N values of type T (and the params)?
+template <class Op, class T, size_t... I>
+constexpr auto takes(std::index_sequence<I...>, int)
+    -> decltype(Op::fwd((static_cast<void>(I), std::declval<T>())...), true) {
+  return Op::info.params[0] == 0;
+}
+template <class Op, class T, size_t... I>
+constexpr auto takes(std::index_sequence<I...>, long)
+    -> decltype(Op::fwd((static_cast<void>(I), std::declval<T>())..., std::declval<const double*>()), true) {
+  return Op::info.params[0] != 0;
+}
+template <class Op, class T, size_t... I>
+constexpr bool takes(std::index_sequence<I...>, ...) {
+  return false;
+}
+template <class Op>
+struct ProbeType {
+  using type = std::conditional_t<
+      (Op::info.kinds & kinds::Float) != 0, float,
+      std::conditional_t<(Op::info.kinds & kinds::Int) != 0, int64_t,
+                         std::conditional_t<(Op::info.kinds & kinds::Bool) != 0, bool, Complex<float>>>>;
+};
+// Number of operands, read off fwd.
+template <class Op, int N = 1>
+constexpr int find_arity() {
+  static_assert(N <= 4, "fwd takes one to four values of the compute type, and `const double*` if there are params");
+  if constexpr (takes<Op, typename ProbeType<Op>::type>(std::make_index_sequence<N>{}, 0)) return N;
+  else return find_arity<Op, N + 1>();
+}
+template <class Op>
+constexpr int op_arity = find_arity<Op>();
+
+template <class Op, class T>
+constexpr bool op_supports = (Op::info.kinds & kind_of(dtype_of<T>)) != 0;
+
+// What Op::fwd takes for dtype T: its compute type, or T itself where the struct says `on_storage` (a result that depends
+// on the format, not only on the value).
+template <class Op, class T, class = void>
+struct OperandType {
+  using type = compute_t<T>;
+};
+template <class Op, class T>
+struct OperandType<Op, T, std::enable_if_t<Op::on_storage>> {
+  using type = T;
+};
+template <class Op, class T>
+using operand_t = typename OperandType<Op, T>::type;
+
+template <class Op, class T, size_t... I>
+auto result_of(std::index_sequence<I...>) {
+  using C = operand_t<Op, T>;
+  if constexpr (Op::info.params[0] != 0)
+    return Op::fwd((static_cast<void>(I), C{})..., static_cast<const double*>(nullptr));
+  else return Op::fwd((static_cast<void>(I), C{})...);
+}
+// What is stored for an op on dtype T.
+template <class Op, class T>
+using op_result_t = typename StoredType<T, decltype(result_of<Op, T>(std::make_index_sequence<op_arity<Op>>{}))>::type;
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

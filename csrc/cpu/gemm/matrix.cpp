@@ -1,0 +1,20 @@
+// The floating products, and the matrix rows of the kernel table for one instruction set.
+
+#include "cpu/gemm/matrix_products.inc"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+
+void fill_matrix(KernelTable& kernels) {
+  set_gemm<float>(kernels, DType::Float32);
+  set_gemm<double>(kernels, DType::Float64);
+  set_gemm<Complex<float>>(kernels, DType::Complex64);
+  set_gemm<Complex<double>>(kernels, DType::Complex128);
+  set_gemm<Half>(kernels, DType::Float16);
+  set_gemm<BFloat16>(kernels, DType::BFloat16);
+  fill_integer_products(kernels);
+  fill_linalg(kernels);
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

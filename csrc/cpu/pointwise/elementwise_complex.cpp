@@ -1,0 +1,12 @@
+#include "cpu/pointwise/loops.inc"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+
+void fill_elementwise_complex(KernelTable& table) {
+  for_each(List<Complex<float>, Complex<double>>{},
+           [&](auto tag, int) { fill_elementwise_for<typename decltype(tag)::type>(table); });
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,11 @@
+#include "cpu/pointwise/loops.inc"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+
+void fill_elementwise_double(KernelTable& table) {
+  for_each(List<double>{}, [&](auto tag, int) { fill_elementwise_for<typename decltype(tag)::type>(table); });
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,129 @@
+// Choosing by mask: loops that gain from wide vectors, compiled once for each instruction set.
+#include <cstring>
+
+#include "backend/backend.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace {
+
+struct Item16 {
+  uint64_t a, b;
+};
+
+template <class T>
+T load(const char* p) {
+  T v;
+  std::memcpy(&v, p, sizeof(T));
+  return v;
+}
+template <class T>
+void store(char* p, const T& v) {
+  std::memcpy(p, &v, sizeof(T));
+}
+
+// Written with integer masks, so that it becomes vector code.
+template <class T>
+void select(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) {
+  constexpr int64_t size = sizeof(T);
+  for (int64_t j = 0; j < n1; ++j) {
+    char* const to = data[0] + j * s[4];
+    const char* const condition = data[1] + j * s[5];
+    const char* const a = data[2] + j * s[6];
+    const char* const b = data[3] + j * s[7];
+    if constexpr (sizeof(T) != 16) {
+      auto blend = [&](int64_t a_step, int64_t b_step) {
+        for (int64_t i = 0; i < n0; ++i) {
+          const T mask = static_cast<T>(-static_cast<T>(condition[i] != 0));
+          store(to + i * size, static_cast<T>((load<T>(a + i * a_step) & mask) | (load<T>(b + i * b_step) & ~mask)));
+        }
+      };
+      if (s[0] == size && s[1] == 1) {
+        if (s[2] == size && s[3] == size) {
+          blend(size, size);
+          continue;
+        }
+        if (s[2] == size && s[3] == 0) {
+          blend(size, 0);
+          continue;
+        }
+        if (s[2] == 0 && s[3] == size) {
+          blend(0, size);
+          continue;
+        }
+      }
+    }
+    for (int64_t i = 0; i < n0; ++i)
+      store(to + i * s[0], condition[i * s[1]] != 0 ? load<T>(a + i * s[2]) : load<T>(b + i * s[3]));
+  }
+}
+
+int64_t count_true(const char* mask, int64_t n) {
+  int64_t count = 0, i = 0;
+  // Bytes are added in a lane of 8 bits at most 255 times before they are summed, so that the loop stays narrow.
+  while (i < n) {
+    uint8_t lanes[32] = {};
+    int64_t rounds = (n - i) / 32;
+    rounds = rounds > 255 ? 255 : rounds;
+    if (rounds == 0) {
+      for (; i < n; ++i) count += mask[i] != 0;
+      break;
+    }
+    for (; rounds > 0; --rounds, i += 32)
+      for (int k = 0; k < 32; ++k) lanes[k] = static_cast<uint8_t>(lanes[k] + (mask[i + k] != 0));
+    for (uint8_t lane : lanes) count += lane;
+  }
+  return count;
+}
+
+// Note [Compressing without a branch]
+// Every element is written and the end moves on only when its mask is set. A wrong guess costs a branchy loop some fifteen
+// cycles, this one a cycle or two an element whatever the mask. Nothing is written beyond `count` elements, because the
+// loop ends there: the next range may belong to another thread. Eight masks are looked at together first; long runs of
+// equal masks are common.
+template <class T>
+void compress(char* to, const char* from, const char* mask, int64_t count) {
+  int64_t k = 0, i = 0;
+  while (k + 8 <= count) {
+    const uint64_t word = load<uint64_t>(mask + i);
+    if (word == 0) {
+      i += 8;
+      continue;
+    }
+    if (word == 0x0101010101010101u) {
+      std::memcpy(to + k * sizeof(T), from + i * sizeof(T), 8 * sizeof(T));
+      k += 8;
+      i += 8;
+      continue;
+    }
+    for (int r = 0; r < 8; ++r, ++i) {
+      store(to + k * sizeof(T), load<T>(from + i * sizeof(T)));
+      k += mask[i] != 0;
+    }
+  }
+  for (; k < count; ++i) {
+    store(to + k * sizeof(T), load<T>(from + i * sizeof(T)));
+    k += mask[i] != 0;
+  }
+}
+
+template <class T>
+void fill_items(IndexKernels& k, int row) {
+  k.select[row] = select<T>;
+  k.compress[row] = compress<T>;
+}
+
+}  // namespace
+
+void fill_where(KernelTable& table) {
+  IndexKernels& k = table.index;
+  fill_items<uint8_t>(k, 0);
+  fill_items<uint16_t>(k, 1);
+  fill_items<uint32_t>(k, 2);
+  fill_items<uint64_t>(k, 3);
+  fill_items<Item16>(k, 4);
+  k.count_true = count_true;
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,37 @@
+// Random numbers on the CPU: each function fills n contiguous elements by sequential draws from a generator, in
+// PyTorch's order and with PyTorch's arithmetic, and locks the generator for its whole run.
+//
+// Note [PyTorch's numbers]
+// Integers, uniform numbers and everything made of them by one formula equal PyTorch's bit for bit: the same draws, the
+// same precision, a fused multiply-add where PyTorch's builds for AVX2 have one, and the C library's transcendental
+// functions. Normal numbers of 16 and more contiguous elements, where PyTorch has vector code of its own, agree to a
+// few units in the last place. The generator is left in the same state in any case.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace strided {
+
+void fill_random_kernels(KernelTable& table);
+
+// What it fills in; see RandomKernels in backend/backend.h.
+void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& generator);
+bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& generator);
+bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generator& generator);
+void random_permutation(DType dtype, void* out, int64_t n, Generator& generator);
+WeightsFailure random_choice(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
+                             int64_t samples, Generator& generator);
+
+// The loops that gain from wide vectors: cpu/random/random_loops.cpp, once for each instruction set. `words` are words of the
+// generator's state, not tempered.
+struct RandomLoops {
+  // to[i] = from + range * (word[i] mod 2^24) / 2^24, and `from` where that rounds to `end`
+  void (*uniform_float)(float* to, const uint32_t* words, int64_t n, float from, float range, float end);
+  // the same with 53 bits of two words, the first of them the higher half
+  void (*uniform_double)(double* to, const uint32_t* words, int64_t n, double from, double range, double end);
+  // Uniform numbers in [0, 1) become normal ones, in blocks of 16: eight make the radii, the other eight the angles.
+  void (*box_muller_float)(float* data, int64_t blocks, float mean, float std);
+  void (*box_muller_double)(double* data, int64_t blocks, double mean, double std);
+};
+
+}  // namespace strided

@@ -1,0 +1,93 @@
+// A scan is a chain of dependent steps, so that wider vectors help only across rows; one build serves all machines.
+#include "cpu/reduce/scan.h"
+
+#include "backend/backend.h"
+#include "backend/scan_steps.h"
+#include "base/parallel.h"
+
+namespace strided {
+namespace {
+
+constexpr int64_t kRows = 256;        // rows side by side
+constexpr int64_t kLongWork = 16384;  // elements that take long enough to let other threads of the interpreter run
+
+template <class Op, class T>
+void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
+               int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows) {
+  using A = typename scan::Wider<T>::type;
+  const GilRelease unlocked(n * rows > kLongWork);
+  const bool side_by_side = rows > 1 && in_row_stride == sizeof(T) && out_row_stride[0] == sizeof(T);
+  if (side_by_side) {
+    A acc[kRows];
+    for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
+      const int64_t m = rows - r0 < kRows ? rows - r0 : kRows;
+      for (int64_t r = 0; r < m; ++r) acc[r] = Op::template start<A>();
+      for (int64_t i = 0; i < n; ++i) {
+        const T* x = reinterpret_cast<const T*>(in + i * in_stride) + r0;
+        T* y = reinterpret_cast<T*>(out[0] + i * out_stride[0]) + r0;
+#pragma GCC ivdep
+        for (int64_t r = 0; r < m; ++r) {
+          acc[r] = Op::step(acc[r], static_cast<A>(x[r]));
+          y[r] = static_cast<T>(acc[r]);
+        }
+      }
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const char* x = in + r * in_row_stride;
+    char* y = out[0] + r * out_row_stride[0];
+    A acc = Op::template start<A>();
+    for (int64_t i = 0; i < n; ++i) {
+      acc = Op::step(acc, static_cast<A>(*reinterpret_cast<const T*>(x + i * in_stride)));
+      *reinterpret_cast<T*>(y + i * out_stride[0]) = static_cast<T>(acc);
+    }
+  }
+}
+
+template <class Order, class T>
+void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
+                  int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows) {
+  using A = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
+  using M = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // a byte viewed as bool may hold anything
+  const GilRelease unlocked(n * rows > kLongWork);
+  A best[kRows];
+  int64_t index[kRows];
+  for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
+    const int64_t m = in_row_stride == sizeof(T) ? (rows - r0 < kRows ? rows - r0 : kRows) : 1;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t r = 0; r < m; ++r) {
+        A x = static_cast<A>(*reinterpret_cast<const M*>(in + (r0 + r) * in_row_stride + i * in_stride));
+        if constexpr (std::is_same_v<T, bool>) x = x != 0;
+        if (i == 0 || scan::replaces<Order>(x, best[r])) {
+          best[r] = x;
+          index[r] = i;
+        }
+        *reinterpret_cast<T*>(out[0] + (r0 + r) * out_row_stride[0] + i * out_stride[0]) = T(best[r]);
+        *reinterpret_cast<int64_t*>(out[1] + (r0 + r) * out_row_stride[1] + i * out_stride[1]) = index[r];
+      }
+    if (m == 1) r0 -= kRows - 1;  // rows far apart go one by one
+  }
+}
+
+}  // namespace
+
+void fill_scan_kernels(KernelTable& table) {
+  auto fold = [&](auto tag, ScanOp op) {
+    using Op = typename decltype(tag)::type;
+    for_each(typename Op::Types{}, [&](auto type, int) {
+      using T = typename decltype(type)::type;
+      table.scan[static_cast<int>(op)][index_of(dtype_of<T>)] = scan_fold<Op, T>;
+    });
+  };
+  fold(Tag<scan::Sum>{}, ScanOp::Sum);
+  fold(Tag<scan::Product>{}, ScanOp::Product);
+  fold(Tag<scan::LogSum>{}, ScanOp::LogSumExp);
+  for_each(scan::Max::Types{}, [&](auto type, int) {
+    using T = typename decltype(type)::type;
+    table.scan[static_cast<int>(ScanOp::Max)][index_of(dtype_of<T>)] = scan_extreme<scan::Highest, T>;
+    table.scan[static_cast<int>(ScanOp::Min)][index_of(dtype_of<T>)] = scan_extreme<scan::Lowest, T>;
+  });
+}
+
+}  // namespace strided

@@ -1,0 +1,9 @@
+#include "cuda/gemm/gemm_warpgroup.h"
+
+namespace strided {
+namespace cuda {
+
+void fill_gemm_bfloat16(GemmTable& table) { table.entry[index_of(dtype_of<BFloat16>)] = half_entry<BFloat16>(); }
+
+}  // namespace cuda
+}  // namespace strided

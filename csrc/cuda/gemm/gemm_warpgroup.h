@@ -1,0 +1,112 @@
+// Products of tiles by warpgroups (Note [Order of warpgroup products] in warpgroup.h).
+//
+// Note [Tiles of warpgroups]
+// On sm_90 mma.sync reaches about 0.6 of what the tensor cores do through wgmma, which reads both factors from shared
+// memory by itself. Each warpgroup has 64 rows of the tile; the slabs are those of gemm_tensor.h, 64 of k deep, whose
+// lines of 128 bytes with exchanged chunks are what the instruction expects. The products of one slab are under way
+// while the threads wait for the next slab and start to bring a later one, so a slab's place is free one turn later
+// than elsewhere (kBehind). What this leaves out: copies by the tensor memory accelerator, which would take the threads
+// off the copies but needs a map of each operand made by the driver and strides of 16 bytes; warps that only copy,
+// which would hand registers to the others (setmaxnreg) and need no barrier of the whole block; clusters, whose blocks
+// would read half of each slab from L2.
+#pragma once
+
+#include "cuda/gemm/gemm_tensor.h"
+#if !defined(__HIPCC__)
+#include "cuda/gemm/warpgroup.h"
+#endif
+
+namespace strided {
+namespace cuda {
+
+#if !defined(__HIPCC__)
+// A warpgroup's sums: 64 rows, all columns.
+template <int kM, int kN>
+struct Warpgroups {
+  static constexpr int kThreads = kM / 64 * kWarpgroup;
+  static constexpr int kEach = 2, kBehind = 1, kCapability = 90;
+  static constexpr bool kHere = kWarpgroups;
+
+  float sum[kN / 2];
+  int row;  // the first one; the shuffle tells the compiler that a warp has but one
+
+  __device__ Warpgroups() : row(static_cast<int>(__shfl_sync(kAllLanes, threadIdx.x / kWarpgroup, 0)) * 64) {
+#pragma unroll
+    for (int i = 0; i < kN / 2; ++i) sum[i] = 0;
+  }
+
+  __device__ static void arrived() { fence_async_proxy(); }
+
+  template <class SlabA, class SlabB, class T>
+  __device__ void multiply(const T* a, const T* b) {
+    static_assert(SlabA::kLine == 8 && SlabB::kLine == 8, "lines of 128 bytes");
+    const int rows = SlabA::kAlongOuter ? SlabA::place(0, row / 8) : SlabA::place(row, 0);
+    const uint64_t from_a = descriptor<SlabA>(a + rows), from_b = descriptor<SlabB>(b);
+    open_products(sum);
+#pragma unroll
+    for (int k = 0; k < SlabA::kDepth; k += 16)
+      multiply_warpgroup<T, SlabA::kAlongOuter, SlabB::kAlongOuter>(sum, from_a + step<SlabA>(k),
+                                                                    from_b + step<SlabB>(k));
+    close_products();
+    wait_products<kBehind>(sum);
+  }
+
+  __device__ void finish() { wait_products<0>(sum); }
+
+  template <class F>
+  __device__ void each(F f) const {
+    const int lane = static_cast<int>(threadIdx.x % kWarp), warp = static_cast<int>(threadIdx.x / kWarp);
+#pragma unroll
+    for (int i = 0; i < kN / 2; i += 2) f(16 * warp + lane / 4 + i % 4 * 4, i / 4 * 8 + lane % 4 * 2, &sum[i]);
+  }
+
+ private:
+  template <class Slab, class T>
+  __device__ static uint64_t descriptor(const T* from) {
+    return matrix_descriptor(from, Slab::kAlongOuter ? Slab::kDepth * 128 : 16, 1024);
+  }
+  // To later k, as descriptors count: within the lines, or that many lines further.
+  template <class Slab>
+  static constexpr uint64_t step(int k) {
+    return static_cast<uint64_t>(k) * (Slab::kAlongOuter ? 128 : sizeof(typename Slab::Element)) / 16;
+  }
+};
+
+// Only asked for by number (GemmTile::proven).
+template <class T, int kM, int kN, int kStages, int kBlocks>
+GemmTile warpgroup_tile_of(double speed) {
+  using Sums = Warpgroups<kM, kN>;
+  GemmTile t = tile_of_slabs<T, float, Sums, TensorSlabs<T, Sums, kM, kN, 64>, kStages, kBlocks>(speed);
+  t.proven = false;
+  return t;
+}
+#endif
+
+// The table's row of a 16-bit dtype.
+// Pieces of 64x64 for each warp: for 32 instructions it reads 4 KiB of shared memory, which takes shared memory less
+// time than the instructions take (pieces of 64x32 would take it longer). 256x128 because tiles of 128x128 would ask
+// more of the L2 cache than it gives on an H100: 64 operations for a byte, against 85. Four slabs of 24 KiB fit sm_86
+// and sm_89 too.
+// Warpgroups: with 64x256 each they read 10 KiB of shared memory, which gives 16, while the tensor cores take 128
+// cycles; four slabs of 48 KiB. With 64x128 there are twice the blocks, two of them on a multiprocessor: one multiplies
+// while the other waits.
+template <class T>
+GemmEntry half_entry() {
+  GemmEntry e = entry_of<T, float>();
+#if defined(__HIPCC__)  // no tensor cores of this kind
+  e.add(tile_of<T, float, Units<float, 64, 64, 8, 4>, 64, 64, 16, 2, 4>(1.0));
+  e.add(tile_of<T, float, Units<float, 32, 32, 4, 4>, 32, 32, 16, 2, 8>(0.6));
+#else
+  e.add(tensor_tile_of<T, Fragments<256, 128, 64, 64>, 256, 128, 32, 4, 1>(1.0));
+  e.add(tensor_tile_of<T, Fragments<128, 128, 64, 64>, 128, 128, 32, 3, 2>(0.85));
+  e.add(tensor_tile_of<T, Fragments<64, 64, 32, 32>, 64, 64, 32, 3, 4>(0.55));
+#if STRIDED_EMULATED || STRIDED_WARPGROUPS  // the build is for such devices too
+  e.add(warpgroup_tile_of<T, 128, 256, 4, 1>(1.5));
+  e.add(warpgroup_tile_of<T, 128, 128, 3, 2>(1.3));
+#endif
+#endif
+  return e;
+}
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,9 +1,0 @@
-#include "cuda/linalg_unit.h"
-
-namespace strided {
-namespace cuda {
-
-template const LinalgTable<Complex<double>>& linalg_table<Complex<double>>();
-
-}  // namespace cuda
-}  // namespace strided

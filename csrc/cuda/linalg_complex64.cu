@@ -1,9 +1,0 @@
-#include "cuda/linalg_unit.h"
-
-namespace strided {
-namespace cuda {
-
-template const LinalgTable<Complex<float>>& linalg_table<Complex<float>>();
-
-}  // namespace cuda
-}  // namespace strided

@@ -1,9 +1,0 @@
-#include "cuda/linalg_unit.h"
-
-namespace strided {
-namespace cuda {
-
-template const LinalgTable<double>& linalg_table<double>();
-
-}  // namespace cuda
-}  // namespace strided

@@ -1,0 +1,11 @@
+#include "cuda/pointwise/elementwise.h"
+
+namespace strided {
+namespace cuda {
+
+// (Special functions: see elementwise_table.)
+using HalfOps = Concat<UnaryOps, Concat<BinaryOps, Concat<CompareOps, OtherOps>::type>::type>::type;
+void fill_elementwise_half(ElementwiseTable& table) { fill_elementwise<Half>(table, HalfOps{}); }
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,0 +1,34 @@
+#include "cuda/pointwise/elementwise.h"
+#include "cuda/pointwise/pointwise_run.h"
+#include "cuda/runtime/operations.h"
+
+namespace strided {
+namespace cuda {
+
+#define STRIDED_UNITS(X) X(float) X(double) X(half) X(bfloat16) X(complex64) X(complex128) X(signed) X(unsigned)
+#define STRIDED_DECLARE(unit) void fill_elementwise_##unit(ElementwiseTable& table);
+STRIDED_UNITS(STRIDED_DECLARE)
+#undef STRIDED_DECLARE
+
+const ElementwiseTable& elementwise_table() {
+  static const ElementwiseTable& table = *[] {
+    auto* t = new ElementwiseTable;
+#define STRIDED_FILL(unit) fill_elementwise_##unit(*t);
+    STRIDED_UNITS(STRIDED_FILL)
+#undef STRIDED_FILL
+    // Special functions of the 16-bit floats are computed in float anyway: its kernels serve, casting as they load.
+    for (auto& row : t->kernel)
+      for (DType half : {DType::Float16, DType::BFloat16})
+        if (!row[index_of(half)].general) row[index_of(half)] = row[index_of(DType::Float32)];
+    return t;
+  }();
+  return table;
+}
+#undef STRIDED_UNITS
+
+void elementwise(int op, DType compute, const LoopPlan& plan, const double* params) {
+  run_pointwise(elementwise_table().kernel[op][index_of(compute)], plan, params);
+}
+
+}  // namespace cuda
+}  // namespace strided

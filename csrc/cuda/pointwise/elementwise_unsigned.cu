@@ -1,0 +1,12 @@
+#include "cuda/pointwise/elementwise.h"
+
+namespace strided {
+namespace cuda {
+
+void fill_elementwise_unsigned(ElementwiseTable& table) {
+  for_each(List<bool, uint8_t, uint16_t, uint32_t, uint64_t>{},
+           [&](auto tag, int) { fill_elementwise<typename decltype(tag)::type>(table, ElementwiseOps{}); });
+}
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,0 +1,12 @@
+#include "cuda/reduce/reduce.h"
+
+namespace strided {
+namespace cuda {
+
+void fill_reduce_complex(ReduceTable& table) {
+  for_each(List<Complex<float>, Complex<double>>{},
+           [&](auto tag, int) { fill_reduce<typename decltype(tag)::type>(table); });
+}
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,0 +1,11 @@
+#include "cuda/reduce/reduce.h"
+
+namespace strided {
+namespace cuda {
+
+void fill_reduce_halves(ReduceTable& table) {
+  for_each(List<Half, BFloat16>{}, [&](auto tag, int) { fill_reduce<typename decltype(tag)::type>(table); });
+}
+
+}  // namespace cuda
+}  // namespace strided

@@ -1,0 +1,185 @@
+#include "cuda/runtime/api.h"
+
+#include "cuda/runtime/operations.h"
+#include "cuda/runtime/transfer.h"
+
+namespace strided {
+namespace {
+
+thread_local std::string last_text;
+thread_local CudaFailure last_failure;
+
+const CudaFailure* failed(CudaFailure::Kind kind, const char* text) {
+  last_text = text;
+  last_failure = {kind, last_text.c_str()};
+  return &last_failure;
+}
+
+// F, which raises, as a function that gives back a failure.
+template <auto F, class Type = decltype(F)>
+struct Guard;
+template <auto F, class... A>
+struct Guard<F, void (*)(A...)> {
+  static const CudaFailure* call(A... arguments) noexcept {
+    try {
+      F(arguments...);
+      return nullptr;
+    } catch (const IndexError& e) {
+      return failed(CudaFailure::Index, e.what());
+    } catch (const ValueError& e) {
+      return failed(CudaFailure::Value, e.what());
+    } catch (const NotImplementedError& e) {
+      return failed(CudaFailure::NotImplemented, e.what());
+    } catch (const LinAlgError& e) {
+      return failed(CudaFailure::LinAlg, e.what());
+    } catch (const OutOfMemoryError& e) {
+      return failed(CudaFailure::OutOfMemory, e.what());
+    } catch (const std::exception& e) {
+      return failed(CudaFailure::Runtime, e.what());
+    }
+  }
+};
+template <auto F>
+constexpr auto guard = Guard<F>::call;
+
+cudaStream_t stream_of(CudaStream s) { return static_cast<cudaStream_t>(s); }
+cudaEvent_t event_of(CudaEvent e) { return static_cast<cudaEvent_t>(e); }
+
+void nonzero_begin(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) {
+  auto* set = new cuda::NonzeroElements(name, device, mask, n);
+  *handle = set;
+  *count = set->count();
+}
+void nonzero_write(void* handle, char* to, const char* from, int64_t itemsize) {
+  auto* set = static_cast<cuda::NonzeroElements*>(handle);
+  if (!to) delete set;
+  else if (from) set->compress(to, from, itemsize);
+  else set->positions(reinterpret_cast<int64_t*>(to));
+}
+void unique_rows(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
+                 int64_t* group, int64_t* starts, int64_t* groups) {
+  *groups = cuda::unique_rows(name, device, dtype, in, n, m, order, group, starts);
+}
+void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                 PhiloxState state, uint64_t* used) {
+  *used = cuda::random_fill(name, device, what, dtype, to, n, state);
+}
+void random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                      PhiloxState state, uint64_t* used) {
+  *used = cuda::random_bernoulli(name, device, dtype, to, p_dtype, p, n, state);
+}
+void random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state,
+                    uint64_t* used) {
+  *used = cuda::random_poisson(name, device, dtype, to, rate, n, state);
+}
+void random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state,
+                        uint64_t* used) {
+  *used = cuda::random_permutation(name, device, dtype, to, n, state);
+}
+void random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                   int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* fault) {
+  *used = cuda::random_choice(name, device, dtype, to, weights, rows, categories, samples, state, fault);
+}
+
+void device_count(int* count) { *count = cuda::device_count(); }
+void current_device(int* device) { *device = cuda::current_device(); }
+void device_info(int device, CudaDeviceInfo* info) {
+  const cuda::DeviceInfo& d = cuda::device_info(device);
+  static_assert(sizeof(d.name) == sizeof(info->name));
+  std::memcpy(info->name, d.name, sizeof(d.name));
+  info->major = d.major;
+  info->minor = d.minor;
+  info->multiprocessors = d.multiprocessors;
+  info->max_threads_per_multiprocessor = d.max_threads_per_multiprocessor;
+  info->warp_size = d.warp_size;
+  info->total_memory = d.total_memory;
+  info->l2_cache = d.l2_cache;
+}
+void device_of_pointer(const void* data, int* device) {
+  *device = data ? cuda::device_of_pointer(data) : cuda::current_device();
+}
+void allocate(size_t bytes, int device, void** data) { *data = cuda::allocate(bytes, device); }
+void record_stream(void* data, int device, CudaStream stream) { cuda::record_stream(data, device, stream_of(stream)); }
+void memory_stats(int device, CudaMemoryStats* stats) {
+  const cuda::MemoryStats s = cuda::memory_stats(device);
+  *stats = {s.allocated, s.reserved, s.max_allocated, s.max_reserved, s.retries};
+}
+void allocate_pinned(size_t bytes, void** data) { *data = cuda::allocate_pinned(bytes); }
+void is_pinned(const void* data, bool* pinned) { *pinned = cuda::is_pinned(data); }
+void current_stream(int device, CudaStream* stream) { *stream = cuda::current_stream(device); }
+void set_current_stream(int device, CudaStream stream) { cuda::set_current_stream(device, stream_of(stream)); }
+void pool_stream(int device, int priority, CudaStream* stream) { *stream = cuda::pool_stream(device, priority); }
+void synchronize_stream(int device, CudaStream stream) { cuda::synchronize_stream(device, stream_of(stream)); }
+void stream_done(int device, CudaStream stream, bool* done) { *done = cuda::stream_done(device, stream_of(stream)); }
+void make_event(int device, bool timed, CudaEvent* event) { *event = cuda::make_event(device, timed); }
+void destroy_event(CudaEvent event) { cuda::destroy_event(event_of(event)); }
+void record_event(CudaEvent event, int device, CudaStream stream) {
+  cuda::record_event(event_of(event), device, stream_of(stream));
+}
+void wait_event(CudaEvent event, int device, CudaStream stream) {
+  cuda::wait_event(event_of(event), device, stream_of(stream));
+}
+void synchronize_event(CudaEvent event, int device) { cuda::synchronize_event(event_of(event), device); }
+void event_done(CudaEvent event, bool* done) { *done = cuda::event_done(event_of(event)); }
+void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) {
+  *ms = cuda::elapsed_milliseconds(event_of(begin), event_of(end));
+}
+
+// Those that need nothing done to their parameters.
+using cuda::apply_q;
+using cuda::check_info;
+using cuda::cholesky;
+using cuda::clear_triangle;
+using cuda::combine;
+using cuda::copy;
+using cuda::deallocate;
+using cuda::deallocate_pinned;
+using cuda::divide_by_counts;
+using cuda::eig;
+using cuda::eigh;
+using cuda::elementwise;
+using cuda::empty_cache;
+using cuda::exchange_rows;
+using cuda::force_gemm_tile;
+using cuda::form_q;
+using cuda::gemm;
+using cuda::ldl_factor;
+using cuda::ldl_solve;
+using cuda::lu_factor;
+using cuda::lu_solve;
+using cuda::memory_info;
+using cuda::permutation_sign;
+using cuda::put;
+using cuda::qr;
+using cuda::ramp;
+using cuda::reduce;
+using cuda::reset_peak_stats;
+using cuda::scan;
+using cuda::search;
+using cuda::select;
+using cuda::select_of_rows;
+using cuda::set_device;
+using cuda::set_solver_finder;
+using cuda::solve_triangular;
+using cuda::sort;
+using cuda::svd;
+using cuda::synchronize;
+using cuda::take;
+using cuda::transfer;
+using cuda::unravel;
+
+constexpr CudaApi kApi = {
+#define X(name) guard<name>,
+    STRIDED_DEVICE_KERNELS(X) STRIDED_DECOMPOSITION_KERNELS(X)
+#undef X
+#define X(name, parameters) guard<name>,
+        STRIDED_CUDA_RUNTIME(X)
+#undef X
+};
+
+}  // namespace
+}  // namespace strided
+
+const strided::CudaApi* strided_cuda_api(uint32_t version) {
+  return version == strided::CudaApi::kVersion ? &strided::kApi : nullptr;
+}

@@ -1,0 +1,104 @@
+// What libstrided_cuda.so exports: one function, which gives a table of functions. It is the border between two
+// libraries that share no symbol, so nothing crosses it but plain data: no exception, no object of the standard
+// library, no CUDA type.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace strided {
+
+// What went wrong, in place of an exception.
+struct CudaFailure {
+  enum Kind : int { Runtime, Index, Value, NotImplemented, OutOfMemory, LinAlg } kind;
+  const char* text;  // until the next call of the same thread
+};
+
+struct CudaMemoryStats {
+  size_t allocated, reserved, max_allocated, max_reserved, retries;
+};
+struct CudaDeviceInfo {
+  char name[256];
+  int major, minor, multiprocessors, max_threads_per_multiprocessor, warp_size;
+  size_t total_memory, l2_cache;
+};
+
+using CudaStream = void*;  // null: the default stream
+using CudaEvent = void*;
+
+// A function of DeviceKernels, or of the run time, that gives back a failure, or null.
+template <class F>
+struct Guarded;
+template <class... A>
+struct Guarded<void (*)(A...)> {
+  using type = const CudaFailure* (*)(A...);
+};
+template <class F>
+using guarded_t = typename Guarded<F>::type;
+
+#define STRIDED_DEVICE_KERNELS(X)                                                                                   \
+  X(elementwise)                                                                                                    \
+  X(copy)                                                                                                           \
+  X(select) X(divide_by_counts) X(reduce) X(scan) X(sort) X(select_of_rows) X(unique_rows) X(search) X(take) X(put) \
+      X(combine) X(nonzero_begin) X(nonzero_write) X(clear_triangle) X(unravel) X(ramp) X(random_fill)              \
+          X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(gemm) X(lu_factor)         \
+              X(lu_solve) X(cholesky) X(solve_triangular) X(exchange_rows) X(permutation_sign) X(check_info)        \
+                  X(transfer)
+
+#define STRIDED_DECOMPOSITION_KERNELS(X) X(qr) X(form_q) X(apply_q) X(svd) X(eigh) X(eig) X(ldl_factor) X(ldl_solve)
+
+// What is no operation: the choice of tiles, who finds cuSOLVER (operations.h); devices; memory (device_of_pointer
+// gives the current device for null, and a failure for memory of the host); streams and events. X(name, parameters); a
+// result goes where the last one points.
+#define STRIDED_CUDA_RUNTIME(X)                                           \
+  X(force_gemm_tile, (int index))                                         \
+  X(set_solver_finder, (void (*find)(int cuda, char* path, size_t size))) \
+  X(device_count, (int* count))                                           \
+  X(current_device, (int* device))                                        \
+  X(set_device, (int device))                                             \
+  X(device_info, (int device, CudaDeviceInfo* info))                      \
+  X(synchronize, (int device))                                            \
+  X(device_of_pointer, (const void* data, int* device))                   \
+  X(allocate, (size_t bytes, int device, void** data))                    \
+  X(deallocate, (void* data, int device))                                 \
+  X(record_stream, (void* data, int device, CudaStream stream))           \
+  X(empty_cache, ())                                                      \
+  X(memory_stats, (int device, CudaMemoryStats* stats))                   \
+  X(reset_peak_stats, (int device))                                       \
+  X(memory_info, (int device, size_t* free, size_t* total))               \
+  X(allocate_pinned, (size_t bytes, void** data))                         \
+  X(deallocate_pinned, (void* data))                                      \
+  X(is_pinned, (const void* data, bool* pinned))                          \
+  X(current_stream, (int device, CudaStream* stream))                     \
+  X(set_current_stream, (int device, CudaStream stream))                  \
+  X(pool_stream, (int device, int priority, CudaStream* stream))          \
+  X(synchronize_stream, (int device, CudaStream stream))                  \
+  X(stream_done, (int device, CudaStream stream, bool* done))             \
+  X(make_event, (int device, bool timed, CudaEvent* event))               \
+  X(destroy_event, (CudaEvent event))                                     \
+  X(record_event, (CudaEvent event, int device, CudaStream stream))       \
+  X(wait_event, (CudaEvent event, int device, CudaStream stream))         \
+  X(synchronize_event, (CudaEvent event, int device))                     \
+  X(event_done, (CudaEvent event, bool* done))                            \
+  X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
+
+struct CudaApi {
+  static constexpr uint32_t kVersion = 1;
+
+  // ---- operations: DeviceKernels and DecompositionKernels, each giving back a failure
+#define X(name) guarded_t<decltype(DeviceKernels::name)> name;
+  STRIDED_DEVICE_KERNELS(X)
+#undef X
+#define X(name) guarded_t<decltype(DecompositionKernels::name)> name;
+  STRIDED_DECOMPOSITION_KERNELS(X)
+#undef X
+
+  // ---- the rest
+#define X(name, parameters) const CudaFailure*(*name)parameters;
+  STRIDED_CUDA_RUNTIME(X)
+#undef X
+};
+
+}  // namespace strided
+
+// The one exported symbol; null for another version of the table.
+extern "C" __attribute__((visibility("default"))) const strided::CudaApi* strided_cuda_api(uint32_t version);

@@ -1,0 +1,31 @@
+// The way from strided to libstrided_cuda.so. The library is looked for and opened when a CUDA device is first asked
+// for, never before, so that importing strided costs nothing where there is none.
+#pragma once
+
+#include <string>
+
+#include "cuda/runtime/api.h"
+
+namespace strided {
+
+// The library's functions. RuntimeError saying why there are none.
+const CudaApi& cuda_api();
+// Whether there is a library and a device; never raises.
+bool cuda_is_available();
+int cuda_device_count();      // 0 where it is not available
+std::string cuda_why_none();  // in one sentence; empty where it is available
+bool cuda_is_open();          // a device was asked for, and there is one
+
+// Raises what a function of the library gave back: check_cuda(cuda_api().synchronize(0)).
+void check_cuda(const CudaFailure* failure);
+
+// Slots that open the library when they are first called.
+const DeviceKernels& cuda_kernels();
+void* cuda_allocate(size_t bytes, int device);
+void cuda_free(void* data, size_t bytes, int device);
+
+// Makes device type CUDA known: opens nothing. find_solver(cuda) gives the path of cuSOLVER for that major version of
+// CUDA, or an empty string; it is asked by the first decomposition, and must not raise.
+void register_cuda_backend(std::string (*find_solver)(int cuda) = nullptr);
+
+}  // namespace strided

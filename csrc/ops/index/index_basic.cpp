@@ -1,0 +1,122 @@
+// Basic indexing: views by integers, slices, new axes. What the view is to its tensor stands in a list of steps, so that the
+// gradient, whose strides differ, can be indexed alike.
+#include <algorithm>
+
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/index/index.h"
+#include "ops/index/indexed_copy.h"
+#include "ops/record.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+
+namespace {
+
+// Python's rules for a slice of an axis: how many elements, and where the first is. The same as slice() of core/layout, which
+// makes a layout of its own; x[a:b] is called too often for that.
+int64_t slice_axis(int64_t size, const BasicStep& s, int64_t* offset, int64_t stride) {
+  STRIDED_CHECK(s.step != 0, ValueError, "slice step cannot be zero");
+  const int64_t low = s.step > 0 ? 0 : -1, high = s.step > 0 ? size : size - 1;
+  auto clip = [&](int64_t i) { return std::min(std::max(i < 0 ? i + size : i, low), high); };
+  const int64_t start = clip(s.start), stop = clip(s.stop);
+  const int64_t span = s.step > 0 ? stop - start : start - stop;
+  *offset += std::max<int64_t>(start, 0) * stride;
+  if (span <= 0) return 0;
+  if (s.step == 1) return span;
+  // |step| may be INT64_MIN: divide in unsigned arithmetic.
+  const uint64_t pace = s.step > 0 ? static_cast<uint64_t>(s.step) : uint64_t(0) - static_cast<uint64_t>(s.step);
+  return static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / pace + 1);
+}
+
+}  // namespace
+
+Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
+  Layout out(Dims(), Dims(), from.offset);
+  int axis = 0;
+  auto keep = [&] {
+    out.shape.push_back(from.shape[axis]);
+    out.strides.push_back(from.strides[axis]);
+    ++axis;
+  };
+  for (size_t k = 0; k < n; ++k) {
+    const BasicStep& step = steps[k];
+    if (step.kind == BasicStep::NewAxis) {
+      // The stride PyTorch's unsqueeze gives: as if the axis enclosed the one that follows it in `from`.
+      out.shape.push_back(1);
+      out.strides.push_back(axis < from.ndim() ? from.shape[axis] * from.strides[axis] : 1);
+      continue;
+    }
+    if (step.kind == BasicStep::Skip) {
+      for (int64_t i = 0; i < step.start && axis < from.ndim(); ++i) keep();
+      continue;
+    }
+    STRIDED_CHECK(axis < from.ndim(), IndexError, "too many indices for tensor of dimension ", from.ndim());
+    const int64_t size = from.shape[axis], stride = from.strides[axis];
+    if (step.kind == BasicStep::Select) {
+      const int64_t i = step.start;
+      // The axis the user sees is counted in what the steps before left standing.
+      STRIDED_CHECK(i >= -size && i < size, IndexError, "index ", i, " is out of bounds for dimension ", axis,
+                    " with size ", size);
+      out.offset += (i < 0 ? i + size : i) * stride;
+      ++axis;
+      continue;
+    }
+    if (step.start == 0 && step.stop >= size && step.step == 1) {
+      keep();
+      continue;
+    }
+    const int64_t count = slice_axis(size, step, &out.offset, stride);
+    out.shape.push_back(count);
+    out.strides.push_back(widened(stride, step.step));
+    ++axis;
+  }
+  while (axis < from.ndim()) keep();
+  STRIDED_CHECK(out.ndim() <= kMaxDims, IndexError, "a tensor has at most ", kMaxDims,
+                " dimensions, the index asks for ", out.ndim());
+  return out;
+}
+
+namespace {
+
+// The name of the last step that does something: PyTorch takes one after the other.
+const char* node_name(const Dims& shape, const BasicIndex& steps) {
+  const char* name = "AliasBackward0";
+  int axis = 0;
+  for (const BasicStep& step : steps) {
+    switch (step.kind) {
+      case BasicStep::Select:
+        name = "SelectBackward0";
+        ++axis;
+        break;
+      case BasicStep::Slice:
+        if (step.start != 0 || step.stop < shape[axis] || step.step != 1) name = "SliceBackward0";
+        ++axis;
+        break;
+      case BasicStep::NewAxis: name = "UnsqueezeBackward0"; break;
+      case BasicStep::Skip: axis += static_cast<int>(step.start); break;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
+  return record(needs_grad(self) ? node_name(self.shape(), steps) : nullptr,
+                view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
+                [shape = self.shape(), steps](const Tensor& g) {
+                  return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g);
+                });
+}
+
+Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value) {
+  const Tensor view = basic_index(self, steps);
+  // As PyTorch: leading axes of size 1 that the view has not are dropped.
+  Dims shape = value.shape();
+  while (shape.ndim() > view.ndim() && shape[0] == 1) shape.erase(0);
+  copy_(view, shape == value.shape() ? value : reshape(value, shape));
+  return self;
+}
+
+}  // namespace strided

@@ -1,0 +1,61 @@
+// What the files of the linalg family share.
+#pragma once
+
+#include "backend/backend.h"
+#include "ops/linalg/linalg.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/shape/view.h"
+
+namespace strided::linalg_detail {
+
+void check_square(const char* op, const Tensor& a);
+void check_dtype(const char* op, const Tensor& a);  // floating or complex
+constexpr DType compute_dtype_of(DType t) {
+  return is_half(t) ? DType::Float32 : t;
+}  // the dtype the kernels compute in
+int64_t batches(const Tensor& a);
+Dims batch_shape(const Tensor& a, int drop);  // all but the last `drop` sizes
+Tensor packed_copy(const Tensor& a);          // contiguous, in the kernels' dtype
+const LinalgKernels& kernels_for(const Tensor& a);
+const DeviceKernels* device_kernels(const Tensor& a);  // null on the CPU
+
+// Note [When linear algebra fails]
+// The CPU raises LinAlgError at once. A device reports the first matrix of the batch whose info is not 0, and the next call
+// that waits raises the same words; where the caller asks for a check it is waited for.
+enum class Check : int8_t { Never, Later, Now };
+void check_info(const char* op, LinalgFailure fault, const Tensor& info, Check check);
+Tensor adjoint_of(const Tensor& x);
+Tensor cast_to(const Tensor& x, DType t);  // x itself when it has that dtype
+
+// The factors of a in the kernels' dtype, without check and record.
+Factors factor(const Tensor& a);
+// op(A)^-1 b from such factors, in the kernels' dtype, not recorded: op 0 is A, 1 its transpose, 2 its adjoint. b is
+// (..., n, k); the batch axes of the factors are broadcast to those of b.
+Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op);
+
+// ---- decompositions: matrices stored by columns in the kernels' dtype, not recorded
+void check_matrices(const char* op, const Tensor& a, const char* what = "A ");  // of any shape, floating or complex
+Dims matrix_shape(const Tensor& batch_of, int64_t rows, int64_t columns);
+Tensor empty_by_columns(const Tensor& batch_of, int64_t rows, int64_t columns);
+Tensor copy_by_columns(const Tensor& a);
+Tensor identity_like(const Tensor& batch_of, int64_t rows, int64_t columns);
+DecompositionPlan plan_of(const char* op, const Tensor& a, const Tensor& info);
+// A kernel of the backend that a is on.
+template <class F>
+F decomposition(F DecompositionKernels::* which, const char* op, const Tensor& a) {
+  const F kernel = kernels(a.device()).decompositions.*which;
+  STRIDED_CHECK(kernel, NotImplementedError, op, " on device '", a.device(), "'");
+  return kernel;
+}
+std::pair<Tensor, Tensor> qr_packed(const char* op, const Tensor& a);
+Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, int64_t columns);
+void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left,
+             bool adjoint);
+bool is_vector(const Tensor& a, const Tensor& b);  // whether b is a vector, or one for each matrix of a batch
+
+Tensor pinv_backward(const Tensor& g, const Tensor& pinv, const Tensor& a);
+// What the gradients of decompositions need where a vector of a pair may be turned by e^(i phi): an error if the loss does.
+void check_gauge(const char* op, const char* vectors, const Tensor& turn);
+
+}  // namespace strided::linalg_detail

@@ -1,0 +1,234 @@
+// einsum: every operand is brought to one common order of axes (output labels, then summed labels; size 1 where a label is
+// missing), and operands are contracted from left to right by batched matrix products.
+#include <algorithm>
+#include <map>
+
+#include "ops/linalg/matmul.h"
+#include "ops/operators.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+constexpr int kEllipsis = -1;
+
+// "ab...c" -> labels, kEllipsis for the dots.
+// `what` and `offset` (of the term in the equation) are for errors.
+std::vector<int> parse_term(const std::string& term, const std::string& what, size_t offset) {
+  std::vector<int> labels;
+  bool dots = false;
+  for (size_t i = 0; i < term.size(); ++i) {
+    const char c = term[i];
+    if (c == ' ') continue;
+    if (c == '.') {
+      STRIDED_CHECK(
+          !dots, RuntimeError, "einsum(): found '.' for ", what,
+          what == "output" ? " but an ellipsis (...) was already found" : " for which an ellipsis was already found");
+      STRIDED_CHECK(term.compare(i, 3, "...") == 0, RuntimeError, "einsum(): found '.' for ", what,
+                    " that is not part of any ellipsis", what == "output" ? " (...)" : "");
+      dots = true;
+      labels.push_back(kEllipsis);
+      i += 2;
+      continue;
+    }
+    STRIDED_CHECK((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), RuntimeError,
+                  "einsum(): invalid subscript given at index ", offset + i,
+                  " in the equation string, subscripts must be in [a-zA-Z]");
+    labels.push_back(c);
+  }
+  return labels;
+}
+
+// Sums over `summed` (axes both share) and over the axes of one operand alone that are in it; keeps size 1 there.
+Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
+  const int n = a.ndim();
+  std::vector<bool> is_summed(n, false);
+  for (int axis : summed) is_summed[axis] = true;
+  Dims batch, left, right, inner;  // axes
+  for (int i = 0; i < n; ++i) {
+    const bool in_a = a.size(i) != 1, in_b = b.size(i) != 1;
+    if (is_summed[i]) {
+      if (in_a && in_b) inner.push_back(i);
+      else if (in_a) a = sum(a, Dims{i}, true, a.dtype());
+      else if (in_b) b = sum(b, Dims{i}, true, b.dtype());
+      continue;
+    }
+    if (in_a && in_b) batch.push_back(i);
+    else if (in_a) left.push_back(i);
+    else right.push_back(i);  // also axes of size 1 in both
+  }
+  if (inner.empty()) return a * b;  // nothing to sum: a plain product reads each element once, and promotes
+  auto product = [](const Tensor& t, const Dims& axes) {
+    int64_t p = 1;
+    for (int64_t i : axes) p *= t.size(static_cast<int>(i));
+    return p;
+  };
+  auto join = [](std::initializer_list<const Dims*> lists) {
+    Dims all;
+    for (const Dims* list : lists)
+      for (int64_t i : *list) all.push_back(i);
+    return all;
+  };
+  const Dims order_a = join({&batch, &left, &inner, &right}), order_b = join({&batch, &inner, &right, &left});
+  auto arranged = [&](const Tensor& t, const Dims& order, const Dims& shape) {
+    Dims full = order;  // axes summed away above stand last, with size 1
+    for (int i = 0; i < n; ++i)
+      if (std::find(order.begin(), order.end(), i) == order.end()) full.push_back(i);
+    return reshape(permute(t, full), shape);
+  };
+  const int64_t nb = product(a, batch), nl = product(a, left), nr = product(b, right), ni = product(a, inner);
+  const Tensor c = bmm(arranged(a, order_a, Dims{nb, nl, ni}), arranged(b, order_b, Dims{nb, ni, nr}));
+  // Back to one axis for each label.
+  const Dims order_c = join({&batch, &left, &right});
+  Dims shape, full = order_c;
+  for (int64_t i : batch) shape.push_back(a.size(static_cast<int>(i)));
+  for (int64_t i : left) shape.push_back(a.size(static_cast<int>(i)));
+  for (int64_t i : right) shape.push_back(b.size(static_cast<int>(i)));
+  for (int i = 0; i < n; ++i)
+    if (std::find(order_c.begin(), order_c.end(), i) == order_c.end()) {
+      full.push_back(i);
+      shape.push_back(1);
+    }
+  Dims inverse(static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) inverse[full[i]] = i;
+  return permute(reshape(c, shape), inverse);
+}
+
+}  // namespace
+
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) {
+  STRIDED_CHECK(!operands.empty(), ValueError, "einsum(): must provide at least one operand");
+  const size_t arrow = equation.find("->");
+  const std::string inputs = equation.substr(0, arrow);
+  std::vector<std::vector<int>> terms;
+  for (size_t begin = 0;;) {
+    const size_t comma = inputs.find(',', begin);
+    terms.push_back(parse_term(inputs.substr(begin, comma == std::string::npos ? comma : comma - begin),
+                               concat("operand ", terms.size()), begin));
+    if (comma == std::string::npos) break;
+    begin = comma + 1;
+  }
+  STRIDED_CHECK(terms.size() >= operands.size(), RuntimeError,
+                "einsum(): more operands were provided than specified in the equation");
+  STRIDED_CHECK(terms.size() == operands.size(), RuntimeError,
+                "einsum(): fewer operands were provided than specified in the equation");
+
+  // How many axes the dots stand for: the most of any operand.
+  int dots = 0;
+  std::map<int, int> count;
+  for (size_t k = 0; k < terms.size(); ++k) {
+    int named = 0;
+    bool has_dots = false;
+    for (int label : terms[k]) {
+      if (label == kEllipsis) has_dots = true;
+      else ++named, ++count[label];
+    }
+    const int rest = operands[k].ndim() - named;
+    STRIDED_CHECK(
+        has_dots ? rest >= 0 : rest == 0, RuntimeError, "einsum(): the number of subscripts in the equation (", named,
+        has_dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (",
+        operands[k].ndim(), ") for operand ", k, has_dots ? "" : " and no ellipsis was given");
+    if (has_dots) dots = std::max(dots, rest);
+  }
+
+  // Position of each label in the common order; dots are labels -2 - j, j counted from the right.
+  std::map<int, int> position;
+  std::vector<int> order;
+  auto place = [&](int label) {
+    position[label] = static_cast<int>(order.size());
+    order.push_back(label);
+  };
+  int n_out;
+  if (arrow == std::string::npos) {
+    // Implicit output: the dots, then labels that occur once, in alphabetical order (upper case first).
+    for (int j = dots - 1; j >= 0; --j) place(-2 - j);
+    for (const auto& [label, times] : count)
+      if (times == 1) place(label);
+    n_out = static_cast<int>(order.size());
+  } else {
+    for (int label : parse_term(equation.substr(arrow + 2), "output", arrow + 2)) {
+      if (label == kEllipsis) {
+        for (int j = dots - 1; j >= 0; --j) place(-2 - j);
+        continue;
+      }
+      STRIDED_CHECK(position.find(label) == position.end(), RuntimeError, "einsum(): output subscript ",
+                    static_cast<char>(label), " appears more than once in the output");
+      STRIDED_CHECK(count.count(label), RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
+                    " does not appear in the equation for any input operand");
+      place(label);
+    }
+    n_out = static_cast<int>(order.size());
+    for (int j = dots - 1; j >= 0; --j)
+      if (position.find(-2 - j) == position.end()) place(-2 - j);
+  }
+  for (const auto& [label, times] : count)
+    if (position.find(label) == position.end()) place(label);
+  const int n = static_cast<int>(order.size());
+  STRIDED_CHECK(n <= kMaxDims, RuntimeError, "einsum(): at most ", kMaxDims, " different subscripts, got ", n);
+
+  std::vector<Tensor> parts;
+  std::vector<int64_t> size(n, 1);
+  std::vector<size_t> last(n, 0);  // the last operand a label occurs in
+  for (size_t k = 0; k < terms.size(); ++k) {
+    Tensor x = operands[k];
+    std::vector<int> labels;
+    const int rest = x.ndim() - static_cast<int>(terms[k].size()) + 1;
+    for (int label : terms[k]) {
+      if (label != kEllipsis) labels.push_back(label);
+      else
+        for (int j = rest - 1; j >= 0; --j) labels.push_back(-2 - j);
+    }
+    // A label twice in one operand is its diagonal.
+    for (size_t i = 0; i < labels.size(); ++i)
+      for (size_t j = i + 1; j < labels.size();) {
+        if (labels[i] != labels[j]) {
+          ++j;
+          continue;
+        }
+        STRIDED_CHECK(x.size(static_cast<int>(i)) == x.size(static_cast<int>(j)), RuntimeError, "einsum(): subscript ",
+                      static_cast<char>(labels[i]), " is repeated for operand ", k, " but the sizes don't match, ",
+                      x.size(static_cast<int>(j)), " != ", x.size(static_cast<int>(i)));
+        x = movedim(diagonal(x, 0, static_cast<int64_t>(i), static_cast<int64_t>(j)), Dims{-1},
+                    Dims{static_cast<int64_t>(i)});
+        labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(j));
+      }
+    Dims axes(static_cast<size_t>(n), -1);
+    int missing = x.ndim();
+    for (size_t i = 0; i < labels.size(); ++i) axes[position[labels[i]]] = static_cast<int64_t>(i);
+    for (int i = 0; i < n; ++i) {
+      if (axes[i] < 0) {
+        x = unsqueeze(x, missing);
+        axes[i] = missing++;
+        continue;
+      }
+      const int64_t s = x.size(static_cast<int>(axes[i]));
+      STRIDED_CHECK(s == size[i] || s == 1 || size[i] == 1, RuntimeError, "einsum(): subscript ",
+                    order[i] < 0 ? '.' : static_cast<char>(order[i]), " has size ", s, " for operand ", k,
+                    " which does not broadcast with previously seen size ", size[i]);
+      if (s != 1) size[i] = s;
+      last[i] = k;
+    }
+    parts.push_back(permute(x, axes));
+  }
+
+  Tensor result = parts[0];
+  auto sum_away = [&](size_t k, const Tensor& t) {  // labels that no later operand has
+    Dims axes;
+    for (int i = n_out; i < n; ++i)
+      if (last[i] == k && t.size(i) != 1) axes.push_back(i);
+    return axes.empty() ? t : sum(t, axes, true, t.dtype());
+  };
+  result = sum_away(0, result);
+  for (size_t k = 1; k < parts.size(); ++k) {
+    std::vector<int> summed;
+    for (int i = n_out; i < n; ++i)
+      if (last[i] == k) summed.push_back(i);
+    result = contract(result, parts[k], summed);
+  }
+  Dims shape;
+  for (int i = 0; i < n_out; ++i) shape.push_back(size[i]);
+  return reshape(result, shape);
+}
+
+}  // namespace strided

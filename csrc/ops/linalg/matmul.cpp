@@ -1,0 +1,539 @@
+#include "ops/linalg/matmul.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "backend/backend.h"
+#include "core/promotion.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/join.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+
+namespace {
+std::atomic<bool> tf32_allowed{false};
+}
+void set_tf32(bool allowed) { tf32_allowed = allowed; }
+bool tf32() { return tf32_allowed; }
+
+namespace {
+
+// The words PyTorch uses for scalar types in this error.
+std::string c_name(DType t) {
+  switch (t) {
+    case DType::Float32: return "float";
+    case DType::Float64: return "double";
+    case DType::Int64: return "long int";
+    case DType::Int32: return "int";
+    case DType::Int16: return "short";
+    case DType::Int8: return "signed char";
+    case DType::UInt8: return "unsigned char";
+    case DType::Float16: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Complex64: return "c10::complex<float>";
+    case DType::Complex128: return "c10::complex<double>";
+    default: return name_of(t);
+  }
+}
+
+void check_pair(const char* op, const Tensor& a, const Tensor& b) {
+  check_same_device(op, a, b);
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError,
+                "expected m1 and m2 to have the same dtype, but got: ", c_name(a.dtype()), " != ", c_name(b.dtype()));
+}
+
+Matrix matrix_of(const Tensor& t) {
+  const int n = t.ndim();
+  return {t.data(), t.strides()[n - 2], t.strides()[n - 1]};
+}
+
+// Steps of the batch axes (all but the last two), if they are one regular step: the batches are then `count` matrices in
+// a row. A stride of 0 repeats one matrix.
+bool regular_batches(const Tensor& t, int64_t* step) {
+  *step = 0;
+  int64_t expected = -1;
+  for (int i = t.ndim() - 3; i >= 0; --i) {
+    if (t.size(i) == 1) continue;
+    if (expected < 0) *step = t.strides()[i];
+    else if (t.strides()[i] != expected) return false;
+    expected = t.strides()[i] * t.size(i);
+  }
+  return true;
+}
+
+// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions.
+void multiply_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
+  const int n = c.ndim();
+  const int64_t rows = c.size(n - 2), columns = c.size(n - 1), inner = a.size(n - 1);
+  if (c.numel() == 0) return;
+  const DType t = c.dtype(), compute = is_half(t) ? DType::Float32 : t;
+  const Element al(alpha, compute), be(beta, compute);
+  const KernelTable& table = kernels(c.device());
+  if (table.device) {
+    GemmPlan plan;
+    plan.name = "matmul";
+    plan.device = c.device().index;
+    plan.dtype = t;
+    plan.m = rows, plan.n = columns, plan.k = inner;
+    plan.a = matrix_of(a), plan.b = matrix_of(b), plan.c = matrix_of(c);
+    plan.batch_ndim = n - 2;
+    plan.batch_shape = c.shape().data();
+    const Tensor* operands[] = {&a, &b, &c};
+    for (int i = 0; i < 3; ++i) plan.batch_strides[i] = operands[i]->strides().data();
+    plan.alpha = al.bytes, plan.beta = be.bytes;
+    plan.tf32 = tf32();
+    STRIDED_CHECK(table.device->gemm, NotImplementedError, "matmul on device '", c.device(), "'");
+    return table.device->gemm(plan);
+  }
+  const GemmKernel gemm = table.gemm[index_of(t)];
+  STRIDED_CHECK(gemm, NotImplementedError, "matmul: not implemented for ", t, " on device '", c.device(), "'");
+  if (n == 2) return gemm(rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c), al.bytes, be.bytes);
+  const int64_t batch = c.numel() / (rows * columns);
+  int64_t step[3];
+  if (table.batched_gemm[index_of(t)] && regular_batches(a, &step[0]) && regular_batches(b, &step[1]) &&
+      regular_batches(c, &step[2]))
+    return table.batched_gemm[index_of(t)](batch, step, rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c),
+                                           al.bytes, be.bytes);
+  Dims index(n - 2);
+  const int64_t size = c.itemsize();
+  for (int64_t k = 0; k < batch; ++k) {
+    Matrix ma = matrix_of(a), mb = matrix_of(b), mc = matrix_of(c);
+    int64_t oa = 0, ob = 0, oc = 0;
+    for (int i = 0; i < n - 2; ++i) {
+      oa += index[i] * a.strides()[i];
+      ob += index[i] * b.strides()[i];
+      oc += index[i] * c.strides()[i];
+    }
+    ma.data = static_cast<char*>(ma.data) + oa * size;
+    mb.data = static_cast<char*>(mb.data) + ob * size;
+    mc.data = static_cast<char*>(mc.data) + oc * size;
+    gemm(rows, columns, inner, ma, mb, mc, al.bytes, be.bytes);
+    for (int i = n - 3; i >= 0 && ++index[i] == c.size(i); --i) index[i] = 0;
+  }
+}
+
+Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
+
+// a @ b for equal batch axes, not recorded.
+Tensor multiplied(const Tensor& a, const Tensor& b) {
+  Dims shape = a.shape();
+  shape.back() = b.shape().back();
+  Tensor c = empty(shape, a.dtype(), a.device());
+  multiply_into(c, a, b, Scalar(1), Scalar(0));
+  return c;
+}
+
+// The same, recorded.
+Tensor product(const Tensor& a, const Tensor& b) {
+  Tensor c = multiplied(a, b);
+  if (!needs_grad(a, b)) return c;
+  const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
+  return record(name, c, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.was_saved() ? product(g, adjoint_of(b.get())) : Tensor(),
+                                             a.was_saved() ? product(adjoint_of(a.get()), g) : Tensor()};
+                });
+}
+
+void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
+  STRIDED_CHECK(!(is_integral(t) && !(alpha.is_integral() && beta.is_integral())), RuntimeError,
+                "For integral input tensors, argument alpha and beta must not be a floating point number.");
+}
+bool is_one(const Scalar& s) { return s.is_integral() && s.to_int() == 1; }
+Tensor scaled(const Tensor& x, const Scalar& by) { return is_one(by) ? x : elementwise<Mul>(x, by); }
+Scalar conj(const Scalar& s) { return s.is_complex() ? Scalar(s.real(), -s.imag()) : s; }
+
+// beta * input + alpha * value, for input that is to be expanded to the shape of value.
+Tensor scale_and_add(const Tensor& input, const Tensor& value, const Scalar& beta, const Scalar& alpha) {
+  check_scales(value.dtype(), beta, alpha);
+  const Tensor wide = expand(input, value.shape());
+  return beta.to_bool() ? scaled(wide, beta) + scaled(value, alpha) : scaled(value, alpha);
+}
+
+// beta * input + alpha * a @ b in one gemm.
+Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+             const Scalar& alpha) {
+  Dims shape = a.shape();
+  shape.back() = b.shape().back();
+  const Layout wide = strided::expand(input.layout(), shape);  // raises when input does not fit
+  STRIDED_CHECK(input.dtype() == a.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ",
+                input.dtype(), " and ", a.dtype());
+  check_same_device(node, input, a);
+  check_scales(a.dtype(), beta, alpha);
+  Tensor c = empty(shape, a.dtype(), a.device());
+  if (beta.to_bool()) copy_into(c, make_view(input, wide));
+  multiply_into(c, a, b, alpha, beta);
+  if (!needs_grad(input, a, b)) return c;
+  return record(node, c, {input, a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
+                 wants_input = input.requires_grad()](const Tensor& g) {
+                  const Tensor h = scaled(g, conj(alpha));
+                  return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(),
+                                             b.was_saved() ? product(h, adjoint_of(b.get())) : Tensor(),
+                                             a.was_saved() ? product(adjoint_of(a.get()), h) : Tensor()};
+                });
+}
+
+}  // namespace
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.ndim() == 2, RuntimeError, "self must be a matrix");
+  STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix");
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
+                a.size(1), " and ", b.size(0), "x", b.size(1), ")");
+  check_pair("mm", a, b);
+  return product(a, b);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
+  STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
+  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
+                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+                "] but got: [", b.size(0), ", ", b.size(1), "].");
+  check_pair("bmm", a, b);
+  return product(a, b);
+}
+
+Tensor mv(const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.ndim() == 2 && b.ndim() == 1, RuntimeError, "vector + matrix @ vector expected, got 1, ", a.ndim(),
+                ", ", b.ndim());
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "size mismatch, got input (", a.size(0), "), mat (", a.size(0),
+                "x", a.size(1), "), vec (", b.size(0), ")");
+  check_pair("mv", a, b);
+  Tensor out;
+  {
+    NoGradGuard guard;
+    out = squeeze(multiplied(a, unsqueeze(b, 1)), Dims{1});
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("MvBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.was_saved() ? unsqueeze(g, 1) * conj(b.get()) : Tensor(),
+                                             a.was_saved() ? mv(adjoint_of(a.get()), g) : Tensor()};
+                });
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.ndim() == 1 && b.ndim() == 1, RuntimeError, "1D tensors expected, but got ", a.ndim(), "D and ",
+                b.ndim(), "D tensors");
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot : expected both vectors to have same dtype, but found ",
+                a.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(a.numel() == b.numel(), RuntimeError, "inconsistent tensor size, expected tensor ", a.shape(),
+                " and src ", b.shape(), " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+                " elements respectively");
+  check_same_device("dot", a, b);
+  Tensor out;
+  {
+    NoGradGuard guard;
+    out = reshape(multiplied(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("DotBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.was_saved() ? g * conj(b.get()) : Tensor(),
+                                             a.was_saved() ? g * conj(a.get()) : Tensor()};
+                });
+}
+
+Tensor vdot(const Tensor& a, const Tensor& b) {
+  if (!is_complex(a.dtype())) return dot(a, b);
+  Tensor out;
+  {
+    NoGradGuard guard;
+    out = dot(conj(a), b);
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("VdotBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.was_saved() ? conj(g) * b.get() : Tensor(),
+                                             a.was_saved() ? g * a.get() : Tensor()};
+                });
+}
+
+// Note [Cases of matmul]
+// A vector on the left counts as one row, on the right as one column; that axis is dropped from the result again. Matrices
+// with more axes are batches, whose axes broadcast (stride 0, nothing is copied). When only the left operand has batches,
+// they are more rows of one product, if memory allows to see them so: one large product is faster than many small ones.
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.ndim() > 0 && b.ndim() > 0, RuntimeError,
+                "both arguments to matmul need to be at least 1D, but they are ", a.ndim(), "D and ", b.ndim(), "D");
+  const int na = a.ndim(), nb = b.ndim();
+  if (na == 1 && nb == 1) return dot(a, b);
+  if (na == 2 && nb == 2) return mm(a, b);
+  if (na == 2 && nb == 1) return mv(a, b);
+  if (na == 1 && nb == 2) {
+    STRIDED_CHECK(a.size(0) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (1x", a.size(0),
+                  " and ", b.size(0), "x", b.size(1), ")");
+    check_pair("matmul", a, b);
+    return squeeze(product(unsqueeze(a, 0), b), Dims{0});
+  }
+  check_pair("matmul", a, b);
+  const Tensor left = na == 1 ? unsqueeze(a, 0) : a, right = nb == 1 ? unsqueeze(b, 1) : b;
+  const int64_t inner = left.size(left.ndim() - 1), other = right.size(right.ndim() - 2);
+  Tensor out;
+  if (right.ndim() == 2) {
+    int64_t rows = 1;
+    for (int i = 0; i < left.ndim() - 1; ++i) rows *= left.size(i);
+    STRIDED_CHECK(inner == other, RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", inner,
+                  " and ", other, "x", right.size(1), ")");
+    Dims shape = left.shape();
+    shape.back() = right.size(1);
+    out = reshape(product(reshape(left, Dims{rows, inner}), right), shape);
+  } else {
+    Dims batch_a(left.shape().data(), left.shape().size() - 2), batch_b(right.shape().data(), right.shape().size() - 2);
+    Dims batch = broadcast_shapes(batch_a, batch_b);
+    STRIDED_CHECK(inner == other, RuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [",
+                  right.size(0), ", ", inner, "] but got: [", right.size(0), ", ", other, "].");
+    Dims shape_a = batch, shape_b = batch;
+    shape_a.push_back(left.size(left.ndim() - 2));
+    shape_a.push_back(inner);
+    shape_b.push_back(other);
+    shape_b.push_back(right.size(right.ndim() - 1));
+    out = product(left.shape() == shape_a ? left : expand(left, shape_a),
+                  right.shape() == shape_b ? right : expand(right, shape_b));
+  }
+  if (na == 1) out = squeeze(out, Dims{-2});
+  if (nb == 1) out = squeeze(out, Dims{-1});
+  return out;
+}
+
+Tensor inner(const Tensor& a, const Tensor& b) {
+  if (a.ndim() == 0 || b.ndim() == 0) return a * b;
+  const int64_t na = a.shape().back(), nb = b.shape().back();
+  STRIDED_CHECK(na == nb, RuntimeError, "inner() the last dimension must match on both input tensors but got shapes ",
+                a.shape(), " and ", b.shape());
+  return tensordot(a, b, Dims{-1}, Dims{-1});
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  STRIDED_CHECK(a.ndim() == 1, RuntimeError, "outer: Expected 1-D argument self, but got ", a.ndim(), "-D");
+  STRIDED_CHECK(b.ndim() == 1, RuntimeError, "outer: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
+  return unsqueeze(a, 1) * b;
+}
+
+Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError,
+                "linalg.vecdot: Expected x and y to have the same dtype, but found x of type ", a.dtype(),
+                " and y of type ", b.dtype(), " instead");
+  wrap_axis("linalg.vecdot", dim, std::max(a.ndim(), b.ndim()));
+  if (a.ndim() == 1 && b.ndim() == 1 && a.numel() == b.numel()) return vdot(a, b);
+  Tensor out;
+  {
+    NoGradGuard guard;
+    out = sum(conj(a) * b, Dims{dim}, false, a.dtype());
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("LinalgVecdotBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), dim](const Tensor& g) {
+                  const Tensor wide = g.ndim() == 0 ? g : unsqueeze(g, dim);
+                  return std::vector<Tensor>{b.was_saved() ? conj(wide) * b.get() : Tensor(),
+                                             a.was_saved() ? wide * a.get() : Tensor()};
+                });
+}
+
+Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  STRIDED_CHECK(a.ndim() == 2, RuntimeError, "mat1 must be a matrix, got ", a.ndim(), "-D tensor");
+  STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix, got ", b.ndim(), "-D tensor");
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
+                a.size(1), " and ", b.size(0), "x", b.size(1), ")");
+  check_pair("addmm", a, b);
+  return fused("AddmmBackward0", input, a, b, beta, alpha);
+}
+
+Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  STRIDED_CHECK(input.dtype() == a.dtype() && a.dtype() == b.dtype(), RuntimeError,
+                "addmv input tensors must have the same dtype, but got ", input.dtype(), ", ", a.dtype(), ", and ",
+                b.dtype());
+  STRIDED_CHECK(a.ndim() != 2 || input.numel() == 1 || (input.ndim() == 1 && input.size(0) == a.size(0)), RuntimeError,
+                "size mismatch, got input (", input.ndim() ? input.size(0) : 1, "), mat (", a.size(0), "x", a.size(1),
+                "), vec (", b.numel(), ")");
+  return scale_and_add(input, mv(a, b), beta, alpha);
+}
+
+Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return scale_and_add(input, outer(a, b), beta, alpha);
+}
+
+Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
+  STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
+  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
+                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+                "] but got: [", b.size(0), ", ", b.size(1), "].");
+  check_pair("baddbmm", a, b);
+  return fused("BaddbmmBackward0", input, a, b, beta, alpha);
+}
+
+Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  return scale_and_add(input, sum(bmm(a, b), Dims{0}, false, a.dtype()), beta, alpha);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
+  STRIDED_CHECK(dims_a.size() == dims_b.size(), RuntimeError, "both dimension lists should have same length");
+  const Dims ca = wrap_axes("tensordot", dims_a, a.ndim(), false), cb = wrap_axes("tensordot", dims_b, b.ndim(), false);
+  check_same_device("tensordot", a, b);
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "both inputs should have same dtype");
+  auto contains = [](const Dims& list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); };
+  Dims shape, order_a, order_b;
+  int64_t rows = 1, columns = 1, contracted = 1;
+  Tensor x = a, y = b;
+  for (size_t i = 0; i < ca.size(); ++i) {
+    const int64_t sa = a.size(static_cast<int>(ca[i])), sb = b.size(static_cast<int>(cb[i]));
+    STRIDED_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError,
+                  "contracted dimensions need to match, but first has size ", sa, " in dim ", dims_a[i],
+                  " and second has size ", sb, " in dim ", dims_b[i]);
+    // A contracted axis of size 1 broadcasts: the other operand may be summed first.
+    if (sa != sb && sa == 1) y = sum(y, Dims{cb[i]}, true, y.dtype());
+    if (sa != sb && sb == 1) x = sum(x, Dims{ca[i]}, true, x.dtype());
+    contracted *= std::min(sa, sb);
+  }
+  for (int i = 0; i < a.ndim(); ++i)
+    if (!contains(ca, i)) {
+      order_a.push_back(i);
+      shape.push_back(a.size(i));
+      rows *= a.size(i);
+    }
+  for (int64_t i : ca) order_a.push_back(i);
+  for (int64_t i : cb) order_b.push_back(i);
+  for (int i = 0; i < b.ndim(); ++i)
+    if (!contains(cb, i)) {
+      order_b.push_back(i);
+      shape.push_back(b.size(i));
+      columns *= b.size(i);
+    }
+  return reshape(
+      mm(reshape(permute(x, order_a), Dims{rows, contracted}), reshape(permute(y, order_b), Dims{contracted, columns})),
+      shape);
+}
+
+Tensor kron(const Tensor& a, const Tensor& b) {
+  const int n = std::max(a.ndim(), b.ndim());
+  Dims shape_a, shape_b, shape;
+  for (int i = 0; i < n; ++i) {
+    const int64_t sa = i - (n - a.ndim()) >= 0 ? a.size(i - (n - a.ndim())) : 1,
+                  sb = i - (n - b.ndim()) >= 0 ? b.size(i - (n - b.ndim())) : 1;
+    shape_a.push_back(sa);
+    shape_a.push_back(1);
+    shape_b.push_back(1);
+    shape_b.push_back(sb);
+    int64_t size = 0;
+    STRIDED_CHECK(!__builtin_mul_overflow(sa, sb, &size), RuntimeError, "kron: sizes ", sa, " and ", sb,
+                  " give a dimension that does not fit 64 bits");
+    shape.push_back(size);
+  }
+  return reshape(reshape(a, shape_a) * reshape(b, shape_b), shape);
+}
+
+Tensor trace(const Tensor& x) {
+  STRIDED_CHECK(x.ndim() == 2, RuntimeError, "trace: expected a matrix, but got tensor with dim ", x.ndim());
+  return sum(diagonal(x, 0, 0, 1), Dims{}, false, {});
+}
+
+Tensor vandermonde(const Tensor& x, std::optional<int64_t> n) {
+  STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError,
+                "linalg.vander supports floating point, complex, and integer tensors, but got ", x.dtype());
+  const int64_t terms = n ? *n : x.ndim() == 0 ? 1 : x.shape().back();
+  STRIDED_CHECK(x.ndim() > 0 && terms > 1, RuntimeError, "N must be greater than 1.");
+  Dims shape = x.shape();
+  shape.push_back(terms - 1);
+  const Tensor powers = cumprod(expand(unsqueeze(x, -1), shape), -1, {});
+  shape.back() = 1;
+  return cat({ones(shape, powers.dtype(), x.device()), powers}, -1);
+}
+
+Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
+  STRIDED_CHECK(x.ndim() == 1, RuntimeError, "x must be a one-dimensional tensor.");
+  const int64_t terms = n.value_or(x.size(0));
+  STRIDED_CHECK(terms >= 0, RuntimeError, "N must be non-negative.");
+  const Tensor base = is_bool(x.dtype()) ? to_dtype(x, DType::Int64) : x;
+  const Tensor out = narrow(vandermonde(base, std::max<int64_t>(terms, 2)), 1, 0, terms);
+  return increasing ? out : flip(out, Dims{1});
+}
+
+Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
+  const std::vector<Tensor> both = broadcast_tensors({a, b});
+  const Tensor &x = both[0], &y = both[1];
+  int64_t axis = -1;
+  if (dim) {
+    axis = wrap_axis("cross", *dim, x.ndim());
+    STRIDED_CHECK(x.ndim() > 0 && x.size(static_cast<int>(axis)) == 3, RuntimeError, "linalg.cross: inputs dimension ",
+                  *dim, " must have length 3. Got ", x.ndim() ? x.size(static_cast<int>(axis)) : 1, " and ",
+                  y.ndim() ? y.size(static_cast<int>(axis)) : 1);
+  } else {
+    for (int i = 0; i < x.ndim() && axis < 0; ++i)
+      if (x.size(i) == 3) axis = i;
+    STRIDED_CHECK(axis >= 0, RuntimeError, "no dimension of size 3 in input");
+  }
+  const DType t = promote_types(x.dtype(), y.dtype());
+  Tensor out = empty(x.shape(), t, x.device());
+  {
+    NoGradGuard guard;
+    for (int i = 0; i < 3; ++i) {
+      const int j = (i + 1) % 3, k = (i + 2) % 3;
+      copy_into(select(out, axis, i),
+                select(x, axis, j) * select(y, axis, k) - select(x, axis, k) * select(y, axis, j));
+    }
+  }
+  if (!needs_grad(a, b)) return out;
+  return record("LinalgCrossBackward0", out, {a, b},
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b),
+                 axis = axis - x.ndim()](const Tensor& g) {
+                  // The gradient of a x b is b x g for a, and g x a for b (conjugated).
+                  return std::vector<Tensor>{b.was_saved() ? cross(conj(b.get()), g, axis) : Tensor(),
+                                             a.was_saved() ? cross(g, conj(a.get()), axis) : Tensor()};
+                });
+}
+
+// Dynamic programming over the splits (Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 15.2).
+Tensor multi_dot(const std::vector<Tensor>& matrices) {
+  STRIDED_CHECK(matrices.size() < 4096, RuntimeError, "multi_dot(): at most 4095 tensors, got ", matrices.size());
+  const int n = static_cast<int>(matrices.size());
+  STRIDED_CHECK(n >= 2, RuntimeError, "multi_dot(): expected at least 2 tensors but got ", n);
+  std::vector<Tensor> m = matrices;
+  const bool row = m.front().ndim() == 1, column = m.back().ndim() == 1;
+  STRIDED_CHECK(row || m.front().ndim() == 2, RuntimeError, "multi_dot(): the first tensor must be 1D or 2D but got ",
+                m.front().ndim(), "D");
+  STRIDED_CHECK(column || m.back().ndim() == 2, RuntimeError, "multi_dot(): the last tensor must be 1D or 2D but got ",
+                m.back().ndim(), "D");
+  if (row) m.front() = unsqueeze(m.front(), 0);
+  if (column) m.back() = unsqueeze(m.back(), 1);
+  for (int i = 0; i < n; ++i) {
+    STRIDED_CHECK(m[i].ndim() == 2, RuntimeError, "multi_dot(): tensor ", i, " must be 2D but got ", m[i].ndim(), "D");
+    STRIDED_CHECK(i == 0 || m[i - 1].size(1) == m[i].size(0), RuntimeError, "multi_dot(): tensors ", i - 1, " and ", i,
+                  " with shapes ", m[i - 1].shape(), " and ", m[i].shape(), " cannot be multiplied");
+  }
+  std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
+  std::vector<std::vector<int>> cut(n, std::vector<int>(n, 0));
+  for (int length = 2; length <= n; ++length)
+    for (int i = 0; i + length <= n; ++i) {
+      const int j = i + length - 1;
+      cost[i][j] = 1e300;
+      for (int k = i; k < j; ++k) {
+        const double c =
+            cost[i][k] + cost[k + 1][j] +
+            static_cast<double>(m[i].size(0)) * static_cast<double>(m[k].size(1)) * static_cast<double>(m[j].size(1));
+        if (c < cost[i][j]) {
+          cost[i][j] = c;
+          cut[i][j] = k;
+        }
+      }
+    }
+  struct Multiply {
+    const std::vector<Tensor>& m;
+    const std::vector<std::vector<int>>& cut;
+    Tensor operator()(int i, int j) const {
+      return i == j ? m[i] : mm((*this)(i, cut[i][j]), (*this)(cut[i][j] + 1, j));
+    }
+  };
+  Tensor out = Multiply{m, cut}(0, n - 1);
+  if (row) out = squeeze(out, Dims{0});
+  if (column) out = squeeze(out, Dims{-1});
+  return out;
+}
+
+}  // namespace strided

@@ -1,0 +1,45 @@
+// Matrix products of every kind; all come down to one or many gemm calls.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/scalar.h"
+#include "tensor/tensor.h"
+
+namespace strided {
+
+// Whether a device may round float32 factors to 10 bits of fraction (tf32), for speed. At first not. Of the process.
+void set_tf32(bool allowed);
+bool tf32();
+
+// Products over the last axis of a and the last but one of b, for every number of dimensions (see Note [Cases of matmul]).
+Tensor matmul(const Tensor& a, const Tensor& b);
+Tensor mm(const Tensor& a, const Tensor& b);
+Tensor bmm(const Tensor& a, const Tensor& b);
+Tensor mv(const Tensor& a, const Tensor& b);
+Tensor dot(const Tensor& a, const Tensor& b);
+Tensor vdot(const Tensor& a, const Tensor& b);  // conj(a) . b
+Tensor inner(const Tensor& a, const Tensor& b);
+Tensor outer(const Tensor& a, const Tensor& b);
+Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim);  // sum(conj(a) * b, dim)
+// beta * input + alpha * (product); beta == 0 ignores input, NaN included.
+Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b);
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
+Tensor kron(const Tensor& a, const Tensor& b);
+Tensor trace(const Tensor& x);
+// Powers of the elements along a new last axis: 1, x, x^2, ... of `n` (x.size(-1) if none) terms; of vectors only, and from the
+// highest power on, for torch.vander without `increasing`.
+Tensor vandermonde(const Tensor& x, std::optional<int64_t> n);
+Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing);
+Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim);
+// The product of a chain of matrices, in the cheapest order.
+Tensor multi_dot(const std::vector<Tensor>& matrices);
+
+}  // namespace strided

@@ -1,0 +1,478 @@
+#include "ops/random/random_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/backend.h"
+#include "base/parallel.h"
+#include "core/convert.h"
+#include "ops/call.h"
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/sort/sort.h"
+
+namespace strided {
+namespace {
+
+Generator& chosen(Generator* generator, const Tensor& out) {
+  if (!generator) return default_generator(out.device());
+  STRIDED_CHECK(generator->device == out.device(), RuntimeError, "Expected a '", name_of(out.device().type),
+                "' device type for generator but found '", name_of(generator->device.type), "'");
+  return *generator;
+}
+
+// Draws on an accelerator: f(state, &used), the latter for the blocks of the sequence.
+template <class F>
+void draw_on_device(Generator& generator, F f) {
+  const GilReleasingLock lock(generator.mutex);
+  uint64_t used = 0;
+  f(PhiloxState{generator.initial_seed(), generator.position}, &used);
+  generator.position += used;
+}
+const DeviceKernels* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
+
+template <class Slot>
+Slot require(const char* op, Slot slot, const Tensor& t) {
+  STRIDED_CHECK(slot, NotImplementedError, op, ": not implemented on device '", t.device(), "'");
+  return slot;
+}
+
+// The types as PyTorch's range errors name them.
+const char* compiler_name(DType t) {
+  switch (t) {
+    case DType::Bool: return "bool";
+    case DType::UInt8: return "unsigned char";
+    case DType::Int8: return "signed char";
+    case DType::Int16: return "short int";
+    case DType::Int32: return "int";
+    case DType::Int64: return "long int";
+    case DType::UInt16: return "short unsigned int";
+    case DType::UInt32: return "unsigned int";
+    case DType::UInt64: return "long unsigned int";
+    case DType::Float16: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Float32: return "float";
+    case DType::Float64: return "double";
+    default: return name_of(t);
+  }
+}
+
+// Bits of the significand, and the greatest finite number.
+int digits_of(DType t) { return t == DType::Float64 ? 53 : t == DType::Float32 ? 24 : t == DType::Float16 ? 11 : 8; }
+double greatest_of(DType t) {
+  switch (t) {
+    case DType::Float16: return 65504;
+    case DType::BFloat16: return 0x1.fep127;
+    case DType::Float32: return static_cast<double>(std::numeric_limits<float>::max());
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+void check_floating(const char* kernel, DType t, bool complex_too) {
+  STRIDED_CHECK(is_floating(t) || (complex_too && is_complex(t)), NotImplementedError, '"', kernel,
+                "\" not implemented for '", t, "'");
+}
+void check_continuous(const char* law, DType t, const char* name) {
+  STRIDED_CHECK(is_floating(t), RuntimeError, law, " distribution is a continuous probability distribution. ",
+                "dtype must be a floating point but you specified ", name);
+}
+void check_real(const char* kernel, DType t, bool bool_too) {
+  STRIDED_CHECK(!is_complex(t) && (bool_too || !is_bool(t)), NotImplementedError, '"', kernel,
+                "\" not implemented for '", t, "'");
+}
+
+// ---------------------------------------------------------------- drawing into a tensor
+// The axes with the longest stride first: elements are drawn in the order they have in memory.
+Dims memory_order(const Layout& layout) {
+  Dims axes, moving;
+  for (int i = 0; i < layout.ndim(); ++i) (layout.shape[i] == 1 ? axes : moving).push_back(i);
+  std::stable_sort(moving.begin(), moving.end(),
+                   [&](int64_t a, int64_t b) { return std::llabs(layout.strides[a]) > std::llabs(layout.strides[b]); });
+  for (int64_t axis : moving) axes.push_back(axis);
+  return axes;
+}
+Tensor permuted(const Tensor& x, const Dims& axes) { return make_view(x, permute(x.layout(), axes)); }
+
+// Calls draw(axes, out): `out` is contiguous, and takes self's elements with its axes in that order.
+template <class F>
+void draw_into(const Tensor& self, F draw) {
+  if (self.is_contiguous()) return draw(nullptr, self);
+  const Dims axes = memory_order(self.layout());
+  const Tensor view = permuted(self, axes);
+  if (view.is_contiguous()) return draw(&axes, view);
+  const Tensor buffer = empty(view.shape(), view.dtype(), view.device());
+  draw(&axes, buffer);
+  copy_into(view, buffer);
+}
+
+// After a write that depends on nothing before it: what flows back is zero.
+Tensor written(const char* op, const char* node, const Tensor& self) {
+  bump_version(self, op);
+  return record_overwrite(node, self);
+}
+
+Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFill& what, Generator* generator) {
+  check_inplace(op, self);
+  if (self.numel() == 0) return self;
+  Generator& source = chosen(generator, self);
+  const DeviceKernels* device = device_kernels(self);
+  const auto draw = device ? nullptr : require(op, kernels(self.device()).random.fill, self);
+  draw_into(self, [&](const Dims*, const Tensor& out) {
+    if (!device) return draw(what, out.dtype(), out.data(), out.numel(), source);
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      device->random_fill(op, out.device().index, what, out.dtype(), out.data(), out.numel(), state, used);
+    });
+  });
+  return written(op, node, self);
+}
+
+RandomFill fill_of(RandomFill::Kind kind, double a = 0, double b = 1) {
+  RandomFill what{};
+  what.kind = kind;
+  what.a = a;
+  what.b = b;
+  return what;
+}
+RandomFill integers_of(int64_t first, uint64_t count) {  // count 0: 2^64
+  RandomFill what{};
+  what.kind = RandomFill::Integers;
+  what.base = first;
+  what.range = count;
+  return what;
+}
+
+// The closest value to `from` on its right, or to `to` on its left, that a conversion to a floating dtype does not move
+// out of the range.
+int64_t round_trip(DType t, int64_t v) {
+  return dispatch(t, [v](auto tag) { return convert<int64_t>(convert<typename decltype(tag)::type>(v)); });
+}
+int64_t spacing(DType t, int64_t v) {
+  const uint64_t size = v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  return int64_t{1} << std::max(64 - __builtin_clzll(size | 1) - digits_of(t), 0);
+}
+int64_t first_inside(DType t, int64_t from) {
+  if (from == std::numeric_limits<int64_t>::max()) return from;
+  const int64_t next = round_trip(t, from + 1);
+  return next < from ? next + spacing(t, from + 1) : from;
+}
+int64_t last_inside(DType t, int64_t to) {
+  const int64_t before = round_trip(t, to - 1);
+  return before >= to ? before - spacing(t, to - 1) : to;
+}
+
+void check_bounds(DType t, int64_t from, int64_t last) {
+  auto inside = [t](int64_t v) {
+    if (is_floating(t)) return std::fabs(static_cast<double>(v)) <= greatest_of(t);
+    if (t == DType::UInt64) return v >= 0;
+    return dispatch(t, [v](auto tag) {
+      using T = typename decltype(tag)::type;
+      using Limits = std::numeric_limits<T>;
+      if constexpr (!std::is_integral_v<T>) return false;
+      else return v >= static_cast<int64_t>(Limits::lowest()) && v <= static_cast<int64_t>(Limits::max());
+    });
+  };
+  STRIDED_CHECK(inside(from), RuntimeError, "from is out of bounds for ", compiler_name(t));
+  STRIDED_CHECK(inside(last), RuntimeError, "to - 1 is out of bounds for ", compiler_name(t));
+}
+
+// The one element of a tensor on any device, as a double.
+double value_of(const Tensor& t) {
+  NoGradGuard guard;
+  return *to_device(to_dtype(t, DType::Float64), Device{}).data_as<double>();
+}
+
+void check_std(double std) { STRIDED_CHECK(std >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", std); }
+void check_std(const Tensor& std) {
+  STRIDED_CHECK(!is_complex(std.dtype()), RuntimeError, "normal expects standard deviation to be non-complex");
+  NoGradGuard guard;
+  STRIDED_CHECK(std.numel() == 0 || value_of(min(std)) >= 0, RuntimeError, "normal expects all elements of std >= 0.0");
+}
+
+// Neither the mean nor the deviation gets a gradient through the numbers drawn.
+Tensor record_normal(Tensor out, const std::vector<Tensor>& parameters) {
+  return record("NormalBackward0", std::move(out), parameters,
+                [n = parameters.size()](const Tensor& g) { return std::vector<Tensor>(n, zeros_like(g)); });
+}
+
+void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
+  NoGradGuard guard;
+  const DeviceKernels* device = device_kernels(self);
+  const auto draw = device ? nullptr : require("bernoulli_", kernels(self.device()).random.bernoulli, self);
+  const Tensor apart = p.storage().data() == self.storage().data() ? clone(p) : p;
+  const Tensor wide = make_view(apart, expand(apart.layout(), self.shape()));
+  draw_into(self, [&](const Dims* axes, const Tensor& out) {
+    const Tensor q = contiguous(axes ? permuted(wide, *axes) : wide);
+    if (device)
+      return draw_on_device(generator, [&](PhiloxState state, uint64_t* used) {
+        device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(),
+                                 out.numel(), state, used);
+      });
+    STRIDED_CHECK(draw(out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), generator), RuntimeError,
+                  "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  });
+}
+
+void check_weights(WeightsFailure fault, bool replacement) {
+  if (!replacement) {
+    STRIDED_CHECK(fault == WeightsFailure::None || fault == WeightsFailure::ZeroSum, RuntimeError,
+                  "probability tensor contains either `inf`, `nan` or element < 0");
+  }
+  const char* op = "invalid multinomial distribution (";
+  STRIDED_CHECK(fault != WeightsFailure::Negative, RuntimeError, op, "encountering probability entry < 0)");
+  STRIDED_CHECK(fault != WeightsFailure::NotFinite, RuntimeError, op,
+                "encountering probability entry = infinity or NaN)");
+  STRIDED_CHECK(fault != WeightsFailure::ZeroSum, RuntimeError, op, "sum of probabilities <= 0)");
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- new tensors
+Tensor rand(const Dims& shape, DType dtype, Device device, Generator* generator) {
+  check_floating("check_uniform_bounds", dtype, true);
+  return uniform_(empty(shape, dtype, device), 0, 1, generator);
+}
+
+Tensor randn(const Dims& shape, DType dtype, Device device, Generator* generator) {
+  check_floating("normal_kernel_cpu", dtype, true);
+  return normal_(empty(shape, dtype, device), 0, 1, generator);
+}
+
+Tensor randint(int64_t low, int64_t high, const Dims& shape, DType dtype, Device device, Generator* generator) {
+  return random_(empty(shape, dtype, device), low, high, generator);
+}
+
+Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
+  check_real("randperm", dtype, false);
+  if (is_floating(dtype)) {
+    const int64_t most = (int64_t{1} << digits_of(dtype)) + 1;
+    STRIDED_CHECK(n <= most, RuntimeError, "n cannot be greater than ", most, " for ", dtype, " type.");
+  } else {
+    check_number(Scalar(n > 0 ? n - 1 : n), dtype);
+  }
+  const Tensor out = empty(Dims{n}, dtype, device);
+  if (n == 0) return out;
+  Generator& source = chosen(generator, out);
+  if (const DeviceKernels* on = device_kernels(out))
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used);
+    });
+  else require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, source);
+  return out;
+}
+
+// ---------------------------------------------------------------- in place
+Tensor uniform_(const Tensor& self, double from, double to, Generator* generator) {
+  check_floating("check_uniform_bounds", self.dtype(), true);
+  const DType t = real_of(self.dtype());
+  const double greatest = greatest_of(t);
+  STRIDED_CHECK(std::fabs(from) <= greatest, RuntimeError, "from is out of bounds for ", compiler_name(t));
+  STRIDED_CHECK(std::fabs(to) <= greatest, RuntimeError, "to is out of bounds for ", compiler_name(t));
+  STRIDED_CHECK(from <= to, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", from,
+                " > to=", to);
+  STRIDED_CHECK(to - from <= greatest, RuntimeError, "uniform_ expects to-from <= std::numeric_limits<", t,
+                ">::max(), but found to=", to, " and from=", from, " which result in to-from to exceed the limit");
+  return fill("uniform_", "UniformBackward0", self, fill_of(RandomFill::Uniform, from, to), generator);
+}
+
+Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
+  check_std(std);
+  check_floating("normal_kernel_cpu", self.dtype(), true);
+  const double part = is_complex(self.dtype()) ? std / std::sqrt(2.0) : std;
+  const auto kind = self.is_contiguous() ? RandomFill::Normal : RandomFill::NormalPairs;
+  return fill("normal_", "NormalBackward0", self, fill_of(kind, mean, part), generator);
+}
+
+Tensor log_normal_(const Tensor& self, double mean, double std, Generator* generator) {
+  STRIDED_CHECK(std > 0, RuntimeError, "log_normal_ expects std > 0.0, but found std=", std);
+  check_floating("log_normal_cpu", self.dtype(), false);
+  return fill("log_normal_", "LogNormalBackward0", self, fill_of(RandomFill::LogNormal, mean, std), generator);
+}
+
+Tensor exponential_(const Tensor& self, double lambd, Generator* generator) {
+  STRIDED_CHECK(lambd > 0, RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
+  check_continuous("Exponential", self.dtype(), cpp_name_of(self.dtype()));
+  return fill("exponential_", "ExponentialBackward0", self, fill_of(RandomFill::Exponential, lambd), generator);
+}
+
+Tensor cauchy_(const Tensor& self, double median, double sigma, Generator* generator) {
+  STRIDED_CHECK(sigma > 0, RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  check_continuous("Cauchy", self.dtype(), compiler_name(self.dtype()));
+  return fill("cauchy_", "CauchyBackward0", self, fill_of(RandomFill::Cauchy, median, sigma), generator);
+}
+
+Tensor geometric_(const Tensor& self, double p, Generator* generator) {
+  STRIDED_CHECK(p > 0 && p < 1, RuntimeError, "geometric_ expects p to be in (0, 1), but got p=", p);
+  check_real("geometric_cpu", self.dtype(), false);
+  return fill("geometric_", "GeometricBackward0", self, fill_of(RandomFill::Geometric, p), generator);
+}
+
+Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
+  STRIDED_CHECK(p >= 0 && p <= 1, RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  check_real("bernoulli_scalar_cpu_", self.dtype(), true);
+  return fill("bernoulli_", "BernoulliBackward2", self, fill_of(RandomFill::Bernoulli, p), generator);
+}
+
+Tensor bernoulli_(const Tensor& self, const Tensor& p, Generator* generator) {
+  check_inplace("bernoulli_", self);
+  check_real("bernoulli_tensor_cpu_self_", self.dtype(), true);
+  check_floating("bernoulli_tensor_cpu_p_", p.dtype(), false);
+  check_same_device("bernoulli_", self, p);
+  if (self.numel() == 0) return self;
+  fill_bernoulli(self, p, chosen(generator, self));
+  return written("bernoulli_", "BernoulliBackward1", self);
+}
+
+Tensor random_(const Tensor& self, Generator* generator) {
+  check_real("random_kernel_cpu", self.dtype(), true);
+  return fill("random_", "RandomBackward2", self, fill_of(RandomFill::Everything), generator);
+}
+
+Tensor random_(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator* generator) {
+  const DType t = self.dtype();
+  STRIDED_CHECK(!to || from < *to, RuntimeError, "random_ expects 'from' to be less than 'to', but got from=", from,
+                " >= to=", *to);
+  STRIDED_CHECK(!is_complex(t), RuntimeError,
+                "check_random_bounds handles only integral, floating-point and boolean types");
+  RandomFill what = integers_of(from, 0);
+  if (to) {
+    int64_t end = *to;
+    if (is_floating(t)) {
+      from = first_inside(t, from);
+      end = last_inside(t, end);
+      STRIDED_CHECK(from < end, RuntimeError, "random_ expects 'from' casted to dtype to be less than 'to' casted to ",
+                    "dtype, but got from=", from, " >= to=", end);
+    }
+    check_bounds(t, from, end - 1);
+    what = integers_of(from, static_cast<uint64_t>(end) - static_cast<uint64_t>(from));
+  } else if (from != std::numeric_limits<int64_t>::lowest()) {
+    int64_t last = std::numeric_limits<int64_t>::max();
+    if (is_floating(t)) {
+      last = int64_t{1} << digits_of(t);
+      from = first_inside(t, from);
+      STRIDED_CHECK(from < last, RuntimeError, "random_ expects 'from' casted to dtype to be less than or equal to ",
+                    "'to_inc' casted to dtype, but got from=", from, " > to_inc=", last);
+    } else if (t != DType::UInt64) {
+      dispatch(t, [&last](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_integral_v<T>) last = static_cast<int64_t>(std::numeric_limits<T>::max());
+      });
+    }
+    check_bounds(t, from, last);
+    const uint64_t greatest = t == DType::UInt64 ? ~uint64_t{0} : static_cast<uint64_t>(last);
+    what = integers_of(from, greatest - static_cast<uint64_t>(from) + 1);
+  } else {
+    STRIDED_CHECK(t == DType::Int64 || (is_floating(t) && t != DType::Float16), RuntimeError,
+                  "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16");
+    what.base = 0;  // 64 bits as they come
+  }
+  return fill("random_", "RandomBackward0", self, what, generator);
+}
+
+// ---------------------------------------------------------------- parameters in tensors
+Tensor normal(const Tensor& mean, double std, Generator* generator) {
+  check_std(std);
+  const Tensor out = normal_(empty(mean.shape(), mean.dtype(), mean.device()), 0, std, generator);
+  {
+    NoGradGuard guard;
+    elementwise_<Add>(out, mean);
+  }
+  return record_normal(out, {mean});
+}
+
+Tensor normal(double mean, const Tensor& std, Generator* generator) {
+  check_std(std);
+  const Tensor out = normal_(empty(std.shape(), std.dtype(), std.device()), 0, 1, generator);
+  {
+    NoGradGuard guard;
+    elementwise_<Add>(elementwise_<Mul>(out, std), mean);
+  }
+  return record_normal(out, {std});
+}
+
+Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
+  check_same_device("normal", mean, std);
+  check_std(std);
+  const Dims shape = broadcast_shapes(mean.shape(), std.shape());
+  const Tensor out = normal_(empty(shape, mean.dtype(), mean.device()), 0, 1, generator);
+  {
+    NoGradGuard guard;
+    elementwise_<Add>(elementwise_<Mul>(out, std), mean);
+  }
+  return record_normal(out, {mean, std});
+}
+
+Tensor bernoulli(const Tensor& p, Generator* generator) {
+  Tensor out = bernoulli_(empty(p.shape(), p.dtype(), p.device()), p, generator);
+  return record("BernoulliBackward0", std::move(out), p, [](const Tensor& g) { return zeros_like(g); });
+}
+
+Tensor bernoulli(const Tensor& x, double p, Generator* generator) {
+  Tensor out = bernoulli_(empty(x.shape(), x.dtype(), x.device()), p, generator);
+  return record("BernoulliBackward0", std::move(out), x, [](const Tensor& g) { return zeros_like(g); });
+}
+
+Tensor poisson(const Tensor& rate, Generator* generator) {
+  check_floating("poisson_cpu", rate.dtype(), false);
+  Tensor out = empty(rate.shape(), rate.dtype(), rate.device());
+  if (out.numel() > 0) {
+    NoGradGuard guard;
+    const Tensor r = contiguous(rate);
+    Generator& source = chosen(generator, out);
+    if (const DeviceKernels* device = device_kernels(out)) {
+      draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+        device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state,
+                               used);
+      });
+    } else {
+      const auto draw = require("poisson", kernels(out.device()).random.poisson, out);
+      STRIDED_CHECK(draw(out.dtype(), out.data(), r.data(), out.numel(), source), RuntimeError,
+                    "invalid Poisson rate, expected rate to be non-negative");
+    }
+  }
+  return record("PoissonBackward0", std::move(out), rate, [](const Tensor& g) { return zeros_like(g); });
+}
+
+// Without replacement: the categories with the greatest w / e, e exponential numbers (P. S. Efraimidis and
+// P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006).
+Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement, Generator* generator) {
+  const DType t = weights.dtype();
+  STRIDED_CHECK(weights.ndim() == 1 || weights.ndim() == 2, RuntimeError, "prob_dist must be 1 or 2 dim");
+  STRIDED_CHECK(is_floating(t), RuntimeError, "multinomial only supports floating-point dtypes for input, got: ", t);
+  STRIDED_CHECK(num_samples > 0, RuntimeError, "cannot sample n_sample <= 0 samples");
+  const int64_t categories = weights.shape().back(), rows = weights.ndim() == 2 ? weights.size(0) : 1;
+  STRIDED_CHECK(replacement || num_samples <= categories, RuntimeError,
+                "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  STRIDED_CHECK(categories <= int64_t{1} << 24, RuntimeError, "number of categories cannot exceed 2^24");
+
+  NoGradGuard guard;
+  Dims shape = weights.shape();
+  shape.back() = num_samples;
+  const Tensor out = empty(shape, DType::Int64, weights.device());
+  if (out.numel() == 0) return out;
+  const Tensor w = contiguous(weights);
+  Generator& source = chosen(generator, out);
+  replacement = replacement && num_samples > 1;  // one sample is drawn as without: PyTorch's choice
+  const int64_t drawn = replacement ? num_samples : 0;
+  WeightsFailure fault = WeightsFailure::None;
+  if (const DeviceKernels* device = device_kernels(out))
+    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
+      device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories,
+                            drawn, state, used, &fault);
+    });
+  else
+    fault = require("multinomial", kernels(out.device()).random.choice, out)(t, out.data_as<int64_t>(), w.data(), rows,
+                                                                             categories, drawn, source);
+  check_weights(fault, replacement);
+  if (replacement) return out;
+
+  const Tensor e = empty_strided(weights.shape(), strides_like(weights.layout()), t, weights.device());
+  exponential_(e, 1, generator);
+  const Tensor race = elementwise<Div>(weights, e);
+  return num_samples == 1 ? argmax(race, -1, true) : std::get<1>(topk(race, num_samples));
+}
+
+}  // namespace strided

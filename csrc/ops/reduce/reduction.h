@@ -1,0 +1,80 @@
+// Reductions: PyTorch's functions of that name. `dims` lists the axes to reduce, and empty means all of them; keepdim leaves
+// them with size 1. Axes out of range are an IndexError, an axis listed twice a RuntimeError.
+// Results are bitwise the same for any number of threads, and rounding errors of sums grow with the logarithm of the
+// number of elements (Note [The reduction tree] in reduction.cpp).
+#pragma once
+
+#include <optional>
+#include <tuple>
+
+#include "backend/reduce.h"
+#include "core/scalar.h"
+#include "tensor/tensor.h"
+
+namespace strided {
+
+// A row of the table made by folding ReductionOps.
+struct ReductionDef {
+  const ReduceInfo* info;
+  int id;
+  bool supported[kNumDTypes];
+  DType out_dtype[2][kNumDTypes];  // of the results for each dtype reduced
+};
+const ReductionDef& reduction_def(int reduction_id);
+
+// Unrecorded: x, read as `compute` dtype, reduced over the axes whose bits are set. `second`, when not null, becomes the
+// second result; `first` = false leaves out the first one (an undefined tensor is returned).
+Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, bool keepdim, DType compute,
+                      double param, Tensor* second = nullptr, bool first = true);
+
+// Axes as bits; empty `dims` are all axes. IndexError, RuntimeError for an axis listed twice.
+uint64_t axis_mask(const char* op, const Dims& dims, int ndim);
+// A result over these axes, back in the shape of what was reduced (stride 0 along them). Recorded.
+Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bool keepdim);
+
+// Zeros of `shape` with g added at the positions `index` along an axis: the gradient of a selection, g and index being
+// without that axis unless keepdim. Recorded.
+Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdim, const Dims& shape);
+// The gradient of an extreme `out` of x: in even parts to all elements equal to it. Recorded.
+Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim);
+
+// dtype: the input is cast to it first. bool and integers give int64 (uint64 gives uint64).
+Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
+Tensor nansum(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
+Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
+// Floating and complex only.
+Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
+Tensor nanmean(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
+Tensor var(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
+Tensor std(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
+std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims = {}, double correction = 1,
+                                    bool keepdim = false);
+std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims = {}, double correction = 1,
+                                    bool keepdim = false);
+// The vector norm of order p (any number, infinities included) of all elements along dims.
+Tensor vector_norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false,
+                   std::optional<DType> dtype = {});
+Tensor dist(const Tensor& x, const Tensor& other, double p = 2);  // vector_norm(x - other, p)
+// The gradient of the vector norm `out` of x over these axes: 0 where the norm is, undefined for order 0. Recorded.
+Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double p, uint64_t axes, bool keepdim);
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
+
+// Real dtypes. NaN wins; gradients are shared evenly among ties.
+Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+// Values and the first positions (int64); the gradient goes to these.
+std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim = false);
+std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim = false);
+// Without dim: the position in row-major order.
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
+
+// Without dims all axes are reduced, with an empty list none. bool; uint8 for uint8.
+Tensor all(const Tensor& x, const std::optional<Dims>& dims = {}, bool keepdim = false);
+Tensor any(const Tensor& x, const std::optional<Dims>& dims = {}, bool keepdim = false);
+Tensor count_nonzero(const Tensor& x, const Dims& dims = {});  // int64
+
+}  // namespace strided

@@ -1,0 +1,504 @@
+// The public reductions: dtypes and errors as PyTorch has them, and gradients.
+#include <cmath>
+
+#include "core/promotion.h"
+#include "ops/index/index.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+template <class Op>
+const ReductionDef& def() {
+  return reduction_def(reduction_id<Op>);
+}
+
+bool is_empty_along(const Tensor& x, uint64_t axes) {
+  for (int i = 0; i < x.ndim(); ++i)
+    if (axes >> i & 1 && x.size(i) == 0) return true;
+  return false;
+}
+
+int64_t count_along(const Dims& shape, uint64_t axes) {
+  int64_t n = 1;
+  for (int i = 0; i < shape.ndim(); ++i)
+    if (axes >> i & 1) n *= shape[i];
+  return n;
+}
+
+bool all_axes(const Tensor& x, uint64_t axes) { return axes == axis_mask("", {}, x.ndim()); }
+
+Dims as_dims(uint64_t axes, int ndim) {
+  Dims dims;
+  for (int i = 0; i < ndim; ++i)
+    if (axes >> i & 1) dims.push_back(i);
+  return dims;
+}
+
+// A reduction without identity: what PyTorch says of an axis without elements.
+void check_not_empty(const char* op, const Tensor& x, uint64_t axes, bool listed) {
+  if (!is_empty_along(x, axes)) return;
+  STRIDED_CHECK(listed, RuntimeError, op,
+                "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument.");
+  for (int i = 0; i < x.ndim(); ++i)
+    STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, IndexError, op, "(): Expected reduction dim ", i,
+                  " to have non-zero size.");
+}
+
+Tensor zero_where(const Tensor& x, const Tensor& condition) { return masked_fill(x, condition, Scalar(0)); }
+
+// The parts of a complex tensor as an axis in front, unrecorded.
+Tensor parts_in_front(const Tensor& x) {
+  STRIDED_CHECK(x.ndim() < kMaxDims, RuntimeError, "var: a complex tensor may have at most ", kMaxDims - 1,
+                " dimensions");
+  Dims shape = x.shape(), strides = x.strides();
+  for (int64_t& s : strides) s *= 2;
+  shape.insert(0, 2);
+  strides.insert(0, 1);
+  return make_view(x, Layout(shape, strides, x.offset() * 2), real_of(x.dtype()));
+}
+
+}  // namespace
+
+Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bool keepdim) {
+  Tensor t = result;
+  if (!keepdim && t.ndim() > 0)
+    for (int i = 0; i < shape.ndim(); ++i)
+      if (axes >> i & 1) t = unsqueeze(t, i);
+  return expand(t, shape);
+}
+
+Tensor sum(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+  const uint64_t axes = axis_mask("sum", dims, x.ndim());
+  Tensor out = call_reduction(def<Sum>(), x, axes, keepdim, dtype.value_or(x.dtype()), 0);
+  // sum(dtype=int32) adds in 64 bits, and keeps the low ones.
+  if (dtype && out.dtype() != *dtype) out = to_dtype(out, *dtype);
+  return record(
+      dims.empty() ? "SumBackward0" : "SumBackward1", out, x,
+      [shape = x.shape(), axes, keepdim](const Tensor& g) { return expand_reduced(g, shape, axes, keepdim); });
+}
+
+Tensor nansum(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+  const DType compute = dtype.value_or(x.dtype());
+  STRIDED_CHECK(!is_complex(compute), RuntimeError, "nansum on CPU does not support complex inputs");
+  if (!is_floating(compute)) return sum(x, dims, keepdim, dtype);
+  const uint64_t axes = axis_mask("nansum", dims, x.ndim());
+  Tensor out = call_reduction(def<NanSum>(), x, axes, keepdim, compute, 0);
+  return record("NansumBackward0", out, x, [axes, keepdim, saved = SavedTensor(x)](const Tensor& g) {
+    const Tensor x = saved.get();
+    return zero_where(expand_reduced(g, x.shape(), axes, keepdim), elementwise<Isnan>(x));
+  });
+}
+
+namespace {
+
+Tensor ones_before(const Tensor& x, int64_t dim);
+
+// Products of all other elements along an axis: those before times those after.
+Tensor product_of_others(const Tensor& x, int64_t dim) {
+  const Tensor back = slice(x, dim, x.size(dim) - 1, -x.size(dim) - 1, -1);
+  const Tensor after = cumprod(ones_before(back, dim), dim, std::nullopt);
+  return cumprod(ones_before(x, dim), dim, std::nullopt) * slice(after, dim, x.size(dim) - 1, -x.size(dim) - 1, -1);
+}
+// 1, x[0], ..., x[n - 2]
+Tensor ones_before(const Tensor& x, int64_t dim) {
+  const int64_t n = x.size(dim);
+  const ViewFn all_but_first = [=](const Tensor& t) { return slice(t, dim, 1, n, 1); };
+  Tensor first = zeros(x.shape(), x.dtype(), x.device());
+  fill_into(make_view(first, slice(first.layout(), static_cast<int>(dim), 0, 1, 1)), Scalar(1));
+  return scatter_to_zeros(slice(x, dim, 0, n - 1, 1), x.shape(), all_but_first) + first;
+}
+
+}  // namespace
+
+Tensor prod(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+  const uint64_t axes = axis_mask("prod", dims, x.ndim());
+  Tensor out = call_reduction(def<Prod>(), x, axes, keepdim, dtype.value_or(x.dtype()), 0);
+  if (dtype && out.dtype() != *dtype) out = to_dtype(out, *dtype);
+  if (!needs_grad(x)) return out;
+  return record(all_axes(x, axes) ? "ProdBackward0" : "ProdBackward1", out, x,
+                [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  const Tensor x = saved.get();
+                  if (x.numel() == 0) return zeros_like(x);
+                  const Tensor wide = expand_reduced(g, x.shape(), axes, keepdim);
+                  bool has_zero;
+                  {
+                    NoGradGuard guard;
+                    has_zero = !item(strided::all(x)).to_bool();
+                  }
+                  if (!has_zero) return wide * conj(expand_reduced(saved_out.get(), x.shape(), axes, keepdim) / x);
+                  // One axis to reduce, then: the reduced ones last, and flat.
+                  if (x.ndim() == 0) return clone(wide);
+                  Dims order, reduced = as_dims(axes, x.ndim());
+                  for (int i = 0; i < x.ndim(); ++i)
+                    if (!(axes >> i & 1)) order.push_back(i);
+                  const int kept = order.ndim();
+                  for (int64_t d : reduced) order.push_back(d);
+                  const Tensor moved = permute(x, order);
+                  const Tensor others = reshape(product_of_others(flatten(moved, kept, -1), kept), moved.shape());
+                  Dims back(order.size());
+                  for (size_t i = 0; i < order.size(); ++i)
+                    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+                  return wide * conj(permute(others, back));
+                });
+}
+
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+  const DType compute = dtype.value_or(x.dtype());
+  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError, "mean(): could not infer output dtype. ",
+                dtype ? "Optional" : "Input",
+                " dtype must be either a floating point or complex dtype. Got: ", cpp_name_of(compute));
+  const uint64_t axes = axis_mask("mean", dims, x.ndim());
+  Tensor out = call_reduction(def<Mean>(), x, axes, keepdim, compute, 0);
+  return record(dims.empty() ? "MeanBackward0" : "MeanBackward1", out, x,
+                [shape = x.shape(), axes, keepdim](const Tensor& g) {
+                  return expand_reduced(g, shape, axes, keepdim) / static_cast<double>(count_along(shape, axes));
+                });
+}
+
+Tensor nanmean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
+                "nanmean(): expected input to have floating point or complex dtype but got ", cpp_name_of(x.dtype()));
+  Tensor count;
+  {
+    NoGradGuard guard;
+    count = sum(elementwise<LogicalNot>(elementwise<Isnan>(x)), dims, keepdim);
+  }
+  return nansum(x, dims, keepdim, dtype) / count;
+}
+
+namespace {
+
+// Variance or standard deviation and mean, unrecorded; the second only when asked for. The variance of complex numbers is
+// the sum of those of their parts.
+template <class Op>
+Tensor moments(const Tensor& x, uint64_t axes, double correction, bool keepdim, Tensor* mean) {
+  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
+                "std and var only support floating point and complex dtypes");
+  if (is_floating(x.dtype())) return call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), correction, mean);
+  NoGradGuard guard;
+  if (mean) *mean = call_reduction(strided::reduction_def(reduction_id<Mean>), x, axes, keepdim, x.dtype(), 0);
+  const Tensor parts = parts_in_front(x);
+  const Tensor v = sum(call_reduction(def<Var>(), parts, axes << 1, keepdim, parts.dtype(), correction), {0});
+  return std::is_same_v<Op, Std> ? elementwise<Sqrt>(v) : v;
+}
+
+Tensor var_gradient(const Tensor& g, const Tensor& x, uint64_t axes, double correction, bool keepdim) {
+  const double n = static_cast<double>(count_along(x.shape(), axes)) - correction;
+  const Tensor deviation = x - mean(x, as_dims(axes, x.ndim()), true);
+  return expand_reduced(g, x.shape(), axes, keepdim) *
+         (deviation * (n > 0 ? 2.0 / n : std::numeric_limits<double>::infinity()));
+}
+// 0 where the divisor is zero; so are all derivatives.
+Tensor quotient(const Tensor& g, const Tensor& by) {
+  const Tensor zero = elementwise<Eq>(by, Scalar(0));
+  return zero_where(g / masked_fill(by, zero, Scalar(1)), zero);
+}
+Tensor std_gradient(const Tensor& g, const Tensor& out, const Tensor& x, uint64_t axes, double correction,
+                    bool keepdim) {
+  return var_gradient(quotient(g, out * 2.0), x, axes, correction, keepdim);
+}
+Tensor mean_gradient(const Tensor& g, const Tensor& x, uint64_t axes, bool keepdim) {
+  return expand_reduced(g, x.shape(), axes, keepdim) / static_cast<double>(count_along(x.shape(), axes));
+}
+
+}  // namespace
+
+Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  const uint64_t axes = axis_mask("var", dims, x.ndim());
+  return record("VarBackward0", moments<Var>(x, axes, correction, keepdim, nullptr), x,
+                [axes, correction, keepdim, saved = SavedTensor(x)](const Tensor& g) {
+                  return var_gradient(g, saved.get(), axes, correction, keepdim);
+                });
+}
+
+Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  const uint64_t axes = axis_mask("std", dims, x.ndim());
+  Tensor out = moments<Std>(x, axes, correction, keepdim, nullptr);
+  if (!needs_grad(x)) return out;
+  return record(
+      "StdBackward0", out, x,
+      [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+        return std_gradient(g, saved_out.get(), saved.get(), axes, correction, keepdim);
+      });
+}
+
+std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  const uint64_t axes = axis_mask("var_mean", dims, x.ndim());
+  Tensor m, v = moments<Var>(x, axes, correction, keepdim, &m);
+  record_all("VarMeanBackward0", {v, m}, {x},
+             [axes, correction, keepdim, saved = SavedTensor(x)](const std::vector<Tensor>& g) {
+               const Tensor x = saved.get();
+               Tensor out;
+               if (g[0].defined()) out = var_gradient(g[0], x, axes, correction, keepdim);
+               if (g[1].defined())
+                 out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim)
+                                     : mean_gradient(g[1], x, axes, keepdim);
+               return std::vector<Tensor>{out};
+             });
+  return {v, m};
+}
+
+std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  const uint64_t axes = axis_mask("std_mean", dims, x.ndim());
+  Tensor m, s = moments<Std>(x, axes, correction, keepdim, &m);
+  if (!needs_grad(x)) return {s, m};
+  record_all("StdMeanBackward0", {s, m}, {x},
+             [axes, correction, keepdim, saved = SavedTensor(x),
+              saved_out = SavedTensor::output(s)](const std::vector<Tensor>& g) {
+               const Tensor x = saved.get();
+               Tensor out;
+               if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
+               if (g[1].defined())
+                 out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim)
+                                     : mean_gradient(g[1], x, axes, keepdim);
+               return std::vector<Tensor>{out};
+             });
+  return {s, m};
+}
+
+// Order 1 has no need of `out`.
+Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double p, uint64_t axes, bool keepdim) {
+  if (p == 0) return Tensor();
+  if (p == 1) return elementwise<Sgn>(x) * expand_reduced(g, x.shape(), axes, keepdim);
+  if (std::isinf(p)) {
+    Tensor mask, count;
+    {
+      NoGradGuard guard;
+      mask = elementwise<Eq>(elementwise<Abs>(x), expand_reduced(out, x.shape(), axes, keepdim));
+      count = call_reduction(def<CountNonzero>(), mask, axes, keepdim, DType::Bool, 0);
+    }
+    return masked(elementwise<Sgn>(x) * expand_reduced(g / count, x.shape(), axes, keepdim), mask);
+  }
+  if (p == 2) return x * expand_reduced(quotient(g, out), x.shape(), axes, keepdim);
+  // |x|^(p - 2) is infinite at 0 for p < 2; what it multiplies is 0 there.
+  const Tensor size = elementwise<Abs>(x), zero = elementwise<Eq>(x, Scalar(0));
+  Tensor power;
+  if (p >= 2) power = x * elementwise<Pow>(size, Scalar(p - 2));
+  else if (p > 1) power = elementwise<Sgn>(x) * elementwise<Pow>(size, Scalar(p - 1));
+  else
+    power = zero_where(elementwise<Sgn>(x) * elementwise<Pow>(masked_fill(size, zero, Scalar(1)), Scalar(p - 1)), zero);
+  return power * expand_reduced(quotient(g, elementwise<Pow>(out, Scalar(p - 1))), x.shape(), axes, keepdim);
+}
+
+namespace {
+
+constexpr bool norm_gradient_reads_x(double p) { return p != 0; }
+constexpr bool norm_gradient_reads_out(double p) { return p != 0 && p != 1; }
+
+}  // namespace
+
+Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+  STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+                cpp_name_of(x.dtype()));
+  const DType compute = dtype.value_or(x.dtype());
+  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError,
+                "linalg.vector_norm: dtype should be floating point or complex. Got ", cpp_name_of(compute));
+  STRIDED_CHECK(is_complex(compute) || !is_complex(x.dtype()), RuntimeError,
+                "linalg.vector_norm: dtype should be complex for complex inputs, but got ", cpp_name_of(compute));
+  const uint64_t axes = axis_mask("linalg.vector_norm", dims, x.ndim());
+  const bool no_identity = std::isinf(p) || p < 0;
+  if (no_identity && is_empty_along(x, axes)) {
+    STRIDED_CHECK(!dims.empty(), RuntimeError, "linalg.vector_norm cannot compute the ", p,
+                  " norm on an empty tensor because the operation does not have an identity");
+    for (int i = 0; i < x.ndim(); ++i)
+      STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, RuntimeError, "linalg.vector_norm cannot compute the ", p,
+                    " norm on the dimension ", i,
+                    "because this dimension is empty and the operation does not have an identity");
+  }
+  Tensor out;
+  if (p == 0) {
+    NoGradGuard guard;
+    out = to_dtype(call_reduction(def<CountNonzero>(), x, axes, keepdim, x.dtype(), 0), real_of(compute));
+  } else if (is_complex(compute) && p != 2) {  // only order 2 has a kernel for complex numbers
+    NoGradGuard guard;
+    out = vector_norm(elementwise<Abs>(x), p, dims, keepdim, real_of(compute));
+  } else if (p == 1 || p == 2 || std::isinf(p)) {
+    const ReductionDef& row = p == 2   ? def<Norm2>()
+                              : p == 1 ? def<Norm1>()
+                              : p > 0  ? def<NormInf>()
+                                       : def<NormNegInf>();
+    out = call_reduction(row, x, axes, keepdim, compute, 0);
+  } else {
+    NoGradGuard guard;
+    const Tensor wide = to_dtype(x, is_half(compute) ? DType::Float32 : compute);
+    out = to_dtype(
+        elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)),
+        compute);
+  }
+  if (!needs_grad(x)) return out;
+  return record("LinalgVectorNormBackward0", out, x,
+                [p, axes, keepdim, x = saved_if(norm_gradient_reads_x(p), x),
+                 out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
+                  return norm_gradient(g, x.get(), out.get(), p, axes, keepdim);
+                });
+}
+
+Tensor dist(const Tensor& x, const Tensor& other, double p) {
+  Tensor out;
+  {
+    NoGradGuard guard;
+    out = vector_norm(x - other, p);
+  }
+  if (!needs_grad(x, other)) return out;
+  const bool saved = norm_gradient_reads_x(p);
+  return record("DistBackward0", out, {x, other},
+                [p, x = saved_if(saved, x), other = saved_if(saved, other),
+                 out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
+                  if (!x.was_saved()) return std::vector<Tensor>(2);
+                  const Tensor difference = x.get() - other.get(),
+                               gx = norm_gradient(g, difference, out.get(), p, axis_mask("dist", {}, difference.ndim()),
+                                                  false);
+                  return std::vector<Tensor>{gx, -gx};
+                });
+}
+
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  const Tensor in = is_integral(x.dtype()) ? to_dtype(x, default_dtype()) : x;
+  const uint64_t axes = axis_mask("logsumexp", dims, x.ndim());
+  Tensor out = call_reduction(def<LogSumExp>(), in, axes, keepdim, in.dtype(), 0);
+  if (!needs_grad(in)) return out;
+  return record("LogsumexpBackward0", out, in,
+                [axes, keepdim, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  const Tensor x = saved.get(), out = saved_out.get();
+                  // Beside an infinite result the weights are those of equal elements; exp(inf - inf) would be NaN.
+                  const Tensor shift = zero_where(out, elementwise<Isinf>(out));
+                  return expand_reduced(g, x.shape(), axes, keepdim) *
+                         elementwise<Exp>(x - expand_reduced(shift, x.shape(), axes, keepdim));
+                });
+}
+
+// ---------------------------------------------------------------- extremes
+
+Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim) {
+  Tensor mask, count;
+  {
+    NoGradGuard guard;
+    const Tensor wide = expand_reduced(out, x.shape(), axes, keepdim);
+    mask = elementwise<LogicalOr>(elementwise<Eq>(x, wide),
+                                  elementwise<LogicalAnd>(elementwise<Isnan>(x), elementwise<Isnan>(wide)));
+    count = call_reduction(def<CountNonzero>(), mask, axes, keepdim, DType::Bool, 0);
+  }
+  return masked(expand_reduced(g / count, x.shape(), axes, keepdim), mask);
+}
+
+namespace {
+
+void check_ordered(const char* kernel, const Tensor& x) {
+  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
+}
+
+template <class Op>
+Tensor extreme(const char* op, const char* kernel, const char* node, const Tensor& x, const Dims& dims, bool keepdim) {
+  check_ordered(kernel, x);
+  const uint64_t axes = axis_mask(op, dims, x.ndim());
+  check_not_empty(op, x, axes, !dims.empty());
+  Tensor out = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0);
+  if (!needs_grad(x)) return out;
+  return record(node, out, x,
+                [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  return share_among_ties(g, saved.get(), saved_out.get(), axes, keepdim);
+                });
+}
+
+template <class Op>
+std::tuple<Tensor, Tensor> extreme_along(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim) {
+  STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, op, "(): does not support complex input");
+  const int axis = wrap_axis(op, dim, x.ndim());
+  const uint64_t axes = axis_mask(op, {dim}, x.ndim());
+  check_not_empty(op, x, axes, true);
+  Tensor index, values = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0, &index);
+  record_all(node, {values}, {x},
+             [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
+               return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
+             });
+  return {values, index};
+}
+
+template <class Op>
+Tensor position(const char* op, const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, op, "(): does not support complex input");
+  STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError, op, "(): does not support bool input");
+  Tensor index;
+  if (dim) {
+    const uint64_t axes = axis_mask(op, {*dim}, x.ndim());
+    check_not_empty(op, x, axes, true);
+    call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0, &index, false);
+    return index;
+  }
+  STRIDED_CHECK(x.numel() > 0, IndexError, op, "(): Expected reduction dim to be specified for input.numel() == 0.");
+  NoGradGuard guard;
+  const Tensor flat = reshape(x, {x.numel()});
+  call_reduction(def<Op>(), flat, 1, false, x.dtype(), 0, &index, false);
+  return keepdim ? make_view(index, Layout(Dims(x.shape().size(), 1))) : index;
+}
+
+}  // namespace
+
+Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdim, const Dims& shape) {
+  if (shape.empty()) return g;
+  const Tensor zero = zeros(shape, g.dtype(), g.device());
+  return keepdim ? scatter_add(zero, axis, index, g)
+                 : scatter_add(zero, axis, unsqueeze(index, axis), unsqueeze(g, axis));
+}
+
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extreme<AMax>("amax", "max_values_cpu", "AmaxBackward0", x, dims, keepdim);
+}
+Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extreme<AMin>("amin", "min_values_cpu", "AminBackward0", x, dims, keepdim);
+}
+Tensor max(const Tensor& x) { return extreme<AMax>("max", "max_all", "MaxBackward1", x, {}, false); }
+Tensor min(const Tensor& x) { return extreme<AMin>("min", "min_all", "MinBackward1", x, {}, false); }
+std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
+  return extreme_along<MaxIndex>("max", "MaxBackward0", x, dim, keepdim);
+}
+std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
+  return extreme_along<MinIndex>("min", "MinBackward0", x, dim, keepdim);
+}
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return position<MaxIndex>("argmax", x, dim, keepdim);
+}
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return position<MinIndex>("argmin", x, dim, keepdim);
+}
+
+std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  check_ordered("aminmax_cpu", x);
+  const Dims dims = dim ? Dims{*dim} : Dims();
+  STRIDED_CHECK(!is_empty_along(x, axis_mask("aminmax", dims, x.ndim())), RuntimeError,
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+  return {amin(x, dims, keepdim), amax(x, dims, keepdim)};
+}
+
+// ---------------------------------------------------------------- truth
+
+namespace {
+
+template <class Op>
+Tensor truth(const char* op, const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  // An empty list of axes reduces none of them: one element after the other.
+  const uint64_t axes = dims && dims->empty() ? 0 : axis_mask(op, dims.value_or(Dims()), x.ndim());
+  return call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0);
+}
+
+}  // namespace
+
+Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return truth<All>("all", x, dims, keepdim);
+}
+Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return truth<Any>("any", x, dims, keepdim);
+}
+Tensor count_nonzero(const Tensor& x, const Dims& dims) {
+  return call_reduction(def<CountNonzero>(), x, axis_mask("count_nonzero", dims, x.ndim()), false, x.dtype(), 0);
+}
+
+}  // namespace strided

@@ -1,0 +1,274 @@
+#include "ops/reduce/scan.h"
+
+#include <algorithm>
+
+#include "backend/backend.h"
+#include "base/parallel.h"
+#include "core/promotion.h"
+#include "ops/index/index.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/join.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+constexpr int64_t kThreadItems = 32768;  // elements that are worth another thread
+
+// Runs the scan along an axis of x; `index`, when not null, becomes the second output. Unrecorded.
+Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* index = nullptr) {
+  const KernelTable& table = kernels(x.device());
+  const ScanKernel kernel = table.scan[static_cast<int>(op)][index_of(x.dtype())];
+  STRIDED_CHECK(kernel || table.device, NotImplementedError, "\"", name, "\" not implemented for '",
+                cpp_name_of(x.dtype()), "'");
+  NoGradGuard guard;
+  const Tensor in = contiguous(x);
+  Tensor out = empty(x.shape(), x.dtype(), x.device());
+  if (index) *index = empty(x.shape(), DType::Int64, x.device());
+  int64_t outer = 1, n = 1, inner = 1;
+  for (int i = 0; i < x.ndim(); ++i) (i < axis ? outer : i == axis ? n : inner) *= x.size(i);
+  if (table.device) {
+    table.device->scan(op, {name, x.device().index, x.dtype(), outer, n, inner, in.data(), out.data(),
+                            index ? index->data_as<int64_t>() : nullptr});
+    return out;
+  }
+  if (x.numel() == 0) return out;
+
+  const int64_t item = x.itemsize();
+  const int64_t strides[] = {inner * item, inner * 8},
+                row_strides[] = {inner == 1 ? n * item : item, inner == 1 ? n * 8 : 8};
+  // One call scans a range of rows: of neighbours in memory when the axis is the last one, else within one outer position.
+  auto call = [&](int64_t first, int64_t row, int64_t rows) {
+    char* data[] = {out.data() + first * item + row * row_strides[0],
+                    index ? index->data() + first * 8 + row * row_strides[1] : nullptr};
+    kernel(data, strides, row_strides, in.data() + first * item + row * row_strides[0], strides[0], row_strides[0], n,
+           rows);
+  };
+  if (inner == 1) {
+    parallel_for(0, outer, std::max<int64_t>(1, kThreadItems / n),
+                 [&](int64_t begin, int64_t end) { call(0, begin, end - begin); });
+    return out;
+  }
+  constexpr int64_t kRows = 256;
+  const int64_t blocks = (inner + kRows - 1) / kRows;
+  parallel_for(0, outer * blocks, std::max<int64_t>(1, kThreadItems / (n * std::min(inner, kRows))),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t row = t % blocks * kRows;
+                   call(t / blocks * n * inner, row, std::min(kRows, inner - row));
+                 }
+               });
+  return out;
+}
+
+Tensor reversed(const Tensor& x, int axis) {
+  return x.ndim() == 0 ? x : slice(x, axis, x.size(axis) - 1, -x.size(axis) - 1, -1);
+}
+
+// The dtype running sums and products are computed in, and the one they are given in.
+DType result_dtype(const Tensor& x, std::optional<DType> dtype) {
+  return dtype ? *dtype : is_integral(x.dtype()) && x.dtype() != DType::UInt64 ? DType::Int64 : x.dtype();
+}
+Tensor accumulate(ScanOp op, const char* name, const Tensor& x, int axis, DType result) {
+  const DType compute = is_integral(result) && result != DType::UInt64 ? DType::Int64 : result;
+  Tensor out;
+  {
+    NoGradGuard guard;
+    // The input passes through the result's dtype first, as in PyTorch.
+    out = run_scan(op, name, to_dtype(to_dtype(x, result), compute), axis);
+    if (out.dtype() != result) out = to_dtype(out, result);
+  }
+  return out;
+}
+
+// Element k of an axis becomes element k + by; zeros come after the last one.
+Tensor moved_up(const Tensor& x, int axis, int64_t by) {
+  const int64_t n = x.size(axis);
+  const Tensor rest = narrow(x, axis, by, n - by);
+  Dims shape = x.shape();
+  shape[axis] = by;
+  return cat({rest, zeros(shape, x.dtype(), x.device())}, axis);
+}
+
+Tensor cumsum_gradient(const Tensor& g, int axis) { return reversed(cumsum(reversed(g, axis), axis), axis); }
+
+// With x and out conjugated.
+Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int axis) {
+  if (x.ndim() == 0 || x.numel() == 0) return g;
+  bool has_zero;
+  {
+    NoGradGuard guard;
+    has_zero = !item(strided::all(x)).to_bool();
+  }
+  if (!has_zero) return cumsum_gradient(g * out, axis) / x;
+  // d out[i] / d x[k] for i >= k is the product of x[0 .. i] without x[k]: what stands before k, times
+  // s[k] = g[k] + x[k + 1] (g[k + 1] + x[k + 2] (...)). Twice as many terms of all s[k] are known after each step:
+  // s[k] = sum[k] + factor[k] s[k + known].
+  const int64_t n = x.size(axis);
+  Tensor total = g, factor = moved_up(x, axis, 1);
+  for (int64_t known = 1; known < n; known *= 2) {
+    total = total + factor * moved_up(total, axis, known);
+    if (2 * known < n) factor = factor * moved_up(factor, axis, known);
+  }
+  const Tensor first = ones(slice(x.layout(), axis, 0, 1, 1).shape, x.dtype(), x.device());
+  return total * cumprod(cat({first, narrow(x, axis, 0, n - 1)}, axis), axis);
+}
+
+}  // namespace
+
+Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const int axis = wrap_axis("cumsum", dim, x.ndim());
+  return record("CumsumBackward0", accumulate(ScanOp::Sum, "cumsum", x, axis, result_dtype(x, dtype)), x,
+                [axis](const Tensor& g) { return cumsum_gradient(g, axis); });
+}
+
+Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const int axis = wrap_axis("cumprod", dim, x.ndim());
+  Tensor out = accumulate(ScanOp::Product, "cumprod", x, axis, result_dtype(x, dtype));
+  if (!needs_grad(x)) return out;
+  return record("CumprodBackward0", out, x,
+                [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
+                  return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
+                });
+}
+
+namespace {
+
+void check_same_dtype(const Tensor& self, std::optional<DType> dtype) {
+  STRIDED_CHECK(!dtype || *dtype == self.dtype(), RuntimeError, "Bad in-place call: input tensor dtype ", self.dtype(),
+                " and output tensor dtype ", *dtype, " should match");
+}
+
+}  // namespace
+
+Tensor cumsum_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  const int axis = wrap_axis("cumsum_", dim, self.ndim());
+  check_same_dtype(self, dtype);
+  check_inplace("cumsum_", self);
+  copy_into(self, accumulate(ScanOp::Sum, "cumsum", self, axis, result_dtype(self, {})));
+  bump_version(self, "cumsum_");
+  return record_inplace("CumsumBackward0", self, {self}, [axis](const Tensor& g) { return cumsum_gradient(g, axis); });
+}
+
+Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  const int axis = wrap_axis("cumprod_", dim, self.ndim());
+  check_same_dtype(self, dtype);
+  check_inplace("cumprod_", self);
+  const bool recorded = needs_grad(self);
+  const SavedTensor old(recorded ? clone(self) : Tensor());
+  copy_into(self, accumulate(ScanOp::Product, "cumprod", self, axis, result_dtype(self, {})));
+  bump_version(self, "cumprod_");
+  if (!recorded) return self;
+  return record_inplace("CumprodBackward0", self, {self},
+                        [axis, old, out = SavedTensor::output(self)](const Tensor& g) {
+                          return cumprod_gradient(g, conj(old.get()), conj(out.get()), axis);
+                        });
+}
+
+Tensor logcumsumexp(const Tensor& x, int64_t dim) {
+  const int axis = wrap_axis("logcumsumexp", dim, x.ndim());
+  Tensor out = run_scan(ScanOp::LogSumExp, "logcumsumexp_out_cpu", x, axis);
+  if (!needs_grad(x)) return out;
+  return record("LogcumsumexpBackward0", out, x,
+                [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+                  const Tensor x = saved.get(), out = saved_out.get();
+                  // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and negative g apart.
+                  // What has no logarithm is left out before one is taken, or the derivative of this formula would be NaN there.
+                  const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
+                  const Tensor size =
+                      elementwise<Log>(masked_fill(elementwise<Abs>(g), elementwise<Eq>(g, Scalar(0)), Scalar(1))) -
+                      masked_fill(out, dead, Scalar(0));
+                  auto part = [&](const Tensor& left_out) {
+                    const Tensor one_sign = masked_fill(size, elementwise<LogicalOr>(left_out, dead),
+                                                        Scalar(-std::numeric_limits<double>::infinity()));
+                    return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign, axis), axis), axis) + x);
+                  };
+                  return part(elementwise<Le>(g, Scalar(0))) - part(elementwise<Ge>(g, Scalar(0)));
+                });
+}
+
+namespace {
+
+std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const char* node, const Tensor& x,
+                                           int64_t dim) {
+  const int axis = wrap_axis(name, dim, x.ndim());
+  Tensor index, values = run_scan(op, name, x, axis, &index);
+  record_all(node, {values}, {x}, [axis, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
+    return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, true, shape)};
+  });
+  return {values, index};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> cummax(const Tensor& x, int64_t dim) {
+  return running_extreme(ScanOp::Max, "cummax", "CummaxBackward0", x, dim);
+}
+std::tuple<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) {
+  return running_extreme(ScanOp::Min, "cummin", "CumminBackward0", x, dim);
+}
+
+Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>& prepend,
+            const std::optional<Tensor>& append) {
+  STRIDED_CHECK(x.ndim() >= 1, RuntimeError, "diff expects input to be at least one-dimensional");
+  STRIDED_CHECK(n >= 0, RuntimeError, "order must be non-negative but got ", n);
+  const int axis = wrap_axis("diff", dim, x.ndim());
+  Tensor out = x;
+  if (prepend || append) {
+    std::vector<Tensor> parts;
+    for (const std::optional<Tensor>& part : {prepend, std::optional<Tensor>(x), append}) {
+      if (!part) continue;
+      STRIDED_CHECK(part->ndim() == x.ndim(), RuntimeError,
+                    "diff expects prepend or append to be the same dimension as input");
+      for (int i = 0; i < x.ndim(); ++i)
+        STRIDED_CHECK(i == axis || part->size(i) == x.size(i), RuntimeError,
+                      "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                      "differencing dimension; input.size(",
+                      i, ") = ", x.size(i), ", but got tensor.size(", i, ") = ", part->size(i));
+      parts.push_back(*part);
+    }
+    out = cat(parts, axis);
+  }
+  n = std::min(n, out.size(axis));
+  if (n == 0 && out.impl() == x.impl()) return clone(x);
+  for (; n > 0; --n) {
+    const int64_t m = out.size(axis);
+    const Tensor later = slice(out, axis, 1, m, 1), earlier = slice(out, axis, 0, std::max<int64_t>(m - 1, 0), 1);
+    out = is_bool(out.dtype()) ? elementwise<LogicalXor>(later, earlier) : later - earlier;
+  }
+  return out;
+}
+
+namespace {
+
+Tensor normalised(const Tensor& x, int axis, ScanOp op) {
+  const char* name = op == ScanOp::Softmax ? "softmax_lastdim_kernel_impl" : "log_softmax_lastdim_kernel_impl";
+  return run_scan(op, name, x, axis);
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const Tensor in = dtype ? to_dtype(x, *dtype) : x;
+  const int axis = wrap_axis("softmax", dim, x.ndim());
+  Tensor out = normalised(in, axis, ScanOp::Softmax);
+  if (!needs_grad(in)) return out;
+  return record("SoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+    const Tensor out = saved.get(), weighted = g * out;
+    return weighted - out * sum(weighted, {axis}, true);
+  });
+}
+
+Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const Tensor in = dtype ? to_dtype(x, *dtype) : x;
+  const int axis = wrap_axis("log_softmax", dim, x.ndim());
+  Tensor out = normalised(in, axis, ScanOp::LogSoftmax);
+  if (!needs_grad(in)) return out;
+  return record("LogSoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+    return g - elementwise<Exp>(saved.get()) * sum(g, {axis}, true);
+  });
+}
+
+}  // namespace strided

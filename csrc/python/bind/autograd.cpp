@@ -1,0 +1,100 @@
+// Automatic differentiation as Python calls it. Nodes and hooks are in py_node.cpp.
+#include "autograd/engine.h"
+#include "ops/shape/view.h"
+#include "python/bind/bind.h"
+#include "python/py_node.h"
+
+namespace strided::python {
+namespace {
+
+using OptTensors = std::vector<std::optional<Tensor>>;
+
+std::vector<Tensor> run(const std::vector<Tensor>& outputs, const OptTensors& grads, bool retain_graph,
+                        bool create_graph, const std::vector<Tensor>& inputs, bool accumulate) {
+  std::vector<Tensor> given;
+  for (const auto& g : grads) given.push_back(g ? *g : Tensor());
+  Backward how;
+  how.retain_graph = retain_graph;
+  how.create_graph = create_graph;
+  how.accumulate = accumulate;
+  return run_backward(outputs, given, inputs, how);
+}
+
+void backward(const Tensor& self, const std::optional<Tensor>& gradient, std::optional<bool> retain_graph,
+              bool create_graph, const std::optional<std::vector<Tensor>>& inputs) {
+  Backward how;
+  how.retain_graph = retain_graph.value_or(create_graph);
+  how.create_graph = create_graph;
+  how.accumulate = true;
+  STRIDED_CHECK(!inputs || !inputs->empty(), RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
+  run_backward({self}, {gradient.value_or(Tensor())}, inputs.value_or(std::vector<Tensor>()), how);
+}
+
+void backward_to(const Tensor& self, const Tensor& inputs, const std::optional<Tensor>& gradient,
+                 std::optional<bool> retain_graph, bool create_graph) {
+  backward(self, gradient, retain_graph, create_graph, std::vector<Tensor>{inputs});
+}
+
+bool is_grad_on() { return grad_enabled(); }
+void set_grad(bool on) { set_grad_enabled(on); }
+
+// A view of x with a node of its own that leads to no leaf but x's: the start of a forward-mode derivative.
+Tensor dual(const Tensor& x) {
+  const Tensor out = make_view(x, x.layout());
+  const Ref<Node> node = make_node("MakeDualBackward0", x, [](const Tensor& g) { return g; });
+  node->forward_only = node->forward_only || !node->next[0].node;
+  set_history(out, node);
+  return out;
+}
+
+// A tensor without values that stands at an edge of the graph, as an output or an input of a pass.
+Tensor at_edge(PyObject* object, int64_t output) {
+  Node& node = node_of(object);
+  STRIDED_CHECK(output >= 0 && output < node.num_outputs(), RuntimeError, "GradientEdge: ", node.name(), " has ",
+                node.num_outputs(), " outputs, got number ", output);
+  const Node::Output& like = node.output(static_cast<int>(output));
+  Layout layout(like.shape);
+  for (int64_t& stride : layout.strides) stride = 0;
+  const Tensor out = make_view(empty({1}, like.dtype, like.device), layout);
+  AutogradMeta& meta = autograd_meta(out);
+  meta.grad_fn = Ref<Node>(&node);
+  meta.output = static_cast<int>(output);
+  return out;
+}
+
+bool has_record(const Tensor& x) { return x.requires_grad(); }
+void before_write(const Tensor& x, const std::string& op) { check_inplace(op.c_str(), x); }
+void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
+
+}  // namespace
+
+void bind_autograd() {
+  def<&run>(
+      "_backward(Tensor[] outputs, Tensor[] grads, bool retain_graph, bool create_graph, Tensor[] inputs, bool accumulate=False)",
+      "Runs the graph; the gradients of the inputs.", kFunction);
+  def<&backward>(
+      "backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, Tensor[]? inputs=None)",
+      "Computes the gradient of this tensor with respect to the leaves it was computed from, and adds it to their .grad.\n\n"
+      "gradient: the gradient of what follows with respect to this tensor, of its shape; may be left out for a single\n"
+      "element. retain_graph: keep what the graph saved for another pass (default: create_graph). create_graph: the\n"
+      "gradients can be differentiated again. inputs: the only tensors whose .grad is added to.\n"
+      "RuntimeError for a tensor of several elements without a gradient, for a gradient of another shape or device, and for a\n"
+      "graph whose saved tensors were freed by an earlier pass or changed in place.\n\n"
+      ">>> x = strided.tensor([1., 2.], requires_grad=True)\n>>> (x * x).sum().backward()\n>>> x.grad\ntensor([2., 4.])",
+      kMethod);
+  def<&backward_to>(
+      "backward(Tensor self, *, Tensor inputs, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)",
+      "With respect to a single tensor.", kMethod);
+  def<&is_grad_on>("is_grad_enabled()", "True if operations are recorded for autograd.", kFunction);
+  def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
+  def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
+  def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
+  def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
+  def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.",
+                   kFunction);
+  def<&before_write>("_before_write(Tensor x, str op)", "Raises where a write in place would.", kFunction);
+  def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
+  def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);
+}
+
+}  // namespace strided::python

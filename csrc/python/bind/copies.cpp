@@ -1,0 +1,111 @@
+// Copies, casts and questions about dtypes.
+#include "core/promotion.h"
+#include "ops/operators.h"
+#include "ops/reduce/reduction.h"
+#include "python/bind/bind.h"
+
+namespace strided::python {
+namespace {
+
+Tensor clone_(const Tensor& x, PyObject* format) {
+  return wants_contiguous(format) && !x.is_contiguous() ? contiguous(x) : clone(x);
+}
+Tensor contiguous_(const Tensor& x, Ignored) { return contiguous(x); }
+Tensor copy_from(const Tensor& self, const Tensor& src, bool non_blocking) { return copy_(self, src, non_blocking); }
+Tensor fill_any(const Tensor& self, const Operand& value) {
+  if (!value.tensor) return fill_(self, value.scalar);
+  STRIDED_CHECK(value.tensor->ndim() == 0, RuntimeError,
+                "fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor->ndim(),
+                " dimensions.");
+  return copy_(self, *value.tensor);
+}
+Tensor fill(const Tensor& x, const Operand& value) {
+  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
+  return fill_any(out, value);
+}
+
+// to(...) in its many forms comes down to this: dtype and device, copy or not.
+Tensor convert(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device, bool copy,
+               bool non_blocking) {
+  Tensor out = x;
+  if (device) out = to_device(out, *device, non_blocking);
+  if (dtype) out = to_dtype(out, *dtype);
+  return copy && out.impl() == x.impl() ? clone(x) : out;
+}
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) return false;
+  if (a.numel() == 0) return true;
+  NoGradGuard guard;
+  return item(all(elementwise<Eq>(a, b))).to_bool();
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  NoGradGuard guard;
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, a.dtype(), " did not match ", b.dtype());
+  const double params[4] = {rtol, atol, equal_nan ? 1.0 : 0.0};
+  const Operand in[] = {Operand(a), Operand(b)};
+  return item(all(call_elementwise(op_def(elementwise_id<Isclose>), in, params))).to_bool();
+}
+
+DType promote(DType a, DType b) { return promote_types(a, b); }
+bool castable(DType a, DType b) { return can_cast(a, b); }
+DType result_type(const Operand& a, const Operand& b) {
+  ResultType type;
+  for (const Operand* o : {&a, &b})
+    if (o->tensor) type.add_tensor(o->tensor->dtype(), o->tensor->ndim() == 0);
+    else type.add_scalar(o->scalar);
+  return type.get();
+}
+DType get_default() { return default_dtype(); }
+void set_default(DType t) {
+  STRIDED_CHECK(is_floating(t), TypeError, "only floating-point types are supported as the default type");
+  set_default_dtype(t);
+}
+bool floating_point(const Tensor& x) { return is_floating(x.dtype()); }
+bool complex_numbers(const Tensor& x) { return is_complex(x.dtype()); }
+bool signed_numbers(const Tensor& x) { return is_signed(x.dtype()); }
+int64_t count(const Tensor& x) { return x.numel(); }
+
+void write_result(const Tensor& out, const Tensor& result) { write_out("out", out, result); }
+
+}  // namespace
+
+void bind_copies() {
+  def<&clone_>(
+      "clone(Tensor input, *, memory_format=None)",
+      "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format is contiguous_format.");
+  def<&contiguous_>("contiguous(Tensor self, memory_format=None)",
+                    "The tensor itself if it is contiguous, else a contiguous copy.", kMethod);
+  def<&copy_from>("copy_(Tensor self, Tensor src, bool non_blocking=False)",
+                  "Copies src, broadcast and cast, into self, and returns self.", kMethod);
+  def<&fill_any>("fill_(Tensor self, TensorOrNumber value)", "Sets every element to value, and returns self.", kBoth);
+  def<&fill>("fill(Tensor input, TensorOrNumber value)", "A tensor like input with every element set to value.",
+             kFunction);
+  def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
+  def<&convert>("_convert(Tensor self, DType? dtype, Device? device, bool copy, bool non_blocking=False)",
+                "What to() comes down to.", kBoth);
+  def<&write_result>("_write_out(Tensor out, Tensor result)", "What out= comes down to.", kFunction);
+  def<&same_elements>(
+      "equal(Tensor input, Tensor other)",
+      "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
+  def<&allclose>("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+                 "True if |input - other| <= atol + rtol * |other| everywhere.");
+  def<&promote>("promote_types(DType type1, DType type2)", "The smallest dtype that holds both.", kFunction);
+  def<&castable>(
+      "can_cast(DType from_, DType to)",
+      "True if PyTorch's rules let a result of one dtype be written to another: the kind (bool, integer, floating, complex) must not go down.",
+      kFunction);
+  def<&result_type>("result_type(TensorOrNumber tensor1, TensorOrNumber tensor2)",
+                    "The dtype an operation on both computes in.", kFunction);
+  def<&get_default>("get_default_dtype()", "The dtype of new floating-point tensors.", kFunction);
+  def<&set_default>("set_default_dtype(DType d)",
+                    "Sets the dtype of new floating-point tensors; TypeError if it is no floating-point dtype.",
+                    kFunction);
+  def<&floating_point>("is_floating_point(Tensor input)", "True if the dtype is a floating-point, not complex, one.");
+  def<&complex_numbers>("is_complex(Tensor input)", "True if the dtype is complex.");
+  def<&signed_numbers>("is_signed(Tensor self)", "True if the dtype holds negative numbers.", kMethod);
+  def<&count>("numel(Tensor input)", "Number of elements.", kFunction);
+}
+
+}  // namespace strided::python

@@ -1,0 +1,217 @@
+// Functions, methods, in-place forms and out= of every row of the op table; nothing here knows an op by name, except the
+// extra keywords (alpha, rounding_mode) at the end.
+#include <cmath>
+
+#include "core/promotion.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "python/bind/bind.h"
+
+namespace strided::python {
+namespace {
+
+const OpDef& def_of(const Overload& o) { return *static_cast<const OpDef*>(o.context); }
+
+bool accepts(const Overload& o, int k, PyObject* arg) {
+  const OpDef& op = def_of(o);
+  const int n = static_cast<int>(o.params.size());
+  if (k < op.arity) return is_tensor(arg) || is_number(arg);
+  if (o.params[k].name == "out") return arg == Py_None || is_tensor(arg);
+  (void)n;
+  return arg == Py_None ? o.params[k].optional : detail::accepts_double(arg) || PyBool_Check(arg);
+}
+
+void read(const Overload& o, PyObject* const* args, Operand* in, double* params) {
+  const OpDef& op = def_of(o);
+  bool tensor = false;
+  for (int i = 0; i < op.arity; ++i) {
+    if (is_tensor(args[i])) {
+      in[i] = Operand(unwrap(args[i]));
+      tensor = true;
+    } else {
+      in[i] = Operand(to_scalar(args[i]));
+    }
+  }
+  STRIDED_CHECK(tensor, TypeError, o.name, "(): argument '", o.params[0].name, "' (position 1) must be Tensor, not ",
+                Py_TYPE(args[0])->tp_name);
+  int p = 0;
+  for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
+    params[p++] = args[i] == Py_None ? NAN : detail::to_double(args[i]);
+}
+
+PyObject* invoke(const Overload& o, PyObject* const* args) {
+  Operand in[4] = {Scalar(), Scalar(), Scalar(), Scalar()};
+  double params[4] = {};
+  read(o, args, in, params);
+  PyObject* out = o.params.back().name == "out" ? args[o.params.size() - 1] : Py_None;
+  if (out == Py_None) return wrap(call_elementwise(def_of(o), in, params));
+  call_elementwise_out(def_of(o), in, params, unwrap(out), false);
+  return Py_NewRef(out);
+}
+
+PyObject* invoke_inplace(const Overload& o, PyObject* const* args) {
+  Operand in[4] = {Scalar(), Scalar(), Scalar(), Scalar()};
+  double params[4] = {};
+  read(o, args, in, params);
+  STRIDED_CHECK(is_tensor(args[0]), TypeError, o.name, "(): the first argument must be a Tensor");
+  call_elementwise_out(def_of(o), in, params, unwrap(args[0]), true);
+  return Py_NewRef(args[0]);
+}
+
+std::string operands_of(const OpDef& op, bool method) {
+  const std::string first = std::string("Tensor ") + (method ? "self" : "input");
+  if (op.info->operands == nullptr) return op.arity == 1 ? first : first + ", TensorOrNumber other";
+  std::string text = op.info->operands;
+  if (method && text.compare(0, 5, "input") == 0) text = "self" + text.substr(5);
+  return text;
+}
+
+std::string accepted(const OpDef& op) {
+  std::string text;
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (op.supported[i]) text += (text.empty() ? "" : ", ") + std::string(kDTypeInfo[i].name);
+  return text;
+}
+
+std::vector<std::string> names_of(const OpDef& op) {
+  std::vector<std::string> names = {op.info->name};
+  const std::string aliases = op.info->aliases;
+  std::string part;
+  for (char c : aliases + " ") {
+    if (c != ' ') part += c;
+    else if (!part.empty()) names.push_back(part), part.clear();
+  }
+  return names;
+}
+
+void bind(const OpDef& op) {
+  std::string doc = std::string(op.info->doc) + "\n\nComputed in " + accepted(op) + ".";
+  if (op.info->promote == Promote::Floating) doc += " Integers and bool are computed in the default float.";
+  if (op.arity > 1) doc += " Operands broadcast and promote; a Python number adapts to the tensor.";
+  for (const std::string& name : names_of(op)) {
+    std::string params = op.info->params;
+    const std::string operands = operands_of(op, false), method = operands_of(op, true);
+    // `*` may stand in the operands or in the params; it is written once.
+    auto signature = [&](const std::string& head, const std::string& who, bool out) {
+      std::string text = head + "(" + who;
+      bool star = who.find('*') != std::string::npos;
+      if (!params.empty()) {
+        std::string p = params;
+        if (star && p.compare(0, 3, "*, ") == 0) p = p.substr(3);
+        star = star || p.find('*') != std::string::npos;
+        text += ", " + p;
+      }
+      if (out) text += std::string(star ? "" : ", *") + ", Tensor? out=None";
+      return text + ")";
+    };
+    const detail::Callable plain{0, accepts, invoke}, inplace{0, accepts, invoke_inplace};
+    register_overload(signature(name, operands, true).c_str(), doc.c_str(), kFunction, plain, &op);
+    const bool dotted = name.find('.') != std::string::npos;
+    if (!dotted) register_overload(signature(name, method, true).c_str(), doc.c_str(), kMethod, plain, &op);
+    if (!op.info->inplace || dotted) continue;
+    const std::string text =
+        "In-place form of `" + name +
+        "`: writes the result into `self` and returns it. The result must be castable to self's dtype.";
+    register_overload(signature(name + "_", method, false).c_str(), text.c_str(), op.arity == 1 ? kBoth : kMethod,
+                      inplace, &op);
+  }
+}
+
+// other * alpha, in the dtype the sum will have.
+Tensor scaled(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  ResultType type;
+  type.add_tensor(self.dtype(), self.ndim() == 0);
+  if (other.tensor) type.add_tensor(other.tensor->dtype(), other.tensor->ndim() == 0);
+  else type.add_scalar(other.scalar);
+  const DType t = type.get();
+  STRIDED_CHECK(!(is_integral(t) && !alpha.is_integral()), RuntimeError,
+                "For integral input tensors, argument alpha must not be a floating point number.");
+  STRIDED_CHECK(!(alpha.is_bool() && t != DType::Bool), RuntimeError,
+                "Boolean alpha only supported for Boolean results.");
+  const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, self.device());
+  return elementwise<Mul>(b, alpha);
+}
+Tensor add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise<Add>(self, scaled(self, other, alpha));
+}
+Tensor sub_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise<Sub>(self, scaled(self, other, alpha));
+}
+Tensor add_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise_<Add>(self, scaled(self, other, alpha));
+}
+Tensor sub_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return elementwise_<Sub>(self, scaled(self, other, alpha));
+}
+
+template <class F>
+Tensor rounded(const std::optional<std::string>& mode, F&& apply) {
+  if (!mode) return apply(Tag<Div>{});
+  if (*mode == "floor") return apply(Tag<FloorDivide>{});
+  if (*mode == "trunc") return apply(Tag<DivTrunc>{});
+  STRIDED_THROW(RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
+                "'");
+}
+Tensor div_rounding(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
+  return rounded(mode, [&](auto tag) {
+    const Operand in[] = {Operand(self), other};
+    return call_elementwise(op_def(elementwise_id<typename decltype(tag)::type>), in);
+  });
+}
+Tensor div_rounding_(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
+  return rounded(mode, [&](auto tag) {
+    const Operand in[] = {Operand(self), other};
+    return call_elementwise_out(op_def(elementwise_id<typename decltype(tag)::type>), in, nullptr, self, true);
+  });
+}
+
+// clamp with one bound left out.
+Tensor clamp_some(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
+  STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
+  return call_elementwise(op_def(min && max ? elementwise_id<Clamp>
+                                 : min      ? elementwise_id<ClampMin>
+                                            : elementwise_id<ClampMax>),
+                          in);
+}
+Tensor clamp_some_(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
+  STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
+  return call_elementwise_out(op_def(min && max ? elementwise_id<Clamp>
+                                     : min      ? elementwise_id<ClampMin>
+                                                : elementwise_id<ClampMax>),
+                              in, nullptr, self, true);
+}
+
+}  // namespace
+
+void bind_elementwise() {
+  for (int i = 0; i < num_elementwise_ops(); ++i) bind(op_def(i));
+  for (const std::string name : {"clamp", "clip"}) {
+    constexpr const char* doc =
+        "Each element brought between min and max; either may be None. If min > max the result is max; NaN stays NaN.";
+    register_overload(
+        (name + "(Tensor input, TensorOrNumber? min=None, TensorOrNumber? max=None, *, Tensor? out=None)").c_str(), doc,
+        kBoth, detail::describe<&clamp_some>());
+    register_overload((name + "_(Tensor self, TensorOrNumber? min=None, TensorOrNumber? max=None)").c_str(), doc, kBoth,
+                      detail::describe<&clamp_some_>());
+  }
+  constexpr const char* alpha = "input + alpha * other (or minus).";
+  def<&add_alpha>("add(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
+  def<&sub_alpha>("sub(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
+  def<&sub_alpha>("subtract(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
+  def<&add_alpha_>("add_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
+  def<&sub_alpha_>("sub_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
+  def<&sub_alpha_>("subtract_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
+  constexpr const char* rounding =
+      "Quotient, rounded: 'floor' down, 'trunc' toward zero, None not at all. Integers with 'floor' or 'trunc' stay integers.";
+  for (const char* name : {"div", "divide"}) {
+    const std::string text = name;
+    register_overload((text + "(Tensor input, TensorOrNumber other, *, str? rounding_mode, Tensor? out=None)").c_str(),
+                      rounding, kBoth, detail::describe<&div_rounding>());
+    register_overload((text + "_(Tensor self, TensorOrNumber other, *, str? rounding_mode)").c_str(), rounding, kMethod,
+                      detail::describe<&div_rounding_>());
+  }
+}
+
+}  // namespace strided::python

@@ -1,0 +1,542 @@
+// The callable that serves functions and methods: parses signatures once, matches arguments, calls.
+#include "python/function.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "python/bind/bind.h"
+
+namespace strided::python {
+namespace {
+
+// ---------------------------------------------------------------- signatures
+
+std::string trim(const std::string& s) {
+  const size_t a = s.find_first_not_of(" \n\t"), b = s.find_last_not_of(" \n\t");
+  return a == std::string::npos ? "" : s.substr(a, b - a + 1);
+}
+
+std::vector<std::string> split_commas(const std::string& s) {
+  std::vector<std::string> out;
+  int depth = 0;
+  std::string part;
+  for (char c : s) {
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c == ',' && depth == 0) {
+      out.push_back(trim(part));
+      part.clear();
+    } else {
+      part += c;
+    }
+  }
+  if (!trim(part).empty()) out.push_back(trim(part));
+  return out;
+}
+
+PyObject* parse_default(const std::string& text) {
+  if (text == "None") return Py_NewRef(Py_None);
+  if (text == "True") return Py_NewRef(Py_True);
+  if (text == "False") return Py_NewRef(Py_False);
+  if (text == "()") return PyTuple_New(0);
+  if (text == "inf") return PyFloat_FromDouble(HUGE_VAL);
+  if (text[0] == '\'' || text[0] == '"') return PyUnicode_FromString(text.substr(1, text.size() - 2).c_str());
+  if (text[0] == '(') {
+    Dims d;
+    for (const std::string& part : split_commas(text.substr(1, text.size() - 2))) d.push_back(std::stoll(part));
+    return wrap_tuple(d);
+  }
+  if (text.find_first_of(".e") != std::string::npos) return PyFloat_FromDouble(std::stod(text));
+  return PyLong_FromLongLong(std::stoll(text));
+}
+
+Overload parse(const char* signature) {
+  Overload o;
+  o.signature = signature;
+  const std::string text = signature;
+  const size_t open = text.find('(');
+  o.name = text.substr(0, open);
+  int depth = 0;
+  size_t close = open;
+  for (; close < text.size(); ++close) {
+    if (text[close] == '(') ++depth;
+    if (text[close] == ')' && --depth == 0) break;
+  }
+  bool keyword_only = false;
+  for (std::string part : split_commas(text.substr(open + 1, close - open - 1))) {
+    if (part == "*") {
+      keyword_only = true;
+      continue;
+    }
+    Param p;
+    p.keyword_only = keyword_only;
+    const size_t equal = part.find('=');
+    if (equal != std::string::npos) {
+      p.default_value = parse_default(trim(part.substr(equal + 1)));
+      part = trim(part.substr(0, equal));
+    }
+    const size_t blank = part.rfind(' ');
+    p.type = blank == std::string::npos ? "" : trim(part.substr(0, blank));
+    p.name = blank == std::string::npos ? part : part.substr(blank + 1);
+    if (p.name[0] == '*') {
+      p.variadic = true;
+      p.name = p.name.substr(1);
+      o.variadic = static_cast<int>(o.params.size());
+    }
+    p.optional = !p.type.empty() && p.type.back() == '?';
+    if (p.name == "pin_memory") o.pins = static_cast<int>(o.params.size());
+    p.name_object = PyUnicode_InternFromString(p.name.c_str());
+    if (!keyword_only) ++o.positional;
+    o.params.push_back(std::move(p));
+  }
+  const size_t arrow = text.find("->", close);
+  if (arrow != std::string::npos) {
+    const size_t a = text.find('(', arrow), b = text.rfind(')');
+    if (a != std::string::npos)
+      for (const std::string& f : split_commas(text.substr(a + 1, b - a - 1))) o.fields.push_back(f);
+  }
+  return o;
+}
+
+// NumPy's words for the same arguments.
+const std::map<std::string, std::string>& synonyms() {
+  static const std::map<std::string, std::string> map = {
+      {"axis", "dim"}, {"axes", "dims"},  {"keepdims", "keepdim"}, {"x", "input"},    {"a", "input"},
+      {"x1", "input"}, {"self", "input"}, {"x2", "other"},         {"input", "self"}, {"b", "other"}};
+  return map;
+}
+
+// ---------------------------------------------------------------- the object
+
+struct Function {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  std::vector<std::unique_ptr<Overload>>* overloads;
+  PyObject* name;
+  PyObject* dict;
+};
+
+PyTypeObject* function_type = nullptr;
+PyObject* functions = nullptr;  // dict: qualified name -> Function
+
+constexpr int kMaxParams = 16;
+
+std::string type_name(PyObject* o) {
+  if (is_tensor(o)) return "Tensor";
+  return Py_TYPE(o)->tp_name;
+}
+
+// Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong.
+// `held` owns a tuple made for a variadic parameter.
+bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots,
+           PyObject** held, std::string* why) {
+  const int n = static_cast<int>(o.params.size());
+  std::fill(slots, slots + n, nullptr);
+  size_t used = 0;
+  for (int i = 0; i < o.positional && used < n_args; ++i) {
+    if (i == o.variadic) {
+      // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
+      const bool tensors = o.params[i].type == "Tensor[]";
+      auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : is_integer_like(a); };
+      const bool one = !belongs(args[used]) || (used + 1 == n_args && !tensors);
+      if (one) {
+        slots[i] = args[used++];
+      } else {
+        size_t last = used;
+        while (last < n_args && belongs(args[last])) ++last;
+        PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(last - used)));
+        for (size_t k = used; k < last; ++k)
+          PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k - used), Py_NewRef(args[k]));
+        *held = slots[i] = tuple;
+        used = last;
+      }
+      continue;
+    }
+    slots[i] = args[used++];
+  }
+  if (used < n_args) {
+    if (why)
+      *why = o.name + "() takes " + std::to_string(o.positional) + " positional argument" +
+             (o.positional == 1 ? "" : "s") + " but " + std::to_string(n_args) + " were given";
+    return false;
+  }
+  if (kwnames) {
+    const Py_ssize_t n_kw = PyTuple_GET_SIZE(kwnames);
+    for (Py_ssize_t k = 0; k < n_kw; ++k) {
+      PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+      int at = -1;
+      for (int i = 0; i < n && at < 0; ++i)
+        if (o.params[i].name_object == name) at = i;
+      if (at < 0) {
+        const std::string text = detail::to_string(name);
+        for (int i = 0; i < n && at < 0; ++i)
+          if (o.params[i].name == text) at = i;
+        if (at < 0) {
+          auto synonym = synonyms().find(text);
+          for (int i = 0; synonym != synonyms().end() && i < n && at < 0; ++i)
+            if (o.params[i].name == synonym->second) at = i;
+        }
+        if (at < 0) {
+          if (why) *why = o.name + "() got an unexpected keyword argument '" + text + "'";
+          return false;
+        }
+      }
+      if (slots[at]) {
+        if (why) *why = o.name + "() got multiple values for argument '" + o.params[at].name + "'";
+        return false;
+      }
+      slots[at] = args[n_args + static_cast<size_t>(k)];
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    const Param& p = o.params[i];
+    if (!slots[i]) {
+      if (!p.default_value) {
+        if (i == o.variadic &&
+            (n_args > 0 || p.type == "Tensor[]")) {  // view() of a 0-d tensor and the like: an empty list
+          static PyObject* empty = PyTuple_New(0);
+          slots[i] = empty;
+          continue;
+        }
+        if (why) *why = o.name + "() missing 1 required positional arguments: \"" + p.name + "\"";
+        return false;
+      }
+      slots[i] = p.default_value;
+      continue;
+    }
+    if (o.writes_out && i == n - 1) continue;
+    if (!o.accepts(o, i, slots[i])) {
+      if (why)
+        *why = o.name + "(): argument '" + p.name + "' (position " + std::to_string(i + 1) + ") must be " +
+               (p.type.empty() ? "valid" : p.type) + ", not " + type_name(slots[i]);
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string describe_arguments(PyObject* const* args, size_t n_args, PyObject* kwnames) {
+  std::string out = "(";
+  for (size_t i = 0; i < n_args; ++i) out += (i ? ", " : "") + type_name(args[i]);
+  const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < n_kw; ++k)
+    out += (n_args || k ? ", " : "") + detail::to_string(PyTuple_GET_ITEM(kwnames, k)) + "=" +
+           type_name(args[n_args + static_cast<size_t>(k)]);
+  return out + ")";
+}
+
+// `result` is a tuple nobody else has seen: the tensors written to take the place of those that were computed.
+void write_results(const Overload& o, PyObject* out, PyObject* result) {
+  if (is_tensor(out)) {
+    STRIDED_CHECK(is_tensor(result), TypeError, o.name, ": out= must be a tuple of tensors");
+    write_out(o.name.c_str(), unwrap(out), unwrap(result));
+    return;
+  }
+  STRIDED_CHECK(PySequence_Check(out) && PyTuple_Check(result) && PySequence_Size(out) == PyTuple_GET_SIZE(result),
+                TypeError, o.name, ": out= must be a tensor, or one tensor for each result");
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) {
+    PyObject* to = checked(PySequence_GetItem(out, i));
+    const bool ok = is_tensor(to);
+    try {
+      if (ok) write_out(o.name.c_str(), unwrap(to), unwrap(PyTuple_GET_ITEM(result, i)));
+    } catch (...) {
+      Py_DECREF(to);
+      throw;
+    }
+    PyObject* computed = PyTuple_GET_ITEM(result, i);
+    PyTuple_SET_ITEM(result, i, to);
+    Py_DECREF(computed);
+    STRIDED_CHECK(ok, TypeError, o.name, ": out= must hold tensors");
+  }
+}
+
+// A new tensor, which nobody else has seen, in page-locked memory instead.
+PyObject* pinned(PyObject* made) {
+  if (!made) return nullptr;
+  const Tensor t = unwrap(made);
+  Py_DECREF(made);
+  NoGradGuard no_grad;
+  PyObject* copy = wrap(pin_memory(t));
+  if (t.requires_grad() && PyObject_SetAttrString(copy, "requires_grad", Py_True) < 0) {
+    Py_DECREF(copy);
+    return nullptr;
+  }
+  return copy;
+}
+
+PyObject* run(const Overload& o, PyObject** slots) {
+  if (o.pins >= 0) {
+    PyObject* pin = slots[o.pins];
+    STRIDED_CHECK(pin == Py_None || PyBool_Check(pin), TypeError, o.name,
+                  "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
+    if (pin == Py_True) return pinned(o.invoke(o, slots));
+  }
+  if (!o.writes_out) return o.invoke(o, slots);
+  PyObject* out = slots[o.params.size() - 1];
+  if (out == Py_None) return o.invoke(o, slots);
+  PyObject* result = nullptr;
+  {
+    NoGradGuard no_grad;
+    result = o.invoke(o, slots);
+  }
+  if (!result) return nullptr;
+  try {
+    write_results(o, out, result);
+  } catch (...) {
+    Py_DECREF(result);
+    throw;
+  }
+  if (!is_tensor(out)) return result;
+  Py_DECREF(result);
+  return Py_NewRef(out);
+}
+
+PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const size_t n_args = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
+    PyObject* slots[kMaxParams];
+    struct Held {
+      PyObject* o = nullptr;
+      ~Held() { Py_XDECREF(o); }
+    };
+    for (const auto& overload : overloads) {
+      Held held;
+      if (match(*overload, args, n_args, kwnames, slots, &held.o, nullptr)) return run(*overload, slots);
+    }
+    std::string why;
+    if (overloads.size() == 1) {
+      Held held;
+      match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why);
+    } else {
+      why = overloads[0]->name + "() received an invalid combination of arguments - got " +
+            describe_arguments(args, n_args, kwnames) + ", but expected one of:";
+      for (const auto& overload : overloads) why += "\n * " + overload->signature;
+    }
+    throw TypeError(why);
+  });
+}
+
+PyObject* function_get(PyObject* self, PyObject* instance, PyObject*) {
+  if (instance == nullptr || instance == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, instance);
+}
+
+PyObject* function_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<function strided.%U>", reinterpret_cast<Function*>(self)->name);
+}
+
+PyObject* function_name(PyObject* self, void*) {
+  const std::string full = detail::to_string(reinterpret_cast<Function*>(self)->name);
+  const size_t dot = full.rfind('.');
+  return PyUnicode_FromString(full.substr(dot == std::string::npos ? 0 : dot + 1).c_str());
+}
+PyObject* function_qualname(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<Function*>(self)->name); }
+PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("strided"); }
+PyObject* function_doc(PyObject* self, void*) {
+  std::string text;
+  for (const auto& o : *reinterpret_cast<Function*>(self)->overloads) text += o->signature + "\n\n" + o->doc + "\n\n";
+  return PyUnicode_FromString(trim(text).c_str());
+}
+PyObject* function_signatures(PyObject* self, void*) {
+  const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
+  PyObject* list = PyTuple_New(static_cast<Py_ssize_t>(overloads.size()));
+  for (size_t i = 0; i < overloads.size(); ++i)
+    PyTuple_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyUnicode_FromString(overloads[i]->signature.c_str()));
+  return list;
+}
+PyObject* function_reduce(PyObject* self, PyObject*) {
+  PyObject* maker = hook("function_by_name");
+  return Py_BuildValue("(O(O))", maker, reinterpret_cast<Function*>(self)->name);
+}
+
+PyGetSetDef function_getset[] = {
+    {"__name__", function_name, nullptr, nullptr, nullptr},
+    {"__qualname__", function_qualname, nullptr, nullptr, nullptr},
+    {"__module__", function_module, nullptr, nullptr, nullptr},
+    {"__doc__", function_doc, nullptr, nullptr, nullptr},
+    {"signatures", function_signatures, nullptr, "The signatures of all overloads, as texts.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
+PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                {Py_tp_descr_get, reinterpret_cast<void*>(function_get)},
+                                {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+                                {Py_tp_getset, function_getset},
+                                {Py_tp_methods, function_methods},
+                                {Py_tp_members, function_members},
+                                {0, nullptr}};
+PyType_Spec function_spec = {
+    "strided.Function", sizeof(Function), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    function_slots};
+
+Function* function_named(const std::string& name) {
+  if (PyObject* found = PyDict_GetItemString(functions, name.c_str())) return reinterpret_cast<Function*>(found);
+  auto* f = PyObject_New(Function, function_type);
+  f->vectorcall = function_call;
+  f->overloads = new std::vector<std::unique_ptr<Overload>>;
+  f->name = PyUnicode_InternFromString(name.c_str());
+  f->dict = nullptr;
+  PyDict_SetItemString(functions, name.c_str(), reinterpret_cast<PyObject*>(f));
+  return f;  // the table keeps it alive for good
+}
+
+// Methods of one name may have other overloads than the function (relu_ exists only as a method and so on), so the
+// two are told apart by the table's key: methods stand under "Tensor.name".
+void add(const std::string& key, const Overload& o) {
+  function_named(key)->overloads->push_back(std::make_unique<Overload>(o));
+}
+
+}  // namespace
+
+void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
+                       const void* context) {
+  Overload o = parse(signature);
+  o.doc = doc;
+  o.arity = callable.arity;
+  o.accepts = callable.accepts;
+  o.invoke = callable.invoke;
+  o.context = context;
+  const int n = static_cast<int>(o.params.size());
+  o.writes_out = context == nullptr && n == callable.arity + 1 && o.params.back().name == "out";
+  if ((n != callable.arity && !o.writes_out && context == nullptr) || n > kMaxParams)
+    throw std::logic_error(std::string("signature and C++ function differ in the number of parameters: ") + signature);
+  if (where & kFunction) add(o.name, o);
+  if (where & kMethod) {
+    const size_t dot = o.name.rfind('.');
+    add("Tensor." + (dot == std::string::npos ? o.name : o.name.substr(dot + 1)), o);
+  }
+}
+
+PyObject* function_table() { return functions; }
+
+PyObject* call_function(const char* name, PyObject* const* args, size_t n) {
+  PyObject* f = PyDict_GetItemString(functions, name);
+  STRIDED_CHECK(f, NotImplementedError, name, ": not implemented");
+  return PyObject_Vectorcall(f, args, n, nullptr);
+}
+
+void init_functions(PyObject* module) {
+  functions = PyDict_New();
+  function_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&function_spec)));
+  PyModule_AddObjectRef(module, "Function", reinterpret_cast<PyObject*>(function_type));
+  PyModule_AddObjectRef(module, "functions", functions);
+}
+
+// ---------------------------------------------------------------- conversions
+
+namespace detail {
+
+std::string to_string(PyObject* o) {
+  Py_ssize_t n = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(o, &n);
+  if (!text) throw PythonError{};
+  return std::string(text, static_cast<size_t>(n));
+}
+
+bool accepts_dims(PyObject* o) {
+  if (is_integer_like(o)) return true;
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i)
+    if (!is_integer_like(items[i])) return false;
+  return true;
+}
+
+Dims to_dims(PyObject* o) {
+  Dims out;
+  if (!PyTuple_Check(o) && !PyList_Check(o)) {
+    out.push_back(to_int(o));
+    return out;
+  }
+  // An __index__ method may change a list while it is read: every item is fetched anew.
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) out.push_back(to_int(PySequence_Fast_GET_ITEM(o, i)));
+  return out;
+}
+
+bool accepts_tensors(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (!is_tensor(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+// The __index__ method of another argument may have changed the list since it was accepted: its items are looked at again.
+const Tensor& still_tensor(PyObject* o) {
+  STRIDED_CHECK(is_tensor(o), TypeError,
+                "expected Tensor, but a list of tensors was changed during the call and holds ", Py_TYPE(o)->tp_name);
+  return unwrap(o);
+}
+
+std::vector<Tensor> to_tensors(PyObject* o) {
+  std::vector<Tensor> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    out.push_back(still_tensor(PySequence_Fast_GET_ITEM(o, i)));
+  return out;
+}
+
+bool accepts_optional_tensors(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+    PyObject* e = PySequence_Fast_GET_ITEM(o, i);
+    if (e != Py_None && !is_tensor(e)) return false;
+  }
+  return true;
+}
+
+std::vector<std::optional<Tensor>> to_optional_tensors(PyObject* o) {
+  std::vector<std::optional<Tensor>> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+    PyObject* e = PySequence_Fast_GET_ITEM(o, i);
+    if (e == Py_None) out.push_back(std::nullopt);
+    else out.push_back(still_tensor(e));
+  }
+  return out;
+}
+
+bool accepts_double(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o)) return true;
+  if (is_tensor(o)) return unwrap(o).numel() == 1 && !is_complex(unwrap(o).dtype());
+  return is_number(o) && !PyComplex_Check(o);
+}
+
+double to_double(PyObject* o) {
+  if (is_tensor(o)) return item(unwrap(o)).real();
+  const double v = PyFloat_AsDouble(o);
+  if (v == -1.0 && PyErr_Occurred()) throw PythonError{};
+  return v;
+}
+
+bool accepts_bool(PyObject* o) {
+  if (PyBool_Check(o)) return true;
+  return is_number(o) && std::string(Py_TYPE(o)->tp_name).find("bool") != std::string::npos;
+}
+
+PyObject* tensors_to_tuple(const Overload& o, const Tensor* first, size_t n) {
+  PyObject* tuple;
+  if (o.fields.size() == n && n > 0) {
+    if (!o.return_type) {
+      PyObject* fields = PyTuple_New(static_cast<Py_ssize_t>(n));
+      for (size_t i = 0; i < n; ++i)
+        PyTuple_SET_ITEM(fields, static_cast<Py_ssize_t>(i), PyUnicode_FromString(o.fields[i].c_str()));
+      PyObject* type = PyObject_CallFunction(hook("return_type"), "sO", o.name.c_str(), fields);
+      Py_DECREF(fields);
+      const_cast<Overload&>(o).return_type = checked(type);
+    }
+    auto* type = reinterpret_cast<PyTypeObject*>(o.return_type);
+    tuple = checked(type->tp_alloc(type, static_cast<Py_ssize_t>(n)));
+  } else {
+    tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));
+  }
+  for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), wrap(first[i]));
+  return tuple;
+}
+
+}  // namespace detail
+}  // namespace strided::python

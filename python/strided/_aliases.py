@@ -1,0 +1,71 @@
+"""Functions that are other ones under another name, in place, or with a copy for a result."""
+
+from __future__ import annotations
+
+import inspect
+
+from . import _C, contiguous_format
+
+_f = _C.functions
+
+__all__ = []
+
+
+def _add(name, function, doc=None):
+    if doc is not None:
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = doc
+    globals()[name] = function
+    __all__.append(name)
+
+
+# Methods that PyTorch has as functions too.
+for _name in "addmv_ clamp_max_ clamp_min_ detach detach_ gcd_ get_device index_put_ is_signed lcm_ ldexp_ resize_as_ xlogy_".split():
+    _add(_name, inspect.getattr_static(_C.Tensor, _name))
+
+
+def _slice(input, dim=0, start=None, end=None, step=1):
+    where = [slice(None)] * input.ndim
+    where[dim] = slice(start, end, step)
+    return input[tuple(where)]
+
+
+def _copying(view):
+    def copy(input, *args, out=None, **options):
+        result = view(input, *args, **options)
+        one = isinstance(result, _C.Tensor)
+        if out is None:
+            parts = [part.clone(memory_format=contiguous_format) for part in ([result] if one else result)]
+            return parts[0] if one else tuple(parts)
+        for to, part in [(out, result)] if one else zip(out, result, strict=True):
+            _f["_write_out"](to, part)
+        return out
+
+    return copy
+
+
+def _view_function(name):
+    return (
+        _slice
+        if name == "slice"
+        else (lambda x: x)
+        if name == "alias"
+        else inspect.getattr_static(_C.Tensor, name, None) or _f[name]
+    )
+
+
+# PyTorch's functions that copy what a view shows.
+for _name in (
+    "alias as_strided detach diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold unsqueeze view "
+    "view_as_complex view_as_real"
+).split():
+    _add(
+        f"{_name}_copy",
+        _copying(_view_function(_name)),
+        f"A copy of what {'a slice of the tensor' if _name == 'slice' else 'the tensor' if _name == 'alias' else _name} shows (PyTorch's name for it).",
+    )
+
+# Parts that PyTorch lets one write to before the gradient is taken: here the ordinary ones, whose writes are recorded.
+for _name in ("chunk", "split", "split_with_sizes"):
+    _add(f"unsafe_{_name}", _f[_name])
+    setattr(_C.Tensor, f"unsafe_{_name}", _f[_name])

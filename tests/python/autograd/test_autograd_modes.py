@@ -1,0 +1,267 @@
+"""Recording on and off, and anomaly mode."""
+
+import inspect
+import threading
+import warnings
+
+import pytest
+from torch_compare import Scenarios, kind, leaf, outcome
+
+import strided
+
+scenario = Scenarios("test_autograd_modes")
+
+
+# ---------------------------------------------------------------- on and off
+
+
+@scenario
+def grad_modes(t):
+    x = leaf(t)
+    result = []
+    with t.no_grad():
+        y = x * 2
+        result.append(outcome(lambda: y.sum().backward()))
+        with t.enable_grad():
+            y = (x * 2).sum()
+        y.backward()
+    result += [x.grad, t.is_grad_enabled()]
+    t.set_grad_enabled(False)
+    result.append((x * 2).requires_grad)
+    t.set_grad_enabled(True)
+
+    @t.no_grad()
+    def f(k):
+        return x * k
+
+    @t.enable_grad()
+    def g(k):
+        return x * k
+
+    @t.set_grad_enabled(False)
+    def h(k):
+        return x * k
+
+    with t.no_grad():
+        result.append([f(2).requires_grad, g(2).requires_grad, h(2).requires_grad, t.is_grad_enabled()])
+    result.append([f(2).requires_grad, g(2).requires_grad, h(2).requires_grad, t.is_grad_enabled(), f.__name__])
+
+    def generator():
+        for _ in range(2):
+            yield t.is_grad_enabled()
+
+    with t.no_grad():
+        inside = list(generator())
+    result.append(inside)
+    wrapped = t.no_grad()(generator)()
+    seen = []
+    for on in wrapped:
+        seen.append([on, t.is_grad_enabled()])
+    result.append(seen)
+
+    def fails():
+        with t.no_grad():
+            raise ValueError
+
+    result += [kind(fails), t.is_grad_enabled()]
+    with t.inference_mode():
+        result += [(x * 2).requires_grad, t.is_inference_mode_enabled()]
+    result += [t.is_inference_mode_enabled()]
+    with t.inference_mode(False):
+        result.append((x * 2).requires_grad)
+    return result + [t.is_grad_enabled()]
+
+
+def test_a_mode_within_itself():
+    for mode in (strided.no_grad(), strided.inference_mode(), strided.enable_grad()):
+        with mode:
+            with mode:
+                pass
+            assert strided.is_grad_enabled() == isinstance(mode, strided.enable_grad)
+        assert strided.is_grad_enabled() and not strided.is_inference_mode_enabled()
+
+
+@scenario
+def generators(t):
+    log = []
+
+    @t.no_grad()
+    def counting(n):
+        try:
+            for k in range(n):
+                got = yield [k, t.is_grad_enabled()]
+                log.append([got, t.is_grad_enabled()])
+        except KeyError:
+            log.append(["caught", t.is_grad_enabled()])
+            yield "after"
+        finally:
+            log.append(["end", t.is_grad_enabled()])
+        return "result"
+
+    made = counting(3)
+    result = [next(made), made.send("a"), t.is_grad_enabled(), made.throw(KeyError()), kind(lambda: next(made))]
+    made = counting(2)
+    next(made)
+    made.close()
+    result += [kind(lambda: next(made)), list(counting(1))]
+
+    def outer():
+        log.append((yield from counting(1)))
+
+    return result + [list(outer()), log, t.is_grad_enabled()]
+
+
+@scenario
+def modes_belong_to_threads(t):
+    seen = []
+    with t.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(t.is_grad_enabled()))
+        thread.start()
+        thread.join()
+        seen.append(t.is_grad_enabled())
+    return seen
+
+
+# ---------------------------------------------------------------- anomaly mode
+
+
+class Catch:
+    """Warnings and the error of a backward pass."""
+
+    def __init__(self, call):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.error = outcome(call)
+        self.warnings = [
+            str(w.message)
+            for w in caught
+            if "anomaly" not in str(w.message).lower() or "Error detected" in str(w.message)
+        ]
+
+
+@scenario
+def anomaly(t):
+    result = []
+
+    def forward(x):
+        return x.sqrt()
+
+    x = leaf(t, -1.0, 4.0)
+    with t.autograd.detect_anomaly():
+        y = forward(x)
+        caught = Catch(lambda: y.sum().backward())
+    text = caught.warnings[0]
+    result += [
+        caught.error,
+        len(caught.warnings),
+        text.split(".")[0],
+        "Traceback of forward call that caused the error" in text,
+        "in forward" in text,
+        "return x.sqrt()" in text,
+    ]
+    y = forward(x)
+    y.sum().backward(retain_graph=True)
+    result.append(x.grad)
+    with t.autograd.detect_anomaly():  # the forward was outside
+        caught = Catch(lambda: y.sum().backward(retain_graph=True))
+    result += [caught.error, "No forward pass information available" in caught.warnings[0]]
+    with t.autograd.detect_anomaly(check_nan=False):
+        y = forward(x)
+        caught = Catch(lambda: y.sum().backward())
+    result += [caught.error, caught.warnings]
+    with t.autograd.set_detect_anomaly(True):
+        y = x.sqrt().log().sum()
+        caught = Catch(lambda: y.backward())
+        result += [caught.error]
+        with t.autograd.set_detect_anomaly(False):
+            y = x.sqrt().sum()
+            caught = Catch(lambda: y.backward())
+            result += [caught.error, caught.warnings]
+    t.autograd.set_detect_anomaly(True)
+    y = x.sqrt().sum()
+    caught = Catch(lambda: y.backward())
+    t.autograd.set_detect_anomaly(False)
+    result += [caught.error, Catch(lambda: x.sqrt().sum().backward()).error]
+    return result
+
+
+@scenario
+def anomaly_names_who_saved(t):
+    """For a tensor changed in place the warning leads to the operation whose gradient failed."""
+    x = leaf(t)
+    with t.autograd.detect_anomaly():
+        y = x.exp()
+        z = y * 2
+        y.add_(1)
+        caught = Catch(lambda: z.sum().backward())
+    text = caught.warnings[0]
+    return [
+        "Error detected in ExpBackward0" in text,
+        "y = x.exp()" in text,
+        "Good luck!" in caught.error[1],
+        caught.error[0],
+    ]
+
+
+@scenario
+def anomaly_in_a_function(t):
+    class Bad(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise KeyError("mine")
+
+    class Nan(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan")
+
+    x = leaf(t)
+    result = []
+    with t.autograd.detect_anomaly():
+        for F in (Bad, Nan):
+            y = F.apply(x).sum()
+            caught = Catch(lambda: y.backward())
+            result += [caught.error, len(caught.warnings), "F.apply(x).sum()" in caught.warnings[0]]
+    return result
+
+
+@scenario
+def anomaly_in_a_backward_of_a_backward(t):
+    x = leaf(t, 0.0, 4.0)
+    with t.autograd.detect_anomaly(check_nan=True):
+        y = (x * x).sqrt()[1:].sum() + x[1] ** 3
+        caught = Catch(lambda: t.autograd.grad(y, x, create_graph=True))
+        first = caught.error
+        y = x[1:] ** 1.5
+        (g,) = t.autograd.grad(y.sum(), x, create_graph=True)
+        z = (g - 3).sqrt() if False else (g * 0).sqrt()
+        caught = Catch(lambda: z.sum().backward())
+    return [first[0] if isinstance(first[0], str) else "fine", caught.error[0], caught.error[1][:9]]
+
+
+def test_traces_show_the_users_line():
+    """File and line of the call, not lines of this library."""
+    x = strided.tensor([-1.0], requires_grad=True)
+    with strided.autograd.detect_anomaly(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        line = inspect.currentframe().f_lineno + 1
+        y = x.sqrt()
+        with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output."):
+            y.backward()
+    (text,) = [str(w.message) for w in caught if "Error detected" in str(w.message)]
+    last = text.rstrip().splitlines()[-2:]
+    assert f'"{__file__}", line {line}, in test_traces_show_the_users_line' in last[0]
+    assert last[1].strip() == "y = x.sqrt()"
+
+
+@pytest.mark.parametrize("name_", scenario.names)
+def test_as_torch(name_):
+    scenario.check(name_)

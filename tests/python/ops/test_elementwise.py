@@ -1,0 +1,388 @@
+"""Every elementwise op of the table x dtype x layout x values, derived from the table itself."""
+
+import math
+import zlib
+
+import elementwise_reference as ref
+import numpy as np
+import pytest
+
+import strided as torch
+
+ROWS = {row["name"]: row for row in torch._C.ops_table()}
+FLOATS = {
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float32": 2.0**-23,
+    "float64": 2.0**-52,
+    "complex64": 2.0**-23,
+    "complex128": 2.0**-52,
+}
+WIDE = {"f": np.float64, "c": np.complex128}
+NAN, INF = math.nan, math.inf
+DIVISIONS = ("_div_trunc", "floor_divide", "remainder", "fmod")
+
+
+def function(name):
+    return torch._C.functions[name]
+
+
+def _cases():
+    for name, row in ROWS.items():
+        for dtype in row["out_dtypes"]:
+            yield pytest.param(name, dtype, id=f"{name}-{dtype}")
+
+
+CASES = list(_cases())
+
+
+def kind(dtype):
+    return (
+        "b"
+        if dtype == "bool"
+        else "c"
+        if dtype.startswith("complex")
+        else "f"
+        if dtype in FLOATS
+        else "u"
+        if dtype[0] == "u"
+        else "i"
+    )
+
+
+def wide(x):
+    """A tensor's values in NumPy: float64, complex128, or the integer dtype itself."""
+    k = kind(str(x.dtype).split(".")[1])
+    return x.to(torch.float64).numpy() if k == "f" else x.to(torch.complex128).numpy() if k == "c" else x.numpy()
+
+
+def limits(dtype):
+    if kind(dtype) == "f":
+        info = torch.finfo(getattr(torch, dtype))
+        return info.min, info.max
+    info = torch.iinfo(getattr(torch, dtype))
+    return info.min, info.max
+
+
+def values(name, dtype, operand, n=48):
+    """Special values first, then random ones, as a strided tensor of n elements."""
+    rng = np.random.default_rng(zlib.crc32(f"{name}-{dtype}-{operand}".encode()))
+    k = kind(dtype)
+    if k == "b":
+        return torch.tensor(rng.integers(0, 2, n).astype(bool))
+    if k in "iu":
+        low, high = limits(dtype)
+        special = [v for v in (0, 1, -1, 2, 3, -3, 7, low, high, low + 1, high - 1, 31, 64) if low <= v <= high]
+        small = rng.integers(max(low, -9), min(high, 9), n - len(special), endpoint=True).tolist()
+        data = np.array(special + small, dtype=dtype)
+        rng.shuffle(data)
+        if operand == 1 and name in DIVISIONS:
+            data[data == 0] = 5
+        return torch.tensor(data)
+    domain = ref.DOMAINS.get(name)
+    if domain is not None or k == "c":
+        low, high = domain[operand % len(domain)] if domain is not None else (-4, 4)
+        data = rng.uniform(low, high, n)
+        data = data + 1j * rng.uniform(-2, 2, n) if k == "c" else data
+    else:
+        special = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, INF, -INF, NAN, 100.0]
+        data = np.concatenate([special, rng.normal(0, 2, n - len(special))])
+        rng.shuffle(data)
+    return torch.tensor(data).to(getattr(torch, dtype))
+
+
+def operands(name, dtype, n=48):
+    row = ROWS[name]
+    tensors = [values(name, dtype, i, n) for i in range(row["arity"])]
+    if name in ("addcmul", "addcdiv"):
+        tensors[3] = 2
+    return tensors
+
+
+def call(name, args, **params):
+    if name in ("addcmul", "addcdiv"):
+        return function(name)(*args[:3], value=args[3], **params)
+    return function(name)(*args, **params)
+
+
+def check(name, dtype, got, args, params):
+    """got against the reference on the same values."""
+    arrays = [wide(a).ravel() if isinstance(a, torch.Tensor) else None for a in args]
+    arrays = [np.full_like(arrays[0], a) if b is None else b for a, b in zip(args, arrays)]
+    if name == "nan_to_num":
+        params = {
+            **params,
+            "top": limits(dtype if kind(dtype) == "f" else "float32" if dtype == "complex64" else "float64")[1]
+            if kind(dtype) in "fc"
+            else None,
+        }
+    with np.errstate(all="ignore"):
+        want = ref.REFERENCES[name](*arrays, **params)
+    out_dtype = ROWS[name]["out_dtypes"][dtype]
+    assert str(got.dtype) == f"torch.{out_dtype}"
+    got = wide(got).ravel()
+    if kind(out_dtype) in "iub":
+        want = ref.wrap(want, out_dtype) if want.dtype == object else want.astype(out_dtype)
+        np.testing.assert_array_equal(got, want)
+        return
+    eps = FLOATS[out_dtype]
+    # The reference, rounded once to the dtype, tells what overflows.
+    rounded = wide(torch.tensor(want).to(getattr(torch, out_dtype)))
+    tiny = torch.finfo(getattr(torch, out_dtype)).tiny
+    for g, w, r in ((got.real, want.real, rounded.real), (got.imag, want.imag, rounded.imag)):
+        scale = np.abs(want) if np.iscomplexobj(want) else np.abs(w)
+        # a point of the lattice of float16 may lie on either side of the largest finite number
+        special = ~np.isfinite(r) | ~np.isfinite(g)
+        tolerance = np.where(
+            special,
+            0,
+            (64 if name.startswith("igamma") else 16)
+            * eps
+            * np.maximum(scale, 1 if np.iscomplexobj(want) or name in LOSES else 0)
+            + tiny,
+        )
+        with np.errstate(invalid="ignore"):
+            close = np.where(special, (g == r) | (np.isnan(g) & np.isnan(r)), np.abs(g - w) <= tolerance)
+        assert close.all(), [(name, dtype, [a[i] for a in arrays], got[i], want[i]) for i in np.flatnonzero(~close)[:5]]
+
+
+# References that subtract, so that only their absolute error is small.
+LOSES = {"erfinv", "special.ndtri", "lgamma", "digamma", "polygamma", "igamma", "igammac", "special.i1", "special.i1e", "logit", "sinc", "special.entr",
+         "special.log_ndtr", "tan", "sin", "cos", "xlogy", "special.xlog1py", "logaddexp", "logaddexp2", "lerp", "addcmul", "addcdiv", "log", "log2",
+         "log10", "acosh", "atanh", "erfc"}  # fmt: skip
+
+
+def test_every_op_has_a_reference():
+    assert set(ref.REFERENCES) == set(ROWS)
+
+
+@pytest.mark.parametrize("name, dtype", CASES)
+def test_values(name, dtype):
+    if ref.REFERENCES[name] is None:
+        pytest.skip("tested by itself")
+    args = operands(name, dtype)
+    for params in ref.PARAMS.get(name, [{}]):
+        if "decimals" in params and kind(dtype) != "f":
+            continue
+        check(name, dtype, call(name, args, **params), args, params)
+
+
+def bits(x):
+    """The bytes of a tensor's values in order, NaN made one."""
+    a = wide(x)
+    return np.where(np.isnan(a), np.nan, a) if a.dtype.kind in "fc" else a
+
+
+def layouts(x):
+    """The same 4 x 6 values in different memory."""
+    yield "contiguous", x.contiguous()
+    yield "transposed", x.t().contiguous().t()
+    yield "negative", x.flip(0).contiguous()[::-1]
+    big = torch.zeros(6, 13, dtype=x.dtype)
+    big[1:5, 1:13:2] = x
+    yield "offset and stepped", big[1:5, 1:13:2]
+
+
+@pytest.mark.parametrize("name, dtype", CASES)
+def test_layouts(name, dtype):
+    args = [a.reshape(8, 6)[:4] if isinstance(a, torch.Tensor) else a for a in operands(name, dtype)]
+    params = ref.PARAMS.get(name, [{}])[0]
+    want = bits(call(name, args, **params))
+    forms = [list(layouts(a)) if isinstance(a, torch.Tensor) else [("number", a)] * 4 for a in args]
+    for shift in range(4):
+        # different layouts meet in one call, and the same
+        for step in (0, 1):
+            chosen = [form[(shift + step * i) % 4] for i, form in enumerate(forms)]
+            got = call(name, [c[1] for c in chosen], **params)
+            np.testing.assert_array_equal(bits(got), want, err_msg=str([c[0] for c in chosen]))
+    rows = [a[1:2].expand(4, 6) if isinstance(a, torch.Tensor) else a for a in args]
+    np.testing.assert_array_equal(bits(call(name, rows, **params)), want[1:2].repeat(4, 0))
+    if len(args) > 1:
+        mixed = [args[0]] + [a[1:2].expand(4, 6) if isinstance(a, torch.Tensor) else a for a in args[1:]]
+        plain = [args[0]] + [a[1:2].expand(4, 6).contiguous() if isinstance(a, torch.Tensor) else a for a in args[1:]]
+        np.testing.assert_array_equal(bits(call(name, mixed, **params)), bits(call(name, plain, **params)))
+        column = [args[0]] + [a[:, :1] if isinstance(a, torch.Tensor) else a for a in args[1:]]  # broadcast
+        plain = [args[0]] + [a[:, :1].expand(4, 6).contiguous() if isinstance(a, torch.Tensor) else a for a in args[1:]]
+        np.testing.assert_array_equal(bits(call(name, column, **params)), bits(call(name, plain, **params)))
+
+
+@pytest.mark.parametrize("name, dtype", CASES)
+def test_empty_and_0d(name, dtype):
+    params = ref.PARAMS.get(name, [{}])[0]
+    args = operands(name, dtype)
+    flat = call(name, args, **params)
+    first = call(name, [a[20] if isinstance(a, torch.Tensor) else a for a in args], **params)
+    assert first.shape == () and first.dtype == flat.dtype
+    np.testing.assert_array_equal(bits(first), bits(flat)[20])
+    none = call(name, [a.reshape(6, 8)[:0] if isinstance(a, torch.Tensor) else a for a in args], **params)
+    assert none.shape == (0, 8) and none.dtype == flat.dtype
+
+
+@pytest.mark.parametrize("name, dtype", CASES)
+def test_out_and_inplace(name, dtype):
+    params = ref.PARAMS.get(name, [{}])[0]
+    args = operands(name, dtype)
+    want = call(name, args, **params)
+    out = torch.empty(0, dtype=want.dtype)
+    assert call(name, args, **params, out=out) is out
+    np.testing.assert_array_equal(bits(out), bits(want))
+    holder = torch.empty(96, dtype=torch.complex128 if want.dtype.is_complex else torch.float64)
+    call(name, args, **params, out=holder[::2])
+    np.testing.assert_array_equal(bits(holder[::2]), bits(want.to(holder.dtype)))
+    if kind(str(want.dtype)[6:]) in "fc":
+        with pytest.raises(RuntimeError, match="result type .* can't be cast to the desired output type Long"):
+            call(name, args, **params, out=torch.empty(48, dtype=torch.int64))
+    if not ROWS[name]["inplace"]:
+        assert not hasattr(torch.Tensor, name + "_")
+        return
+    self = args[0].clone()
+    method = getattr(self, name + "_")
+    rest = args[1:]
+    if name in ("addcmul", "addcdiv"):
+        rest, params = args[1:3], {"value": args[3]}
+    if want.dtype != self.dtype and not castable(str(want.dtype)[6:], dtype):
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+            method(*rest, **params)
+        np.testing.assert_array_equal(bits(self), bits(args[0]))
+        return
+    version = self._version
+    assert method(*rest, **params) is self
+    assert self._version == version + 1
+    np.testing.assert_array_equal(bits(self), bits(want.to(self.dtype)))
+
+
+def castable(source, target):
+    order = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    return order[kind(source)] <= order[kind(target)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_unsupported_dtypes(name):
+    row = ROWS[name]
+    params = ref.PARAMS.get(name, [{}])[0]
+    for dtype in ("bool", "int16", "uint32", "float32", "complex64"):
+        if dtype in row["out_dtypes"] or (row["promotes_to_float"] and dtype in ("bool", "int16", "uint32")):
+            continue
+        if name == "addcmul" and dtype == "bool":
+            continue  # `value` is an integer, and so is the result
+        args = [torch.ones(2).to(getattr(torch, dtype)) for _ in range(row["arity"])]
+        with pytest.raises((NotImplementedError, RuntimeError), match="not implemented for|is not supported"):
+            call(name, args[:3] + [2] if row["arity"] == 4 else args, **params)
+
+
+@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row["promotes_to_float"]])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "uint16"])
+def test_integers_become_the_default_float(name, dtype):
+    params = ref.PARAMS.get(name, [{}])[0]
+    args = [torch.tensor([0, 1, 1]).to(getattr(torch, dtype)) for _ in range(ROWS[name]["arity"])]
+    got = call(name, args, **params)
+    want = call(name, [a.to(torch.float32) for a in args], **params)
+    assert got.dtype == torch.float32
+    np.testing.assert_array_equal(bits(got), bits(want))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_aliases_methods_and_docs(name):
+    row = ROWS[name]
+    for alias in [name] + row["aliases"].split():
+        where = torch
+        *path, last = alias.split(".")
+        for part in path:
+            where = getattr(where, part)
+        if not last.startswith("_"):
+            assert callable(getattr(where, last)), alias
+        if not path:
+            assert hasattr(torch.Tensor, last)
+    text = function(name).__doc__
+    assert row["doc"].split(";")[0].split(".")[0] in text
+    assert all(dtype in text for dtype in row["out_dtypes"])
+
+
+def test_nextafter():
+    for dtype, up in (
+        (torch.float16, 2.0**-10),
+        (torch.bfloat16, 2.0**-7),
+        (torch.float32, 2.0**-23),
+        (torch.float64, 2.0**-52),
+    ):
+        one = torch.ones(3, dtype=dtype)
+        target = torch.tensor([2.0, 0.0, 1.0], dtype=dtype)
+        got = torch.nextafter(one, target).to(torch.float64).tolist()
+        assert got == [1 + up, 1 - up / 2, 1.0]
+        smallest = torch.nextafter(torch.zeros(1, dtype=dtype), -torch.ones(1, dtype=dtype))
+        assert (smallest < 0).item() and (smallest.to(torch.float64) * 0.5).to(dtype).item() == 0
+        assert torch.isnan(torch.nextafter(one, torch.full((3,), NAN, dtype=dtype))).all()
+
+
+def test_integer_division_by_zero():
+    for dtype in (torch.int8, torch.int32, torch.int64, torch.uint8, torch.uint64):
+        a = torch.ones(3, dtype=dtype)
+        zero = torch.tensor([1, 0, 1]).to(dtype)
+        for f in (torch.floor_divide, torch.remainder, torch.fmod, lambda x, y: torch.div(x, y, rounding_mode="trunc")):
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                f(a, zero)
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                f(a, 0)
+
+
+def test_messages_that_users_quote():
+    b = torch.tensor([True])
+    with pytest.raises(RuntimeError, match=r"Subtraction, the `-` operator, with two bool tensors is not supported"):
+        b - b
+    with pytest.raises(RuntimeError, match=r"Negation, the `-` operator, on a bool tensor is not supported"):
+        -b
+    with pytest.raises(
+        RuntimeError,
+        match=r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0",
+    ):
+        torch.ones(2) + torch.ones(3)
+    with pytest.raises(
+        RuntimeError, match=r"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found 'up'"
+    ):
+        torch.div(torch.ones(1), 2, rounding_mode="up")
+
+
+def test_division_of_the_lowest_integer_wraps():
+    for dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
+        low = torch.tensor([torch.iinfo(dtype).min], dtype=dtype)
+        assert (low // -1 == low).all() and (low % -1 == 0).all() and (low.abs() == low).all() and (-low == low).all()
+        assert (torch.fmod(low, -1) == 0).all() and (torch.div(low, -1, rounding_mode="trunc") == low).all()
+
+
+def test_signed_zeros_and_nan():
+    x = torch.tensor([-0.0, 0.0, NAN])
+    assert torch.signbit(torch.trunc(torch.tensor([-0.5]))).item()
+    assert torch.signbit(torch.relu(x)).tolist() == [True, False, False]
+    assert torch.sign(x).tolist() == [0.0, 0.0, 0.0]
+    assert math.isnan(torch.maximum(x, torch.ones(3))[2].item()) and torch.fmax(x, torch.ones(3))[2].item() == 1.0
+    assert torch.signbit(torch.remainder(x[:2], 3.0)).tolist() == [True, False]
+    assert torch.clamp(torch.ones(1), torch.tensor([3.0]), torch.tensor([2.0])).item() == 2.0
+    assert torch.logical_not(x).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_usual_and_unusual_operands(dtype):
+    """Exact for every quotient: those that vector code may take, large ones, and what is not finite, side by side."""
+    kind, rng = getattr(torch, dtype), np.random.default_rng(0)
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 5e-324, 1e-45, 3e38, 1.5, 2.0**23, 2.0**52]
+    for n in (1, 7, 127, 128, 129, 1000):
+        x = np.ldexp(rng.standard_normal(n), rng.integers(-30, 31, n)).astype(dtype)
+        y = np.ldexp(rng.standard_normal(n), rng.integers(-3, 4, n)).astype(dtype)
+        for unusual in (0, 1, 5, n):
+            at = rng.integers(0, n, unusual)
+            x[at] = rng.choice(np.array(special).astype(dtype), unusual)
+            y[rng.permutation(at)] = rng.choice(np.array(special).astype(dtype), unusual)
+            a, b = torch.from_numpy(x.copy()), torch.from_numpy(y.copy())
+            with np.errstate(all="ignore"):
+                mod = np.fmod(x, y)
+                want = np.where((mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
+                np.testing.assert_array_equal(torch.fmod(a, b).numpy(), mod)
+                np.testing.assert_array_equal(a.clone().fmod_(b).numpy(), mod)
+                np.testing.assert_array_equal(np.signbit(torch.fmod(a, b).numpy()), np.signbit(mod))
+                np.testing.assert_array_equal(torch.remainder(a, b).numpy(), want)
+                quotient = torch.floor_divide(a, b).numpy()
+                one = [
+                    float(torch.floor_divide(torch.tensor(p, dtype=kind), torch.tensor(q, dtype=kind)))
+                    for p, q in zip(x.tolist(), y.tolist())
+                ]
+                np.testing.assert_array_equal(quotient, np.array(one, dtype))

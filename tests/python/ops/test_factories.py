@@ -1,0 +1,329 @@
+"""Tensors from sizes and numbers: values, dtypes, options, errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import strided as torch
+
+INF, NAN = math.inf, math.nan
+ALL = list(torch._dtypes) if hasattr(torch, "_dtypes") else [torch.float32]
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64]
+
+
+# ---------------------------------------------------------------- one value
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0, 3), (70, 70)])
+@pytest.mark.parametrize("dtype", ALL)
+def test_filled(shape, dtype):
+    for made, value in (
+        (torch.zeros(shape, dtype=dtype), 0),
+        (torch.ones(*shape, dtype=dtype), 1) if shape else (torch.ones((), dtype=dtype), 1),
+        (torch.full(shape, 1, dtype=dtype), 1),
+    ):
+        assert made.shape == shape and made.dtype == dtype and made.is_contiguous()
+        assert made.flatten().tolist() == [value] * made.numel()
+    assert torch.empty(shape, dtype=dtype).dtype == dtype
+
+
+def test_large_zeros_are_zero():
+    dirty = torch.full((300_000,), 7.0)
+    del dirty  # its memory may come back
+    assert not torch.zeros(300_000).numpy().any()
+    assert not torch.zeros_like(torch.empty(600, 500).t()).numpy().any()
+
+
+def test_dtype_is_inferred():
+    assert torch.full((1,), 7).dtype == torch.int64
+    assert torch.full((1,), 7.0).dtype == torch.float32
+    assert torch.full((1,), True).dtype == torch.bool
+    assert torch.full((1,), 1j).dtype == torch.complex64
+    assert torch.full((1,), torch.tensor(2.5)).tolist() == [2.5]
+    assert torch.zeros(1).dtype == torch.float32 and torch.zeros(1, dtype=float).dtype == torch.float64
+    torch.set_default_dtype(torch.float64)
+    assert (
+        torch.zeros(1).dtype
+        == torch.full((1,), 7.0).dtype
+        == torch.arange(1.0).dtype
+        == torch.eye(1).dtype
+        == torch.float64
+    )
+    assert torch.full((1,), 1j).dtype == torch.complex128
+
+
+def test_sizes_in_every_form():
+    for made in (
+        torch.zeros(2, 3),
+        torch.zeros((2, 3)),
+        torch.zeros([2, 3]),
+        torch.zeros(size=(2, 3)),
+        torch.zeros(torch.Size([2, 3])),
+        torch.zeros(torch.tensor(2), 3),
+    ):
+        assert made.shape == (2, 3)
+    assert torch.full((2,), value=3).tolist() == torch.full(size=(2,), fill_value=3).tolist() == [3, 3]
+
+
+def test_values_are_converted():
+    assert torch.full((1,), -1, dtype=torch.uint8).tolist() == [255]
+    assert torch.full((1,), 1.9, dtype=torch.int32).tolist() == [1]
+    assert torch.full((1,), NAN, dtype=torch.bool).tolist() == [True]
+    assert torch.full((1,), 2**63).dtype == torch.uint64
+    assert torch.full((1,), -INF, dtype=torch.float16).tolist() == [-INF]
+    for value, dtype, name in (
+        (256, torch.uint8, "uint8_t"),
+        (128, torch.int8, "int8_t"),
+        (2**31, torch.int32, "int"),
+        (NAN, torch.int64, "int64_t"),
+        (1e40, torch.float32, "float"),
+        (70000, torch.float16, "c10::Half"),
+        (1j, torch.float32, "float"),
+        (1e40j, torch.complex64, "c10::complex<float>"),
+    ):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {name} without overflow"):
+            torch.full((2,), value, dtype=dtype)
+
+
+def test_options():
+    x = torch.zeros(2, requires_grad=True, layout=torch.strided, device="cpu", pin_memory=False)
+    assert x.requires_grad and x.is_leaf
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+        torch.zeros(2, dtype=torch.int32, requires_grad=True)
+    out = torch.empty(0, dtype=torch.int16)
+    assert torch.arange(3, out=out) is out and out.tolist() == [0, 1, 2] and out.dtype == torch.int16
+    assert torch.ones(2, out=torch.empty(2, dtype=torch.float64)).dtype == torch.float64
+    with pytest.raises(RuntimeError, match=r"dtype Float does not match dtype of out parameter \(Int\)"):
+        torch.zeros(2, out=torch.empty(0, dtype=torch.int32), dtype=torch.float32)
+
+
+def test_like():
+    x = torch.zeros(2, 3).t()
+    for make in (torch.zeros_like, torch.ones_like, torch.empty_like, lambda t, **k: torch.full_like(t, 1, **k)):
+        assert make(x).stride() == (1, 3)
+        assert make(x, dtype=torch.int8).dtype == torch.int8
+        assert make(x, memory_format=torch.contiguous_format).stride() == (2, 1)
+        assert make(x, memory_format=torch.preserve_format).stride() == (1, 3)
+        assert make(torch.zeros(3, 4)[:, ::2]).stride() == (2, 1)
+        assert make(x, requires_grad=True).requires_grad
+    assert torch.full_like(torch.tensor([1, 2]), 2.7).tolist() == [2, 2]
+    x = torch.tensor([1, 2], dtype=torch.int16)
+    assert x.new_zeros(2, 2).tolist() == [[0, 0], [0, 0]] and x.new_zeros(1).dtype == torch.int16
+    assert x.new_ones((2,), dtype=torch.float64).tolist() == [1.0, 1.0]
+    assert x.new_full((1,), 3.7).tolist() == [3]
+    assert x.new_empty(2, 3).shape == (2, 3)
+    assert x.new_empty_strided((2, 3), (1, 2)).stride() == (1, 2)
+    assert torch.empty_strided((2, 3), (0, 1)).stride() == (0, 1)
+
+
+# ---------------------------------------------------------------- evenly spaced
+
+
+def test_arange():
+    assert torch.arange(5).tolist() == [0, 1, 2, 3, 4]
+    assert torch.arange(1, 10, 3).tolist() == [1, 4, 7]
+    assert torch.arange(5, 0, -2).tolist() == [5, 3, 1]
+    assert torch.arange(start=1, end=3).tolist() == [1, 2]
+    assert torch.arange(3, 3).tolist() == torch.arange(0).tolist() == []
+    assert (
+        torch.arange(5).dtype == torch.int64
+        and torch.arange(5.0).dtype == torch.float32
+        and torch.arange(0, 1, 0.5).dtype == torch.float32
+    )
+    assert torch.arange(True).dtype == torch.int64
+    assert torch.arange(2**62, 2**62 + 3).tolist() == [2**62, 2**62 + 1, 2**62 + 2]
+    assert torch.arange(2**63 - 2, 2**63 - 1).tolist() == [2**63 - 2]
+    assert torch.arange(-(2**63), 2**63 - 1, 2**62).tolist() == [-(2**63), -(2**62), 0, 2**62]
+    assert torch.arange(0.5, 5.9, 1.7, dtype=torch.int64).tolist() == [0, 1, 2, 3, 4]
+    for dtype in INTEGERS:
+        assert torch.arange(2, 9, 3, dtype=dtype).tolist() == [2, 5, 8]
+    np.testing.assert_array_equal(torch.arange(0, 1, 0.1, dtype=torch.float64).numpy(), np.arange(0, 1, 0.1))
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 1000, 70001])
+def test_arange_of_floats_by_definition(n):
+    """start + i * step: once for the first of a vector of 32 bytes, rounded, plus a multiple of the step (Note [Blocks of arange])."""
+    start, step = 0.1, 0.7
+    end = start + step * (n - 0.5)
+    if n == 0:
+        assert torch.arange(start, start, step).shape == (0,)
+        return
+    got = torch.arange(start, end, step, dtype=torch.float32)
+    assert got.shape == (n,)
+    i = np.arange(n)
+    block = i // 8 * 8
+    want = ((start + block * step).astype(np.float32).astype(np.float64) + (i - block) * step).astype(np.float32)
+    tail = n // 16 * 16
+    want[tail:] = (start + i[tail:] * step).astype(np.float32)
+    np.testing.assert_array_equal(got.numpy(), want)
+    wide = torch.arange(start, end, step, dtype=torch.float64).numpy()
+    np.testing.assert_allclose(wide, start + i * step, rtol=4e-16)
+
+
+def test_range_includes_the_end():
+    assert torch.range(1, 4).tolist() == [1, 2, 3, 4]
+    assert torch.range(1, 2, 0.5).tolist() == [1, 1.5, 2]
+    assert torch.range(1, 5, 2, dtype=torch.int64).tolist() == [1, 3, 5]
+
+
+def test_linspace():
+    assert torch.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert torch.linspace(3, 9, 1).tolist() == [3]
+    assert torch.linspace(0, 1, 0).shape == (0,)
+    assert torch.linspace(0, 10, 5, dtype=torch.int64).tolist() == [0, 2, 5, 7, 10]
+    assert torch.linspace(-10, 3, 7, dtype=torch.int32).tolist() == [-10, -7, -5, -3, -1, 0, 3]
+    assert torch.linspace(250, 3, 8, dtype=torch.uint8).tolist() == [250, 214, 179, 144, 108, 73, 38, 3]
+    assert torch.linspace(0, 1j, 3).tolist() == [0, 0.5j, 1j]
+    assert torch.linspace(torch.tensor(0), 1.5, 3).tolist() == [0, 0.75, 1.5]
+    for dtype in (torch.float32, torch.float64):
+        x = torch.linspace(0.1, 0.9, 97, dtype=dtype)
+        assert (
+            x[0].item() == torch.tensor(0.1, dtype=dtype).item()
+            and x[-1].item() == torch.tensor(0.9, dtype=dtype).item()
+        )
+        y = torch.linspace(-0.3, 0.3, 10, dtype=dtype)
+        assert y.tolist() == [-v for v in reversed(y.tolist())]
+    np.testing.assert_allclose(
+        torch.linspace(-3, 7, 1000, dtype=torch.float64).numpy(), np.linspace(-3, 7, 1000), rtol=1e-14, atol=1e-14
+    )
+
+
+def test_logspace():
+    assert torch.logspace(0, 2, 3).tolist() == [1, 10, 100]
+    assert torch.logspace(0, 3, 4, 2).tolist() == torch.logspace(0, 3, 4, base=2.0).tolist() == [1, 2, 4, 8]
+    assert torch.logspace(2, 9, 1).tolist() == [100]
+    assert torch.logspace(0, 2, 5, dtype=torch.int64).tolist() == [1, 3, 10, 31, 100]
+    np.testing.assert_allclose(
+        torch.logspace(-1, 2, 20, dtype=torch.float64).numpy(), np.logspace(-1, 2, 20), rtol=1e-14
+    )
+    np.testing.assert_allclose(
+        torch.logspace(0, 1j, 3, dtype=torch.complex128).numpy(), 10 ** np.linspace(0, 1j, 3), rtol=1e-14
+    )
+
+
+# ---------------------------------------------------------------- matrices, complex numbers
+
+
+def test_eye_and_triangle_indices():
+    for n, m in ((3, 3), (2, 4), (4, 2), (0, 3), (1, 0)):
+        np.testing.assert_array_equal(torch.eye(n, m).numpy(), np.eye(n, m))
+        for k in (-3, -1, 0, 1, 2, 5):
+            np.testing.assert_array_equal(torch.tril_indices(n, m, k).numpy(), np.array(np.tril_indices(n, k, m)))
+            np.testing.assert_array_equal(
+                torch.triu_indices(n, m, offset=k).numpy(), np.array(np.triu_indices(n, k, m))
+            )
+    assert torch.eye(2, dtype=torch.bool).tolist() == [[True, False], [False, True]]
+    assert torch.tril_indices(3, 3, dtype=torch.int32).dtype == torch.int32
+    assert torch.tril_indices(2**57, 0).shape == torch.triu_indices(2**57, 3, 2**62).shape == (2, 0)
+    assert torch.tril_indices(3, 3, -(2**63)).shape == (2, 0)
+
+
+def test_complex_and_polar():
+    a, b = torch.tensor([[1.0], [2.0]]), torch.tensor([3.0, -4.0])
+    z = torch.complex(a, b)
+    assert z.tolist() == [[1 + 3j, 1 - 4j], [2 + 3j, 2 - 4j]] and z.dtype == torch.complex64
+    out = torch.empty(0, dtype=torch.complex64)
+    assert torch.complex(a, b, out=out) is out and out.shape == (2, 2)
+    r, t = (
+        torch.tensor([2.0], dtype=torch.float64, requires_grad=True),
+        torch.tensor([0.5], dtype=torch.float64, requires_grad=True),
+    )
+    z = torch.polar(r, t)
+    assert abs(z.item() - 2 * complex(math.cos(0.5), math.sin(0.5))) < 1e-15
+    (z.real * 3 + z.imag).sum().backward()
+    assert abs(r.grad.item() - (3 * math.cos(0.5) + math.sin(0.5))) < 1e-14
+    assert abs(t.grad.item() - 2 * (-3 * math.sin(0.5) + math.cos(0.5))) < 1e-14
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ones(1, requires_grad=True)
+    z = torch.complex(x, y)
+    (z.real + 2 * z.imag).sum().backward()
+    assert x.grad.tolist() == [1, 1] and y.grad.tolist() == [4]
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    "call, kind, text",
+    [
+        (lambda: torch.zeros(-1), RuntimeError, "zeros: Dimension size must be non-negative."),
+        (lambda: torch.zeros(2**40, 2**40), RuntimeError, "does not fit"),
+        (lambda: torch.zeros(2**62, 2**62, 0), RuntimeError, "does not fit"),
+        (lambda: torch.empty([1] * 65), RuntimeError, "at most 64"),
+        (lambda: torch.zeros(2.5), TypeError, "'size'"),
+        (lambda: torch.zeros(), TypeError, 'missing 1 required positional arguments: "size"'),
+        (
+            lambda: torch.empty_strided((2, 3), (1,)),
+            RuntimeError,
+            "dimensionality of sizes (2) must match dimensionality of strides (1)",
+        ),
+        (lambda: torch.empty_strided((2,), (-1,)), RuntimeError, "must not be negative"),
+        (lambda: torch.empty_strided((2, 2), (2**62, 1)), RuntimeError, "more memory than there can be"),
+        (lambda: torch.arange(0, 5, 0), RuntimeError, "step must be nonzero"),
+        (lambda: torch.arange(0, 5, NAN), RuntimeError, "step must be nonzero"),
+        (lambda: torch.arange(0, 5, 0.5, dtype=torch.int64), RuntimeError, "step must be nonzero"),
+        (lambda: torch.arange(5, 1), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
+        (lambda: torch.arange(0, 5, -1), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
+        (lambda: torch.arange(NAN), RuntimeError, "unsupported range: 0 -> nan"),
+        (lambda: torch.arange(0, INF), RuntimeError, "unsupported range: 0 -> inf"),
+        (lambda: torch.arange(0, INF, dtype=torch.int32), RuntimeError, "unsupported range: 0 -> inf"),
+        (lambda: torch.arange(1e30), RuntimeError, "invalid size, possible overflow?"),
+        (lambda: torch.arange(-(2**63), 2**63 - 1), RuntimeError, "invalid size, possible overflow?"),
+        (lambda: torch.arange(0, 1, 1e-300), RuntimeError, "invalid size, possible overflow?"),
+        (lambda: torch.arange(1j), RuntimeError, "value cannot be converted to type double without overflow"),
+        (
+            lambda: torch.arange(1e30, dtype=torch.int64),
+            RuntimeError,
+            "value cannot be converted to type int64_t without overflow",
+        ),
+        (lambda: torch.arange(3, dtype=torch.bool), NotImplementedError, "\"arange_cpu\" not implemented for 'Bool'"),
+        (lambda: torch.arange(3, requires_grad=True), RuntimeError, "Only Tensors of floating point"),
+        (lambda: torch.range(5, 1), RuntimeError, "inconsistent with step sign"),
+        (lambda: torch.linspace(0, 1, -1), RuntimeError, "number of steps must be non-negative"),
+        (
+            lambda: torch.linspace(0, 1, 3, dtype=torch.bool),
+            NotImplementedError,
+            "\"linspace_cpu\" not implemented for 'Bool'",
+        ),
+        (
+            lambda: torch.linspace(0, 300, 3, dtype=torch.uint8),
+            RuntimeError,
+            "value cannot be converted to type uint8_t without overflow",
+        ),
+        (
+            lambda: torch.linspace(0, 1j, 3, dtype=torch.float32),
+            RuntimeError,
+            "inferred dtype c10::complex<float> can't be safely cast to passed dtype Float",
+        ),
+        (lambda: torch.logspace(0, 1, -1), RuntimeError, "number of steps must be non-negative"),
+        (lambda: torch.eye(-1), RuntimeError, "n must be greater or equal to 0, got -1"),
+        (lambda: torch.eye(2, -1), RuntimeError, "m must be greater or equal to 0, got -1"),
+        (lambda: torch.tril_indices(-1, 3), RuntimeError, "row must be non-negative, got-1"),
+        (lambda: torch.tril_indices(2**40, 2**40), RuntimeError, "too large"),
+        (
+            lambda: torch.triu_indices(3, 3, dtype=torch.float32),
+            NotImplementedError,
+            "\"triu_indices\" not implemented for 'Float'",
+        ),
+        (
+            lambda: torch.complex(torch.zeros(2, dtype=torch.int32), torch.zeros(2)),
+            RuntimeError,
+            "Expected both inputs to be Float or Double tensors but got Int and Float",
+        ),
+        (
+            lambda: torch.complex(torch.zeros(2), torch.zeros(2, dtype=torch.float64)),
+            RuntimeError,
+            "Expected object of scalar type Float but got scalar type Double for second argument",
+        ),
+        (
+            lambda: torch.complex(torch.zeros(2), torch.zeros(3)),
+            RuntimeError,
+            "The size of tensor a (2) must match the size of tensor b (3)",
+        ),
+    ],
+)
+def test_errors(call, kind, text):
+    with pytest.raises(kind) as caught:
+        call()
+    assert text in str(caught.value)

@@ -1,0 +1,250 @@
+"""Functions that move elements by index or by mask: gather, scatter, take, put, where, nonzero, and their kin."""
+
+import itertools
+
+import numpy as np
+import pytest
+from test_indexing import grid, layouts, same
+
+import strided as torch
+
+T = torch.tensor
+
+# ---------------------------------------------------------------- functions
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_gather_and_scatter(dim):
+    rng = np.random.default_rng(3)
+    a = rng.random((4, 5, 6))
+    index_shape = [3, 4, 5]
+    index_shape[dim] = 7
+    i = rng.integers(0, a.shape[dim], index_shape)
+    cut = tuple(slice(None) if k == dim % 3 else slice(0, s) for k, s in enumerate(index_shape))
+    src = rng.random([8, 8, 8])
+    for x in layouts(a):
+        same(torch.gather(x, dim, T(i)), np.take_along_axis(a[cut], i, dim))
+        same(x.gather(dim, T(np.ascontiguousarray(i.T)).permute(2, 1, 0)), np.take_along_axis(a[cut], i, dim))
+        for name in ("assign", "sum", "prod", "amax", "amin", "mean"):
+            for include in (True, False):
+                expected = a.copy()
+                groups = {}
+                for at in np.ndindex(*index_shape):
+                    to = list(at)
+                    to[dim] = i[at]
+                    groups.setdefault(tuple(to), []).append(src[at])
+                for to, values in groups.items():
+                    values = ([a[to]] if include else []) + values
+                    expected[to] = {
+                        "assign": values[-1],
+                        "sum": sum(values),
+                        "prod": np.prod(values),
+                        "amax": max(values),
+                        "amin": min(values),
+                        "mean": sum(values) / len(values),
+                    }[name]
+                got = (
+                    x.scatter(dim, T(i), T(src))
+                    if name == "assign"
+                    else x.scatter_reduce(dim, T(i), T(src), name, include_self=include)
+                )
+                np.testing.assert_allclose(got.numpy(), expected, rtol=1e-12)
+        added = x.scatter_add(dim, T(i), T(src))
+        np.testing.assert_allclose(added.numpy(), x.scatter_reduce(dim, T(i), T(src), "sum").numpy(), rtol=1e-12)
+        np.testing.assert_allclose(x.scatter(dim, T(i), T(src), reduce="add").numpy(), added.numpy(), rtol=1e-12)
+        same(x.scatter(dim, T(i), 0.5), x.scatter(dim, T(i), torch.full((8, 8, 8), 0.5, dtype=torch.float64)).numpy())
+        same(x, a)
+
+
+def test_scatter_literals():
+    x = grid(2, 3, dtype=torch.float32)
+    i = T([[0, 1, 1], [1, 0, 1]])
+    same(x.scatter(0, i, x, reduce="add"), [[0, 5, 2], [6, 5, 12]])
+    same(x.scatter(0, i, 2.0, reduce="multiply"), [[0, 2, 2], [6, 8, 20]])
+    same(x.scatter(0, T([[0]]), value=4), [[4, 1, 2], [3, 4, 5]])
+    assert x.long().scatter_reduce(0, i, -x.long(), "mean").tolist() == [[0, -2, 2], [0, 1, -1]]
+    same(x.scatter(0, torch.empty(0, dtype=torch.long), x), x.numpy())
+    same(T(1.0).scatter(0, T(0), 3.0), 3.0)
+    same(T(1.0).gather(0, T([0, 0])), [1, 1])
+    same(x.gather(0, T([[0]], dtype=torch.int32)), [[0]])
+    nan = float("nan")
+    y = T([1.0, nan, 3.0]).scatter_reduce(0, T([0, 1, 2]), T([nan, 0.0, 5.0]), "amax")
+    assert np.isnan(y.numpy()).tolist() == [True, True, False] and y[2].item() == 5
+    out = torch.empty(0)
+    assert torch.gather(x, 1, T([[2], [0]]), out=out) is out
+    same(out, [[2], [3]])
+
+
+def test_axis_functions():
+    rng = np.random.default_rng(4)
+    a = rng.random((4, 5, 6))
+    for dim in range(3):
+        n = a.shape[dim]
+        i = rng.integers(0, n, 7)
+        unique = rng.permutation(n)[:3]
+        shape = list(a.shape)
+        shape[dim] = 7
+        src = rng.random(shape)
+        few = np.take(src, range(3), dim)
+        for x in layouts(a):
+            same(x.index_select(dim, T(i)), np.take(a, i, dim))
+            same(x.index_select(dim, T(i.astype(np.int32))), np.take(a, i, dim))
+            at = (slice(None),) * dim
+            b = a.copy()
+            np.add.at(b, at + (i,), 2 * src)
+            np.testing.assert_allclose(x.index_add(dim, T(i), T(src), alpha=2).numpy(), b, rtol=1e-13)
+            b = a.copy()
+            b[at + (unique,)] = few
+            same(x.index_copy(dim, T(unique), T(few)), b)
+            b[at + (unique,)] = 3
+            y = x.clone()
+            assert y.index_copy_(dim, T(unique), T(few)) is y
+            same(y.index_fill_(dim, T(unique - n), 3), b)
+            for name, f in [("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum)]:
+                b = a.copy()
+                f.at(b, at + (i,), src)
+                np.testing.assert_allclose(x.index_reduce(dim, T(i), T(src), name).numpy(), b, rtol=1e-13)
+            b = a.copy()
+            for k in set(i.tolist()):
+                b[at + (k,)] = np.take(src, np.flatnonzero(i == k), dim).mean(dim)
+            np.testing.assert_allclose(
+                x.index_reduce(dim, T(i), T(src), "mean", include_self=False).numpy(), b, rtol=1e-13
+            )
+    s = T(1.0)
+    same(s.index_select(0, T([0])), 1.0)
+    same(s.index_add(0, T(0), T(2.0)), 3.0)
+    same(s.index_copy(0, T([0]), T([3.0])), 3.0)
+    same(s.index_fill(0, T([0]), 4.0), 4.0)
+    x = grid(2, 3)
+    same(x.index_select(0, T(1)), [[3, 4, 5]])
+    same(x.index_fill(0, T([0]), T(5.0)), [[5, 5, 5], [3, 4, 5]])
+    assert x.long().index_add(0, T([0, 1]), x.long(), alpha=3).tolist() == [[0, 4, 8], [12, 16, 20]]
+
+
+def test_flat_functions():
+    a = np.arange(12.0).reshape(3, 4)
+    i = np.array([[0, -1], [5, 5]])
+    for x in layouts(a):
+        same(x.take(T(i)), a.take(i))
+        y = x.clone() if x.is_contiguous() else x
+        expected = a.copy()
+        np.put(expected, [0, -1, 5], [10, 20, 30])
+        assert y.put_(T([0, -1, 5]), T([10.0, 20.0, 30.0], dtype=torch.float64)) is y
+        same(y, expected)
+    x = grid(6)
+    same(x.put(T([0, 0]), T([1.0, 2.0], dtype=torch.float64), accumulate=True), [3, 1, 2, 3, 4, 5])
+    same(torch.take_along_dim(x.reshape(2, 3), T([[0]]), 1), [[0], [3]])
+    same(torch.take_along_dim(x.reshape(2, 3), T([[0]]), 0), [[0, 1, 2]])
+    same(torch.take_along_dim(x.reshape(2, 3), T([5])), [5])
+
+
+def test_where():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((5, 7)), rng.random((5, 7))
+    for x, y in zip(layouts(a), layouts(b)):
+        same(torch.where(x > y, x, y), np.where(a > b, a, b))
+        same(torch.where(x > 0.5, x, 0), np.where(a > 0.5, a, 0))
+        same(torch.where(x > 0.5, 1.0, y), np.where(a > 0.5, 1, b))
+        same(x.where(x > 0.5, 0), np.where(a > 0.5, a, 0))
+    same(torch.where(T([[True], [False]]), T([1.0, 2.0]), T([[3.0], [4.0]])), [[1, 2], [4, 4]])
+    x = grid(2, 3, dtype=torch.float32)
+    types = [
+        ((x.long(), 0.5), torch.float32),
+        ((1, 0), torch.int64),
+        ((1.0, 0), torch.float32),
+        ((x, T(1j)), torch.complex64),
+        ((x.double(), T(1.0)), torch.float64),
+        ((x.to(torch.int8), T(1)), torch.int8),
+        ((T(1.0, dtype=torch.float64), x), torch.float32),
+        ((x.to(torch.int8), x), torch.float32),
+        ((True, False), torch.bool),
+        ((x.half(), x), torch.float32),
+        ((x.to(torch.uint8), x.to(torch.int8)), torch.int16),
+    ]
+    for (p, q), dtype in types:
+        r = torch.where(x > 2, p, q)
+        assert r.dtype == dtype and r.shape == (2, 3), (p, q)
+    assert torch.where(x > 2, x.long(), 0.5).tolist() == [[0.5, 0.5, 0.5], [3, 4, 5]]
+    same(torch.where(x.to(torch.uint8), x, -1), [[-1, 1, 2], [3, 4, 5]])
+    rows, columns = torch.where(x > 2)
+    assert rows.tolist() == [1, 1, 1] and columns.tolist() == [0, 1, 2]
+    assert torch.where(x.t() > 2, x.t(), 0).stride() == (1, 3)
+    big = T(rng.random(100_003).astype(np.float32))
+    same(torch.where(big > 0.5, big, 0), np.where(big.numpy() > 0.5, big.numpy(), np.float32(0)))
+    half = torch.arange(100_003, dtype=torch.int16)
+    same(torch.where(half > 9, half, -half)[5000:], np.where(half.numpy() > 9, half.numpy(), -half.numpy())[5000:])
+
+
+def test_masked_functions():
+    a = np.arange(6.0).reshape(2, 3)
+    m = np.array([True, False, True])
+    for x in layouts(a):
+        same(x.masked_select(T(m)), a[:, m].reshape(-1))
+        same(x.masked_fill(T(m), 9), np.where(m, 9, a))
+        same(x.masked_scatter(T(m), T([10.0, 20.0, 30.0, 40.0, 50.0], dtype=torch.float64)), [[10, 1, 20], [30, 4, 40]])
+        assert x.masked_fill_(T([[True], [False]]), T(7.0)) is x
+        same(x, [[7, 7, 7], [3, 4, 5]])
+        x.masked_scatter_(x > 6, T([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64))
+        same(x, [[1, 2, 3], [3, 4, 5]])
+    x = T(a)
+    assert x.masked_fill(torch.ones(4, 2, 3, dtype=torch.bool), 5).shape == (4, 2, 3)
+    assert x.long().masked_fill(T(m), 1.5).tolist() == [[1, 1, 1], [1, 4, 1]]
+    same(T(5.0).masked_select(T(True)), [5.0])
+    same(T(5.0).masked_select(T([True, True])), [5.0, 5.0])
+    b = T([True, False])
+    b.masked_fill_(b, False)
+    assert b.tolist() == [False, False]
+
+
+def test_nonzero():
+    rng = np.random.default_rng(0)
+    for shape in [(), (7,), (3, 4), (2, 3, 4), (0, 3), (200, 500)]:
+        a = (rng.random(shape) < 0.4) * rng.random(shape)
+        x = T(np.asarray(a))
+        same(torch.nonzero(x), np.argwhere(a))
+        same(torch.argwhere(x), np.argwhere(a))
+        same(
+            x.nonzero() if len(shape) < 2 else x.transpose(0, 1).nonzero(),
+            np.argwhere(a if len(shape) < 2 else a.swapaxes(0, 1)),
+        )
+        if shape:
+            for t, c in zip(torch.nonzero(x, as_tuple=True), np.nonzero(a)):
+                same(t, c)
+    assert torch.nonzero(T(1.0)).shape == (1, 0) and torch.nonzero(T(0.0)).shape == (0, 0)
+    assert [t.tolist() for t in torch.nonzero(T(1.0), as_tuple=True)] == [[0]]
+    same(torch.nonzero(T([float("nan"), 0.0, -0.0, 1.0])), [[0], [3]])
+    same(torch.nonzero(T([0j, 1j])), [[1]])
+
+
+def test_unravel_index():
+    for shape in [(7,), (2, 3), (4, 1, 5)]:
+        i = np.arange(int(np.prod(shape)))
+        for t, c in zip(torch.unravel_index(T(i), shape), np.unravel_index(i, shape)):
+            same(t, c)
+    assert [t.item() for t in torch.unravel_index(T(3), (2, 3))] == [1, 0]
+    assert [t.tolist() for t in torch.unravel_index(T([-1, 7]), (2, 3))] == [[1, 0], [2, 1]]
+    assert torch.unravel_index(T([5]), 10)[0].tolist() == [5]
+    assert torch.unravel_index(T([5]), ()) == ()
+
+
+def test_fill_diagonal():
+    for shape, wrap in itertools.product([(3, 3), (2, 5), (7, 3), (9, 2), (4, 4, 4)], (False, True)):
+        a = np.zeros(shape)
+        np.fill_diagonal(a, 9, wrap=wrap)
+        x = torch.zeros(*shape, dtype=torch.float64)
+        assert x.fill_diagonal_(9, wrap) is x
+        same(x, a)
+    x = torch.zeros(3, 4)
+    x.t().fill_diagonal_(2)
+    same(x, np.eye(3, 4) * 2)
+
+
+def test_index_put():
+    x = torch.zeros(2, 3)
+    i = T([0, 0])
+    same(x.index_put((i,), T([1.0, 2.0, 3.0]), accumulate=True), [[2, 4, 6], [0, 0, 0]])
+    same(x.index_put([i, T([2])], T(1.0)), [[0, 0, 1], [0, 0, 0]])
+    same(x.index_put((x == 0,), T(1.0)), np.ones((2, 3)))
+    same(x.index_put((T([[0, 1], [1, 0]]), T([0, 1])), T([1.0, 2.0])), [[1, 2, 0], [1, 2, 0]])
+    assert x.index_put_((T([1]), T([1])), T([4.0])) is x
+    same(x, [[0, 0, 0], [0, 4, 0]])

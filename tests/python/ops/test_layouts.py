@@ -1,0 +1,112 @@
+"""The layout of the operands never changes an answer: every function, on equal values that lie differently in memory.
+
+The calls are those of test_fuzz.py that should fit. Each is made with contiguous operands and with the same values
+transposed, reversed and spread in memory; result or kind of error must be the same.
+"""
+
+import math
+
+import pytest
+import test_fuzz as fuzz
+
+import strided
+
+pytestmark = pytest.mark.filterwarnings("ignore:cov")  # of few random observations
+
+CALLS = range(0, 40, 2)  # the even ones are not hostile
+# What tells the layout, asks for one, or leaves memory as it finds it.
+LEFT_OUT = {
+    "as_strided", "as_strided_", "as_strided_scatter", "contiguous", "data_ptr", "empty", "empty_like", "empty_permuted", "empty_strided",
+    "is_contiguous", "new_empty", "new_empty_strided", "resize_", "resize_as_", "set_", "stride", "storage_offset", "view", "view_as",
+    "view_as_complex",
+}  # fmt: skip
+
+
+def transposed(t):
+    """The axes stand in memory in the opposite order."""
+    axes = list(range(t.dim()))[::-1]
+    return t.permute(axes).contiguous().permute(axes)
+
+
+def reversed_(t):
+    """Every stride is negative."""
+    flipped = t.flip(list(range(t.dim())))
+    return flipped[(slice(None, None, -1),) * t.dim()]
+
+
+def spread(t):
+    """Every second element of a larger storage, the rest of which holds something else."""
+    if t.dim() > 8:
+        return t
+    room = strided.ones([2 * n + 1 for n in t.shape], dtype=t.dtype)
+    view = room[(slice(1, None, 2),) * t.dim()]
+    view.copy_(t)
+    return view
+
+
+def rearranged(value, layout):
+    if isinstance(value, strided.Tensor):
+        value = strided.empty(value.shape, dtype=value.dtype).copy_(value.detach())
+        return layout(value) if layout else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(rearranged(v, layout) for v in value)
+    return value
+
+
+def outcome(name, signature, number, layout):
+    """The result of a call as plain values, or the type of its error."""
+    args, keywords, _ = fuzz.make_call(name, signature, number)
+    args = [rearranged(a, layout) for a in args]
+    # (Only an `out` that owns its storage may be resized: that does depend on it.)
+    keywords = {k: rearranged(v, None if k == "out" else layout) for k, v in keywords.items()}
+    strided.manual_seed(0)
+    try:
+        return plain(fuzz.lookup(strided, name)(*args, **keywords))
+    except Exception as error:  # noqa: BLE001
+        return type(error)
+
+
+def plain(value):
+    if isinstance(value, strided.Tensor):
+        return (str(value.dtype), tuple(value.shape), value.tolist() if value.numel() < 10000 else None)
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value
+
+
+def alike(a, b, tolerance):
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(alike(x, y, tolerance) for x, y in zip(a, b))
+    if isinstance(a, complex) and isinstance(b, complex):
+        return alike(a.real, b.real, tolerance) and alike(a.imag, b.imag, tolerance)
+    if isinstance(a, float) and isinstance(b, float):
+        # Sums may be taken in another order, so infinities may come from elsewhere in what overflows.
+        return (math.isnan(a) and math.isnan(b)) or a == b or abs(a - b) <= tolerance * (1 + abs(a))
+    return a == b
+
+
+def tolerance_of(result):
+    text = str(result)
+    return 2e-2 if "bfloat16" in text else 2e-3 if "float16" in text else 1e-4
+
+
+@pytest.mark.parametrize("layout", [transposed, reversed_, spread], ids=lambda f: f.__name__.strip("_"))
+def test_layout_makes_no_difference(layout):
+    wrong, compared = [], 0
+    for name, signature in fuzz.all_targets(strided):
+        if signature is None or name not in strided._C.functions or name.rpartition(".")[2] in LEFT_OUT:
+            continue
+        if "Generator" in signature:  # random numbers are written in the order of memory
+            continue
+        for number in CALLS:
+            expected = outcome(name, signature, number, None)
+            got = outcome(name, signature, number, layout)
+            compared += not isinstance(expected, type)
+            if not alike(expected, got, tolerance_of(expected)):
+                wrong.append(
+                    f"{name} {number}: {str(got)[:300]}, contiguous: {str(expected)[:300]}\n  {fuzz.describe(name, signature, number)}"
+                )
+                break
+    if wrong:
+        pytest.fail(f"{len(wrong)} functions depend on the layout:\n\n" + "\n\n".join(wrong), pytrace=False)
+    assert compared > 4000  # calls that gave a result

@@ -1,0 +1,513 @@
+"""Matrix products and einsum against NumPy in float64 (or exactly, for the integers)."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import strided as torch
+
+FLOATING = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+INTEGER = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+TOLERANCE = {
+    "float16": 2e-3,
+    "bfloat16": 2e-2,
+    "float32": 2e-6,
+    "complex64": 2e-6,
+    "float64": 2e-15,
+    "complex128": 2e-15,
+}
+
+
+def sample(shape, dtype, seed=0):
+    """A tensor, and the same values in NumPy in the widest dtype of its kind."""
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        values = rng.integers(0, 2, shape).astype(bool)
+    elif dtype in INTEGER:
+        values = rng.integers(0, 200, shape).astype(dtype)
+    elif dtype.startswith("complex"):
+        values = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    else:
+        values = rng.standard_normal(shape)
+    x = torch.tensor(values.tolist(), dtype=getattr(torch, dtype)).reshape(shape)
+    return x, wide(x)
+
+
+def wide(x):
+    """The values of a tensor in NumPy, in float64, complex128 or its own integer dtype."""
+    if x.dtype.is_complex:
+        return x.to(torch.complex128).numpy().copy()
+    if x.dtype.is_floating_point:
+        return x.double().numpy().copy()
+    return x.numpy().copy()
+
+
+def check(got, want, dtype, inner=1):
+    assert str(got.dtype) == f"torch.{dtype}"
+    assert tuple(got.shape) == np.shape(want)
+    if dtype in TOLERANCE:
+        scale = max(1.0, float(np.abs(want).max(initial=0)))
+        np.testing.assert_allclose(wide(got), want, rtol=0, atol=TOLERANCE[dtype] * scale * max(1, inner) ** 0.5)
+    else:
+        np.testing.assert_array_equal(wide(got), want)
+
+
+# ---------------------------------------------------------------- matmul: dtypes, shapes, layouts
+
+SHAPES = [
+    ((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((6, 1, 2, 3), (5, 3, 4)), ((6, 5, 2, 3), (3,)), ((3,), (6, 5, 3, 4)),
+    ((2, 1, 2, 3), (2, 5, 3, 4)), ((6, 5, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((17, 33), (33, 9)), ((130, 70), (70, 65)), ((9, 4, 4), (9, 4, 4)), ((9, 1, 5), (9, 5, 1)),
+    # without elements, or without terms
+    ((0,), (0,)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0, 2, 3), (0, 3, 4)), ((0, 2, 3), (3, 4)), ((0, 2, 3), (1, 3, 4)), ((4, 2, 0), (4, 0, 3)),
+    ((2, 0), (0,)), ((0,), (0, 3)), ((0, 3), (3,)), ((5, 1, 0, 3), (4, 3, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", FLOATING + INTEGER + ["bool"])
+def test_matmul(shapes, dtype):
+    (a, na), (b, nb) = sample(shapes[0], dtype, 1), sample(shapes[1], dtype, 2)
+    check(a @ b, np.matmul(na, nb), dtype, shapes[0][-1])
+
+
+def test_integers_wrap():
+    a = torch.full((2, 300), 100, dtype=torch.int8)
+    assert (a @ a.t()).tolist() == [[np.int64(300 * 10000).astype(np.int8)] * 2] * 2
+    big = torch.full((1, 1), 2**63 + 5, dtype=torch.uint64)
+    assert (big @ big).tolist() == [[(2**63 + 5) ** 2 % 2**64]]
+
+
+def layouts(x):
+    """Views with the values of x, laid out in every way there is."""
+    yield "contiguous", x
+    if x.ndim >= 2:
+        yield "transposed", x.transpose(-1, -2).clone(memory_format=torch.contiguous_format).transpose(-1, -2)
+        yield "columns apart", torch.stack([x, x], -1).flatten(-2)[..., ::2]
+    yield "reversed", x.flip(-1)[..., ::-1]
+    if x.ndim >= 2:
+        yield "rows reversed", x.flip(-2)[..., ::-1, :]
+    yield "offset", torch.cat([x.new_zeros(3), x.flatten(), x.new_zeros(2)])[3:-2].view(x.shape)
+    if x.ndim == 3:
+        yield "batch last", x.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+        yield "batch middle", x.permute(1, 0, 2).contiguous().permute(1, 0, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int32", "bfloat16", "bool"])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((4, 6), (6, 5)),
+        ((3, 4, 6), (3, 6, 5)),
+        ((4, 6), (6,)),
+        ((6,), (6, 5)),
+        ((37, 70), (70, 41)),
+        ((3, 4, 6), (6, 5)),
+        ((3, 4, 6), (6,)),
+    ],
+    ids=str,
+)
+def test_layouts(shapes, dtype):
+    (a, na), (b, nb) = sample(shapes[0], dtype, 3), sample(shapes[1], dtype, 4)
+    want = np.matmul(na, nb)
+    for (name_a, va), (name_b, vb) in itertools.product(layouts(a), layouts(b)):
+        np.testing.assert_array_equal(wide(va), na, err_msg=name_a)
+        check(va @ vb, want, dtype, shapes[0][-1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_expanded_operands(dtype):
+    (a, na), (b, nb) = sample((4, 6), dtype), sample((6, 5), dtype, 1)
+    check(a.expand(7, 4, 6) @ b.expand(7, 6, 5), np.broadcast_to(na @ nb, (7, 4, 5)), dtype, 6)
+    check(a[:1].expand(4, 6) @ b, np.broadcast_to(na[:1], (4, 6)) @ nb, dtype, 6)
+    check(a @ b[:, :1].expand(6, 5), na @ np.broadcast_to(nb[:, :1], (6, 5)), dtype, 6)
+    v = a[0, :1].expand(6)
+    check(v @ v, np.full(6, na[0, 0]) @ np.full(6, na[0, 0]), dtype, 6)
+    check(v @ b, np.full(6, na[0, 0]) @ nb, dtype, 6)
+
+
+def test_stepped_and_broadcast_batches():
+    x, nx = sample((4, 3, 5, 2, 6), "float64")
+    y, ny = sample((5, 6, 3), "float64", 1)
+    check(x[::2, ::-1, ::3] @ y[::3], nx[::2, ::-1, ::3] @ ny[::3], "float64", 6)
+    check(x.transpose(0, 2) @ y[0], np.swapaxes(nx, 0, 2) @ ny[0], "float64", 6)
+    check(x[:, :1] @ y[None, None], nx[:, :1] @ ny, "float64", 6)
+
+
+def test_operators_and_rmatmul():
+    a, na = sample((3, 3), "float32")
+    assert (
+        torch.equal(a @ a, torch.matmul(a, a))
+        and torch.equal(a @ a, a.matmul(a))
+        and torch.equal(a @ a, torch.linalg.matmul(a, a))
+    )
+    b = a.clone()
+    b @= a
+    check(b, na @ na, "float32", 3)
+    for other in (2, 2.0, "x", None, [1, 2, 3]):
+        with pytest.raises(TypeError):
+            a @ other
+
+
+# ---------------------------------------------------------------- the named products
+
+
+def test_mm_bmm_mv_dot():
+    (a, na), (b, nb), (v, nv), (w, nw) = (sample(s, "complex64", i) for i, s in enumerate([(3, 4), (4, 5), (4,), (4,)]))
+    check(torch.mm(a, b), na @ nb, "complex64", 4)
+    check(torch.mv(a, v), na @ nv, "complex64", 4)
+    check(torch.dot(v, w), nv @ nw, "complex64", 4)
+    check(torch.vdot(v, w), np.vdot(nv, nw), "complex64", 4)
+    check(torch.linalg.vecdot(a, a), (na.conj() * na).sum(-1), "complex64", 4)
+    check(torch.linalg.vecdot(a, a, dim=0), (na.conj() * na).sum(0), "complex64", 4)
+    (x, nx), (y, ny) = sample((2, 3, 4), "float64"), sample((2, 4, 5), "float64", 1)
+    check(torch.bmm(x, y), nx @ ny, "float64", 4)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3,), (3,)),
+        ((2, 3), (4, 3)),
+        ((2, 3), (3,)),
+        ((), (2, 3)),
+        ((2, 3), ()),
+        ((), ()),
+        ((2, 3, 5), (4, 5)),
+        ((2, 0), (3, 0)),
+    ],
+    ids=str,
+)
+def test_inner(shapes):
+    (a, na), (b, nb) = sample(shapes[0], "float64"), sample(shapes[1], "float64", 1)
+    check(torch.inner(a, b), np.inner(na, nb), "float64", 5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "bool", "complex64", "float16"])
+def test_outer(dtype):
+    (a, na), (b, nb) = sample((3,), dtype), sample((4,), dtype, 1)
+    for f in (torch.outer, torch.ger, torch.linalg.outer, torch.Tensor.outer):
+        check(f(a, b), np.outer(na, nb), dtype)
+    assert torch.outer(a, b[:0]).shape == (3, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "complex64"])
+@pytest.mark.parametrize("beta, alpha", [(1, 1), (0, 1), (2, 3), (1, 0), (0, 0), (3, -1)])
+def test_scaled_and_added(dtype, beta, alpha):
+    (m, nm), (a, na), (b, nb), (v, nv), (w, nw) = (
+        sample(s, dtype, i) for i, s in enumerate([(3, 5), (3, 4), (4, 5), (4,), (5,)])
+    )
+    scale = dict(beta=beta, alpha=alpha)
+    check(torch.addmm(m, a, b, **scale), (beta * nm + alpha * (na @ nb)).astype(nm.dtype), dtype, 40)
+    check(torch.addmm(m[0], a, b, **scale), (beta * nm[0] + alpha * (na @ nb)).astype(nm.dtype), dtype, 40)
+    check(torch.addmm(m[0, 0], a, b, **scale), (beta * nm[0, 0] + alpha * (na @ nb)).astype(nm.dtype), dtype, 40)
+    check(torch.addmv(m[:, 0], a, v, **scale), (beta * nm[:, 0] + alpha * (na @ nv)).astype(nm.dtype), dtype, 40)
+    check(torch.addr(m, m[:, 0], w, **scale), (beta * nm + alpha * np.outer(nm[:, 0], nw)).astype(nm.dtype), dtype, 40)
+    (c, nc), (x, nx), (y, ny) = (sample(s, dtype, i) for i, s in enumerate([(2, 3, 5), (2, 3, 4), (2, 4, 5)]))
+    check(torch.baddbmm(c, x, y, **scale), (beta * nc + alpha * (nx @ ny)).astype(nc.dtype), dtype, 40)
+    check(torch.addbmm(m, x, y, **scale), (beta * nm + alpha * (nx @ ny).sum(0)).astype(nc.dtype), dtype, 80)
+    into = m.clone()
+    assert into.addmm_(a, b, **scale) is into
+    check(into, (beta * nm + alpha * (na @ nb)).astype(nm.dtype), dtype, 40)
+
+
+def test_beta_zero_ignores_the_input():
+    nan = torch.full((2, 2), float("nan"))
+    one = torch.ones(2, 2)
+    for out in (
+        torch.addmm(nan, one, one, beta=0),
+        torch.addmv(nan[0], one, one[0], beta=0),
+        torch.addr(nan, one[0], one[0], beta=0),
+    ):
+        assert not torch.isnan(out).any()
+    batch = one.expand(3, 2, 2)
+    assert torch.baddbmm(nan, batch, batch, beta=0).tolist() == [[[2.0, 2.0]] * 2] * 3
+    assert torch.addbmm(nan, batch, batch, beta=0).tolist() == [[6.0, 6.0]] * 2
+    # but NaN in the product stays, also times zero
+    assert torch.isnan(torch.addmm(one, nan, one, alpha=0)).all()
+    assert torch.isnan(nan @ torch.zeros(2, 2)).all()
+
+
+def test_in_place_on_its_own_operand():
+    a, na = sample((4, 4), "float64")
+    a.addmm_(a, a)
+    check(a, na + na @ na, "float64", 8)
+    b, nb = sample((4, 4), "float64")
+    b.addmm_(b.t(), b, beta=2, alpha=0.5)
+    check(b, 2 * nb + 0.5 * nb.T @ nb, "float64", 8)
+
+
+# ---------------------------------------------------------------- out=
+
+
+def test_out():
+    (a, na), (b, nb) = sample((3, 4), "float32"), sample((4, 5), "float32", 1)
+    out = torch.empty(3, 5)
+    assert torch.matmul(a, b, out=out) is out
+    check(out, na @ nb, "float32", 4)
+    strided_out = torch.zeros(5, 6)[:, ::2].t()
+    torch.mm(a, b, out=strided_out)
+    check(strided_out, na @ nb, "float32", 4)
+    empty = torch.empty(0)
+    torch.mm(a, b, out=empty)
+    check(empty, na @ nb, "float32", 4)
+    wider = torch.empty(3, 5, dtype=torch.float64)
+    torch.matmul(a, b, out=wider)
+    np.testing.assert_allclose(wider.numpy(), na @ nb, atol=1e-5)
+    square, ns = sample((3, 3), "float32", 2)
+    torch.mm(square, square.t(), out=square)
+    check(square, ns @ ns.T, "float32", 3)
+    with pytest.raises(RuntimeError):
+        torch.mm(a, b, out=torch.empty(3, 5, dtype=torch.int64))
+    with pytest.raises(RuntimeError):
+        torch.mm(a, b, out=torch.zeros(1).expand(3, 5))
+
+
+# ---------------------------------------------------------------- other products
+
+
+@pytest.mark.parametrize("a, b, dims", [
+    ((3, 4), (4, 5), 1), ((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (3, 4), 2), ((3, 4), (3, 4), ([1], [1])), ((3, 4, 5), (4, 3, 2), ([1, 0], [0, 1])),
+    ((3, 4), (3, 4), ([0, 1], [0, 1])), ((2, 3, 4), (4, 2), ([-1, 0], [0, -1])), ((2, 0), (0, 3), 1), ((), (), 0), ((3, 4), (2, 5), ([], [])),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float64", "int32", "complex64"])
+def test_tensordot(a, b, dims, dtype):
+    (x, nx), (y, ny) = sample(a, dtype), sample(b, dtype, 1)
+    want = np.tensordot(nx, ny, dims)
+    for f in (torch.tensordot, torch.linalg.tensordot):
+        check(f(x, y, dims=dims), want, dtype, 12)
+
+
+def test_tensordot_broadcasts_size_one():
+    (x, nx), (y, ny) = sample((2, 1), "float64"), sample((4, 3), "float64", 1)
+    check(torch.tensordot(x, y, dims=([1], [0])), nx @ ny.sum(0, keepdims=True), "float64")
+
+
+@pytest.mark.parametrize(
+    "a, b", [((2, 3), (4, 5)), ((3,), (2, 2)), ((2, 2, 2), (3,)), ((), (2,)), ((), ()), ((0, 2), (3, 1))], ids=str
+)
+def test_kron(a, b):
+    for dtype in ("float64", "int8", "bool"):
+        (x, nx), (y, ny) = sample(a, dtype), sample(b, dtype, 1)
+        check(torch.kron(x, y), np.kron(nx, ny), dtype)
+    assert torch.kron(torch.ones(2, dtype=torch.int32), torch.ones(2)).dtype == torch.float32
+
+
+def test_trace():
+    x, nx = sample((3, 5), "float64")
+    check(x.trace(), np.trace(nx), "float64")
+    check(torch.trace(x[:, ::-1]), np.trace(nx[:, ::-1]), "float64")
+    assert torch.trace(torch.ones(3, 3, dtype=torch.int32)).dtype == torch.int64
+    assert torch.trace(torch.ones(0, 0)).item() == 0
+    batch, nb = sample((2, 3, 3), "float64")
+    check(torch.linalg.trace(batch), np.trace(nb, axis1=-2, axis2=-1), "float64")
+
+
+def test_cross():
+    (a, na), (b, nb) = sample((5, 3), "float64"), sample((5, 3), "float64", 1)
+    check(torch.linalg.cross(a, b), np.cross(na, nb), "float64")
+    check(torch.cross(a, b, dim=1), np.cross(na, nb), "float64")
+    check(torch.cross(a.t(), b.t(), dim=0), np.cross(na, nb).T, "float64")
+    check(torch.linalg.cross(a, b[:1]), np.cross(na, nb[:1]), "float64")
+    (c, nc), (d, nd) = sample((3,), "complex128"), sample((3,), "complex128", 1)
+    check(torch.linalg.cross(c, d), np.cross(nc, nd), "complex128")
+    i, ni = sample((2, 3), "int32")
+    check(torch.cross(i, i[[1, 0]], dim=1), np.cross(ni, ni[[1, 0]]), "int32")
+
+
+def test_multi_dot():
+    sizes = [4, 10, 3, 12, 20, 7]
+    pairs = [sample((m, n), "float64", i) for i, (m, n) in enumerate(zip(sizes, sizes[1:]))]
+    tensors, arrays = [p[0] for p in pairs], [p[1] for p in pairs]
+    want = np.linalg.multi_dot(arrays)
+    check(torch.linalg.multi_dot(tensors), want, "float64", 1000)
+    check(torch.chain_matmul(*tensors), want, "float64", 1000)
+    (v, nv), (w, nw) = sample((4,), "float64"), sample((7,), "float64", 1)
+    check(torch.linalg.multi_dot([v, *tensors, w]), np.linalg.multi_dot([nv, *arrays, nw]), "float64", 1000)
+    check(torch.linalg.multi_dot([v, tensors[0]]), nv @ arrays[0], "float64", 10)
+    for bad in ([], [v], [v, v, v], [tensors[1], tensors[0]], [tensors[0][None], tensors[1]]):
+        with pytest.raises(RuntimeError):
+            torch.linalg.multi_dot(bad)
+
+
+def test_vander():
+    x = torch.tensor([1.0, 2, 3, 5])
+    assert torch.linalg.vander(x).tolist() == np.vander([1.0, 2, 3, 5], increasing=True).tolist()
+    assert torch.linalg.vander(x, N=3).tolist() == np.vander([1.0, 2, 3, 5], 3, increasing=True).tolist()
+    assert torch.linalg.vander(torch.tensor([[1, 2], [3, 4]])).tolist() == [[[1, 1], [1, 2]], [[1, 3], [1, 4]]]
+    assert torch.linalg.vander(x.half(), N=2).dtype == torch.float16
+    assert torch.vander(x, 1).tolist() == [[1.0]] * 4 and torch.vander(x[:0]).shape == (0, 0)
+    assert torch.vander(x > 2, 2).tolist() == [[0, 1], [0, 1], [1, 1], [1, 1]]
+    assert torch.vander(x).tolist() == np.vander([1.0, 2, 3, 5]).tolist()
+    assert torch.vander(x, 2).tolist() == np.vander([1.0, 2, 3, 5], 2).tolist()
+    assert torch.vander(x, 3, increasing=True).tolist() == np.vander([1.0, 2, 3, 5], 3, increasing=True).tolist()
+    assert torch.vander(x, 0).shape == (4, 0)
+    with pytest.raises(RuntimeError, match="N must be greater than 1"):
+        torch.linalg.vander(x, N=0)
+    with pytest.raises(RuntimeError, match="x must be a one-dimensional tensor"):
+        torch.vander(torch.ones(2, 2))
+
+
+# ---------------------------------------------------------------- einsum
+
+SIZES = dict(zip("abcdefghijklmnopqrstuvwxyzABZ", itertools.cycle([2, 3, 4, 5])))
+EQUATIONS = [
+    "i", "i->", "ij", "ji", "ij->", "ij->ji", "ij->j", "ij->i", "ii", "ii->i", "ii->", "iij->j", "iji->ij", "iii->i", "ijij->ij", "iijj->ij", "iijj->",
+    "i,i", "i,i->", "i,i->i", "i,j", "i,j->ij", "i,j->ji", "i,j->", "ij,j", "ij,j->i", "ij,jk", "ij,jk->ik", "ij,jk->ki", "ij,jk->", "ij,jk->j", "ij,jk->ijk", "ij,kj->ik",
+    "ij,ij->ij", "ij,ij->", "ij,ij->i", "ij,ji", "bij,bjk->bik", "bij,bjk->ik", "bij,bjk", "bij,jk->bik", "ii,ij->j", "ii,jj->ij", "ii,i->i", "ii,ii->i", "ij,kl->ijkl", "ij,kl->lkji",
+    "ij,jk,kl->il", "ij,jk,kl->", "ij,jk,kl", "i,ij,j->", "bi,oij,bj->bo", "ij,ij,ij->ij", "a,b,c->abc", "a,b,c->cb", "a,a,a->", "abc,bcd,cde->ae", "ab,bc,cd,de->ae",
+    "aabb,bc->ac", "ea,fb,abcd,gc,hd->efgh", "Aa,aB->AB", "Za,aB", "aB,Ba->", "i j , j k -> i k",
+    "...", "...->...", "...i->...", "...i->", "i...->...", "...ij->...ji", "...ii->...i", "...ij,...jk->...ik", "...i,...i->...", "ij...,jk...->ik...", "i...j,j...k->i...k", "...,...->...", "...,i->i...",
+    "b...,b...->", "...ij,jk", "...ii,...ij->...j", "i...->i", "...i,j...->ij", "i...,...j", "ab...,b...->a",
+]  # fmt: skip
+
+
+def operands_for(equation, dtype, dots=(2, 3)):
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    result = []
+    for k, term in enumerate(terms):
+        shape = []
+        i = 0
+        while i < len(term):
+            if term[i] == ".":
+                shape += list(dots)
+                i += 3
+            else:
+                shape.append(SIZES[term[i]])
+                i += 1
+        result.append(sample(tuple(shape), dtype, k))
+    return [r[0] for r in result], [r[1] for r in result]
+
+
+def numpy_einsum(equation, arrays):
+    inputs, arrow, output = equation.partition("->")
+    if "..." in inputs and arrow and "..." not in output:  # PyTorch sums over the dots then, NumPy refuses
+        return np.einsum(f"{inputs}->...{output}", *arrays).sum(axis=tuple(range(2)))
+    return np.einsum(equation, *arrays)
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(equation):
+    for dtype in ("float64", "complex64", "int64"):
+        tensors, arrays = operands_for(equation, dtype)
+        want = numpy_einsum(equation, arrays)
+        check(torch.einsum(equation, *tensors), want, dtype, 100)
+        check(torch.einsum(equation, tensors), want, dtype, 100)
+        check(torch.einsum(equation, *[t.flip(-1)[..., ::-1] for t in tensors]), want, dtype, 100)
+
+
+@pytest.mark.parametrize(
+    "equation, dots",
+    [("...ij,...jk->...ik", ()), ("...i,...i->...", (0,)), ("...i->...", (2, 0)), ("i...j,j...->i...", (1, 4))],
+)
+def test_einsum_dots(equation, dots):
+    tensors, arrays = operands_for(equation, "float64", dots)
+    check(torch.einsum(equation, *tensors), np.einsum(equation, *arrays), "float64", 10)
+
+
+def test_einsum_dots_of_different_length():
+    (a, na), (b, nb) = sample((5, 2, 3, 4), "float64"), sample((3, 4), "float64", 1)
+    check(torch.einsum("...i,...i->...", a, b), np.einsum("...i,...i->...", na, nb), "float64", 10)
+    check(torch.einsum("...i,...i->i...", b, a), np.einsum("...i,...i->i...", nb, na), "float64", 10)
+    (c, nc), (d, nd) = sample((2, 1, 3, 4), "float64"), sample((5, 4, 3), "float64", 1)
+    check(torch.einsum("...ij,...jk", c, d), np.matmul(nc, nd), "float64", 10)
+
+
+def test_einsum_size_one_broadcasts():
+    (a, na), (b, nb) = sample((2, 1), "float64"), sample((3, 4), "float64", 1)
+    check(torch.einsum("ij,jk->ik", a, b), na @ nb.sum(0, keepdims=True), "float64", 10)
+    check(torch.einsum("ij,jk->ijk", a, b), na[:, :, None] * nb[None], "float64", 10)
+    check(torch.einsum("ij,jk->j", b.t(), a.t()), (nb.T.sum(0) * na.T.sum(1)), "float64", 10)
+
+
+def test_einsum_empty_sizes():
+    a, b = torch.ones(2, 0), torch.ones(0, 3)
+    assert torch.einsum("ij,jk->ik", a, b).tolist() == [[0.0] * 3] * 2
+    assert torch.einsum("ij,jk->ijk", a, b).shape == (2, 0, 3)
+    assert torch.einsum("ij->", a).item() == 0
+    assert torch.einsum("ij->ji", a).shape == (0, 2)
+    assert torch.einsum("ii->i", torch.ones(0, 0)).shape == (0,)
+
+
+def test_einsum_sublists():
+    (a, na), (b, nb) = sample((2, 3), "float64"), sample((3, 4), "float64", 1)
+    check(torch.einsum(a, [0, 1], b, [1, 2], [0, 2]), na @ nb, "float64", 3)
+    check(torch.einsum(a, [0, 1], b, [1, 2]), na @ nb, "float64", 3)
+    check(torch.einsum(a, [..., 7], [7, ...]), na.T, "float64")
+    check(torch.einsum(a, [51, 25], [25, 51]), na.T, "float64")
+    check(torch.einsum(a, [51, 25]), na.T, "float64")  # implicit output is sorted
+    check(torch.einsum(b @ b.t(), [0, 0], []), np.trace(nb @ nb.T), "float64", 10)
+
+
+def test_einsum_views_where_nothing_is_summed():
+    a = torch.zeros(3, 3)
+    torch.einsum("ii->i", a)[:] = 1
+    torch.einsum("ij->ji", a)[0, 1] = 5
+    assert a.tolist() == [[1, 0, 0], [5, 1, 0], [0, 0, 1]]
+
+
+# ---------------------------------------------------------------- errors
+
+ERRORS = [
+    ("torch.tensor(1.) @ x", r"both arguments to matmul need to be at least 1D, but they are 0D and 2D"),
+    ("x @ torch.tensor(1.)", r"both arguments to matmul need to be at least 1D, but they are 2D and 0D"),
+    ("x @ x", r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"),
+    ("torch.mm(x, x)", r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"),
+    ("x[0] @ x", r"mat1 and mat2 shapes cannot be multiplied \(1x3 and 2x3\)"),
+    ("x @ x[:, 0]", r"size mismatch, got input \(2\), mat \(2x3\), vec \(2\)"),
+    ("x[0] @ x[:, 0]", r"inconsistent tensor size, expected tensor \[3\] and src \[2\] to have the same number of elements, but got 3 and 2 elements respectively"),
+    ("x.expand(4, 2, 3) @ x", r"mat1 and mat2 shapes cannot be multiplied \(8x3 and 2x3\)"),
+    ("x.expand(4, 2, 3) @ x.expand(4, 2, 3)", r"Expected size for first two dimensions of batch2 tensor to be: \[4, 3\] but got: \[4, 2\]\."),
+    ("x.expand(4, 2, 3) @ x.t().expand(3, 3, 2)", r"The size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 0"),
+    ("x @ x.t().double()", r"expected m1 and m2 to have the same dtype, but got: float != double"),
+    ("torch.mm(x, x[0])", r"mat2 must be a matrix"),
+    ("torch.mm(x[0], x)", r"self must be a matrix"),
+    ("torch.bmm(x, x)", r"batch1 must be a 3D tensor"),
+    ("torch.bmm(x[None], x)", r"batch2 must be a 3D tensor"),
+    ("torch.bmm(x[None], x[None])", r"Expected size for first two dimensions of batch2 tensor to be: \[1, 3\] but got: \[1, 2\]\."),
+    ("torch.mv(x[0], x)", r"vector \+ matrix @ vector expected, got 1, 1, 2"),
+    ("torch.dot(x, x)", r"1D tensors expected, but got 2D and 2D tensors"),
+    ("torch.dot(x[0], x[0].double())", r"dot : expected both vectors to have same dtype, but found Float and Double"),
+    ("torch.addmm(x, x, x.t())", r"The expanded size of the tensor \(2\) must match the existing size \(3\) at non-singleton dimension 1\.  Target sizes: \[2, 2\]\.  Tensor sizes: \[2, 3\]"),
+    ("torch.addmm(x.long()[:, :2], x.long(), x.long().t(), beta=0.5)", r"For integral input tensors, argument alpha and beta must not be a floating point number\."),
+    ("torch.outer(x, x)", r"outer: Expected 1-D argument self, but got 2-D"),
+    ("torch.inner(x, x.t())", r"inner\(\) the last dimension must match on both input tensors but got shapes \[2, 3\] and \[3, 2\]"),
+    ("torch.trace(x[0])", r"trace: expected a matrix, but got tensor with dim 1"),
+    ("torch.tensordot(x, x, dims=1)", r"contracted dimensions need to match, but first has size 3 in dim -1 and second has size 2 in dim 0"),
+    ("torch.tensordot(x, x, dims=-1)", r"tensordot expects dims >= 0, but got dims=-1"),
+    ("torch.tensordot(x, x, dims=([0], [0, 1]))", r"both dimension lists should have same length"),
+    ("torch.linalg.cross(x, x[:, :2])", r"The size of tensor a \(3\) must match the size of tensor b \(2\)"),
+    ("torch.linalg.cross(x, x, dim=0)", r"linalg.cross: inputs dimension 0 must have length 3\. Got 2 and 2"),
+    ("torch.einsum('ij,jk', x)", r"einsum\(\): fewer operands were provided than specified in the equation"),
+    ("torch.einsum('ij', x, x)", r"einsum\(\): more operands were provided than specified in the equation"),
+    ("torch.einsum('ijk', x)", r"einsum\(\): the number of subscripts in the equation \(3\) does not match the number of dimensions \(2\) for operand 0"),
+    ("torch.einsum('ij->k', x)", r"einsum\(\): output subscript k does not appear in the equation for any input operand"),
+    ("torch.einsum('ij->ii', x)", r"einsum\(\): output subscript i appears more than once in the output"),
+    ("torch.einsum('ii', x)", r"einsum\(\): subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
+    ("torch.einsum('ij,jk', x, x)", r"einsum\(\): subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3"),
+    ("torch.einsum('i.j', x)", r"einsum\(\): found '\.' for operand 0 that is not part of any ellipsis"),
+    ("torch.einsum('ij->i..', x)", r"einsum\(\): found '\.' for output"),
+    ("torch.einsum('i1', x)", r"einsum\(\): invalid subscript given at index 1 in the equation string, subscripts must be in \[a-zA-Z\]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code, words", ERRORS, ids=[e[0] for e in ERRORS])
+def test_errors(code, words):
+    x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    with pytest.raises((RuntimeError, IndexError), match=words):
+        eval(code, {"torch": torch, "x": x})
+
+
+@pytest.mark.parametrize("code", [
+    "torch.einsum('ij->...ij...', x)", "torch.einsum('...i...', x)", "torch.einsum('', x)", "torch.einsum('->', x)", "torch.einsum('ij->ij->ij', x)", "torch.einsum('ij-ij', x)",
+    "torch.einsum('ij')", "torch.einsum(x)", "torch.einsum(x, [0, 99])", "torch.einsum(x, [0, -1])", "torch.einsum('ij', [])", "torch.einsum('ij', None)", "torch.einsum('....', x)",
+    "torch.einsum('\\0j', x)", "torch.einsum('ij->\\0', x)", "torch.einsum('é', x)",
+    "torch.tensordot(x, x, dims=([0, 0], [0, 0]))", "torch.tensordot(x, x, dims=([5], [0]))", "torch.tensordot(x, x, dims=3)", "torch.tensordot(x, x, dims='a')",
+    "torch.zeros(2**40, 0) @ torch.zeros(0, 2**40)", "torch.ones(1).expand(2**31).outer(torch.ones(1).expand(2**33))", "torch.kron(torch.ones(1).expand(2**40), torch.ones(1).expand(2**40))",
+    "torch.cross(torch.tensor(1.), torch.tensor(1.))", "torch.linalg.cross(x[0], x)", "torch.mm(None, x)", "torch.matmul(x)", "x.addmm_(x, x.t())",
+])  # fmt: skip
+def test_hostile_input_raises(code):
+    x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    with pytest.raises((RuntimeError, IndexError, TypeError, ValueError, MemoryError)):
+        eval(code, {"torch": torch, "x": x})

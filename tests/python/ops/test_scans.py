@@ -1,0 +1,240 @@
+"""Running sums, products and extremes, differences and softmax against NumPy in float64, with gradients."""
+
+import math
+
+import numpy as np
+import pytest
+
+import strided as torch
+
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+INTS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"]
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6, "complex64": 1e-6}
+SHAPES = [(), (0,), (1,), (7,), (300,), (3, 5), (5, 0), (2, 70, 3), (4, 3, 300)]
+
+
+def array(shape, dtype):
+    g = np.random.default_rng(3)
+    if dtype == "bool":
+        return g.integers(0, 2, shape).astype(bool)
+    if dtype in INTS:
+        return g.integers(0 if dtype.startswith("u") else -5, 6, shape)
+    a = g.integers(-32, 32, shape) / 16.0
+    return a + 1j * (g.integers(-32, 32, shape) / 16.0) if dtype.startswith("complex") else a
+
+
+def tensors(a, dtype):
+    t = torch.tensor(a.tolist(), dtype=getattr(torch, dtype)).reshape(a.shape)
+    yield t
+    if t.ndim > 1:
+        yield t.transpose(0, -1).contiguous().transpose(0, -1)
+    if t.ndim:
+        wide = torch.zeros(*[2 * s + 1 for s in a.shape], dtype=t.dtype)
+        view = wide[tuple(slice(1, 2 * s + 1, 2) for s in a.shape)]
+        view.copy_(t)
+        yield view
+
+
+def value(t):
+    if t.dtype in (torch.float16, torch.bfloat16):
+        t = t.to(torch.float32)
+    return np.array(t.tolist()).reshape(tuple(t.shape))
+
+
+def close(got, want, dtype, scale=1.0):
+    assert tuple(got.shape) == want.shape
+    tolerance = TOLERANCE.get(dtype, 1e-13)
+    assert np.allclose(value(got), want, rtol=tolerance, atol=tolerance * scale, equal_nan=True), (got, want)
+
+
+def axes(shape):
+    return range(-len(shape), len(shape)) if shape else (0, -1)
+
+
+def along(f, a, axis):
+    return f(a, axis=axis) if a.ndim else f(a.reshape(1), axis=0).reshape(())
+
+
+@pytest.mark.parametrize("dtype", ["bool"] + INTS + FLOATS + ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cumsum_cumprod(dtype, shape):
+    a = array(shape, dtype)
+    wide = a.astype(np.int64) if dtype == "bool" or dtype in INTS else a
+    for axis in axes(shape):
+        for t in tensors(a, dtype):
+            got = torch.cumsum(t, axis)
+            close(got, along(np.cumsum, wide, axis), dtype, 2.0 * max(shape, default=1))
+            assert str(got.dtype) == "torch." + ("int64" if wide.dtype == np.int64 and dtype != "uint64" else dtype)
+            if wide.dtype == np.int64:
+                close(t.cumprod(axis), along(np.cumprod, wide, axis), dtype)
+            elif dtype != "float16" and dtype != "bfloat16":
+                close((t / 2).cumprod(axis), along(np.cumprod, wide / 2, axis), dtype)
+
+
+def test_cumsum_forms():
+    x = torch.tensor([200, 100], dtype=torch.uint8)
+    assert x.cumsum(0).tolist() == [200, 300] and x.cumsum(0, dtype=torch.uint8).tolist() == [200, 44]
+    assert x.cumsum(0, dtype=torch.float64).dtype == torch.float64
+    y = torch.ones(2, 3)
+    assert y.cumsum_(1) is y and y.tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert y.cumprod_(0).tolist() == [[1, 2, 3], [1, 4, 9]]
+    out = torch.zeros(2, 3)
+    assert torch.cumsum(torch.ones(2, 3), 0, out=out) is out and out[1].tolist() == [2, 2, 2]
+    with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 1\)"):
+        x.cumsum(1)
+    # float32 is added in double: no drift
+    n = 10**6
+    assert torch.full((n,), 0.1).cumsum(0)[-1].item() == pytest.approx(n * float(np.float32(0.1)), rel=1e-7)
+
+
+def running(a, axis, better):
+    """Values and positions, the last one among equals, NaN for good once there is one."""
+    if a.ndim == 0:
+        return a, np.zeros((), np.int64)
+    moved = np.moveaxis(a, axis, -1)
+    values, index = moved.copy(), np.zeros(moved.shape, np.int64)
+    for row in np.ndindex(moved.shape[:-1]):
+        best, at = None, 0
+        for i, x in enumerate(moved[row]):
+            if best is None or x != x or (best == best and better(x, best)):
+                best, at = x, i
+            values[row + (i,)], index[row + (i,)] = best, at
+    return np.moveaxis(values, -1, axis), np.moveaxis(index, -1, axis)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "uint64"] + FLOATS)
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s != (4, 3, 300)])
+def test_cummax_cummin(dtype, shape):
+    a = array(shape, dtype)
+    if dtype in FLOATS and a.size > 5:
+        a.flat[a.size // 2] = math.nan
+    for axis in axes(shape):
+        for t in tensors(a, dtype):
+            for f, better in ((torch.cummax, lambda x, y: x >= y), (torch.cummin, lambda x, y: x <= y)):
+                values, indices = f(t, axis)
+                want, at = running(a, axis, better)
+                close(values, want, dtype)
+                assert indices.dtype == torch.int64 and np.array_equal(value(indices), at)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_logcumsumexp(dtype):
+    a = array((3, 40), dtype)
+    for axis in (0, 1):
+        close(
+            torch.logcumsumexp(torch.tensor(a.tolist(), dtype=getattr(torch, dtype)), axis),
+            np.log(np.cumsum(np.exp(a), axis)),
+            dtype,
+            4,
+        )
+    inf = math.inf
+    assert torch.tensor([-inf, -inf, 0.0, inf]).logcumsumexp(0).tolist() == [-inf, -inf, 0.0, inf]
+    assert torch.tensor([1000.0, 1000.0]).logcumsumexp(0).tolist() == pytest.approx([1000, 1000 + math.log(2)])
+    got = torch.tensor([0.0, math.nan, 1.0]).logcumsumexp(0).tolist()
+    assert got[0] == 0 and math.isnan(got[1]) and math.isnan(got[2])
+
+
+def test_diff():
+    a = np.array([[1, 4, 9, 16], [2, 3, 5, 7]])
+    t = torch.tensor(a.tolist())
+    for n in range(6):
+        for axis in (0, 1):
+            assert np.array_equal(
+                value(torch.diff(t, n, axis)),
+                np.diff(a, min(n, a.shape[axis]), axis).reshape(tuple(torch.diff(t, n, axis).shape)),
+            )
+    got = torch.diff(t, prepend=t[:, :1], append=t[:, :2])
+    assert np.array_equal(value(got), np.diff(a, prepend=a[:, :1], append=a[:, :2]))
+    assert torch.diff(torch.tensor([True, False, False])).tolist() == [True, False]
+    with pytest.raises(RuntimeError, match="diff expects input to be at least one-dimensional"):
+        torch.diff(torch.tensor(1))
+    with pytest.raises(RuntimeError, match="order must be non-negative but got -1"):
+        torch.diff(t, -1)
+    with pytest.raises(RuntimeError, match="prepend or append to be the same dimension"):
+        torch.diff(t, prepend=torch.tensor(1))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (5,), (63,), (64,), (200,), (3, 7), (5, 130, 3), (2, 3, 65), (0, 3), (3, 0)]
+)
+def test_softmax(dtype, shape):
+    a = array(shape, dtype)
+    for axis in axes(shape):
+        if a.size == 0:
+            assert torch.softmax(torch.zeros(shape), axis).shape == shape
+            continue
+        e = np.exp(a)
+        want = e / along(lambda x, axis: np.sum(x, axis, keepdims=True), e, axis)
+        for t in tensors(a, dtype):
+            close(torch.softmax(t, axis), want, dtype)
+            close(t.log_softmax(axis), np.log(want), dtype, 8)
+
+
+def test_softmax_forms():
+    x = torch.tensor([1000.0, 1000.0, -math.inf])
+    assert x.softmax(0).tolist() == [0.5, 0.5, 0.0] and x.log_softmax(0).tolist()[2] == -math.inf
+    assert all(
+        math.isnan(v)
+        for v in torch.tensor([1.0, math.nan]).softmax(0).tolist() + torch.tensor([-math.inf] * 2).softmax(0).tolist()
+    )
+    assert torch.softmax(torch.tensor([1, 1]), 0, dtype=torch.float32).tolist() == [0.5, 0.5]
+    assert torch.softmax(torch.zeros(2), dim=0, dtype=torch.float64).dtype == torch.float64
+    with pytest.raises(NotImplementedError):
+        torch.softmax(torch.tensor([1, 1]), 0)
+    with pytest.raises(IndexError):
+        torch.softmax(torch.zeros(2, 2), 2)
+
+
+W = torch.tensor([[0.3, -1.2, 2.0], [1.0, 0.5, -0.7]], dtype=torch.float64)
+GRADIENTS = {
+    "cumsum": lambda t: (t.cumsum(1) * W).sum(),
+    "cumprod": lambda t: (t.cumprod(1) * W).sum(),
+    "cumprod 0": lambda t: (t.cumprod(0) * W).sum(),
+    "logcumsumexp": lambda t: (t.logcumsumexp(1) * W).sum(),
+    "cummax": lambda t: (t.cummax(1).values * W).sum(),
+    "cummin": lambda t: (t.cummin(0)[0] * W).sum(),
+    "diff": lambda t: (torch.diff(t, 2, 1, prepend=t) * W[:, :1]).sum(),
+    "softmax": lambda t: (t.softmax(1) * W).sum(),
+    "softmax 0": lambda t: (t.softmax(0) * W).sum(),
+    "log_softmax": lambda t: (t.log_softmax(1) * W).sum(),
+}
+
+
+def numeric(f, a, h=1e-6):
+    out = np.zeros(a.shape)
+    for at in np.ndindex(a.shape):
+        up, down = a.copy(), a.copy()
+        up[at] += h
+        down[at] -= h
+        out[at] = (
+            f(torch.tensor(up.tolist(), dtype=torch.float64)).item()
+            - f(torch.tensor(down.tolist(), dtype=torch.float64)).item()
+        ) / (2 * h)
+    return out
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+def test_gradients(name, zeros):
+    f = GRADIENTS[name]
+    a = np.array([[1.5, -0.7, 2.2], [0.4, 3.1, -1.3]])
+    if zeros:
+        if "cumprod" not in name:
+            return
+        a[0, :zeros] = 0
+    x = torch.tensor(a.tolist(), dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+    assert np.allclose(value(g.detach()), numeric(f, a), rtol=1e-5, atol=1e-6)
+
+    def first(t):
+        t = t.detach().clone().requires_grad_()
+        (g,) = torch.autograd.grad(f(t), t, create_graph=True)
+        return (g * W * W).sum(), t
+
+    out, t = first(torch.tensor(a.tolist(), dtype=torch.float64))
+    if zeros:
+        return  # a second derivative there is one of another branch
+    want = numeric(lambda u: first(u)[0].detach(), a)
+    second = torch.autograd.grad(out, t, allow_unused=True)[0] if out.requires_grad else None
+    assert np.allclose(0 if second is None else value(second), want, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,418 @@
+"""Sorting, selecting, searching and counting against NumPy, with NaN, ties, empty rows and errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import strided as torch
+
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+INTS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"]
+REAL = ["bool"] + INTS + FLOATS
+NAN, INF = math.nan, math.inf
+
+
+def array(shape, dtype, seed=5):
+    g = np.random.default_rng(seed)
+    if dtype == "bool":
+        return g.integers(0, 2, shape).astype(bool)
+    if dtype in INTS:
+        return g.integers(0 if dtype.startswith("u") else -60, 60, shape)
+    a = g.integers(-64, 64, shape) / 16.0
+    if a.size > 8:
+        flat = a.reshape(-1)
+        flat[a.size // 3], flat[a.size // 2], flat[-1], flat[1], flat[2] = NAN, INF, -INF, -0.0, NAN
+    return a
+
+
+def tensors(a, dtype):
+    t = torch.tensor(a.tolist(), dtype=getattr(torch, dtype)).reshape(a.shape)
+    yield t
+    if t.ndim > 1:
+        yield t.transpose(0, -1).contiguous().transpose(0, -1)
+    if t.ndim:
+        yield t.flip(0)[::-1]
+
+
+def value(t):
+    if t.dtype in (torch.float16, torch.bfloat16):
+        t = t.to(torch.float32)
+    return np.array(t.tolist()).reshape(tuple(t.shape))
+
+
+def same(got, want):
+    return np.array_equal(value(got), want, equal_nan=np.asarray(want).dtype.kind == "f")
+
+
+def order_of(a, axis, descending=False):
+    """Stable positions, NaN greatest."""
+    if a.ndim == 0:
+        return np.zeros((), np.int64)
+    if not descending:
+        return np.argsort(a, axis=axis, kind="stable")
+    key = a.astype(float)
+    key = np.where(np.isnan(key), -INF, -key)
+    nan_first = np.where(np.isnan(a.astype(float)), 0, 1)
+    return np.apply_along_axis(
+        lambda row: np.lexsort((row[: len(row) // 2], row[len(row) // 2 :])),
+        axis,
+        np.concatenate([key, nan_first], axis),
+    )
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (9,), (30,), (1500,), (3, 5), (40, 33), (2, 3, 70), (0, 3), (3, 0)])
+def test_sort(dtype, shape):
+    a = array(shape, dtype)
+    for t in tensors(a, dtype):
+        for axis in range(-1, max(len(shape), 1)):
+            for descending in (False, True):
+                at = order_of(a, axis, descending) if a.size else np.zeros(shape, np.int64)
+                want = np.take_along_axis(a, at, axis) if a.ndim else a
+                values, indices = torch.sort(t, axis, descending)
+                assert values.dtype == t.dtype and indices.dtype == torch.int64
+                assert same(values, want) and same(indices, at)
+                assert same(t.argsort(axis, descending), at)
+                assert a.ndim == 0 or t.is_contiguous() is False or values.is_contiguous()
+    t = next(tensors(a, dtype))
+    if a.ndim:
+        assert same(torch.msort(t), np.take_along_axis(a, order_of(a, 0), 0) if a.size else a)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64", "int64", "float16", "float32", "float64"])
+def test_sort_long_rows(dtype):
+    g = np.random.default_rng(7)
+    n = 300001
+    a = (
+        g.integers(-(2**40), 2**40, n)
+        if dtype in ("int64", "float64")
+        else g.integers(0, 2**50, n)
+        if dtype == "uint64"
+        else g.integers(-100, 100, n)
+    )
+    t = torch.tensor(a.tolist(), dtype=getattr(torch, dtype))
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            values, indices = t.sort()
+            at = np.argsort(a, kind="stable")
+            assert np.array_equal(value(indices), at) and np.array_equal(value(values), a[at])
+            assert np.array_equal(value(t.argsort(descending=True)), np.argsort(-a, kind="stable"))
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_sort_forms():
+    x = torch.tensor([[3.0, 1, 2], [9, 8, 7]])
+    assert x.sort(0, True).values.tolist() == [[9, 8, 7], [3, 1, 2]] and x.sort(dim=0, stable=True)[1].tolist() == [
+        [0, 0, 0],
+        [1, 1, 1],
+    ]
+    assert torch.sort(x, stable=True).indices.tolist() == [[1, 2, 0], [2, 1, 0]] and x.argsort(
+        stable=True, dim=0
+    ).tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert x.t().sort()[0].stride() == (1, 3) and x.sort(0)[0].stride() == (3, 1)
+    n = torch.tensor([3.0, NAN, 1.0, NAN, -0.0, 0.0])
+    assert n.argsort().tolist() == [4, 5, 2, 0, 1, 3] and n.argsort(descending=True).tolist() == [1, 3, 0, 2, 4, 5]
+    assert [math.copysign(1, v) for v in n.sort().values.tolist()[:2]] == [-1, 1]
+    v, i = torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.int64)
+    torch.sort(x, 1, out=(v, i))
+    assert v.tolist() == [[1, 2, 3], [7, 8, 9]]
+    with pytest.raises(RuntimeError, match="Sort does not support complex dtypes on CPU"):
+        torch.tensor([1j]).sort()
+    with pytest.raises(IndexError):
+        x.sort(5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("n, k", [(1, 1), (9, 0), (9, 4), (50, 50), (5000, 7), (20000, 3000)])
+def test_topk(dtype, n, k):
+    a = array((3, n), dtype)
+    for t in tensors(a, dtype):
+        for largest in (True, False):
+            at = order_of(a, 1, largest)[:, :k]
+            values, indices = t.topk(k, largest=largest)
+            assert same(values, np.take_along_axis(a, at, 1)) and same(indices, at)
+            values, indices = t.t().topk(k, 0, largest)
+            assert same(indices, at.T)
+
+
+def test_topk_forms():
+    x = torch.tensor([5, 1, 4, 2])
+    assert (
+        torch.topk(x, 2).values.tolist() == [5, 4]
+        and torch.topk(x, 0).indices.shape == (0,)
+        and torch.tensor(3.0).topk(1).values.item() == 3
+    )
+    assert torch.tensor(3.0).topk(0).values.item() == 3 and torch.tensor(3.0).topk(0).indices.item() == 0
+    for k in (5, -1):
+        with pytest.raises(RuntimeError, match="selected index k out of range"):
+            x.topk(k)
+
+
+@pytest.mark.parametrize("dtype", INTS + FLOATS)
+@pytest.mark.parametrize("n", [1, 2, 9, 40, 1500, 5001])
+def test_kthvalue_median(dtype, n):
+    a = array((3, n), dtype)
+    s = np.sort(a, 1)
+    for t in tensors(a, dtype):
+        for k in {1, n // 2 + 1, n}:
+            values, indices = t.kthvalue(k)
+            assert same(values, s[:, k - 1]) and same(torch.gather(t, 1, indices.unsqueeze(1)).squeeze(1), s[:, k - 1])
+        values, indices = t.median(1, keepdim=True)
+        nan = np.isnan(a.astype(float))
+        want = np.where(nan.any(1), NAN, s[:, (n - 1) // 2].astype(float)) if nan.any() else s[:, (n - 1) // 2]
+        assert same(values, want[:, None]) and same(torch.gather(t, 1, indices), want[:, None])
+        clean = [np.sort(r[~m]) for r, m in zip(a, nan)]
+        want = np.array([c[(len(c) - 1) // 2] if len(c) else NAN for c in clean])
+        assert same(t.t().nanmedian(0).values, want)
+        flat = np.sort(a[~nan])
+        assert same(t.nanmedian(), flat[(flat.size - 1) // 2])
+        assert (
+            same(t.median(), np.float64(NAN))
+            if nan.any()
+            else same(t.median(), np.sort(a.reshape(-1))[(a.size - 1) // 2])
+        )
+
+
+def test_selection_forms():
+    n = torch.tensor([3.0, NAN, 1.0, NAN, -0.0, 0.0])
+    assert (
+        n.median(0).indices.item() == 1
+        and math.isnan(n.median().item())
+        and math.isnan(torch.full((3,), NAN).nanmedian().item())
+    )
+    assert math.isnan(torch.zeros(0).median().item()) and torch.tensor(5.0).median(0).indices.item() == 0
+    i = torch.tensor([[3, 1, 2, 1], [2, 4, 4, 2]])
+    assert (
+        i.mode().values.tolist() == [1, 2]
+        and i.mode().indices.tolist() == [3, 3]
+        and i.mode(0, keepdim=True).values.tolist() == [[2, 1, 2, 1]]
+    )
+    for k in (0, 5):
+        with pytest.raises(RuntimeError, match=r"kthvalue\(\): selected number k out of range for dimension 1"):
+            i.kthvalue(k)
+    with pytest.raises(IndexError, match=r"median\(\): Expected reduction dim 1 to have non-zero size."):
+        torch.zeros(2, 0).median(1)
+    with pytest.raises(NotImplementedError, match="\"median_cpu\" not implemented for 'Bool'"):
+        torch.tensor([True]).median()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quantile(dtype):
+    a = np.random.default_rng(1).integers(-50, 50, (4, 9)).astype(float)
+    t = torch.tensor(a.tolist(), dtype=getattr(torch, dtype))
+    tolerance = 1e-6 if dtype == "float32" else 1e-13
+    for kind in ("linear", "lower", "higher", "midpoint", "nearest"):
+        for q in (0.0, 0.3, 0.5, 0.77, 1.0):
+            for axis in (None, 0, 1, -1):
+                for keep in (False, True):
+                    got = torch.quantile(t, q, axis, keep, interpolation=kind)
+                    want = np.quantile(a, q, axis=axis, keepdims=keep, method=kind)
+                    assert got.shape == want.shape and np.allclose(
+                        value(got), want, rtol=tolerance, atol=tolerance * 50
+                    ), (kind, q, axis)
+    qs = torch.tensor([0.1, 0.9], dtype=t.dtype)
+    assert (
+        torch.quantile(t, qs, 0).shape == (2, 9)
+        and torch.quantile(t, qs, 1, True).shape == (2, 4, 1)
+        and torch.quantile(t, qs).shape == (2,)
+    )
+    t[1, 2] = NAN
+    assert [math.isnan(v) for v in t.quantile(0.5, 1).tolist()] == [False, True, False, False]
+    assert np.allclose(value(t.nanquantile(0.4, 1)), np.nanquantile(value(t), 0.4, axis=1), rtol=tolerance)
+    assert math.isnan(torch.full((3,), NAN).nanquantile(0.5).item())
+    for bad, text in [
+        (lambda: torch.quantile(t, 1.5), r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
+        (lambda: torch.quantile(torch.zeros(0), 0.5), "input tensor must be non-empty"),
+        (lambda: torch.quantile(torch.tensor([1]), 0.5), "must be either float or double dtype"),
+        (
+            lambda: torch.quantile(t, 0.5, interpolation="foo"),
+            "interpolation must be one of linear, lower, higher, midpoint or nearest, but got foo",
+        ),
+        (lambda: torch.quantile(t, torch.zeros(1, 1, dtype=t.dtype)), "q must be a scalar or 1D tensor"),
+    ]:
+        with pytest.raises(RuntimeError, match=text):
+            bad()
+
+
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (50,), (3000,), (7, 9)])
+def test_unique(dtype, shape):
+    a = array(shape, dtype)
+    if dtype in FLOATS:
+        a = np.where(np.isnan(a), 2.5, a)
+    t = next(tensors(a, dtype))
+    values, inverse, counts = np.unique(a, return_inverse=True, return_counts=True)
+    assert same(torch.unique(t), values) and torch.unique(t).dtype == t.dtype
+    v, i, c = torch.unique(t, return_inverse=True, return_counts=True)
+    assert same(v, values) and same(i, inverse.reshape(shape)) and same(c, counts)
+    assert same(t.unique(return_counts=True)[1], counts)
+    flat = a.reshape(-1)
+    starts = np.concatenate([[True], flat[1:] != flat[:-1]]) if flat.size else np.zeros(0, bool)
+    v, i, c = torch.unique_consecutive(t, return_inverse=True, return_counts=True)
+    assert (
+        same(v, flat[starts])
+        and same(i, (np.cumsum(starts) - 1).reshape(shape))
+        and value(c).sum() == a.size
+        and len(c) == starts.sum()
+    )
+
+
+def test_unique_of_slices():
+    a = np.random.default_rng(0).integers(0, 3, (40, 2, 2))
+    t = torch.tensor(a.tolist())
+    for axis in (0, 1, 2):
+        values, inverse, counts = np.unique(a, axis=axis, return_inverse=True, return_counts=True)
+        v, i, c = torch.unique(t, return_inverse=True, return_counts=True, dim=axis)
+        assert same(v, values) and same(i, inverse.reshape(-1)) and same(c, counts)
+    assert torch.unique_consecutive(torch.tensor([[1, 1], [1, 1], [2, 1]]), dim=0).tolist() == [[1, 1], [2, 1]]
+    n = torch.tensor([3.0, NAN, 1.0, NAN, -0.0, 0.0])
+    v, i, c = torch.unique(n, return_inverse=True, return_counts=True)
+    assert (
+        i.tolist() == [2, 3, 1, 4, 0, 0]
+        and c.tolist() == [2, 1, 1, 1, 1]
+        and math.isnan(v[3].item())
+        and math.isnan(v[4].item())
+    )
+    assert len(torch.unique(n)) == 5 and len(torch.unique_consecutive(n)) == 5
+    with pytest.raises(
+        RuntimeError, match="There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+    ):
+        torch.unique(torch.zeros(3, 0), dim=0)
+    with pytest.raises(IndexError):
+        torch.unique(torch.tensor(3.0), dim=0)
+
+
+@pytest.mark.parametrize("dtype", INTS + FLOATS)
+def test_searchsorted(dtype):
+    rows, x = (
+        np.sort(np.nan_to_num(array((3, 20), dtype).astype(float), nan=1, posinf=5, neginf=-5), 1),
+        np.nan_to_num(array((3, 31), dtype, 9).astype(float), nan=2, posinf=9, neginf=-9),
+    )
+    d = getattr(torch, dtype)
+    t, v = torch.tensor(rows.tolist(), dtype=d), torch.tensor(x.tolist(), dtype=d)
+    for right in (False, True):
+        side = "right" if right else "left"
+        want = np.stack([np.searchsorted(r, y, side) for r, y in zip(rows, x)])
+        assert same(torch.searchsorted(t, v, right=right), want) and same(
+            torch.searchsorted(t, v, side=side, out_int32=True), want
+        )
+        one = np.searchsorted(rows[0], x, side)
+        assert same(torch.searchsorted(t[0], v.t(), right=right), one.T) and same(
+            torch.bucketize(v, t[0], right=right), one
+        )
+        shuffled = t[0].flip(0)
+        assert same(torch.searchsorted(shuffled, v, right=right, sorter=shuffled.argsort()), one)
+
+
+def test_search_forms():
+    s = torch.tensor([1, 3, 5])
+    assert (
+        torch.searchsorted(s, 3, right=True).item() == 2
+        and torch.searchsorted(s, 3.5).item() == 2
+        and torch.searchsorted(s, torch.tensor([3.5])).tolist() == [2]
+    )
+    assert torch.bucketize(3, s).item() == 1 and torch.searchsorted(
+        torch.zeros(0), torch.tensor([3.0, NAN])
+    ).tolist() == [0, 0]
+    assert torch.searchsorted(torch.tensor([1.0, 2, NAN]), torch.tensor([NAN])).tolist() == [3]
+    cases = [
+        (lambda: torch.searchsorted(s, s, side="foo"), "side can only be 'left' or 'right' but got foo"),
+        (
+            lambda: torch.searchsorted(s, s, side="left", right=True),
+            "side and right can't be set to opposites, got side of left while right was True",
+        ),
+        (
+            lambda: torch.searchsorted(torch.zeros(2, 3), torch.zeros(3)),
+            "the first N-1 dimensions of boundaries tensor and input value tensor must match",
+        ),
+        (lambda: torch.searchsorted(s, s, sorter=torch.tensor([1, 2, 7])), "sorter index out of range"),
+        (lambda: torch.searchsorted(s, s, sorter=torch.tensor([1, 2])), "boundary and sorter must have the same size"),
+        (lambda: torch.searchsorted(torch.tensor(1), s), "should have positive dimension, but got 0 dimension"),
+        (lambda: torch.bucketize(s, torch.zeros(1, 3)), r"boundaries tensor must be 1 dimension, but got dim\(2\)"),
+    ]
+    for bad, text in cases:
+        with pytest.raises(RuntimeError, match=text):
+            bad()
+
+
+def test_isin():
+    a = np.random.default_rng(2).integers(0, 50, (7, 30))
+    for dtype in ("int64", "uint8", "float32"):
+        t = torch.tensor(a.tolist(), dtype=getattr(torch, dtype))
+        tests = torch.tensor([3, 7, 7, 49, 12], dtype=t.dtype)
+        assert same(torch.isin(t, tests), np.isin(a, [3, 7, 49, 12])) and same(
+            torch.isin(t.t(), tests, invert=True), ~np.isin(a, [3, 7, 49, 12]).T
+        )
+    n = torch.tensor([3.0, NAN, 1.0])
+    assert torch.isin(n, torch.tensor([3.0, NAN])).tolist() == [True, False, False] and torch.isin(n, 1).tolist() == [
+        False,
+        False,
+        True,
+    ]
+    assert torch.isin(3, n).item() and torch.isin(n, torch.zeros(0)).tolist() == [False] * 3
+    assert torch.isin(torch.tensor([1, 2]), torch.tensor([2.5, 2.0])).tolist() == [False, True]
+    with pytest.raises(RuntimeError, match="Unsupported input type encountered for isin"):
+        torch.isin(torch.tensor([1j]), torch.tensor([1j]))
+
+
+def test_bins():
+    a = np.random.default_rng(4).integers(0, 40, 500)
+    t = torch.tensor(a.tolist())
+    assert same(torch.bincount(t), np.bincount(a)) and same(t.bincount(minlength=60), np.bincount(a, minlength=60))
+    w = np.arange(500.0)
+    got = torch.bincount(t, torch.tensor(w.tolist(), dtype=torch.float32))
+    assert got.dtype == torch.float32 and same(got, np.bincount(a, w)) and torch.bincount(t, t).dtype == torch.float64
+    assert torch.bincount(torch.zeros(0, dtype=torch.int64), minlength=2).tolist() == [0, 0]
+    f = a.astype(float)
+    for bins, low, high in ((10, 0, 0), (7, 3, 20), (100, -5, 60)):
+        hist, edges = np.histogram(f, bins, None if low == high else (low, high))
+        assert same(torch.histc(torch.tensor(f.tolist(), dtype=torch.float64), bins, low, high), hist)
+        got = torch.histogram(
+            torch.tensor(f.tolist(), dtype=torch.float64), bins, range=None if low == high else (low, high)
+        )
+        assert same(got.hist, hist) and np.allclose(value(got.bin_edges), edges)
+    x = torch.tensor([[3.0, 1, 2], [9, 8, 7]])
+    assert torch.histogram(x, 2, weight=x).hist.tolist() == [6, 24] and torch.histogram(
+        x, torch.tensor([0.0, 5, 10])
+    ).hist.tolist() == [3, 3]
+    assert torch.histogram(x, bins=2, range=(0.0, 8.0), density=True).hist.tolist() == pytest.approx([0.15, 0.1])
+    assert torch.histc(torch.ones(3), bins=3).tolist() == [0, 3, 0] and torch.histc(
+        torch.tensor([1.0, NAN, 2.0]), 3, 0, 4
+    ).tolist() == [1, 1, 0]
+    assert torch.histogram(torch.ones(3), 3).bin_edges.tolist() == pytest.approx([0.5, 5 / 6, 7 / 6, 1.5])
+    cases = [
+        (lambda: torch.bincount(torch.tensor([-1])), "bincount only supports 1-d non-negative integral inputs."),
+        (lambda: torch.bincount(torch.tensor([[1]])), "1-d"),
+        (lambda: torch.bincount(t, minlength=-1), "minlength should be >= 0"),
+        (lambda: torch.bincount(t, torch.ones(2)), "weights should be 1-d and have the same length as input"),
+        (lambda: torch.histc(x, 0), "bins must be > 0, but got 0 for dimension 0"),
+        (lambda: torch.histc(x, 3, 2, 1), "max must be larger than min"),
+        (lambda: torch.histc(torch.tensor([1.0, NAN])), "is not finite"),
+        (lambda: torch.histogram(x, 2, range=(3.0, 1.0)), "min should not exceed max"),
+        (lambda: torch.histogram(x, torch.tensor([[1.0]])), "bins tensor should have one dimension"),
+    ]
+    for bad, text in cases:
+        with pytest.raises(RuntimeError, match=text):
+            bad()
+    with pytest.raises(NotImplementedError, match="\"bincount_cpu\" not implemented for 'Float'"):
+        torch.bincount(torch.ones(2))
+
+
+def test_gradients():
+    def check(f, x, want):
+        t = torch.tensor(x, requires_grad=True)
+        f(t).backward()
+        assert t.grad.tolist() == pytest.approx(want)
+
+    w = torch.tensor([1.0, 2.0, 3.0])
+    check(lambda t: (t.sort().values * w).sum(), [3.0, 1.0, 2.0], [3, 1, 2])
+    check(lambda t: (t.topk(2).values * w[:2]).sum(), [3.0, 1.0, 2.0], [1, 0, 2])
+    check(lambda t: t.kthvalue(2).values * 5, [3.0, 1.0, 2.0], [0, 0, 5])
+    check(lambda t: t.median() * 5, [3.0, 1.0, 2.0], [0, 0, 5])
+    check(lambda t: t.nanmedian(0).values * 5, [3.0, NAN, 2.0], [0, 0, 5])
+    check(lambda t: t.mode(0).values, [3.0, 2.0, 2.0], [0, 0, 1])
+    check(lambda t: t.quantile(0.25), [3.0, 1.0, 2.0], [0, 0.5, 0.5])

@@ -1,0 +1,216 @@
+"""Every elementwise op beside PyTorch's, on special values: result dtype, value, gradient."""
+
+import itertools
+import math
+
+import pytest
+
+import strided
+
+torch = pytest.importorskip("torch")
+
+ROWS = {row["name"]: row for row in strided._C.ops_table()}
+INF, NAN = math.inf, math.nan
+FLOAT = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    0.3,
+    1.5,
+    -1.5,
+    2.5,
+    -2.5,
+    3.0,
+    7.0,
+    0.1,
+    20.0,
+    -20.0,
+    50.5,
+    1000.25,
+    0.999,
+    5e-3,
+    3e4,
+    INF,
+    -INF,
+    NAN,
+]
+COMPLEX = [complex(a, b) for a in (0.0, 1.0, -1.0, 0.3, -2.5) for b in (0.0, 1.0, -0.7, 3.0)]
+INT = [0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 31, 63, 64, 100, -100]
+PARAMS = {
+    "polygamma": [{"n": 0}, {"n": 1}, {"n": 3}],
+    "round": [{}, {"decimals": 2}, {"decimals": -1}],
+    "logit": [{}, {"eps": 0.1}],
+}
+# Which of 0.0 and -0.0 is larger is left open; PyTorch's i1(-0.0) is 0.0.
+SIGNLESS = {
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "clamp_min",
+    "clamp_max",
+    "clamp",
+    "special.i1",
+    "special.i1e",
+    "sinc",
+    "logaddexp2",
+}
+# Where PyTorch's own answer is less exact (factors on the tolerance),
+LOOSE = {
+    "polygamma": 1e8,
+    "special.zeta": 1e5,
+    "digamma": 100,
+    "lgamma": 100,
+    "igamma": 1e7,
+    "igammac": 1e7,
+    "special.log_ndtr": 100,
+}
+# rounds what should be 0,
+ABSOLUTE = {"sinc", "logaddexp2", "lerp", "special.ndtr"}
+# or has NaN, or a large number, where there is a limit.
+FINITE = {"i0", "special.i1", "special.i1e", "igamma", "igammac", "special.zeta", "sinc", "polygamma"}
+
+
+def reference(name):
+    if name == "_div_trunc":
+        return lambda a, b: torch.div(a, b, rounding_mode="trunc")
+    if name == "polygamma":
+        return lambda x, n: torch.polygamma(n, x)
+    if name.startswith("special."):
+        return getattr(torch.special, name[8:])
+    return getattr(torch, name)
+
+
+def columns(name, dtype):
+    if dtype == "bool":
+        values = [False, True]
+    elif dtype.startswith("complex"):
+        values = COMPLEX
+    elif "float" in dtype:
+        values = FLOAT
+    else:
+        info = torch.iinfo(getattr(torch, dtype))
+        values = [v for v in INT + [info.max, info.min, info.max - 1] if info.min <= v <= info.max]
+    arity = 3 if name in ("addcmul", "addcdiv") else ROWS[name]["arity"]
+    if arity == 3:
+        values = values[:: max(1, len(values) // 8)]
+    rows = list(itertools.product(values, repeat=arity))
+    if name in ("_div_trunc", "floor_divide", "remainder", "fmod") and "float" not in dtype:
+        rows = [r for r in rows if r[1] != 0 and not (r[1] == -1 and r[0] < -100)]
+    if name in ("gcd", "lcm"):  # where the result overflows PyTorch's own depends on the dtype
+        rows = [r for r in rows if -128 not in r and abs(r[0] * r[1]) <= torch.iinfo(getattr(torch, dtype)).max]
+    if name in FINITE:
+        rows = [r for r in rows if all(abs(v) < INF for v in r) and not (name == "polygamma" and r[0] <= 0)]
+    if name == "special.zeta":
+        rows = [r for r in rows if r[0] > 1 and r[1] > 0]
+    if name == "pow" and dtype.startswith("complex"):
+        rows = [r for r in rows if r[0] != 0]
+    if name == "ldexp" and dtype in ("float16", "bfloat16"):
+        rows = [r for r in rows if not abs(r[1]) > 10]  # 2^other itself overflows there
+    return list(zip(*rows))
+
+
+def cases():
+    unsigned = ("uint16", "uint32", "uint64")  # hardly anything is implemented for them in PyTorch
+    return [
+        pytest.param(n, d, id=f"{n}-{d}") for n, row in ROWS.items() for d in row["out_dtypes"] if d not in unsigned
+    ]
+
+
+def to_torch(x):
+    return torch.tensor(x.tolist(), dtype=getattr(torch, str(x.dtype)[6:]))
+
+
+def run(name, dtype, module, function, params, grad=False):
+    ins = [module.tensor(c, dtype=getattr(module, dtype)) for c in columns(name, dtype)]
+    if grad:
+        for x in ins:
+            x.requires_grad_()
+    kw = dict(params, value=2) if name in ("addcmul", "addcdiv") else params
+    return ins, function(*ins, **kw)
+
+
+def compare(name, dtype, got, want, ins):
+    if not (want.is_floating_point() or want.is_complex()):
+        assert torch.equal(got, want), [
+            (x[0], x[1:]) for x in zip(got.tolist(), want.tolist(), *(i.tolist() for i in ins)) if x[0] != x[1]
+        ][:5]
+        return
+    eps = torch.finfo(want.dtype).eps
+    tiny = torch.finfo(want.dtype).tiny
+    a, b = got.detach(), want.detach()
+    scale = b.abs().double()
+    if name in ABSOLUTE:
+        scale = scale.clamp(min=1)
+    if want.is_complex():
+        a, b, scale = torch.view_as_real(a), torch.view_as_real(b), scale.unsqueeze(-1)
+    a, b = a.double(), b.double()
+    same = (a == b) | (a.isnan() & b.isnan())
+    if not want.is_complex() and name not in SIGNLESS:
+        same &= (a != 0) | (torch.signbit(a) == torch.signbit(b))
+    close = (a - b).abs() <= eps * (16 if want.is_complex() else 4) * LOOSE.get(name, 1) * scale + tiny
+    ok = same | (close & ((a != 0) | (b != 0)))
+    if want.is_complex():
+        ok = ok.all(-1)
+    bad = (~ok).nonzero().flatten().tolist()
+    assert not bad, [(got[i].item(), want[i].item(), [x[i].item() for x in ins]) for i in bad[:5]]
+
+
+@pytest.mark.parametrize("name, dtype", cases())
+def test_values(name, dtype):
+    for params in PARAMS.get(name, [{}]):
+        try:
+            ins, want = run(name, dtype, torch, reference(name), params)
+        except (RuntimeError, NotImplementedError):
+            continue  # ours accepts more
+        _, got = run(name, dtype, strided, strided._C.functions[name], params)
+        assert str(got.dtype) == str(want.dtype)
+        got = to_torch(got)
+        if name in ("fmod", "remainder"):  # PyTorch's vectorised fmod loses large quotients
+            keep = (
+                ~(ins[0].double() / ins[1].double()).abs().gt(2.0**20)
+                if "float" in dtype
+                else torch.ones_like(ins[0], dtype=torch.bool)
+            )
+            got, want, ins = got[keep], want[keep], [x[keep] for x in ins]
+        if name in ("_div_trunc", "floor_divide") and dtype in ("float16", "bfloat16"):
+            continue  # PyTorch rounds the quotient to 16 bits before it truncates
+        compare(name, dtype, got, want, ins)
+
+
+# At these points the gradients differ on purpose: (operand tuple) -> True.
+def excused(name, row):
+    if any(isinstance(v, float) and not math.isfinite(v) for v in row):
+        return True
+    if name == "logit" and not 0 < row[0] < 1 or name in ("digamma", "polygamma") and row[0] <= 0:
+        return True  # outside of the domain
+    if name in ("hypot", "remainder", "fmod", "floor_divide") and (row == (0, 0) or row[1] == 0):
+        return True
+    if name == "acosh" and row[0] <= 1 or name == "special.entr" and row[0] < 0:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, row in ROWS.items() if row["differentiable"] and "float64" in row["out_dtypes"]]
+)
+def test_gradients(name):
+    if name in ("nextafter", "special.zeta", "igamma", "igammac", "heaviside", "floor_divide", "special.erfcx"):
+        pytest.skip("PyTorch has no derivative")
+    for params in PARAMS.get(name, [{}]):
+        ins, want = run(name, "float64", torch, reference(name), params, grad=True)
+        mine, got = run(name, "float64", strided, strided._C.functions[name], params, grad=True)
+        want = torch.autograd.grad(want, ins, torch.full_like(want, 1.5), allow_unused=True)
+        got = strided.autograd.grad(got, mine, strided.full_like(got, 1.5), allow_unused=True)
+        rows = list(zip(*(x.tolist() for x in ins)))
+        for i, (g, w) in enumerate(zip(got, want)):
+            g = [0.0] * len(rows) if g is None else g.tolist()
+            w = (
+                [0.0] * len(rows) if w is None else (w + torch.zeros(len(rows), dtype=torch.float64)).tolist()
+            )  # may be a ZeroTensor
+            for a, b, row in zip(g, w, rows):
+                same = a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= 1e-9 * abs(b) + 1e-12
+                assert same or excused(name, row), (name, i, row, "ours", a, "theirs", b)

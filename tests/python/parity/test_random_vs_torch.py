@@ -1,0 +1,152 @@
+"""Random numbers against PyTorch's own, call by call: values, and the generator's state to the last byte."""
+
+import random
+
+import pytest
+import random_cases as cases
+
+import strided
+
+torch = pytest.importorskip("torch")
+
+
+def both(call, seed=0):
+    """The call with either module, after the same seed; the states afterwards must agree in every byte."""
+    results = []
+    for t in (strided, torch):
+        t.manual_seed(seed)
+        results.append((call(t), t.get_rng_state().numpy().tobytes()))
+    assert results[0][1] == results[1][1]
+    return results[0][0], results[1][0]
+
+
+def same(ours, theirs):
+    return cases.digest(strided, ours) == cases.digest(torch, theirs)
+
+
+def nearly(ours, theirs, scale):
+    """Within 8 units in the last place, of the number itself or, after an addition, of the scale."""
+    eps = torch.finfo(theirs.dtype).eps
+    to = torch.complex128 if theirs.is_complex() else torch.float64
+    a, b = torch.from_numpy(ours.to(getattr(strided, str(to)[6:])).numpy()), theirs.to(to)
+    if theirs.is_complex():
+        a, b = torch.view_as_real(a), torch.view_as_real(b)
+    return bool(((a - b).abs() <= 8 * eps * b.abs().clamp(min=scale)).all())
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+@pytest.mark.parametrize("size", [1, 2, 7, 15, 16, 17, 33, 623, 624, 625, 5001])
+def test_cases(name, size):
+    call, dtypes, _ = cases.CASES[name]
+    for dtype in dtypes:
+        ours, theirs = both(lambda t: call(t, size, getattr(t, dtype)), size)
+        if cases.close(name, size):
+            assert nearly(ours, theirs, 0 if name == "randn" else 2), dtype
+        else:
+            assert same(ours, theirs), dtype
+
+
+def views(r):
+    """A tensor's shape and the way to a view of it, by one of several random paths."""
+    shape = [r.randrange(1, 7) for _ in range(r.randrange(1, 5))]
+    axes = r.sample(range(len(shape)), len(shape))
+    steps = tuple(slice(r.randrange(0, 2), None, r.randrange(1, 3)) for _ in shape)
+    return shape, lambda x: x.permute(axes)[steps]
+
+
+FILLS = {
+    "uniform_": lambda x: x.uniform_(-1, 2),
+    "normal_": lambda x: x.normal_(1, 3),
+    "exponential_": lambda x: x.exponential_(),
+    "random_": lambda x: x.random_(0, 50),
+    "bernoulli_": lambda x: x.bernoulli_(0.4),
+    "geometric_": lambda x: x.geometric_(0.4),
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("name", FILLS)
+def test_views(name, seed):
+    r = random.Random(seed)
+    shape, view = views(r)
+    dtype = r.choice(["float32", "float64", "bfloat16"])
+
+    def call(t):
+        x = t.zeros(*shape, dtype=getattr(t, dtype))
+        FILLS[name](view(x))
+        return x
+
+    ours, theirs = both(call, seed)
+    assert nearly(ours, theirs, 3) if name == "normal_" else same(ours, theirs)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bernoulli_of_views(seed):
+    r = random.Random(seed)
+    shape, view = views(r)
+    p = torch.rand(shape, dtype=r.choice([torch.float32, torch.float64]), generator=torch.Generator().manual_seed(seed))
+
+    def call(t):
+        q = view(p if t is torch else strided.from_numpy(p.numpy()))
+        x = t.zeros(*shape)
+        view(x).bernoulli_(q)
+        return x, t.bernoulli(q)
+
+    (a, c), (b, d) = both(call, seed)
+    assert same(a, b) and same(c, d)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 4), (40,), (17, 5)])
+def test_likes_and_parameters(shape, dtype):
+    for call in (
+        lambda t, x: t.rand_like(x), lambda t, x: t.rand_like(x.t()), lambda t, x: t.randint_like(x.t(), 1, 9),
+        lambda t, x: t.poisson(9 * x.t()), lambda t, x: t.multinomial(x + 1, 3),
+        lambda t, x: t.multinomial(x.t() + 1, 2),
+        lambda t, x: t.multinomial(x + 1, 1), lambda t, x: t.multinomial(x.t() + 1, 1, True),
+        lambda t, x: t.multinomial(x + 1, 30, True),
+    ):  # fmt: skip
+        assert same(*both(lambda t: call(t, t.arange(float(_count(shape)), dtype=getattr(t, dtype)).reshape(shape))))
+    for call in (
+        lambda t, x: t.randn_like(x), lambda t, x: t.randn_like(x.t()), lambda t, x: t.normal(x, 2.0),
+        lambda t, x: t.normal(2.0, x),
+        lambda t, x: t.normal(x.t(), x.t()[:1]), lambda t, x: t.normal(x, x.to(t.float64)),
+    ):  # fmt: skip
+        ours, theirs = both(lambda t: call(t, t.arange(float(_count(shape)), dtype=getattr(t, dtype)).reshape(shape)))
+        assert nearly(ours, theirs, 100)
+
+
+def _count(shape):
+    n = 1
+    for s in shape:
+        n *= s
+    return n
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ranges(seed):
+    r = random.Random(seed)
+    dtype = r.choice(["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64"])
+    most = {
+        "float16": 11,
+        "bfloat16": 8,
+        "float32": 24,
+        "float64": 53,
+        "uint8": 7,
+    }  # bits without a warning or an error
+    most.update(int8=7, int16=15, int32=31, int64=62)
+    bits = r.randrange(1, most[dtype] + 1)
+    high = r.randrange(1, 2**bits)
+    low = -r.randrange(0, high + 1) if dtype != "uint8" else 0
+    assert same(*both(lambda t: t.randint(low, high, (200,), dtype=getattr(t, dtype)), seed))
+
+
+def test_states_travel():
+    torch.manual_seed(5)
+    torch.randn(3)
+    torch.rand(700)
+    strided.set_rng_state(strided.from_numpy(torch.get_rng_state().numpy()))
+    assert same(strided.rand(10), torch.rand(10))
+    assert same(strided.randn(4), torch.randn(4))
+    torch.set_rng_state(torch.from_numpy(strided.get_rng_state().numpy()))
+    assert same(strided.rand(10), torch.rand(10))

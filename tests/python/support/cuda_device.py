@@ -1,0 +1,40 @@
+"""Which device the CUDA tests run on: a GPU; else emulated devices, if their library was built; else none, and they skip."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def choose() -> None:
+    """Called before strided is imported."""
+    library = os.environ.get("STRIDED_TEST_CUDA_LIBRARY")
+    if (
+        Path("/dev/nvidia0").exists()
+        or "STRIDED_EMULATE_CUDA" in os.environ
+        or not (library and Path(library).exists())
+    ):
+        return
+    os.environ["STRIDED_CUDA_LIBRARY"] = library
+    os.environ["STRIDED_EMULATE_CUDA"] = "2"
+    os.environ["STRIDED_EMULATE_CUDA_CLOSED"] = "1"  # the host cannot touch device memory, as it could not on a GPU
+
+
+def lend_lapack() -> None:
+    """Called after strided is imported: the emulated devices' cuSOLVER is made of the LAPACK that strided finds."""
+    import strided
+
+    os.environ.setdefault("STRIDED_TEST_LAPACK", strided.linalg._lapack.find())
+
+
+def emulated() -> bool:
+    return "STRIDED_EMULATE_CUDA" in os.environ
+
+
+def needs(devices=1):
+    """The mark of tests that need so many devices."""
+    import strided
+
+    have = strided.cuda.device_count()
+    why = strided._C.functions["_cuda_why_none"]() or f"there are {have}"
+    return pytest.mark.skipif(have < devices, reason=f"needs {devices} CUDA device{'s' * (devices > 1)}: {why}")
