@@ -11,9 +11,15 @@ namespace strided {
 // along n0, strides[nops + k] along n1. `params` points at the op's parameter struct, or is null.
 using Loop2d = void (*)(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void* params);
 
+// Which function asks, for errors, and the index of the device that answers. Every plan starts with it.
+struct OpContext {
+  const char* name = "";
+  int device = 0;
+};
+
 // A planned iteration (Iter after plan()): axes innermost first, none of size 1, neighbours merged where memory allows.
 // Operands are outputs first.
-struct LoopPlan {
+struct LoopPlan : OpContext {
   static constexpr int kMaxOperands = 8;
   struct Operand {
     char* data = nullptr;              // the first element; of an immediate operand: one value, in host memory
@@ -21,8 +27,6 @@ struct LoopPlan {
     DType dtype = DType::Float32;      // as stored; it may differ from the loop's
     bool immediate = false;            // a number, or a 0-d tensor of the CPU
   };
-  const char* name = "";  // of the operation, for errors
-  int device = 0;
   int ndim = 0;
   const int64_t* shape = nullptr;
   int n_operands = 0;

@@ -1,7 +1,7 @@
 // Fills the CPU's kernel table with the loops of the instruction set this machine runs.
 #include "cpu/fill.h"
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/cpu_features.h"
 #include "cpu/index/index.h"
 #include "cpu/pointwise/triangle.h"

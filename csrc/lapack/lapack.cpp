@@ -398,9 +398,9 @@ void with_type(const DecompositionPlan& plan, F f) {
   }
 }
 
-DecompositionKernels lapack_kernels() {
+// LAPACK in the CPU's slots.
+void fill(Backend& k) {
   using Plan = const DecompositionPlan&;
-  DecompositionKernels k;
   k.qr = [](Plan plan, void* tau) { with_type(plan, [&](auto t) { qr(plan, static_cast<decltype(t)*>(tau)); }); };
   k.form_q = [](Plan plan, int64_t reflectors, const void* tau) {
     with_type(plan, [&](auto t) { form_q(plan, reflectors, static_cast<const decltype(t)*>(tau)); });
@@ -440,14 +440,13 @@ DecompositionKernels lapack_kernels() {
   k.ldl_solve = [](Plan plan, int64_t columns, const int32_t* pivots, void* b, bool hermitian) {
     with_type(plan, [&](auto t) { ldl_solve(plan, columns, pivots, static_cast<decltype(t)*>(b), hermitian); });
   };
-  return k;
 }
 
 }  // namespace
 
 void register_lapack(std::string (*find)()) {
   set_lapack_finder(find);
-  kernel_table(DeviceType::CPU).decompositions = lapack_kernels();
+  fill(backend_table(DeviceType::CPU));
 }
 
 }  // namespace strided

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/operators.h"

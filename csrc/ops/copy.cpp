@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
@@ -142,13 +142,13 @@ Tensor fill_range(const char* op, RangeKind kind, const Tensor& out, const Range
   const KernelTable& table = kernels(out.device());
   const DType dtype = out.dtype();
   const int64_t n = out.numel();
-  const RangeKernel kernel = (kind == RangeKind::Arange     ? table.ramp.arange
-                              : kind == RangeKind::Linspace ? table.ramp.linspace
-                                                            : table.ramp.logspace)[index_of(dtype)];
+  const RangeKernel kernel = (kind == RangeKind::Arange     ? table.range.arange
+                              : kind == RangeKind::Linspace ? table.range.linspace
+                                                            : table.range.logspace)[index_of(dtype)];
   STRIDED_CHECK(kernel || (table.device && !is_bool(dtype)), NotImplementedError, "\"", op,
                 "_cpu\" not implemented for '", dtype, "'");
   if (n == 0) return out;
-  if (table.device) table.device->ramp(op, out.device().index, kind, dtype, out.data(), n, ramp);
+  if (table.device) table.device->range(op, out.device().index, kind, dtype, out.data(), n, ramp);
   else parallel_for(0, n, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
   return out;
 }

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 #include "ops/factory.h"
 #include "ops/reduce/reduction.h"

@@ -1,7 +1,7 @@
 // Scratch memory of the dense matrix kernels (products, factorisations, triangular solves).
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 
 namespace strided {
 

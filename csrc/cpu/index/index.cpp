@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 
 namespace strided {
 namespace {

@@ -2,7 +2,7 @@
 // part of the definition, whatever the instruction set: its CPU kernels are built with AVX2 and fused multiply-adds.
 #include <algorithm>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "core/convert.h"
 
 namespace strided {
@@ -114,9 +114,9 @@ void fill_types(KernelTable& table, std::index_sequence<I...>) {
   auto fill = [&](int i, auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, bool>) {
-      if constexpr (!is_complex_v<T>) table.ramp.arange[i] = arange<T>;
-      table.ramp.linspace[i] = linspace<T>;
-      table.ramp.logspace[i] = logspace<T>;
+      if constexpr (!is_complex_v<T>) table.range.arange[i] = arange<T>;
+      table.range.linspace[i] = linspace<T>;
+      table.range.logspace[i] = logspace<T>;
     }
   };
   (fill(static_cast<int>(I), Tag<typename TypeOf<static_cast<DType>(I)>::type>{}), ...);

@@ -1,7 +1,7 @@
 // Choosing by mask: loops that gain from wide vectors, compiled once for each instruction set.
 #include <cstring>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -24,7 +24,7 @@ void store(char* p, const T& v) {
 
 // Written with integer masks, so that it becomes vector code.
 template <class T>
-void select(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) {
+void where(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) {
   constexpr int64_t size = sizeof(T);
   for (int64_t j = 0; j < n1; ++j) {
     char* const to = data[0] + j * s[4];
@@ -109,7 +109,7 @@ void compress(char* to, const char* from, const char* mask, int64_t count) {
 
 template <class T>
 void fill_items(IndexKernels& k, int row) {
-  k.select[row] = select<T>;
+  k.where[row] = where<T>;
   k.compress[row] = compress<T>;
 }
 

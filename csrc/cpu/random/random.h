@@ -8,7 +8,7 @@
 // few units in the last place. The generator is left in the same state in any case.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 
 namespace strided {
 

@@ -1,7 +1,7 @@
 // A scan is a chain of dependent steps, so that wider vectors help only across rows; one build serves all machines.
 #include "cpu/reduce/scan.h"
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "backend/scan_steps.h"
 #include "base/parallel.h"
 

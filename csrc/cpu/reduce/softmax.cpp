@@ -1,5 +1,5 @@
 // Softmax and its logarithm of rows: the largest element is subtracted first, so that no exponential overflows.
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/math.h"
 
 namespace strided {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
@@ -311,11 +311,11 @@ int64_t nan_count(const char* in, int64_t n, int64_t* first) {
 }
 
 template <class T, class E>
-int64_t choose_of_row(const char* in, int64_t n, Select what, int64_t k) {
-  if (what != Select::Kth) {
+int64_t choose_of_row(const char* in, int64_t n, OrderStatistic what, int64_t k) {
+  if (what != OrderStatistic::Kth) {
     int64_t first_nan = -1;
     const int64_t nans = nan_count<T>(in, n, &first_nan);
-    if (nans > 0 && (what == Select::Median || nans == n)) return first_nan;
+    if (nans > 0 && (what == OrderStatistic::Median || nans == n)) return first_nan;
     k = (n - nans - 1) / 2;
   }
   return kth_of_row<T, E>(in, n, k);
@@ -337,7 +337,7 @@ int64_t mode_of_row(const char* in, int64_t n) {
 }
 
 template <class T>
-void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, Select what, int64_t k) {
+void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what, int64_t k) {
   using K = key_t<T>;
   const int64_t item = sizeof(T);
   const GilRelease unlocked(n * rows > kLongWork);
@@ -346,7 +346,7 @@ void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_
       const char* row = in + r * n * item;
       const bool narrow = fits_word<T> && short_enough(n);
       int64_t at;
-      if (what == Select::Mode) at = mode_of_row<T>(row, n);
+      if (what == OrderStatistic::Mode) at = mode_of_row<T>(row, n);
       else at = narrow ? choose_of_row<T, Narrow>(row, n, what, k) : choose_of_row<T, Wide>(row, n, what, k);
       reinterpret_cast<K*>(values)[r] = reinterpret_cast<const K*>(row)[at];
       index[r] = at;
@@ -457,7 +457,7 @@ template <class T>
 void fill_for(SortKernels& k) {
   k.sort = sort_rows<T>;
   k.top = top_rows<T>;
-  k.select = select_rows<T>;
+  k.order_statistic = select_rows<T>;
   k.unique_rows = unique_rows<T>;
   k.distinct = distinct<T>;
   k.search = search<T>;

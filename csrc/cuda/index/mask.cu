@@ -139,7 +139,7 @@ void cast_operand(LoopPlan& plan, int k, DType dtype, Workspace& memory, int64_t
 
 }  // namespace
 
-void select(const LoopPlan& given) {
+void where(const LoopPlan& given) {
   LoopPlan plan = given;
   const DType dtype = plan.operand[0].dtype;
   const int64_t bytes = plan.numel() * size_of(dtype);
@@ -208,6 +208,18 @@ void NonzeroElements::compress(char* to, const char* from, int64_t itemsize) con
   launch(kernels[item_row(itemsize)], dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_,
          n_, ends_.as<const int64_t>(), from, to);
   check_launch(name_);
+}
+
+void nonzero_begin(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) {
+  auto* set = new NonzeroElements(name, device, mask, n);
+  *handle = set;
+  *count = set->count();
+}
+void nonzero_write(void* handle, char* to, const char* from, int64_t itemsize) {
+  auto* set = static_cast<NonzeroElements*>(handle);
+  if (!to) delete set;
+  else if (from) set->compress(to, from, itemsize);
+  else set->positions(reinterpret_cast<int64_t*>(to));
 }
 
 void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner,

@@ -518,5 +518,10 @@ void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) 
   with_type(plan.dtype, [&](auto t) { ldl_factor<decltype(t)>(Call(plan), pivots, hermitian); });
 }
 
+// cuSOLVER has no least squares of deficient rank; operations solve those of full rank by qr.
+void least_squares(const DecompositionPlan& plan, int64_t, void*, LstsqDriver, double, int32_t*, void*) {
+  STRIDED_THROW(NotImplementedError, plan.name, " of deficient rank on device 'cuda'");
+}
+
 }  // namespace cuda
 }  // namespace strided

@@ -90,7 +90,7 @@ using RampTypes = List<uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uin
 
 }  // namespace
 
-void ramp(const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& r) {
+void range(const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& r) {
   if (n == 0) return;
   const OnDevice guard(device);
   const int64_t blocks = (n + kThreads - 1) / kThreads;

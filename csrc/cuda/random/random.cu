@@ -299,11 +299,12 @@ void cast_vector(const char* name, int device, void* to, DType to_dtype, char* f
 
 }  // namespace
 
-uint64_t random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
-                     PhiloxState state) {
-  if (n == 0) return 0;
+void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
+                 PhiloxState state, uint64_t* used) {
+  *used = 0;
+  if (n == 0) return;
   const OnDevice guard(device);
-  return dispatch(dtype, [&](auto tag) {
+  *used = dispatch(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     RandomArgs a = args_of(state, is_complex_v<T> ? 2 * n : n);  // a complex number is two real ones
     a.a = what.a;
@@ -314,9 +315,10 @@ uint64_t random_fill(const char* name, int device, const RandomFill& what, DType
   });
 }
 
-uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
-                          PhiloxState state) {
-  if (n == 0) return 0;
+void random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                      PhiloxState state, uint64_t* used) {
+  *used = 0;
+  if (n == 0) return;
   const OnDevice guard(device);
   const Workspace bits(static_cast<size_t>(n), device);
   const int64_t blocks = (n + 1) / 2;
@@ -325,12 +327,13 @@ uint64_t random_bernoulli(const char* name, int device, DType dtype, void* to, D
          args_of(state, n));
   check_launch(name);
   cast_vector(name, device, to, dtype, bits.data(), DType::UInt8, n);
-  return static_cast<uint64_t>(blocks);
+  *used = static_cast<uint64_t>(blocks);
 }
 
-uint64_t random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n,
-                        PhiloxState state) {
-  if (n == 0) return 0;
+void random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state,
+                    uint64_t* used) {
+  *used = 0;
+  if (n == 0) return;
   const OnDevice guard(device);
   bool done = false;
   for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
@@ -342,11 +345,13 @@ uint64_t random_poisson(const char* name, int device, DType dtype, void* to, con
   });
   STRIDED_CHECK(done, NotImplementedError, name, ": not implemented for ", dtype, " on device 'cuda'");
   check_launch(name);
-  return uint64_t(1) << 20;  // more than any element draws
+  *used = uint64_t(1) << 20;  // more than any element draws
 }
 
-uint64_t random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state) {
-  if (n == 0) return 0;
+void random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state,
+                        uint64_t* used) {
+  *used = 0;
+  if (n == 0) return;
   STRIDED_CHECK(n < kMaxItems, NotImplementedError, name, ": ", n, " elements on device 'cuda'");
   const OnDevice guard(device);
   // Random keys, sorted. Equal ones would keep their order, so there are enough bits that this hardly ever happens.
@@ -367,13 +372,14 @@ uint64_t random_permutation(const char* name, int device, DType dtype, void* to,
   sort.bits = bits;
   sort_rows(sort);
   cast_vector(name, device, to, dtype, order.data(), DType::Int64, n);
-  return static_cast<uint64_t>(blocks);
+  *used = static_cast<uint64_t>(blocks);
 }
 
-uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
-                       int64_t categories, int64_t samples, PhiloxState state, WeightsFailure* fault) {
-  *fault = WeightsFailure::None;
-  if (rows == 0 || categories == 0) return 0;
+void random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
+                   int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* failure) {
+  *used = 0;
+  *failure = WeightsFailure::None;
+  if (rows == 0 || categories == 0) return;
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
   const Workspace sums(static_cast<size_t>(rows * categories) * sizeof(double), device), faults(sizeof(int), device);
@@ -391,16 +397,16 @@ uint64_t random_choice(const char* name, int device, DType dtype, int64_t* to, c
   int bad = 0;
   check(cudaMemcpyAsync(&bad, faults.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), name);
   synchronize_stream(device, stream);
-  *fault = bad & 1   ? WeightsFailure::Negative
-           : bad & 2 ? WeightsFailure::NotFinite
-           : bad & 4 ? WeightsFailure::ZeroSum
-                     : WeightsFailure::None;
-  if (bad || samples == 0) return 0;
+  *failure = bad & 1   ? WeightsFailure::Negative
+             : bad & 2 ? WeightsFailure::NotFinite
+             : bad & 4 ? WeightsFailure::ZeroSum
+                       : WeightsFailure::None;
+  if (bad || samples == 0) return;
   const int64_t n = rows * samples, blocks = (n + 1) / 2;
   launch(choose_kernel, grid_for(blocks), dim3(kThreads), 0, stream, to, sums.as<const double>(), categories, samples,
          args_of(state, n));
   check_launch(name);
-  return static_cast<uint64_t>(blocks);
+  *used = static_cast<uint64_t>(blocks);
 }
 
 }  // namespace cuda

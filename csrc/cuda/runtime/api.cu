@@ -45,42 +45,6 @@ constexpr auto guard = Guard<F>::call;
 cudaStream_t stream_of(CudaStream s) { return static_cast<cudaStream_t>(s); }
 cudaEvent_t event_of(CudaEvent e) { return static_cast<cudaEvent_t>(e); }
 
-void nonzero_begin(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) {
-  auto* set = new cuda::NonzeroElements(name, device, mask, n);
-  *handle = set;
-  *count = set->count();
-}
-void nonzero_write(void* handle, char* to, const char* from, int64_t itemsize) {
-  auto* set = static_cast<cuda::NonzeroElements*>(handle);
-  if (!to) delete set;
-  else if (from) set->compress(to, from, itemsize);
-  else set->positions(reinterpret_cast<int64_t*>(to));
-}
-void unique_rows(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
-                 int64_t* group, int64_t* starts, int64_t* groups) {
-  *groups = cuda::unique_rows(name, device, dtype, in, n, m, order, group, starts);
-}
-void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
-                 PhiloxState state, uint64_t* used) {
-  *used = cuda::random_fill(name, device, what, dtype, to, n, state);
-}
-void random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
-                      PhiloxState state, uint64_t* used) {
-  *used = cuda::random_bernoulli(name, device, dtype, to, p_dtype, p, n, state);
-}
-void random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state,
-                    uint64_t* used) {
-  *used = cuda::random_poisson(name, device, dtype, to, rate, n, state);
-}
-void random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state,
-                        uint64_t* used) {
-  *used = cuda::random_permutation(name, device, dtype, to, n, state);
-}
-void random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
-                   int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* fault) {
-  *used = cuda::random_choice(name, device, dtype, to, weights, rows, categories, samples, state, fault);
-}
-
 void device_count(int* count) { *count = cuda::device_count(); }
 void current_device(int* device) { *device = cuda::current_device(); }
 void device_info(int device, CudaDeviceInfo* info) {
@@ -126,51 +90,19 @@ void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) {
 }
 
 // Those that need nothing done to their parameters.
-using cuda::apply_q;
-using cuda::check_info;
-using cuda::cholesky;
-using cuda::clear_triangle;
-using cuda::combine;
-using cuda::copy;
 using cuda::deallocate;
 using cuda::deallocate_pinned;
-using cuda::divide_by_counts;
-using cuda::eig;
-using cuda::eigh;
-using cuda::elementwise;
 using cuda::empty_cache;
-using cuda::exchange_rows;
 using cuda::force_gemm_tile;
-using cuda::form_q;
-using cuda::gemm;
-using cuda::ldl_factor;
-using cuda::ldl_solve;
-using cuda::lu_factor;
-using cuda::lu_solve;
 using cuda::memory_info;
-using cuda::permutation_sign;
-using cuda::put;
-using cuda::qr;
-using cuda::ramp;
-using cuda::reduce;
 using cuda::reset_peak_stats;
-using cuda::scan;
-using cuda::search;
-using cuda::select;
-using cuda::select_of_rows;
 using cuda::set_device;
 using cuda::set_solver_finder;
-using cuda::solve_triangular;
-using cuda::sort;
-using cuda::svd;
 using cuda::synchronize;
-using cuda::take;
-using cuda::transfer;
-using cuda::unravel;
 
 constexpr CudaApi kApi = {
-#define X(name) guard<name>,
-    STRIDED_DEVICE_KERNELS(X) STRIDED_DECOMPOSITION_KERNELS(X)
+#define X(name, parameters) guard<cuda::name>,
+    STRIDED_BACKEND_SLOTS(X)
 #undef X
 #define X(name, parameters) guard<name>,
         STRIDED_CUDA_RUNTIME(X)

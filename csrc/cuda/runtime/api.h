@@ -25,27 +25,6 @@ struct CudaDeviceInfo {
 using CudaStream = void*;  // null: the default stream
 using CudaEvent = void*;
 
-// A function of DeviceKernels, or of the run time, that gives back a failure, or null.
-template <class F>
-struct Guarded;
-template <class... A>
-struct Guarded<void (*)(A...)> {
-  using type = const CudaFailure* (*)(A...);
-};
-template <class F>
-using guarded_t = typename Guarded<F>::type;
-
-#define STRIDED_DEVICE_KERNELS(X)                                                                                   \
-  X(elementwise)                                                                                                    \
-  X(copy)                                                                                                           \
-  X(select) X(divide_by_counts) X(reduce) X(scan) X(sort) X(select_of_rows) X(unique_rows) X(search) X(take) X(put) \
-      X(combine) X(nonzero_begin) X(nonzero_write) X(clear_triangle) X(unravel) X(ramp) X(random_fill)              \
-          X(random_bernoulli) X(random_poisson) X(random_permutation) X(random_choice) X(gemm) X(lu_factor)         \
-              X(lu_solve) X(cholesky) X(solve_triangular) X(exchange_rows) X(permutation_sign) X(check_info)        \
-                  X(transfer)
-
-#define STRIDED_DECOMPOSITION_KERNELS(X) X(qr) X(form_q) X(apply_q) X(svd) X(eigh) X(eig) X(ldl_factor) X(ldl_solve)
-
 // What is no operation: the choice of tiles, who finds cuSOLVER (operations.h); devices; memory (device_of_pointer
 // gives the current device for null, and a failure for memory of the host); streams and events. X(name, parameters); a
 // result goes where the last one points.
@@ -82,18 +61,12 @@ using guarded_t = typename Guarded<F>::type;
   X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
 
 struct CudaApi {
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
-  // ---- operations: DeviceKernels and DecompositionKernels, each giving back a failure
-#define X(name) guarded_t<decltype(DeviceKernels::name)> name;
-  STRIDED_DEVICE_KERNELS(X)
-#undef X
-#define X(name) guarded_t<decltype(DecompositionKernels::name)> name;
-  STRIDED_DECOMPOSITION_KERNELS(X)
-#undef X
+  // Each function gives back a failure, or null.
 
-  // ---- the rest
 #define X(name, parameters) const CudaFailure*(*name)parameters;
+  STRIDED_BACKEND_SLOTS(X)
   STRIDED_CUDA_RUNTIME(X)
 #undef X
 };

@@ -60,13 +60,13 @@ const Library& library() {
   return *l;
 }
 
-// A slot of DeviceKernels or DecompositionKernels: opens the library, calls its function, raises. Decompositions wait
-// for the device, so other threads get the interpreter's lock meanwhile.
+// A slot of Backend: opens the library, calls its function, raises.
 template <auto Member, class Type>
 struct Slot;
 template <auto Member, class... A>
 struct Slot<Member, const CudaFailure* (*)(A...)> {
   static void call(A... arguments) { check_cuda((cuda_api().*Member)(arguments...)); }
+  // Decompositions wait for the device, so other threads get the interpreter's lock meanwhile.
   static void call_unlocked(A... arguments) {
     const auto function = cuda_api().*Member;
     const CudaFailure* failure;
@@ -76,6 +76,15 @@ struct Slot<Member, const CudaFailure* (*)(A...)> {
     }
     check_cuda(failure);
   }
+};
+
+constexpr Backend kBackend = {
+#define X(name, parameters) Slot<&CudaApi::name, decltype(CudaApi::name)>::call,
+    STRIDED_KERNEL_SLOTS(X)
+#undef X
+#define X(name, parameters) Slot<&CudaApi::name, decltype(CudaApi::name)>::call_unlocked,
+        STRIDED_DECOMPOSITION_SLOTS(X)
+#undef X
 };
 
 }  // namespace
@@ -110,17 +119,6 @@ void check_cuda(const CudaFailure* failure) {
   }
 }
 
-const DeviceKernels& cuda_kernels() {
-  static const DeviceKernels kernels = [] {
-    DeviceKernels k;
-#define X(name) k.name = Slot<&CudaApi::name, decltype(CudaApi::name)>::call;
-    STRIDED_DEVICE_KERNELS(X)
-#undef X
-    return k;
-  }();
-  return kernels;
-}
-
 void* cuda_allocate(size_t bytes, int device) {
   void* data = nullptr;
   check_cuda(cuda_api().allocate(bytes, device, &data));
@@ -153,11 +151,7 @@ void copy(void* to, Device to_device, const void* from, Device from_device, size
 
 void register_cuda_backend(std::string (*find)(int cuda)) {
   find_solver = find;
-  KernelTable& table = kernel_table(DeviceType::CUDA);
-  table.device = &cuda_kernels();
-#define X(name) table.decompositions.name = Slot<&CudaApi::name, decltype(CudaApi::name)>::call_unlocked;
-  STRIDED_DECOMPOSITION_KERNELS(X)
-#undef X
+  backend_table(DeviceType::CUDA) = kBackend;
   register_device_memory(DeviceType::CUDA, {cuda_allocate, cuda_free, current_device, require_device, copy});
 }
 

@@ -19,12 +19,10 @@ bool cuda_is_open();          // a device was asked for, and there is one
 // Raises what a function of the library gave back: check_cuda(cuda_api().synchronize(0)).
 void check_cuda(const CudaFailure* failure);
 
-// Slots that open the library when they are first called.
-const DeviceKernels& cuda_kernels();
 void* cuda_allocate(size_t bytes, int device);
 void cuda_free(void* data, size_t bytes, int device);
 
-// Makes device type CUDA known: opens nothing. find_solver(cuda) gives the path of cuSOLVER for that major version of
+// Fills the table of device type CUDA with slots that open the library when they are first called. find_solver(cuda) gives the path of cuSOLVER for that major version of
 // CUDA, or an empty string; it is asked by the first decomposition, and must not raise.
 void register_cuda_backend(std::string (*find_solver)(int cuda) = nullptr);
 

@@ -28,15 +28,15 @@ __device__ inline int64_t first_place(const Key& key, int64_t n, K x) {
 }
 
 // Which of the k smallest and the medians is wanted, of rows with so many NaN, which come last.
-__device__ inline int64_t wanted_rank(Select what, int64_t k, int64_t n, int64_t nans) {
-  if (what == Select::Kth) return k;
-  return nans > 0 && (what == Select::Median || nans == n) ? n - nans : (n - nans - 1) / 2;
+__device__ inline int64_t wanted_rank(OrderStatistic what, int64_t k, int64_t n, int64_t nans) {
+  if (what == OrderStatistic::Kth) return k;
+  return nans > 0 && (what == OrderStatistic::Median || nans == n) ? n - nans : (n - nans - 1) / 2;
 }
 
 // Place of the element in a sorted row.
 template <class K, class Key>
-__device__ inline int64_t place_in_sorted(const KeyCode<K>& code, const Key& key, int64_t n, Select what, int64_t k) {
-  if (what == Select::Mode) {
+__device__ inline int64_t place_in_sorted(const KeyCode<K>& code, const Key& key, int64_t n, OrderStatistic what, int64_t k) {
+  if (what == OrderStatistic::Mode) {
     int64_t best = 0, place = 0;
     for (int64_t i = 0, begin = 0; i < n; ++i) {
       if (i + 1 < n && key(i + 1) == key(i)) continue;
@@ -54,7 +54,7 @@ __device__ inline int64_t place_in_sorted(const KeyCode<K>& code, const Key& key
 
 template <class K>
 __global__ void __launch_bounds__(kThreads)
-    select_short_kernel(const STRIDED_GRID_CONSTANT SortArgs<K> a, ShortRows rows, Select what, int64_t k) {
+    select_short_kernel(const STRIDED_GRID_CONSTANT SortArgs<K> a, ShortRows rows, OrderStatistic what, int64_t k) {
   STRIDED_SHARED(typename Pairs<K>::Word, words, [kShortRow]);
   STRIDED_SHARED(uint16_t, places, [Pairs<K>::places]);
   const Pairs<K> pairs(words, places);
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads) count_nan_kernel(const STRIDED_GRID_
 }
 
 __global__ void __launch_bounds__(kThreads)
-    begin_kernel(RowState* state, int64_t rows, int64_t n, Select what, int64_t k) {
+    begin_kernel(RowState* state, int64_t rows, int64_t n, OrderStatistic what, int64_t k) {
   const int64_t r = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (r >= rows) return;
   state[r].rank = wanted_rank(what, k, n, state[r].nans);
@@ -318,12 +318,12 @@ struct Launch {
 
 // The key of the wanted rank of each row becomes known.
 template <class K>
-void find_keys(const Launch& run, const SortPlan& plan, const LongRows<K>& a, Select what, int64_t k) {
+void find_keys(const Launch& run, const SortPlan& plan, const LongRows<K>& a, OrderStatistic what, int64_t k) {
   const size_t bytes = static_cast<size_t>(plan.rows) * kDigits * sizeof(int);
   const Workspace counts(bytes, plan.device);
   check(cudaMemsetAsync(counts.data(), 0, bytes, run.stream), run.name);
   check(cudaMemsetAsync(a.state, 0, static_cast<size_t>(plan.rows) * sizeof(RowState), run.stream), run.name);
-  if (what != Select::Kth && a.code.kind == KeyKind::Float) run(count_nan_kernel<K>, run.tiles, a);
+  if (what != OrderStatistic::Kth && a.code.kind == KeyKind::Float) run(count_nan_kernel<K>, run.tiles, a);
   run(begin_kernel, run.rows, a.state, plan.rows, plan.n, what, k);
   for (int shift = 8 * static_cast<int>(sizeof(K)) - kDigitBits; shift >= 0; shift -= kDigitBits) {
     run(count_kernel<K>, run.tiles, a, shift, counts.as<int>());
@@ -332,12 +332,12 @@ void find_keys(const Launch& run, const SortPlan& plan, const LongRows<K>& a, Se
 }
 
 template <class K>
-void select_long(const SortPlan& plan, Select what, int64_t k) {
+void select_long(const SortPlan& plan, OrderStatistic what, int64_t k) {
   const Launch run(plan);
   const Workspace states(static_cast<size_t>(plan.rows) * sizeof(RowState), plan.device);
   const LongRows<K> a(plan.dtype, plan.in, plan.n, false, states);
   K* const values = reinterpret_cast<K*>(plan.values);
-  if (what != Select::Mode) {
+  if (what != OrderStatistic::Mode) {
     find_keys(run, plan, a, what, k);
     run(find_kernel<K>, run.tiles, a);
     return run(write_selected_kernel<K>, run.rows, a, plan.rows, nullptr, values, plan.index);
@@ -358,7 +358,7 @@ void top_long(const SortPlan& plan, int64_t keep, bool descending) {
   const Launch run(plan);
   const Workspace states(static_cast<size_t>(plan.rows) * sizeof(RowState), plan.device);
   const LongRows<K> a(plan.dtype, plan.in, plan.n, descending, states);
-  find_keys(run, plan, a, Select::Kth, keep - 1);
+  find_keys(run, plan, a, OrderStatistic::Kth, keep - 1);
   const int64_t tiles = a.tiles;
   const size_t items = static_cast<size_t>(plan.rows * keep);
   const Workspace counts(static_cast<size_t>(plan.rows * 2 * tiles) * sizeof(int64_t), plan.device);
@@ -383,7 +383,7 @@ void sort(const SortPlan& plan, int64_t keep, bool descending) {
   for_keys(plan.dtype, [&](auto tag) { top_long<typename decltype(tag)::type>(plan, keep, descending); });
 }
 
-void select_of_rows(const SortPlan& plan, Select what, int64_t k) {
+void order_statistic(const SortPlan& plan, OrderStatistic what, int64_t k) {
   if (plan.rows == 0) return;
   const OnDevice guard(plan.device);
   for_keys(plan.dtype, [&](auto tag) {

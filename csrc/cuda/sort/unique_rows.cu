@@ -95,9 +95,10 @@ void run(const char* name, int device, DType dtype, const char* in, int64_t n, i
 
 }  // namespace
 
-int64_t unique_rows(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
-                    int64_t* group, int64_t* starts) {
-  if (n == 0) return 0;
+void unique_rows(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
+                    int64_t* group, int64_t* starts, int64_t* groups) {
+  *groups = 0;
+  if (n == 0) return;
   STRIDED_CHECK(n < kMaxItems, NotImplementedError, name, ": ", n, " elements on device 'cuda'");
   const OnDevice guard(device);
   switch (size_of(dtype)) {
@@ -115,7 +116,7 @@ int64_t unique_rows(const char* name, int device, DType dtype, const char* in, i
   int64_t last = 0;
   check(cudaMemcpyAsync(&last, group + n - 1, sizeof(last), cudaMemcpyDeviceToHost, stream), name);
   synchronize_stream(device, stream);
-  return last + 1;
+  *groups = last + 1;
 }
 
 }  // namespace cuda

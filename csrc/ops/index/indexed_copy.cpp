@@ -67,7 +67,7 @@ void with_plan(const IndexedCopy& move, const Tensor& named, const Tensor& dense
   f(plan);
 }
 
-const DeviceKernels* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
+const Backend* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ void check_index(const IndexedCopy& move) {
 
 void indexed_gather(const IndexedCopy& move, const Tensor& named, const Tensor& out) {
   if (out.numel() == 0) return check_index(move);  // no element is read, yet the indices must be good
-  if (const DeviceKernels* device = device_kernels(named))
+  if (const Backend* device = device_kernels(named))
     return with_plan(move, named, out, out.layout(), [&](const IndexPlan& plan) { device->take(plan); });
   int bad = 0;
   IndexParams params = move.params;
@@ -102,7 +102,7 @@ void indexed_scatter(const IndexedCopy& move, const Tensor& named, const Tensor&
   int64_t numel = 1;
   for (int64_t s : move.shape) numel *= s;
   if (numel == 0) return;
-  if (const DeviceKernels* device = device_kernels(named))
+  if (const Backend* device = device_kernels(named))
     return with_plan(move, named, from, expand(from.layout(), move.shape), [&](const IndexPlan& plan) {
       if (op) device->combine(plan, *op);
       else device->put(plan);
@@ -225,7 +225,7 @@ void reduce_move(const IndexedCopy& move, const Tensor& self, const Tensor& from
   iter.add(self);
   iter.add(counts);
   iter.plan();
-  if (const DeviceKernels* device = device_kernels(self))
+  if (const Backend* device = device_kernels(self))
     return device->divide_by_counts(iter.loop_plan("mean", self.device()));
   iter.run(table(self).divide[index_of(self.dtype())], nullptr, 1);
 }
@@ -308,9 +308,9 @@ std::vector<int64_t> true_starts(const Tensor& mask) {
 namespace {
 // Calls f(set, count) with the set elements of a mask of an accelerator.
 template <class F>
-void with_set(const DeviceKernels& device, const char* name, const Tensor& mask, F&& f) {
+void with_set(const Backend& device, const char* name, const Tensor& mask, F&& f) {
   struct Held {
-    const DeviceKernels& device;
+    const Backend& device;
     void* set = nullptr;
     ~Held() {
       if (set) device.nonzero_write(set, nullptr, nullptr, 0);
@@ -324,14 +324,14 @@ void with_set(const DeviceKernels& device, const char* name, const Tensor& mask,
 
 int64_t count_true(const Tensor& mask) {
   int64_t count = 0;
-  if (const DeviceKernels* device = device_kernels(mask))
+  if (const Backend* device = device_kernels(mask))
     with_set(*device, "count_nonzero", mask, [&](void*, int64_t n) { count = n; });
   else count = true_starts(mask).back();
   return count;
 }
 
 bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out) {
-  const DeviceKernels* device = device_kernels(mask);
+  const Backend* device = device_kernels(mask);
   if (!device) return false;
   with_set(*device, "index", mask, [&](void* set, int64_t count) {
     *out = empty(Dims{count}, self.dtype(), self.device());
@@ -341,7 +341,7 @@ bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out) {
 }
 
 Tensor true_positions(const Tensor& mask) {
-  if (const DeviceKernels* device = device_kernels(mask)) {
+  if (const Backend* device = device_kernels(mask)) {
     Tensor out;
     with_set(*device, "nonzero", mask, [&](void* set, int64_t count) {
       out = empty(Dims{count}, DType::Int64, mask.device());
@@ -364,7 +364,7 @@ Tensor true_positions(const Tensor& mask) {
 
 void unravel_into(int64_t* to, const Tensor& positions, int64_t inner, int64_t size) {
   if (positions.numel() == 0) return;
-  if (const DeviceKernels* device = device_kernels(positions))
+  if (const Backend* device = device_kernels(positions))
     return device->unravel("unravel_index", positions.device().index, to, positions.data_as<int64_t>(),
                            positions.numel(), inner, size);
   const auto kernel = table(positions).unravel;

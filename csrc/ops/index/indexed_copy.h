@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "core/scalar.h"
 #include "tensor/iter.h"
 #include "tensor/tensor.h"

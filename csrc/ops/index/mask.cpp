@@ -17,8 +17,8 @@ constexpr int64_t kShort = 32768;  // elements that are not worth a second threa
 // out = condition ? a : b. Operands are cast to out's dtype on the way; numbers are 0-d tensors of any dtype.
 void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
   const KernelTable& table = kernels(out.device());
-  const Loop2d loop = table.index.select[item_row(out.itemsize())];
-  STRIDED_CHECK(loop || (table.device && table.device->select), NotImplementedError, "where on device '", out.device(),
+  const Loop2d loop = table.index.where[item_row(out.itemsize())];
+  STRIDED_CHECK(loop || (table.device && table.device->where), NotImplementedError, "where on device '", out.device(),
                 "'");
   const int64_t n = out.numel();
   if (n == 0) return;
@@ -26,7 +26,7 @@ void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, co
     TensorIterator iter(out.shape());
     for (const Tensor* t : {&out, &condition, &a, &b}) iter.add(*t);
     iter.plan();
-    return table.device->select(iter.loop_plan("where", out.device()));
+    return table.device->where(iter.loop_plan("where", out.device()));
   }
   if (n <= kShort && out.is_contiguous() && a.dtype() == out.dtype() && b.dtype() == out.dtype()) {
     // Nothing to plan when the operands are one row each, or a single element.

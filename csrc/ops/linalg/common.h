@@ -1,7 +1,7 @@
 // What the files of the linalg family share.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "ops/linalg/linalg.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -18,7 +18,7 @@ int64_t batches(const Tensor& a);
 Dims batch_shape(const Tensor& a, int drop);  // all but the last `drop` sizes
 Tensor packed_copy(const Tensor& a);          // contiguous, in the kernels' dtype
 const LinalgKernels& kernels_for(const Tensor& a);
-const DeviceKernels* device_kernels(const Tensor& a);  // null on the CPU
+const Backend* device_kernels(const Tensor& a);  // null on the CPU
 
 // Note [When linear algebra fails]
 // The CPU raises LinAlgError at once. A device reports the first matrix of the batch whose info is not 0, and the next call
@@ -41,13 +41,6 @@ Tensor empty_by_columns(const Tensor& batch_of, int64_t rows, int64_t columns);
 Tensor copy_by_columns(const Tensor& a);
 Tensor identity_like(const Tensor& batch_of, int64_t rows, int64_t columns);
 DecompositionPlan plan_of(const char* op, const Tensor& a, const Tensor& info);
-// A kernel of the backend that a is on.
-template <class F>
-F decomposition(F DecompositionKernels::* which, const char* op, const Tensor& a) {
-  const F kernel = kernels(a.device()).decompositions.*which;
-  STRIDED_CHECK(kernel, NotImplementedError, op, " on device '", a.device(), "'");
-  return kernel;
-}
 std::pair<Tensor, Tensor> qr_packed(const char* op, const Tensor& a);
 Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, int64_t columns);
 void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left,

@@ -26,7 +26,7 @@ Pair hermitian_eigen(const Tensor& a, const std::string& uplo, bool vectors) {
   const Tensor v = copy_by_columns(a), w = empty(values_shape(a), real_of(v.dtype()), a.device()),
                info = empty(batch_shape(a, 2), DType::Int32, a.device());
   if (v.numel() > 0) {
-    decomposition(&DecompositionKernels::eigh, op, a)(plan_of(op, v, info), w.data(), uplo == "U" || uplo == "u",
+    backend(a.device()).eigh(plan_of(op, v, info), w.data(), uplo == "U" || uplo == "u",
                                                       vectors);
     check_info(op, LinalgFailure::Eigh, info, Check::Later);
   }
@@ -49,7 +49,7 @@ Pair general_eigen(const Tensor& a, bool vectors) {
     v = make_view(memory, strided::transpose(memory.layout(), -2, -1));
   }
   if (work.numel() > 0) {
-    decomposition(&DecompositionKernels::eig, op, a)(plan_of(op, work, info), w.data(), vectors ? v.data() : nullptr);
+    backend(a.device()).eig(plan_of(op, work, info), w.data(), vectors ? v.data() : nullptr);
     check_info(op, LinalgFailure::Eig, info, Check::Later);
   }
   return {w, v};

@@ -48,7 +48,7 @@ Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
   Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
   shape.push_back(rows);
   shape.push_back(rows);
-  if (const DeviceKernels* device = device_kernels(pivots)) {
+  if (const Backend* device = device_kernels(pivots)) {
     STRIDED_CHECK(device->exchange_rows, NotImplementedError, "lu_unpack on device '", pivots.device(), "'");
     const Tensor out = clone(expand(eye(rows, rows, dtype, pivots.device()), shape)), p = contiguous(pivots);
     if (p.numel() > 0)

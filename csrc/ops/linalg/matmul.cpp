@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "core/promotion.h"
 #include "ops/operators.h"
 #include "ops/record.h"

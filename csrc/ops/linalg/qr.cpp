@@ -60,7 +60,7 @@ std::pair<Tensor, Tensor> qr_packed(const char* op, const Tensor& a) {
   Dims shape = batch_shape(a, 2);
   shape.push_back(k);
   const Tensor tau = empty(shape, packed.dtype(), a.device());
-  if (tau.numel() > 0) decomposition(&DecompositionKernels::qr, op, a)(plan_of(op, packed, {}), tau.data());
+  if (tau.numel() > 0) backend(a.device()).qr(plan_of(op, packed, {}), tau.data());
   return {packed, tau};
 }
 
@@ -72,7 +72,7 @@ Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, 
   if (k == 0 || q.numel() == 0) return q;
   const int64_t shared = std::min(columns, packed.size(packed.ndim() - 1));
   copy_into(narrow(q, -1, 0, shared), narrow(packed, -1, 0, shared));
-  decomposition(&DecompositionKernels::form_q, op, packed)(plan_of(op, q, {}), k, tau.data());
+  backend(packed.device()).form_q(plan_of(op, q, {}), k, tau.data());
   return q;
 }
 
@@ -80,7 +80,7 @@ Tensor q_of(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, 
 void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k, const Tensor& c, bool left,
              bool adjoint) {
   if (k == 0 || c.numel() == 0) return;
-  decomposition(&DecompositionKernels::apply_q, op, c)(plan_of(op, c, {}), k, packed.data(), tau.data(), left, adjoint);
+  backend(c.device()).apply_q(plan_of(op, c, {}), k, packed.data(), tau.data(), left, adjoint);
 }
 
 }  // namespace linalg_detail

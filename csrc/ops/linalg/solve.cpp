@@ -49,12 +49,12 @@ const LinalgKernels& kernels_for(const Tensor& a) {
   return kernels(a.device()).linalg[index_of(compute_dtype_of(a.dtype()))];
 }
 
-const DeviceKernels* device_kernels(const Tensor& a) { return kernels(a.device()).device; }
+const Backend* device_kernels(const Tensor& a) { return kernels(a.device()).device; }
 
 void check_info(const char* op, LinalgFailure fault, const Tensor& info, Check check) {
   if (check == Check::Never || info.numel() == 0) return;
   const bool batched = info.ndim() > 0;
-  if (const DeviceKernels* device = device_kernels(info)) {
+  if (const Backend* device = device_kernels(info)) {
     STRIDED_CHECK(device->check_info, NotImplementedError, op, " on device '", info.device(), "'");
     return device->check_info(op, info.device().index, fault, info.data_as<int32_t>(), info.numel(), batched,
                               check == Check::Now);
@@ -77,7 +77,7 @@ Factors factor(const Tensor& a) {
   shape.push_back(std::min(rows, columns));
   f.pivots = empty(shape, DType::Int32, a.device());
   if (nothing) return f;
-  if (const DeviceKernels* device = device_kernels(a); device && device->lu_factor) {
+  if (const Backend* device = device_kernels(a); device && device->lu_factor) {
     device->lu_factor("lu_factor", a.device().index, f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(),
                       f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
     return f;
@@ -107,7 +107,7 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   p = contiguous(p);
   const bool one = batches(f) == 1;
   const int64_t step = one ? 0 : size * size, pivot_step = one ? 0 : size;
-  if (const DeviceKernels* device = device_kernels(b); device && device->lu_solve) {
+  if (const Backend* device = device_kernels(b); device && device->lu_solve) {
     device->lu_solve("lu_solve", b.device().index, x.dtype(), count, size, columns, f.data(), step,
                      p.data_as<int32_t>(), pivot_step, x.data(), op);
     return x;
@@ -134,7 +134,7 @@ Tensor permutation_sign(const Tensor& pivots, DType t) {
   Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
   Tensor sign = empty(shape, DType::Float64, pivots.device());
   const int64_t n = pivots.shape().back();
-  if (const DeviceKernels* device = device_kernels(pivots)) {
+  if (const Backend* device = device_kernels(pivots)) {
     STRIDED_CHECK(device->permutation_sign, NotImplementedError, "det on device '", pivots.device(), "'");
     device->permutation_sign("det", pivots.device().index, sign.numel(), n, pivots.data_as<int32_t>(),
                              sign.data_as<double>());

@@ -73,7 +73,7 @@ Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Svd
     out.vh = empty_by_columns(a, full ? n : k, n);
   }
   if (work.numel() > 0) {
-    decomposition(&DecompositionKernels::svd, op, a)(plan_of(op, work, info), out.s.data(),
+    backend(a.device()).svd(plan_of(op, work, info), out.s.data(),
                                                      vectors ? out.u.data() : nullptr,
                                                      vectors ? out.vh.data() : nullptr, full, driver);
     check_info(op, LinalgFailure::Svd, info, Check::Later);

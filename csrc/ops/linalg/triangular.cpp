@@ -20,7 +20,7 @@ Tensor solve_raw(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   const Tensor packed = n > 2 && batches(t) > 1 ? contiguous(t) : t;
   const int64_t step = n > 2 && batches(t) > 1 ? size * size : 0;
   const Matrix matrix{packed.data(), packed.strides()[n - 2], packed.strides()[n - 1]};
-  if (const DeviceKernels* device = device_kernels(b); device && device->solve_triangular) {
+  if (const Backend* device = device_kernels(b); device && device->solve_triangular) {
     device->solve_triangular("solve_triangular", b.device().index, x.dtype(), batches(b), size, columns, matrix, step,
                              x.data(), upper, unit);
     return x;
@@ -82,7 +82,7 @@ std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check
   const Tensor info = l.numel() == 0 ? zeros(shape, DType::Int32, a.device()) : empty(shape, DType::Int32, a.device());
   if (l.numel() == 0) {
     // nothing to factor
-  } else if (const DeviceKernels* device = device_kernels(a); device && device->cholesky) {
+  } else if (const Backend* device = device_kernels(a); device && device->cholesky) {
     device->cholesky("cholesky", a.device().index, l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper,
                      info.data_as<int32_t>());
   } else {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 #include "core/convert.h"
 #include "ops/call.h"
@@ -33,7 +33,7 @@ void draw_on_device(Generator& generator, F f) {
   f(PhiloxState{generator.initial_seed(), generator.position}, &used);
   generator.position += used;
 }
-const DeviceKernels* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
+const Backend* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
 
 template <class Slot>
 Slot require(const char* op, Slot slot, const Tensor& t) {
@@ -119,7 +119,7 @@ Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFi
   check_inplace(op, self);
   if (self.numel() == 0) return self;
   Generator& source = chosen(generator, self);
-  const DeviceKernels* device = device_kernels(self);
+  const Backend* device = device_kernels(self);
   const auto draw = device ? nullptr : require(op, kernels(self.device()).random.fill, self);
   draw_into(self, [&](const Dims*, const Tensor& out) {
     if (!device) return draw(what, out.dtype(), out.data(), out.numel(), source);
@@ -200,7 +200,7 @@ Tensor record_normal(Tensor out, const std::vector<Tensor>& parameters) {
 
 void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
   NoGradGuard guard;
-  const DeviceKernels* device = device_kernels(self);
+  const Backend* device = device_kernels(self);
   const auto draw = device ? nullptr : require("bernoulli_", kernels(self.device()).random.bernoulli, self);
   const Tensor apart = p.storage().data() == self.storage().data() ? clone(p) : p;
   const Tensor wide = make_view(apart, expand(apart.layout(), self.shape()));
@@ -256,7 +256,7 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   const Tensor out = empty(Dims{n}, dtype, device);
   if (n == 0) return out;
   Generator& source = chosen(generator, out);
-  if (const DeviceKernels* on = device_kernels(out))
+  if (const Backend* on = device_kernels(out))
     draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
       on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used);
     });
@@ -422,7 +422,7 @@ Tensor poisson(const Tensor& rate, Generator* generator) {
     NoGradGuard guard;
     const Tensor r = contiguous(rate);
     Generator& source = chosen(generator, out);
-    if (const DeviceKernels* device = device_kernels(out)) {
+    if (const Backend* device = device_kernels(out)) {
       draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
         device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state,
                                used);
@@ -458,7 +458,7 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   replacement = replacement && num_samples > 1;  // one sample is drawn as without: PyTorch's choice
   const int64_t drawn = replacement ? num_samples : 0;
   WeightsFailure fault = WeightsFailure::None;
-  if (const DeviceKernels* device = device_kernels(out))
+  if (const Backend* device = device_kernels(out))
     draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
       device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories,
                             drawn, state, used, &fault);

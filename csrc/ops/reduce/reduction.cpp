@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 
 namespace strided {

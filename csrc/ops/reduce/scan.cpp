@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 #include "core/promotion.h"
 #include "ops/index/index.h"

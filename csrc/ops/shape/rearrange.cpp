@@ -1,7 +1,7 @@
 // The same elements in other places: rolled, flipped, on or off a diagonal, replaced in part.
 #include <algorithm>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "base/parallel.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
@@ -93,7 +93,7 @@ namespace {
 // Zeroes what lies above the diagonal (below: it is kept) or below it.
 void clear_triangle(const char* op, const Tensor& x, int64_t diagonal, bool keep_below) {
   if (x.numel() == 0) return;
-  if (const DeviceKernels* device = kernels(x.device()).device) {
+  if (const Backend* device = kernels(x.device()).device) {
     // Columns, rows, then the batch: the axes as they stand, innermost first.
     Dims shape, strides;
     for (int i = x.ndim() - 1; i >= 0; --i) {

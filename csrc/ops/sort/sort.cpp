@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -121,11 +121,11 @@ void check_selectable(const char* kernel, const Tensor& x) {
                 "\" not implemented for '", cpp_name_of(x.dtype()), "'");
 }
 
-ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim, Select what,
+ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim, OrderStatistic what,
                         int64_t k) {
   check_sortable(op, op, x);
   const Rows rows(op, x, dim);
-  if (what == Select::Kth)
+  if (what == OrderStatistic::Kth)
     STRIDED_CHECK(k >= 1 && k <= rows.n, RuntimeError, op, "(): selected number k out of range for dimension ",
                   rows.axis);
   STRIDED_CHECK(rows.n > 0, IndexError, op, "(): Expected reduction dim ", rows.axis, " to have non-zero size.");
@@ -144,13 +144,13 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
   if (rows.count > 0) {
     const SortPlan plan{op,     x.device().index, x.dtype(),     in.data(),
                         rows.n, rows.count,       values.data(), index.data_as<int64_t>()};
-    if (table.device) table.device->select_of_rows(plan, what, k - 1);
-    else table.sorting[index_of(x.dtype())].select(plan.values, plan.index, plan.in, plan.n, plan.rows, what, k - 1);
+    if (table.device) table.device->order_statistic(plan, what, k - 1);
+    else table.sorting[index_of(x.dtype())].order_statistic(plan.values, plan.index, plan.in, plan.n, plan.rows, what, k - 1);
   }
   return record_taken(node, x, rows.axis, keepdim, values, index);
 }
 
-Tensor select_of_all(const char* op, const char* node, const Tensor& x, Select what) {
+Tensor select_of_all(const char* op, const char* node, const Tensor& x, OrderStatistic what) {
   check_selectable("median_cpu", x);
   if (x.numel() == 0) return full({}, Scalar(std::numeric_limits<double>::quiet_NaN()), x.dtype(), x.device());
   Tensor out;
@@ -169,21 +169,21 @@ Tensor select_of_all(const char* op, const char* node, const Tensor& x, Select w
 
 ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
   check_selectable("kthvalue_cpu", x);
-  return select("kthvalue", "KthvalueBackward0", x, dim, keepdim, Select::Kth, k);
+  return select("kthvalue", "KthvalueBackward0", x, dim, keepdim, OrderStatistic::Kth, k);
 }
 ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim) {
   check_selectable("median_out", x);
-  return select("median", "MedianBackward1", x, dim, keepdim, Select::Median, 1);
+  return select("median", "MedianBackward1", x, dim, keepdim, OrderStatistic::Median, 1);
 }
 ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim) {
   check_selectable("median_out", x);
-  return select("nanmedian", "NanmedianBackward1", x, dim, keepdim, Select::NanMedian, 1);
+  return select("nanmedian", "NanmedianBackward1", x, dim, keepdim, OrderStatistic::NanMedian, 1);
 }
-Tensor median(const Tensor& x) { return select_of_all("median", "MedianBackward0", x, Select::Median); }
-Tensor nanmedian(const Tensor& x) { return select_of_all("nanmedian", "NanmedianBackward0", x, Select::NanMedian); }
+Tensor median(const Tensor& x) { return select_of_all("median", "MedianBackward0", x, OrderStatistic::Median); }
+Tensor nanmedian(const Tensor& x) { return select_of_all("nanmedian", "NanmedianBackward0", x, OrderStatistic::NanMedian); }
 
 ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
-  return select("mode", "ModeBackward0", x, dim, keepdim, Select::Mode, 1);
+  return select("mode", "ModeBackward0", x, dim, keepdim, OrderStatistic::Mode, 1);
 }
 
 namespace {

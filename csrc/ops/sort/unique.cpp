@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/backend.h"
+#include "backend/kernels.h"
 #include "core/promotion.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -17,7 +17,7 @@ namespace {
 // The functions of the CPU, or the device that has others.
 struct Sorting {
   const SortKernels& kernel;
-  const DeviceKernels* device;
+  const Backend* device;
 };
 Sorting sorting(const char* op, const Tensor& x) {
   STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '",

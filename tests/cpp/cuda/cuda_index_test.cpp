@@ -324,7 +324,7 @@ TEST(CudaMask, Select) {
     Plan plan("where", {&out, &condition, &a, &b}, random() % 3 != 0);
     const bool number = random() % 4 == 0;
     if (number) plan.immediate(3, 3.0);
-    select(plan.plan);
+    where(plan.plan);
     out.download();
     for (int64_t i = 0; i < out.numel(); ++i) {
       alignas(16) char want[16];

@@ -228,10 +228,10 @@ TEST(CudaSort, KeysOfFewBitsWithPositionsOfTheirOwn) {
 }
 
 template <class T>
-int64_t selected(const Array& a, int64_t r, int64_t n, Select what, int64_t k) {
+int64_t selected(const Array& a, int64_t r, int64_t n, OrderStatistic what, int64_t k) {
   const std::vector<int64_t> order = order_of<T>(a, r, n, false);
   auto value = [&](int64_t i) { return at<T>(a, r * n + order[static_cast<size_t>(i)]); };
-  if (what == Select::Mode) {
+  if (what == OrderStatistic::Mode) {
     int64_t best = 0, place = 0;
     for (int64_t i = 0, j; i < n; i = j) {
       for (j = i; j < n && same_place(value(i), value(j)); ++j) {
@@ -242,7 +242,7 @@ int64_t selected(const Array& a, int64_t r, int64_t n, Select what, int64_t k) {
   }
   int64_t nans = 0;
   for (int64_t i = 0; i < n; ++i) nans += value(i) != value(i);
-  if (what != Select::Kth) k = nans > 0 && (what == Select::Median || nans == n) ? n - 1 : (n - nans - 1) / 2;
+  if (what != OrderStatistic::Kth) k = nans > 0 && (what == OrderStatistic::Median || nans == n) ? n - 1 : (n - nans - 1) / 2;
   int64_t i = k;
   while (i > 0 && same_place(value(i - 1), value(k))) --i;
   return order[static_cast<size_t>(i)];
@@ -260,9 +260,9 @@ TEST(CudaSort, SelectedElements) {
         set_order(order++ % 3);
         const Array in = values<T>({rows, n}, random, kind);
         Array out(in.dtype, {rows}), index(DType::Int64, {rows});
-        for (const Select what : {Select::Kth, Select::Median, Select::NanMedian, Select::Mode}) {
+        for (const OrderStatistic what : {OrderStatistic::Kth, OrderStatistic::Median, OrderStatistic::NanMedian, OrderStatistic::Mode}) {
           const int64_t k = static_cast<int64_t>(random() % static_cast<uint64_t>(n));
-          select_of_rows(plan_of(in, n, rows, out, index), what, k);
+          order_statistic(plan_of(in, n, rows, out, index), what, k);
           out.download();
           index.download();
           for (int64_t r = 0; r < rows; ++r) {
@@ -282,8 +282,9 @@ void expect_groups(int64_t n, int64_t m, bool ordered, std::mt19937& random, Kin
   const Array in = values<T>({n, m}, random, kind);
   Array order(DType::Int64, {n}), group(DType::Int64, {n}), starts(DType::Int64, {n});
   auto ints = [](const Array& a) { return reinterpret_cast<int64_t*>(a.data()); };
-  const int64_t groups =
-      unique_rows("unique", 0, in.dtype, in.data(), n, m, ordered ? ints(order) : nullptr, ints(group), ints(starts));
+  int64_t groups;
+  unique_rows("unique", 0, in.dtype, in.data(), n, m, ordered ? ints(order) : nullptr, ints(group), ints(starts),
+              &groups);
   order.download();
   group.download();
   starts.download();
@@ -383,7 +384,7 @@ TEST(CudaSort, RefusesRowsThatAreTooLong) {
   const int64_t n = int64_t(1) << 31;
   const SortPlan plan = plan_of(in, n, 1, in, index);
   const std::function<void()> calls[] = {[&] { sort(plan, n, false); }, [&] { sort(plan, 5, true); },
-                                         [&] { select_of_rows(plan, Select::Median, 0); }};
+                                         [&] { order_statistic(plan, OrderStatistic::Median, 0); }};
   for (const auto& call : calls) try {
       call();
       ADD_FAILURE() << "taken";

@@ -67,7 +67,7 @@ void require(bool good, const std::string& what) {
 std::string say(const char* name, int64_t value) { return std::string(name) + " is " + std::to_string(value); }
 
 // LAPACK, through the CPU's decompositions.
-const DecompositionKernels& lapack() {
+const Backend& lapack() {
   static const bool registered = [] {
     register_lapack([] {
       const char* named = std::getenv("STRIDED_TEST_LAPACK");  // by the set-up of the Python tests
@@ -76,7 +76,7 @@ const DecompositionKernels& lapack() {
     return true;
   }();
   static_cast<void>(registered);
-  return kernel_table(DeviceType::CPU).decompositions;
+  return backend_table(DeviceType::CPU);
 }
 
 // One call: what all of them check.

@@ -1,0 +1,147 @@
+// The loops of the CPU: function pointers that the translation units of each instruction set fill in (cpu/fill.cpp), and
+// that the CPU's operations (csrc/cpu) call with chunks, rows and ranges of their work.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace strided {
+
+class Generator;
+
+// A reduction, taken apart so that the driver (ops/reduce/reduction.cpp) alone decides on chunks, tree and threads.
+struct ReduceKernel {
+  int64_t acc_size = 0;  // bytes of one accumulator
+  // acc[k] = reduction over j < n_red of in[k * keep_stride + j * red_stride], for k < n_keep. index0 is the position of
+  // the first reduced element (arg-reductions). Overwrites acc.
+  void (*accumulate)(char* acc, const char* in, int64_t n_keep, int64_t keep_stride, int64_t n_red, int64_t red_stride,
+                     int64_t index0, const void* params) = nullptr;
+  // a[k] = combine(a[k], b[k]); b stands after a in the reduced order.
+  void (*combine)(char* a, const char* b, int64_t n, const void* params) = nullptr;
+  // out[o][k * stride[o]] = finish(acc[k]) for each output o of the reduction.
+  void (*finish)(char* const* out, const int64_t* stride, const char* acc, int64_t n, int64_t n_red,
+                 const void* params) = nullptr;
+};
+
+// rows independent scans of n elements each. Strides are bytes. Rows are contiguous, or lie side by side (row strides of one
+// item), input and outputs alike. Max and Min have a second output: positions (int64).
+using ScanKernel = void (*)(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
+                            int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows);
+
+// C = alpha * A B + beta * C for one matrix product; strides in elements, any of them may be 0 or negative
+// (C's may not be 0). alpha and beta point at one value of the compute type (float for the 16-bit floats).
+// beta == 0 never reads C.
+using GemmKernel = void (*)(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, Matrix c, const void* alpha,
+                            const void* beta);
+// The same for `batch` products, the matrices of one batch apart by batch_stride elements (0 repeats one matrix).
+using BatchedGemmKernel = void (*)(int64_t batch, const int64_t batch_stride[3], int64_t m, int64_t n, int64_t k,
+                                   Matrix a, Matrix b, Matrix c, const void* alpha, const void* beta);
+
+// In-place factorisations of `batch` row-major matrices (leading dimension = columns), packed one after the other.
+// pivots are 1-based rows as LAPACK's getrf returns them; info[i] = 0, or the 1-based index of the first zero pivot
+// (LU) or of the leading minor that is not positive definite (Cholesky).
+struct LinalgKernels {
+  void (*lu_factor)(int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* info) = nullptr;
+  // b (n x k, row-major) <- solution of op(A) x = b from the factors; op: 0 = A, 1 = transpose, 2 = conjugate transpose.
+  void (*lu_solve)(int64_t batch, int64_t n, int64_t k, const void* lu, int64_t lu_batch_stride, const int32_t* pivots,
+                   int64_t pivots_batch_stride, void* b, int op) = nullptr;
+  void (*cholesky)(int64_t batch, int64_t n, void* a, bool upper, int32_t* info) = nullptr;
+  // b (n x k, row-major) <- inverse(T) b for a triangular T given by strides (so a transposed T costs nothing).
+  void (*solve_triangular)(int64_t batch, int64_t n, int64_t k, Matrix t, int64_t t_batch_stride, void* b, bool upper,
+                           bool unit_diagonal, bool conjugate) = nullptr;
+};
+
+// Tables of five have a row for items of 1, 2, 4, 8 and 16 bytes.
+struct IndexKernels {
+  Loop2d resolve = nullptr;            // operands to (int64), index: to += index * stride
+  Loop2d take[5] = {};                 // to = from[index]
+  Loop2d put[5] = {};                  // to[index] = from, in ascending order
+  Loop2d combine[4][kNumDTypes] = {};  // to[index] = op(to[index], from), in ascending order
+  Loop2d where[5] = {};                // operands to, condition (bool), a, b: to = condition ? a : b
+  Loop2d divide[kNumDTypes] = {};      // operands to, count: to /= count, rounding down for integers
+  // Position of the first of n contiguous indices that is out of range, or -1.
+  int64_t (*first_bad)(const int64_t* index, int64_t n, const IndexParams& params) = nullptr;
+  // Masks are rows of n bytes, zero or not.
+  int64_t (*count_true)(const char* mask, int64_t n) = nullptr;
+  // The first `count` elements of `from` (contiguous) whose mask is set; the mask must have that many.
+  void (*compress[5])(char* to, const char* from, const char* mask, int64_t count) = {};
+  // Their positions, counted from `first`.
+  void (*true_positions)(int64_t* to, const char* mask, int64_t count, int64_t first) = nullptr;
+  // to[i] = floor(position[i] / inner) mod size
+  void (*unravel)(int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
+};
+
+// Writes out[i] for begin <= i < end.
+using RangeKernel = void (*)(void* out, int64_t begin, int64_t end, const RangeSpec& ramp);
+struct RangeKernels {
+  RangeKernel arange[kNumDTypes] = {};
+  RangeKernel linspace[kNumDTypes] = {};  // at least two steps
+  RangeKernel logspace[kNumDTypes] = {};
+};
+
+// Contiguous elements, drawn one after the other. Where the parameters are tensors they are checked before the first draw.
+struct RandomKernels {
+  void (*fill)(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& generator) = nullptr;
+  // One with probability p[i]; false when there is a p outside [0, 1].
+  bool (*bernoulli)(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& generator) = nullptr;
+  // Poisson's law of rate[i]; false when there is a negative rate.
+  bool (*poisson)(DType dtype, void* out, const void* rate, int64_t n, Generator& generator) = nullptr;
+  // 0 ... n - 1 in a random order.
+  void (*permutation)(DType dtype, void* out, int64_t n, Generator& generator) = nullptr;
+  // For each row of weights `samples` of its categories, with replacement.
+  WeightsFailure (*choice)(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
+                           int64_t samples, Generator& generator) = nullptr;
+};
+
+struct SortKernels {
+  // `rows` rows of n elements; values or index may be null.
+  void (*sort)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, bool descending) = nullptr;
+  // The k first elements in descending (largest) or ascending order.
+  void (*top)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, int64_t k, bool largest) = nullptr;
+  // One element of each row: the k-th smallest (from 0); the lower median, the first NaN if there is one, or leaving out NaN;
+  // the most frequent one. n > 0.
+  void (*order_statistic)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what,
+                          int64_t k) = nullptr;
+  // The groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice) or, with a
+  // null order, among neighbours. group[i] becomes the group of the i-th, starts[g] the first place of group g (there is room
+  // for n); returns the number of groups. NaN equals nothing.
+  int64_t (*unique_rows)(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group,
+                         int64_t* starts) = nullptr;
+  // The distinct values of n elements in ascending order; returns their number.
+  int64_t (*distinct)(char* values, const char* in, int64_t n) = nullptr;
+  // out[i] = number of elements of a sorted row before which (right: or equal to which) values[i] does not stand. With a
+  // sorter the row is sorted[sorter[0]], sorted[sorter[1]], ...
+  void (*search)(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, const char* values, int64_t m,
+                 bool right) = nullptr;
+  // out[i] (bool): whether values[i] is in the sorted row, or is not (invert).
+  void (*contains)(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) = nullptr;
+};
+
+constexpr int kMaxElementwise = 192;
+constexpr int kMaxReductions = 48;
+
+// Everything.
+struct KernelTable {
+  Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
+  Loop2d copy[kNumDTypes][kNumDTypes] = {};  // [to][from]; data: to, from
+  ReduceKernel reduce[kMaxReductions][kNumDTypes] = {};
+  GemmKernel gemm[kNumDTypes] = {};
+  BatchedGemmKernel batched_gemm[kNumDTypes] = {};
+  LinalgKernels linalg[kNumDTypes] = {};
+  // family slots
+  ScanKernel scan[kNumScans][kNumDTypes] = {};
+  SortKernels sorting[kNumDTypes];
+  RandomKernels random;
+  RangeKernels range;
+  // Zeroes the elements of rows [begin, end) of a matrix that are not on or below (keep_below), on or above the diagonal
+  // column - row == diagonal. Strides are bytes.
+  void (*clear_triangle)(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride,
+                         int64_t column_stride, int64_t diagonal, bool keep_below) = nullptr;
+  IndexKernels index;
+  const Backend* device =
+      nullptr;  // of a backend of the other kind; the slots above but for the decompositions are empty then
+};
+
+KernelTable& kernel_table(DeviceType type);  // for the backend that fills it
+const KernelTable& kernels(Device device);   // RuntimeError when no backend serves the device
+
+}  // namespace strided

@@ -1,0 +1,162 @@
+// Plans: what an operation asks of a backend. No tensor and no memory is owned here, only pointers, strides and sizes.
+#pragma once
+
+#include "backend/linalg_error.h"
+#include "backend/loop_plan.h"
+#include "core/device.h"
+
+namespace strided {
+
+// Scans along one axis.
+enum class ScanOp { Sum, Product, LogSumExp, Max, Min, Softmax, LogSoftmax };
+constexpr int kNumScans = 7;
+
+// Strides in elements.
+struct Matrix {
+  void* data;
+  int64_t row_stride, col_stride;
+};
+
+// Decompositions of `batch` matrices A (m x n), stored by columns, one after the other, in float32, float64, complex64 or
+// complex128. What comes out is stored by columns too. On every backend they are those of a library for linear algebra, with
+// LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine says went wrong; svd and least_squares give a negative one
+// for NaN or inf in a matrix, eigh gives NaN.
+struct DecompositionPlan : OpContext {
+  DType dtype = DType::Float32;
+  int64_t batch = 1, m = 0, n = 0;
+  void* a = nullptr;  // overwritten
+  int32_t* info = nullptr;
+};
+enum class SvdDriver : int8_t { Default, Qr, Jacobi, Approximate };          // gesvd, gesvdj and gesvda of cuSOLVER
+enum class LstsqDriver : int8_t { Full, PivotedQr, Svd, DivideAndConquer };  // gels, gelsy, gelss and gelsd of LAPACK
+
+// Moves between a dense side and the places on an indexed side that int64 indices name. The loops have the operands
+// to, from, index (bytes for strides): an element's place is where the strides lead, plus index * stride.
+struct IndexParams {
+  enum Check : int8_t { Trusted, NonNegative, Wrapping };  // index is good; in [0, size); in [-size, size)
+  int64_t size = 0;
+  int64_t stride = 1;
+  Check check = Wrapping;
+  int* bad = nullptr;  // becomes 1 when an index is out of range; the loop stops there
+};
+enum class ScatterOp : int8_t { Add, Mul, Max, Min };
+
+// Evenly spaced numbers (csrc/ops/factory.cpp). Integers are computed from the int_ members, wrapping around; complex
+// numbers have a second part. `steps` is the number of elements of the whole tensor.
+struct RangeSpec {
+  double start[2] = {}, end[2] = {}, step = 0, base = 10;
+  int64_t int_start = 0, int_end = 0, int_step = 0, steps = 0;
+  bool plain = false;  // arange: each element on its own, as PyTorch's `range` does
+};
+// What n elements are to be drawn.
+struct RandomFill {
+  enum Kind : int8_t {
+    Uniform,      // in [a, b)
+    Normal,       // mean a, standard deviation b
+    NormalPairs,  // the same, two numbers at a time: PyTorch's way when the elements are not contiguous or fewer than 16
+    LogNormal,    // exp of that
+    Exponential,  // rate a
+    Cauchy,       // median a, scale b
+    Geometric,    // success probability a
+    Bernoulli,    // one with probability a
+    Integers,     // base + 0 ... range - 1, as int64 and then converted; range 0 stands for 2^64
+    Everything,   // all the non-negative integers of the dtype; 0 ... 2^digits for a floating one
+  };
+  Kind kind;
+  double a = 0, b = 1;
+  int64_t base = 0;
+  uint64_t range = 0;
+};
+enum class WeightsFailure : int8_t { None, Negative, NotFinite, ZeroSum };
+// Orders of contiguous rows: NaN is the greatest, both zeros are equal, equal elements keep their order. Positions are int64.
+enum class OrderStatistic : int8_t { Kth, Median, NanMedian, Mode };
+
+// A reduction of one operand, as asked for: axes outermost first, not merged.
+struct ReducePlan : OpContext {
+  const char* data = nullptr;
+  DType dtype = DType::Float32;  // as stored; elements are cast to the dtype that is reduced
+  int ndim = 0;
+  const int64_t* shape = nullptr;
+  const int64_t* strides = nullptr;  // bytes
+  uint64_t axes = 0;                 // bit i: axis i is reduced
+  char* out[2] = {};                 // contiguous over the axes that stay; either may be null
+  double param = 0;
+};
+
+// Elements on their way between a dense operand and the places that index tensors name (Note [Index moves] in
+// ops/index/indexed_copy.h): a place is where the strides of `named` lead, plus index * stride for each index tensor.
+struct IndexPlan : OpContext {
+  static constexpr int kMaxIndices = 8;
+  struct Index {
+    const int64_t* data = nullptr;
+    const int64_t* strides = nullptr;  // bytes, over `shape`
+    int64_t size = 0;                  // good are 0 ... size - 1, and -size ... -1 when they may wrap
+    int64_t stride = 0;                // bytes from place to place
+    int axis = 0;                      // for the error; -1: the tensor is taken as flat
+  };
+  DType dtype = DType::Float32;  // of both sides
+  bool wrap = true;
+  int ndim = 0;
+  const int64_t* shape = nullptr;  // of the dense side, outermost first, not merged
+  char* dense = nullptr;
+  const int64_t* dense_strides = nullptr;  // bytes
+  char* named = nullptr;
+  const int64_t* named_strides = nullptr;  // bytes; 0 along axes of the indices
+  int n_indices = 1;
+  Index index[kMaxIndices];
+};
+
+// C = alpha A B + beta C for each matrix of a batch; C(m x n), A(m x k), B(k x n) by strides in elements, of any sign or 0
+// (C's may not be 0 along an axis longer than 1). alpha and beta point at one value of the compute type on the host
+// (float for the 16-bit floats). beta == 0 never reads C.
+struct GemmPlan : OpContext {
+  DType dtype = DType::Float32;  // of all three
+  int64_t m = 0, n = 0, k = 0;
+  Matrix a, b, c;
+  int batch_ndim = 0;
+  const int64_t* batch_shape = nullptr;  // outermost first, not merged
+  const int64_t* batch_strides[3] = {};  // of a, b, c; elements
+  const void* alpha = nullptr;
+  const void* beta = nullptr;
+  bool tf32 = false;  // float32 factors may be rounded to 10 bits of fraction
+};
+
+// A scan along the middle one of three axes of a contiguous tensor.
+struct ScanPlan : OpContext {
+  DType dtype = DType::Float32;  // of input and output
+  int64_t outer = 1, n = 1, inner = 1;
+  const char* in = nullptr;
+  char* out = nullptr;
+  int64_t* index = nullptr;  // of Max and Min
+};
+
+// Contiguous rows to be sorted or selected from, as in SortKernels.
+struct SortPlan : OpContext {
+  DType dtype = DType::Float32;
+  const char* in = nullptr;
+  int64_t n = 0, rows = 0;
+  char* values = nullptr;
+  int64_t* index = nullptr;
+};
+
+// Values looked up in sorted rows: m of them in each row, or all of them in one. Left and Right write places (int64) as
+// SortKernels::search does, In and NotIn bools as `contains`.
+enum class Search : int8_t { Left, Right, In, NotIn };
+struct SearchPlan : OpContext {
+  DType dtype = DType::Float32;
+  const char* sorted = nullptr;
+  const int64_t* sorter = nullptr;  // in the rows' shape, or null
+  int64_t n = 0, rows = 1;
+  const char* values = nullptr;
+  int64_t m = 0;  // for each row
+  char* out = nullptr;
+};
+
+enum class RangeKind : int8_t { Arange, Linspace, Logspace };
+
+// A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
+struct PhiloxState {
+  uint64_t seed, offset;
+};
+
+}  // namespace strided
