@@ -1,4 +1,4 @@
-// The loops of the CPU: function pointers that the translation units of each instruction set fill in (cpu/fill.cpp), and
+// The loops of the CPU: function pointers that the translation units of each instruction set fill in (cpu/backend.cpp), and
 // that the CPU's operations (csrc/cpu) call with chunks, rows and ranges of their work.
 #pragma once
 

@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "core/allocator.h"
 #include "core/random.h"
-#include "cpu/fill.h"
+#include "cpu/backend.h"
 #include "cuda/runtime/library.h"
 #include "lapack/library.h"
 #include "ops/operators.h"

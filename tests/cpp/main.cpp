@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #ifndef STRIDED_TEST_HEADERS_ONLY
-#include "cpu/fill.h"
+#include "cpu/backend.h"
 #endif
 
 int main(int argc, char** argv) {
