@@ -4,11 +4,12 @@
     python bench/build_cost.py --check [--bytes]  exit status 1 if something is over build_budget.json
     python bench/build_cost.py --write            new budget: what was measured, rounded up with room
 
-Seconds are those Ninja noted, with as many compilers at once as it ran, so they are an upper bound on a busy machine. What
-ccache answered took no time: `make clean`, then `CCACHE_RECACHE=1 make venv` measures. Bytes do not depend on that.
+Seconds are those Ninja noted, with as many compilers at once as it ran, so they are an upper bound on a busy machine.
+What ccache answered took no time: `make clean`, then `CCACHE_RECACHE=1 make venv` measures. Bytes do not depend on
+that.
 
-CUDA units are among them where nvcc compiled them. Their budget is for one architecture, as a development build has it: what
-was built for several is in the table, but not checked.
+CUDA units are among them where nvcc compiled them. Their budget is for one architecture, as a development build has it:
+what was built for several is in the table, but not checked.
 """
 
 import argparse
@@ -28,7 +29,8 @@ OBJECT = re.compile(
 
 
 def read_log(build: Path) -> dict[str, float]:
-    """Seconds of each object file of the library, by its path below the build folder. The last entry of a file counts."""
+    """Seconds of each object file of the library, by its path below the build folder. The last entry of a file
+    counts."""
     seconds = {}
     for line in (build / ".ninja_log").read_text().splitlines():
         if line.startswith("#"):
@@ -40,7 +42,8 @@ def read_log(build: Path) -> dict[str, float]:
 
 
 def unit_name(output: str) -> str:
-    """'ops/call.cpp', or 'cpu/pointwise/copy.cpp v3' for a unit that is built for several instruction sets, or 'cuda/pointwise/copy.cu'."""
+    """'ops/call.cpp', or 'cpu/pointwise/copy.cpp v3' for a unit that is built for several instruction sets, or
+    'cuda/pointwise/copy.cu'."""
     found = OBJECT.fullmatch(output)
     if found["unit"]:
         return f"cuda/{found['unit']}"
@@ -68,7 +71,8 @@ def measure(build: Path) -> dict[str, tuple[float, int]]:
 
 
 def over_budget(units: dict[str, tuple[float, int]], budget: dict, bytes_only: bool) -> list[str]:
-    """One line for each unit, and for each whole, that costs more than the budget says. Instruction sets share a row."""
+    """One line for each unit, and for each whole, that costs more than the budget says. Instruction sets share a
+    row."""
     found = []
     for name, (seconds, size) in {**units, **totals(units)}.items():
         most_seconds, most_bytes = budget["units"].get(name.partition(" ")[0], budget["other units"])

@@ -2,12 +2,12 @@
 
     python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--json FILE] [--tiles] [--smoke]
 
-Large work is measured with events around a batch of calls and given as bandwidth, as a fraction of the bandwidth of a plain
-copy of the same size measured in the same run, and as a ratio to each other library. Products of matrices, linear systems, scans
-and sorts (bench/gpu_matrices.py) are given as what they do in a second, and as ratios. --tiles measures every tile shape of
-the matrix products. Submitting a tiny operation is wall time
-on the host. Libraries that are not installed are left out. --smoke runs everything once on tiny operands, on an emulated device
-too: it shows that the script works, not how fast anything is.
+Large work is measured with events around a batch of calls and given as bandwidth, as a fraction of the bandwidth of a
+plain copy of the same size measured in the same run, and as a ratio to each other library. Products of matrices, linear
+systems, scans and sorts (bench/gpu_matrices.py) are given as what they do in a second, and as ratios. --tiles measures
+every tile shape of the matrix products. Submitting a tiny operation is wall time on the host. Libraries that are not
+installed are left out. --smoke runs everything once on tiny operands, on an emulated device too: it shows that the
+script works, not how fast anything is.
 """
 
 import argparse
@@ -186,7 +186,8 @@ def main() -> int:
                 lib.free()
             rate = {k: moved / max(t, 1e-12) / 1e9 for k, t in times.items()}
             limit = limit or max(rate.values())
-            print(f"  {name:26}" + "".join(f"{rate[lib.name]:>9.0f} GB/s"[-12:].rjust(12) for lib in libraries) + f"{rate['strided'] / limit:>10.2f}"
+            print(f"  {name:26}" + "".join(f"{rate[lib.name]:>9.0f} GB/s"[-12:].rjust(12) for lib in libraries)
+                + f"{rate['strided'] / limit:>10.2f}"
                   + "".join(f"{times[lib.name] / times['strided']:>10.2f}" for lib in libraries[1:]))  # fmt: skip
             figures["cases"].append(
                 {"name": name, "megabytes": megabytes, "seconds": times, "of_copy": rate["strided"] / limit}
@@ -207,8 +208,11 @@ def main() -> int:
                 times[lib.name] = seconds_of(lib, call, 1 if arguments.smoke else 3, 1 if arguments.smoke else 5)
             del made, call
             lib.free()
-        print(f"  {name:32}" + "".join((f"{amount / max(times[lib.name], 1e-12) / 1e9:.1f} G{unit[:4]}/s" if lib.name in times else "none").rjust(16) for lib in libraries)
-              + "".join(f"{times[lib.name] / times['strided']:>10.2f}" if lib.name in times else "" for lib in libraries[1:]))  # fmt: skip
+        print(f"  {name:32}"
+            + "".join((f"{amount / max(times[lib.name], 1e-12) / 1e9:.1f} G{unit[:4]}/s" if lib.name in times
+                else "none").rjust(16) for lib in libraries)
+              + "".join(f"{times[lib.name] / times['strided']:>10.2f}" if lib.name in times else ""
+                  for lib in libraries[1:]))  # fmt: skip
         figures["cases"].append({"name": name, "amount": amount, "unit": unit, "seconds": times})
     if arguments.tiles:
         figures["tiles"] = gpu_matrices.tile_table(libraries[0], seconds_of, arguments.smoke)

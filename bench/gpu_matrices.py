@@ -1,18 +1,24 @@
 """The cases of bench/gpu.py that are not limited by memory alone: products, linear systems, scans and sorts.
 
-A case is (name, amount, unit, operands, work): `amount` of `unit` is done by one call, `operands` makes them for a library, and
-`work` gives the call, or None where the library has no such function. PyTorch and CuPy call cuBLAS and cuSOLVER: they are the
-yardstick.
+A case is (name, amount, unit, operands, work): `amount` of `unit` is done by one call, `operands` makes them for a
+library, and `work` gives the call, or None where the library has no such function. PyTorch and CuPy call cuBLAS and
+cuSOLVER: they are the yardstick.
 """
 
 
 def product_cases(smoke):
     sizes = (64,) if smoke else (512, 1024, 2048, 4096, 8192)
-    multiply = lambda lib, a, b: lambda: a @ b  # noqa: E731
+
+    def multiply(lib, a, b):
+        return lambda: a @ b
+
     cases = []
     for dtype in ("float32", "bfloat16", "float16", "float64", "complex64"):
         for n in sizes if dtype in ("float32", "bfloat16") else sizes[-2:-1] or sizes:
-            operands = lambda lib, n=n, dtype=dtype: (lib.rand(n, n, dtype=dtype), lib.rand(n, n, dtype=dtype))  # noqa: E731
+
+            def operands(lib, n=n, dtype=dtype):
+                return lib.rand(n, n, dtype=dtype), lib.rand(n, n, dtype=dtype)
+
             cases.append(
                 (
                     f"{dtype} {n} x {n} @ {n} x {n}",
@@ -23,7 +29,7 @@ def product_cases(smoke):
                 )
             )
     n = sizes[-2] if len(sizes) > 1 else sizes[0]
-    square = lambda lib: (lib.rand(n, n), lib.rand(n, n))  # noqa: E731
+    square = lambda lib: (lib.rand(n, n), lib.rand(n, n))
     cases += [
         (f"float32 {n}, A transposed", 2 * n**3, "FLOP", square, lambda lib, a, b: lambda: a.T @ b),
         (f"float32 {n}, B transposed", 2 * n**3, "FLOP", square, lambda lib, a, b: lambda: a @ b.T),
@@ -42,7 +48,8 @@ def product_cases(smoke):
     for s in (4, 8, 16, 32, 64):
         batch = 10 if smoke else 2**24 // (s * s)
         cases.append((f"{batch} x ({s} x {s} @ {s} x {s})", 12 * batch * s * s, "B",
-                      lambda lib, s=s, batch=batch: (lib.rand(batch, s, s), lib.rand(batch, s, s)), multiply))  # fmt: skip
+                      lambda lib, s=s, batch=batch: (lib.rand(batch, s, s), lib.rand(batch, s, s)),
+                      multiply))  # fmt: skip
     return cases
 
 
@@ -65,17 +72,18 @@ def system_cases(smoke):
     for n in (20,) if smoke else (1000, 4000):
         spd = lambda lib, n=n: (
             lambda a: (a @ a.T / n + lib.xp.eye(n, **({} if lib.is_cupy else {"device": "cuda"})),)
-        )(lib.rand(n, n))  # noqa: E731
+        )(lib.rand(n, n))
         cases += [
             (f"inv {n}", 2 * n**3, "FLOP", lambda lib, n=n: (regular(lib, n, n),), linalg("inv")),
             (f"cholesky {n}", n**3 / 3, "FLOP", spd, linalg("cholesky")),
             (f"solve {n}, float64", 2 * n**3 / 3, "FLOP",
-             lambda lib, n=n: (lib.cast(regular(lib, n, n), "float64"), lib.cast(lib.rand(n, 1), "float64")), linalg("solve")),
+             lambda lib, n=n: (lib.cast(regular(lib, n, n), "float64"), lib.cast(lib.rand(n, 1), "float64")),
+             linalg("solve")),
         ]  # fmt: skip
     for n in (3, 8, 16, 32):
         for batch in (10,) if smoke else (1000, 100000):
-            matrices = lambda lib, n=n, batch=batch: (regular(lib, batch, n, n),)  # noqa: E731
-            systems = lambda lib, n=n, batch=batch: (regular(lib, batch, n, n), lib.rand(batch, n, 1))  # noqa: E731
+            matrices = lambda lib, n=n, batch=batch: (regular(lib, batch, n, n),)
+            systems = lambda lib, n=n, batch=batch: (regular(lib, batch, n, n), lib.rand(batch, n, 1))
             cases += [
                 (f"{batch} x lu_factor {n}", batch * 2 * n**3 / 3, "FLOP", matrices, linalg("lu_factor")),
                 (f"{batch} x solve {n}", batch * 2 * n**3 / 3, "FLOP", systems, linalg("solve")),
@@ -94,9 +102,9 @@ def order_cases(smoke):
     def argsort(lib, x):
         return lambda: lib.xp.argsort(x)
 
-    one = lambda lib: (lib.rand(n),)  # noqa: E731
-    rows = lambda lib: (lib.rand(side, side),)  # noqa: E731
-    many = lambda lib: (lib.rand(n // 64, 64),)  # noqa: E731
+    one = lambda lib: (lib.rand(n),)
+    rows = lambda lib: (lib.rand(side, side),)
+    many = lambda lib: (lib.rand(n // 64, 64),)
     return [
         ("cumsum", 8 * n, "B", one, lambda lib, x: lambda: x.cumsum(0)),
         ("cumsum of rows", 8 * side * side, "B", rows, lambda lib, x: lambda: x.cumsum(1)),

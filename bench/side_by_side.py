@@ -2,8 +2,9 @@
 
     python bench/side_by_side.py [--threads 1] [--only TEXT] [--seconds 1.0] [--json FILE]
 
-Every library runs with the same number of threads. A figure is the best of many runs; the libraries take turns, so that a
-busy moment of the machine meets all of them. Libraries that are not installed are left out (pip install 'strided[bench]').
+Every library runs with the same number of threads. A figure is the best of many runs; the libraries take turns, so that
+a busy moment of the machine meets all of them. Libraries that are not installed are left out (pip install
+'strided[bench]').
 """
 
 import argparse

@@ -22,10 +22,10 @@ bool is_uniquely_owned(const Tensor& t) {
          !t.layout().has_zero_stride();
 }
 
-// Note [One place that fits gradients]
-// Rules give gradients in the shape and dtype that come easily; here they are brought to those of the value they are the
-// gradient of: summed where the forward had broadcast, cast, the real part taken where a real operand met complex ones. A
-// smaller gradient stands for a constant one.
+// One place that fits gradients.
+// Rules give gradients in the shape and dtype that come easily; here they are brought to those of the value they are
+// the gradient of: summed where the forward had broadcast, cast, the real part taken where a real operand met complex
+// ones. A smaller gradient stands for a constant one.
 Tensor fit(Tensor grad, const Node::Output& want) {
   if (grad.shape() != want.shape) {
     const int lead = grad.ndim() - want.shape.ndim();
@@ -72,8 +72,8 @@ void add_to(Tensor& slot, Tensor grad) {
   else slot = slot + grad;
 }
 
-// Two threads may add to the same leaf. The lock covers kernels, during which the interpreter's lock may be given up; so it is
-// never waited for while that is held (base/parallel.h).
+// Two threads may add to the same leaf. The lock covers kernels, during which the interpreter's lock may be given up;
+// so it is never waited for while that is held (base/parallel.h).
 std::mutex& leaf_mutex(const Tensor& leaf) {
   static std::mutex stripes[64];
   // A forked child has none of the threads that may hold them.
@@ -172,8 +172,8 @@ class BackwardPass {
   const int64_t number = ++last_number;
 
  private:
-  // Which nodes lead to an input? Only a node newer than the oldest input can. Children are looked at before their parents:
-  // an entry is met twice, on the way down and on the way up.
+  // Which nodes lead to an input? Only a node newer than the oldest input can. Children are looked at before their
+  // parents: an entry is met twice, on the way down and on the way up.
   void find_needed() {
     uint64_t oldest = UINT64_MAX;
     for (const Capture& c : captures_) {

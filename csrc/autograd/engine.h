@@ -11,21 +11,21 @@ struct Backward {
   bool accumulate = false;    // with inputs: their .grad is added to as well
 };
 
-// Runs the graph of `outputs` with the gradients `grads` (undefined: ones, for a single element). With `inputs` empty the
-// leaves' .grad is added to; else the gradients of `inputs` are returned (undefined: none flowed), and only nodes that lead to
-// them run.
-// A graph may be used by one pass at a time; passes over different graphs may run in different threads, also when they end
-// at the same leaves.
+// Runs the graph of `outputs` with the gradients `grads` (undefined: ones, for a single element). With `inputs` empty
+// the leaves' .grad is added to; else the gradients of `inputs` are returned (undefined: none flowed), and only nodes
+// that lead to them run.
+// A graph may be used by one pass at a time; passes over different graphs may run in different threads, also when they
+// end at the same leaves.
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, const Backward& how);
 
-// For hooks on several tensors: which pass runs on this thread (0: none does), and how many of the hooks, given by their
-// ids, it comes by.
+// For hooks on several tensors: which pass runs on this thread (0: none does), and how many of the hooks, given by
+// their ids, it comes by.
 int64_t pass_number();
 int64_t count_hooks(const Dims& ids);
 
-// Anomaly mode (detect_anomaly): `failed` is called before an error leaves a node that has a trace; with check_nan a gradient
-// that is NaN is such an error. null: off.
+// Anomaly mode (detect_anomaly): `failed` is called before an error leaves a node that has a trace; with check_nan a
+// gradient that is NaN is such an error. null: off.
 struct AnomalyMode {
   void (*failed)(const Node& node) = nullptr;
   bool check_nan = true;

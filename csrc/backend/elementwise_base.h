@@ -90,7 +90,7 @@ STRIDED_HD T abs(T a) {
   return is_negative(a) ? neg(a) : a;
 }
 
-// Note [Integer division]
+// Integer division.
 // Division by zero is refused before the loop runs; here it merely must not trap: quotient and remainder are 0. The one
 // overflow, the most negative number by -1, wraps to itself, with remainder 0.
 template <class T>

@@ -1,5 +1,5 @@
-// What linear algebra finds wrong with numbers, in words: raised at once on the CPU, and by the next waiting call where a
-// device found it.
+// What linear algebra finds wrong with numbers, in words: raised at once on the CPU, and by the next waiting call where
+// a device found it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ enum class LinalgFailure : int8_t {
   ZeroBlock,  // ldl_factor
 };
 
-// `value` is the matrix's info, or the pivot; `name` the function. `batched`: the matrix is number `element` of several.
+// `value` is the matrix's info, or the pivot; `name` the function. `batched`: the matrix is number `element` of
+// several.
 [[noreturn]] inline void raise_linalg_failure(LinalgFailure fault, const char* name, bool batched, int64_t element,
                                               int64_t value) {
   const char* asks = " Did you properly pass the result of lu_factor?";

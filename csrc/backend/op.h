@@ -25,8 +25,8 @@ enum class Promote : uint8_t {
   Floating,  // as Same, but integers and bool become the default float
 };
 
-// What the backward formula reads. Anything else may be freed or overwritten. A struct whose gradients do not each read all
-// operands says so in `static constexpr uint8_t reads[]` (call.h).
+// What the backward formula reads. Anything else may be freed or overwritten. A struct whose gradients do not each read
+// all operands says so in `static constexpr uint8_t reads[]` (call.h).
 enum class Saves : uint8_t { Nothing = 0, Inputs = 1, Output = 2, Both = 3 };
 constexpr bool saves_inputs(Saves s) { return static_cast<int>(s) & 1; }
 constexpr bool saves_output(Saves s) { return static_cast<int>(s) & 2; }
@@ -133,8 +133,8 @@ constexpr int op_arity = find_arity<Op>();
 template <class Op, class T>
 constexpr bool op_supports = (Op::info.kinds & kind_of(dtype_of<T>)) != 0;
 
-// What Op::fwd takes for dtype T: its compute type, or T itself where the struct says `on_storage` (a result that depends
-// on the format, not only on the value).
+// What Op::fwd takes for dtype T: its compute type, or T itself where the struct says `on_storage` (a result that
+// depends on the format, not only on the value).
 template <class Op, class T, class = void>
 struct OperandType {
   using type = compute_t<T>;

@@ -1,14 +1,16 @@
 // Every reduction: one struct each, and the list they stand in. No tensor in here, so that device code includes it too.
 //
-// Note [One declaration per reduction]
+// One declaration per reduction.
 // A struct says
 //   State<T>               what is carried while elements of dtype T are reduced; trivially copyable
-//   map<S>(x, p)           the State of one element (compute type of T); index-carrying ones have map<S>(x, p, position)
+//   map<S>(x, p)           the State of one element (compute type of T);
+//                          index-carrying ones have map<S>(x, p, position)
 //   combine(a, b)          the State of a's elements followed by b's; associative up to rounding
 //   identity<S>()          the State of no elements
 //   finish<T>(s, n, p)     the stored result of n elements; second<T>(s) a second result, where there is one
 // p is the op's one parameter (the correction of a variance). The CPU's loops (cpu/reduce/reduce.inc) choose
-// their way by `walk`; Lane<T> is a narrower State that holds up to kReduceChunk elements, so that more of them fit a vector.
+// their way by `walk`; Lane<T> is a narrower State that holds up to kReduceChunk elements, so that more of them fit a
+// vector.
 #pragma once
 
 #include "backend/op.h"
@@ -104,7 +106,8 @@ STRIDED_HD bool is_nan(C x) {
   else if constexpr (is_complex_v<C>) return (x.re != x.re) | (x.im != x.im);
   else return false;
 }
-// first ? a : b. Floats by their bits: GCC makes loads from a selected address of nested conditions, and these do not vectorise.
+// first ? a : b. Floats by their bits: GCC makes loads from a selected address of nested conditions, and these do not
+// vectorise.
 template <class A>
 STRIDED_HD A select(bool first, A a, A b) {
   if constexpr (std::is_floating_point_v<A>) {
@@ -303,8 +306,8 @@ struct Any : CountFold {
   }
 };
 
-// The vector norms by their order; order 0 is a count, other orders are sums of powers, and of complex numbers only order 2
-// has a kernel (the others take the magnitudes first).
+// The vector norms by their order; order 0 is a count, other orders are sums of powers, and of complex numbers only
+// order 2 has a kernel (the others take the magnitudes first).
 template <class T>
 using norm_state_t = real_t<compute_t<T>>;
 template <class T>

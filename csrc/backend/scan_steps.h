@@ -1,9 +1,9 @@
-// The running reductions: one struct each, with the dtypes it has. The loops are the backends' (csrc/cpu/reduce/scan.cpp,
-// csrc/cuda/reduce/scan.h). No Tensor inside, so .cu files include this too.
+// The running reductions: one struct each, with the dtypes it has. The loops are the backends'
+// (csrc/cpu/reduce/scan.cpp, csrc/cuda/reduce/scan.h). No Tensor inside, so .cu files include this too.
 //
 // A scan has a State for each of its dtypes: first() stands before any element, add() takes the element at a position,
-// append() the state of elements that follow, so that a row can be taken in parts. value() is the result, position() the
-// second one of a scan that has `positions`.
+// append() the state of elements that follow, so that a row can be taken in parts. value() is the result, position()
+// the second one of a scan that has `positions`.
 #pragma once
 
 #include "backend/op.h"

@@ -54,8 +54,8 @@ constexpr KeyCode<K> key_code(DType dtype) {
   return {is_bool(dtype) ? KeyKind::Bool : is_signed(dtype) ? KeyKind::Signed : KeyKind::Unsigned, 0};
 }
 
-// First place of a sorted row at(0), ..., at(n - 1) where x could be inserted, before (left) or after (right) its equals.
-// Comparisons are PyTorch's, so that a NaN to be inserted goes to the end.
+// First place of a sorted row at(0), ..., at(n - 1) where x could be inserted, before (left) or after (right) its
+// equals. Comparisons are PyTorch's, so that a NaN to be inserted goes to the end.
 template <class At, class C>
 STRIDED_HD int64_t insertion_place(const At& at, int64_t n, C x, bool right) {
   if (n == 0) return 0;

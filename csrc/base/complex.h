@@ -7,8 +7,8 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-// Keeps GCC (12 at least) from making one fmaddsub of the two parts of a product, which it does in vector code even under
-// -ffp-contract=off: results would depend on where in a loop an element stands.
+// Keeps GCC (12 at least) from making one fmaddsub of the two parts of a product, which it does in vector code even
+// under -ffp-contract=off: results would depend on where in a loop an element stands.
 template <class T>
 STRIDED_HD T fence(T x) {
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && __GNUC__ >= 12

@@ -18,8 +18,8 @@ STRIDED_HD To bit_cast(const From& from) {
 }
 
 // Note [Conversions in hardware]
-// An NVIDIA GPU converts with one instruction (PTX `cvt`), to the same bits as the arithmetic below for everything that is a
-// number. A NaN stays one with the same sign; its other bits are the hardware's.
+// An NVIDIA GPU converts with one instruction (PTX `cvt`), to the same bits as the arithmetic below for everything that
+// is a number. A NaN stays one with the same sign; its other bits are the hardware's.
 
 // IEEE 754 binary16. Conversions are branch-free so that loops over them vectorise.
 struct Half {

@@ -15,11 +15,11 @@
 #define STRIDED_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 // Note [One namespace per instruction set]
-// The headers that hold scalar arithmetic (half, complex, math, backend/elementwise.h, backend/reduce.h) are compiled several
-// times, once for each instruction set, with other flags. If two such copies of an inline function had the same name, the
-// linker would keep either of them, and an AVX-512 body could run on a machine without AVX-512. So their content stands in
-// an inline namespace that carries the name of the instruction set: the source reads as if it were not there, and the
-// symbols differ. Pointers that cross this border are `void*`, never a type of these headers.
+// The headers that hold scalar arithmetic (half, complex, math, backend/elementwise.h, backend/reduce.h) are compiled
+// several times, once for each instruction set, with other flags. If two such copies of an inline function had the same
+// name, the linker would keep either of them, and an AVX-512 body could run on a machine without AVX-512. So their
+// content stands in an inline namespace that carries the name of the instruction set: the source reads as if it were
+// not there, and the symbols differ. Pointers that cross this border are `void*`, never a type of these headers.
 #ifndef STRIDED_ISA
 #define STRIDED_ISA host
 #endif

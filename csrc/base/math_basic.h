@@ -154,8 +154,8 @@ STRIDED_HD double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 STRIDED_HD float fmod(float x, float y) { return ::fmodf(x, y); }
 STRIDED_HD double fmod(double x, double y) { return ::fmod(x, y); }
 
-// The same, vectorised, where the quotient is not too large: where fmod_is_near. The remainder of the quotient rounded to
-// an integer is exact in a fused multiply-add, and off by one divisor at most, which is added back exactly.
+// The same, vectorised, where the quotient is not too large: where fmod_is_near. The remainder of the quotient rounded
+// to an integer is exact in a fused multiply-add, and off by one divisor at most, which is added back exactly.
 // (Without such an instruction products of float are exact in double, and there is no fmod_near of double.)
 template <class T>
 STRIDED_HD bool fmod_is_near(T x, T y) {

@@ -8,7 +8,7 @@ namespace strided {
 inline namespace STRIDED_ISA {
 namespace math {
 
-// Note [Reduction of the argument]
+// Reduction of the argument.
 // sin, cos and tan need x * 2/pi modulo 4 to full relative precision, for every finite x. Following M. H. Payne and
 // R. N. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18 (1983), x = X 2^b with an integer
 // X (or b = 0) is multiplied by 2^b * 2/pi modulo 4, so that parts of the constant that add only multiples of 4 are

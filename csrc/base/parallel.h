@@ -13,16 +13,16 @@ int num_threads();
 void set_num_threads(int n);
 bool in_parallel_region();
 
-// The lock of the interpreter the library is called from, if it is called from one (Python's GIL). `release` gives it up and
-// returns what `acquire` needs to have it back, or null when this thread does not hold it.
+// The lock of the interpreter the library is called from, if it is called from one (Python's GIL). `release` gives it
+// up and returns what `acquire` needs to have it back, or null when this thread does not hold it.
 struct HostLock {
   void* (*release)() = nullptr;
   void (*acquire)(void* state) = nullptr;
 };
 void set_host_lock(HostLock lock);
 
-// While one lives, other threads of the interpreter run. Every parallel_for that is worth splitting has one; kernels that
-// take as long without it make their own. Nothing of the interpreter may be touched meanwhile.
+// While one lives, other threads of the interpreter run. Every parallel_for that is worth splitting has one; kernels
+// that take as long without it make their own. Nothing of the interpreter may be touched meanwhile.
 class GilRelease {
  public:
   explicit GilRelease(bool when = true);
@@ -46,8 +46,8 @@ class GilReleasingLock {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Splits [begin, end) into contiguous ranges of at least `grain` indices and runs fn(range_begin, range_end, ctx) on each.
-// Runs inline when the range is short, inside another parallel_for, or while another thread uses the pool.
+// Splits [begin, end) into contiguous ranges of at least `grain` indices and runs fn(range_begin, range_end, ctx) on
+// each. Runs inline when the range is short, inside another parallel_for, or while another thread uses the pool.
 // The split never decides a result: callers must not let it.
 void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* ctx);
 

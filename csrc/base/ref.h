@@ -1,4 +1,5 @@
-// Intrusive reference counting: the count lives in the object, so a handle is one pointer and costs no extra allocation.
+// Intrusive reference counting: the count lives in the object, so a handle is one pointer and costs no extra
+// allocation.
 #pragma once
 
 #include <atomic>
@@ -35,8 +36,8 @@ class Ref {
   Ref(const Ref<U>& other) : p_(other.get()) {
     retain();
   }
-  // A handle to an object that may be about to die (its count is zero and its destructor waits for a lock the caller holds):
-  // null then.
+  // A handle to an object that may be about to die (its count is zero and its destructor waits for a lock the caller
+  // holds): null then.
   static Ref if_alive(T* p) {
     Ref out;
     auto& count = static_cast<const RefCounted*>(p)->count_;

@@ -1,5 +1,5 @@
-// A list whose first N elements stay inside the object: edges of a graph, gradients of one step. Any movable type; numbers
-// have Dims.
+// A list whose first N elements stay inside the object: edges of a graph, gradients of one step. Any movable type;
+// numbers have Dims.
 #pragma once
 
 #include <cstddef>

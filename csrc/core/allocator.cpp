@@ -15,10 +15,11 @@
 namespace strided {
 namespace {
 
-// Note [No cache under AddressSanitizer]
-// A block that is only put back into a list stays valid memory for the sanitizer, and so does the slack of its size class.
-// In that build every allocation is one of the system's, of exactly the size asked for, and every free gives it back, so
-// that overruns and uses after free are seen. The statistics still count size classes; nothing is ever cached or hit.
+// No cache under AddressSanitizer.
+// A block that is only put back into a list stays valid memory for the sanitizer, and so does the slack of its size
+// class. In that build every allocation is one of the system's, of exactly the size asked for, and every free gives it
+// back, so that overruns and uses after free are seen. The statistics still count size classes; nothing is ever cached
+// or hit.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kCaching = false;
 #else
@@ -72,7 +73,8 @@ Shared& shared() {
   return *s;
 }
 
-// Another thread may hold the lock when this one forks, and would never release it in the child: so fork() waits for it.
+// Another thread may hold the lock when this one forks, and would never release it in the child: so fork() waits for
+// it.
 Shared* new_shared() {
   pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); }, [] { shared().mutex.unlock(); });
   return new Shared;

@@ -1,8 +1,9 @@
 // Conversion of one value between dtypes, defined for every input.
 //   floating -> integer truncates toward zero. A value that does not fit the intermediate type (int32 for targets up to
-//   32 bits, int64 for the wider ones and uint32), infinities and NaN become that type's minimum; narrower targets then keep
-//   the low bits. This is what x86 does, and so what PyTorch shows there; here it holds on every machine.
-//   integer -> narrower integer keeps the low bits; anything -> bool is `!= 0`; complex -> real drops the imaginary part.
+//   32 bits, int64 for the wider ones and uint32), infinities and NaN become that type's minimum; narrower targets then
+//   keep the low bits. This is what x86 does, and so what PyTorch shows there; here it holds on every machine.
+//   integer -> narrower integer keeps the low bits; anything -> bool is `!= 0`; complex -> real drops the imaginary
+//   part.
 #pragma once
 
 #include "core/dtype.h"

@@ -112,7 +112,8 @@ struct Tag {
   using type = T;
 };
 
-// Calls f(Tag<T>{}) with the C++ type of a dtype: dispatch(dtype, [&](auto tag) { using T = typename decltype(tag)::type; ... });
+// Calls f(Tag<T>{}) with the C++ type of a dtype:
+//   dispatch(dtype, [&](auto tag) { using T = typename decltype(tag)::type; ... });
 template <class F>
 decltype(auto) dispatch(DType t, F&& f) {
   switch (t) {

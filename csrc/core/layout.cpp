@@ -172,8 +172,8 @@ Layout expand(const Layout& from, const Dims& sizes) {
     out.strides[i] = have == out.shape[i] ? from.strides[i - skip] : 0;
   }
   checked_numel("expand", out.shape);
-  // PyTorch's strides: a leading new axis of size 1 gets the one it would have if the axes after it were contiguous; the
-  // axes of an expanded single number all get 0.
+  // PyTorch's strides: a leading new axis of size 1 gets the one it would have if the axes after it were contiguous;
+  // the axes of an expanded single number all get 0.
   if (from.ndim() == 0) return out;
   for (int i = skip - 1; i >= 0; --i)
     if (out.shape[i] == 1) out.strides[i] = out.shape[i + 1] * out.strides[i + 1];

@@ -46,8 +46,8 @@ Layout expand(const Layout& from, const Dims& sizes);
 Layout permute(const Layout& from, const Dims& axes);
 Layout transpose(const Layout& from, int64_t axis0, int64_t axis1);
 Layout select(const Layout& from, int64_t axis, int64_t index);
-// The stride of an axis of which every step-th element is taken: stride * step, or the stride itself where as many bytes (of
-// the largest items) do not fit 64 bits; then at most one element is taken, and its stride says nothing.
+// The stride of an axis of which every step-th element is taken: stride * step, or the stride itself where as many
+// bytes (of the largest items) do not fit 64 bits; then at most one element is taken, and its stride says nothing.
 int64_t widened(int64_t stride, int64_t step);
 Layout slice(const Layout& from, int axis, int64_t start, int64_t stop, int64_t step);  // Python's rules, step != 0
 Layout narrow(const Layout& from, int64_t axis, int64_t start, int64_t length);
@@ -58,11 +58,12 @@ Layout diagonal(const Layout& from, int64_t offset, int64_t axis0, int64_t axis1
 Layout unfold(const Layout& from, int64_t axis, int64_t size, int64_t step);
 // False when the strides do not allow the shape without a copy.
 bool view(const Layout& from, const Dims& shape, Layout* out);
-// Same bytes seen as items of another size; RuntimeError with PyTorch's words, which name the two dtypes, when sizes, strides
-// or the offset do not divide.
+// Same bytes seen as items of another size; RuntimeError with PyTorch's words, which name the two dtypes, when sizes,
+// strides or the offset do not divide.
 Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name,
                         const char* new_name);
-// Strides for `shape` in the order of `like`'s strides when `like` is dense, else contiguous (PyTorch's preserve_format).
+// Strides for `shape` in the order of `like`'s strides when `like` is dense, else contiguous (PyTorch's
+// preserve_format).
 Dims strides_like(const Layout& like);
 // Do the bytes of two layouts of one storage meet? No, exactly the same elements, or some.
 enum class Overlap { None, Same, Some };

@@ -1,5 +1,5 @@
-// Which dtype an operation computes in. PyTorch's rules; for the unsigned integers beyond uint8, which PyTorch leaves out,
-// the lattice of the Python Array API standard (2024.12, "Type promotion rules").
+// Which dtype an operation computes in. PyTorch's rules; for the unsigned integers beyond uint8, which PyTorch leaves
+// out, the lattice of the Python Array API standard (2024.12, "Type promotion rules").
 #pragma once
 
 #include "core/dtype.h"

@@ -37,9 +37,9 @@ uint64_t system_seed() {
 
 }  // namespace
 
-// Note [Generators after fork()]
-// Another thread may draw while this one forks. In the child nobody would ever give the mutex back, and the state may be
-// half written: so the child, which has one thread, makes it new and goes on with the next block.
+// Generators after fork().
+// Another thread may draw while this one forks. In the child nobody would ever give the mutex back, and the state may
+// be half written: so the child, which has one thread, makes it new and goes on with the next block.
 namespace {
 struct Living {
   std::mutex mutex;

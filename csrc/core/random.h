@@ -30,8 +30,9 @@ class Generator {
   uint64_t initial_seed() const { return seed_; }
 
   // Note [Generators of accelerators]
-  // Their numbers come from Philox (core/philox.h): number i of a stream is a function of the seed and i, whoever computes it.
-  // Such a generator is its seed and the position of the next number, in blocks of four words; nothing else here is used.
+  // Their numbers come from Philox (core/philox.h): number i of a stream is a function of the seed and i, whoever
+  // computes it. Such a generator is its seed and the position of the next number, in blocks of four words; nothing
+  // else here is used.
   const Device device;
   uint64_t position = 0;
 
@@ -88,8 +89,9 @@ class Generator {
   std::optional<float> next_float_normal_;  // PyTorch keeps one and never makes it on the CPU: only carried along
 };
 
-// While n numbers are drawn: nobody else draws from the generator, and during long draws the interpreter's lock is free for
-// others. Who waits for the generator never holds that lock, so that the one who draws can have it back (base/parallel.h).
+// While n numbers are drawn: nobody else draws from the generator, and during long draws the interpreter's lock is free
+// for others. Who waits for the generator never holds that lock, so that the one who draws can have it back
+// (base/parallel.h).
 class GeneratorLock {
  public:
   GeneratorLock(Generator& g, int64_t n) : unlocked_(n > 4096), lock_(g.mutex) {}
@@ -99,8 +101,8 @@ class GeneratorLock {
   GilReleasingLock lock_;
 };
 
-// The generator of functions that are given none: the CPU's is seeded by the operating system, those of accelerators with
-// kDefaultSeed, as PyTorch's are.
+// The generator of functions that are given none: the CPU's is seeded by the operating system, those of accelerators
+// with kDefaultSeed, as PyTorch's are.
 Generator& default_generator(Device device = {});
 // Seeds those of all accelerators, also of ones that nobody has used yet.
 void seed_accelerators(uint64_t seed);

@@ -47,11 +47,12 @@ class Storage : public RefCounted {
 struct DeviceMemory {
   void* (*allocate)(size_t nbytes, int index) = nullptr;
   void (*free)(void* data, size_t nbytes, int index) = nullptr;
-  // Of a backend with several devices: the one that `device='cuda'` names; RuntimeError when there is none of that number.
+  // Of a backend with several devices: the one that `device='cuda'` names; RuntimeError when there is none of that
+  // number.
   int (*current)() = nullptr;
   void (*require)(int index) = nullptr;
-  // Bytes within a device, or between two, one of which is the CPU or both of which are this backend's. Returns when they may be read; with
-  // `non_blocking` perhaps earlier, if host memory is page-locked.
+  // Bytes within a device, or between two, one of which is the CPU or both of which are this backend's. Returns when
+  // they may be read; with `non_blocking` perhaps earlier, if host memory is page-locked.
   void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
                bool non_blocking) = nullptr;
 };

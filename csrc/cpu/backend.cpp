@@ -13,10 +13,12 @@
 namespace strided {
 
 // What the translation units that are built for each instruction set export: void fill_<unit>(KernelTable&).
+// clang-format off
 #define STRIDED_UNITS(X)                                                                                         \
   X(elementwise_float)                                                                                           \
   X(elementwise_double) X(elementwise_half) X(elementwise_complex) X(elementwise_signed) X(elementwise_unsigned) \
       X(copy) X(where) X(reduce) X(softmax) X(range) X(matrix)
+// clang-format on
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);

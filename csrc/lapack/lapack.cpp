@@ -1,5 +1,5 @@
-// Decompositions by LAPACK (E. Anderson et al., "LAPACK Users' Guide", 3rd ed., SIAM 1999). Each function gives every matrix
-// of a batch to one routine; the arguments are those of the routine's manual page.
+// Decompositions by LAPACK (E. Anderson et al., "LAPACK Users' Guide", 3rd ed., SIAM 1999). Each function gives every
+// matrix of a batch to one routine; the arguments are those of the routine's manual page.
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -90,8 +90,8 @@ int small(const char* name, double n) {
                 ": matrices of this size need more than the 32-bit integers of LAPACK");
   return static_cast<int>(n);
 }
-// A workspace of the size that the routine asks for: query(work, -1) writes that into its first element. float cannot hold
-// every size, so one unit in the last place more.
+// A workspace of the size that the routine asks for: query(work, -1) writes that into its first element. float cannot
+// hold every size, so one unit in the last place more.
 template <class T, class F>
 int size_of_work(const char* name, F query) {
   T asked[1] = {};
@@ -110,7 +110,8 @@ struct Sizes {
   int64_t area() const { return int64_t{m} * n; }
 };
 
-// LAPACK's routines for singular values and eigenvalues may not end, or write to the terminal, where there is NaN or inf.
+// LAPACK's routines for singular values and eigenvalues may not end, or write to the terminal, where there is NaN or
+// inf.
 template <class R>
 bool finite(const R* x, int64_t n) {
   bool all = true;
@@ -254,7 +255,8 @@ void eigh(const DecompositionPlan& plan, real_t<T>* w, bool upper, bool vectors)
   });
 }
 
-// A real matrix has eigenvalues in conjugate pairs, and of their eigenvectors geev gives the real and the imaginary part.
+// A real matrix has eigenvalues in conjugate pairs, and of their eigenvectors geev gives the real and the imaginary
+// part.
 template <class R>
 void pairs_to_complex(int n, const R* real, const R* imag, const R* parts, Complex<R>* w, Complex<R>* v) {
   for (int j = 0; j < n; ++j) w[j] = {real[j], imag[j]};

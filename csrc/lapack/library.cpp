@@ -34,10 +34,11 @@ struct Library {
   std::string path;
 };
 
-// Note [Opening OpenBLAS]
-// It is opened by its path, never imported as a package, which would put its symbols before those of NumPy's and SciPy's own
-// copies. What it reads from the environment while it is opened: the kernels, which it would choose for AVX2 on CPUs with
-// AVX-512 that it does not know by name; and the threads: one, because matrices of a batch are shared among ours.
+// Opening OpenBLAS.
+// It is opened by its path, never imported as a package, which would put its symbols before those of NumPy's and
+// SciPy's own copies. What it reads from the environment while it is opened: the kernels, which it would choose for
+// AVX2 on CPUs with AVX-512 that it does not know by name; and the threads: one, because matrices of a batch are shared
+// among ours.
 Library open_library() {
   static std::mutex mutex;
   static Library library;

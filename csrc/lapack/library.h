@@ -5,8 +5,9 @@
 
 namespace strided {
 
-// Fills the decompositions of the CPU (backend/backend.h) with LAPACK's. find() gives the path of the library that was installed
-// for this purpose, or an empty string; STRIDED_LAPACK_LIBRARY names another one, whose integers must have 32 bits.
+// Fills the decompositions of the CPU (backend/backend.h) with LAPACK's. find() gives the path of the library that was
+// installed for this purpose, or an empty string; STRIDED_LAPACK_LIBRARY names another one, whose integers must have 32
+// bits.
 void register_lapack(std::string (*find)());
 void set_lapack_finder(std::string (*find)());  // its second half
 

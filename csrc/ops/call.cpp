@@ -68,8 +68,8 @@ class ElementwiseNode : public Node {
   }
 
  private:
-  // A number as the gradient's formula meets it: of the gradient's dtype where that loses nothing, so that the loop needs no
-  // cast.
+  // A number as the gradient's formula meets it: of the gradient's dtype where that loses nothing, so that the loop
+  // needs no cast.
   static Tensor number(const Scalar& v, const Tensor& grad) {
     const DType t = grad.dtype();
     const bool same = (t == DType::Float32 || t == DType::Float64) && !v.is_complex();
@@ -217,7 +217,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   const int64_t n = out.numel();
   if (n == 0) return;
   if (loop && plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
-    // Note [The short way]: one row, operands contiguous or a single value; no plan is needed.
+    // The short way: one row, operands contiguous or a single value; no plan is needed.
     char* data[kMaxArity + 1] = {out.data()};
     int64_t strides[2 * (kMaxArity + 1)] = {out.itemsize()};
     for (int i = 0; i < op.arity; ++i) {
@@ -309,8 +309,8 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
   }
   check_divisor(op, in, plan.compute);
-  // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps, and
-  // then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
+  // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps,
+  // and then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
   Tensor copies[kMaxArity];
   Operand safe[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0],
                              op.arity > 3 ? in[3] : in[0]};
@@ -327,8 +327,8 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
   }
   Ref<ElementwiseNode> node;
   if (grad) {
-    // Note [Gradients of in-place operations]: the node is made before the write. An operand whose old value the gradient
-    // reads is saved as a copy if the write changes it; PyTorch raises in the backward pass instead.
+    // Gradients of in-place operations: the node is made before the write. An operand whose old value the
+    // gradient reads is saved as a copy if the write changes it; PyTorch raises in the backward pass instead.
     Tensor old[kMaxArity];
     Operand before[kMaxArity] = {safe[0], safe[1], safe[2], safe[3]};
     for (int i = 0; i < op.arity && saves_inputs(op.info->saves); ++i) {
@@ -369,7 +369,7 @@ void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType res
                 "(): functions with out=... arguments don't support automatic differentiation, but one of the "
                 "arguments requires grad.");
   if (out.shape() == shape) return;
-  // Note [out= never resizes a view]: other tensors may look at that memory.
+  // out= never resizes a view: other tensors may look at that memory.
   STRIDED_CHECK(
       out.numel() == 0 && out.offset() == 0 && !out.storage().borrowed() && out.impl()->storage->use_count() == 1,
       RuntimeError, op, ": the result has shape ", shape, ", but out has shape ", out.shape(),

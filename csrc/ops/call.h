@@ -39,10 +39,11 @@ const OpDef& op_def(int elementwise_id);
 const OpDef* find_op(const std::string& name);  // by name or alias; null when there is none
 constexpr int num_elementwise_ops() { return kNumElementwise; }
 
-// The op on `arity` operands, and on params[4] where it has any. Errors with PyTorch's words for shapes, devices and dtypes.
+// The op on `arity` operands, and on params[4] where it has any. Errors with PyTorch's words for shapes, devices and
+// dtypes.
 Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params = nullptr);
-// The same into `out`, whose dtype the result must be castable to. out is resized when it has no elements and is no view;
-// with in_place its shape is fixed, and it must not be smaller than the broadcast shape.
+// The same into `out`, whose dtype the result must be castable to. out is resized when it has no elements and is no
+// view; with in_place its shape is fixed, and it must not be smaller than the broadcast shape.
 Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out, bool in_place);
 
 // Op by its struct: elementwise<Add>(a, 2.0).
@@ -59,8 +60,8 @@ Tensor elementwise_(const Tensor& self, const Args&... args) {
   return call_elementwise_out(op_def(elementwise_id<Op>), in, nullptr, self, true);
 }
 
-// out= of any op: checks that `out` may hold a result of this dtype and shape on this device, resizes it when it is empty
-// and owns its storage. `op` opens the error text.
+// out= of any op: checks that `out` may hold a result of this dtype and shape on this device, resizes it when it is
+// empty and owns its storage. `op` opens the error text.
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
 // copies a finished result there (the generic out= of irregular functions)
 void write_out(const char* op, const Tensor& out, const Tensor& result);

@@ -19,9 +19,9 @@ bool same_strides(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-// Note [Transposing copies]
-// When the fastest axis of the source is another one than the target's, a row-wise loop touches a new cache line with every
-// element. Copying square tiles that fit the L1 cache uses each line whole.
+// Transposing copies.
+// When the fastest axis of the source is another one than the target's, a row-wise loop touches a new cache line with
+// every element. Copying square tiles that fit the L1 cache uses each line whole.
 template <class U>
 void transpose_tiles(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t columns) {
   // to[c * to_column + r] = from[r * from_row + c], strides in bytes, both contiguous along the other axis

@@ -8,7 +8,8 @@
 
 namespace strided {
 
-// Raw: no record for autograd, no checks but shapes (src broadcasts to dst). Casts and crosses devices. Memory may overlap.
+// Raw: no record for autograd, no checks but shapes (src broadcasts to dst). Casts and crosses devices. Memory may
+// overlap.
 void copy_into(const Tensor& dst, const Tensor& src);
 void fill_into(const Tensor& dst, const Scalar& value);
 

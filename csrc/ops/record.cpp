@@ -9,10 +9,10 @@
 namespace strided {
 namespace {
 
-// Note [One accumulator for each leaf]
-// Every graph that ends at a leaf ends at the same node, so that hooks and identities agree. The node holds the leaf, the leaf
-// only knows the node, and forgets it when the last graph lets it go: no cycle. The lock serves threads that build graphs
-// over the same leaf.
+// One accumulator for each leaf.
+// Every graph that ends at a leaf ends at the same node, so that hooks and identities agree. The node holds the leaf,
+// the leaf only knows the node, and forgets it when the last graph lets it go: no cycle. The lock serves threads that
+// build graphs over the same leaf.
 std::mutex accumulators;
 
 class AccumulateGrad : public Node {
@@ -223,9 +223,10 @@ void set_history(const Tensor& t, const Ref<Node>& node, int output, bool keep_v
 }
 
 // Note [Writes to views]
-// A write to a view v of x makes a new value of v (`node`) and with it a new value of x: the old one outside v, v's inside.
-// CopySlices is that step. Its gradient for the old x is x's gradient with zeros in v's place, and for v the gradient in that
-// place. v's own record is made anew from x's when somebody asks (Note [Views whose base was written to]).
+// A write to a view v of x makes a new value of v (`node`) and with it a new value of x: the old one outside v, v's
+// inside. CopySlices is that step. Its gradient for the old x is x's gradient with zeros in v's place, and for v the
+// gradient in that place. v's own record is made anew from x's when somebody asks (Note [Views whose base was written
+// to]).
 namespace {
 
 class CopySlices : public Node {

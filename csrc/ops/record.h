@@ -1,9 +1,9 @@
 // Recording an operation for autograd: the formula is a lambda on the lines after the forward.
 //   Tensor out = ...;
 //   return record("NarrowBackward0", out, {x}, [shape = x.shape()](const Tensor& g) { return ...; });
-// The lambda gets the gradient of `out` and returns a Tensor (one input) or std::vector<Tensor> (several; undefined where no
-// gradient is wanted). It must be written in recorded (public) ops, so that it can be differentiated again. What it needs of
-// tensors it captures as SavedTensor. Nothing is allocated when no input needs a gradient.
+// The lambda gets the gradient of `out` and returns a Tensor (one input) or std::vector<Tensor> (several; undefined
+// where no gradient is wanted). It must be written in recorded (public) ops, so that it can be differentiated again.
+// What it needs of tensors it captures as SavedTensor. Nothing is allocated when no input needs a gradient.
 #pragma once
 
 #include <atomic>
@@ -40,14 +40,15 @@ void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);  // null: none
 
 // A tensor kept for the backward pass; get() raises PyTorch's RuntimeError when it was modified in place since.
 // Note [What a saved tensor holds]
-// Not the tensor but its memory and the node that made it: so nodes point to older nodes only, never (through a tensor that
-// is written to later) to newer ones, and no cycle can keep a graph alive. A leaf is held itself, because formulas of the
-// user expect to see it.
+// Not the tensor but its memory and the node that made it: so nodes point to older nodes only, never (through a tensor
+// that is written to later) to newer ones, and no cycle can keep a graph alive. A leaf is held itself, because formulas
+// of the user expect to see it.
 class SavedTensor {
  public:
   SavedTensor() = default;
   explicit SavedTensor(const Tensor& t);
-  // For an output of the node that saves it, whose history is not set yet: get() gives it the record of the running node.
+  // For an output of the node that saves it, whose history is not set yet: get() gives it the record of the running
+  // node.
   static SavedTensor output(const Tensor& out, int output = 0);
   Tensor get() const;
   bool defined() const { return tensor_.defined() || packed_; }
@@ -107,8 +108,8 @@ class LambdaNode : public Node {
       return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
     }
   }
-  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass over the
-  // same graph uses at this moment.
+  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass
+  // over the same graph uses at this moment.
   void release_saved() override {
     if constexpr (!std::is_trivially_destructible_v<F>)
       if (busy_ == 0) f_.reset();
@@ -159,8 +160,8 @@ Tensor record(const char* name, Tensor out, const Tensor& input, F f) {
   if (needs_grad(input)) set_history(out, make_node(name, input, std::move(f)), 0, is_view_of(out, input));
   return out;
 }
-// After a write to `self` (and bump_version): the formula gives the gradients of `inputs`, among them self's old value if
-// the new one depends on it.
+// After a write to `self` (and bump_version): the formula gives the gradients of `inputs`, among them self's old value
+// if the new one depends on it.
 template <class F>
 Tensor record_inplace(const char* name, const Tensor& self, const std::vector<Tensor>& inputs, F f) {
   if (needs_grad(inputs) || needs_grad(self)) rebase_history(self, make_node(name, inputs, std::move(f)));
@@ -175,7 +176,8 @@ void record_all(const char* name, const std::vector<Tensor>& outs, const std::ve
     set_history(outs[i], node, static_cast<int>(i), is_view_of(outs[i], inputs[0]));
 }
 
-// Results without a derivative that PyTorch's autograd lets pass nevertheless: the backward pass raises NotImplementedError.
+// Results without a derivative that PyTorch's autograd lets pass nevertheless: the backward pass raises
+// NotImplementedError.
 void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs,
                           const std::vector<Tensor>& inputs);
 
@@ -184,8 +186,9 @@ void accumulate_grad(const Tensor& leaf, Tensor grad);
 // The leaf of an accumulator.
 const Tensor& accumulated_leaf(const Node& node);
 
-// Before writing to `self` in place: raises for a read-only or overlapping tensor, and for a write that could not be recorded
-// (a leaf that needs a gradient, a view of one, one of several views), where self or `inputs_need_grad` asks for a record.
+// Before writing to `self` in place: raises for a read-only or overlapping tensor, and for a write that could not be
+// recorded (a leaf that needs a gradient, a view of one, one of several views), where self or `inputs_need_grad` asks
+// for a record.
 void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad = false);
 // The second half of it: for a change of shape, which writes nothing.
 void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad = false);

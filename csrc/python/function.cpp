@@ -467,7 +467,8 @@ bool accepts_tensors(PyObject* o) {
   return true;
 }
 
-// The __index__ method of another argument may have changed the list since it was accepted: its items are looked at again.
+// The __index__ method of another argument may have changed the list since it was accepted: its items are looked at
+// again.
 const Tensor& still_tensor(PyObject* o) {
   STRIDED_CHECK(is_tensor(o), TypeError,
                 "expected Tensor, but a list of tensors was changed during the call and holds ", Py_TYPE(o)->tp_name);

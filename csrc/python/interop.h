@@ -5,8 +5,8 @@
 
 namespace strided::python {
 
-// A view of the array's memory; read-only and negative strides carry over. An array whose strides are no multiple of the
-// item size is copied if copy_odd, else refused.
+// A view of the array's memory; read-only and negative strides carry over. An array whose strides are no multiple of
+// the item size is copied if copy_odd, else refused.
 Tensor from_numpy(PyObject* array, bool copy_odd);
 // New reference: an ndarray on the tensor's memory.
 PyObject* to_numpy(const Tensor& t, bool force);

@@ -51,8 +51,8 @@ PyObject* to_tuple(const TensorList& list) {
 enum class HookKind { Tensor, Pre, Post, Accumulated };
 
 class PyHook;
-// What a handle has of its hook. Not the hook itself: a handle is often kept beside what the function refers to, and the
-// collector does not see into it.
+// What a handle has of its hook. Not the hook itself: a handle is often kept beside what the function refers to, and
+// the collector does not see into it.
 struct HookLink : RefCounted {
   PyHook* hook;  // null when it is gone
 };
@@ -188,8 +188,8 @@ void add_hook(std::vector<Entry>& list, Entry entry) {
 
 // ---------------------------------------------------------------- nodes of user-defined functions
 
-// autograd.Function in the graph. The object's `_backward` gets the gradients of the outputs and returns a tuple with one for
-// each edge.
+// autograd.Function in the graph. The object's `_backward` gets the gradients of the outputs and returns a tuple with
+// one for each edge.
 class FunctionNode : public Node {
  public:
   FunctionNode(PyObject* object, std::string name) : object_(object), name_(std::move(name)) {}
@@ -409,8 +409,8 @@ PyObject* function_start(PyObject*, PyObject* args) {
     }));
   });
 }
-// (context, tensor, i, how): the tensor becomes output i. how: 0; 1: an argument that was changed in place; a view of an
-// argument, 2: the only result, 3: one of several.
+// (context, tensor, i, how): the tensor becomes output i. how: 0; 1: an argument that was changed in place; a view of
+// an argument, 2: the only result, 3: one of several.
 PyObject* function_output(PyObject*, PyObject* args) {
   PyObject *o, *t;
   int i, how;

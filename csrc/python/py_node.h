@@ -6,8 +6,9 @@
 
 namespace strided::python {
 
-// A node as Python sees it; the same object for the same node. The context of an autograd.Function is such an object too,
-// of a class derived from FunctionNode: then the node owns the object (`raw` points back), not the object the node.
+// A node as Python sees it; the same object for the same node. The context of an autograd.Function is such an object
+// too, of a class derived from FunctionNode: then the node owns the object (`raw` points back), not the object the
+// node.
 struct PyNode {
   PyObject_HEAD Ref<Node> owned;
   Node* raw;
@@ -24,8 +25,8 @@ Node& node_of(PyObject* o);  // RuntimeError for a Function's context that never
 PyObject* add_tensor_hook(const Tensor& t, PyObject* callable);
 PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable);
 
-// What the garbage collector has to know of a tensor that nothing but its Python object holds: the Python objects its record
-// leads to.
+// What the garbage collector has to know of a tensor that nothing but its Python object holds: the Python objects its
+// record leads to.
 int visit_record(const Tensor& t, visitproc visit, void* arg);
 void clear_record(const Tensor& t);
 // Tells it to look at the tensor.

@@ -389,8 +389,8 @@ int set_grad(PyObject* o, PyObject* value, void*) {
 PyObject* method_detach(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(make_view(self_of(o), self_of(o).layout())); });
 }
-// Note [x.data]: as detach(), but writes to it are not counted as changes of x, as in PyTorch. What a graph saved of x is then
-// changed behind its back: that is what callers of .data ask for.
+// x.data: as detach(), but writes to it are not counted as changes of x, as in PyTorch. What a graph saved of x
+// is then changed behind its back: that is what callers of .data ask for.
 PyObject* get_data(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor out = make_view(self_of(o), self_of(o).layout());
@@ -556,8 +556,8 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 
 // Note [Tensors and the garbage collector]
-// Looking after every tensor would make each allocation dearer, and few can be part of a cycle: only one with attributes, with
-// hooks, or made by an autograd.Function. The collector is told of these when they become so (track).
+// Looking after every tensor would make each allocation dearer, and few can be part of a cycle: only one with
+// attributes, with hooks, or made by an autograd.Function. The collector is told of these when they become so (track).
 int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   Py_VISIT(Py_TYPE(o));
@@ -576,9 +576,9 @@ int tensor_setattr(PyObject* o, PyObject* name, PyObject* value) {
   return result;
 }
 
-// Note [Gradients that lead back to their leaf]
-// backward(create_graph=True) leaves a gradient in leaf.grad whose graph leads to the leaf: a cycle of C++ objects, which no
-// collector sees. Nobody asks for .grad when the Python object is gone, so the cycle is opened there.
+// Gradients that lead back to their leaf.
+// backward(create_graph=True) leaves a gradient in leaf.grad whose graph leads to the leaf: a cycle of C++ objects,
+// which no collector sees. Nobody asks for .grad when the Python object is gone, so the cycle is opened there.
 void drop_graph_of_gradient(const Tensor& leaf) {
   AutogradMeta* meta = leaf.impl()->autograd.get();
   if (meta && meta->grad.defined() && leaf.impl()->use_count() > 1 && meta->grad.requires_grad())

@@ -26,11 +26,11 @@ void warn(const char* text) {
   if (PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0) throw PythonError{};
 }
 
-// Note [How a key is read]
-// A key is read from left to right into basic steps (ops/index/index.h), which make a view, and `indices`, the advanced index that is
-// then taken of that view: one entry for each axis of it (one for all the axes of a mask). PyTorch's rules: an int, or a
-// 0-d integer tensor, is a basic step; True and False add an axis and index it by [0] or by nothing.
-// All of the key is read before the tensor is looked at again, because __index__ may run any Python code.
+// How a key is read.
+// A key is read from left to right into basic steps (ops/index/index.h), which make a view, and `indices`, the advanced
+// index that is then taken of that view: one entry for each axis of it (one for all the axes of a mask). PyTorch's
+// rules: an int, or a 0-d integer tensor, is a basic step; True and False add an axis and index it by [0] or by
+// nothing. All of the key is read before the tensor is looked at again, because __index__ may run any Python code.
 class Key {
  public:
   static constexpr size_t kMaxSteps = 2 * kMaxDims + 2;
@@ -60,8 +60,8 @@ class Key {
   const Indices& indices() const { return indices_; }
 
  private:
-  // PyTorch's rule (taken from NumPy before 1.23): a short sequence that holds sequences, slices, tensors, None or an ellipsis
-  // is meant as a tuple. Anything else is an index.
+  // PyTorch's rule (taken from NumPy before 1.23): a short sequence that holds sequences, slices, tensors, None or an
+  // ellipsis is meant as a tuple. Anything else is an index.
   static bool is_tuple_of_keys(PyObject* key) {
     if (PyTuple_Check(key)) return true;
     if (!PyList_Check(key)) return false;

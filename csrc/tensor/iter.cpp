@@ -43,7 +43,8 @@ void TensorIterator::cast(int k, Loop2d cast, int64_t loop_itemsize) {
   casts_ = true;
 }
 
-// Insertion sort by stride, the first operand that tells two axes apart decides; axes it cannot tell apart keep their order.
+// Insertion sort by stride, the first operand that tells two axes apart decides; axes it cannot tell apart keep their
+// order.
 void TensorIterator::order(int* axes) const {
   const int n = shape_.ndim();
   for (int i = 0; i < n; ++i) axes[i] = n - 1 - i;  // innermost first

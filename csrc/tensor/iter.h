@@ -38,8 +38,8 @@ class TensorIterator {
   // Runs the loop over everything, on several threads when there are more than `grain` elements.
   // n_outputs tells which operands are written.
   void run(Loop2d loop, const void* params, int n_outputs, int64_t grain = 32768) const;
-  // For a backend that runs the whole of it; all operands must be tensors or numbers, whose dtypes are known. Points into this
-  // object. 0-d tensors of the CPU become immediate operands.
+  // For a backend that runs the whole of it; all operands must be tensors or numbers, whose dtypes are known. Points
+  // into this object. 0-d tensors of the CPU become immediate operands.
   LoopPlan loop_plan(const char* name, Device device) const;
 
  private:

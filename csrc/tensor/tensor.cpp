@@ -11,9 +11,9 @@ std::atomic<uint64_t> next_sequence{1};
 // Read for every operation: the fastest way to thread-local memory, of which a shared library may have a little.
 __attribute__((tls_model("initial-exec"))) thread_local bool grad_mode = true, quiet = false;
 
-// Note [Long chains are released in a loop]
-// Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows the
-// stack. A node that dies inside another node's destructor only hands over its edges.
+// Long chains are released in a loop.
+// Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows
+// the stack. A node that dies inside another node's destructor only hands over its edges.
 thread_local std::vector<Edge>* dying = nullptr;
 
 }  // namespace

@@ -27,8 +27,8 @@ class TensorImpl : public RefCounted {
       : storage(std::move(s)), layout(std::move(l)), numel(layout.numel()), dtype(t) {}
   ~TensorImpl() override;
 
-  // Note [Views whose base was written to]: their record is of an earlier value, and is made anew from the base's when it is
-  // needed. A view made while nothing was recorded stays out of it.
+  // Note [Views whose base was written to]: their record is of an earlier value, and is made anew from the base's when
+  // it is needed. A view made while nothing was recorded stays out of it.
   bool record_is_old() const {
     return base && seen_version != storage->version() && view_kind != ViewKind::NoGradGuard;
   }
@@ -128,7 +128,8 @@ class Node : public RefCounted {
   Node();
   ~Node() override;
   virtual const char* name() const = 0;  // "MulBackward0"
-  // One gradient for each edge of `next` (undefined: none). An incoming gradient is undefined when nothing flowed there.
+  // One gradient for each edge of `next` (undefined: none). An incoming gradient is undefined when nothing flowed
+  // there.
   virtual TensorList apply(TensorList& grads) = 0;
   virtual void release_saved() {}
   virtual bool find_saved(const char* /*what*/, Tensor* /*out*/) { return false; }  // "self", "other", "result"
@@ -209,7 +210,8 @@ Tensor empty_strided(const Dims& shape, const Dims& strides, DType dtype, Device
 // Another tensor of the same storage that autograd takes for unrelated. Bounds are the caller's business.
 Tensor make_view(const Tensor& base, Layout layout);
 Tensor make_view(const Tensor& base, Layout layout, DType dtype);
-// The same as a view that gradients pass through: autograd sees writes to one in the other. The caller records the step.
+// The same as a view that gradients pass through: autograd sees writes to one in the other. The caller records the
+// step.
 Tensor view_of(const Tensor& x, Layout layout, ViewKind kind = ViewKind::Plain);
 Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind = ViewKind::Plain);
 

@@ -66,31 +66,31 @@ _C.set_hook("OutOfMemoryError", OutOfMemoryError)
 
 # ---------------------------------------------------------------- functions of the compiled core, by their names
 
-from . import _namespaces  # noqa: E402
+from . import _namespaces
 
 _namespaces.fill(globals())
 
-from . import linalg, return_types, special  # noqa: E402
-from ._typeinfo import finfo, iinfo  # noqa: E402
-from ._printing import get_printoptions, printoptions, set_printoptions  # noqa: E402
-from ._creation import *  # noqa: E402,F403
-from ._composite import *  # noqa: E402,F403
-from ._lowrank import *  # noqa: E402,F403
-from ._determinism import *  # noqa: E402,F403
-from ._random import *  # noqa: E402,F403
-from ._broadcast import broadcast_shapes  # noqa: E402
-from . import _storage  # noqa: E402
+from . import linalg, return_types, special
+from ._typeinfo import finfo, iinfo
+from ._printing import get_printoptions, printoptions, set_printoptions
+from ._creation import *
+from ._composite import *
+from ._lowrank import *
+from ._determinism import *
+from ._random import *
+from ._broadcast import broadcast_shapes
+from . import _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
 
-from . import _tensor  # noqa: E402
+from . import _tensor
 
 _tensor.install(Tensor)
 
-from . import autograd, backends, cuda, memory, random, utils  # noqa: E402
-from ._aliases import *  # noqa: E402,F403
-from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled  # noqa: E402
-from ._lobpcg import lobpcg  # noqa: E402
+from . import autograd, backends, cuda, memory, random, utils
+from ._aliases import *
+from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
+from ._lobpcg import lobpcg
 
 get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
 

@@ -20,7 +20,9 @@ def _add(name, function, doc=None):
 
 
 # Methods that PyTorch has as functions too.
-for _name in "addmv_ clamp_max_ clamp_min_ detach detach_ gcd_ get_device index_put_ is_signed lcm_ ldexp_ resize_as_ xlogy_".split():
+for _name in (
+    "addmv_ clamp_max_ clamp_min_ detach detach_ gcd_ get_device index_put_ is_signed lcm_ ldexp_ resize_as_ xlogy_"
+).split():
     _add(_name, inspect.getattr_static(_C.Tensor, _name))
 
 

@@ -183,8 +183,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         spacing: distance of samples: one number, one for each dimension, or a tensor of coordinates for each.
         dim: the dimensions (all if None). edge_order: 1 or 2, the order of the differences at the edges.
 
-    Returns one tensor for each dimension.  The weights for uneven spacing are those of B. Fornberg, "Generation of Finite
-    Difference Formulas on Arbitrarily Spaced Grids", Math. Comp. 51 (1988).
+    Returns one tensor for each dimension.  The weights for uneven spacing are those of B. Fornberg, "Generation of
+    Finite Difference Formulas on Arbitrarily Spaced Grids", Math. Comp. 51 (1988).
 
     >>> strided.gradient(strided.tensor([1., 2., 4., 8.]))
     (tensor([1.0000, 1.5000, 3.0000, 4.0000]),)
@@ -207,7 +207,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
             )
         shape = [1] * x.ndim
         shape[d] = -1
-        at = lambda a, b: x.narrow(d, a, b)  # noqa: E731
+        at = lambda a, b, d=d: x.narrow(d, a, b)
         if isinstance(h, _C.Tensor) and h.ndim == 1:
             gaps = h.diff()
             left, right = gaps[:-1].reshape(shape), gaps[1:].reshape(shape)
@@ -239,9 +239,9 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
 def einsum(*args):
     """Sums of products of elements, told by subscripts: ``einsum('ij,jk->ik', a, b)`` is a matrix product.
 
-    A subscript that is not in the output is summed over; one that occurs twice in an operand takes its diagonal; ``...``
-    stands for the remaining dimensions, which broadcast.  Without ``->`` the output has the subscripts that occur once, in
-    alphabetical order.  Subscripts may also be lists of ints after each operand.
+    A subscript that is not in the output is summed over; one that occurs twice in an operand takes its diagonal;
+    ``...`` stands for the remaining dimensions, which broadcast.  Without ``->`` the output has the subscripts that
+    occur once, in alphabetical order.  Subscripts may also be lists of ints after each operand.
 
     >>> strided.einsum('ii', strided.eye(3))
     tensor(3.)
@@ -254,7 +254,8 @@ def einsum(*args):
 
 @_method
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of input in which the elements that ``input.as_strided(size, stride, storage_offset)`` shows are those of src.
+    """A copy of input in which the elements that ``input.as_strided(size, stride, storage_offset)`` shows are those of
+    src.
 
     >>> strided.as_strided_scatter(strided.zeros(2, 2), strided.ones(2), (2,), (3,))
     tensor([[1., 0.],
@@ -276,7 +277,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 @_public
 def empty_permuted(size, physical_layout, **options):
-    """Uninitialised, of this size; physical_layout lists the dimensions in the order of their strides, the largest first.
+    """Uninitialised, of this size; physical_layout lists the dimensions in the order of their strides, the largest
+    first.
 
     >>> strided.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
     (12, 1, 3)
@@ -373,11 +375,13 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 @_public
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
-    """Counts of points (*, D) in a grid of D dimensions: named tuple (hist, bin_edges), the edges one vector for each dimension.
+    """Counts of points (*, D) in a grid of D dimensions: named tuple (hist, bin_edges), the edges one vector for each
+    dimension.
 
     Args:
         bins: the number of bins, one for all dimensions or a list of D; or a list of D increasing vectors of edges.
-        range: (low, high, low, high, ...); by default each dimension's least and largest value. What is outside is not counted.
+        range: (low, high, low, high, ...); by default each dimension's least and largest value. What is outside is not
+            counted.
         weight: what each point counts, of input.shape[:-1]. density: divided by the sum and the volumes of the bins.
 
     >>> points = strided.tensor([[0., 0.], [1., 1.], [1., 0.]])

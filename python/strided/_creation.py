@@ -60,8 +60,8 @@ def scalar_tensor(value, *, dtype=None, layout=None, device=None, pin_memory=Fal
 def from_numpy(ndarray):
     """A tensor on the memory of a NumPy array: writes show on both sides. Strides, also negative ones, carry over.
 
-    A read-only array gives a read-only tensor. TypeError for other objects and dtypes, ValueError for foreign byte order
-    or strides that are no multiple of the item size.
+    A read-only array gives a read-only tensor. TypeError for other objects and dtypes, ValueError for foreign byte
+    order or strides that are no multiple of the item size.
     """
     return _C.from_numpy(ndarray)
 

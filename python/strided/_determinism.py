@@ -1,9 +1,11 @@
-"""PyTorch's switches for deterministic algorithms.  All algorithms here are, so the switches only remember how they stand."""
+"""PyTorch's switches for deterministic algorithms.  All algorithms here are, so the switches only remember how they
+stand."""
 
 from __future__ import annotations
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
+    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+    "is_deterministic_algorithms_warn_only_enabled",
     "set_deterministic_debug_mode", "use_deterministic_algorithms",
 ]  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""Where LAPACK is: in the package scipy-openblas32, which is looked up and never imported (see docs/dependencies.md)."""
+"""Where LAPACK is: in the package scipy-openblas32, which is looked up and never imported (see
+docs/dependencies.md)."""
 
 from __future__ import annotations
 

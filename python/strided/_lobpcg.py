@@ -1,4 +1,5 @@
-"""Some eigenvalues of large symmetric matrices, by the locally optimal block preconditioned conjugate gradient method."""
+"""Some eigenvalues of large symmetric matrices, by the locally optimal block preconditioned conjugate gradient
+method."""
 
 from __future__ import annotations
 
@@ -17,26 +18,27 @@ def lobpcg(
     A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
     ortho_iparams=None, ortho_fparams=None, ortho_bparams=None,
 ):  # fmt: skip
-    """The k largest (or smallest) eigenvalues E (*, k) and eigenvectors X (*, m, k) of A x = e B x, for symmetric or Hermitian
-    A (*, m, m), and B positive definite, or the identity for None.
+    """The k largest (or smallest) eigenvalues E (*, k) and eigenvectors X (*, m, k) of A x = e B x, for symmetric or
+    Hermitian A (*, m, m), and B positive definite, or the identity for None.
 
-    Each step takes the best vectors in the span of those that it has, their residuals and its last changes, and so reads A
-    only through products A @ x.  A matrix of fewer than 3 n rows is one for linalg.eigh.
+    Each step takes the best vectors in the span of those that it has, their residuals and its last changes, and so
+    reads A only through products A @ x.  A matrix of fewer than 3 n rows is one for linalg.eigh.
 
     Args:
         X: what to start from, (*, m, n) with n >= k; random if None, with n columns (k if None).
         iK: the preconditioner, (*, m, m), by which residuals are multiplied.
         niter: how many steps at most (1000; -1: until it converges).
         tol: where to stop: |A x - e B x| <= tol |x| (|A| + |e| |B|); the square root of the dtype's epsilon by default.
-        method: "ortho" (default), an orthonormal basis at each step (A. Stathopoulos and K. Wu, SIAM J. Sci. Comput. 23, 2002;
-            J. A. Duersch, M. Shao, C. Yang, M. Gu, SIAM J. Sci. Comput. 40, 2018), or "basic" (A. V. Knyazev, SIAM J. Sci.
-            Comput. 23, 2001), which may raise LinAlgError near convergence.
-        tracker: called after each step with the state: A, B, iK, X, E, R (residuals), S (the basis), and the dictionaries
-            iparams, fparams, bparams, ivars ("istep", "converged_count", ...), fvars, bvars ("force_stop"), tvars ("rerr").
+        method: "ortho" (default), an orthonormal basis at each step (A. Stathopoulos and K. Wu, SIAM J. Sci. Comput.
+            23, 2002; J. A. Duersch, M. Shao, C. Yang, M. Gu, SIAM J. Sci. Comput. 40, 2018), or "basic" (A. V. Knyazev,
+            SIAM J. Sci. Comput. 23, 2001), which may raise LinAlgError near convergence.
+        tracker: called after each step with the state: A, B, iK, X, E, R (residuals), S (the basis), and the
+            dictionaries iparams, fparams, bparams, ivars ("istep", "converged_count", ...), fvars, bvars
+            ("force_stop"), tvars ("rerr").
         ortho_iparams: {"ortho_i_max": 3} are the passes of orthogonalisation; other parameters are kept, and not used.
 
-    ValueError for sizes that do not fit.  Gradients, of A where B is None, need distinct eigenvalues; they solve a system for
-    each vector.
+    ValueError for sizes that do not fit.  Gradients, of A where B is None, need distinct eigenvalues; they solve a
+    system for each vector.
 
     >>> E, X = strided.lobpcg(strided.arange(1., 10.).diag(), k=2)
     >>> E.round(decimals=3)
@@ -190,7 +192,8 @@ class LOBPCG:
         return (values.flip(0)[:n], Z.flip(1)[:, :n]) if self.bparams["largest"] else (values[:n], Z[:, :n])
 
     def orthonormal(self, V, basis):
-        """A basis of what V adds to `basis`, orthonormal with respect to B; directions that are lost in rounding are dropped."""
+        """A basis of what V adds to `basis`, orthonormal with respect to B; directions that are lost in rounding are
+        dropped."""
         limit = 10 * finfo(V.dtype).eps * (V.shape[1] + (0 if basis is None else basis.shape[1]))
         against = None if basis is None else self.times_B(basis)
         for _ in range(max(1, self.iparams["ortho_i_max"])):
@@ -215,7 +218,8 @@ def _symmetric(G):
 
 
 class Lobpcg(Function):
-    """run(A), recorded.  With y_i = (A - e_i)^+ g_i for the gradient g_i of x_i, A gets the sum of (g_e x_i - y_i) x_i^H."""
+    """run(A), recorded.  With y_i = (A - e_i)^+ g_i for the gradient g_i of x_i, A gets the sum of (g_e x_i - y_i)
+    x_i^H."""
 
     @staticmethod
     def forward(ctx, A, run):

@@ -1,5 +1,5 @@
-"""The largest singular vectors of a matrix by random projections (N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure
-with randomness", SIAM Review 53, 2011: algorithms 4.4 and 5.1), and principal components."""
+"""The largest singular vectors of a matrix by random projections (N. Halko, P. G. Martinsson, J. A. Tropp, "Finding
+structure with randomness", SIAM Review 53, 2011: algorithms 4.4 and 5.1), and principal components."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ __all__ = ["pca_lowrank", "svd_lowrank"]
 
 
 def _random_basis(times, times_adjoint, columns, like, niter):
-    """Orthonormal columns whose span nearly holds the largest singular vectors of the matrix that `times` multiplies by."""
+    """Orthonormal columns whose span nearly holds the largest singular vectors of the matrix that `times` multiplies
+    by."""
     basis = _f["linalg.qr"](times(_f["randn"](*columns, dtype=like.dtype, device=like.device))).Q
     for _ in range(niter):
         basis = _f["linalg.qr"](

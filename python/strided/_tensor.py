@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from . import _C
-from . import _printing, _storage
+from . import _C, _printing, _storage
 
 _f = _C.functions
 _CPU = _C.device("cpu")
@@ -44,8 +43,8 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
 
 
 def type_(self, dtype=None, non_blocking=False):
-    """Without dtype the type's name, as ``'torch.FloatTensor'`` or ``'torch.cuda.FloatTensor'``; else the tensor cast to it
-    (a dtype, or such a name, which says where too)."""
+    """Without dtype the type's name, as ``'torch.FloatTensor'`` or ``'torch.cuda.FloatTensor'``; else the tensor cast
+    to it (a dtype, or such a name, which says where too)."""
     if dtype is None:
         return f"torch.{'' if self.is_cpu else 'cuda.'}{self.dtype._cpp_name}Tensor"
     if isinstance(dtype, str):
@@ -149,7 +148,8 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of the memory; versioned when max_version allows.  On a CUDA device `stream` is the consumer's, which waits
+    """A DLPack capsule of the memory; versioned when max_version allows.  On a CUDA device `stream` is the consumer's,
+    which waits
     for what was queued here: an int, None or 1 for the default stream, -1 for no waiting."""
     if self.is_cuda:
         from .cuda._interop import dlpack_wait
@@ -285,7 +285,8 @@ def sum_to_size(self, *size):
 
 
 def _mapped(function, self, *others):
-    """self with each element replaced by function of it and of others', broadcast: for a few elements, by a Python loop."""
+    """self with each element replaced by function of it and of others', broadcast: for a few elements, by a Python
+    loop."""
     if not self.is_cpu:
         raise TypeError(
             f"{function}: only tensors on the CPU can be mapped by a Python function, got device {self.device}"
@@ -327,8 +328,10 @@ def install(Tensor) -> None:
         setattr(Tensor, name, value)
     Tensor.type = type_
     for name, dtype in (
-        ("float", _C.float32), ("double", _C.float64), ("half", _C.float16), ("bfloat16", _C.bfloat16), ("byte", _C.uint8), ("char", _C.int8),
-        ("short", _C.int16), ("int", _C.int32), ("long", _C.int64), ("bool", _C.bool), ("cfloat", _C.complex64), ("cdouble", _C.complex128),
+        ("float", _C.float32), ("double", _C.float64), ("half", _C.float16), ("bfloat16", _C.bfloat16),
+        ("byte", _C.uint8), ("char", _C.int8),
+        ("short", _C.int16), ("int", _C.int32), ("long", _C.int64), ("bool", _C.bool), ("cfloat", _C.complex64),
+        ("cdouble", _C.complex128),
     ):  # fmt: skip
         setattr(Tensor, name, _caster(dtype, name))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")

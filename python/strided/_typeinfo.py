@@ -76,9 +76,9 @@ class finfo(_Info):  # noqa: N801  (PyTorch's name)
     Raises:
         TypeError: not a dtype, or an integer or bool one.
 
-    >>> finfo(torch.float32)
-    finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, smallest_normal=1.17549e-38, tiny=1.17549e-38, dtype=float32)
-    """  # noqa: E501
+    >>> finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
 
     __slots__ = ("eps", "tiny", "smallest_normal", "resolution")
     _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from . import _C
+from . import _C, _namespaces
 from . import _lapack as _lapack
-from . import _namespaces
 
 
 class LinAlgError(RuntimeError):

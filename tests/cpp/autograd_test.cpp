@@ -53,8 +53,8 @@ TEST(Autograd, ThreadsAddToTheSameLeaf) {
   }
 }
 
-// Graphs over one leaf begin and end all the time: its accumulator is made, found, and dies while another thread asks for
-// it.
+// Graphs over one leaf begin and end all the time: its accumulator is made, found, and dies while another thread asks
+// for it.
 TEST(Autograd, AccumulatorsComeAndGo) {
   const Tensor x = numbers(2);
   at_once(4, [&](int k) {

@@ -1,4 +1,5 @@
-// Raising: the text is put together from values, the class is the one asked for, and nothing is computed when all is well.
+// Raising: the text is put together from values, the class is the one asked for, and nothing is computed when all is
+// well.
 #include "base/error.h"
 
 #include <gtest/gtest.h>

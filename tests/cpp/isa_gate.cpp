@@ -1,4 +1,5 @@
-// isa_gate v3 PROGRAM [ARGUMENT...]: runs the program if this machine has the instruction set, else says so and exits with 77.
+// isa_gate v3 PROGRAM [ARGUMENT...]: runs the program if this machine has the instruction set, else says so and exits
+// with 77.
 #include <unistd.h>
 
 #include <cstdio>

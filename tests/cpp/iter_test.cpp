@@ -1,4 +1,5 @@
-// Planned iteration against counting through all positions: random shapes and layouts, operands of other dtypes, threads.
+// Planned iteration against counting through all positions: random shapes and layouts, operands of other dtypes,
+// threads.
 #include "tensor/iter.h"
 
 #include <gtest/gtest.h>

@@ -66,7 +66,8 @@ TEST(Parallel, SeveralThreadsWork) {
   std::mutex mutex;
   std::set<std::thread::id> ids;
   std::atomic<int> waiting{0};
-  // Each range waits until a second thread has come, so one thread alone cannot do them all (it gives up after a while).
+  // Each range waits until a second thread has come, so one thread alone cannot do them all (it gives up after a
+  // while).
   parallel_for(0, 16, 1, [&](int64_t, int64_t) {
     {
       std::lock_guard<std::mutex> lock(mutex);

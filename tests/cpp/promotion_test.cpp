@@ -1,4 +1,5 @@
-// The lattice of dtypes and the three priorities of operands. tests/python/support/promotion_table.txt has the whole table.
+// The lattice of dtypes and the three priorities of operands. tests/python/support/promotion_table.txt has the whole
+// table.
 #include "core/promotion.h"
 
 #include <gtest/gtest.h>

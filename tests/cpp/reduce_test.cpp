@@ -41,7 +41,8 @@ double number(R r) {
   return static_cast<double>(r);
 }
 
-// The kernel against the struct itself, for sizes around every block size and for rows, columns, steps and backward strides.
+// The kernel against the struct itself, for sizes around every block size and for rows, columns, steps and backward
+// strides.
 template <class Op, class T>
 void check(double tolerance) {
   const ReduceKernel& k = kernel<Op, T>();

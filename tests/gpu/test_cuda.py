@@ -9,7 +9,6 @@ import sys
 import cuda_device
 import numpy as np
 import pytest
-
 import strided as torch
 from strided import cuda
 
@@ -298,8 +297,10 @@ def test_cuda_array_interface():
     with torch.cuda.stream(cuda.Stream()):
         assert torch.equal(torch.as_tensor(Exporter(x)), x)
     for changes, error in (
-        (dict(typestr="<f3"), TypeError), (dict(strides=(3, 1)), ValueError), (dict(strides=(4,)), ValueError), (dict(strides=(1 << 62, 4)), ValueError), (dict(shape=(-1, 2)), RuntimeError),
-        (dict(data=(np.ones(12).ctypes.data, False)), ValueError), (dict(data=(0, False)), ValueError), (dict(mask=x), BufferError), (dict(stream=0), BufferError),
+        (dict(typestr="<f3"), TypeError), (dict(strides=(3, 1)), ValueError), (dict(strides=(4,)), ValueError),
+        (dict(strides=(1 << 62, 4)), ValueError), (dict(shape=(-1, 2)), RuntimeError),
+        (dict(data=(np.ones(12).ctypes.data, False)), ValueError), (dict(data=(0, False)), ValueError),
+        (dict(mask=x), BufferError), (dict(stream=0), BufferError),
     ):  # fmt: skip
         with pytest.raises(error):
             torch.as_tensor(Exporter(x, **changes))

@@ -1,4 +1,5 @@
-"""Decompositions on a CUDA device against the CPU: values, what defines them, errors and when they are raised, gradients."""
+"""Decompositions on a CUDA device against the CPU: values, what defines them, errors and when they are raised,
+gradients."""
 
 import os
 import subprocess
@@ -9,9 +10,8 @@ from pathlib import Path
 import cuda_device
 import numpy as np
 import pytest
-from test_cuda_linalg import DTYPES, EPS, LA, close, matrices, raised
-
 import strided as torch
+from test_cuda_linalg import DTYPES, EPS, LA, close, matrices, raised
 
 pytestmark = cuda_device.needs(1)
 REAL = {"complex64": "float32", "complex128": "float64"}
@@ -113,7 +113,8 @@ def test_what_is_made_of_these():
     for shape in ((4, 4), (6, 3), (3, 6), (2, 5, 4)):
         a, b = sample(shape, "float64"), sample((*shape[:-1], 2), "float64", 1)
         for f in (
-            LA.pinv, LA.matrix_rank, LA.cond, lambda a: LA.matrix_norm(a, 2), lambda a: LA.matrix_norm(a, "nuc"), lambda a: LA.pinv(a, rtol=0.1),
+            LA.pinv, LA.matrix_rank, LA.cond, lambda a: LA.matrix_norm(a, 2), lambda a: LA.matrix_norm(a, "nuc"),
+            lambda a: LA.pinv(a, rtol=0.1),
             lambda a: torch.svd(a)[1], torch.pinverse,
         ):  # fmt: skip
             same(f, a)
@@ -264,10 +265,12 @@ print(torch.linalg.det(a).item())
     [("path", "has no eigenvalues of general matrices"), ("1 / 0", "no error\n"), ("None", "no error\n")],
 )
 def test_the_one_that_is_found_is_opened(found, words):
+    library = os.environ.get("STRIDED_CUDA_LIBRARY") or torch._C.__file__
+    old = Path(library).with_name("libcusolver_emulated_old.so")
     code = f"""
 import threading
 import strided as torch
-path = {str(Path(os.environ.get("STRIDED_CUDA_LIBRARY") or torch._C.__file__).with_name("libcusolver_emulated_old.so"))!r}
+path = {str(old)!r}
 torch._C.set_hook("find_cusolver", lambda cuda: {found})
 def work():
     try:

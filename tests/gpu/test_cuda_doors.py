@@ -1,4 +1,5 @@
-"""Every function of the table meets tensors of a device: it computes, or raises; it never touches device memory from the host."""
+"""Every function of the table meets tensors of a device: it computes, or raises; it never touches device memory from
+the host."""
 
 import json
 import subprocess
@@ -6,7 +7,6 @@ import sys
 
 import cuda_device
 import pytest
-
 import strided as torch
 
 pytestmark = cuda_device.needs(1)
@@ -20,8 +20,9 @@ def arguments():
     m = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]], device="cuda", requires_grad=True)
     v = torch.tensor([1.0, 0.0, 2.0], device="cuda", requires_grad=True)
     i, b = torch.tensor([0, 2, 1], device="cuda"), torch.tensor([[True, False, True]] * 3, device="cuda")
-    return [(m,), (v,), (i,), (b,), (m, m), (v, v), (i, i), (m, v), (v, i), (m, i), (m, b), (m, 0), (m, 2), ([m, m],), (m, [0]),
-            (m, 1, i), (m, 2, 0), (m, [1, 0]), (m, i, v), (m, m, m), (v, v, v), (m, 0, i, m), (m, 0, i, 1.0), (3,), (2, 3)]
+    return [(m,), (v,), (i,), (b,), (m, m), (v, v), (i, i), (m, v), (v, i), (m, i), (m, b), (m, 0), (m, 2), ([m, m],),
+            (m, [0]), (m, 1, i), (m, 2, 0), (m, [1, 0]), (m, i, v), (m, m, m), (v, v, v), (m, 0, i, m), (m, 0, i, 1.0),
+            (3,), (2, 3)]
 for name in json.loads(sys.argv[1]):
     for n, args in enumerate(arguments()):
         print(name, n, flush=True)

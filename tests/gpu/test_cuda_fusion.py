@@ -1,7 +1,6 @@
 """ElementwiseKernel: its parsing and its code, which NVRTC compiles without a GPU. tests/gpu runs it."""
 
 import pytest
-
 import strided as torch
 from strided.cuda import ElementwiseKernel
 

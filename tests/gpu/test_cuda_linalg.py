@@ -3,7 +3,6 @@
 import cuda_device
 import numpy as np
 import pytest
-
 import strided as torch
 
 pytestmark = cuda_device.needs(1)
@@ -58,9 +57,12 @@ def test_values(n, dtype):
     for batch in ((), (3,), (2, 2)) if n < 33 else ((2,),):
         a, b = matrices(*batch, n, n, dtype=dtype), matrices(*batch, n, n, dtype=dtype, seed=1)[..., :3]
         for f in (
-            lambda a, b: LA.lu_factor(a)[1], LA.lu_factor_ex, LA.solve, LA.solve_ex, lambda a, b: LA.inv(a), lambda a, b: LA.inv_ex(a), lambda a, b: LA.det(a),
-            lambda a, b: LA.slogdet(a), lambda a, b: LA.lu(a), lambda a, b: LA.solve(a, b[..., 0]) if n > 3 else LA.solve(a, b),
-            lambda a, b: LA.solve(a, b.mT, left=False), lambda a, b: LA.solve_triangular(a + 6 * torch.eye(n, dtype=a.dtype, device=a.device), b, upper=True),
+            lambda a, b: LA.lu_factor(a)[1], LA.lu_factor_ex, LA.solve, LA.solve_ex, lambda a, b: LA.inv(a),
+            lambda a, b: LA.inv_ex(a), lambda a, b: LA.det(a),
+            lambda a, b: LA.slogdet(a), lambda a, b: LA.lu(a),
+            lambda a, b: LA.solve(a, b[..., 0]) if n > 3 else LA.solve(a, b),
+            lambda a, b: LA.solve(a, b.mT, left=False),
+            lambda a, b: LA.solve_triangular(a + 6 * torch.eye(n, dtype=a.dtype, device=a.device), b, upper=True),
             lambda a, b: LA.lu_solve(*LA.lu_factor(a), b), lambda a, b: LA.lu_solve(*LA.lu_factor(a), b, adjoint=True),
             lambda a, b: LA.lu_solve(*LA.lu_factor(a), b.mT, left=False),
         ):  # fmt: skip
@@ -71,8 +73,10 @@ def test_values(n, dtype):
                 close(f(*args), f(a, b))
         p = positive(*batch, n, n, dtype=dtype)
         for f in (
-            LA.cholesky, lambda p: LA.cholesky(p, upper=True), LA.cholesky_ex, lambda p: torch.cholesky_inverse(LA.cholesky(p)),
-            lambda p: torch.cholesky_solve(p[..., :2], LA.cholesky(p)), lambda p: torch.cholesky_solve(p[..., :2], LA.cholesky(p, upper=True), upper=True),
+            LA.cholesky, lambda p: LA.cholesky(p, upper=True), LA.cholesky_ex,
+            lambda p: torch.cholesky_inverse(LA.cholesky(p)),
+            lambda p: torch.cholesky_solve(p[..., :2], LA.cholesky(p)),
+            lambda p: torch.cholesky_solve(p[..., :2], LA.cholesky(p, upper=True), upper=True),
         ):  # fmt: skip
             close(f(p.cuda()), f(p))
 
@@ -88,9 +92,12 @@ def test_half_precision_is_computed_in_float32():
 def test_functions_made_of_these():
     a, v = matrices(3, 6, 6), matrices(6, 6)[0]
     for f in (
-        lambda a: LA.matrix_power(a, 3), lambda a: LA.matrix_power(a, -2), lambda a: LA.matrix_power(a, 0), torch.logdet, LA.norm, LA.matrix_norm,
-        lambda a: LA.matrix_norm(a, 1), lambda a: LA.matrix_norm(a, float("inf")), lambda a: LA.vector_norm(a, 3), lambda a: LA.multi_dot([a[0], a[1], a[2]]),
-        lambda a: LA.tensorinv(a[0].reshape(2, 3, 6), 2), lambda a: LA.tensorsolve(a[0].reshape(2, 3, 6), a[1, 0].reshape(2, 3)),
+        lambda a: LA.matrix_power(a, 3), lambda a: LA.matrix_power(a, -2), lambda a: LA.matrix_power(a, 0),
+        torch.logdet, LA.norm, LA.matrix_norm,
+        lambda a: LA.matrix_norm(a, 1), lambda a: LA.matrix_norm(a, float("inf")), lambda a: LA.vector_norm(a, 3),
+        lambda a: LA.multi_dot([a[0], a[1], a[2]]),
+        lambda a: LA.tensorinv(a[0].reshape(2, 3, 6), 2),
+        lambda a: LA.tensorsolve(a[0].reshape(2, 3, 6), a[1, 0].reshape(2, 3)),
         lambda a: torch.trace(a[0]), lambda a: torch.inverse(a), lambda a: torch.det(a), lambda a: torch.slogdet(a),
     ):  # fmt: skip
         close(f(a.cuda()), f(a))
@@ -117,8 +124,10 @@ def test_views_broadcasting_and_shared_factors():
     for n in (6, 40):
         a, b = matrices(4, n, n), matrices(4, n, n, seed=1)
         for view in (
-            lambda t: t.mT, lambda t: t[::2], lambda t: t.flip(0), lambda t: t[:, ::-1], lambda t: t[1], lambda t: t[:1],
-            lambda t: t[:1].expand(3, -1, -1), lambda t: t.reshape(2, 2, *t.shape[1:])[:, 1], lambda t: t.transpose(0, 1).contiguous().transpose(0, 1),
+            lambda t: t.mT, lambda t: t[::2], lambda t: t.flip(0), lambda t: t[:, ::-1], lambda t: t[1],
+            lambda t: t[:1],
+            lambda t: t[:1].expand(3, -1, -1), lambda t: t.reshape(2, 2, *t.shape[1:])[:, 1],
+            lambda t: t.transpose(0, 1).contiguous().transpose(0, 1),
         ):  # fmt: skip
             close(LA.solve(view(a.cuda()), view(b.cuda())[..., :2]), LA.solve(view(a), view(b)[..., :2]))
             close(LA.inv(view(a.cuda())), LA.inv(view(a)))

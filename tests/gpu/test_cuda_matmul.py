@@ -1,8 +1,8 @@
-"""Matrix products on a CUDA device against the CPU: every function, dtype, layout and gradient. On a GPU, or emulated."""
+"""Matrix products on a CUDA device against the CPU: every function, dtype, layout and gradient. On a GPU, or
+emulated."""
 
 import cuda_device
 import pytest
-
 import strided as torch
 
 pytestmark = cuda_device.needs(1)
@@ -52,8 +52,10 @@ def on_both(f, *tensors):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matmul_of_every_kind(dtype):
-    shapes = [((5,), (5,)), ((4, 5), (5,)), ((5,), (5, 3)), ((4, 5), (5, 3)), ((2, 4, 5), (5, 3)), ((2, 4, 5), (5,)), ((5,), (2, 5, 3)),
-              ((2, 1, 4, 5), (3, 5, 6)), ((33, 40), (40, 65)), ((0, 5), (5, 3)), ((4, 0), (0, 3)), ((70, 20), (20, 1)), ((1, 300), (300, 1))]  # fmt: skip
+    shapes = [((5,), (5,)), ((4, 5), (5,)), ((5,), (5, 3)), ((4, 5), (5, 3)), ((2, 4, 5), (5, 3)), ((2, 4, 5), (5,)),
+        ((5,), (2, 5, 3)),
+              ((2, 1, 4, 5), (3, 5, 6)), ((33, 40), (40, 65)), ((0, 5), (5, 3)), ((4, 0), (0, 3)), ((70, 20), (20, 1)),
+              ((1, 300), (300, 1))]  # fmt: skip
     for a, b in shapes:
         on_both(torch.matmul, operand(dtype, *a), operand(dtype, *b))
 

@@ -1,11 +1,11 @@
-"""Every elementwise op and reduction of the tables, and indexing, on a CUDA device against the CPU. On a GPU, or emulated."""
+"""Every elementwise op and reduction of the tables, and indexing, on a CUDA device against the CPU. On a GPU, or
+emulated."""
 
 import cuda_device
 import numpy as np
 import pytest
-import test_elementwise as elementwise
-
 import strided as torch
+import test_elementwise as elementwise
 
 pytestmark = cuda_device.needs(1)
 EPS = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 2e-5, "complex128": 1e-12}
@@ -60,7 +60,8 @@ def test_mixed_dtypes_and_numbers(name):
 
 
 REDUCTIONS = [
-    "sum", "prod", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "all", "any", "var", "std", "count_nonzero", "nansum",
+    "sum", "prod", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "all", "any", "var", "std",
+    "count_nonzero", "nansum",
     "norm",
 ]  # fmt: skip
 
@@ -99,10 +100,14 @@ def test_indexing(dtype):
     at = torch.tensor([3, -1, 0, 3])
     mask = x.real > 2 if x.dtype.is_complex else x.to(torch.float32) > 2
     for cut in (
-        lambda t, i, m: t[i], lambda t, i, m: t[:, i], lambda t, i, m: t[i, :, i.clamp(-1, 2)], lambda t, i, m: t[m], lambda t, i, m: t[1, i],
-        lambda t, i, m: t.index_select(1, i.abs()), lambda t, i, m: t.take(i), lambda t, i, m: torch.nonzero(m), lambda t, i, m: t.masked_select(m),
-        lambda t, i, m: t.gather(0, i.abs().reshape(1, 4, 1).expand(2, 4, 3)), lambda t, i, m: torch.where(m, t, t.new_zeros(())),
-        lambda t, i, m: torch.cat([t, t], 1), lambda t, i, m: torch.stack([t, t], -1), lambda t, i, m: t.flip(0, 2), lambda t, i, m: t.roll(1, 1),
+        lambda t, i, m: t[i], lambda t, i, m: t[:, i], lambda t, i, m: t[i, :, i.clamp(-1, 2)], lambda t, i, m: t[m],
+        lambda t, i, m: t[1, i],
+        lambda t, i, m: t.index_select(1, i.abs()), lambda t, i, m: t.take(i), lambda t, i, m: torch.nonzero(m),
+        lambda t, i, m: t.masked_select(m),
+        lambda t, i, m: t.gather(0, i.abs().reshape(1, 4, 1).expand(2, 4, 3)),
+        lambda t, i, m: torch.where(m, t, t.new_zeros(())),
+        lambda t, i, m: torch.cat([t, t], 1), lambda t, i, m: torch.stack([t, t], -1), lambda t, i, m: t.flip(0, 2),
+        lambda t, i, m: t.roll(1, 1),
     ):  # fmt: skip
         close(cut(d, at.cuda(), mask.cuda()), cut(x, at, mask))
 

@@ -1,11 +1,11 @@
-"""Scans, softmax, sorting, selecting and searching on a CUDA device against the CPU, with gradients. On a GPU, or emulated."""
+"""Scans, softmax, sorting, selecting and searching on a CUDA device against the CPU, with gradients. On a GPU, or
+emulated."""
 
 import math
 
 import cuda_device
 import numpy as np
 import pytest
-
 import strided as torch
 
 pytestmark = cuda_device.needs(1)
@@ -37,23 +37,23 @@ def check(f, *args, exact=True):
                 r.cpu()
         assert str(raised.value).replace("on CUDA", "on CPU") == str(error)
         return
-    for got, want in zip(results(f(*on_device)), results(want), strict=True):
-        if want is None:
+    for got, wanted in zip(results(f(*on_device)), results(want), strict=True):
+        if wanted is None:
             assert got is None
             continue
         assert (
             got.device.type == "cuda"
-            and got.dtype == want.dtype
-            and got.shape == want.shape
-            and got.stride() == want.stride()
+            and got.dtype == wanted.dtype
+            and got.shape == wanted.shape
+            and got.stride() == wanted.stride()
         )
-        a, b = value(got), value(want)
-        if exact or str(want.dtype)[6:] not in EPS:
+        a, b = value(got), value(wanted)
+        if exact or str(wanted.dtype)[6:] not in EPS:
             np.testing.assert_array_equal(a, b)
             if a.dtype.kind == "f":
                 np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
         else:
-            eps = EPS[str(want.dtype)[6:]]
+            eps = EPS[str(wanted.dtype)[6:]]
             np.testing.assert_allclose(a, b, rtol=eps, atol=eps)
 
 

@@ -24,7 +24,7 @@ void store(char* p, const T& v) {
   std::memcpy(p, &v, sizeof(T));
 }
 
-// Note [Indices become places in small batches]
+// Indices become places in small batches.
 // A batch of indices is first turned into byte offsets, checked and wrapped on the way by a loop without branches; the
 // moves then need no test. The batch stays in the L1 cache.
 constexpr int64_t kBatch = 1024;
@@ -135,8 +135,8 @@ bool take_line(char* to, int64_t to_stride, const char* from, int64_t ramp, cons
   return p.stride == sizeof(T) && to_stride == sizeof(T) ? run(sizeof(T), sizeof(T)) : run(p.stride, to_stride);
 }
 
-// to[index[i]] merged with from[i], in one pass. The index was checked before anything was written; should another thread
-// have changed it since, element 0 is written to.
+// to[index[i]] merged with from[i], in one pass. The index was checked before anything was written; should another
+// thread have changed it since, element 0 is written to.
 template <class Op>
 bool put_line(char* to, int64_t ramp, const char* from, int64_t from_stride, const char* index, int64_t n,
               const IndexParams& p) {

@@ -1,5 +1,5 @@
-// Evenly spaced numbers. The values are PyTorch's bit for bit, so the order of the operations and where they are fused is
-// part of the definition, whatever the instruction set: its CPU kernels are built with AVX2 and fused multiply-adds.
+// Evenly spaced numbers. The values are PyTorch's bit for bit, so the order of the operations and where they are fused
+// is part of the definition, whatever the instruction set: its CPU kernels are built with AVX2 and fused multiply-adds.
 #include <algorithm>
 
 #include "backend/kernels.h"
@@ -13,9 +13,9 @@ STRIDED_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a,
 STRIDED_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 // Note [Blocks of arange]
-// PyTorch computes start + i * step for the first element of each 32-byte vector, rounds it to the dtype, and adds 0, step,
-// 2 step, ... to that; elements after the last pair of vectors are computed on their own. The sums are done in double for
-// float32 and float64, in float for the 16-bit floats.
+// PyTorch computes start + i * step for the first element of each 32-byte vector, rounds it to the dtype, and adds 0,
+// step, 2 step, ... to that; elements after the last pair of vectors are computed on their own. The sums are done in
+// double for float32 and float64, in float for the 16-bit floats.
 template <class T>
 void arange(void* out, int64_t begin, int64_t end, const RangeSpec& ramp) {
   T* to = static_cast<T*>(out);

@@ -76,11 +76,11 @@ int64_t count_true(const char* mask, int64_t n) {
   return count;
 }
 
-// Note [Compressing without a branch]
-// Every element is written and the end moves on only when its mask is set. A wrong guess costs a branchy loop some fifteen
-// cycles, this one a cycle or two an element whatever the mask. Nothing is written beyond `count` elements, because the
-// loop ends there: the next range may belong to another thread. Eight masks are looked at together first; long runs of
-// equal masks are common.
+// Compressing without a branch.
+// Every element is written and the end moves on only when its mask is set. A wrong guess costs a branchy loop some
+// fifteen cycles, this one a cycle or two an element whatever the mask. Nothing is written beyond `count` elements,
+// because the loop ends there: the next range may belong to another thread. Eight masks are looked at together first;
+// long runs of equal masks are common.
 template <class T>
 void compress(char* to, const char* from, const char* mask, int64_t count) {
   int64_t k = 0, i = 0;

@@ -22,8 +22,8 @@ void random_permutation(DType dtype, void* out, int64_t n, Generator& generator)
 WeightsFailure random_choice(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
                              int64_t samples, Generator& generator);
 
-// The loops that gain from wide vectors: cpu/random/random_loops.cpp, once for each instruction set. `words` are words of the
-// generator's state, not tempered.
+// The loops that gain from wide vectors: cpu/random/random_loops.cpp, once for each instruction set. `words` are words
+// of the generator's state, not tempered.
 struct RandomLoops {
   // to[i] = from + range * (word[i] mod 2^24) / 2^24, and `from` where that rounds to `end`
   void (*uniform_float)(float* to, const uint32_t* words, int64_t n, float from, float range, float end);

@@ -1,8 +1,8 @@
-// Note [Sorting by keys]
-// Values become keys (Note [Keys] in backend/sort_keys.h). A key of up to 32 bits and the position make one 64-bit word, so that
-// comparing words sorts stably; wider keys keep their position beside them. Long rows are sorted by least significant digit
-// radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads: a stable order is
-// unique, so that the number of threads cannot show.
+// Sorting by keys.
+// Values become keys (Note [Keys] in backend/sort_keys.h). A key of up to 32 bits and the position make one 64-bit
+// word, so that comparing words sorts stably; wider keys keep their position beside them. Long rows are sorted by least
+// significant digit radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads:
+// a stable order is unique, so that the number of threads cannot show.
 #include "cpu/sort/sort.h"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ constexpr int64_t kLong = 8192;          // long rows
 constexpr int64_t kThreadItems = 65536;  // elements that are worth another thread
 constexpr int64_t kLongWork = 8192;      // elements that take long enough to let other threads of the interpreter run
 
-// Room for n words: on the stack for short rows, else from the library's allocator, which keeps large blocks (the page faults
-// of fresh memory would cost as much as a pass over it).
+// Room for n words: on the stack for short rows, else from the library's allocator, which keeps large blocks (the page
+// faults of fresh memory would cost as much as a pass over it).
 template <class E>
 class Words {
  public:
@@ -231,7 +231,8 @@ void sort_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t 
 
 int64_t room_for(int64_t k) { return 2 * k + 64; }
 
-// Brings the k smallest elements to the front, in no order. Long rows are first thinned by what is known to be too large.
+// Brings the k smallest elements to the front, in no order. Long rows are first thinned by what is known to be too
+// large.
 template <class T, class E>
 void select_front(E* a, int64_t n, int64_t k, const char* in, const Coding& c) {
   const int64_t room = room_for(k);

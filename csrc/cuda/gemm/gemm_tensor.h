@@ -1,6 +1,6 @@
 // Products of tiles on the tensor cores (Note [Fragments] in tensor_core.h).
 //
-// Note [Slabs of 16-bit elements]
+// Slabs of 16-bit elements.
 // A slab lies in shared memory as its operand lies in memory: [outer][k] where neighbours along k are neighbours (or
 // nothing is), [k][outer] where neighbours along m or n are; ldmatrix reads fragments out of either. It is copied and
 // read in chunks of 16 bytes, of which up to eight of a row are a line; where a row has more, the second lines of all

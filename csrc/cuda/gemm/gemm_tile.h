@@ -1,7 +1,7 @@
 // Products of tiles: slabs of A and B pass through shared memory, several of them on their way at a time, and each
 // thread adds up its elements of C from them.
 //
-// Note [Slabs]
+// Slabs.
 // Both slabs lie in shared memory as [k][m] and [k][n], whatever the operand's strides: then a thread's factors for one
 // k are neighbours and are read 16 bytes at a time. An operand whose m (n) neighbours are neighbours in memory is
 // copied 16 bytes at a time; any other one element at a time, by neighbouring threads along the axis with the smaller

@@ -1,6 +1,6 @@
 // Products of tiles by warpgroups (Note [Order of warpgroup products] in warpgroup.h).
 //
-// Note [Tiles of warpgroups]
+// Tiles of warpgroups.
 // On sm_90 mma.sync reaches about 0.6 of what the tensor cores do through wgmma, which reads both factors from shared
 // memory by itself. Each warpgroup has 64 rows of the tile; the slabs are those of gemm_tensor.h, 64 of k deep, whose
 // lines of 128 bytes with exchanged chunks are what the instruction expects. The products of one slab are under way

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
   place[r] = good ? static_cast<uint64_t>((named - places.low) / places.unit) : ~uint64_t(0);
 }
 
-// Note [The last one wins, on the device]
+// The last one wins, on the device.
 // Few rows are compared with each other. For many there is a table with an entry for each place, not cleared: first
 // every row writes its number there, and some of them stay; then every row raises the entry to its number where that is
 // greater. Now the entry is the last row for the place, whatever stood there before and whoever came first. Where the

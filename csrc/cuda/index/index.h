@@ -9,7 +9,7 @@
 namespace strided {
 namespace cuda {
 
-// Note [Rows of an index move]
+// Rows of an index move.
 // Axes along which no index moves, and the place does, are free: different positions there are always different places.
 // The others make the rows; their number in row-major order is the order in which elements count when several go to one
 // place.

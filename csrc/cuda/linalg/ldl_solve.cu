@@ -1,6 +1,6 @@
 // Systems with a symmetric or Hermitian matrix, from its factors L D L^T by Bunch and Kaufman.
 //
-// Note [Solving with L D L^T]
+// Solving with L D L^T.
 // LAPACK keeps L as it was found: a column does not take part in the exchanges of rows that came after it. Those are
 // made up for in a copy, so that A = P L D L^T P^T with one permutation P, and the systems with L and L^T are
 // triangular ones like any other (linalg_run.cu): nearly all arithmetic is in products. cuSOLVER's Xsytrs does not

@@ -7,7 +7,7 @@ namespace strided {
 namespace cuda {
 namespace {
 
-// Note [Exchanges of rows, in groups of 32]
+// Exchanges of rows, in groups of 32.
 // The exchanges are a sequence, each a read and a write that wait for the one before. So 32 of them are first followed
 // on numbers alone: slot s stands for row begin + s, slot 32 + s for the row that exchange s names, if it is none of
 // those and none before it names it. A warp finds which slot's row comes into which slot; then all rows are read at

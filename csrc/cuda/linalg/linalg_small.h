@@ -103,7 +103,7 @@ struct SmallWarp {
   }
 };
 
-// Note [Rows that move along]
+// Rows that move along.
 // Registers have no index, so loops over columns must be unrolled; over the steps as well they would make a long
 // program. So each step moves the row on by one register: column j stands in r[0] when its turn comes, and the update
 // of column j + c is written to r[c - 1]. What is finished goes to the lane's line of the tile. Steps come in groups of

@@ -1,6 +1,6 @@
 // The way to cuSOLVER, NVIDIA's LAPACK for its devices.
 //
-// Note [Opening cuSOLVER]
+// Opening cuSOLVER.
 // It is opened by the first decomposition, from its file: the library is 180 to 300 MB, most programs need none of it,
 // and the CUDA library is built where there is no copy of it, nor its header (solver_functions.h stands for that).
 //
@@ -48,7 +48,7 @@ struct Solver {
 // NotImplementedError where ROCm is the CUDA.
 const Solver& solver(const char* operation);
 
-// Note [Handles of cuSOLVER]
+// Handles of cuSOLVER.
 // A handle has memory of its own that what it has queued still uses, so each stream has its own handles, as many as
 // threads were at work on it at a time. They are lent for the time of a call and never destroyed: streams are not, and
 // at the end of the process the driver may be gone before them.

@@ -1,5 +1,6 @@
 // What is used of cuSOLVER, declared in plain types: pointers to its objects and to matrices are void*, its
-// enumerations int. tests/cpp/cuda/cusolver_declarations_test.cpp compares all of it with NVIDIA's header where there is one.
+// enumerations int. tests/cpp/cuda/cusolver_declarations_test.cpp compares all of it with NVIDIA's header where there
+// is one.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kTile = 32, kTileRows = 8;
 constexpr uint32_t kMatrixBlocks = 1024;  // matrices under way at a time
 
-// Note [Transposing through shared memory]
+// Transposing through shared memory.
 // Rows of `from` are read whole and rows of `to` are written whole; in between the tile stands in shared memory, its
 // rows one item longer so that a column of it lies in 32 different banks.
 template <class T>

@@ -1,5 +1,5 @@
-// The elementwise ops of backend/elementwise.h as functions of elements (pointwise.h). A unit instantiates a list of ops
-// for some dtypes.
+// The elementwise ops of backend/elementwise.h as functions of elements (pointwise.h). A unit instantiates a list of
+// ops for some dtypes.
 #pragma once
 
 #include "backend/elementwise.h"

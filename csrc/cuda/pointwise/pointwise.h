@@ -1,6 +1,6 @@
 // Kernels for functions of one element of each operand: elementwise ops, conversion, choice by a condition.
 //
-// Note [Two kernels for a function]
+// Two kernels for a function.
 // The vector kernel moves up to 16 bytes of each operand at a time. It wants operands without gaps along the innermost
 // axis (or that do not move along it, or that are one value), at aligned addresses. The general kernel takes one
 // element after the other from any strides, and casts inputs of another dtype as it loads them. Where both would do the
@@ -77,7 +77,7 @@ STRIDED_NOINLINE __device__ T load_as(const char* at, uint8_t stored) {
   return convert<T>(v);
 }
 
-// Note [Functions of elements]
+// Functions of elements.
 // A function F says: Result; arity; In<K>, the type operand K has in memory; call(v..., params). `vectors` is false
 // where a vector kernel would gain nothing, because the arithmetic takes longer than the memory; `casts` where the
 // general kernel is to take inputs of any dtype.

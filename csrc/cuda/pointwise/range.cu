@@ -1,5 +1,5 @@
-// Evenly spaced numbers. The formulas are those of csrc/cpu/pointwise/range.cpp for each element on its own; arange has no blocks
-// here.
+// Evenly spaced numbers. The formulas are those of csrc/cpu/pointwise/range.cpp for each element on its own; arange has
+// no blocks here.
 #include "backend/op.h"
 #include "cuda/pointwise/pointwise.h"
 #include "cuda/runtime/operations.h"

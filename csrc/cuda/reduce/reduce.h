@@ -1,6 +1,6 @@
 // The reductions of backend/reduce.h on the device: one kernel for each reduction and dtype.
 //
-// Note [The tree of a reduction on the device]
+// The tree of a reduction on the device.
 // Each output has a number of parts, each part a number of lanes (threads of one block), each lane four accumulators;
 // element r of a part goes to a fixed lane and accumulator. They are combined in a fixed order: accumulators, lanes by
 // halves, parts like elements by a second launch. How many there are follows from shapes and strides alone, so a result

@@ -1,6 +1,6 @@
 // The running reductions of backend/scan_steps.h on the device.
 //
-// Note [Scans on the device]
+// Scans on the device.
 // Contiguous rows are taken as one sequence that is cut into tiles: a block brings a tile to shared memory, each
 // thread runs over the few elements that stand together for it, and a segmented scan over the threads (G. E. Blelloch,
 // "Prefix sums and their applications", CMU-CS-90-190, 1990) says what stands before them, nothing where a row begins.

@@ -1,7 +1,7 @@
 // Device memory: a caching allocator. Blocks that are freed stay with the stream they were asked for and are handed out
 // again without a call of the driver, because cudaMalloc and cudaFree stop the whole device.
 //
-// Note [Stream order]
+// Stream order.
 // A block may be handed out again as soon as it is freed, although kernels that use it may not have run yet: the next
 // user works on the same stream, after them. A block that was also used on another stream (record_stream says so) waits
 // until that stream has passed the point of the free.

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Note [Radix sort]
+// Radix sort.
 // Long rows: for each digit, least significant first, tiles count their digits; a running sum over (digit, tile) of
 // each row says where the items of each digit of each tile go; tiles move them, equal digits in the order they had (D.
 // Merrill and A. Grimshaw, "High performance and scalable radix sorting", Parallel Processing Letters 21, 2011).

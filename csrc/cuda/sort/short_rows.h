@@ -41,7 +41,7 @@ struct SortArgs {
   }
 };
 
-// Note [Sorting short rows]
+// Sorting short rows.
 // Rows are filled up to a power of two and sorted in shared memory by K. E. Batcher's network ("Sorting networks and
 // their applications", AFIPS 1968), as many as fit at the same time. Keys are compared together with positions, which
 // makes the order unique, hence stable. A warp works on 64 neighbouring items until the network connects items that

@@ -1,6 +1,6 @@
 // Groups of equal slices.
 //
-// Note [Order of slices]
+// Order of slices.
 // Slices are ordered by their last elements first, then stably by those before, and so on. As many elements as fit are
 // made one key of 64 bits.
 #include <algorithm>

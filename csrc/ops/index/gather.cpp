@@ -96,9 +96,9 @@ Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, cons
                         });
 }
 
-// Note [Gradients of reductions by index]
-// Elements of src fall into groups: those that go to one place. The formulas add over a group by scatter_add, and bring a
-// number to all elements of a group by gather.
+// Gradients of reductions by index.
+// Elements of src fall into groups: those that go to one place. The formulas add over a group by scatter_add, and bring
+// a number to all elements of a group by gather.
 struct GroupReduction {
   std::string reduce;
   int axis = 0;
@@ -107,10 +107,11 @@ struct GroupReduction {
   SavedTensor index, self, src, out;  // unset where no formula reads them
 };
 
-// For every element the product of the others of its group; `places` is the shape of the tensor that the index points into.
-// As a number: the product of what is not zero, where no other is. For a derivative: with groups side by side it is what
-// stands before times what stands after, found by doubling the distance of the elements multiplied (W. D. Hillis, G. L.
-// Steele, "Data parallel algorithms", Comm. ACM 29, 1986). Nothing is divided, so zeros need no care in any order.
+// For every element the product of the others of its group; `places` is the shape of the tensor that the index points
+// into. As a number: the product of what is not zero, where no other is. For a derivative: with groups side by side it
+// is what stands before times what stands after, found by doubling the distance of the elements multiplied (W. D.
+// Hillis, G. L. Steele, "Data parallel algorithms", Comm. ACM 29, 1986). Nothing is divided, so zeros need no care in
+// any order.
 Tensor others_of_group(const Tensor& x, int axis, const Tensor& index, const Dims& places) {
   const Tensor one = ones(x.shape(), x.dtype(), x.device());
   if (x.ndim() == 0 || x.numel() == 0) return one;

@@ -30,11 +30,11 @@ void check_indices(const Tensor& self, const Indices& indices) {
   STRIDED_CHECK(axes <= self.ndim(), IndexError, "too many indices for tensor of dimension ", self.ndim());
 }
 
-// Note [Masks become positions]
-// A mask over m axes is the vector of the positions of its set elements. When the m axes can be seen as one (always, in a
-// contiguous tensor), that vector indexes the one axis; otherwise it is unravelled into an index for each of them.
-// `layout` is the indexed tensor's and changes with it; `entries` gets one entry for each axis of the new layout, `axes` the
-// original axis of each.
+// Masks become positions.
+// A mask over m axes is the vector of the positions of its set elements. When the m axes can be seen as one (always, in
+// a contiguous tensor), that vector indexes the one axis; otherwise it is unravelled into an index for each of them.
+// `layout` is the indexed tensor's and changes with it; `entries` gets one entry for each axis of the new layout,
+// `axes` the original axis of each.
 void expand_mask(const Tensor& mask, int axis, Layout* layout, Indices* entries, std::vector<int>* axes) {
   const int at = static_cast<int>(entries->size()), m = mask.ndim();
   const Tensor positions = true_positions(as_mask(mask));
@@ -81,7 +81,8 @@ Dims broadcast_indices(const Indices& entries) {
   return shape;
 }
 
-// The byte offsets that several index tensors lead to together: int64, contiguous, of shape `shape`. Checks all of them.
+// The byte offsets that several index tensors lead to together: int64, contiguous, of shape `shape`. Checks all of
+// them.
 Tensor resolve(const Tensor& self, const Layout& layout, const Indices& entries, const std::vector<int>& axes,
                const Dims& shape) {
   const Tensor offsets = zeros(shape, DType::Int64, self.device());

@@ -1,6 +1,6 @@
-// Reading and writing elements by index and by mask. PyTorch's functions; every out-of-range index is an IndexError, found
-// before anything is written. Where one place is written several times, the last index wins (for sums: they are added in
-// the order of the index), whatever the number of threads.
+// Reading and writing elements by index and by mask. PyTorch's functions; every out-of-range index is an IndexError,
+// found before anything is written. Where one place is written several times, the last index wins (for sums: they are
+// added in the order of the index), whatever the number of threads.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace strided {
 
-// One entry for each axis from the first on; nullopt takes the whole axis. Entries are int64, int32 tensors, or bool (uint8)
-// masks, which stand for as many axes as they have.
+// One entry for each axis from the first on; nullopt takes the whole axis. Entries are int64, int32 tensors, or bool
+// (uint8) masks, which stand for as many axes as they have.
 using Indices = std::vector<std::optional<Tensor>>;
 
-// Advanced indexing: index tensors broadcast together to shape B; the axes they stand for are replaced by B, in their place
-// when they are neighbours, else in front. A copy.
+// Advanced indexing: index tensors broadcast together to shape B; the axes they stand for are replaced by B, in their
+// place when they are neighbours, else in front. A copy.
 Tensor index(const Tensor& self, const Indices& indices);
 // The index on self's device: one on the CPU serves a tensor of any device, as a list of numbers would.
 Tensor index_for(const Tensor& self, const Tensor& index);
@@ -37,8 +37,8 @@ Tensor basic_index(const Tensor& self, const BasicIndex& steps);
 // self[steps] = value, which broadcasts (leading axes of size 1 beyond the view's are dropped) and is cast.
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value);
 
-// Raises PyTorch's RuntimeError when a number cannot stand in a dtype: out of range for an integer dtype (negative numbers
-// wrap around in unsigned ones) or for float32, complex for a real dtype.
+// Raises PyTorch's RuntimeError when a number cannot stand in a dtype: out of range for an integer dtype (negative
+// numbers wrap around in unsigned ones) or for float32, complex for a real dtype.
 void check_fits(const Scalar& value, DType dtype);
 
 // Along one axis, with a vector (or 0-d) index.

@@ -1,5 +1,5 @@
-// Basic indexing: views by integers, slices, new axes. What the view is to its tensor stands in a list of steps, so that the
-// gradient, whose strides differ, can be indexed alike.
+// Basic indexing: views by integers, slices, new axes. What the view is to its tensor stands in a list of steps, so
+// that the gradient, whose strides differ, can be indexed alike.
 #include <algorithm>
 
 #include "ops/copy.h"
@@ -13,8 +13,8 @@ namespace strided {
 
 namespace {
 
-// Python's rules for a slice of an axis: how many elements, and where the first is. The same as slice() of core/layout, which
-// makes a layout of its own; x[a:b] is called too often for that.
+// Python's rules for a slice of an axis: how many elements, and where the first is. The same as slice() of core/layout,
+// which makes a layout of its own; x[a:b] is called too often for that.
 int64_t slice_axis(int64_t size, const BasicStep& s, int64_t* offset, int64_t stride) {
   STRIDED_CHECK(s.step != 0, ValueError, "slice step cannot be zero");
   const int64_t low = s.step > 0 ? 0 : -1, high = s.step > 0 ? size : size - 1;

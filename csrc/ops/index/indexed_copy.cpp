@@ -113,8 +113,8 @@ void indexed_scatter(const IndexedCopy& move, const Tensor& named, const Tensor&
   int bad = 0;
   IndexParams params = move.params;
   params.bad = &bad;
-  // Note [The last one wins]: the plan may take axes in any order that suits memory. Where two axes lead to no other place
-  // (a matrix of indices, say), only values in row-major order keep it row-major.
+  // The last one wins: the plan may take axes in any order that suits memory. Where two axes lead to no other
+  // place (a matrix of indices, say), only values in row-major order keep it row-major.
   Tensor source = from;
   int shared = 0;
   for (int i = 0; i < move.shape.ndim(); ++i) shared += move.shape[i] > 1 && move.named.strides[i] == 0;
@@ -125,7 +125,7 @@ void indexed_scatter(const IndexedCopy& move, const Tensor& named, const Tensor&
   const Layout from_layout = expand(source.layout(), move.shape);
   if (move.safe_axis < 0 || numel < 2 * kGrain)
     return run(move, loop, named, move.named, source, from_layout, params, kSequential);
-  // Note [Writing by index with threads]: two indices may name one place, and the later one wins (or their sum has an
+  // Writing by index with threads: two indices may name one place, and the later one wins (or their sum has an
   // order). So threads share out an axis along which places are always different; each keeps the order of the index.
   const int64_t size = move.shape[move.safe_axis];
   parallel_for(0, size, std::max<int64_t>(1, kGrain * size / numel), [&](int64_t begin, int64_t end) {

@@ -50,18 +50,19 @@ void indexed_gather(const IndexedCopy& move, const Tensor& named, const Tensor& 
 // `from` broadcasts to move.shape.
 void indexed_scatter(const IndexedCopy& move, const Tensor& named, const Tensor& from, const ScatterOp* op = nullptr);
 
-// An axis of `named` indexed by a vector (or 0-d) index: index_select and its family. `shape` is named's with shape[axis] = n.
+// An axis of `named` indexed by a vector (or 0-d) index: index_select and its family. `shape` is named's with
+// shape[axis] = n.
 IndexedCopy axis_move(const Tensor& named, int axis, const Tensor& index, IndexParams::Check check);
 // An axis indexed by a tensor with as many axes as `named`: gather and its family.
 IndexedCopy gather_move(const Tensor& named, int axis, const Tensor& index, IndexParams::Check check);
 
-// self[index] = reduction over self[index] (with include_self) and the elements of `from` that go there; reduce is "sum",
-// "prod", "mean", "amax" or "amin". A move of axis_move or gather_move.
+// self[index] = reduction over self[index] (with include_self) and the elements of `from` that go there; reduce is
+// "sum", "prod", "mean", "amax" or "amin". A move of axis_move or gather_move.
 void reduce_move(const IndexedCopy& move, const Tensor& self, const Tensor& from, const std::string& reduce,
                  bool include_self);
 
-// scatter_reduce and index_reduce with their gradients: `write` does the move, to self or to a copy of it; index has the axes
-// of src and is not longer along any.
+// scatter_reduce and index_reduce with their gradients: `write` does the move, to self or to a copy of it; index has
+// the axes of src and is not longer along any.
 Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, bool in_place, int axis,
                        const Tensor& index, const Tensor& src, const std::string& reduce, bool include_self,
                        const std::function<void(const Tensor&)>& write);
@@ -83,8 +84,8 @@ Tensor apart_from(const Tensor& self, const Tensor& t);
 // An unrecorded 0-d tensor holding a number in a dtype, which must hold it (see check_fits).
 Tensor number(const Scalar& value, DType dtype, Device device);
 
-// Masks here are contiguous and bool. The mask is cut into ranges of kMaskRange elements; starts[r] is the number of set
-// elements before range r, and the last entry their total.
+// Masks here are contiguous and bool. The mask is cut into ranges of kMaskRange elements; starts[r] is the number of
+// set elements before range r, and the last entry their total.
 constexpr int64_t kMaskRange = int64_t(1) << 16;
 std::vector<int64_t> true_starts(const Tensor& mask);
 int64_t count_true(const Tensor& mask);

@@ -20,9 +20,9 @@ Tensor packed_copy(const Tensor& a);          // contiguous, in the kernels' dty
 const LinalgKernels& kernels_for(const Tensor& a);
 const Backend* device_kernels(const Tensor& a);  // null on the CPU
 
-// Note [When linear algebra fails]
-// The CPU raises LinAlgError at once. A device reports the first matrix of the batch whose info is not 0, and the next call
-// that waits raises the same words; where the caller asks for a check it is waited for.
+// When linear algebra fails.
+// The CPU raises LinAlgError at once. A device reports the first matrix of the batch whose info is not 0, and the next
+// call that waits raises the same words; where the caller asks for a check it is waited for.
 enum class Check : int8_t { Never, Later, Now };
 void check_info(const char* op, LinalgFailure fault, const Tensor& info, Check check);
 Tensor adjoint_of(const Tensor& x);
@@ -48,7 +48,8 @@ void apply_q(const char* op, const Tensor& packed, const Tensor& tau, int64_t k,
 bool is_vector(const Tensor& a, const Tensor& b);  // whether b is a vector, or one for each matrix of a batch
 
 Tensor pinv_backward(const Tensor& g, const Tensor& pinv, const Tensor& a);
-// What the gradients of decompositions need where a vector of a pair may be turned by e^(i phi): an error if the loss does.
+// What the gradients of decompositions need where a vector of a pair may be turned by e^(i phi): an error if the loss
+// does.
 void check_gauge(const char* op, const char* vectors, const Tensor& turn);
 
 }  // namespace strided::linalg_detail

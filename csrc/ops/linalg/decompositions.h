@@ -1,5 +1,5 @@
-// Decompositions of batches of matrices (the last two axes) and what is made of them. The kernels are LAPACK's, or cuSOLVER's
-// on a CUDA device; float16 and bfloat16 are computed in float32 and rounded at the end.
+// Decompositions of batches of matrices (the last two axes) and what is made of them. The kernels are LAPACK's, or
+// cuSOLVER's on a CUDA device; float16 and bfloat16 are computed in float32 and rounded at the end.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,15 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices,
                                        const std::optional<std::string>& driver = {});  // U, S, Vh
 Tensor svdvals(const Tensor& a, const std::optional<std::string>& driver = {});
 
-// Eigenvalues (and vectors) of Hermitian matrices, of which the triangle `uplo` ("L" or "U") is read, and of any square ones.
+// Eigenvalues (and vectors) of Hermitian matrices, of which the triangle `uplo` ("L" or "U") is read, and of any square
+// ones.
 std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo);
 Tensor eigvalsh(const Tensor& a, const std::string& uplo);
 std::tuple<Tensor, Tensor> eig(const Tensor& a);
 Tensor eigvals(const Tensor& a);
 
-// What is smaller than the tolerance max(atol, rtol * largest) counts as zero. Undefined: 0 for atol; for rtol 0 where an atol
-// is given, else max(m, n) eps. Tensors have the batch's shape.
+// What is smaller than the tolerance max(atol, rtol * largest) counts as zero. Undefined: 0 for atol; for rtol 0 where
+// an atol is given, else max(m, n) eps. Tensors have the batch's shape.
 struct Tolerance {
   Tensor atol, rtol;
 };

@@ -1,9 +1,9 @@
 // Distances between rows of matrices, and slices scaled down to a norm.
 //
-// Note [Distances in parts]
-// The differences of all pairs of rows are as many times more numbers than the distances as there are columns. So they are
-// formed for some rows at a time, few enough to stay in the cache, and formed again for the gradient, where PyTorch has
-// kernels that never form them. Every step is a recorded op, so gradients can be differentiated again.
+// Distances in parts.
+// The differences of all pairs of rows are as many times more numbers than the distances as there are columns. So they
+// are formed for some rows at a time, few enough to stay in the cache, and formed again for the gradient, where PyTorch
+// has kernels that never form them. Every step is a recorded op, so gradients can be differentiated again.
 #include <algorithm>
 
 #include "ops/factory.h"

@@ -64,12 +64,12 @@ Tensor with_diagonal(const Tensor& x, const Tensor& d) {
   return x + diag_embed((d.defined() ? to_dtype(d, x.dtype()) : zeros_like(old)) - old, 0, -2, -1);
 }
 
-// Note [Gradients of eigenvectors]
-// With A = V diag(w) V^-1 and E_ij = w_j - w_i:  grad A = V^-H (diag(G_w) + X / conj(E)) V^H. For a Hermitian A, V^-H = V and
-// X = V^H G_V; else the vectors' length is fixed too, which takes V^H V diag(Re diag(V^H G_V)) from X. The diagonal of X must
-// have no imaginary part, since vectors may be turned by e^(i phi).
-// (C. Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum beamforming",
-// arXiv:1701.00392.)
+// Gradients of eigenvectors.
+// With A = V diag(w) V^-1 and E_ij = w_j - w_i:  grad A = V^-H (diag(G_w) + X / conj(E)) V^H. For a Hermitian A, V^-H =
+// V and X = V^H G_V; else the vectors' length is fixed too, which takes V^H V diag(Re diag(V^H G_V)) from X. The
+// diagonal of X must have no imaginary part, since vectors may be turned by e^(i phi).
+// (C. Boeddeker et al., "On the computation of complex-valued gradients with application to statistically optimum
+// beamforming", arXiv:1701.00392.)
 Tensor hermitian_gradient(const Tensor& w, const Tensor& v, const Tensor& gw, const Tensor& gv) {
   const Tensor vh = adjoint_of(v);
   if (!gv.defined()) return matmul(v * unsqueeze(gw, -2), vh);

@@ -1,5 +1,5 @@
-// einsum: every operand is brought to one common order of axes (output labels, then summed labels; size 1 where a label is
-// missing), and operands are contracted from left to right by batched matrix products.
+// einsum: every operand is brought to one common order of axes (output labels, then summed labels; size 1 where a label
+// is missing), and operands are contracted from left to right by batched matrix products.
 #include <algorithm>
 #include <map>
 

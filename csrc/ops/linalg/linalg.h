@@ -1,5 +1,5 @@
-// Systems of linear equations, factorisations, determinants and norms. All functions take batches of matrices (the last two
-// axes); float16 and bfloat16 are computed in float32 and rounded at the end.
+// Systems of linear equations, factorisations, determinants and norms. All functions take batches of matrices (the last
+// two axes); float16 and bfloat16 are computed in float32 and rounded at the end.
 #pragma once
 
 #include <optional>

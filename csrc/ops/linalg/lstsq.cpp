@@ -27,8 +27,9 @@ LstsqDriver driver_of(const Tensor& a, const std::optional<std::string>& name) {
   return LstsqDriver::DivideAndConquer;
 }
 
-// For a backend without LAPACK's drivers: A of full rank, A = Q R or, where it is wide, A^H = Q R. Writes to the first n rows
-// of x, whose first m rows hold B and the others zeros; the rest of a tall A's rows are left with the length of the residuals.
+// For a backend without LAPACK's drivers: A of full rank, A = Q R or, where it is wide, A^H = Q R. Writes to the first
+// n rows of x, whose first m rows hold B and the others zeros; the rest of a tall A's rows are left with the length of
+// the residuals.
 void solve_by_qr(const char* op, const Tensor& a, const Tensor& x, int64_t m, int64_t n) {
   const int64_t k = std::min(m, n);
   const auto [packed, tau] = qr_packed(op, m >= n ? a : adjoint_of(a));
@@ -116,8 +117,8 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
   }
   if (!needs_grad(a, b)) return out;
   const bool residuals = out.residuals.numel() > 0;
-  // X = A^+ B: that of B is (A^+)^H G, that of A the one of the pseudo-inverse. |B - A X|^2 has the gradients 2 (B - A X) and
-  // -2 (B - A X) X^H.
+  // X = A^+ B: that of B is (A^+)^H G, that of A the one of the pseudo-inverse. |B - A X|^2 has the gradients 2 (B - A
+  // X) and -2 (B - A X) X^H.
   record_all("LinalgLstsqBackward0", {out.solution, out.residuals}, {lhs, right},
              [a = SavedTensor(lhs), b = SavedTensor(right), x = SavedTensor::output(out.solution), vector,
               residuals](const std::vector<Tensor>& g) {

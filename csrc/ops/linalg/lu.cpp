@@ -15,12 +15,13 @@ namespace {
 Tensor rows_of(const Tensor& x, int64_t start, int64_t length) { return narrow(x, -2, start, length); }
 Tensor columns_of(const Tensor& x, int64_t start, int64_t length) { return narrow(x, -1, start, length); }
 
-// Note [Gradient of LU]
+// Gradient of LU.
 // With P^T A = L U, k = min(m, n), L = (L1; L2) and U = (U1, U2) split after k rows and columns, a change of A gives
-// dL1 = L1 lower(M) and dU1 = upper(M) U1, where M = L1^-1 (P^T dA)_11 U1^-1, lower() keeps what is below the diagonal and
-// upper() the rest. Beside that, for m < n:  dU2 = L1^-1 (P^T dA)_12 - lower(M) U2; for m > n:
+// dL1 = L1 lower(M) and dU1 = upper(M) U1, where M = L1^-1 (P^T dA)_11 U1^-1, lower() keeps what is below the diagonal
+// and upper() the rest. Beside that, for m < n:  dU2 = L1^-1 (P^T dA)_12 - lower(M) U2; for m > n:
 // dL2 = (P^T dA)_21 U1^-1 - L2 upper(M). The gradient is the adjoint of this map. (The square case is in F. de Hoog,
-// R. Anderssen, M. Lukas, "Differentiation of matrix functionals using triangular factorization", Math. Comp. 80, 2011.)
+// R. Anderssen, M. Lukas, "Differentiation of matrix functionals using triangular factorization", Math. Comp. 80,
+// 2011.)
 Tensor lu_gradient(const Tensor& packed, const Tensor& pivots, const Tensor& g) {
   const auto [p, l, u] = lu_unpack(packed, pivots);
   const int n = packed.ndim();
@@ -176,8 +177,8 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
                  adjoint](const Tensor& g) {
                   const Tensor packed = lu.get(), pivots = p.get(), gb = lu_solve(packed, pivots, g, true, !adjoint);
                   if (!x.was_saved()) return std::vector<Tensor>{Tensor(), gb};
-                  // With P^T A = L U and M = -A^-H G X^H, the gradient of A: that of L is P^T M U^H and that of U is L^H P^T M,
-                  // each kept to its triangle. With A^H for A, M = -X (A^-1 G)^H.
+                  // With P^T A = L U and M = -A^-H G X^H, the gradient of A: that of L is P^T M U^H and that of U is
+                  // L^H P^T M, each kept to its triangle. With A^H for A, M = -X (A^-1 G)^H.
                   const auto [permutation, l, u] = lu_unpack(packed, pivots);
                   const Tensor first = matmul(transpose(permutation, -2, -1), adjoint ? x.get() : gb),
                                second = adjoint ? gb : x.get();

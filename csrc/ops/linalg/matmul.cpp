@@ -51,8 +51,8 @@ Matrix matrix_of(const Tensor& t) {
   return {t.data(), t.strides()[n - 2], t.strides()[n - 1]};
 }
 
-// Steps of the batch axes (all but the last two), if they are one regular step: the batches are then `count` matrices in
-// a row. A stride of 0 repeats one matrix.
+// Steps of the batch axes (all but the last two), if they are one regular step: the batches are then `count` matrices
+// in a row. A stride of 0 repeats one matrix.
 bool regular_batches(const Tensor& t, int64_t* step) {
   *step = 0;
   int64_t expected = -1;
@@ -256,9 +256,10 @@ Tensor vdot(const Tensor& a, const Tensor& b) {
 }
 
 // Note [Cases of matmul]
-// A vector on the left counts as one row, on the right as one column; that axis is dropped from the result again. Matrices
-// with more axes are batches, whose axes broadcast (stride 0, nothing is copied). When only the left operand has batches,
-// they are more rows of one product, if memory allows to see them so: one large product is faster than many small ones.
+// A vector on the left counts as one row, on the right as one column; that axis is dropped from the result again.
+// Matrices with more axes are batches, whose axes broadcast (stride 0, nothing is copied). When only the left operand
+// has batches, they are more rows of one product, if memory allows to see them so: one large product is faster than
+// many small ones.
 Tensor matmul(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.ndim() > 0 && b.ndim() > 0, RuntimeError,
                 "both arguments to matmul need to be at least 1D, but they are ", a.ndim(), "D and ", b.ndim(), "D");

@@ -13,7 +13,8 @@ namespace strided {
 void set_tf32(bool allowed);
 bool tf32();
 
-// Products over the last axis of a and the last but one of b, for every number of dimensions (see Note [Cases of matmul]).
+// Products over the last axis of a and the last but one of b, for every number of dimensions (see Note [Cases of
+// matmul]).
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor mm(const Tensor& a, const Tensor& b);
 Tensor bmm(const Tensor& a, const Tensor& b);
@@ -34,8 +35,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 Tensor kron(const Tensor& a, const Tensor& b);
 Tensor trace(const Tensor& x);
-// Powers of the elements along a new last axis: 1, x, x^2, ... of `n` (x.size(-1) if none) terms; of vectors only, and from the
-// highest power on, for torch.vander without `increasing`.
+// Powers of the elements along a new last axis: 1, x, x^2, ... of `n` (x.size(-1) if none) terms; of vectors only, and
+// from the highest power on, for torch.vander without `increasing`.
 Tensor vandermonde(const Tensor& x, std::optional<int64_t> n);
 Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing);
 Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim);

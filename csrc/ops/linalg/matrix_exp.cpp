@@ -15,9 +15,9 @@ using namespace linalg_detail;
 
 namespace {
 
-// Coefficients of the numerator of the Pade approximant of degree m to exp, and the largest norm for which its error is below
-// the dtype's precision (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", SIAM J. Matrix
-// Anal. Appl. 26, 2005: tables 2.3 and 2.1).
+// Coefficients of the numerator of the Pade approximant of degree m to exp, and the largest norm for which its error is
+// below the dtype's precision (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited",
+// SIAM J. Matrix Anal. Appl. 26, 2005: tables 2.3 and 2.1).
 struct Pade {
   int degree;
   double theta;

@@ -91,11 +91,12 @@ Tensor real_diagonal(const Tensor& x) {
   return diag_embed(to_dtype(real(diagonal(x, 0, -2, -1)), x.dtype()), 0, -2, -1);
 }
 
-// Note [Gradient of QR]
-// For m >= n:  grad A = (G_Q + Q sym(triu(G_R R^H - Q^H G_Q))) R^-H, where sym(X) = X + X^H with the real part of X's diagonal
-// kept once. For m < n let A = (X, Y) with square X = Q U, so that R = (U, V), V = Q^H Y: Y gets Q G_V, and Q gets Y G_V^H more.
-// (S. Walter, L. Lehmann, R. Lamour, "On evaluating higher-order derivatives of the QR decomposition", Optim. Methods Softw. 27,
-// 2012; M. Seeger et al., "Auto-differentiating linear algebra", arXiv:1710.08717.)
+// Gradient of QR.
+// For m >= n:  grad A = (G_Q + Q sym(triu(G_R R^H - Q^H G_Q))) R^-H, where sym(X) = X + X^H with the real part of X's
+// diagonal kept once. For m < n let A = (X, Y) with square X = Q U, so that R = (U, V), V = Q^H Y: Y gets Q G_V, and Q
+// gets Y G_V^H more. (S. Walter, L. Lehmann, R. Lamour, "On evaluating higher-order derivatives of the QR
+// decomposition", Optim. Methods Softw. 27, 2012; M. Seeger et al., "Auto-differentiating linear algebra",
+// arXiv:1710.08717.)
 Tensor qr_gradient(const Tensor& q, const Tensor& r, const Tensor& gq, const Tensor& gr) {
   const int64_t m = q.size(q.ndim() - 2), n = r.size(r.ndim() - 1);
   if (m < n) {
@@ -174,9 +175,10 @@ int64_t check_reflectors(const char* op, const Tensor& a, const Tensor& tau) {
   return k;
 }
 
-// Note [Gradients of reflectors]
-// Reflectors H = I - s v v^H are applied to C one after the other. The gradient G of what comes out goes back through them,
-// with C as it was before each: s gets -(G^H v)^H (C^H v), v gets -conj(s) G C^H v - s C G^H v, and G becomes H^H G.
+// Gradients of reflectors.
+// Reflectors H = I - s v v^H are applied to C one after the other. The gradient G of what comes out goes back through
+// them, with C as it was before each: s gets -(G^H v)^H (C^H v), v gets -conj(s) G C^H v - s C G^H v, and G becomes H^H
+// G.
 struct Reflectors {
   Tensor v, tau;  // columns with 1 on the diagonal and 0 above
   int64_t k;

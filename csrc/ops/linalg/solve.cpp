@@ -164,9 +164,10 @@ Tensor solve_unrecorded(const Factors& f, const Tensor& b, const Dims& batch, bo
 }
 
 // The same, recorded for A and B.
-// Note [Systems solved from saved factors]
-// X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. A^-H G comes from the factors the forward made, and
-// is itself such a system, so every order of derivative uses the same factors. A is saved for its place in the graph only.
+// Systems solved from saved factors.
+// X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. A^-H G comes from the factors the forward made,
+// and is itself such a system, so every order of derivative uses the same factors. A is saved for its place in the
+// graph only.
 Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left,
                   int op) {
   Tensor x = solve_unrecorded(f, b, batch, vector, left, op);
@@ -297,12 +298,14 @@ std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
 
 namespace {
 
-// Note [Determinants of singular matrices]
-// The gradient det(A) A^-H is a polynomial in A, but this formula has no value where A is singular. There some pivots are
-// zero, or nothing but rounding errors. Raised by numbers s of the size of what they were computed from they are the pivots
-// of a regular matrix R = A + B C, with B = P L E s and C = E^T, where E has a unit vector for each of them. Then
+// Determinants of singular matrices.
+// The gradient det(A) A^-H is a polynomial in A, but this formula has no value where A is singular. There some pivots
+// are zero, or nothing but rounding errors. Raised by numbers s of the size of what they were computed from they are
+// the pivots of a regular matrix R = A + B C, with B = P L E s and C = E^T, where E has a unit vector for each of them.
+// Then
 //   det A = det R det K,  K = 1 - C R^-1 B
-// (the matrix determinant lemma), K being a small matrix, whose determinant and adjugate are found without division by it.
+// (the matrix determinant lemma), K being a small matrix, whose determinant and adjugate are found without division by
+// it.
 struct Raised {
   Factors f;    // of R
   Tensor b, c;  // undefined: A is regular

@@ -25,8 +25,8 @@ void check_gauge(const char* op, const char* vectors, const Tensor& turn) {
                 "depends on this quantity, so it is ill-defined.");
 }
 
-// grad A of P = A^+ (G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
-// variables separate", SIAM J. Numer. Anal. 10, 1973), with the products in the cheaper order.
+// grad A of P = A^+ (G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+// problems whose variables separate", SIAM J. Numer. Anal. 10, 1973), with the products in the cheaper order.
 Tensor pinv_backward(const Tensor& g, const Tensor& p, const Tensor& a) {
   const Tensor ph = adjoint_of(p), gh = adjoint_of(g);
   if (a.size(a.ndim() - 2) <= a.size(a.ndim() - 1)) {
@@ -89,12 +89,13 @@ Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Svd
   return out;
 }
 
-// Note [Gradient of the SVD]
-// With A = U S V^H (k columns of U and V), X = U^H G_U and Y = V^H G_V made skew-Hermitian, and E_ij = s_j^2 - s_i^2 (1 on the diagonal):
+// Gradient of the SVD.
+// With A = U S V^H (k columns of U and V), X = U^H G_U and Y = V^H G_V made skew-Hermitian, and E_ij = s_j^2 - s_i^2 (1
+// on the diagonal):
 //   grad A = U ((X / E) S + S (Y / E) + diag(G_S)) V^H + (1 - U U^H) G_U S^-1 V^H + U S^-1 G_V^H (1 - V V^H),
 // and where A is complex the imaginary diagonal of X / (2 S) is added, because U and V may turn together.
-// (J. Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for
-// complex valued SVD", arXiv:1909.02659.)
+// (J. Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and S.-X. Zhang, "Automatic
+// differentiation for complex valued SVD", arXiv:1909.02659.)
 Tensor svd_gradient(const Singular& x, const Tensor& gu, const Tensor& gs, const Tensor& gvh, int64_t m, int64_t n) {
   const Tensor &u = x.u, &s = x.s, &vh = x.vh;
   if (!gu.defined() && !gvh.defined()) return matmul(u * unsqueeze(gs, -2), vh);

@@ -1,11 +1,11 @@
 // How a reduction is run: axes merged, work cut, chunks combined.
 //
 // Note [The reduction tree]
-// The reduced axis is cut into chunks of a size that depends on shapes and strides only. Chunks are combined in the order of
-// a binary counter: chunk results wait on a stack, and after chunk c as many pairs are combined as c + 1 has trailing zero
-// bits. This is a fixed, nearly balanced binary tree, as in pairwise summation (N. J. Higham, "The accuracy of floating
-// point summation", SIAM J. Sci. Comput. 14, 1993). Threads get whole groups of 2^q chunks, which are subtrees: the
-// result does not depend on who computes them.
+// The reduced axis is cut into chunks of a size that depends on shapes and strides only. Chunks are combined in the
+// order of a binary counter: chunk results wait on a stack, and after chunk c as many pairs are combined as c + 1 has
+// trailing zero bits. This is a fixed, nearly balanced binary tree, as in pairwise summation (N. J. Higham, "The
+// accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993). Threads get whole groups of 2^q chunks, which
+// are subtrees: the result does not depend on who computes them.
 #include "ops/reduce/reduction.h"
 
 #include <algorithm>
@@ -177,7 +177,8 @@ class Plan {
     int64_t n, in, out;
   };
 
-  // Which axes the kernel's two loops take, and how long they are. See fold_block in cpu/reduce/reduce.inc for what is fast.
+  // Which axes the kernel's two loops take, and how long they are. See fold_block in cpu/reduce/reduce.inc for what is
+  // fast.
   void choose(int64_t memory_item) {
     // Reduced: the axis that is innermost in memory, unless it is short and another is not.
     int r = segments_.n - 1;

@@ -1,5 +1,5 @@
-// Reductions: PyTorch's functions of that name. `dims` lists the axes to reduce, and empty means all of them; keepdim leaves
-// them with size 1. Axes out of range are an IndexError, an axis listed twice a RuntimeError.
+// Reductions: PyTorch's functions of that name. `dims` lists the axes to reduce, and empty means all of them; keepdim
+// leaves them with size 1. Axes out of range are an IndexError, an axis listed twice a RuntimeError.
 // Results are bitwise the same for any number of threads, and rounding errors of sums grow with the logarithm of the
 // number of elements (Note [The reduction tree] in reduction.cpp).
 #pragma once
@@ -22,8 +22,8 @@ struct ReductionDef {
 };
 const ReductionDef& reduction_def(int reduction_id);
 
-// Unrecorded: x, read as `compute` dtype, reduced over the axes whose bits are set. `second`, when not null, becomes the
-// second result; `first` = false leaves out the first one (an undefined tensor is returned).
+// Unrecorded: x, read as `compute` dtype, reduced over the axes whose bits are set. `second`, when not null, becomes
+// the second result; `first` = false leaves out the first one (an undefined tensor is returned).
 Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, bool keepdim, DType compute,
                       double param, Tensor* second = nullptr, bool first = true);
 

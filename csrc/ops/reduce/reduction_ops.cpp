@@ -174,8 +174,8 @@ Tensor nanmean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DT
 
 namespace {
 
-// Variance or standard deviation and mean, unrecorded; the second only when asked for. The variance of complex numbers is
-// the sum of those of their parts.
+// Variance or standard deviation and mean, unrecorded; the second only when asked for. The variance of complex numbers
+// is the sum of those of their parts.
 template <class Op>
 Tensor moments(const Tensor& x, uint64_t axes, double correction, bool keepdim, Tensor* mean) {
   STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,

@@ -39,7 +39,8 @@ Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* 
   const int64_t item = x.itemsize();
   const int64_t strides[] = {inner * item, inner * 8},
                 row_strides[] = {inner == 1 ? n * item : item, inner == 1 ? n * 8 : 8};
-  // One call scans a range of rows: of neighbours in memory when the axis is the last one, else within one outer position.
+  // One call scans a range of rows: of neighbours in memory when the axis is the last one, else within one outer
+  // position.
   auto call = [&](int64_t first, int64_t row, int64_t rows) {
     char* data[] = {out.data() + first * item + row * row_strides[0],
                     index ? index->data() + first * 8 + row * row_strides[1] : nullptr};
@@ -174,8 +175,9 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   return record("LogcumsumexpBackward0", out, x,
                 [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
                   const Tensor x = saved.get(), out = saved_out.get();
-                  // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and negative g apart.
-                  // What has no logarithm is left out before one is taken, or the derivative of this formula would be NaN there.
+                  // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and
+                  // negative g apart. What has no logarithm is left out before one is taken, or the derivative of this
+                  // formula would be NaN there.
                   const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
                   const Tensor size =
                       elementwise<Log>(masked_fill(elementwise<Abs>(g), elementwise<Eq>(g, Scalar(0)), Scalar(1))) -

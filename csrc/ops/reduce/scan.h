@@ -1,5 +1,6 @@
 // Scans: running reductions along an axis, and the normalisations made of them. PyTorch's functions of that name.
-// Axes out of range are an IndexError. Rows are computed independently, so results do not depend on the number of threads.
+// Axes out of range are an IndexError. Rows are computed independently, so results do not depend on the number of
+// threads.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,8 @@ std::tuple<Tensor, Tensor> cummin(const Tensor& x, int64_t dim);
 Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const std::optional<Tensor>& prepend = {},
             const std::optional<Tensor>& append = {});
 
-// exp(x - logsumexp(x)) and x - logsumexp(x) along dim, in one pass over each row. Floating; dtype: the input is cast first.
+// exp(x - logsumexp(x)) and x - logsumexp(x) along dim, in one pass over each row. Floating; dtype: the input is cast
+// first.
 Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 

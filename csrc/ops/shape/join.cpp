@@ -38,8 +38,8 @@ void check_any(const char* op, const std::vector<Tensor>& tensors) {
 // A contiguous copy, also of a contiguous tensor.
 Tensor fresh(const Tensor& x) { return x.is_contiguous() ? clone(x) : contiguous(x); }
 
-// Contiguous tensors of the result's dtype, joined along a later axis: each row of the result is written once, from front
-// to back, which memory likes better than one pass for each tensor.
+// Contiguous tensors of the result's dtype, joined along a later axis: each row of the result is written once, from
+// front to back, which memory likes better than one pass for each tensor.
 bool cat_rows(const Tensor& out, const std::vector<Tensor>& tensors, int axis) {
   int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= out.size(i);

@@ -10,7 +10,8 @@
 
 namespace strided {
 
-// Along an existing axis. Other sizes must agree; 1-d tensors without elements are skipped; the dtype is the promoted one.
+// Along an existing axis. Other sizes must agree; 1-d tensors without elements are skipped; the dtype is the promoted
+// one.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim);
 // Along a new axis; all sizes must agree.
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim);

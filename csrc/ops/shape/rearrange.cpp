@@ -171,7 +171,8 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   shape.pop_back();
   shape.insert(static_cast<size_t>(std::min(a, b)), n);
   shape.insert(static_cast<size_t>(std::max(a, b)), n);
-  return scatter_to_zeros(x, shape, [offset, a, b](const Tensor& z) { return diagonal(z, offset, a, b); }, "DiagEmbedBackward0");
+  return scatter_to_zeros(
+      x, shape, [offset, a, b](const Tensor& z) { return diagonal(z, offset, a, b); }, "DiagEmbedBackward0");
 }
 
 Tensor diag(const Tensor& x, int64_t diagonal) {

@@ -268,8 +268,8 @@ Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
 
 namespace {
 
-// Windows overlap, so their gradients add up. One strided sum for each window, or for each place in a window, whichever are
-// fewer.
+// Windows overlap, so their gradients add up. One strided sum for each window, or for each place in a window, whichever
+// are fewer.
 Tensor unfold_backward(const Tensor& g, const Dims& shape, int64_t dimension, int64_t size, int64_t step) {
   Tensor out = zeros(shape, g.dtype(), g.device());
   {
@@ -330,7 +330,7 @@ Layout checked_layout(const Tensor& x, const Dims& size, const Dims& stride, int
   return Layout(size, stride, offset);
 }
 
-// Note [Gradient of as_strided]
+// Gradient of as_strided.
 // The result reads the storage, not x, so the gradient is taken there: g is added up at the places of the storage its
 // elements came from, and x's gradient is read from x's own places. A place that x shows several times (an expanded x)
 // shares its gradient among them. As in PyTorch.

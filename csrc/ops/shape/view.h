@@ -1,6 +1,7 @@
-// Other views of a tensor's memory: PyTorch's functions of that name, with its strides. Every one is recorded for autograd.
-// A function returns a view where PyTorch's does; only reshape, flatten, ravel, unflatten and reshape_as copy when the strides
-// leave no choice, and narrow_copy always. Axes out of range are an IndexError, shapes that do not fit a RuntimeError.
+// Other views of a tensor's memory: PyTorch's functions of that name, with its strides. Every one is recorded for
+// autograd. A function returns a view where PyTorch's does; only reshape, flatten, ravel, unflatten and reshape_as copy
+// when the strides leave no choice, and narrow_copy always. Axes out of range are an IndexError, shapes that do not fit
+// a RuntimeError.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 
 namespace strided {
 
-// Zeros of `shape` with g written where `look` looks: the gradient of a view that leaves elements out. `look` is written in
-// recorded ops, and is itself the gradient of this function.
+// Zeros of `shape` with g written where `look` looks: the gradient of a view that leaves elements out. `look` is
+// written in recorded ops, and is itself the gradient of this function.
 using ViewFn = std::function<Tensor(const Tensor&)>;
 Tensor scatter_to_zeros(const Tensor& g, const Dims& shape, const ViewFn& look, const char* node = "EmbedBackward0");
 
@@ -68,8 +69,8 @@ Tensor squeeze_(const Tensor& self);
 Tensor squeeze_(const Tensor& self, const Dims& dims);
 Tensor unsqueeze_(const Tensor& self, int64_t dim);
 Tensor as_strided_(const Tensor& self, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset);
-// Contiguous, keeping the storage and the offset; the storage grows (new elements are uninitialised) when it is too small.
-// RuntimeError for borrowed memory and for tensors that require a gradient.
+// Contiguous, keeping the storage and the offset; the storage grows (new elements are uninitialised) when it is too
+// small. RuntimeError for borrowed memory and for tensors that require a gradient.
 Tensor resize_(const Tensor& self, const Dims& size);
 Tensor resize_as_(const Tensor& self, const Tensor& other);
 

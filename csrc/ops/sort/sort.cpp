@@ -188,8 +188,8 @@ ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
 
 namespace {
 
-// The definition of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996),
-// number 7: the position of q among n sorted values is q (n - 1).
+// The definition of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
+// (1996), number 7: the position of q among n sorted values is q (n - 1).
 Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std::optional<int64_t> dim, bool keepdim,
                    const std::string& interpolation, bool ignore_nan) {
   STRIDED_CHECK(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, RuntimeError, op,

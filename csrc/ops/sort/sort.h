@@ -1,6 +1,6 @@
 // Sorting, selecting and searching. PyTorch's functions of that name.
-// NaN is the greatest value, both zeros are equal, and every sort is stable, whatever `stable` says. Positions are int64. Real
-// dtypes; axes out of range are an IndexError. Results do not depend on the number of threads.
+// NaN is the greatest value, both zeros are equal, and every sort is stable, whatever `stable` says. Positions are
+// int64. Real dtypes; axes out of range are an IndexError. Results do not depend on the number of threads.
 #pragma once
 
 #include <optional>
@@ -38,8 +38,9 @@ Tensor nanquantile(const Tensor& x, Operand q, std::optional<int64_t> dim = {}, 
                    const std::string& interpolation = "linear");
 
 // unique.cpp
-// Distinct elements (or slices along dim) in ascending order; for every element the position of its like in them, in x's
-// shape (in one axis with dim); how often each occurs. The last two are undefined tensors when not asked for. NaN equals nothing.
+// Distinct elements (or slices along dim) in ascending order; for every element the position of its like in them, in
+// x's shape (in one axis with dim); how often each occurs. The last two are undefined tensors when not asked for. NaN
+// equals nothing.
 struct Distinct {
   Tensor values, inverse, counts;
 };
@@ -52,8 +53,9 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, bool ou
 Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool out_int32 = false, bool right = false);
 Tensor isin(Operand elements, Operand test_elements, bool invert = false);
 
-// Counts of values in bins. histc: `bins` equal ones from min to max (both 0: from the smallest to the largest element); the
-// result has x's dtype. histogram: also by given edges, weighted, as density. Elements outside are left out.
+// Counts of values in bins. histc: `bins` equal ones from min to max (both 0: from the smallest to the largest
+// element); the result has x's dtype. histogram: also by given edges, weighted, as density. Elements outside are left
+// out.
 Tensor histc(const Tensor& x, int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0);
 std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins,
                                      const std::optional<std::vector<double>>& range = {},

@@ -1,19 +1,23 @@
 // Binding a C++ function to Python: one line, one signature text, one object that serves function and method.
-//   def<&narrow>("narrow(Tensor input, int dim, int start, int length)", "A view of `length` elements from `start` on.");
+//   def<&narrow>("narrow(Tensor input, int dim, int start, int length)", "A view of `length` elements from `start`
+//   on.");
 //
-// The signature is PyTorch's notation. Types in it are for the reader and the docs; conversion follows the C++ parameter:
-//   const Tensor&, std::optional<Tensor>, const std::vector<Tensor>&, std::vector<std::optional<Tensor>>, Operand (a tensor
-//   or a number), const Scalar&, std::optional<Scalar>, int64_t, double, bool, const Dims& (an int counts as a list of one),
-//   DType, Device, Generator*, const std::string&, and std::optional of these; PyObject* (borrowed, anything).
+// The signature is PyTorch's notation. Types in it are for the reader and the docs; conversion follows the C++
+// parameter:
+//   const Tensor&, std::optional<Tensor>, const std::vector<Tensor>&, std::vector<std::optional<Tensor>>, Operand (a
+//   tensor or a number), const Scalar&, std::optional<Scalar>, int64_t, double, bool, const Dims& (an int counts as a
+//   list of one), DType, Device, Generator*, const std::string&, and std::optional of these; PyObject* (borrowed,
+//   anything).
 // `Dims *size` as a parameter takes the remaining positional integers as well: view(2, 3) and view((2, 3)).
-// Defaults: None, True, False, numbers, 'text', (); with None the C++ parameter must be a std::optional (or Generator*).
-// `*` starts keyword-only parameters. A first parameter called input also answers to `self`; dim to `axis`, keepdim to
-// `keepdims`, input to `x` and `a`, other to `x2`.
+// Defaults: None, True, False, numbers, 'text', (); with None the C++ parameter must be a std::optional (or
+// Generator*). `*` starts keyword-only parameters. A first parameter called input also answers to `self`; dim to
+// `axis`, keepdim to `keepdims`, input to `x` and `a`, other to `x2`.
 // A last parameter `Tensor? out=None` that the C++ function does not have is served by write_out after the call.
 // A parameter pin_memory= is served after the call as well: the result is copied to page-locked memory.
-// Results: Tensor, std::vector<Tensor> (a tuple), std::tuple<Tensor, ...>, bool, int64_t, double, std::string, Dims (Size), Scalar,
-// void (None), PyObject* (new reference). `-> (values, indices)` after the signature names the fields of a tuple.
-// Several def of one name are overloads, tried in order. A dotted name goes to that namespace: "linalg.solve(...)".
+// Results: Tensor, std::vector<Tensor> (a tuple), std::tuple<Tensor, ...>, bool, int64_t, double, std::string, Dims
+// (Size), Scalar, void (None), PyObject* (new reference). `-> (values, indices)` after the signature names the fields
+// of a tuple. Several def of one name are overloads, tried in order. A dotted name goes to that namespace:
+// "linalg.solve(...)".
 #pragma once
 
 #include "python/function.h"

@@ -1,5 +1,5 @@
-// What python/strided/cuda is made of: devices, streams, events and memory of the CUDA backend. Streams and events cross as
-// integers.
+// What python/strided/cuda is made of: devices, streams, events and memory of the CUDA backend. Streams and events
+// cross as integers.
 #include <algorithm>
 
 #include "base/parallel.h"

@@ -1,5 +1,5 @@
-// Functions, methods, in-place forms and out= of every row of the op table; nothing here knows an op by name, except the
-// extra keywords (alpha, rounding_mode) at the end.
+// Functions, methods, in-place forms and out= of every row of the op table; nothing here knows an op by name, except
+// the extra keywords (alpha, rounding_mode) at the end.
 #include <cmath>
 
 #include "core/promotion.h"

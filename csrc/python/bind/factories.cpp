@@ -92,7 +92,8 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
 #define LIKE_TEXT \
   "DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, bool requires_grad=False, Ignored memory_format=None)"
 
-// The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is asked for.
+// The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is
+// asked for.
 Layout layout_like(const Tensor& x, PyObject* format) {
   return wants_contiguous(format) ? Layout(x.shape()) : Layout(x.shape(), strides_like(x.layout()), 0);
 }

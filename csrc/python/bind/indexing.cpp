@@ -28,7 +28,8 @@ void bind_indexing() {
   def<&index_select>("index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)",
                      R"(Slices of `input` along `dim`, chosen by a vector.
 
-The result has input's shape, but index.numel() along `dim`. `index` is int64 or int32, 1-d or 0-d, in [0, size); IndexError otherwise.
+The result has input's shape, but index.numel() along `dim`. `index` is int64 or int32, 1-d or 0-d, in [0, size);
+IndexError otherwise.
 
 >>> x = strided.arange(6).reshape(2, 3)
 >>> strided.index_select(x, 1, strided.tensor([2, 0]))
@@ -38,7 +39,8 @@ tensor([[2, 0],
   def<&index_add>("index_add(Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1, Tensor? out=None)",
                   R"(A copy of `input` with alpha * source added to the slices that `index` names along `dim`.
 
-`source` has input's dtype and shape, except along `dim`, where it has index.numel(). Indices may repeat; slices are added in their order.
+`source` has input's dtype and shape, except along `dim`, where it has index.numel(). Indices may repeat; slices are
+added in their order.
 
 >>> strided.zeros(3).index_add(0, strided.tensor([0, 0, 2]), strided.tensor([1., 2., 3.]))
 tensor([3., 0., 3.]))");
@@ -65,7 +67,8 @@ tensor([0., 5.]))",
 
   def<&index_fill>(
       "index_fill(Tensor input, int dim, Tensor index, TensorOrNumber value)",
-      R"(A copy of `input` with the slices that `index` (int64, may count from the end) names along `dim` set to a number or 0-d tensor.
+      R"(A copy of `input` with the slices that `index` (int64, may count from the end) names along `dim` set to a
+number or 0-d tensor.
 
 >>> strided.zeros(3).index_fill(0, strided.tensor([0, -1]), 7)
 tensor([7., 0., 7.]))");
@@ -80,7 +83,8 @@ tensor([0., 5.]))",
       "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor? out=None)",
       R"(A copy of `input` whose slices named by `index` along `dim` are reduced with those of `source`.
 
-`reduce` is 'prod', 'mean', 'amax' or 'amin'. With include_self=False input's own slices do not count. An integer mean rounds down.
+`reduce` is 'prod', 'mean', 'amax' or 'amin'. With include_self=False input's own slices do not count. An integer mean
+rounds down.
 
 >>> strided.ones(2).index_reduce(0, strided.tensor([0, 0]), strided.tensor([3., 5.]), 'amax')
 tensor([5., 1.]))");
@@ -95,8 +99,8 @@ tensor([15.,  1.]))",
   def<&index_put>("index_put(Tensor input, Tensors indices, Tensor values, bool accumulate=False)",
                   R"(A copy of `input` with input[indices] replaced by `values`, or added to with accumulate=True.
 
-`indices` is a tuple of int64, int32 or bool tensors that broadcast together; `values` has input's dtype and broadcasts to the shape of
-input[indices]. For a repeated place the last value stays; sums are added in the order of the index.
+`indices` is a tuple of int64, int32 or bool tensors that broadcast together; `values` has input's dtype and broadcasts
+to the shape of input[indices]. For a repeated place the last value stays; sums are added in the order of the index.
 
 >>> strided.zeros(3).index_put((strided.tensor([0, 0]),), strided.tensor([1., 2.]), accumulate=True)
 tensor([3., 0., 0.]))");
@@ -110,8 +114,8 @@ tensor([0., 0., 1.]))",
   def<&gather>("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)",
                R"(Elements of `input`, one for each element of `index`: for dim 0 out[i][j] = input[index[i][j]][j].
 
-`index` (int64 or int32, in [0, size)) has as many axes as `input` and is no larger than it apart from `dim`. The result has its shape.
-`sparse_grad` is accepted; the gradient is dense.
+`index` (int64 or int32, in [0, size)) has as many axes as `input` and is no larger than it apart from `dim`. The result
+has its shape. `sparse_grad` is accepted; the gradient is dense.
 
 >>> x = strided.tensor([[1, 2], [3, 4]])
 >>> strided.gather(x, 1, strided.tensor([[0, 0], [1, 0]]))
@@ -121,8 +125,9 @@ tensor([[1, 1],
   constexpr const char* scatter_doc =
       R"(A copy of `input` with elements of `src` written where `index` says: for dim 0 out[index[i][j]][j] = src[i][j].
 
-`index` (int64 or int32, in [0, size)) has as many axes as `input` and `src` and is no larger than either, apart from `dim` of input. A number
-may stand for `src`. For a repeated place the last element stays, unless `reduce` is 'add' or 'multiply'.
+`index` (int64 or int32, in [0, size)) has as many axes as `input` and `src` and is no larger than either, apart from
+`dim` of input. A number may stand for `src`. For a repeated place the last element stays, unless `reduce` is 'add' or
+'multiply'.
 
 >>> strided.zeros(2, 2).scatter(0, strided.tensor([[1, 0]]), strided.tensor([[5., 6.]]))
 tensor([[0., 6.],
@@ -157,8 +162,8 @@ tensor([0., 3.]))",
       "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor? out=None)",
       R"(scatter that reduces: 'sum', 'prod', 'mean', 'amax' or 'amin' over all that goes to one place.
 
-With include_self=False input's own element does not count where something is written. A NaN is the maximum and minimum. An integer mean
-rounds down.
+With include_self=False input's own element does not count where something is written. A NaN is the maximum and minimum.
+An integer mean rounds down.
 
 >>> strided.zeros(2).scatter_reduce(0, strided.tensor([0, 0, 1]), strided.tensor([1., 2., 3.]), 'mean', include_self=False)
 tensor([1.5000, 3.0000]))");
@@ -197,7 +202,8 @@ tensor([0., 3.]))",
 
   def<static_cast<Tensor (*)(const Tensor&, Operand, Operand)>(&where)>(
       "where(Tensor condition, TensorOrNumber input, TensorOrNumber other, *, Tensor? out=None)",
-      R"(input where condition is True, other elsewhere. The three broadcast; the dtype is the promoted one of input and other.
+      R"(input where condition is True, other elsewhere. The three broadcast; the dtype is the promoted one of input and
+other.
 
 `condition` is bool (or uint8).
 
@@ -220,7 +226,8 @@ tensor([1., 9.]))",
 
   def<&masked_fill>(
       "masked_fill(Tensor input, Tensor mask, TensorOrNumber value)",
-      R"(A copy of `input` with a number or 0-d tensor where the bool mask, which broadcasts, is True. Keeps input's dtype.
+      R"(A copy of `input` with a number or 0-d tensor where the bool mask, which broadcasts, is True. Keeps input's
+dtype.
 
 >>> strided.arange(3).masked_fill(strided.tensor([True, False, True]), 9)
 tensor([9, 1, 9]))");

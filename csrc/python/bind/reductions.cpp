@@ -57,7 +57,8 @@ Tensor count_nonzero_along(const Tensor& x, const OptionalDims& dims) {
 }
 Tensor logsumexp_along(const Tensor& x, const Dims& dims, bool keepdim) { return logsumexp(x, dims, keepdim); }
 
-// torch.norm: p is a number, 'fro' (2, of all axes listed), 'nuc' (of matrices; linalg.matrix_norm knows it) or None (2).
+// torch.norm: p is a number, 'fro' (2, of all axes listed), 'nuc' (of matrices; linalg.matrix_norm knows it) or None
+// (2).
 PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keepdim, OptionalDType dtype) {
   double order = 2;
   if (PyUnicode_Check(p)) {
@@ -81,12 +82,12 @@ PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keep
   return wrap(vector_norm(x, order, dims.value_or(Dims()), keepdim, dtype));
 }
 
-#define STRIDED_AXES                                                                                                       \
-  "dim: an int or several; None or () reduces all axes. keepdim leaves reduced axes with size 1. IndexError for an axis\n" \
-  "out of range, RuntimeError for one listed twice."
-#define STRIDED_TREE                                                                                                         \
-  "\n\nChunks are combined in a fixed binary tree: the result is bitwise the same for any number of threads, and rounding\n" \
-  "errors grow with the logarithm of the number of elements (N. J. Higham, SIAM J. Sci. Comput. 14, 1993)."
+#define STRIDED_AXES                                                                                                  \
+  "dim: an int or several; None or () reduces all axes. keepdim leaves reduced axes with size 1. IndexError for an\n" \
+  "axis out of range, RuntimeError for one listed twice."
+#define STRIDED_TREE                                                                                                \
+  "\n\nChunks are combined in a fixed binary tree: the result is bitwise the same for any number of threads, and\n" \
+  "rounding errors grow with the logarithm of the number of elements (N. J. Higham, SIAM J. Sci. Comput. 14, 1993)."
 
 void bind_sums() {
   const char* sum_doc =
@@ -132,10 +133,12 @@ void bind_spread(const std::string& name, const char* doc) {
 }
 
 void bind_spreads() {
-#define STRIDED_SPREAD                                                                                                      \
-  "The sum of squared deviations is divided by n - correction (unbiased=False stands for correction=0); NaN when that is\n" \
-  "not positive and there is nothing to divide. Floating and complex input; RuntimeError otherwise.\n\n" STRIDED_AXES       \
-  "\n\nTwo passes over each cached chunk, chunks combined by the formula of T. F. Chan, G. H. Golub, R. J. LeVeque (1979)."
+#define STRIDED_SPREAD                                                                                       \
+  "The sum of squared deviations is divided by n - correction (unbiased=False stands for correction=0);\n"   \
+  "NaN when that is not positive and there is nothing to divide. Floating and complex input; RuntimeError\n" \
+  "otherwise.\n\n" STRIDED_AXES                                                                              \
+  "\n\nTwo passes over each cached chunk, chunks combined by the formula of T. F. Chan, G. H. Golub,\n"      \
+  "R. J. LeVeque (1979)."
   bind_spread<Tensor, &var>("var", "Variance of the elements. " STRIDED_SPREAD
                                    "\n\n>>> strided.var(strided.tensor([1., 2., 3.]))\ntensor(1.)");
   bind_spread<Tensor, &strided::std>("std", "Standard deviation of the elements. " STRIDED_SPREAD

@@ -91,7 +91,8 @@ std::tuple<Tensor, Tensor> histogram_between(const Tensor& x, const Tensor& edge
 
 void bind_orders() {
   const char* sort_doc =
-      "Elements sorted along an axis: named tuple (values, indices), indices being int64 positions in the input. Always stable.\n" STRIDED_ORDER
+      "Elements sorted along an axis: named tuple (values, indices), indices being int64 positions in the input. Always\n"
+      "stable. " STRIDED_ORDER
       "\n\nRadix sort of order-preserving keys (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5).\n\n"
       ">>> strided.sort(strided.tensor([3, 1, 2])).indices\ntensor([1, 2, 0])";
   def<&sort_by>(

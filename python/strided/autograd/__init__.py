@@ -12,9 +12,9 @@ from .grad_mode import enable_grad, inference_mode, is_inference_mode_enabled, n
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
-    "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
-    "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_inference_mode_enabled", "no_grad",
-    "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
+    "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode",
+    "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 
 _run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]
@@ -32,7 +32,8 @@ class _VariableMeta(type):
 
 
 class Variable(metaclass=_VariableMeta):
-    """The name that tensors with gradients had before PyTorch 0.4: ``Variable(t, requires_grad)`` is t's memory as a tensor."""
+    """The name that tensors with gradients had before PyTorch 0.4: ``Variable(t, requires_grad)`` is t's memory as a
+    tensor."""
 
     def __new__(cls, data, requires_grad=False, volatile=None):
         made = data.detach()
@@ -74,10 +75,12 @@ def grad(
     is_grads_batched=False,
     materialize_grads=False,
 ):
-    """The gradients of `outputs` with respect to `inputs`, as a tuple (for a dict of inputs, a dict); ``.grad`` is not touched.
+    """The gradients of `outputs` with respect to `inputs`, as a tuple (for a dict of inputs, a dict); ``.grad`` is not
+    touched.
 
     outputs and inputs may be GradientEdges of ``autograd.graph`` too.
-    allow_unused: None, in place of a RuntimeError, for an input that the outputs do not depend on. materialize_grads: zeros there.
+    allow_unused: None, in place of a RuntimeError, for an input that the outputs do not depend on. materialize_grads:
+        zeros there.
     is_grads_batched: grad_outputs have an axis more, in front, and so have the results.
 
     >>> x = strided.tensor(3., requires_grad=True)

@@ -52,8 +52,8 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """Context: every operation remembers where it was called, an error in its backward step is preceded by a warning with
-    that place, and a gradient that is NaN is an error (unless check_nan is False).  Slow: for debugging.
+    """Context: every operation remembers where it was called, an error in its backward step is preceded by a warning
+    with that place, and a gradient that is NaN is an error (unless check_nan is False).  Slow: for debugging.
 
     >>> with strided.autograd.detect_anomaly():
     ...     y = strided.ones(1, requires_grad=True).exp()

@@ -1,15 +1,16 @@
 """Forward-mode differentiation: dual tensors carry a tangent along (``strided.autograd.forward_ad``).
 
-Note [Forward mode by double backward]: an operation on a dual tensor is recorded as for the backward pass, and the tangent
-of a result is taken from the graph when it is asked for: the gradient ``J^T w`` is linear in ``w``, so its own gradient by
-``w`` along the tangent is ``J t`` (J. Townsend, "A new trick for calculating Jacobian vector products", 2017).  One rule for
-each operation serves both directions; the price is the memory of the graph, and that nothing is tracked under ``no_grad``.
+Forward mode by double backward: an operation on a dual tensor is recorded as for the backward pass, and the tangent of
+a result is taken from the graph when it is asked for: the gradient ``J^T w`` is linear in ``w``, so its own gradient by
+``w`` along the tangent is ``J t`` (J. Townsend, "A new trick for calculating Jacobian vector products", 2017).  One
+rule for each operation serves both directions; the price is the memory of the graph, and that nothing is tracked under
+``no_grad``.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from .. import _C
 
@@ -23,7 +24,7 @@ class UnpackedDualTensor(NamedTuple):
     """A tensor and its tangent, or None where it has none."""
 
     primal: _C.Tensor
-    tangent: Optional[_C.Tensor]
+    tangent: _C.Tensor | None
 
 
 def enter_dual_level():

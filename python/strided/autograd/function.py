@@ -110,8 +110,8 @@ class _FunctionMeta(type):
 
 
 class Function(metaclass=_FunctionMeta):
-    """Base of operations with a gradient of their own: static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``,
-    called by ``apply``.  With ``setup_context(ctx, inputs, output)`` forward gets no ctx.
+    """Base of operations with a gradient of their own: static methods ``forward(ctx, *args)`` and ``backward(ctx,
+    *grads)``, called by ``apply``.  With ``setup_context(ctx, inputs, output)`` forward gets no ctx.
 
     >>> class Cube(strided.autograd.Function):
     ...     @staticmethod

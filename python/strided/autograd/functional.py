@@ -159,9 +159,11 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def _forward(outputs, inputs, v, create_graph, strict):
-    """J v for each output.  Note [Two backward passes make a forward one]: the gradient J^T w is linear in w, so the
-    gradient of <J^T w, v> by w, at any w, is J v (J. Townsend, "A new trick for calculating Jacobian vector products",
-    2017)."""
+    """J v for each output.
+
+    Note [Two backward passes make a forward one]: the gradient J^T w is linear in w, so the gradient of <J^T w, v> by
+    w, at any w, is J v (J. Townsend, "A new trick for calculating Jacobian vector products", 2017).
+    """
     w = [_f["zeros_like"](y.detach()).requires_grad_() for y in outputs]
     grads = _grads(outputs, inputs, w, True)
     used = [(g, a) for g, a in zip(grads, v) if g is not None and g.requires_grad]
@@ -292,9 +294,9 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """All derivatives of the outputs by the inputs: for one output and one input a tensor of shape ``output.shape +
     input.shape``; for a tuple of inputs a tuple of them; for a tuple of outputs a tuple of those.
 
-    One backward pass for each element of the outputs or, with strategy "forward-mode", of the inputs.  Complex inputs give
-    ``d/dx + i d/dy``; complex outputs a RuntimeError (``view_as_real`` makes them real), unless vectorize or forward-mode
-    ask for the derivative of a holomorphic function (conjugate in reverse mode).
+    One backward pass for each element of the outputs or, with strategy "forward-mode", of the inputs.  Complex inputs
+    give ``d/dx + i d/dy``; complex outputs a RuntimeError (``view_as_real`` makes them real), unless vectorize or
+    forward-mode ask for the derivative of a holomorphic function (conjugate in reverse mode).
 
     >>> strided.autograd.functional.jacobian(lambda x: x * x, strided.tensor([1., 2.]))
     tensor([[2., 0.],

@@ -216,7 +216,7 @@ def _mismatch(o, i, numerical, analytical, output, x):
 # ---------------------------------------------------------------- checks
 
 
-# Note [Differences first]: to change an input in place spoils what was recorded of it, so backward passes run on
+# Differences first: to change an input in place spoils what was recorded of it, so backward passes run on
 # outputs that are computed after the last difference.
 def _check_slow(subject, eps, atol, rtol):
     numerical = _numerical(subject, eps)

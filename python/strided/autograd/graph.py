@@ -20,8 +20,8 @@ _state = threading.local()
 
 class saved_tensors_hooks:
     """Context: every tensor that an operation saves for the backward pass goes through ``pack_hook``, and what that
-    returned through ``unpack_hook`` when the backward pass needs it, which must give a tensor with the same content.  To
-    keep tensors compressed, on disk, or to recompute them.  Contexts may be nested: the innermost is used.
+    returned through ``unpack_hook`` when the backward pass needs it, which must give a tensor with the same content.
+    To keep tensors compressed, on disk, or to recompute them.  Contexts may be nested: the innermost is used.
 
     A tensor given to pack_hook must not be changed in place.
 
@@ -76,7 +76,8 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor):
-    """The place in the graph where the gradient of the tensor arrives: its grad_fn, or the node that adds to its .grad."""
+    """The place in the graph where the gradient of the tensor arrives: its grad_fn, or the node that adds to its
+    .grad."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     if tensor.grad_fn is None:
@@ -86,7 +87,8 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Counts a change of the tensor (or of each of several) that autograd could not see, made through a foreign pointer."""
+    """Counts a change of the tensor (or of each of several) that autograd could not see, made through a foreign
+    pointer."""
     for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
         _C.functions["_bump_version"](t)
 
@@ -104,8 +106,8 @@ class _Handles(tuple):
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn once in a backward pass that reaches any of the tensors: mode "all": with the list of their gradients (None for
-    one that gets none) when the last has arrived; mode "any": with the first gradient that arrives.
+    """Calls fn once in a backward pass that reaches any of the tensors: mode "all": with the list of their gradients
+    (None for one that gets none) when the last has arrived; mode "any": with the first gradient that arrives.
 
     Returns a handle with ``remove()``.
     """

@@ -19,10 +19,11 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Lets products of float32 matrices on a CUDA device round their factors (``"high"``, ``"medium"``), or not (``"highest"``).
+    """Lets products of float32 matrices on a CUDA device round their factors (``"high"``, ``"medium"``), or not
+    (``"highest"``).
 
-    Rounded factors have 10 bits of fraction instead of 23 (tf32, PTX ISA); sums stay float32. ``"medium"`` allows bfloat16 in
-    PyTorch; here it means tf32 too. The CPU always computes in float32.
+    Rounded factors have 10 bits of fraction instead of 23 (tf32, PTX ISA); sums stay float32. ``"medium"`` allows
+    bfloat16 in PyTorch; here it means tf32 too. The CPU always computes in float32.
 
     >>> import strided as torch
     >>> torch.set_float32_matmul_precision("high"); torch.backends.cuda.matmul.allow_tf32

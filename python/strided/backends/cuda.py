@@ -6,7 +6,8 @@ from .. import _C
 
 
 class _Matmul:
-    """``allow_tf32``: whether products of float32 matrices may round their factors to tf32. False at first, as in PyTorch."""
+    """``allow_tf32``: whether products of float32 matrices may round their factors to tf32. False at first, as in
+    PyTorch."""
 
     __slots__ = ()
 

@@ -1,21 +1,12 @@
 """CUDA devices: which there are, their streams, events and memory.
 
-The library with the kernels is opened when a device is first asked for; without it, or without a device, ``is_available()``
-is False and everything that needs a device raises one clear RuntimeError.
+The library with the kernels is opened when a device is first asked for; without it, or without a device,
+``is_available()`` is False and everything that needs a device raises one clear RuntimeError.
 """
 
 from __future__ import annotations
 
-from ._memory import (
-    empty_cache,
-    max_memory_allocated,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_peak_memory_stats,
-)
+from . import _solver as _solver
 from ._device import (
     current_device,
     device,
@@ -30,6 +21,16 @@ from ._device import (
     synchronize,
 )
 from ._elementwise_kernel import ElementwiseKernel
+from ._memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+)
 from ._random import (
     get_rng_state,
     get_rng_state_all,
@@ -41,14 +42,16 @@ from ._random import (
     set_rng_state,
     set_rng_state_all,
 )
-from . import _solver as _solver
 from ._streams import Event, Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
-    "ElementwiseKernel", "Event", "Stream", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "ElementwiseKernel", "Event", "Stream", "current_device", "current_stream", "default_stream", "device",
+    "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
     "get_rng_state_all", "initial_seed", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
-    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream", "stream",
+    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream",
+    "stream",
     "synchronize",
 ]  # fmt: skip

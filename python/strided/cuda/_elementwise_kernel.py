@@ -1,8 +1,8 @@
 """Elementwise kernels of the user's own, compiled at run time.
 
-The source is put together for the dtypes and the number of axes of a call, and compiled by NVRTC, which needs no GPU and no
-toolkit: ``pip install strided[cuda]`` brings it (packages cuda-bindings and nvidia-cuda-nvrtc).  Compiled kernels are kept for
-the life of the process.
+The source is put together for the dtypes and the number of axes of a call, and compiled by NVRTC, which needs no GPU
+and no toolkit: ``pip install strided[cuda]`` brings it (packages cuda-bindings and nvidia-cuda-nvrtc).  Compiled
+kernels are kept for the life of the process.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from ._device import device, get_device_capability
 __all__ = ["ElementwiseKernel"]
 
 _C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short", "int32": "int",
-    "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long", "float16": "float16", "bfloat16": "bfloat16",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short",
+    "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
+    "float16": "float16", "bfloat16": "bfloat16",
     "float32": "float", "float64": "double", "complex64": "complex<float>", "complex128": "complex<double>",
 }  # fmt: skip
 _DTYPES = {str(d)[6:]: d for d in _C.dtypes}
 _BY_VALUE = {
-    "bool": ctypes.c_bool, "uint8": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16, "uint16": ctypes.c_uint16,
-    "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64, "uint64": ctypes.c_uint64,
-    "float32": ctypes.c_float, "float64": ctypes.c_double,
+    "bool": ctypes.c_bool, "uint8": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16,
+    "uint16": ctypes.c_uint16, "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64, "float32": ctypes.c_float, "float64": ctypes.c_double,
 }  # fmt: skip
 
-# NVRTC comes without headers: the 16-bit floats are kept as bits and computed with as float, complex numbers are a pair.
+# NVRTC comes without headers: the 16-bit floats are kept as bits and computed with as float, complex numbers are a
+# pair.
 _PREAMBLE = r"""
 struct float16 {
   unsigned short bits;
@@ -96,15 +98,16 @@ def _parse(text, what):
 
 
 class ElementwiseKernel:
-    """``ElementwiseKernel(in_params, out_params, operation)``: a function of tensors that computes ``operation``, a piece of CUDA
-    C++, for each element.
+    """``ElementwiseKernel(in_params, out_params, operation)``: a function of tensors that computes ``operation``, a
+    piece of CUDA C++, for each element.
 
-    in_params, out_params: as ``"T x, T y, float32 a"``.  A type is a dtype's name, or a word with a capital letter that stands
-    for the dtype of the tensors given there (the same in all of them).  Operands are strided and broadcast; inputs may be
-    numbers.  In ``operation``, ``i`` is the number of the element and ``n`` how many there are.  float16 and bfloat16 compute as
-    float; complex numbers have ``+ - * /``, ``conj``, ``.real()`` and ``.imag()``.
+    in_params, out_params: as ``"T x, T y, float32 a"``.  A type is a dtype's name, or a word with a capital letter that
+    stands for the dtype of the tensors given there (the same in all of them).  Operands are strided and broadcast;
+    inputs may be numbers.  In ``operation``, ``i`` is the number of the element and ``n`` how many there are.  float16
+    and bfloat16 compute as float; complex numbers have ``+ - * /``, ``conj``, ``.real()`` and ``.imag()``.
 
-    Called with the inputs, and perhaps with the outputs after them, or as ``out=``; returns the output, or a tuple of them.
+    Called with the inputs, and perhaps with the outputs after them, or as ``out=``; returns the output, or a tuple of
+    them.
     Not recorded for autograd: RuntimeError for an input that requires grad.
 
     >>> axpy = strided.cuda.ElementwiseKernel("T x, T y, T a", "T z", "z = a * x + y")
@@ -126,7 +129,8 @@ class ElementwiseKernel:
     # ---------------------------------------------------------------- source
 
     def source(self, dtypes, ndim, by_value=()):
-        """The kernel's text for the dtypes of all operands (names), a number of axes, and the inputs given as numbers."""
+        """The kernel's text for the dtypes of all operands (names), a number of axes, and the inputs given as
+        numbers."""
         operands = list(zip(self.inputs + self.outputs, dtypes))
         args, reads, writes = [], [], []
         for k, ((_, name), dtype) in enumerate(operands):
@@ -153,13 +157,15 @@ class ElementwiseKernel:
         lines += [f"  using {kind} = {c};" for kind, c in types.items()]
         lines += [
             "  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) {",
-            "    long long _r = i;", *("    " + s for s in split), *("    " + s for s in reads), f"    {self.operation};",
+            "    long long _r = i;", *("    " + s for s in split), *("    " + s for s in reads),
+            f"    {self.operation};",
             *("    " + s for s in writes), "  }", "}",
         ]  # fmt: skip
         return "\n".join(lines)
 
     def compile(self, dtypes, ndim, arch, by_value=()):
-        """The machine code (a cubin) for an architecture as "sm_90".  RuntimeError with the compiler's words for bad code."""
+        """The machine code (a cubin) for an architecture as "sm_90".  RuntimeError with the compiler's words for bad
+        code."""
         _, nvrtc = _toolkit()
         text = self.source(dtypes, ndim, by_value)
         key = (text, arch)

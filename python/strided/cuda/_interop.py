@@ -1,7 +1,7 @@
 """Sharing device memory with other libraries: ``__cuda_array_interface__`` (version 3) and DLPack's stream rules.
 
-Work that another library queued on its stream may still write to the memory it hands over, and ours to what we hand over; the
-protocols name a stream, and whoever takes the memory waits for the other side with an event.
+Work that another library queued on its stream may still write to the memory it hands over, and ours to what we hand
+over; the protocols name a stream, and whoever takes the memory waits for the other side with an event.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def _wait_for(index: int, stream: int) -> None:
 
 
 def dlpack_wait(t, stream) -> None:
-    """DLPack's rule for the producer: the consumer's stream waits for ours.  None is the default stream, -1 asks for nothing."""
+    """DLPack's rule for the producer: the consumer's stream waits for ours.  None is the default stream, -1 asks for
+    nothing."""
     if stream == -1:
         return
     if stream is not None and not isinstance(stream, int):

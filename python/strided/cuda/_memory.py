@@ -13,7 +13,8 @@ def memory_stats(device=None) -> dict:
     s = _f["_cuda_memory_stats"](index_of(device))
     return {
         "allocated_bytes.all.current": s["allocated"], "allocated_bytes.all.peak": s["max_allocated"],
-        "reserved_bytes.all.current": s["reserved"], "reserved_bytes.all.peak": s["max_reserved"], "num_alloc_retries": s["retries"],
+        "reserved_bytes.all.current": s["reserved"], "reserved_bytes.all.peak": s["max_reserved"],
+        "num_alloc_retries": s["retries"],
     }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Where cuSOLVER is: in the package nvidia-cusolver, which is looked up and never imported (see docs/dependencies.md)."""
+"""Where cuSOLVER is: in the package nvidia-cusolver, which is looked up and never imported (see
+docs/dependencies.md)."""
 
 from __future__ import annotations
 

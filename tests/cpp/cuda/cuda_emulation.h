@@ -1,7 +1,7 @@
 // CUDA on the host, for tests: what a .cu file of csrc/cuda uses of the language and of the run-time library, so that
 // the same source compiles with an ordinary C++ compiler and *runs* on a machine without a GPU.
 //
-// Note [How the emulation works]
+// How the emulation works.
 // Each thread of a block is a fiber. It runs until it waits at a barrier or at a warp operation, or ends; then the next
 // one runs, all in one thread of the operating system. Between two barriers threads run in a random order given by a
 // seed (set_order), so a missing barrier shows as a wrong result under some seed. Shared memory is filled with NaN (all
@@ -86,8 +86,8 @@ void async_copy(void* to, const void* from, size_t bytes, int valid, const char*
 void async_commit();
 void async_wait(unsigned groups);
 
-// What a library that works on device memory needs to know of these devices (cusolver_emulated.cpp), as it shares no symbol
-// with the one that it serves.
+// What a library that works on device memory needs to know of these devices (cusolver_emulated.cpp), as it shares no
+// symbol with the one that it serves.
 struct Devices {
   int (*current)();
   bool (*has)(const void* data, size_t bytes, int device);  // a range of one block of its memory

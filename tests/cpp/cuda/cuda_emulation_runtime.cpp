@@ -79,8 +79,8 @@ cudaError_t note(cudaError_t error) {
 bool known(int device) { return device >= 0 && device < device_count(); }
 
 // Note [Closed device memory]
-// A host cannot read the memory of a GPU. With STRIDED_EMULATE_CUDA_CLOSED=1 it cannot read that of an emulated device either,
-// but while a kernel or a copy runs: code of the host that does is a crash here as it would be there.
+// A host cannot read the memory of a GPU. With STRIDED_EMULATE_CUDA_CLOSED=1 it cannot read that of an emulated device
+// either, but while a kernel or a copy runs: code of the host that does is a crash here as it would be there.
 constexpr size_t kPage = 4096;
 bool is_closed() {
   static const bool closed = env("STRIDED_EMULATE_CUDA_CLOSED", 0) != 0;

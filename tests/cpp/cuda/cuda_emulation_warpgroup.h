@@ -1,7 +1,7 @@
 // wgmma on the host: products of warpgroups, from the published layouts of their operands (PTX ISA, sections on
 // wgmma.mma_async; the canonical layouts of its descriptors are in CUTLASS, mma_traits_sm90_gmma.hpp).
 //
-// Note [Emulated warpgroups]
+// Emulated warpgroups.
 // A thread computes its elements of a product when it waits for it, the latest time at which shared memory may be read:
 // memory that is written too early gives a wrong result. Until then its sums are NaN. What the hardware would not
 // notice is an error: threads of a warpgroup that ask for different products, operands that are not aligned or lie

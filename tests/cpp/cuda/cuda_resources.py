@@ -2,9 +2,9 @@
 
 python cuda_resources.py keep COMMAND...    runs a compiler's command; what ptxas -v told goes to <object>.resources
 python cuda_resources.py check FOLDER UNIT...
-                                            fails if a kernel of one of the units (file name patterns) spills registers to
-                                            memory or keeps arrays there, or has its products of warpgroups one by one;
-                                            prints how many registers kernels need
+                                            fails if a kernel of one of the units (file name patterns) spills registers
+                                            to memory or keeps arrays there, or has its products of warpgroups one by
+                                            one; prints how many registers kernels need
 """
 
 import re

@@ -105,7 +105,8 @@ void expect_sorted(int64_t n, int64_t rows, int64_t keep, bool descending, std::
 TEST(CudaSort, RowsAreSortedStably) {
   std::mt19937 random(1);
   uint64_t order = 0;
-  // Around powers of two, the longest short row (2048) and the tiles of the radix sort (3072 of eight bytes, else 4096).
+  // Around powers of two, the longest short row (2048) and the tiles of the radix sort (3072 of eight bytes, else
+  // 4096).
   for (const auto& [n, rows] : std::vector<std::pair<int64_t, int64_t>>{{1, 5},
                                                                         {2, 300},
                                                                         {3, 3},

@@ -1,4 +1,5 @@
-// csrc/cuda/linalg/solver_functions.h against NVIDIA's header: all of it is checked by the compiler, so this is only compiled.
+// csrc/cuda/linalg/solver_functions.h against NVIDIA's header: all of it is checked by the compiler, so this is only
+// compiled.
 #include "cuda/linalg/solver_functions.h"
 
 #include <cusolverDn.h>

@@ -1,7 +1,8 @@
-// cuSOLVER for emulated devices: the functions of csrc/cuda/linalg/solver_functions.h, made of LAPACK, on device memory that is
-// opened for the time of a call. It is stricter than the real one. Handles must be of the current device and of one thread
-// at a time; matrices, workspaces and info must lie in that device's memory as a whole; work must have the size that was
-// asked for, which is an odd one, and is overwritten. What is wrong is said on stderr, and given back as a status.
+// cuSOLVER for emulated devices: the functions of csrc/cuda/linalg/solver_functions.h, made of LAPACK, on device memory
+// that is opened for the time of a call. It is stricter than the real one. Handles must be of the current device and of
+// one thread at a time; matrices, workspaces and info must lie in that device's memory as a whole; work must have the
+// size that was asked for, which is an odd one, and is overwritten. What is wrong is said on stderr, and given back as
+// a status.
 //
 // With STRIDED_OLD_CUSOLVER it is one that has not yet the functions of STRIDED_CUSOLVER_NEW_FUNCTIONS.
 #include <algorithm>

@@ -1,8 +1,9 @@
-"""Prints where the LAPACK of this Python environment is, as python/strided/_lapack.py finds it; nothing where there is none."""
+"""Prints where the LAPACK of this Python environment is, as python/strided/_lapack.py finds it; nothing where there is
+none."""
 
 import importlib
-import types
 import sys
+import types
 from pathlib import Path
 
 # That module tells the compiled core what it finds; there is no core yet.

@@ -6,9 +6,8 @@ import threading
 import warnings
 
 import pytest
-from torch_compare import Scenarios, kind, leaf, numbers, outcome, warned
-
 import strided
+from torch_compare import Scenarios, kind, leaf, numbers, outcome, warned
 
 scenario = Scenarios("test_autograd_engine")
 

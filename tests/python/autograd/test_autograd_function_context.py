@@ -5,10 +5,9 @@ import weakref
 
 import numpy as np
 import pytest
-from torch_compare import Scenarios, kind, leaf, numbers, outcome
-from test_autograd_function import function, name
-
 import strided
+from test_autograd_function import function, name
+from torch_compare import Scenarios, kind, leaf, numbers, outcome
 
 scenario = Scenarios("test_autograd_function_context")
 
@@ -123,7 +122,7 @@ def modes_and_flags(t):
 @scenario
 def errors(t):
     x = leaf(t)
-    ok = lambda ctx, x: x * 2  # noqa: E731
+    ok = lambda ctx, x: x * 2
 
     def run(forward, backward, *args, **more):
         F = function(t, forward, backward, **more)

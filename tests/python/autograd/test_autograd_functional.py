@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import strided
 from strided.autograd import functional as F
 
@@ -105,11 +104,11 @@ def calls(F, t):
     z = t.tensor([0.5 + 1j, -1.0 + 2j])
     v, w = t.tensor(V, dtype=t.float64), t.tensor([[3.0], [1.0]], dtype=t.float64)
     one = t.ones((), dtype=t.float64)
-    both = lambda x, y: (x.sin() * y).exp()  # noqa: E731
-    two = lambda x, y: (x * y, (x**2).sum())  # noqa: E731
-    total = lambda x, y: both(x, y).sum()  # noqa: E731
-    unused = lambda x, y: x.sum()  # noqa: E731
-    constant = lambda x, y: t.ones(())  # noqa: E731
+    both = lambda x, y: (x.sin() * y).exp()
+    two = lambda x, y: (x * y, (x**2).sum())
+    total = lambda x, y: both(x, y).sum()
+    unused = lambda x, y: x.sum()
+    constant = lambda x, y: t.ones(())
     return {
         "jacobian one": lambda: F.jacobian(lambda x: x.exp(), x),
         "jacobian complex": lambda: F.jacobian(lambda z: z * z.conj() * z, z),

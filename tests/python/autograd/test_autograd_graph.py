@@ -328,7 +328,7 @@ def saved_hook_errors(t):
         with hooks(pack, unpack):
             return f(x)
 
-    same = lambda v: v  # noqa: E731
+    same = lambda v: v
     result.append(outcome(lambda: numbers(forward(fail, same))))
     y = forward(same, fail)
     result.append(outcome(lambda: y.sum().backward()))

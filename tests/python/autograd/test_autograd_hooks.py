@@ -4,9 +4,8 @@ import gc
 import weakref
 
 import pytest
-from torch_compare import Scenarios, kind, leaf, numbers, outcome
-
 import strided
+from torch_compare import Scenarios, kind, leaf, numbers, outcome
 
 scenario = Scenarios("test_autograd_hooks")
 

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from torch_compare import Scenarios, grads, grid as leaf, kind, kind_of, name, numbers, outcome
+from torch_compare import Scenarios, grads, kind, kind_of, name, numbers, outcome
+from torch_compare import grid as leaf
 
 scenario = Scenarios("test_autograd_inplace")
 
@@ -260,7 +261,7 @@ def operands_that_are_the_target(t):
         b = x * 1
         r = kind(lambda write=write, b=b: write(b) and None)
         result.append([r, b, outcome(lambda b=b, x=x: grads(t, (b * weights(t, b)).sum(), x)) if r is None else None])
-    for i, r in enumerate(result):  # the text goes on with what strided tells in addition
+    for r in result:  # the text goes on with what strided tells in addition
         if r[2] and isinstance(r[2][1], str):
             r[2][1] = r[2][1][: r[2][1].index("instead.")]
     return result

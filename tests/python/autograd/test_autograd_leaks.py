@@ -6,9 +6,8 @@ import gc
 import weakref
 
 import pytest
-from test_leaks import CALLS, FAILURES, MINE, _check, _tensor_bytes
-
 import strided as torch
+from test_leaks import CALLS, FAILURES, MINE, _check, _tensor_bytes
 
 
 class Box:

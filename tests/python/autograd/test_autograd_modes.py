@@ -5,9 +5,8 @@ import threading
 import warnings
 
 import pytest
-from torch_compare import Scenarios, kind, leaf, outcome
-
 import strided
+from torch_compare import Scenarios, kind, leaf, outcome
 
 scenario = Scenarios("test_autograd_modes")
 

@@ -9,10 +9,9 @@ import math
 
 import gradient_cases
 import pytest
+import strided as torch
 import test_elementwise_gradients as elementwise
 from gradient_cases import CASES
-
-import strided as torch
 
 DOUBLE, COMPLEX = torch.float64, torch.complex128
 # The second is about outputs of split and the like, which PyTorch gives up when anything is written to their memory.
@@ -274,7 +273,8 @@ KEEPS_MORE = {
 # Or without a derivative there.
 NOT_IN_TORCH = {
     *(f"{name} {kind}" for kind in "rc" for name in (
-        "item reversed", "scatter add", "scatter multiply", "scatter add value", "scatter multiply value", "0-d scatter_",
+        "item reversed", "scatter add", "scatter multiply", "scatter add value", "scatter multiply value",
+        "0-d scatter_",
         "0-d take_along_dim", "0-d index_put", "0-d index_put_",
     )),
     "histogramdd r", "alias_copy slice_copy c", "lobpcg c", "lobpcg smallest c",

@@ -5,9 +5,8 @@ import threading
 import warnings
 
 import pytest
-from test_threads import _run_at_once
-
 import strided as torch
+from test_threads import _run_at_once
 
 
 def _network(x, w, k):

@@ -1,9 +1,9 @@
 """Gradients through views and writes in place: a base seen in its views, a view in its base; who is a view of whom."""
 
 import pytest
-from torch_compare import Scenarios, grads, grid as leaf, kind, kind_of, name, name_of, numbers, outcome
-
 import strided
+from torch_compare import Scenarios, grads, kind, kind_of, name, name_of, numbers, outcome
+from torch_compare import grid as leaf
 
 scenario = Scenarios("test_autograd_views")
 

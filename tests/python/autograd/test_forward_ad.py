@@ -1,10 +1,9 @@
 """Dual tensors: tangents of results, through views and writes, beside the backward pass, and their errors."""
 
 import pytest
-from torch_compare import Scenarios, kind, numbers, outcome
-
 import strided
 import strided.autograd.forward_ad as fwAD
+from torch_compare import Scenarios, kind, numbers, outcome
 
 scenario = Scenarios("test_forward_ad")
 

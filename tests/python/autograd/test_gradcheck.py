@@ -1,10 +1,9 @@
 """gradcheck on right and wrong gradients; then gradcheck and gradgradcheck of everything that has a gradient."""
 
 import pytest
+import strided as torch
 import test_elementwise_gradients as elementwise
 from gradient_cases import CASES
-
-import strided as torch
 from strided.autograd import GradcheckError, gradcheck, gradgradcheck
 
 DOUBLE, COMPLEX = torch.float64, torch.complex128

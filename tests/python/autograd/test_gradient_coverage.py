@@ -6,17 +6,17 @@ import copy
 
 import gradient_cases
 import pytest
+import strided as torch
 import test_gradcheck
 from gradient_cases import CASES
-
-import strided as torch
 
 # ---------------------------------------------------------------- what needs no case
 
 # Results are truth values, positions, counts, or Python objects.
 NO_REAL_RESULT = """
     all any allclose equal isin is_nonzero is_same_size argmax argmin argsort argwhere nonzero searchsorted bucketize
-    count_nonzero nonzero_static unravel_index tril_indices triu_indices histc linalg.matrix_rank bool byte char short int long item tolist numpy
+    count_nonzero nonzero_static unravel_index tril_indices triu_indices histc linalg.matrix_rank bool byte char short
+    int long item tolist numpy
 """.split()
 # PyTorch lets these pass too, and raises in the backward pass: test_no_derivative.
 NO_DERIVATIVE = "unique unique_consecutive histogram bincount".split()
@@ -24,9 +24,9 @@ NO_DERIVATIVE = "unique unique_consecutive histogram bincount".split()
 NO_DERIVATIVE_OF_FACTORS = "geqrf linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve".split()
 # New tensors, from numbers, from other objects, or like another tensor.
 FACTORIES = """
-    arange as_tensor asarray empty empty_like empty_permuted empty_strided eye from_dlpack from_numpy frombuffer full full_like
-    linspace logspace new_empty new_empty_strided new_full new_ones new_tensor new_zeros ones ones_like rand rand_like randint
-    randint_like randn randn_like randperm range scalar_tensor tensor zeros zeros_like
+    arange as_tensor asarray empty empty_like empty_permuted empty_strided eye from_dlpack from_numpy frombuffer full
+    full_like linspace logspace new_empty new_empty_strided new_full new_ones new_tensor new_zeros ones ones_like rand
+    rand_like randint randint_like randn randn_like randperm range scalar_tensor tensor zeros zeros_like
 """.split()
 # Random numbers: as functions of what they are drawn with their gradient is zero, in PyTorch too (test_random.py).
 RANDOM = """
@@ -35,20 +35,22 @@ RANDOM = """
 # What is asked about tensors, dtypes and shapes.
 QUESTIONS = """
     broadcast_shapes can_cast data_ptr device dim dtype element_size get_default_dtype get_device is_complex is_conj
-    is_contiguous is_cpu is_cuda is_floating_point is_inference is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
-    is_read_only is_set_to is_shared is_signed is_sparse is_sparse_csr is_storage is_tensor is_vulkan is_xla is_xpu itemsize layout names nbytes ndim
-    ndimension nelement numel promote_types result_type shape size storage storage_offset stride to_dlpack typename untyped_storage
+    is_contiguous is_cpu is_cuda is_floating_point is_inference is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg
+    is_nested is_pinned is_quantized is_read_only is_set_to is_shared is_signed is_sparse is_sparse_csr is_storage
+    is_tensor is_vulkan is_xla is_xpu itemsize layout names nbytes ndim ndimension nelement numel promote_types
+    result_type shape size storage storage_offset stride to_dlpack typename untyped_storage
 """.split()
 # Of automatic differentiation itself: test_autograd*.py.
 AUTOGRAD = """
-    backward data detach detach_ detach_copy grad grad_fn is_grad_enabled is_inference_mode_enabled is_leaf output_nr register_hook
-    register_post_accumulate_grad_hook requires_grad requires_grad_ retain_grad retains_grad
+    backward data detach detach_ detach_copy grad grad_fn is_grad_enabled is_inference_mode_enabled is_leaf output_nr
+    register_hook register_post_accumulate_grad_hook requires_grad requires_grad_ retain_grad retains_grad
 """.split()
 SETTINGS = """
     are_deterministic_algorithms_enabled get_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled
     set_deterministic_debug_mode use_deterministic_algorithms
     fork_rng get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions get_rng_state
-    initial_seed manual_seed printoptions seed set_default_dtype set_float32_matmul_precision set_num_threads set_printoptions set_rng_state
+    initial_seed manual_seed printoptions seed set_default_dtype set_float32_matmul_precision set_num_threads
+    set_printoptions set_rng_state
 """.split()
 # They raise for a tensor that requires a gradient.
 NEVER_RECORDED = "resize_ resize_as_".split()
@@ -59,7 +61,8 @@ MAPPED = "apply_ map_ map2_".split()
 # Another device: test_cuda.py.
 DEVICES = "cuda pin_memory record_stream".split()
 WITHOUT_CASE = [
-    *NO_REAL_RESULT, *NO_DERIVATIVE, *NO_DERIVATIVE_OF_FACTORS, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS, *NEVER_RECORDED, *ROUNDING,
+    *NO_REAL_RESULT, *NO_DERIVATIVE, *NO_DERIVATIVE_OF_FACTORS, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS,
+    *NEVER_RECORDED, *ROUNDING,
     *MAPPED, *DEVICES,
 ]  # fmt: skip
 
@@ -67,13 +70,15 @@ WITHOUT_CASE = [
 ALIASES = {
     "concat": "cat", "concatenate": "cat", "ger": "outer", "linalg.outer": "outer", "moveaxis": "movedim",
     "row_stack": "vstack", "swapdims": "transpose", "swapdims_": "transpose_", "swapaxes_": "transpose_",
-    "qr": "linalg.qr", "inverse": "linalg.inv", "linalg.inverse": "linalg.inv", "det": "linalg.det", "slogdet": "linalg.slogdet",
+    "qr": "linalg.qr", "inverse": "linalg.inv", "linalg.inverse": "linalg.inv", "det": "linalg.det",
+    "slogdet": "linalg.slogdet",
     "cholesky": "linalg.cholesky", "linalg.matmul": "matmul", "linalg.matrix_power": "matrix_power",
     "linalg.tensordot": "tensordot", "linalg.trace": "trace", "linalg.matrix_transpose": "adjoint",
     "trapz": "trapezoid", "special.multigammaln": "mvlgamma",
     "unsafe_chunk": "chunk", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes",
     **{f"{name}_copy": name for name in (
-        "as_strided", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
+        "as_strided", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t",
+        "transpose", "unbind",
         "unfold", "unsqueeze", "view", "view_as_complex",
     )},
     "special.softmax": "softmax", "special.log_softmax": "log_softmax", "special.logsumexp": "logsumexp",
@@ -131,7 +136,7 @@ def cases_of_names():
             for name in mentions.names & public_names():
                 if name in words or name.rpartition(".")[2] in words:
                     found.setdefault(name, []).append((key.value, value))
-    for key, case in CASES.items():  # those made by functions
+    for key in CASES:  # those made by functions
         if key.startswith(("scatter_reduce", "index_reduce")):
             found.setdefault(key.split()[0], []).append((key, None))
     return found
@@ -238,17 +243,17 @@ def test_zero_d(key, dtype):
 # A 0-d tensor is no input for them: they want an axis, or a matrix.
 NEEDS_AXES = """
     bmm cartesian_prod cat chain_matmul cholesky_inverse cholesky_solve chunk combinations cross diag diag_embed
-    diagonal diagonal_scatter diff dot dsplit fill_diagonal_ fliplr flipud gradient hsplit linalg.cholesky linalg.cholesky_ex
-    linalg.cond linalg.cross linalg.det linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
-    linalg.householder_product linalg.inv linalg.inv_ex linalg.lstsq linalg.lu linalg.lu_factor linalg.lu_factor_ex
-    linalg.lu_solve linalg.matrix_exp linalg.matrix_norm linalg.multi_dot linalg.pinv linalg.qr linalg.slogdet
-    linalg.solve linalg.solve_ex linalg.svd linalg.svdvals matrix_exp orgqr ormqr pinverse svd
+    diagonal diagonal_scatter diff dot dsplit fill_diagonal_ fliplr flipud gradient hsplit linalg.cholesky
+    linalg.cholesky_ex linalg.cond linalg.cross linalg.det linalg.diagonal linalg.eig linalg.eigh linalg.eigvals
+    linalg.eigvalsh linalg.householder_product linalg.inv linalg.inv_ex linalg.lstsq linalg.lu linalg.lu_factor
+    linalg.lu_factor_ex linalg.lu_solve linalg.matrix_exp linalg.matrix_norm linalg.multi_dot linalg.pinv linalg.qr
+    linalg.slogdet linalg.solve linalg.solve_ex linalg.svd linalg.svdvals matrix_exp orgqr ormqr pinverse svd
     linalg.solve_triangular linalg.tensorinv linalg.tensorsolve linalg.vander logdet lu_solve lu_unpack matmul
     matrix_power mm mv narrow narrow_copy outer rot90 select select_scatter slice_scatter split split_with_sizes
     tensor_split trace tril tril_ triu triu_ unbind unflatten vander vdot view_as_complex vsplit
     addbmm_ addmm_ addmv_ addr_ baddbmm_
-    cdist corrcoef cumulative_trapezoid histogramdd lobpcg lu nuclear_norm pca_lowrank pdist renorm renorm_ slice_copy svd_lowrank
-    trapezoid triangular_solve
+    cdist corrcoef cumulative_trapezoid histogramdd lobpcg lu nuclear_norm pca_lowrank pdist renorm renorm_ slice_copy
+    svd_lowrank trapezoid triangular_solve
 """.split()
 
 

@@ -1,10 +1,10 @@
-"""Gradients of matrix products and linear algebra against central differences in float64, once and twice differentiated."""
+"""Gradients of matrix products and linear algebra against central differences in float64, once and twice
+differentiated."""
 
 import math
 
 import numpy as np
 import pytest
-
 import strided as torch
 from strided import linalg
 
@@ -131,7 +131,8 @@ PRODUCTS = {
     "einsum ij,jk->ik": (lambda a, b: torch.einsum("ij,jk->ik", a, b), normal(2, 3), normal(3, 2)),
     "einsum ii": (lambda a: torch.einsum("ii", a), normal(3, 3)),
     "einsum i...,j...->...": (lambda a, b: torch.einsum("i...,j...->...", a, b), normal(2, 2), normal(3, 1)),
-    "einsum bi,oij,bj->bo": (lambda a, b, c: torch.einsum("bi,oij,bj->bo", a, b, c), normal(2, 2), normal(2, 2, 3), normal(2, 3)),
+    "einsum bi,oij,bj->bo": (lambda a, b, c: torch.einsum("bi,oij,bj->bo", a, b, c), normal(2, 2), normal(2, 2, 3),
+        normal(2, 3)),
     "einsum ij,ij->": (lambda a, b: torch.einsum("ij,ij->", a, b), normal(2, 2), normal(2, 2)),
 }  # fmt: skip
 
@@ -161,15 +162,21 @@ SYSTEMS = {
     "slogdet batch": (lambda a: linalg.slogdet(a).logabsdet, matrices(2, 2, 2)),
     "logdet": (lambda a: torch.logdet(a @ a.mH), matrices(3, 3)),
     "triangular lower": (lambda a, b: linalg.solve_triangular(a, b, upper=False), matrices(3, 3), normal(3, 2)),
-    "triangular upper": (lambda a, b: linalg.solve_triangular(a + 2 * torch.eye(3), b, upper=True), normal(3, 3), normal(3, 2)),
-    "triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3, 3), normal(3, 2)),
-    "triangular unit lower": (lambda a, b: linalg.solve_triangular(a, b, upper=False, unitriangular=True), normal(3, 3), normal(3, 2)),
-    "triangular right": (lambda a, b: linalg.solve_triangular(a + 2 * torch.eye(3), b, upper=True, left=False), normal(3, 3), normal(2, 3)),
-    "triangular broadcast": (lambda a, b: linalg.solve_triangular(a + 2 * torch.eye(2), b, upper=True), normal(2, 1, 2, 2), normal(3, 2, 1)),
+    "triangular upper": (lambda a, b: linalg.solve_triangular(a + 2 * torch.eye(3), b, upper=True), normal(3, 3),
+        normal(3, 2)),
+    "triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3, 3),
+        normal(3, 2)),
+    "triangular unit lower": (lambda a, b: linalg.solve_triangular(a, b, upper=False, unitriangular=True), normal(3, 3),
+        normal(3, 2)),
+    "triangular right": (lambda a, b: linalg.solve_triangular(a + 2 * torch.eye(3), b, upper=True, left=False),
+        normal(3, 3), normal(2, 3)),
+    "triangular broadcast": (lambda a, b: linalg.solve_triangular(a + 2 * torch.eye(2), b, upper=True),
+        normal(2, 1, 2, 2), normal(3, 2, 1)),
     "cholesky": (lambda a: linalg.cholesky(hermitian(a)), definite(3, 3)),
     "cholesky upper": (lambda a: linalg.cholesky(hermitian(a), upper=True), definite(3, 3)),
     "cholesky batch": (lambda a: linalg.cholesky(hermitian(a)), definite(2, 2, 2)),
-    "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2), definite(3, 3)),
+    "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2),
+        definite(3, 3)),
     "cholesky_inverse": (lambda a: torch.cholesky_inverse(linalg.cholesky(hermitian(a))), definite(3, 3)),
     "lu": (linalg.lu, matrices(3, 3)),
     "lu batch": (linalg.lu, matrices(2, 2, 2)),
@@ -177,10 +184,13 @@ SYSTEMS = {
     "lu tall": (linalg.lu, normal(4, 2)),
     "lu_factor": (lambda a: linalg.lu_factor(a).LU, matrices(3, 3)),
     "lu_solve": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b), matrices(3, 3), normal(3, 2)),
-    "lu_solve adjoint": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, adjoint=True), matrices(3, 3), normal(3, 2)),
+    "lu_solve adjoint": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, adjoint=True), matrices(3, 3),
+        normal(3, 2)),
     "lu_solve right": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, left=False), matrices(3, 3), normal(2, 3)),
-    "lu_solve right adjoint": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, left=False, adjoint=True), matrices(2, 2, 2), normal(2, 2, 2)),
-    "lu_solve of b": (lambda b: linalg.lu_solve(*linalg.lu_factor(torch.tensor([[1.0, 2], [3, 5]], dtype=b.dtype)), b), normal(3, 2, 2)),
+    "lu_solve right adjoint": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, left=False, adjoint=True),
+        matrices(2, 2, 2), normal(2, 2, 2)),
+    "lu_solve of b": (lambda b: linalg.lu_solve(*linalg.lu_factor(torch.tensor([[1.0, 2], [3, 5]], dtype=b.dtype)), b),
+        normal(3, 2, 2)),
     "matrix_power": (lambda a: torch.matrix_power(a, 3), matrices(2, 2)),
     "matrix_power inverse": (lambda a: torch.matrix_power(a, -2), matrices(2, 2)),
     "tensorsolve": (lambda a, b: linalg.tensorsolve(a.reshape(2, 2, 4), b), matrices(4, 4), normal(2, 2)),
@@ -224,8 +234,10 @@ def test_determinant_of_singular_matrices():
 def test_names_of_nodes():
     a, b, v = torch.eye(2, requires_grad=True), torch.ones(2, 2), torch.ones(2)
     cases = {
-        a @ b: "Mm", a @ v: "Mv", a[0] @ v: "Dot", torch.bmm(a[None], b[None]): "Bmm", torch.addmm(v, a, b): "Addmm", linalg.solve(a, v): "LinalgSolveEx", linalg.inv(a): "LinalgInvEx",
-        linalg.det(a): "LinalgDet", linalg.slogdet(a).logabsdet: "LinalgSlogdet", linalg.cholesky(a): "LinalgCholeskyEx",
+        a @ b: "Mm", a @ v: "Mv", a[0] @ v: "Dot", torch.bmm(a[None], b[None]): "Bmm", torch.addmm(v, a, b): "Addmm",
+        linalg.solve(a, v): "LinalgSolveEx", linalg.inv(a): "LinalgInvEx",
+        linalg.det(a): "LinalgDet", linalg.slogdet(a).logabsdet: "LinalgSlogdet",
+        linalg.cholesky(a): "LinalgCholeskyEx",
         linalg.solve_triangular(a, b, upper=True): "LinalgSolveTriangular", linalg.lu_factor(a).LU: "LinalgLuFactorEx",
     }  # fmt: skip
     assert [t.grad_fn.name() for t in cases] == [n + "Backward0" for n in cases.values()]

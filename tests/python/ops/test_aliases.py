@@ -1,7 +1,7 @@
-"""Functions composed of others, other names and copies of views, switches: what test_statistics_vs_torch.py says, without PyTorch."""
+"""Functions composed of others, other names and copies of views, switches: what test_statistics_vs_torch.py says,
+without PyTorch."""
 
 import pytest
-
 import strided as torch
 
 

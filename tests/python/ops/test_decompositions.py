@@ -9,11 +9,10 @@ import threading
 
 import numpy as np
 import pytest
-from test_linalg import DTYPES, EMPTY, EPS, SQUARES, WIDE, close, layouts, positive, regular, sample, wide
-
 import strided as torch
 from strided import linalg
 from strided.autograd import gradcheck, gradgradcheck
+from test_linalg import DTYPES, EMPTY, EPS, SQUARES, WIDE, close, layouts, positive, regular, sample, wide
 
 SHAPES = [
     (1, 1),

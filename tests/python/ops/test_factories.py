@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 INF, NAN = math.inf, math.nan
@@ -143,7 +142,8 @@ def test_arange():
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 1000, 70001])
 def test_arange_of_floats_by_definition(n):
-    """start + i * step: once for the first of a vector of 32 bytes, rounded, plus a multiple of the step (Note [Blocks of arange])."""
+    """start + i * step: once for the first of a vector of 32 bytes, rounded, plus a multiple of the step (Note [Blocks
+    of arange])."""
     start, step = 0.1, 0.7
     end = start + step * (n - 0.5)
     if n == 0:

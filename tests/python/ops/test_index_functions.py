@@ -4,9 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from test_indexing import grid, layouts, same
-
 import strided as torch
+from test_indexing import grid, layouts, same
 
 T = torch.tensor
 

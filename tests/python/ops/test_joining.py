@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 RNG = np.random.default_rng(0)
@@ -283,7 +282,8 @@ MOVES = {
 
 @pytest.mark.parametrize("name", MOVES)
 def test_gradient(name):
-    """The functions are linear, with 0 or 1 as coefficients: their matrix is read off unit vectors. Second order through squares."""
+    """The functions are linear, with 0 or 1 as coefficients: their matrix is read off unit vectors. Second order
+    through squares."""
     move = MOVES[name]
     units = [move(torch.from_numpy(np.eye(6)[i].reshape(2, 3))).numpy().ravel() for i in range(6)]
     matrix = np.array(units).T  # elements of the result x elements of the input

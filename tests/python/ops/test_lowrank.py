@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import strided as torch
 from strided.linalg import LinAlgError
 
@@ -197,11 +196,16 @@ def test_lobpcg_stops():
 def test_lobpcg_errors():
     a = torch.eye(9)
     for f, message in (
-        (lambda: torch.lobpcg(torch.ones(9)), "square"), (lambda: torch.lobpcg(torch.ones(9, 8)), "square"), (lambda: torch.lobpcg([[1.0]]), "square"),
-        (lambda: torch.lobpcg(a, k=4), "smaller than 3 x"), (lambda: torch.lobpcg(a, k=10**9), "smaller than 3 x"), (lambda: torch.lobpcg(a, k=0), "1 <= k <= n"),
-        (lambda: torch.lobpcg(a, k=-1), "1 <= k <= n"), (lambda: torch.lobpcg(a, k=2, n=1), "1 <= k <= n"), (lambda: torch.lobpcg(a, X=torch.ones(8, 1)), "9 rows"),
-        (lambda: torch.lobpcg(a, B=torch.eye(8)), "B must be of A's shape"), (lambda: torch.lobpcg(a, iK=torch.eye(8)), "iK must be of A's shape"),
-        (lambda: torch.lobpcg(a, method="fast"), "method must be"), (lambda: torch.lobpcg(a.clone().requires_grad_(), B=a), "B != I"),
+        (lambda: torch.lobpcg(torch.ones(9)), "square"), (lambda: torch.lobpcg(torch.ones(9, 8)), "square"),
+        (lambda: torch.lobpcg([[1.0]]), "square"),
+        (lambda: torch.lobpcg(a, k=4), "smaller than 3 x"), (lambda: torch.lobpcg(a, k=10**9), "smaller than 3 x"),
+        (lambda: torch.lobpcg(a, k=0), "1 <= k <= n"),
+        (lambda: torch.lobpcg(a, k=-1), "1 <= k <= n"), (lambda: torch.lobpcg(a, k=2, n=1), "1 <= k <= n"),
+        (lambda: torch.lobpcg(a, X=torch.ones(8, 1)), "9 rows"),
+        (lambda: torch.lobpcg(a, B=torch.eye(8)), "B must be of A's shape"),
+        (lambda: torch.lobpcg(a, iK=torch.eye(8)), "iK must be of A's shape"),
+        (lambda: torch.lobpcg(a, method="fast"), "method must be"),
+        (lambda: torch.lobpcg(a.clone().requires_grad_(), B=a), "B != I"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             f()

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 FLOATING = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -56,11 +55,15 @@ def check(got, want, dtype, inner=1):
 # ---------------------------------------------------------------- matmul: dtypes, shapes, layouts
 
 SHAPES = [
-    ((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
-    ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((6, 1, 2, 3), (5, 3, 4)), ((6, 5, 2, 3), (3,)), ((3,), (6, 5, 3, 4)),
-    ((2, 1, 2, 3), (2, 5, 3, 4)), ((6, 5, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((17, 33), (33, 9)), ((130, 70), (70, 65)), ((9, 4, 4), (9, 4, 4)), ((9, 1, 5), (9, 5, 1)),
+    ((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((3,), (5, 3, 4)), ((5, 2, 3), (3,)),
+    ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((6, 1, 2, 3), (5, 3, 4)),
+    ((6, 5, 2, 3), (3,)), ((3,), (6, 5, 3, 4)),
+    ((2, 1, 2, 3), (2, 5, 3, 4)), ((6, 5, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((17, 33), (33, 9)), ((130, 70), (70, 65)),
+    ((9, 4, 4), (9, 4, 4)), ((9, 1, 5), (9, 5, 1)),
     # without elements, or without terms
-    ((0,), (0,)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0, 2, 3), (0, 3, 4)), ((0, 2, 3), (3, 4)), ((0, 2, 3), (1, 3, 4)), ((4, 2, 0), (4, 0, 3)),
+    ((0,), (0,)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0, 2, 3), (0, 3, 4)), ((0, 2, 3), (3, 4)),
+    ((0, 2, 3), (1, 3, 4)), ((4, 2, 0), (4, 0, 3)),
     ((2, 0), (0,)), ((0,), (0, 3)), ((0, 3), (3,)), ((5, 1, 0, 3), (4, 3, 2)),
 ]  # fmt: skip
 
@@ -113,6 +116,7 @@ def test_layouts(shapes, dtype):
     want = np.matmul(na, nb)
     for (name_a, va), (name_b, vb) in itertools.product(layouts(a), layouts(b)):
         np.testing.assert_array_equal(wide(va), na, err_msg=name_a)
+        np.testing.assert_array_equal(wide(vb), nb, err_msg=name_b)
         check(va @ vb, want, dtype, shapes[0][-1])
 
 
@@ -268,8 +272,10 @@ def test_out():
 
 
 @pytest.mark.parametrize("a, b, dims", [
-    ((3, 4), (4, 5), 1), ((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (3, 4), 2), ((3, 4), (3, 4), ([1], [1])), ((3, 4, 5), (4, 3, 2), ([1, 0], [0, 1])),
-    ((3, 4), (3, 4), ([0, 1], [0, 1])), ((2, 3, 4), (4, 2), ([-1, 0], [0, -1])), ((2, 0), (0, 3), 1), ((), (), 0), ((3, 4), (2, 5), ([], [])),
+    ((3, 4), (4, 5), 1), ((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (3, 4), 2),
+    ((3, 4), (3, 4), ([1], [1])), ((3, 4, 5), (4, 3, 2), ([1, 0], [0, 1])),
+    ((3, 4), (3, 4), ([0, 1], [0, 1])), ((2, 3, 4), (4, 2), ([-1, 0], [0, -1])), ((2, 0), (0, 3), 1), ((), (), 0),
+    ((3, 4), (2, 5), ([], [])),
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float64", "int32", "complex64"])
 def test_tensordot(a, b, dims, dtype):
@@ -353,12 +359,17 @@ def test_vander():
 
 SIZES = dict(zip("abcdefghijklmnopqrstuvwxyzABZ", itertools.cycle([2, 3, 4, 5])))
 EQUATIONS = [
-    "i", "i->", "ij", "ji", "ij->", "ij->ji", "ij->j", "ij->i", "ii", "ii->i", "ii->", "iij->j", "iji->ij", "iii->i", "ijij->ij", "iijj->ij", "iijj->",
-    "i,i", "i,i->", "i,i->i", "i,j", "i,j->ij", "i,j->ji", "i,j->", "ij,j", "ij,j->i", "ij,jk", "ij,jk->ik", "ij,jk->ki", "ij,jk->", "ij,jk->j", "ij,jk->ijk", "ij,kj->ik",
-    "ij,ij->ij", "ij,ij->", "ij,ij->i", "ij,ji", "bij,bjk->bik", "bij,bjk->ik", "bij,bjk", "bij,jk->bik", "ii,ij->j", "ii,jj->ij", "ii,i->i", "ii,ii->i", "ij,kl->ijkl", "ij,kl->lkji",
-    "ij,jk,kl->il", "ij,jk,kl->", "ij,jk,kl", "i,ij,j->", "bi,oij,bj->bo", "ij,ij,ij->ij", "a,b,c->abc", "a,b,c->cb", "a,a,a->", "abc,bcd,cde->ae", "ab,bc,cd,de->ae",
+    "i", "i->", "ij", "ji", "ij->", "ij->ji", "ij->j", "ij->i", "ii", "ii->i", "ii->", "iij->j", "iji->ij", "iii->i",
+    "ijij->ij", "iijj->ij", "iijj->",
+    "i,i", "i,i->", "i,i->i", "i,j", "i,j->ij", "i,j->ji", "i,j->", "ij,j", "ij,j->i", "ij,jk", "ij,jk->ik",
+    "ij,jk->ki", "ij,jk->", "ij,jk->j", "ij,jk->ijk", "ij,kj->ik",
+    "ij,ij->ij", "ij,ij->", "ij,ij->i", "ij,ji", "bij,bjk->bik", "bij,bjk->ik", "bij,bjk", "bij,jk->bik", "ii,ij->j",
+    "ii,jj->ij", "ii,i->i", "ii,ii->i", "ij,kl->ijkl", "ij,kl->lkji",
+    "ij,jk,kl->il", "ij,jk,kl->", "ij,jk,kl", "i,ij,j->", "bi,oij,bj->bo", "ij,ij,ij->ij", "a,b,c->abc", "a,b,c->cb",
+    "a,a,a->", "abc,bcd,cde->ae", "ab,bc,cd,de->ae",
     "aabb,bc->ac", "ea,fb,abcd,gc,hd->efgh", "Aa,aB->AB", "Za,aB", "aB,Ba->", "i j , j k -> i k",
-    "...", "...->...", "...i->...", "...i->", "i...->...", "...ij->...ji", "...ii->...i", "...ij,...jk->...ik", "...i,...i->...", "ij...,jk...->ik...", "i...j,j...k->i...k", "...,...->...", "...,i->i...",
+    "...", "...->...", "...i->...", "...i->", "i...->...", "...ij->...ji", "...ii->...i", "...ij,...jk->...ik",
+    "...i,...i->...", "ij...,jk...->ik...", "i...j,j...k->i...k", "...,...->...", "...,i->i...",
     "b...,b...->", "...ij,jk", "...ii,...ij->...j", "i...->i", "...i,j...->ij", "i...,...j", "ab...,b...->a",
 ]  # fmt: skip
 
@@ -456,39 +467,51 @@ ERRORS = [
     ("torch.mm(x, x)", r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"),
     ("x[0] @ x", r"mat1 and mat2 shapes cannot be multiplied \(1x3 and 2x3\)"),
     ("x @ x[:, 0]", r"size mismatch, got input \(2\), mat \(2x3\), vec \(2\)"),
-    ("x[0] @ x[:, 0]", r"inconsistent tensor size, expected tensor \[3\] and src \[2\] to have the same number of elements, but got 3 and 2 elements respectively"),
+    ("x[0] @ x[:, 0]",
+     r"inconsistent tensor size, expected tensor \[3\] and src \[2\] to have the same number of elements, but got 3 and 2 elements respectively"),
     ("x.expand(4, 2, 3) @ x", r"mat1 and mat2 shapes cannot be multiplied \(8x3 and 2x3\)"),
-    ("x.expand(4, 2, 3) @ x.expand(4, 2, 3)", r"Expected size for first two dimensions of batch2 tensor to be: \[4, 3\] but got: \[4, 2\]\."),
-    ("x.expand(4, 2, 3) @ x.t().expand(3, 3, 2)", r"The size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 0"),
+    ("x.expand(4, 2, 3) @ x.expand(4, 2, 3)",
+        r"Expected size for first two dimensions of batch2 tensor to be: \[4, 3\] but got: \[4, 2\]\."),
+    ("x.expand(4, 2, 3) @ x.t().expand(3, 3, 2)",
+        r"The size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 0"),
     ("x @ x.t().double()", r"expected m1 and m2 to have the same dtype, but got: float != double"),
     ("torch.mm(x, x[0])", r"mat2 must be a matrix"),
     ("torch.mm(x[0], x)", r"self must be a matrix"),
     ("torch.bmm(x, x)", r"batch1 must be a 3D tensor"),
     ("torch.bmm(x[None], x)", r"batch2 must be a 3D tensor"),
-    ("torch.bmm(x[None], x[None])", r"Expected size for first two dimensions of batch2 tensor to be: \[1, 3\] but got: \[1, 2\]\."),
+    ("torch.bmm(x[None], x[None])",
+        r"Expected size for first two dimensions of batch2 tensor to be: \[1, 3\] but got: \[1, 2\]\."),
     ("torch.mv(x[0], x)", r"vector \+ matrix @ vector expected, got 1, 1, 2"),
     ("torch.dot(x, x)", r"1D tensors expected, but got 2D and 2D tensors"),
     ("torch.dot(x[0], x[0].double())", r"dot : expected both vectors to have same dtype, but found Float and Double"),
-    ("torch.addmm(x, x, x.t())", r"The expanded size of the tensor \(2\) must match the existing size \(3\) at non-singleton dimension 1\.  Target sizes: \[2, 2\]\.  Tensor sizes: \[2, 3\]"),
-    ("torch.addmm(x.long()[:, :2], x.long(), x.long().t(), beta=0.5)", r"For integral input tensors, argument alpha and beta must not be a floating point number\."),
+    ("torch.addmm(x, x, x.t())",
+        r"The expanded size of the tensor \(2\) must match the existing size \(3\) at non-singleton dimension 1\.  Target sizes: \[2, 2\]\.  Tensor sizes: \[2, 3\]"),
+    ("torch.addmm(x.long()[:, :2], x.long(), x.long().t(), beta=0.5)",
+        r"For integral input tensors, argument alpha and beta must not be a floating point number\."),
     ("torch.outer(x, x)", r"outer: Expected 1-D argument self, but got 2-D"),
-    ("torch.inner(x, x.t())", r"inner\(\) the last dimension must match on both input tensors but got shapes \[2, 3\] and \[3, 2\]"),
+    ("torch.inner(x, x.t())",
+        r"inner\(\) the last dimension must match on both input tensors but got shapes \[2, 3\] and \[3, 2\]"),
     ("torch.trace(x[0])", r"trace: expected a matrix, but got tensor with dim 1"),
-    ("torch.tensordot(x, x, dims=1)", r"contracted dimensions need to match, but first has size 3 in dim -1 and second has size 2 in dim 0"),
+    ("torch.tensordot(x, x, dims=1)",
+        r"contracted dimensions need to match, but first has size 3 in dim -1 and second has size 2 in dim 0"),
     ("torch.tensordot(x, x, dims=-1)", r"tensordot expects dims >= 0, but got dims=-1"),
     ("torch.tensordot(x, x, dims=([0], [0, 1]))", r"both dimension lists should have same length"),
     ("torch.linalg.cross(x, x[:, :2])", r"The size of tensor a \(3\) must match the size of tensor b \(2\)"),
     ("torch.linalg.cross(x, x, dim=0)", r"linalg.cross: inputs dimension 0 must have length 3\. Got 2 and 2"),
     ("torch.einsum('ij,jk', x)", r"einsum\(\): fewer operands were provided than specified in the equation"),
     ("torch.einsum('ij', x, x)", r"einsum\(\): more operands were provided than specified in the equation"),
-    ("torch.einsum('ijk', x)", r"einsum\(\): the number of subscripts in the equation \(3\) does not match the number of dimensions \(2\) for operand 0"),
-    ("torch.einsum('ij->k', x)", r"einsum\(\): output subscript k does not appear in the equation for any input operand"),
+    ("torch.einsum('ijk', x)",
+        r"einsum\(\): the number of subscripts in the equation \(3\) does not match the number of dimensions \(2\) for operand 0"),
+    ("torch.einsum('ij->k', x)",
+        r"einsum\(\): output subscript k does not appear in the equation for any input operand"),
     ("torch.einsum('ij->ii', x)", r"einsum\(\): output subscript i appears more than once in the output"),
     ("torch.einsum('ii', x)", r"einsum\(\): subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
-    ("torch.einsum('ij,jk', x, x)", r"einsum\(\): subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3"),
+    ("torch.einsum('ij,jk', x, x)",
+        r"einsum\(\): subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3"),
     ("torch.einsum('i.j', x)", r"einsum\(\): found '\.' for operand 0 that is not part of any ellipsis"),
     ("torch.einsum('ij->i..', x)", r"einsum\(\): found '\.' for output"),
-    ("torch.einsum('i1', x)", r"einsum\(\): invalid subscript given at index 1 in the equation string, subscripts must be in \[a-zA-Z\]"),
+    ("torch.einsum('i1', x)",
+        r"einsum\(\): invalid subscript given at index 1 in the equation string, subscripts must be in \[a-zA-Z\]"),
 ]  # fmt: skip
 
 
@@ -500,12 +523,17 @@ def test_errors(code, words):
 
 
 @pytest.mark.parametrize("code", [
-    "torch.einsum('ij->...ij...', x)", "torch.einsum('...i...', x)", "torch.einsum('', x)", "torch.einsum('->', x)", "torch.einsum('ij->ij->ij', x)", "torch.einsum('ij-ij', x)",
-    "torch.einsum('ij')", "torch.einsum(x)", "torch.einsum(x, [0, 99])", "torch.einsum(x, [0, -1])", "torch.einsum('ij', [])", "torch.einsum('ij', None)", "torch.einsum('....', x)",
+    "torch.einsum('ij->...ij...', x)", "torch.einsum('...i...', x)", "torch.einsum('', x)", "torch.einsum('->', x)",
+    "torch.einsum('ij->ij->ij', x)", "torch.einsum('ij-ij', x)",
+    "torch.einsum('ij')", "torch.einsum(x)", "torch.einsum(x, [0, 99])", "torch.einsum(x, [0, -1])",
+    "torch.einsum('ij', [])", "torch.einsum('ij', None)", "torch.einsum('....', x)",
     "torch.einsum('\\0j', x)", "torch.einsum('ij->\\0', x)", "torch.einsum('é', x)",
-    "torch.tensordot(x, x, dims=([0, 0], [0, 0]))", "torch.tensordot(x, x, dims=([5], [0]))", "torch.tensordot(x, x, dims=3)", "torch.tensordot(x, x, dims='a')",
-    "torch.zeros(2**40, 0) @ torch.zeros(0, 2**40)", "torch.ones(1).expand(2**31).outer(torch.ones(1).expand(2**33))", "torch.kron(torch.ones(1).expand(2**40), torch.ones(1).expand(2**40))",
-    "torch.cross(torch.tensor(1.), torch.tensor(1.))", "torch.linalg.cross(x[0], x)", "torch.mm(None, x)", "torch.matmul(x)", "x.addmm_(x, x.t())",
+    "torch.tensordot(x, x, dims=([0, 0], [0, 0]))", "torch.tensordot(x, x, dims=([5], [0]))",
+    "torch.tensordot(x, x, dims=3)", "torch.tensordot(x, x, dims='a')",
+    "torch.zeros(2**40, 0) @ torch.zeros(0, 2**40)", "torch.ones(1).expand(2**31).outer(torch.ones(1).expand(2**33))",
+    "torch.kron(torch.ones(1).expand(2**40), torch.ones(1).expand(2**40))",
+    "torch.cross(torch.tensor(1.), torch.tensor(1.))", "torch.linalg.cross(x[0], x)", "torch.mm(None, x)",
+    "torch.matmul(x)", "x.addmm_(x, x.t())",
 ])  # fmt: skip
 def test_hostile_input_raises(code):
     x = torch.arange(6, dtype=torch.float32).reshape(2, 3)

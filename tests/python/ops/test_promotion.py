@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy
 import pytest
-
 import strided
 
 PICTURE = Path(__file__).parents[1] / "support" / "promotion_table.txt"

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import random_cases as cases
-
 import strided as torch
 
 EXPECTED = json.loads(cases.RECORD.read_text())

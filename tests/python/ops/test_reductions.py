@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
@@ -82,7 +81,7 @@ def absolute_sum(a, axis):
 def test_against_numpy(dtype, shape):
     a = array(shape, dtype)
     wide = a.astype(np.int64) if dtype == "bool" or dtype in INTS else a
-    for (name, t), axis, keep in itertools.product(layouts(a, dtype), axes_of(len(shape)), (False, True)):
+    for (_, t), axis, keep in itertools.product(layouts(a, dtype), axes_of(len(shape)), (False, True)):
         how = dict(keepdim=keep) if axis is None else dict(dim=axis, keepdim=keep)
         np_how = dict(axis=axis, keepdims=keep)
         close(
@@ -141,8 +140,8 @@ def test_against_numpy(dtype, shape):
             every = tuple(range(len(shape))) if axis is None else axis
             close(torch.logsumexp(t, every, keep), np.log(np.sum(np.exp(a), axis=every, keepdims=keep)), dtype, 8)
     if dtype in REAL and dtype != "bool":
-        for name, t in layouts(a, dtype):
-            assert t.argmax().item() == np.argmax(a) and t.argmin().item() == np.argmin(a)
+        for layout, t in layouts(a, dtype):
+            assert t.argmax().item() == np.argmax(a) and t.argmin().item() == np.argmin(a), layout
 
 
 @pytest.mark.parametrize("dtype", ALL)

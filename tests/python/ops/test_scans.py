@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -1,11 +1,11 @@
-"""Covariances, integrals by trapezoids, distances between rows, renorm and histograms of several dimensions, against NumPy."""
+"""Covariances, integrals by trapezoids, distances between rows, renorm and histograms of several dimensions, against
+NumPy."""
 
 import math
 import warnings
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 FLOATS = ["float32", "float64"]
@@ -345,7 +345,8 @@ def test_renorm_keeps_short_slices():
 def test_renorm_errors():
     x = torch.ones(2, 3)
     for args, message in (
-        ((0, 0, 1), "non-positive-norm"), ((NAN, 0, 1), "non-positive-norm"), ((1j, 0, 1), "p must be real"), ((2, 0, 1j), "maxnorm must be real"),
+        ((0, 0, 1), "non-positive-norm"), ((NAN, 0, 1), "non-positive-norm"), ((1j, 0, 1), "p must be real"),
+        ((2, 0, 1j), "maxnorm must be real"),
         ((2, 0, -1), ">= 0 but got -1"), ((2, 0, NAN), ">= 0 but got nan"),
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match=message):

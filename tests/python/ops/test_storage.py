@@ -3,7 +3,6 @@
 import copy
 
 import pytest
-
 import strided as torch
 
 CLASSES = {

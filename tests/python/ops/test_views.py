@@ -1,8 +1,8 @@
-"""Views: shapes, strides, offsets and shared memory against literal values and NumPy; gradients of every one of them."""
+"""Views: shapes, strides, offsets and shared memory against literal values and NumPy; gradients of every one of
+them."""
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 

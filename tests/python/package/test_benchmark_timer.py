@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-
 import strided as torch
 import strided.utils.benchmark as benchmark
 from strided.utils.benchmark import Compare, Measurement, TaskSpec, Timer

@@ -7,7 +7,6 @@ import pkgutil
 from pathlib import Path
 
 import pytest
-
 import strided
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -2,8 +2,8 @@
 
 The arguments are made from the declared types of the signatures: a call that should fit, or one with one or two
 arguments replaced by something hostile. A call must return or raise an ordinary exception, must not write to read-only
-memory, and whatever it returns must be readable. The calls are made in processes of their own, with a limit on memory and
-time, so that a crash is reported with the call that did it. The calls are the same in every run.
+memory, and whatever it returns must be readable. The calls are made in processes of their own, with a limit on memory
+and time, so that a crash is reported with the call that did it. The calls are the same in every run.
 
 `python tests/python/package/test_fuzz.py add 17` repeats one call, in this process.
 """
@@ -44,9 +44,12 @@ def _junk(strided):
     import numpy
 
     return [
-        None, "x", "", "\0", b"x", 1.5, float("nan"), float("inf"), -float("inf"), 1j, object(), [], (), {}, [1, "x"], [None], [[1], [2, 3]],
-        range(3), ..., slice(None), int, strided, strided.float32, "float32", strided.device("cpu"), numpy.float32(1), numpy.arange(3),
-        numpy.array("x"), numpy.array(None), strided.tensor(1), strided.tensor(2.5), strided.tensor([1, 2]), strided.Tensor, lambda: 1,
+        None, "x", "", "\0", b"x", 1.5, float("nan"), float("inf"), -float("inf"), 1j, object(), [], (), {}, [1, "x"],
+        [None], [[1], [2, 3]],
+        range(3), ..., slice(None), int, strided, strided.float32, "float32", strided.device("cpu"), numpy.float32(1),
+        numpy.arange(3),
+        numpy.array("x"), numpy.array(None), strided.tensor(1), strided.tensor(2.5), strided.tensor([1, 2]),
+        strided.Tensor, lambda: 1,
         _Index(2**70), _Raising(), *_hostile_integers(),
     ]  # fmt: skip
 
@@ -81,7 +84,9 @@ class _Raising:
         raise ZeroDivisionError("asked for an item")
 
 
-DTYPES = "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
+DTYPES = (
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"
+).split()
 # What a parameter of this name holds, whatever the others are.
 ROLES = {
     **dict.fromkeys(("index", "indices", "repeats", "pivots", "LU_pivots"), "int64"),
@@ -89,7 +94,9 @@ ROLES = {
     "condition": "bool",
 }
 # What parameters of type str understand, and nothing else does.
-WORDS = "mean sum prod amax amin ij xy fro nuc floor trunc linear lower higher midpoint nearest tanh none left right L x".split()
+WORDS = (
+    "mean sum prod amax amin ij xy fro nuc floor trunc linear lower higher midpoint nearest tanh none left right L x"
+).split()
 SHAPES = [
     (),
     (0,),
@@ -199,8 +206,10 @@ class Arguments:
         return rng.choice(
             [
                 [rng.choice(_hostile_integers()) for _ in range(rng.randrange(1, 5))],
-                [2**31, 2**31], [2**62, 4], [0, 2**62, 2**62], [1] * 65, [1] * 1000, [-(2**63)], [2.5], ["x"], [None], (3,), 2**40,
-                _Index(3), [_Index(2**70)], [_Raising()], [[2], [3]], self.strided.tensor([2, 3]), self.numpy.array([2, 3]),
+                [2**31, 2**31], [2**62, 4], [0, 2**62, 2**62], [1] * 65, [1] * 1000, [-(2**63)], [2.5], ["x"], [None],
+                (3,), 2**40,
+                _Index(3), [_Index(2**70)], [_Raising()], [[2], [3]], self.strided.tensor([2, 3]),
+                self.numpy.array([2, 3]),
             ]
         )  # fmt: skip
 
@@ -311,8 +320,10 @@ def make_operator_call(name, number):
     def index():
         return rng.choice(
             [
-                *_hostile_integers(), None, ..., slice(None), slice(None, None, -1), slice(2**62, -(2**62), -(2**62)), slice(0, 2**100, 2**99),
-                slice(None, None, 0), slice("a"), [], [0, -1], [10**9], [[0], [1, 2]], [True, False], source.hostile_tensor(), source.tensor(),
+                *_hostile_integers(), None, ..., slice(None), slice(None, None, -1), slice(2**62, -(2**62), -(2**62)),
+                slice(0, 2**100, 2**99),
+                slice(None, None, 0), slice("a"), [], [0, -1], [10**9], [[0], [1, 2]], [True, False],
+                source.hostile_tensor(), source.tensor(),
                 source.numpy.array([0, 5]), source.numpy.array([1.5]), rng.choice(junk),
             ]
         )  # fmt: skip
@@ -366,8 +377,10 @@ def python_signature(name, function):
 
 def python_functions(strided):
     """Public callables that are not in the table: what is written in Python, and the members of the Tensor type."""
-    for prefix, place in (("", strided), ("Tensor.", strided.Tensor), ("linalg.", strided.linalg), ("special.", strided.special),
-                          ("autograd.", strided.autograd), ("random.", strided.random), ("memory.", strided.memory)):  # fmt: skip
+    for prefix, place in (("", strided), ("Tensor.", strided.Tensor), ("linalg.", strided.linalg),
+        ("special.", strided.special),
+                          ("autograd.", strided.autograd), ("random.", strided.random),
+                          ("memory.", strided.memory)):  # fmt: skip
         for name in sorted(dir(place)):
             value = getattr(place, name)
             if not name.startswith("_") and callable(value) and not isinstance(value, strided._C.Function):

@@ -1,7 +1,9 @@
-"""Nothing a call allocates outlives its result: not tensors, not Python objects, not C++ memory; whether it returns or raises.
+"""Nothing a call allocates outlives its result: not tensors, not Python objects, not C++ memory; whether it returns or
+raises.
 
 Every case runs many times. A leak of one object in each call then shows as that many blocks of the interpreter
-(sys.getallocatedblocks), or as bytes of the C heap (mallinfo2, where the C library has it), or in the tensor allocator's own count.
+(sys.getallocatedblocks), or as bytes of the C heap (mallinfo2, where the C library has it), or in the tensor
+allocator's own count.
 """
 
 import ctypes
@@ -12,7 +14,6 @@ import sys
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 CALLS = 1000  # of each case that returns
@@ -111,7 +112,8 @@ RETURNING = {
     "subscript": lambda: (X[0], X[1, 2], X[..., None, 1], X[I], X[X > 2], X[[0, 1]], X[1:, I]),
     "assignment": lambda: (_write(OUT, 0, 1.0), _write(OUT, I, X), _write(OUT, OUT > 3, 0), _write(OUT, (0, 1), 2)),
     "joining": lambda: (torch.cat([X, Y]), torch.stack((X, Y), 1), X.split(2), X.chunk(2, 1)),
-    "tensor": lambda: (torch.tensor([[1, 2], [3, 4]]), torch.tensor([X[0], Y[0]].copy()), torch.tensor(A), torch.tensor(1.5)),
+    "tensor": lambda: (torch.tensor([[1, 2], [3, 4]]), torch.tensor([X[0], Y[0]].copy()), torch.tensor(A),
+        torch.tensor(1.5)),
     "tolist": lambda: (X.tolist(), X[0, 0].item(), float(X[0, 0]), bool(X[0, 0])),
     "printing": lambda: (repr(S), str(S.dtype), repr(S.shape)),
     "iteration": lambda: list(X),

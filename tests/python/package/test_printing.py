@@ -1,7 +1,6 @@
 """The printed text of tensors, character for character (PyTorch 2.13's, written down)."""
 
 import pytest
-
 import strided as torch
 
 # An expression after >>>, its text until the next one.

@@ -4,7 +4,6 @@ import copy
 import pickle
 
 import pytest
-
 import strided as torch
 
 Size = torch.Size

@@ -8,7 +8,6 @@ import threading
 import time
 
 import pytest
-
 import strided as torch
 
 
@@ -327,7 +326,8 @@ def test_fork_while_another_thread_computes():
 
 
 def test_exit_while_the_pool_and_threads_live():
-    """The interpreter ends cleanly although the pool's threads wait, a daemon thread computes and tensors are still alive."""
+    """The interpreter ends cleanly although the pool's threads wait, a daemon thread computes and tensors are still
+    alive."""
     code = (
         "import threading, strided as torch\n"
         "torch.set_num_threads(3)\n"

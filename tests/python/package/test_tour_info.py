@@ -4,7 +4,6 @@ import io
 import os
 
 import pytest
-
 import strided as torch
 from strided import _tour
 from strided.__main__ import main

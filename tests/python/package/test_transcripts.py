@@ -1,4 +1,5 @@
-"""The acceptance transcripts: sessions with PyTorch, replayed with strided. They stand beside the checkout, not in it."""
+"""The acceptance transcripts: sessions with PyTorch, replayed with strided. They stand beside the checkout, not in
+it."""
 
 import importlib.util
 from pathlib import Path
@@ -15,7 +16,8 @@ _runner = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_runner)
 CASES = list(_runner.cases("strided"))
 
-# What needs work that has not been done yet. These run too; what passes early may leave the list, what is not in it must pass.
+# What needs work that has not been done yet. These run too; what passes early may leave the list, what is not in it
+# must pass.
 _SPECTRAL = "stft and its family come with the fft work"
 LATER = {
     "family-spectral": _SPECTRAL,

@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-
 import strided as torch
 
 TEXTS = {

@@ -9,7 +9,6 @@ import random
 
 import numpy as np
 import pytest
-
 import strided
 
 torch = pytest.importorskip("torch")

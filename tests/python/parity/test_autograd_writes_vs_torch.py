@@ -11,7 +11,6 @@ import sys
 
 import numpy as np
 import pytest
-
 import strided
 from test_autograd_programs_vs_torch import axis, broadcasts, some_axes
 

@@ -4,7 +4,6 @@ import itertools
 import math
 
 import pytest
-
 import strided
 
 torch = pytest.importorskip("torch")

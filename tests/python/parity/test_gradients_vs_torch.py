@@ -1,19 +1,19 @@
-"""The cases of gradient_cases.py under both libraries: values, gradients, gradients of gradients. Then ties, zeros and NaN,
-where a gradient is a matter of convention."""
+"""The cases of gradient_cases.py under both libraries: values, gradients, gradients of gradients. Then ties, zeros and
+NaN, where a gradient is a matter of convention."""
 
 import math
 
 import gradient_cases
 import numpy as np
 import pytest
-from gradient_cases import CASES
-
 import strided
+from gradient_cases import CASES
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-# No such function in PyTorch, or none that takes such arguments, or none with a derivative. "name c": of complex numbers.
+# No such function in PyTorch, or none that takes such arguments, or none with a derivative. "name c": of complex
+# numbers.
 NOT_IN_TORCH = {
     "item reversed": "no negative strides",
     "select_scatter c": "no derivative of complex numbers",
@@ -182,7 +182,7 @@ def test_reductions_by_index(name, kind, include_self):
     if name.startswith("index") and kind == "sum":
         return  # no such reduction
     rng = np.random.default_rng(7)
-    for trial in range(40):
+    for _ in range(40):
         ndim = rng.integers(1, 4)
         shape = rng.integers(1, 5, ndim)
         dim = int(rng.integers(-ndim, ndim))

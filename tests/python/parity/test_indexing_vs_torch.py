@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-
 import strided
 
 torch = pytest.importorskip("torch")

@@ -5,7 +5,6 @@ import random
 
 import numpy as np
 import pytest
-
 import strided
 
 torch = pytest.importorskip("torch")

@@ -4,7 +4,6 @@ import random
 
 import pytest
 import random_cases as cases
-
 import strided
 
 torch = pytest.importorskip("torch")

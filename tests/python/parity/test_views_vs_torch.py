@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 import strided
 
 torch_ref = pytest.importorskip("torch")

@@ -1,4 +1,5 @@
-"""Which device the CUDA tests run on: a GPU; else emulated devices, if their library was built; else none, and they skip."""
+"""Which device the CUDA tests run on: a GPU; else emulated devices, if their library was built; else none, and they
+skip."""
 
 import os
 from pathlib import Path

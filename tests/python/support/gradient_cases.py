@@ -506,7 +506,8 @@ MATRICES = {
     "eigvals": (lambda a: (linalg.eigvals(a) ** 3).sum(-1).abs(), regular(3, 3), SINGULAR),
     "lstsq": (lambda a, b: linalg.lstsq(a, b).solution, normal(4, 2), normal(4, 3), SINGULAR),
     "lstsq wide": (lambda a, b: linalg.lstsq(a, b).solution, normal(2, 3), normal(2, 2), SINGULAR),
-    "lstsq residuals": (lambda a, b: tuple(linalg.lstsq(a, b, driver="gels")[:2]), normal(4, 2), normal(4, 3), SINGULAR),
+    "lstsq residuals": (lambda a, b: tuple(linalg.lstsq(a, b, driver="gels")[:2]), normal(4, 2), normal(4, 3),
+        SINGULAR),
     "lstsq vectors": (lambda a, b: linalg.lstsq(a, b).solution, normal(2, 3, 2), normal(2, 3), SINGULAR),
     "matrix_exp": (lambda a: a.matrix_exp(), normal(3, 3)),
     "matrix_exp linalg": (linalg.matrix_exp, normal(2, 2, 2)),
@@ -514,7 +515,8 @@ MATRICES = {
 
 
 def extremes(lobpcg, a, **options):
-    """Of a matrix whose eigenvalues are far apart, to the last digit: values, and what does not hang on the vectors' phases."""
+    """Of a matrix whose eigenvalues are far apart, to the last digit: values, and what does not hang on the vectors'
+    phases."""
     n = a.shape[-1]
     a = hermitian(a) / 10 + torch.diag(torch.arange(1.0, n + 1, dtype=torch.float64) ** 2).to(a.dtype)
     start = torch.eye(n, dtype=a.dtype)[:, -2:] + 0.1
@@ -545,7 +547,8 @@ STATISTICS = {
     "cdist 3": (lambda x, y: torch.cdist(x, y, 3), normal(2, 3), normal(2, 3), REAL),
     "cdist inf": (lambda x, y: torch.cdist(x, y, math.inf), normal(2, 3), normal(2, 3), REAL),
     "cdist broadcast": (torch.cdist, normal(2, 1, 2, 2), normal(3, 2, 2), REAL),
-    "cdist product": (lambda x, y: torch.cdist(x, y, compute_mode="use_mm_for_euclid_dist"), normal(2, 2, 3), normal(4, 3),
+    "cdist product": (lambda x, y: torch.cdist(x, y, compute_mode="use_mm_for_euclid_dist"), normal(2, 2, 3),
+        normal(4, 3),
         REAL),
     "cdist many rows": (lambda x, y: torch.cdist(x.expand(30, 2), y), normal(1, 2), normal(2, 2), REAL),
     "pdist": (lambda x: torch.pdist(x), normal(4, 3), REAL_NO_TIES),
@@ -568,7 +571,8 @@ STATISTICS = {
     "view_as_real_copy": (lambda x: torch.view_as_real_copy(x), normal(2, 3), {"kinds": "c"}),
     "histogramdd": (lambda w: torch.histogramdd(POINTS, 2, weight=w).hist, normal(3), REAL),
     "lu packed": (lambda a: torch.lu(a)[0], regular(3, 3), SINGULAR),
-    "triangular_solve": (lambda b, a: torch.triangular_solve(b, a + 3 * torch.eye(3), upper=False).solution, normal(3, 2),
+    "triangular_solve": (lambda b, a: torch.triangular_solve(b, a + 3 * torch.eye(3), upper=False).solution,
+        normal(3, 2),
         normal(2, 3, 3)),
     "triangular_solve transpose": (lambda b, a: tuple(torch.triangular_solve(b, a + 3 * torch.eye(3), transpose=True)),
         normal(3, 2), normal(3, 3)),
@@ -662,7 +666,8 @@ ZERO_D = {
     "0-d addbmm": (lambda m, x, y: torch.addbmm(m, x, y), normal(), normal(2, 2, 3), normal(2, 3, 2)),
     "0-d baddbmm": (lambda m, x, y: torch.baddbmm(m, x, y), normal(), normal(2, 2, 3), normal(2, 3, 2)),
     "0-d cov": (lambda x: x.cov(correction=0) + x, normal()),
-    "0-d frobenius_norm norm_except_dim": (lambda x: torch.frobenius_norm(x, ()) * torch.norm_except_dim(x, 2, -1), normal()),
+    "0-d frobenius_norm norm_except_dim": (lambda x: torch.frobenius_norm(x, ()) * torch.norm_except_dim(x, 2, -1),
+        normal()),
     "0-d cosine_similarity": (lambda x, y: torch.cosine_similarity(x, y, 0) + x * y, normal(), normal(), REAL),
     "0-d sum_to_size alias_copy": (lambda x: x.sum_to_size(()) * torch.alias_copy(x), normal()),
     "0-d as_strided_scatter": (lambda x, y: torch.as_strided_scatter(x, y, (), ()) + x, normal(), normal()),
