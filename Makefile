@@ -1,5 +1,7 @@
 # make tour    builds, then a guided run in the terminal
 # make test    builds, then all tests: C++ (ctest) and Python (pytest)
+# make lint    checks the text of the sources: format, rules, widths, notes (part of make test; needs no compiler)
+# make format  formats the sources
 # make venv    builds only: `import strided` works in .venv/bin/python, with the Python sources in place
 # make clean   removes what these made (.venv and build)
 #
@@ -18,17 +20,31 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -name __pycache__ -prune -o -print)
 
-.PHONY: tour test venv clean
+.PHONY: tour test lint format venv clean
 .DELETE_ON_ERROR:
 
 tour: $(VENV)/with-tour
 	@$(PY) -m strided tour
 
-test: $(VENV)/with-test
+test: lint $(VENV)/with-test
 	@printf 'optional tools:'; for tool in ccache nvcc hipcc mpiexec; do \
 	  command -v $$tool >/dev/null 2>&1 && printf ' %s found;' $$tool || printf ' %s absent;' $$tool; done; echo
 	ctest --test-dir $(BUILD) --progress --output-on-failure --no-tests=error -j $(shell getconf _NPROCESSORS_ONLN)
 	STRIDED_TEST_CUDA_LIBRARY=$(CURDIR)/$(BUILD)/cuda/libstrided_cuda_emulated.so $(PY) -m pytest
+
+# The versions stand in pyproject.toml: another release of a formatter has another opinion.
+CXX_TEXT := $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.inc')
+
+lint: $(VENV)/tools-lint
+	$(VENV)/bin/clang-format --dry-run -Werror $(CXX_TEXT)
+	$(VENV)/bin/ruff format --check --quiet --diff .
+	$(VENV)/bin/ruff check --quiet .
+	$(PY) tests/style.py
+
+format: $(VENV)/tools-lint
+	$(VENV)/bin/clang-format -i $(CXX_TEXT)
+	$(VENV)/bin/ruff check --quiet --fix .
+	$(VENV)/bin/ruff format --quiet .
 
 venv: $(VENV)/with-test
 	@echo "Ready: $(PY) -c 'import strided'"

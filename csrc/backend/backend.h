@@ -1,121 +1,122 @@
-// The seam between operations and backends: one table of whole operations for each type of device. A plan goes in; when the
-// function returns, the work is done (CPU) or queued on the current stream of the device.
+// The seam between operations and backends: one table of whole operations for each type of device. A plan goes in; when
+// the function returns, the work is done (CPU) or queued on the current stream of the device.
 #pragma once
 
 #include "backend/plans.h"
 
 namespace strided {
 
-// Note [Slots]
+// Slots.
 // Name and parameters of a slot are written here, once. What follows from the two lists: the members of Backend, the
-// functions that raise NotImplementedError in slots that a backend leaves empty, the CPU's registration (cpu/backend.cpp), the
-// prototypes and the C table of the CUDA library with its guards (cuda/runtime). A slot returns void; results go where
-// parameters point. What kernels of an accelerator find wrong is raised by the next call that waits. These wait:
-// nonzero_begin, unique_rows, random_choice, transfer and a check_info that is told to.
-#define STRIDED_KERNEL_SLOTS(X)                                                                                             \
-  X(elementwise, (int op, DType compute, const LoopPlan& plan, const double* params))                                       \
-  /* operands to, from; an immediate `from` fills */                                                                        \
-  X(copy, (const LoopPlan& plan))                                                                                           \
-  /* operands to, condition (bool), a, b */                                                                                 \
-  X(where, (const LoopPlan& plan))                                                                                          \
-  /* operands to, counts (int64): to /= count, rounding down for integers; a count below 2 changes nothing */               \
-  X(divide_by_counts, (const LoopPlan& plan))                                                                               \
-  X(reduce, (int op, DType compute, const ReducePlan& plan))                                                                \
-  X(scan, (ScanOp op, const ScanPlan& plan))                                                                                \
-  /* the first `keep` elements of each sorted row; values or index may be null */                                           \
-  X(sort, (const SortPlan& plan, int64_t keep, bool descending))                                                            \
-  X(order_statistic, (const SortPlan& plan, OrderStatistic what, int64_t k))                                                \
-  /* the groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice) or,  \
-     with a null order, among neighbours. group[i]: the group of the i-th; starts[g]: the first place of group g (room  \
-     for n). NaN equals nothing. */ \
-  X(unique_rows, (const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,          \
-                  int64_t* group, int64_t* starts, int64_t* groups))                                                        \
-  X(search, (const SearchPlan& plan, Search what))                                                                          \
-  /* dense = indexed[index] */                                                                                              \
-  X(take, (const IndexPlan& plan))                                                                                          \
-  /* indexed[index] = dense; of several elements for one place the last in row-major order stays */                         \
-  X(put, (const IndexPlan& plan))                                                                                           \
-  /* indexed[index] = op(indexed[index], dense); sums and products of floating point in row-major order */                  \
-  X(combine, (const IndexPlan& plan, ScatterOp op))                                                                         \
-  /* the set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of     \
-     `from`; `to` null closes the handle */    \
-  X(nonzero_begin, (const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count))              \
-  X(nonzero_write, (void* handle, char* to, const char* from, int64_t itemsize))                                            \
-  /* to[i] = floor(position[i] / inner) mod size */                                                                         \
-  X(unravel,                                                                                                                \
-    (const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size))           \
-  X(gemm, (const GemmPlan& plan))                                                                                           \
+// functions that raise NotImplementedError in slots that a backend leaves empty, the CPU's registration
+// (cpu/backend.cpp), the prototypes and the C table of the CUDA library with its guards (cuda/runtime). A slot returns
+// void; results go where parameters point. What kernels of an accelerator find wrong is raised by the next call that
+// waits. These wait: nonzero_begin, unique_rows, random_choice, transfer and a check_info that is told to.
+#define STRIDED_KERNEL_SLOTS(X) \
+  X(elementwise, (int op, DType compute, const LoopPlan& plan, const double* params)) \
+  /* operands to, from; an immediate `from` fills */ \
+  X(copy, (const LoopPlan& plan)) \
+  /* operands to, condition (bool), a, b */ \
+  X(where, (const LoopPlan& plan)) \
+  /* operands to, counts (int64): to /= count, rounding down for integers; a count below 2 changes nothing */ \
+  X(divide_by_counts, (const LoopPlan& plan)) \
+  X(reduce, (int op, DType compute, const ReducePlan& plan)) \
+  X(scan, (ScanOp op, const ScanPlan& plan)) \
+  /* the first `keep` elements of each sorted row; values or index may be null */ \
+  X(sort, (const SortPlan& plan, int64_t keep, bool descending)) \
+  X(order_statistic, (const SortPlan& plan, OrderStatistic what, int64_t k)) \
+  /* the groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice), \
+     or, with a null order, among neighbours. group[i]: the group of the i-th; starts[g]: the first place of group g \
+     (room for n). NaN equals nothing. */ \
+  X(unique_rows, (const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order, \
+                  int64_t* group, int64_t* starts, int64_t* groups)) \
+  X(search, (const SearchPlan& plan, Search what)) \
+  /* dense = indexed[index] */ \
+  X(take, (const IndexPlan& plan)) \
+  /* indexed[index] = dense; of several elements for one place the last in row-major order stays */ \
+  X(put, (const IndexPlan& plan)) \
+  /* indexed[index] = op(indexed[index], dense); sums and products of floating point in row-major order */ \
+  X(combine, (const IndexPlan& plan, ScatterOp op)) \
+  /* the set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of \
+     `from`; `to` null closes the handle */ \
+  X(nonzero_begin, (const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count)) \
+  X(nonzero_write, (void* handle, char* to, const char* from, int64_t itemsize)) \
+  /* to[i] = floor(position[i] / inner) mod size */ \
+  X(unravel, \
+    (const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size)) \
+  X(gemm, (const GemmPlan& plan)) \
   /* In-place factorisations of `batch` row-major matrices, packed one after the other, in float32, float64, complex64 \
      or complex128. pivots: 1-based rows as LAPACK's getrf returns them; info[i]: 0, or the 1-based index of the first \
-     zero pivot (LU) or of the leading minor that is not positive definite (Cholesky). */    \
-  X(lu_factor, (const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a,                    \
-                int32_t* pivots, int32_t* info))                                                                            \
-  /* b (n x k, row-major) <- solution of op(A) x = b; op: 0 = A, 1 = transpose, 2 = conjugate transpose */                  \
-  X(lu_solve, (const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu,              \
-               int64_t lu_batch_stride, const int32_t* pivots, int64_t pivots_batch_stride, void* b, int op))               \
-  X(cholesky,                                                                                                               \
-    (const char* name, int device, DType dtype, int64_t batch, int64_t n, void* a, bool upper, int32_t* info))              \
-  /* b (n x k, row-major) <- inverse(T) b for a triangular T given by strides */                                            \
-  X(solve_triangular, (const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t,            \
-                       int64_t t_batch_stride, void* b, bool upper, bool unit_diagonal))                                    \
-  /* packed matrices of any dtype: exchanges row i with row pivots[i] - 1, for i from 0 to count - 1 or backwards */        \
-  X(exchange_rows, (const char* name, int device, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a,       \
-                    const int32_t* pivots, int64_t count, bool backwards))                                                  \
-  /* sign[b]: of the permutation that `count` pivots make, +1 or -1 */                                                      \
-  X(permutation_sign,                                                                                                       \
-    (const char* name, int device, int64_t batch, int64_t count, const int32_t* pivots, double* sign))                      \
-  /* reports the first of n matrices whose info is not 0; `wait`: and waits, so that it is raised now */                    \
-  X(check_info,                                                                                                             \
-    (const char* name, int device, LinalgFailure failure, const int32_t* info, int64_t n, bool batched, bool wait))         \
-  /* zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row ==   \
-     diagonal; axes innermost first: columns, rows, then those of the batch; one operand */    \
-  X(clear_triangle, (const LoopPlan& plan, int64_t diagonal, bool keep_below))                                              \
-  /* evenly spaced numbers: to[i] for i < n */                                                                              \
-  X(range, (const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range))        \
-  /* n contiguous random elements. *used: the blocks used, by which the generator's offset grows */                         \
-  X(random_fill, (const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,                   \
-                  PhiloxState state, uint64_t* used))                                                                       \
-  X(random_bernoulli, (const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,        \
-                       PhiloxState state, uint64_t* used))                                                                  \
-  X(random_poisson, (const char* name, int device, DType dtype, void* to, const void* rate, int64_t n,                      \
-                     PhiloxState state, uint64_t* used))                                                                    \
-  X(random_permutation,                                                                                                     \
-    (const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used))                    \
-  X(random_choice, (const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,              \
-                    int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* failure))       \
-  /* contiguous bytes between devices, or the host (device -1). Waits, unless `non_blocking` and the memory allows it */    \
+     zero pivot (LU) or of the leading minor that is not positive definite (Cholesky). */ \
+  X(lu_factor, (const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, \
+                int32_t* pivots, int32_t* info)) \
+  /* b (n x k, row-major) <- solution of op(A) x = b; op: 0 = A, 1 = transpose, 2 = conjugate transpose */ \
+  X(lu_solve, (const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu, \
+               int64_t lu_batch_stride, const int32_t* pivots, int64_t pivots_batch_stride, void* b, int op)) \
+  X(cholesky, \
+    (const char* name, int device, DType dtype, int64_t batch, int64_t n, void* a, bool upper, int32_t* info)) \
+  /* b (n x k, row-major) <- inverse(T) b for a triangular T given by strides */ \
+  X(solve_triangular, (const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t, \
+                       int64_t t_batch_stride, void* b, bool upper, bool unit_diagonal)) \
+  /* packed matrices of any dtype: exchanges row i with row pivots[i] - 1, for i from 0 to count - 1 or backwards */ \
+  X(exchange_rows, (const char* name, int device, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a, \
+                    const int32_t* pivots, int64_t count, bool backwards)) \
+  /* sign[b]: of the permutation that `count` pivots make, +1 or -1 */ \
+  X(permutation_sign, \
+    (const char* name, int device, int64_t batch, int64_t count, const int32_t* pivots, double* sign)) \
+  /* reports the first of n matrices whose info is not 0; `wait`: and waits, so that it is raised now */ \
+  X(check_info, \
+    (const char* name, int device, LinalgFailure failure, const int32_t* info, int64_t n, bool batched, bool wait)) \
+  /* zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == \
+     diagonal; axes innermost first: columns, rows, then those of the batch; one operand */ \
+  X(clear_triangle, (const LoopPlan& plan, int64_t diagonal, bool keep_below)) \
+  /* evenly spaced numbers: to[i] for i < n */ \
+  X(range, (const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range)) \
+  /* n contiguous random elements. *used: the blocks used, by which the generator's offset grows */ \
+  X(random_fill, (const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, \
+                  PhiloxState state, uint64_t* used)) \
+  X(random_bernoulli, (const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, \
+                       PhiloxState state, uint64_t* used)) \
+  X(random_poisson, (const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, \
+                     PhiloxState state, uint64_t* used)) \
+  X(random_permutation, \
+    (const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used)) \
+  X(random_choice, (const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, \
+                    int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* failure)) \
+  /* contiguous bytes between devices, or the host (device -1); waits, unless `non_blocking` and the memory allows \
+     it */ \
   X(transfer, (void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking))
 
-// Decompositions of DecompositionPlan's matrices, with LAPACK's algorithms and conventions: LAPACK's on the CPU, cuSOLVER's on
-// CUDA devices. They wait.
-#define STRIDED_DECOMPOSITION_SLOTS(X)                                                                                   \
-  /* A = Q R: R on and above the diagonal of a, the reflectors whose product is Q below; their scales in tau,          \
+// Decompositions of DecompositionPlan's matrices, with LAPACK's algorithms and conventions: LAPACK's on the CPU,
+// cuSOLVER's on CUDA devices. They wait.
+#define STRIDED_DECOMPOSITION_SLOTS(X) \
+  /* A = Q R: R on and above the diagonal of a, the reflectors whose product is Q below; their scales in tau, \
      min(m, n) */ \
-  X(qr, (const DecompositionPlan& plan, void* tau))                                                                      \
-  /* the first k columns of a (m x n, k <= n <= m) hold reflectors; a becomes the first n columns of their product */    \
-  X(form_q, (const DecompositionPlan& plan, int64_t k, const void* tau))                                                 \
+  X(qr, (const DecompositionPlan& plan, void* tau)) \
+  /* the first k columns of a (m x n, k <= n <= m) hold reflectors; a becomes the first n columns of their product */ \
+  X(form_q, (const DecompositionPlan& plan, int64_t k, const void* tau)) \
   /* a becomes Q A (left) or A Q, with Q^H for Q if `adjoint`: Q the product of k reflectors, columns of `reflectors`, \
      which has as many rows as Q */ \
-  X(apply_q,                                                                                                             \
-    (const DecompositionPlan& plan, int64_t k, const void* reflectors, const void* tau, bool left, bool adjoint))        \
-  /* A = U diag(s) Vh, s real and descending. u is m x m and vh n x n (full), or m x k and k x n with k = min(m, n);   \
+  X(apply_q, \
+    (const DecompositionPlan& plan, int64_t k, const void* reflectors, const void* tau, bool left, bool adjoint)) \
+  /* A = U diag(s) Vh, s real and descending. u is m x m and vh n x n (full), or m x k and k x n with k = min(m, n); \
      with u null there is only s */ \
-  X(svd, (const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, SvdDriver driver))                       \
-  /* Hermitian A, of which one triangle is read: w real and ascending; a becomes the eigenvectors (`vectors`) or is    \
+  X(svd, (const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, SvdDriver driver)) \
+  /* Hermitian A, of which one triangle is read: w real and ascending; a becomes the eigenvectors (`vectors`) or is \
      lost */ \
-  X(eigh, (const DecompositionPlan& plan, void* w, bool upper, bool vectors))                                            \
-  /* square A: w and v complex, for real A too; v (unit columns) may be null */                                          \
-  X(eig, (const DecompositionPlan& plan, void* w, void* v))                                                              \
+  X(eigh, (const DecompositionPlan& plan, void* w, bool upper, bool vectors)) \
+  /* square A: w and v complex, for real A too; v (unit columns) may be null */ \
+  X(eig, (const DecompositionPlan& plan, void* w, void* v)) \
   /* the X of least norm among those that make |A X - B| least. b: max(m, n) x k, B in its first m rows, then X in its \
      first n, and with Full the sums of squares of its last m - n rows are the residuals. rcond: singular values (Svd, \
-     DivideAndConquer: s) or diagonal elements below rcond times the largest count as zero; rank[i] is the number of   \
+     DivideAndConquer: s) or diagonal elements below rcond times the largest count as zero; rank[i] is the number of \
      the others, not with Full */ \
-  X(least_squares,                                                                                                       \
-    (const DecompositionPlan& plan, int64_t k, void* b, LstsqDriver driver, double rcond, int32_t* rank, void* s))       \
-  /* symmetric (or Hermitian) A = L D L^T (L^H), by Bunch and Kaufman, from the lower triangle; pivots as LAPACK's     \
+  X(least_squares, \
+    (const DecompositionPlan& plan, int64_t k, void* b, LstsqDriver driver, double rcond, int32_t* rank, void* s)) \
+  /* symmetric (or Hermitian) A = L D L^T (L^H), by Bunch and Kaufman, from the lower triangle; pivots as LAPACK's \
      sytrf has them */ \
-  X(ldl_factor, (const DecompositionPlan& plan, int32_t* pivots, bool hermitian))                                        \
-  /* the solutions of A X = B from that; b: n x k */                                                                     \
+  X(ldl_factor, (const DecompositionPlan& plan, int32_t* pivots, bool hermitian)) \
+  /* the solutions of A X = B from that; b: n x k */ \
   X(ldl_solve, (const DecompositionPlan& plan, int64_t k, const int32_t* pivots, void* b, bool hermitian))
 
 #define STRIDED_BACKEND_SLOTS(X) STRIDED_KERNEL_SLOTS(X) STRIDED_DECOMPOSITION_SLOTS(X)
@@ -126,8 +127,8 @@ struct Backend {
 #undef X
 };
 
-// The table that the backend of a type of device fills. Slots that it leaves as they are raise NotImplementedError with the
-// function and the device.
+// The table that the backend of a type of device fills. Slots that it leaves as they are raise NotImplementedError with
+// the function and the device.
 extern Backend backend_tables[kNumDeviceTypes];
 inline Backend& backend_table(DeviceType type) { return backend_tables[static_cast<int>(type)]; }
 inline const Backend& backend(Device device) { return backend_table(device.type); }

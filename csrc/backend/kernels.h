@@ -1,5 +1,5 @@
-// The loops of the CPU: function pointers that the translation units of each instruction set fill in (cpu/backend.cpp), and
-// that the CPU's operations (csrc/cpu) call with chunks, rows and ranges of their work.
+// The loops of the CPU: function pointers that the translation units of each instruction set fill in (cpu/backend.cpp),
+// and that the CPU's operations (csrc/cpu) call with chunks, rows and ranges of their work.
 #pragma once
 
 #include "backend/backend.h"
@@ -11,8 +11,8 @@ class Generator;
 // A reduction, taken apart so that the driver (ops/reduce/reduction.cpp) alone decides on chunks, tree and threads.
 struct ReduceKernel {
   int64_t acc_size = 0;  // bytes of one accumulator
-  // acc[k] = reduction over j < n_red of in[k * keep_stride + j * red_stride], for k < n_keep. index0 is the position of
-  // the first reduced element (arg-reductions). Overwrites acc.
+  // acc[k] = reduction over j < n_red of in[k * keep_stride + j * red_stride], for k < n_keep. index0 is the position
+  // of the first reduced element (arg-reductions). Overwrites acc.
   void (*accumulate)(char* acc, const char* in, int64_t n_keep, int64_t keep_stride, int64_t n_red, int64_t red_stride,
                      int64_t index0, const void* params) = nullptr;
   // a[k] = combine(a[k], b[k]); b stands after a in the reduced order.
@@ -22,8 +22,8 @@ struct ReduceKernel {
                  const void* params) = nullptr;
 };
 
-// rows independent scans of n elements each. Strides are bytes. Rows are contiguous, or lie side by side (row strides of one
-// item), input and outputs alike. Max and Min have a second output: positions (int64).
+// rows independent scans of n elements each. Strides are bytes. Rows are contiguous, or lie side by side (row strides
+// of one item), input and outputs alike. Max and Min have a second output: positions (int64).
 using ScanKernel = void (*)(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
                             int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows);
 
@@ -41,7 +41,8 @@ using BatchedGemmKernel = void (*)(int64_t batch, const int64_t batch_stride[3],
 // (LU) or of the leading minor that is not positive definite (Cholesky).
 struct LinalgKernels {
   void (*lu_factor)(int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* info) = nullptr;
-  // b (n x k, row-major) <- solution of op(A) x = b from the factors; op: 0 = A, 1 = transpose, 2 = conjugate transpose.
+  // b (n x k, row-major) <- solution of op(A) x = b from the factors; op: 0 = A, 1 = transpose, 2 = conjugate
+  // transpose.
   void (*lu_solve)(int64_t batch, int64_t n, int64_t k, const void* lu, int64_t lu_batch_stride, const int32_t* pivots,
                    int64_t pivots_batch_stride, void* b, int op) = nullptr;
   void (*cholesky)(int64_t batch, int64_t n, void* a, bool upper, int32_t* info) = nullptr;
@@ -78,7 +79,8 @@ struct RangeKernels {
   RangeKernel logspace[kNumDTypes] = {};
 };
 
-// Contiguous elements, drawn one after the other. Where the parameters are tensors they are checked before the first draw.
+// Contiguous elements, drawn one after the other. Where the parameters are tensors they are checked before the first
+// draw.
 struct RandomKernels {
   void (*fill)(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& generator) = nullptr;
   // One with probability p[i]; false when there is a p outside [0, 1].
@@ -97,19 +99,19 @@ struct SortKernels {
   void (*sort)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, bool descending) = nullptr;
   // The k first elements in descending (largest) or ascending order.
   void (*top)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, int64_t k, bool largest) = nullptr;
-  // One element of each row: the k-th smallest (from 0); the lower median, the first NaN if there is one, or leaving out NaN;
-  // the most frequent one. n > 0.
+  // One element of each row: the k-th smallest (from 0); the lower median, the first NaN if there is one, or leaving
+  // out NaN; the most frequent one. n > 0.
   void (*order_statistic)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what,
                           int64_t k) = nullptr;
-  // The groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice) or, with a
-  // null order, among neighbours. group[i] becomes the group of the i-th, starts[g] the first place of group g (there is room
-  // for n); returns the number of groups. NaN equals nothing.
+  // The groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice) or,
+  // with a null order, among neighbours. group[i] becomes the group of the i-th, starts[g] the first place of group g
+  // (there is room for n); returns the number of groups. NaN equals nothing.
   int64_t (*unique_rows)(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group,
                          int64_t* starts) = nullptr;
   // The distinct values of n elements in ascending order; returns their number.
   int64_t (*distinct)(char* values, const char* in, int64_t n) = nullptr;
-  // out[i] = number of elements of a sorted row before which (right: or equal to which) values[i] does not stand. With a
-  // sorter the row is sorted[sorter[0]], sorted[sorter[1]], ...
+  // out[i] = number of elements of a sorted row before which (right: or equal to which) values[i] does not stand. With
+  // a sorter the row is sorted[sorter[0]], sorted[sorter[1]], ...
   void (*search)(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, const char* values, int64_t m,
                  bool right) = nullptr;
   // out[i] (bool): whether values[i] is in the sorted row, or is not (invert).
@@ -132,8 +134,8 @@ struct KernelTable {
   SortKernels sorting[kNumDTypes];
   RandomKernels random;
   RangeKernels range;
-  // Zeroes the elements of rows [begin, end) of a matrix that are not on or below (keep_below), on or above the diagonal
-  // column - row == diagonal. Strides are bytes.
+  // Zeroes the elements of rows [begin, end) of a matrix that are not on or below (keep_below), on or above the
+  // diagonal column - row == diagonal. Strides are bytes.
   void (*clear_triangle)(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride,
                          int64_t column_stride, int64_t diagonal, bool keep_below) = nullptr;
   IndexKernels index;

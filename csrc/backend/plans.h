@@ -17,10 +17,10 @@ struct Matrix {
   int64_t row_stride, col_stride;
 };
 
-// Decompositions of `batch` matrices A (m x n), stored by columns, one after the other, in float32, float64, complex64 or
-// complex128. What comes out is stored by columns too. On every backend they are those of a library for linear algebra, with
-// LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine says went wrong; svd and least_squares give a negative one
-// for NaN or inf in a matrix, eigh gives NaN.
+// Decompositions of `batch` matrices A (m x n), stored by columns, one after the other, in float32, float64, complex64
+// or complex128. What comes out is stored by columns too. On every backend they are those of a library for linear
+// algebra, with LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine
+// says went wrong; svd and least_squares give a negative one for NaN or inf in a matrix, eigh gives NaN.
 struct DecompositionPlan : OpContext {
   DType dtype = DType::Float32;
   int64_t batch = 1, m = 0, n = 0;
@@ -53,7 +53,7 @@ struct RandomFill {
   enum Kind : int8_t {
     Uniform,      // in [a, b)
     Normal,       // mean a, standard deviation b
-    NormalPairs,  // the same, two numbers at a time: PyTorch's way when the elements are not contiguous or fewer than 16
+    NormalPairs,  // the same, two numbers at a time: PyTorch's way for fewer than 16 elements, or not contiguous ones
     LogNormal,    // exp of that
     Exponential,  // rate a
     Cauchy,       // median a, scale b
@@ -68,7 +68,8 @@ struct RandomFill {
   uint64_t range = 0;
 };
 enum class WeightsFailure : int8_t { None, Negative, NotFinite, ZeroSum };
-// Orders of contiguous rows: NaN is the greatest, both zeros are equal, equal elements keep their order. Positions are int64.
+// Orders of contiguous rows: NaN is the greatest, both zeros are equal, equal elements keep their order. Positions are
+// int64.
 enum class OrderStatistic : int8_t { Kth, Median, NanMedian, Mode };
 
 // A reduction of one operand, as asked for: axes outermost first, not merged.
@@ -106,9 +107,9 @@ struct IndexPlan : OpContext {
   Index index[kMaxIndices];
 };
 
-// C = alpha A B + beta C for each matrix of a batch; C(m x n), A(m x k), B(k x n) by strides in elements, of any sign or 0
-// (C's may not be 0 along an axis longer than 1). alpha and beta point at one value of the compute type on the host
-// (float for the 16-bit floats). beta == 0 never reads C.
+// C = alpha A B + beta C for each matrix of a batch; C(m x n), A(m x k), B(k x n) by strides in elements, of any sign
+// or 0 (C's may not be 0 along an axis longer than 1). alpha and beta point at one value of the compute type on the
+// host (float for the 16-bit floats). beta == 0 never reads C.
 struct GemmPlan : OpContext {
   DType dtype = DType::Float32;  // of all three
   int64_t m = 0, n = 0, k = 0;

@@ -12,8 +12,8 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 #define STRIDED_DEFINE_ERROR(Name) \
-  struct Name : Error {            \
-    using Error::Error;            \
+  struct Name : Error { \
+    using Error::Error; \
   };
 STRIDED_DEFINE_ERROR(RuntimeError)
 STRIDED_DEFINE_ERROR(IndexError)
@@ -36,7 +36,7 @@ std::string concat(const Args&... args) {
 }  // namespace strided
 
 #define STRIDED_THROW(Kind, ...) throw ::strided::Kind(::strided::concat(__VA_ARGS__))
-#define STRIDED_CHECK(condition, Kind, ...)                                  \
-  do {                                                                       \
+#define STRIDED_CHECK(condition, Kind, ...) \
+  do { \
     if (__builtin_expect(!(condition), 0)) STRIDED_THROW(Kind, __VA_ARGS__); \
   } while (0)

@@ -7,10 +7,10 @@ namespace strided {
 inline namespace STRIDED_ISA {
 namespace math {
 
-#define STRIDED_DEVICE_MATH_1(name)                       \
+#define STRIDED_DEVICE_MATH_1(name) \
   STRIDED_HD float name(float x) { return ::name##f(x); } \
   STRIDED_HD double name(double x) { return ::name(x); }
-#define STRIDED_DEVICE_MATH_2(name)                                   \
+#define STRIDED_DEVICE_MATH_2(name) \
   STRIDED_HD float name(float x, float y) { return ::name##f(x, y); } \
   STRIDED_HD double name(double x, double y) { return ::name(x, y); }
 

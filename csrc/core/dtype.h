@@ -8,20 +8,20 @@
 namespace strided {
 
 //        enum        C++ type          name          torch's C++ name
-#define STRIDED_DTYPES(X)                                              \
-  X(Bool, bool, "bool", "Bool")                                        \
-  X(UInt8, uint8_t, "uint8", "Byte")                                   \
-  X(Int8, int8_t, "int8", "Char")                                      \
-  X(Int16, int16_t, "int16", "Short")                                  \
-  X(Int32, int32_t, "int32", "Int")                                    \
-  X(Int64, int64_t, "int64", "Long")                                   \
-  X(UInt16, uint16_t, "uint16", "UInt16")                              \
-  X(UInt32, uint32_t, "uint32", "UInt32")                              \
-  X(UInt64, uint64_t, "uint64", "UInt64")                              \
-  X(Float16, ::strided::Half, "float16", "Half")                       \
-  X(BFloat16, ::strided::BFloat16, "bfloat16", "BFloat16")             \
-  X(Float32, float, "float32", "Float")                                \
-  X(Float64, double, "float64", "Double")                              \
+#define STRIDED_DTYPES(X) \
+  X(Bool, bool, "bool", "Bool") \
+  X(UInt8, uint8_t, "uint8", "Byte") \
+  X(Int8, int8_t, "int8", "Char") \
+  X(Int16, int16_t, "int16", "Short") \
+  X(Int32, int32_t, "int32", "Int") \
+  X(Int64, int64_t, "int64", "Long") \
+  X(UInt16, uint16_t, "uint16", "UInt16") \
+  X(UInt32, uint32_t, "uint32", "UInt32") \
+  X(UInt64, uint64_t, "uint64", "UInt64") \
+  X(Float16, ::strided::Half, "float16", "Half") \
+  X(BFloat16, ::strided::BFloat16, "bfloat16", "BFloat16") \
+  X(Float32, float, "float32", "Float") \
+  X(Float64, double, "float64", "Double") \
   X(Complex64, ::strided::Complex<float>, "complex64", "ComplexFloat") \
   X(Complex128, ::strided::Complex<double>, "complex128", "ComplexDouble")
 
@@ -77,14 +77,14 @@ template <class T>
 struct DTypeOf;
 template <DType D>
 struct TypeOf;
-#define X(E, T, name, cname)                 \
-  template <>                                \
-  struct DTypeOf<T> {                        \
+#define X(E, T, name, cname) \
+  template <> \
+  struct DTypeOf<T> { \
     static constexpr DType value = DType::E; \
-  };                                         \
-  template <>                                \
-  struct TypeOf<DType::E> {                  \
-    using type = T;                          \
+  }; \
+  template <> \
+  struct TypeOf<DType::E> { \
+    using type = T; \
   };
 STRIDED_DTYPES(X)
 #undef X

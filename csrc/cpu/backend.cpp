@@ -4,8 +4,8 @@
 #include "backend/kernels.h"
 #include "base/cpu_features.h"
 #include "cpu/index/index.h"
-#include "cpu/pointwise/triangle.h"
 #include "cpu/operations.h"
+#include "cpu/pointwise/triangle.h"
 #include "cpu/random/random.h"
 #include "cpu/reduce/scan.h"
 #include "cpu/sort/sort.h"
@@ -13,18 +13,18 @@
 namespace strided {
 
 // What the translation units that are built for each instruction set export: void fill_<unit>(KernelTable&).
-// clang-format off
-#define STRIDED_UNITS(X)                                                                                         \
-  X(elementwise_float)                                                                                           \
-  X(elementwise_double) X(elementwise_half) X(elementwise_complex) X(elementwise_signed) X(elementwise_unsigned) \
-      X(copy) X(where) X(reduce) X(softmax) X(range) X(matrix)
-// clang-format on
+#define STRIDED_UNITS(X) \
+  X(elementwise_float) \
+  X(elementwise_double) \
+  X(elementwise_half) \
+  X(elementwise_complex) \
+  X(elementwise_signed) X(elementwise_unsigned) X(copy) X(where) X(reduce) X(softmax) X(range) X(matrix)
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);
-#define STRIDED_DECLARE_ISA(isa)                                            \
-  namespace isa {                                                           \
-  STRIDED_UNITS(STRIDED_DECLARE_UNIT)                                       \
+#define STRIDED_DECLARE_ISA(isa) \
+  namespace isa { \
+  STRIDED_UNITS(STRIDED_DECLARE_UNIT) \
   inline void fill(KernelTable& table) { STRIDED_UNITS(STRIDED_CALL_UNIT) } \
   }
 #ifdef STRIDED_HAVE_V2

@@ -7,15 +7,15 @@
 
 namespace strided {
 
-#define STRIDED_OPERATOR(symbol, Op)                                                                 \
-  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return elementwise<Op>(a, b); }  \
+#define STRIDED_OPERATOR(symbol, Op) \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return elementwise<Op>(a, b); } \
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N> || std::is_same_v<N, Scalar>>> \
-  Tensor operator symbol(const Tensor& a, const N& b) {                                              \
-    return elementwise<Op>(a, Scalar(b));                                                            \
-  }                                                                                                  \
+  Tensor operator symbol(const Tensor& a, const N& b) { \
+    return elementwise<Op>(a, Scalar(b)); \
+  } \
   template <class N, class = std::enable_if_t<std::is_arithmetic_v<N> || std::is_same_v<N, Scalar>>> \
-  Tensor operator symbol(const N& a, const Tensor& b) {                                              \
-    return elementwise<Op>(Scalar(a), b);                                                            \
+  Tensor operator symbol(const N& a, const Tensor& b) { \
+    return elementwise<Op>(Scalar(a), b); \
   }
 STRIDED_OPERATOR(+, Add)
 STRIDED_OPERATOR(-, Sub)

@@ -39,7 +39,7 @@ std::string message(F f) {
   }
   return "";
 }
-#define EXPECT_ERROR(Kind, text, ...)                                                  \
+#define EXPECT_ERROR(Kind, text, ...) \
   EXPECT_NE(message<Kind>([&] { (void)(__VA_ARGS__); }).find(text), std::string::npos) \
       << "got: " << message<Kind>([&] { (void)(__VA_ARGS__); })
 

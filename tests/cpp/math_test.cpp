@@ -169,15 +169,15 @@ void pairs_of_specials(vector<T>& a, vector<T>& b) {
 constexpr size_t kCount = 200000;
 
 // One function in both precisions: random arguments between the limits, and the special values.
-#define CHECK(name, reference, low_f, high_f, bound_f, low_d, high_d, bound_d)      \
-  {                                                                                 \
-    const auto f32 = [](float x) { return math::name(x); };                         \
-    const auto f64 = [](double x) { return math::name(x); };                        \
-    const auto ref = [](Real x) -> Real { return reference; };                      \
-    check<float>(#name, f32, ref, sample<float>(low_f, high_f, kCount), bound_f);   \
-    check<float>(#name, f32, ref, specials<float>(), bound_f);                      \
+#define CHECK(name, reference, low_f, high_f, bound_f, low_d, high_d, bound_d) \
+  { \
+    const auto f32 = [](float x) { return math::name(x); }; \
+    const auto f64 = [](double x) { return math::name(x); }; \
+    const auto ref = [](Real x) -> Real { return reference; }; \
+    check<float>(#name, f32, ref, sample<float>(low_f, high_f, kCount), bound_f); \
+    check<float>(#name, f32, ref, specials<float>(), bound_f); \
     check<double>(#name, f64, ref, sample<double>(low_d, high_d, kCount), bound_d); \
-    check<double>(#name, f64, ref, specials<double>(), bound_d);                    \
+    check<double>(#name, f64, ref, specials<double>(), bound_d); \
   }
 
 }  // namespace
@@ -718,8 +718,8 @@ void check_complex(const char* name, F f, G reference) {
 
 }  // namespace
 
-#define CHECK_COMPLEX(name, reference)             \
-  check_complex(                                   \
+#define CHECK_COMPLEX(name, reference) \
+  check_complex( \
       #name, [](auto z) { return math::name(z); }, \
       [](std::complex<Real> z) -> std::complex<Real> { return reference; })
 

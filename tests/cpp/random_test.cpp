@@ -14,8 +14,8 @@
 
 namespace strided {
 
-#define STRIDED_DECLARE_ISA(isa)              \
-  namespace isa {                             \
+#define STRIDED_DECLARE_ISA(isa) \
+  namespace isa { \
   void fill_random_loops(RandomLoops& loops); \
   }
 #ifdef STRIDED_HAVE_V2

@@ -338,7 +338,8 @@ int64_t mode_of_row(const char* in, int64_t n) {
 }
 
 template <class T>
-void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what, int64_t k) {
+void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what,
+                 int64_t k) {
   using K = key_t<T>;
   const int64_t item = sizeof(T);
   const GilRelease unlocked(n * rows > kLongWork);

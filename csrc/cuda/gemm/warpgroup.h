@@ -110,27 +110,27 @@ __device__ inline void multiply_warpgroup(float (&sum)[count], uint64_t a, uint6
   };
   ::cuda_emulation::wgmma(sum, {a, b, 2 * count, kAlongM, kAlongN, value});
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define STRIDED_NAMES(tens)                                                                                         \
+#define STRIDED_NAMES(tens) \
   "%" #tens "0, %" #tens "1, %" #tens "2, %" #tens "3, %" #tens "4, %" #tens "5, %" #tens "6, %" #tens "7, %" #tens \
   "8, %" #tens "9, "
 #define STRIDED_NAMES_60 \
   STRIDED_NAMES() STRIDED_NAMES(1) STRIDED_NAMES(2) STRIDED_NAMES(3) STRIDED_NAMES(4) STRIDED_NAMES(5)
-#define STRIDED_NAMES_120                                                                                \
+#define STRIDED_NAMES_120 \
   STRIDED_NAMES_60 STRIDED_NAMES(6) STRIDED_NAMES(7) STRIDED_NAMES(8) STRIDED_NAMES(9) STRIDED_NAMES(10) \
       STRIDED_NAMES(11)
 #define STRIDED_SUMS_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define STRIDED_SUMS_16(i) STRIDED_SUMS_4(i), STRIDED_SUMS_4(i + 4), STRIDED_SUMS_4(i + 8), STRIDED_SUMS_4(i + 12)
 #define STRIDED_SUMS_64(i) STRIDED_SUMS_16(i), STRIDED_SUMS_16(i + 16), STRIDED_SUMS_16(i + 32), STRIDED_SUMS_16(i + 48)
 // The numbers behind the descriptors: C is added to, A and B keep their signs, and the directions they lie in.
-#define STRIDED_MULTIPLY_128(type)                                                                \
+#define STRIDED_MULTIPLY_128(type) \
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" STRIDED_NAMES_60 \
-               "%60, %61, %62, %63}, %64, %65, 1, 1, 1, %66, %67;\n"                              \
-               : STRIDED_SUMS_64(0)                                                               \
+               "%60, %61, %62, %63}, %64, %65, 1, 1, 1, %66, %67;\n" \
+               : STRIDED_SUMS_64(0) \
                : "l"(a), "l"(b), "n"(int{kAlongM}), "n"(int{kAlongN}))
-#define STRIDED_MULTIPLY_256(type)                                                                   \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" STRIDED_NAMES_120   \
+#define STRIDED_MULTIPLY_256(type) \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" STRIDED_NAMES_120 \
                "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, 1, 1, 1, %130, %131;\n" \
-               : STRIDED_SUMS_64(0), STRIDED_SUMS_64(64)                                             \
+               : STRIDED_SUMS_64(0), STRIDED_SUMS_64(64) \
                : "l"(a), "l"(b), "n"(int{kAlongM}), "n"(int{kAlongN}))
   if constexpr (count == 64) {
     if constexpr (std::is_same_v<T, Half>) STRIDED_MULTIPLY_128("f16");

@@ -1,6 +1,6 @@
 // Decompositions by cuSOLVER (solver.h), as DecompositionKernels of backend/backend.h has them.
 //
-// Note [Decompositions on the device]
+// Decompositions on the device.
 // Matrices of a batch go to cuSOLVER one after the other, with one handle and one workspace, all on the current stream;
 // only for small matrices has it routines for whole batches, and those are used. Nothing here waits for the device, but
 // cuSOLVER does: gesvd, gesvdj (not its batched form), syevd and geev are partly algorithms of the host, which look at

@@ -36,7 +36,7 @@ struct Solver {
   STRIDED_CUSOLVER_FUNCTIONS(X)
   STRIDED_CUSOLVER_NEW_FUNCTIONS(X)
 #undef X
-#define X(name, complex_name, parameters)    \
+#define X(name, complex_name, parameters) \
   SolverFunction<int parameters> name[4] = { \
       {"cusolverDnS" #name}, {"cusolverDnD" #name}, {"cusolverDnC" #complex_name}, {"cusolverDnZ" #complex_name}};
   STRIDED_CUSOLVER_TYPED_FUNCTIONS(X)

@@ -1,6 +1,6 @@
 // Random numbers on the device.
 //
-// Note [Device random numbers]
+// Device random numbers.
 // Philox (core/philox.h) makes blocks of four words from a seed and a position, so any thread can make any part.
 // Element i of a tensor takes its words from block offset + i / 4, or offset + i / 2 where it needs two words; the
 // generator's offset then moves on by the blocks used. The numbers follow from seed, offset and size alone: they are

@@ -28,36 +28,36 @@ using CudaEvent = void*;
 // What is no operation: the choice of tiles, who finds cuSOLVER (operations.h); devices; memory (device_of_pointer
 // gives the current device for null, and a failure for memory of the host); streams and events. X(name, parameters); a
 // result goes where the last one points.
-#define STRIDED_CUDA_RUNTIME(X)                                           \
-  X(force_gemm_tile, (int index))                                         \
+#define STRIDED_CUDA_RUNTIME(X) \
+  X(force_gemm_tile, (int index)) \
   X(set_solver_finder, (void (*find)(int cuda, char* path, size_t size))) \
-  X(device_count, (int* count))                                           \
-  X(current_device, (int* device))                                        \
-  X(set_device, (int device))                                             \
-  X(device_info, (int device, CudaDeviceInfo* info))                      \
-  X(synchronize, (int device))                                            \
-  X(device_of_pointer, (const void* data, int* device))                   \
-  X(allocate, (size_t bytes, int device, void** data))                    \
-  X(deallocate, (void* data, int device))                                 \
-  X(record_stream, (void* data, int device, CudaStream stream))           \
-  X(empty_cache, ())                                                      \
-  X(memory_stats, (int device, CudaMemoryStats* stats))                   \
-  X(reset_peak_stats, (int device))                                       \
-  X(memory_info, (int device, size_t* free, size_t* total))               \
-  X(allocate_pinned, (size_t bytes, void** data))                         \
-  X(deallocate_pinned, (void* data))                                      \
-  X(is_pinned, (const void* data, bool* pinned))                          \
-  X(current_stream, (int device, CudaStream* stream))                     \
-  X(set_current_stream, (int device, CudaStream stream))                  \
-  X(pool_stream, (int device, int priority, CudaStream* stream))          \
-  X(synchronize_stream, (int device, CudaStream stream))                  \
-  X(stream_done, (int device, CudaStream stream, bool* done))             \
-  X(make_event, (int device, bool timed, CudaEvent* event))               \
-  X(destroy_event, (CudaEvent event))                                     \
-  X(record_event, (CudaEvent event, int device, CudaStream stream))       \
-  X(wait_event, (CudaEvent event, int device, CudaStream stream))         \
-  X(synchronize_event, (CudaEvent event, int device))                     \
-  X(event_done, (CudaEvent event, bool* done))                            \
+  X(device_count, (int* count)) \
+  X(current_device, (int* device)) \
+  X(set_device, (int device)) \
+  X(device_info, (int device, CudaDeviceInfo* info)) \
+  X(synchronize, (int device)) \
+  X(device_of_pointer, (const void* data, int* device)) \
+  X(allocate, (size_t bytes, int device, void** data)) \
+  X(deallocate, (void* data, int device)) \
+  X(record_stream, (void* data, int device, CudaStream stream)) \
+  X(empty_cache, ()) \
+  X(memory_stats, (int device, CudaMemoryStats* stats)) \
+  X(reset_peak_stats, (int device)) \
+  X(memory_info, (int device, size_t* free, size_t* total)) \
+  X(allocate_pinned, (size_t bytes, void** data)) \
+  X(deallocate_pinned, (void* data)) \
+  X(is_pinned, (const void* data, bool* pinned)) \
+  X(current_stream, (int device, CudaStream* stream)) \
+  X(set_current_stream, (int device, CudaStream stream)) \
+  X(pool_stream, (int device, int priority, CudaStream* stream)) \
+  X(synchronize_stream, (int device, CudaStream stream)) \
+  X(stream_done, (int device, CudaStream stream, bool* done)) \
+  X(make_event, (int device, bool timed, CudaEvent* event)) \
+  X(destroy_event, (CudaEvent event)) \
+  X(record_event, (CudaEvent event, int device, CudaStream stream)) \
+  X(wait_event, (CudaEvent event, int device, CudaStream stream)) \
+  X(synchronize_event, (CudaEvent event, int device)) \
+  X(event_done, (CudaEvent event, bool* done)) \
   X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
 
 struct CudaApi {

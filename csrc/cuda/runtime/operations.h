@@ -1,5 +1,5 @@
-// What the library does: one function for each slot of the seam (backend/backend.h), which says what each does. All of them
-// return when the work is queued on the current stream of the device, but for those that wait.
+// What the library does: one function for each slot of the seam (backend/backend.h), which says what each does. All of
+// them return when the work is queued on the current stream of the device, but for those that wait.
 #pragma once
 
 #include "backend/backend.h"

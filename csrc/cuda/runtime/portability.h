@@ -24,20 +24,20 @@
 // and the memory whose size the launch gives, at a multiple of so many bytes.
 #if STRIDED_EMULATED
 #define STRIDED_SHARED(T, name, dims) \
-  using name##_array = T dims;        \
-  static const char name##_site = 0;  \
+  using name##_array = T dims; \
+  static const char name##_site = 0; \
   name##_array& name = ::cuda_emulation::shared<name##_array>(&name##_site)
 #define STRIDED_DYNAMIC_SHARED_AT(T, name, alignment) \
   T* name = static_cast<T*>(::cuda_emulation::dynamic_shared(alignment))
 #else
 // As bytes: types with constructors may not stand in shared memory.
-#define STRIDED_SHARED(T, name, dims)                                        \
-  using name##_array = T dims;                                               \
+#define STRIDED_SHARED(T, name, dims) \
+  using name##_array = T dims; \
   __shared__ __align__(16) unsigned char name##_bytes[sizeof(name##_array)]; \
   name##_array& name = *reinterpret_cast<name##_array*>(name##_bytes)
 #define STRIDED_DYNAMIC_SHARED_AT(T, name, alignment) \
-  extern __shared__ __align__(alignment)              \
-  unsigned char strided_dynamic_shared##alignment[];  \
+  extern __shared__ __align__(alignment) \
+  unsigned char strided_dynamic_shared##alignment[]; \
   T* name = reinterpret_cast<T*>(strided_dynamic_shared##alignment)
 #endif
 #define STRIDED_DYNAMIC_SHARED(T, name) STRIDED_DYNAMIC_SHARED_AT(T, name, 16)

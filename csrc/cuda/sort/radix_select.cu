@@ -35,7 +35,8 @@ __device__ inline int64_t wanted_rank(OrderStatistic what, int64_t k, int64_t n,
 
 // Place of the element in a sorted row.
 template <class K, class Key>
-__device__ inline int64_t place_in_sorted(const KeyCode<K>& code, const Key& key, int64_t n, OrderStatistic what, int64_t k) {
+__device__ inline int64_t place_in_sorted(const KeyCode<K>& code, const Key& key, int64_t n, OrderStatistic what,
+                                          int64_t k) {
   if (what == OrderStatistic::Mode) {
     int64_t best = 0, place = 0;
     for (int64_t i = 0, begin = 0; i < n; ++i) {

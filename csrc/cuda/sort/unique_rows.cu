@@ -96,7 +96,7 @@ void run(const char* name, int device, DType dtype, const char* in, int64_t n, i
 }  // namespace
 
 void unique_rows(const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order,
-                    int64_t* group, int64_t* starts, int64_t* groups) {
+                 int64_t* group, int64_t* starts, int64_t* groups) {
   *groups = 0;
   if (n == 0) return;
   STRIDED_CHECK(n < kMaxItems, NotImplementedError, name, ": ", n, " elements on device 'cuda'");

@@ -26,8 +26,7 @@ Pair hermitian_eigen(const Tensor& a, const std::string& uplo, bool vectors) {
   const Tensor v = copy_by_columns(a), w = empty(values_shape(a), real_of(v.dtype()), a.device()),
                info = empty(batch_shape(a, 2), DType::Int32, a.device());
   if (v.numel() > 0) {
-    backend(a.device()).eigh(plan_of(op, v, info), w.data(), uplo == "U" || uplo == "u",
-                                                      vectors);
+    backend(a.device()).eigh(plan_of(op, v, info), w.data(), uplo == "U" || uplo == "u", vectors);
     check_info(op, LinalgFailure::Eigh, info, Check::Later);
   }
   return {cast_to(w, real_of(a.dtype())), vectors ? cast_to(v, a.dtype()) : Tensor()};

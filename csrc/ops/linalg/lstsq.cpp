@@ -96,9 +96,10 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
     if (lhs.numel() == 0 || columns == 0) {
       if (x.numel() > 0) copy_into(narrow(x, -2, 0, n), zeros_like(narrow(x, -2, 0, n)));
     } else if (a.device().is_cpu()) {
-      backend(a.device()).least_squares(plan_of(op, copy_by_columns(lhs), info), columns, x.data(), driver,
-             rcond.value_or(eps * static_cast<double>(std::max(m, n))),
-             driver == LstsqDriver::Full ? nullptr : rank.data_as<int32_t>(), values ? s.data() : nullptr);
+      backend(a.device())
+          .least_squares(plan_of(op, copy_by_columns(lhs), info), columns, x.data(), driver,
+                         rcond.value_or(eps * static_cast<double>(std::max(m, n))),
+                         driver == LstsqDriver::Full ? nullptr : rank.data_as<int32_t>(), values ? s.data() : nullptr);
       check_info(op, LinalgFailure::LeastSquares, info, Check::Later);
     } else {
       solve_by_qr(op, lhs, x, m, n);
@@ -152,9 +153,7 @@ LdlFactors ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
     const Tensor ld = copy_by_columns(a);
     f.pivots = empty(batch_shape(a, 1), DType::Int32, a.device());
     f.info = zeros(shape, DType::Int32, a.device());
-    if (ld.numel() > 0)
-      backend(a.device()).ldl_factor(plan_of(op, ld, f.info), f.pivots.data_as<int32_t>(),
-                                                              hermitian);
+    if (ld.numel() > 0) backend(a.device()).ldl_factor(plan_of(op, ld, f.info), f.pivots.data_as<int32_t>(), hermitian);
     f.ld = cast_to(tril(ld, 0), a.dtype());
   }
   if (check_errors) check_info(op, LinalgFailure::ZeroBlock, f.info, Check::Now);
@@ -200,9 +199,9 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
     const Tensor p = contiguous(expand(pivots, vectors)), columns = copy_by_columns(right);
     if (columns.numel() > 0) {
       if (p.device().is_cpu()) check_ldl_pivots(op, p, n);  // a device looks itself
-      backend(ld.device()).ldl_solve(plan_of(op, copy_by_columns(expand(ld, matrices)), {}),
-                                                              rights.back(), p.data_as<int32_t>(), columns.data(),
-                                                              hermitian);
+      backend(ld.device())
+          .ldl_solve(plan_of(op, copy_by_columns(expand(ld, matrices)), {}), rights.back(), p.data_as<int32_t>(),
+                     columns.data(), hermitian);
     }
     x = cast_to(columns, b.dtype());
   }

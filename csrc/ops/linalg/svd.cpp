@@ -73,9 +73,9 @@ Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Svd
     out.vh = empty_by_columns(a, full ? n : k, n);
   }
   if (work.numel() > 0) {
-    backend(a.device()).svd(plan_of(op, work, info), out.s.data(),
-                                                     vectors ? out.u.data() : nullptr,
-                                                     vectors ? out.vh.data() : nullptr, full, driver);
+    backend(a.device())
+        .svd(plan_of(op, work, info), out.s.data(), vectors ? out.u.data() : nullptr, vectors ? out.vh.data() : nullptr,
+             full, driver);
     check_info(op, LinalgFailure::Svd, info, Check::Later);
   } else if (vectors) {
     copy_into(out.u, identity_like(out.u, m, full ? m : k));

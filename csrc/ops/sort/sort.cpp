@@ -121,8 +121,8 @@ void check_selectable(const char* kernel, const Tensor& x) {
                 "\" not implemented for '", cpp_name_of(x.dtype()), "'");
 }
 
-ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim, OrderStatistic what,
-                        int64_t k) {
+ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64_t dim, bool keepdim,
+                        OrderStatistic what, int64_t k) {
   check_sortable(op, op, x);
   const Rows rows(op, x, dim);
   if (what == OrderStatistic::Kth)
@@ -145,7 +145,9 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
     const SortPlan plan{op,     x.device().index, x.dtype(),     in.data(),
                         rows.n, rows.count,       values.data(), index.data_as<int64_t>()};
     if (table.device) table.device->order_statistic(plan, what, k - 1);
-    else table.sorting[index_of(x.dtype())].order_statistic(plan.values, plan.index, plan.in, plan.n, plan.rows, what, k - 1);
+    else
+      table.sorting[index_of(x.dtype())].order_statistic(plan.values, plan.index, plan.in, plan.n, plan.rows, what,
+                                                         k - 1);
   }
   return record_taken(node, x, rows.axis, keepdim, values, index);
 }
@@ -180,7 +182,9 @@ ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim) {
   return select("nanmedian", "NanmedianBackward1", x, dim, keepdim, OrderStatistic::NanMedian, 1);
 }
 Tensor median(const Tensor& x) { return select_of_all("median", "MedianBackward0", x, OrderStatistic::Median); }
-Tensor nanmedian(const Tensor& x) { return select_of_all("nanmedian", "NanmedianBackward0", x, OrderStatistic::NanMedian); }
+Tensor nanmedian(const Tensor& x) {
+  return select_of_all("nanmedian", "NanmedianBackward0", x, OrderStatistic::NanMedian);
+}
 
 ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
   return select("mode", "ModeBackward0", x, dim, keepdim, OrderStatistic::Mode, 1);

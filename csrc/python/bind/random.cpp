@@ -42,9 +42,9 @@ Tensor like(const Tensor& x, const OptDType& dtype, const OptDevice& device, boo
 
 #define OPTIONS \
   Generator *g, const OptTensor &out, OptDType dtype, Ignored, OptDevice device, bool requires_grad, Ignored
-#define OPTIONS_TEXT(dtype)                                          \
+#define OPTIONS_TEXT(dtype) \
   "Generator? generator=None, Tensor? out=None, DType? dtype=" dtype \
-  ", Ignored layout=None, Device? device=None, "                     \
+  ", Ignored layout=None, Device? device=None, " \
   "bool requires_grad=False, bool? pin_memory=None)"
 
 Tensor make_rand(const Dims& size, OPTIONS) {
@@ -74,7 +74,7 @@ Tensor make_normal(double mean, double std, const Dims& size, OPTIONS) {
 }
 
 #define LIKE_OPTIONS Generator *g, OptDType dtype, Ignored, OptDevice device, bool requires_grad, Ignored, Ignored
-#define LIKE_TEXT                                                                                                      \
+#define LIKE_TEXT \
   "Generator? generator=None, DType? dtype=None, Ignored layout=None, Device? device=None, bool requires_grad=False, " \
   "bool? pin_memory=None, Ignored memory_format=None)"
 

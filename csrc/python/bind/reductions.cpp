@@ -82,10 +82,10 @@ PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keep
   return wrap(vector_norm(x, order, dims.value_or(Dims()), keepdim, dtype));
 }
 
-#define STRIDED_AXES                                                                                                  \
+#define STRIDED_AXES \
   "dim: an int or several; None or () reduces all axes. keepdim leaves reduced axes with size 1. IndexError for an\n" \
   "axis out of range, RuntimeError for one listed twice."
-#define STRIDED_TREE                                                                                                \
+#define STRIDED_TREE \
   "\n\nChunks are combined in a fixed binary tree: the result is bitwise the same for any number of threads, and\n" \
   "rounding errors grow with the logarithm of the number of elements (N. J. Higham, SIAM J. Sci. Comput. 14, 1993)."
 
@@ -133,11 +133,11 @@ void bind_spread(const std::string& name, const char* doc) {
 }
 
 void bind_spreads() {
-#define STRIDED_SPREAD                                                                                       \
-  "The sum of squared deviations is divided by n - correction (unbiased=False stands for correction=0);\n"   \
+#define STRIDED_SPREAD \
+  "The sum of squared deviations is divided by n - correction (unbiased=False stands for correction=0);\n" \
   "NaN when that is not positive and there is nothing to divide. Floating and complex input; RuntimeError\n" \
-  "otherwise.\n\n" STRIDED_AXES                                                                              \
-  "\n\nTwo passes over each cached chunk, chunks combined by the formula of T. F. Chan, G. H. Golub,\n"      \
+  "otherwise.\n\n" STRIDED_AXES \
+  "\n\nTwo passes over each cached chunk, chunks combined by the formula of T. F. Chan, G. H. Golub,\n" \
   "R. J. LeVeque (1979)."
   bind_spread<Tensor, &var>("var", "Variance of the elements. " STRIDED_SPREAD
                                    "\n\n>>> strided.var(strided.tensor([1., 2., 3.]))\ntensor(1.)");

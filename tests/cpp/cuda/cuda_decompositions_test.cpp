@@ -20,7 +20,7 @@ namespace cuda {
 namespace {
 
 #if STRIDED_EMULATED
-#define NEEDS_SOLVER()                                                 \
+#define NEEDS_SOLVER() \
   if (!*STRIDED_TEST_LAPACK && !std::getenv("STRIDED_LAPACK_LIBRARY")) \
   GTEST_SKIP() << "the emulated cuSOLVER is made of LAPACK, which is not here: pip install scipy-openblas32"
 #else

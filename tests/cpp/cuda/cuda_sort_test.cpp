@@ -243,7 +243,8 @@ int64_t selected(const Array& a, int64_t r, int64_t n, OrderStatistic what, int6
   }
   int64_t nans = 0;
   for (int64_t i = 0; i < n; ++i) nans += value(i) != value(i);
-  if (what != OrderStatistic::Kth) k = nans > 0 && (what == OrderStatistic::Median || nans == n) ? n - 1 : (n - nans - 1) / 2;
+  if (what != OrderStatistic::Kth)
+    k = nans > 0 && (what == OrderStatistic::Median || nans == n) ? n - 1 : (n - nans - 1) / 2;
   int64_t i = k;
   while (i > 0 && same_place(value(i - 1), value(k))) --i;
   return order[static_cast<size_t>(i)];
@@ -261,7 +262,8 @@ TEST(CudaSort, SelectedElements) {
         set_order(order++ % 3);
         const Array in = values<T>({rows, n}, random, kind);
         Array out(in.dtype, {rows}), index(DType::Int64, {rows});
-        for (const OrderStatistic what : {OrderStatistic::Kth, OrderStatistic::Median, OrderStatistic::NanMedian, OrderStatistic::Mode}) {
+        for (const OrderStatistic what :
+             {OrderStatistic::Kth, OrderStatistic::Median, OrderStatistic::NanMedian, OrderStatistic::Mode}) {
           const int64_t k = static_cast<int64_t>(random() % static_cast<uint64_t>(n));
           order_statistic(plan_of(in, n, rows, out, index), what, k);
           out.download();

@@ -40,9 +40,9 @@ STRIDED_CUSOLVER_FUNCTIONS(X)
 STRIDED_CUSOLVER_NEW_FUNCTIONS(X)
 #endif
 #undef X
-#define X(name, complex_name, parameters)                                                                  \
-  static_assert(Functions<decltype(cusolverDnS##name), int parameters>::value, "S" #name);                 \
-  static_assert(Functions<decltype(cusolverDnD##name), int parameters>::value, "D" #name);                 \
+#define X(name, complex_name, parameters) \
+  static_assert(Functions<decltype(cusolverDnS##name), int parameters>::value, "S" #name); \
+  static_assert(Functions<decltype(cusolverDnD##name), int parameters>::value, "D" #name); \
   static_assert(Functions<decltype(cusolverDnC##complex_name), int parameters>::value, "C" #complex_name); \
   static_assert(Functions<decltype(cusolverDnZ##complex_name), int parameters>::value, "Z" #complex_name);
 STRIDED_CUSOLVER_TYPED_FUNCTIONS(X)

@@ -490,64 +490,64 @@ int approximate(char letter, void* handle, int job, int rank, int m, int n, cons
 
 }  // namespace
 
-#define FOR_TYPE(L, orgqr, ormqr)                                                                                      \
-  EXPORT int cusolverDn##L##orgqr##_bufferSize(void*, int m, int n, int, const void*, int, const void*, int* size) {   \
-    *size = size_for(m, n);                                                                                            \
-    return Success;                                                                                                    \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##orgqr(void* handle, int m, int n, int k, void* a, int lda, const void* tau, void* work,    \
-                                  int size, int* info) {                                                               \
-    return form_q(*#L, handle, m, n, k, a, lda, tau, work, size, info);                                                \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##ormqr##_bufferSize(void*, int, int, int m, int n, int, const void*, int, const void*,      \
-                                               const void*, int, int* size) {                                          \
-    *size = size_for(m, n);                                                                                            \
-    return Success;                                                                                                    \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##ormqr(void* handle, int side, int which, int m, int n, int k, const void* a, int lda,      \
-                                  const void* tau, void* c, int ldc, void* work, int size, int* info) {                \
-    return apply_q(*#L, handle, side, which, m, n, k, a, lda, tau, c, ldc, work, size, info);                          \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##sytrf_bufferSize(void*, int n, void*, int, int* size) {                                    \
-    *size = size_for(n, n);                                                                                            \
-    return Success;                                                                                                    \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##sytrf(void* handle, int triangle, int n, void* a, int lda, int* pivots, void* work,        \
-                                  int size, int* info) {                                                               \
-    return ldl_factor(*#L, handle, triangle, n, a, lda, pivots, work, size, info);                                     \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##gesvdj_bufferSize(void*, int, int, int m, int n, const void*, int, const void*,            \
-                                              const void*, int, const void*, int, int* size, void*) {                  \
-    *size = size_for(m, n);                                                                                            \
-    return Success;                                                                                                    \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##gesvdj(void* handle, int job, int econ, int m, int n, void* a, int lda, void* s, void* u,  \
-                                   int ldu, void* v, int ldv, void* work, int size, int* info, void* params) {         \
-    return jacobi(*#L, handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size, info, params);                  \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##gesvdjBatched_bufferSize(void*, int, int m, int n, const void*, int, const void*,          \
-                                                     const void*, int, const void*, int, int* size, void*,             \
-                                                     int batch) {                                                      \
-    *size = size_for(m, n) * batch;                                                                                    \
-    return Success;                                                                                                    \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##gesvdjBatched(void* handle, int job, int m, int n, void* a, int lda, void* s, void* u,     \
-                                          int ldu, void* v, int ldv, void* work, int size, int* info, void* params,    \
-                                          int batch) {                                                                 \
-    return jacobi_batched(*#L, handle, job, m, n, a, lda, s, u, ldu, v, ldv, work, size, info, params, batch);         \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##gesvdaStridedBatched_bufferSize(                                                           \
+#define FOR_TYPE(L, orgqr, ormqr) \
+  EXPORT int cusolverDn##L##orgqr##_bufferSize(void*, int m, int n, int, const void*, int, const void*, int* size) { \
+    *size = size_for(m, n); \
+    return Success; \
+  } \
+  EXPORT int cusolverDn##L##orgqr(void* handle, int m, int n, int k, void* a, int lda, const void* tau, void* work, \
+                                  int size, int* info) { \
+    return form_q(*#L, handle, m, n, k, a, lda, tau, work, size, info); \
+  } \
+  EXPORT int cusolverDn##L##ormqr##_bufferSize(void*, int, int, int m, int n, int, const void*, int, const void*, \
+                                               const void*, int, int* size) { \
+    *size = size_for(m, n); \
+    return Success; \
+  } \
+  EXPORT int cusolverDn##L##ormqr(void* handle, int side, int which, int m, int n, int k, const void* a, int lda, \
+                                  const void* tau, void* c, int ldc, void* work, int size, int* info) { \
+    return apply_q(*#L, handle, side, which, m, n, k, a, lda, tau, c, ldc, work, size, info); \
+  } \
+  EXPORT int cusolverDn##L##sytrf_bufferSize(void*, int n, void*, int, int* size) { \
+    *size = size_for(n, n); \
+    return Success; \
+  } \
+  EXPORT int cusolverDn##L##sytrf(void* handle, int triangle, int n, void* a, int lda, int* pivots, void* work, \
+                                  int size, int* info) { \
+    return ldl_factor(*#L, handle, triangle, n, a, lda, pivots, work, size, info); \
+  } \
+  EXPORT int cusolverDn##L##gesvdj_bufferSize(void*, int, int, int m, int n, const void*, int, const void*, \
+                                              const void*, int, const void*, int, int* size, void*) { \
+    *size = size_for(m, n); \
+    return Success; \
+  } \
+  EXPORT int cusolverDn##L##gesvdj(void* handle, int job, int econ, int m, int n, void* a, int lda, void* s, void* u, \
+                                   int ldu, void* v, int ldv, void* work, int size, int* info, void* params) { \
+    return jacobi(*#L, handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size, info, params); \
+  } \
+  EXPORT int cusolverDn##L##gesvdjBatched_bufferSize(void*, int, int m, int n, const void*, int, const void*, \
+                                                     const void*, int, const void*, int, int* size, void*, \
+                                                     int batch) { \
+    *size = size_for(m, n) * batch; \
+    return Success; \
+  } \
+  EXPORT int cusolverDn##L##gesvdjBatched(void* handle, int job, int m, int n, void* a, int lda, void* s, void* u, \
+                                          int ldu, void* v, int ldv, void* work, int size, int* info, void* params, \
+                                          int batch) { \
+    return jacobi_batched(*#L, handle, job, m, n, a, lda, s, u, ldu, v, ldv, work, size, info, params, batch); \
+  } \
+  EXPORT int cusolverDn##L##gesvdaStridedBatched_bufferSize( \
       void*, int, int, int m, int n, const void*, int, long long, const void*, long long, const void*, int, long long, \
-      const void*, int, long long, int* size, int batch) {                                                             \
-    *size = size_for(m, n) * batch;                                                                                    \
-    return Success;                                                                                                    \
-  }                                                                                                                    \
-  EXPORT int cusolverDn##L##gesvdaStridedBatched(void* handle, int job, int rank, int m, int n, const void* a,         \
-                                                 int lda, long long step_a, void* s, long long step_s, void* u,        \
-                                                 int ldu, long long step_u, void* v, int ldv, long long step_v,        \
-                                                 void* work, int size, int* info, double* residuals, int batch) {      \
-    return approximate(*#L, handle, job, rank, m, n, a, lda, step_a, s, step_s, u, ldu, step_u, v, ldv, step_v, work,  \
-                       size, info, residuals, batch);                                                                  \
+      const void*, int, long long, int* size, int batch) { \
+    *size = size_for(m, n) * batch; \
+    return Success; \
+  } \
+  EXPORT int cusolverDn##L##gesvdaStridedBatched(void* handle, int job, int rank, int m, int n, const void* a, \
+                                                 int lda, long long step_a, void* s, long long step_s, void* u, \
+                                                 int ldu, long long step_u, void* v, int ldv, long long step_v, \
+                                                 void* work, int size, int* info, double* residuals, int batch) { \
+    return approximate(*#L, handle, job, rank, m, n, a, lda, step_a, s, step_s, u, ldu, step_u, v, ldv, step_v, work, \
+                       size, info, residuals, batch); \
   }
 FOR_TYPE(S, orgqr, ormqr)
 FOR_TYPE(D, orgqr, ormqr)
@@ -561,7 +561,7 @@ STRIDED_CUSOLVER_FUNCTIONS(X)
 STRIDED_CUSOLVER_NEW_FUNCTIONS(X)
 #endif
 #undef X
-#define X(name, complex_name, parameters)                                     \
+#define X(name, complex_name, parameters) \
   static_assert(std::is_same_v<decltype(cusolverDnS##name), int parameters>); \
   static_assert(std::is_same_v<decltype(cusolverDnZ##complex_name), int parameters>);
 STRIDED_CUSOLVER_TYPED_FUNCTIONS(X)
