@@ -33,7 +33,7 @@ void TensorIterator::add_scalar(const void* value, DType dtype) {
   op.itemsize = op.loop_itemsize = size_of(dtype);
   op.dtype = dtype;
   op.typed = true;
-  op.on_host = true;
+  op.number = true;
   op.strides = Dims(shape_.size(), 0);
 }
 
@@ -129,7 +129,9 @@ LoopPlan TensorIterator::loop_plan(const char* name, Device device) const {
   plan.n_operands = n_;
   for (int k = 0; k < n_; ++k)
     STRIDED_CHECK(op_[k].typed, RuntimeError, name, ": the dtype of operand ", k, " is not known");
-  for (int k = 0; k < n_; ++k) plan.operand[k] = {op_[k].data, op_[k].strides.data(), op_[k].dtype, op_[k].on_host};
+  for (int k = 0; k < n_; ++k)
+    plan.operand[k] = {op_[k].data, op_[k].strides.data(), op_[k].dtype,
+                       op_[k].number || (op_[k].on_host && !device.is_cpu())};
   return plan;
 }
 

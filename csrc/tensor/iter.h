@@ -16,10 +16,13 @@ class TensorIterator {
 
   // Operands are added outputs first. Their layouts must broadcast to the shape; `data` is the first element.
   void add(char* data, const Layout& layout, int64_t itemsize);
-  void add(const Tensor& t) {
-    add(t.data(), t.layout(), t.itemsize());
-    op_[n_ - 1].dtype = t.dtype();
+  void add(char* data, const Layout& layout, DType dtype) {
+    add(data, layout, size_of(dtype));
+    op_[n_ - 1].dtype = dtype;
     op_[n_ - 1].typed = true;
+  }
+  void add(const Tensor& t) {
+    add(t.data(), t.layout(), t.dtype());
     op_[n_ - 1].on_host = t.device().is_cpu();
   }
   void add_scalar(const void* value, DType dtype);  // one value in host memory, stride 0
@@ -38,8 +41,8 @@ class TensorIterator {
   // Runs the loop over everything, on several threads when there are more than `grain` elements.
   // n_outputs tells which operands are written.
   void run(Loop2d loop, const void* params, int n_outputs, int64_t grain = 32768) const;
-  // For a backend that runs the whole of it; all operands must be tensors or numbers, whose dtypes are known. Points
-  // into this object. 0-d tensors of the CPU become immediate operands.
+  // What a backend is given. All operands must be tensors or numbers, whose dtypes are known. Points into this object.
+  // Numbers are immediate operands; so are 0-d tensors of the CPU among those of another device.
   LoopPlan loop_plan(const char* name, Device device) const;
 
  private:
@@ -50,7 +53,7 @@ class TensorIterator {
     Loop2d cast = nullptr;
     int64_t loop_itemsize = 0;
     DType dtype = DType::Float32;  // as stored; known for tensors and numbers
-    bool on_host = false, typed = false;
+    bool number = false, on_host = false, typed = false;
   };
   void order(int* axes) const;
   void run_range(Loop2d loop, const void* params, int n_outputs, int64_t begin, int64_t end) const;
