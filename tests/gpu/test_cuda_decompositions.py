@@ -11,7 +11,7 @@ import cuda_device
 import numpy as np
 import pytest
 import strided as torch
-from test_cuda_linalg import DTYPES, EPS, LA, close, matrices, raised
+from cuda_matrices import DTYPES, EPS, LA, close, matrices, raised
 
 pytestmark = cuda_device.needs(1)
 REAL = {"complex64": "float32", "complex128": "float64"}

@@ -2,10 +2,10 @@
 emulated."""
 
 import cuda_device
+import elementwise_cases as elementwise
 import numpy as np
 import pytest
 import strided as torch
-import test_elementwise as elementwise
 
 pytestmark = cuda_device.needs(1)
 EPS = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 2e-5, "complex128": 1e-12}

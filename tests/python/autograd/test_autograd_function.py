@@ -1,22 +1,10 @@
 """autograd.Function: every form of forward and backward, marks, results that are arguments, second derivatives."""
 
 import pytest
+from function_scenarios import function, name
 from torch_compare import Scenarios, kind, leaf, numbers, outcome
 
 scenario = Scenarios("test_autograd_function")
-
-
-def name(x):
-    return None if x.grad_fn is None else x.grad_fn.name()
-
-
-def function(t, forward, backward, **more):
-    """A Function of these static methods."""
-    body = {"forward": staticmethod(forward)}
-    if backward is not None:
-        body["backward"] = staticmethod(backward)
-    body.update({k: staticmethod(f) for k, f in more.items()})
-    return type("Mine", (t.autograd.Function,), body)
 
 
 # ---------------------------------------------------------------- forms

@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 import strided
-from test_autograd_function import function, name
+from function_scenarios import function, name
 from torch_compare import Scenarios, kind, leaf, numbers, outcome
 
 scenario = Scenarios("test_autograd_function_context")

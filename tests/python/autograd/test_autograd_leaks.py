@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 import strided as torch
-from test_leaks import CALLS, FAILURES, MINE, _check, _tensor_bytes
+from leak_checks import CALLS, FAILURES, MINE, check, tensor_bytes
 
 
 class Box:
@@ -250,7 +250,7 @@ GRAPHS = [
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("work", GRAPHS, ids=[f.__name__ for f in GRAPHS])
 def test_the_collector_finds_it_all(work):
-    _check(work, 500)
+    check(work, 500)
 
 
 def raising_hook():
@@ -342,7 +342,7 @@ def test_errors_of_graphs_leave_nothing(name):
             return
         raise AssertionError("the call was meant to raise")
 
-    _check(call, FAILURES)
+    check(call, FAILURES)
     assert torch.is_grad_enabled()
 
 
@@ -365,7 +365,7 @@ def test_removed_hooks_are_forgotten():
         lambda: node.register_prehook(len).remove(),
         replace,
     ):
-        _check(add, CALLS)
+        check(add, CALLS)
 
 
 @pytest.mark.parametrize("kind", ["leaf", "result", "accumulated", "pre", "post"])
@@ -462,7 +462,7 @@ def test_objects_that_come_back():
 
     for in_a_cycle in (False, True):
         gc.collect()
-        before = _tensor_bytes()
+        before = tensor_bytes()
         x = Returns([1.0, 2.0, 3.0])
         assert type(x) is Returns
         x.note = "kept"
@@ -479,7 +479,7 @@ def test_objects_that_come_back():
         gc.collect()
         saved.clear()  # it comes back only once
         gc.collect()
-        assert _tensor_bytes() == before
+        assert tensor_bytes() == before
 
 
 def test_a_hook_outlives_the_object_of_its_leaf():

@@ -7,10 +7,10 @@ pass must either refuse ("modified by an inplace operation": the tensor was save
 import gc
 import math
 
+import elementwise_points as elementwise
 import gradient_cases
 import pytest
 import strided as torch
-import test_elementwise_gradients as elementwise
 from gradient_cases import CASES
 
 DOUBLE, COMPLEX = torch.float64, torch.complex128

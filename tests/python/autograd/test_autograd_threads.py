@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 import strided as torch
-from test_threads import _run_at_once
+from threads_at_once import run_at_once
 
 
 def _network(x, w, k):
@@ -35,7 +35,7 @@ def test_backward_into_the_same_leaves(n, create_graph):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _run_at_once([lambda k=k: work(k) for k in (1, 2, 3)])
+        run_at_once([lambda k=k: work(k) for k in (1, 2, 3)])
 
     alone_x, alone_w = (t.detach().clone().requires_grad_() for t in (x, w))
     shared, x, w = (x, w), alone_x, alone_w
@@ -56,7 +56,7 @@ def test_recorded_accumulation_from_threads():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _run_at_once([work] * 3)
+        run_at_once([work] * 3)
     assert x.grad.tolist() == [3 * 50 * 4.0] * 4
 
 
@@ -95,7 +95,7 @@ def test_everything_at_once():
             assert torch.rand(10_000).max().item() < 1
             torch.get_rng_state()
 
-    _run_at_once([backward, matrices, orders, reads, draws])
+    run_at_once([backward, matrices, orders, reads, draws])
     assert bool(torch.isfinite(x.grad).all())
 
 
@@ -116,7 +116,7 @@ def test_gradients_taken_away_meanwhile():
         finally:
             stop.set()
 
-    _run_at_once([take, give])
+    run_at_once([take, give])
     x.grad = None
     x.sum().backward()
     assert x.grad.sum().item() == 400_000
@@ -141,7 +141,7 @@ def test_one_graph_in_two_threads():
         for _ in range(10):
             assert torch.equal(torch.autograd.grad(y, [a], retain_graph=True)[0], expected)
 
-    _run_at_once([keep] * 3)
+    run_at_once([keep] * 3)
     outcomes = []
 
     def once(y):
@@ -152,7 +152,7 @@ def test_one_graph_in_two_threads():
 
     for _ in range(30):
         y = graph()
-        _run_at_once([lambda: once(y)] * 2)
+        run_at_once([lambda: once(y)] * 2)
     assert outcomes == [True] * 60
 
 
@@ -168,7 +168,7 @@ def test_anomaly_mode_in_threads():
     sys.setswitchinterval(1e-5)
     try:
         with torch.autograd.detect_anomaly():
-            _run_at_once([work] * 4)
+            run_at_once([work] * 4)
     finally:
         sys.setswitchinterval(before)
     assert x.grad.tolist() == [480.0] * 3
@@ -201,5 +201,5 @@ def test_hooks_and_functions_in_threads():
             handle.remove()
             assert kept[0].tolist() == [k] * 5
 
-    _run_at_once([lambda k=k: work(k) for k in (1.0, 2.0, 3.0)])
+    run_at_once([lambda k=k: work(k) for k in (1.0, 2.0, 3.0)])
     assert x.grad.tolist() == [60.0 * (1 + 4 + 9)] * 5

@@ -1,9 +1,10 @@
 """gradcheck on right and wrong gradients; then gradcheck and gradgradcheck of everything that has a gradient."""
 
+import elementwise_points as elementwise
 import pytest
 import strided as torch
-import test_elementwise_gradients as elementwise
 from gradient_cases import CASES
+from gradient_checks import check_both
 from strided.autograd import GradcheckError, gradcheck, gradgradcheck
 
 DOUBLE, COMPLEX = torch.float64, torch.complex128
@@ -158,11 +159,6 @@ def laid_out(x, layout):
     elif layout == "gaps":
         x = torch.stack([x, x], -1)[..., 0]
     return x.detach().requires_grad_()
-
-
-def check_both(f, inputs, fast=True):
-    assert gradcheck(f, inputs, fast_mode=fast, check_grad_dtypes=True)
-    assert gradgradcheck(f, inputs, fast_mode=fast, atol=1e-4)
 
 
 # ---------------------------------------------------------------- the elementwise table

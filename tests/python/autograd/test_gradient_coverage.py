@@ -5,9 +5,9 @@ import ast
 import copy
 
 import gradient_cases
+import gradient_checks
 import pytest
 import strided as torch
-import test_gradcheck
 from gradient_cases import CASES
 
 # ---------------------------------------------------------------- what needs no case
@@ -204,7 +204,7 @@ def renamed():
 @pytest.mark.parametrize("alias, key, f", list(renamed()))
 def test_other_names(alias, key, f):
     inputs = [make(torch.float64).requires_grad_() for make in CASES[key][1:] if not isinstance(make, dict)]
-    test_gradcheck.check_both(f, inputs)
+    gradient_checks.check_both(f, inputs)
 
 
 # ---------------------------------------------------------------- 0-d tensors
@@ -237,7 +237,7 @@ ZERO_D = list(zero_d())
 @pytest.mark.parametrize("key, dtype", ZERO_D, ids=[f"{key} {str(dtype)[6:]}" for key, dtype in ZERO_D])
 def test_zero_d(key, dtype):
     n = sum(not isinstance(m, dict) for m in CASES[key][1:])
-    test_gradcheck.check_both(CASES[key][0], [x.requires_grad_() for x in points(n, dtype)], fast=False)
+    gradient_checks.check_both(CASES[key][0], [x.requires_grad_() for x in points(n, dtype)], fast=False)
 
 
 # A 0-d tensor is no input for them: they want an axis, or a matrix.

@@ -10,9 +10,9 @@ import threading
 import numpy as np
 import pytest
 import strided as torch
+from linalg_cases import DTYPES, EMPTY, EPS, SQUARES, WIDE, close, layouts, positive, regular, sample, wide
 from strided import linalg
 from strided.autograd import gradcheck, gradgradcheck
-from test_linalg import DTYPES, EMPTY, EPS, SQUARES, WIDE, close, layouts, positive, regular, sample, wide
 
 SHAPES = [
     (1, 1),

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import strided as torch
-from test_indexing import grid, layouts, same
+from indexing_cases import grid, layouts, same
 
 T = torch.tensor
 

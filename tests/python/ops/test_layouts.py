@@ -6,9 +6,9 @@ transposed, reversed and spread in memory; result or kind of error must be the s
 
 import math
 
+import hostile_calls as fuzz
 import pytest
 import strided
-import test_fuzz as fuzz
 
 pytestmark = pytest.mark.filterwarnings("ignore:cov")  # of few random observations
 

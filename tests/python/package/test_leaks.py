@@ -6,7 +6,6 @@ Every case runs many times. A leak of one object in each call then shows as that
 allocator's own count.
 """
 
-import ctypes
 import gc
 import io
 import pickle
@@ -15,65 +14,7 @@ import sys
 import numpy as np
 import pytest
 import strided as torch
-
-CALLS = 1000  # of each case that returns
-FAILURES = 300  # of each case that raises
-
-
-class _MallInfo(ctypes.Structure):
-    _fields_ = [
-        (n, ctypes.c_size_t)
-        for n in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
-    ]
-
-
-def _heap_bytes():
-    """Bytes handed out by the C library's malloc, or 0 where it cannot tell."""
-    try:
-        mallinfo2 = ctypes.CDLL(None).mallinfo2
-    except (AttributeError, OSError):
-        return 0
-    mallinfo2.restype = _MallInfo
-    info = mallinfo2()
-    return info.uordblks + info.hblkhd
-
-
-def _tensor_bytes():
-    return torch.memory.memory_stats()["allocated_bytes"]
-
-
-def _growth(call, times):
-    """(tensor bytes, Python blocks, C heap bytes) that `times` calls left behind. The cache is emptied around them,
-    because what it keeps is the heap's but nobody's loss."""
-
-    def state():
-        for _ in range(3):  # what a cycle kept may be another one
-            gc.collect()
-        torch.memory.empty_cache()
-        return _tensor_bytes(), sys.getallocatedblocks(), _heap_bytes()
-
-    gc.collect()
-    gc.freeze()  # the collector need not look at all that was there before
-    try:
-        for _ in range(max(60, times // 2)):  # what is made once; this thread's list of free blocks is full after 64
-            call()
-        before = state()
-        for _ in range(times):
-            call()
-        return [b - a for a, b in zip(before, state())]
-    finally:
-        gc.unfreeze()
-
-
-def _check(call, times):
-    # Of two measurements the smaller: the interpreter's own caches grow, too, but not twice.
-    tensors, blocks, heap = (min(pair) for pair in zip(_growth(call, times), _growth(call, times)))
-    assert tensors == 0
-    assert blocks < times // 4 + 20
-    assert (
-        heap < 8 * times + 4 * 8192
-    )  # the smallest C++ block is larger; some slack for the thread's list of free blocks
-
+from leak_checks import CALLS, FAILURES, MINE, check, tensor_bytes
 
 X = torch.arange(12.0).reshape(3, 4)
 Y = torch.ones(3, 4)
@@ -89,14 +30,6 @@ def _write(x, key, value):
     x[key] = value
 
 
-def _subclass():
-    class Mine(torch.Tensor):
-        pass
-
-    return Mine
-
-
-MINE = _subclass()
 RETURNING = {
     "add": lambda: X + Y,
     "number": lambda: 2 - X * 3.5,
@@ -134,12 +67,12 @@ RETURNING = {
 
 @pytest.mark.parametrize("name", RETURNING)
 def test_calls_leave_nothing(name):
-    _check(RETURNING[name], CALLS)
+    check(RETURNING[name], CALLS)
 
 
 def test_large_blocks_and_threads():
     torch.set_num_threads(2)
-    _check(lambda: ((LARGE + LARGE).sum(), LARGE @ LARGE, LARGE.sort()), 60)
+    check(lambda: ((LARGE + LARGE).sum(), LARGE @ LARGE, LARGE.sort()), 60)
 
 
 class _Index:
@@ -221,7 +154,7 @@ def test_errors_leave_nothing(name):
 
     call()
     before = [sys.getrefcount(a) for a in arguments]
-    _check(call, FAILURES)
+    check(call, FAILURES)
     assert [sys.getrefcount(a) for a in arguments] == before
 
 
@@ -251,13 +184,13 @@ def test_constants_are_not_lost():
 
 def test_peak_and_views_share_one_block():
     torch.memory.reset_peak_memory_stats()
-    start = _tensor_bytes()
+    start = tensor_bytes()
     x = torch.empty(1 << 18)
-    held = _tensor_bytes() - start
+    held = tensor_bytes() - start
     views = [x[i:] for i in range(100)] + [x.numpy(), x.detach(), x.T if x.ndim == 2 else x.view(2, -1)]
-    assert _tensor_bytes() - start == held >= x.nbytes
+    assert tensor_bytes() - start == held >= x.nbytes
     del x
-    assert _tensor_bytes() - start == held  # the views still need it
+    assert tensor_bytes() - start == held  # the views still need it
     del views
     gc.collect()
-    assert _tensor_bytes() == start
+    assert tensor_bytes() == start

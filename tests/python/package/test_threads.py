@@ -9,27 +9,7 @@ import time
 
 import pytest
 import strided as torch
-
-
-def _run_at_once(works):
-    """Runs all at once and raises what any of them raised."""
-    errors, start = [], threading.Barrier(len(works))
-
-    def one(work):
-        try:
-            start.wait()
-            work()
-        except BaseException as error:  # noqa: BLE001  (raised again below)
-            errors.append(error)
-
-    threads = [threading.Thread(target=one, args=(w,)) for w in works]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(60)
-        assert not t.is_alive()
-    if errors:
-        raise errors[0]
+from threads_at_once import run_at_once
 
 
 def _numbers(k):
@@ -56,7 +36,7 @@ def test_operations_at_once(pool):
             )
             assert got == expected[k]
 
-    _run_at_once([lambda k=k: work(k) for k in range(3)])
+    run_at_once([lambda k=k: work(k) for k in range(3)])
 
 
 def test_one_tensor_read_by_all():
@@ -70,7 +50,7 @@ def test_one_tensor_read_by_all():
             assert x[i:].unsqueeze(0).squeeze(0).shape == (200_000 - i,)
         assert x.sum().item() == total
 
-    _run_at_once([work] * 3)
+    run_at_once([work] * 3)
 
 
 def test_changing_the_number_of_threads_meanwhile():
@@ -88,7 +68,7 @@ def test_changing_the_number_of_threads_meanwhile():
         while not stop.is_set():
             assert x.sum().item() == total  # bitwise the same for any number of threads
 
-    _run_at_once([change, add])
+    run_at_once([change, add])
 
 
 def test_grad_mode_belongs_to_its_thread():
@@ -98,7 +78,7 @@ def test_grad_mode_belongs_to_its_thread():
         seen["other"] = torch.is_grad_enabled()
 
     with torch.no_grad():
-        _run_at_once([work])
+        run_at_once([work])
         assert not torch.is_grad_enabled()
     assert seen["other"] is True
 
@@ -113,9 +93,9 @@ def test_generators_at_once():
     def work(k):
         got[k] = draws(torch.Generator().manual_seed(k))
 
-    _run_at_once([lambda k=k: work(k) for k in range(3)])
+    run_at_once([lambda k=k: work(k) for k in range(3)])
     assert got == expected
-    _run_at_once([lambda: [torch.rand(1000) for _ in range(20)]] * 3)  # the default generator, shared
+    run_at_once([lambda: [torch.rand(1000) for _ in range(20)]] * 3)  # the default generator, shared
 
 
 def test_tensors_die_in_other_threads():
@@ -129,7 +109,7 @@ def test_tensors_die_in_other_threads():
             except IndexError:
                 return
 
-    _run_at_once([work] * 3)
+    run_at_once([work] * 3)
     assert torch.memory.memory_stats()["allocated_bytes"] == before
 
 
@@ -151,7 +131,7 @@ def test_every_number_is_drawn_once(n):
             torch.get_rng_state()
             torch.initial_seed()
 
-    _run_at_once([*(lambda k=k: work(k) for k in range(4)), looks])
+    run_at_once([*(lambda k=k: work(k) for k in range(4)), looks])
     together = torch.cat([t for part in drawn for t in part]).sort().values
     torch.manual_seed(5)
     assert torch.equal(together, torch.cat([torch.rand(n, dtype=torch.float64) for _ in range(400)]).sort().values)
@@ -179,7 +159,7 @@ def test_one_generator_in_many_ways():
         for i in range(20):
             kinds[(first + i) % len(kinds)]()
 
-    _run_at_once([lambda k=k: work(k) for k in range(0, 10, 3)])
+    run_at_once([lambda k=k: work(k) for k in range(0, 10, 3)])
 
 
 # ---------------------------------------------------------------- the interpreter's lock
@@ -263,7 +243,7 @@ def test_others_run_during_long_kernels(name):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(10)
     try:
-        _run_at_once([ticks, watch])
+        run_at_once([ticks, watch])
     finally:
         sys.setswitchinterval(interval)
 
@@ -322,7 +302,7 @@ def test_fork_while_another_thread_computes():
         finally:
             stop.set()
 
-    _run_at_once([busy, several_forks])
+    run_at_once([busy, several_forks])
 
 
 def test_exit_while_the_pool_and_threads_live():
@@ -373,7 +353,7 @@ def test_fork_while_others_hold_locks():
         finally:
             stop.set()
 
-    _run_at_once([draw, add, several_forks])
+    run_at_once([draw, add, several_forks])
 
 
 def _run_program(code, seconds=60):

@@ -10,19 +10,12 @@ import random
 import numpy as np
 import pytest
 import strided
+from random_programs import axis, broadcasts, some_axes
 
 torch = pytest.importorskip("torch")
 
 # ---------------------------------------------------------------- steps: draw(rng, shape) -> (text, function of
 # (library, x))
-
-
-def axis(rng, shape):
-    return rng.randrange(-len(shape), len(shape))
-
-
-def some_axes(rng, shape):
-    return tuple(sorted(rng.sample(range(len(shape)), rng.randint(1, len(shape)))))
 
 
 def draw_unary(rng, shape):
@@ -185,10 +178,6 @@ def draw_binary(rng, a, b):
         "stack": lambda t, x, y: t.stack([x, y], d),
         "matmul": lambda t, x, y: x @ y / 3,
     }[name]
-
-
-def broadcasts(a, b):
-    return all(m == n or m == 1 or n == 1 for m, n in zip(a[::-1], b[::-1]))
 
 
 def multiplies(a, b):

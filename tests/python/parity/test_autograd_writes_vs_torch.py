@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 import strided
-from test_autograd_programs_vs_torch import axis, broadcasts, some_axes
+from random_programs import axis, broadcasts, some_axes
 
 torch = pytest.importorskip("torch")
 

@@ -187,7 +187,7 @@ def check_same_error(ours, theirs, same_words=True):
 def main():
     import torch
 
-    sys.path.insert(0, str(RECORD.parent))
+    sys.path.insert(0, str(RECORD.parents[1] / "autograd"))
     files = {}
     for name in MODULES:
         scenarios = importlib.import_module(name).scenario
