@@ -16,6 +16,7 @@ import platform
 import subprocess
 import sys
 
+import environment
 from side_by_side import best_times, span
 
 LIBRARIES = ("strided", "torch")
@@ -160,9 +161,7 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="write the figures there")
     parser.add_argument("--peak-of", choices=LIBRARIES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    # Read by the BLAS libraries when they are loaded.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = str(arguments.threads)
+    environment.clean(arguments.threads)
     if arguments.peak_of:
         print(peak_of_chain(arguments.peak_of, arguments.threads))
         return 0

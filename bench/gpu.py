@@ -18,6 +18,7 @@ import statistics
 import sys
 import time
 
+import environment
 import gpu_matrices
 
 
@@ -149,6 +150,7 @@ def main() -> int:
     parser.add_argument("--tiles", action="store_true", help="also measure every tile of the matrix products")
     parser.add_argument("--smoke", action="store_true", help="everything once, on tiny operands")
     arguments = parser.parse_args()
+    environment.clean()
     libraries = []
     for name in ("strided", "torch", "cupy"):
         try:

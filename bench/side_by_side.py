@@ -11,10 +11,11 @@ import argparse
 import importlib
 import importlib.util
 import json
-import os
 import platform
 import sys
 import timeit
+
+import environment
 
 LIBRARIES = ("strided", "torch", "numpy")
 
@@ -81,9 +82,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="for each library in each case")
     parser.add_argument("--json", metavar="FILE", help="write the figures there")
     arguments = parser.parse_args()
-    # Read by the BLAS libraries when they are loaded.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = str(arguments.threads)
+    environment.clean(arguments.threads)
 
     import numpy
 

@@ -1,8 +1,12 @@
-"""Every test starts from the same state: seed 0, default dtype and number of threads as they were."""
+"""Every test starts from the same state: a clean environment, seed 0, default dtype and number of threads as were."""
+
+import os
 
 import cuda_device
+import environment
 import pytest
 
+environment.clean(os.environ)
 cuda_device.choose()
 
 import strided  # noqa: E402

@@ -1,0 +1,19 @@
+"""The environment that benchmarks run in: what a shell sets for other programs must not slow a library down.
+
+With OPENBLAS_CORETYPE=Haswell, say, NumPy's products run at half of their speed on a CPU with AVX-512.
+"""
+
+import os
+import sys
+
+PREFIXES = ("OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_", "GOMP_", "KMP_", "NUMEXPR_", "XLA_", "NVIDIA_TF32_")
+
+
+def clean(threads: int | None = None) -> None:
+    """Called before any library is loaded, because that is when they read it; the number of threads, too."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    wanted = {} if threads is None else dict.fromkeys(names, str(threads))
+    for name in [n for n in os.environ if n.startswith(PREFIXES)]:
+        if os.environ[name] != wanted.get(name):
+            print(f"{name}={os.environ.pop(name)} is left out of the environment", file=sys.stderr)
+    os.environ.update(wanted)

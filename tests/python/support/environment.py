@@ -1,0 +1,24 @@
+"""The environment that the tests run in, whatever shell they are started from."""
+
+# Set for tests on purpose: which instruction set, which libraries.
+ASKED_FOR = {
+    "STRIDED_ISA",
+    "STRIDED_CUDA_LIBRARY",
+    "STRIDED_EMULATE_CUDA",
+    "STRIDED_EMULATE_CUDA_CLOSED",
+    "STRIDED_LAPACK_LIBRARY",
+    "STRIDED_TEST_CUDA_LIBRARY",
+    "STRIDED_TEST_LAPACK",
+    "PYTHONPATH",  # where strided is, for processes that tests start
+    "PYTHONHOME",
+}
+# What libraries for linear algebra and threads read, what changes how Python runs, and what programs print.
+PREFIXES = ("STRIDED_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_", "GOMP_", "KMP_", "VECLIB_", "NUMEXPR_", "PYTHON")
+NAMES = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS"}
+
+
+def clean(environment) -> None:
+    """Leaves out what a user may have set for other programs. Called before anything reads it."""
+    for name in list(environment):
+        if name not in ASKED_FOR and (name in NAMES or name.startswith(PREFIXES)):
+            del environment[name]
