@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "base/cpu_features.h"
 #include "base/error.h"
 
 namespace strided {
@@ -16,7 +15,7 @@ std::string (*find_library)() = nullptr;
 // A variable of the environment for the time that the library is read in, unless the user has set it.
 class Setting {
  public:
-  Setting(const char* name, const char* value, bool wanted = true) : name_(name), set_(wanted && !std::getenv(name)) {
+  Setting(const char* name, const char* value) : name_(name), set_(!std::getenv(name)) {
     if (set_) setenv(name, value, 1);
   }
   ~Setting() {
@@ -34,11 +33,9 @@ struct Library {
   std::string path;
 };
 
-// Opening OpenBLAS.
-// It is opened by its path, never imported as a package, which would put its symbols before those of NumPy's and
-// SciPy's own copies. What it reads from the environment while it is opened: the kernels, which it would choose for
-// AVX2 on CPUs with AVX-512 that it does not know by name; and the threads: one, because matrices of a batch are shared
-// among ours.
+// The library is opened by its path, never imported as a package: that would put its symbols before those of the copies
+// that NumPy and SciPy have. OpenBLAS reads its number of threads from the environment while it is opened: one, because
+// the matrices of a batch are shared among the threads of this library. Which kernels suit the CPU it finds out itself.
 Library open_library() {
   static std::mutex mutex;
   static Library library;
@@ -54,7 +51,7 @@ Library open_library() {
                 "in STRIDED_LAPACK_LIBRARY)");
   const std::lock_guard<std::mutex> lock(mutex);
   if (library.handle) return library;
-  const Setting kernels("OPENBLAS_CORETYPE", "SkylakeX", chosen_isa() == Isa::V4), threads("OPENBLAS_NUM_THREADS", "1");
+  const Setting threads("OPENBLAS_NUM_THREADS", "1");
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   STRIDED_CHECK(handle, RuntimeError, "LAPACK could not be opened: ", dlerror());
   library = {handle, path};
