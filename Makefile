@@ -1,10 +1,13 @@
 # make tour    builds, then a guided run in the terminal
-# make test    builds, then all tests: C++ (ctest) and Python (pytest)
+# make test    builds, then all tests: lint, C++ (ctest) and Python (pytest)
+# make parity  builds, installs PyTorch (CPU) beside it, and runs the tests that compare the two
 # make lint    checks the text of the sources: format, rules, widths, notes (part of make test; needs no compiler)
 # make format  formats the sources
 # make venv    builds only: `import strided` works in .venv/bin/python, with the Python sources in place
+# make sanitized  builds with the address, leak and undefined-behaviour sanitizers, then all tests
 # make clean   removes what these made (.venv and build)
 #
+# STRIDED_ISAS=v3 builds the loops for one instruction set only (v2, v3, v4; several: 'v2;v4').
 # Needed: Python >= 3.10 (another one: make clean; make PYTHON=python3.12 ...) and a C++17 compiler. CMake and Ninja come as wheels
 # where they are missing; ccache is used where it is present.
 
@@ -20,17 +23,36 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 endif
 SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -name __pycache__ -prune -o -print)
 
-.PHONY: tour test lint format venv clean
+JOBS := $(shell getconf _NPROCESSORS_ONLN)
+
+.PHONY: tour test parity lint format venv sanitized clean
 .DELETE_ON_ERROR:
 
 tour: $(VENV)/with-tour
 	@$(PY) -m strided tour
 
+test parity: export STRIDED_TEST_CUDA_LIBRARY := $(CURDIR)/$(BUILD)/cuda/libstrided_cuda_emulated.so
 test: lint $(VENV)/with-test
 	@printf 'optional tools:'; for tool in ccache nvcc hipcc mpiexec; do \
 	  command -v $$tool >/dev/null 2>&1 && printf ' %s found;' $$tool || printf ' %s absent;' $$tool; done; echo
-	ctest --test-dir $(BUILD) --progress --output-on-failure --no-tests=error -j $(shell getconf _NPROCESSORS_ONLN)
-	STRIDED_TEST_CUDA_LIBRARY=$(CURDIR)/$(BUILD)/cuda/libstrided_cuda_emulated.so $(PY) -m pytest
+	ctest --test-dir $(BUILD) --progress --output-on-failure --no-tests=error -j $(JOBS)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not alone"
+	$(PY) -m pytest -m alone tests/python/package
+
+# PyTorch is large, so nothing else installs it. TORCH_INDEX names a further index that it may come from:
+# https://download.pytorch.org/whl/cpu has it without CUDA.
+parity: PIP_OPTIONS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+parity: $(VENV)/with-test $(VENV)/tools-parity
+	$(PY) -m pytest -n $(JOBS) --dist worksteal -m parity tests/python
+
+# A virtual environment and a build of its own. Python itself leaves memory behind, so leaks are looked for in C++ only.
+SANITIZED := VENV=build/sanitized/venv BUILD=build/sanitized/make DEFINES=-Ccmake.define.STRIDED_SANITIZE=ON
+STRIDED_ISAS_SANITIZED := $(or $(STRIDED_ISAS),v3)
+sanitized:
+	$(MAKE) venv $(SANITIZED) STRIDED_ISAS='$(STRIDED_ISAS_SANITIZED)'
+	ctest --test-dir build/sanitized/make --output-on-failure --no-tests=error -j $(JOBS)
+	LD_PRELOAD=$$($(or $(CXX),c++) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  build/sanitized/venv/bin/python -m pytest -n $(JOBS) --dist worksteal tests/python
 
 # The versions stand in pyproject.toml: another release of a formatter has another opinion.
 CXX_TEXT := $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.inc')
@@ -55,7 +77,8 @@ clean:
 
 # The package, built without isolation (pip would throw the tools away after each build, and the incremental build with
 # them). -v shows the compiler's progress.
-INSTALL := $(PIP) install -v --no-deps --no-build-isolation -Cbuild-dir=$(BUILD)
+INSTALL := $(PIP) install -v --no-deps --no-build-isolation -Cbuild-dir=$(BUILD) $(DEFINES) \
+  $(if $(STRIDED_ISAS),-Ccmake.define.STRIDED_ISAS='$(STRIDED_ISAS)')
 
 $(VENV)/with-tour: $(VENV)/tools-tour $(SOURCES)
 	$(INSTALL) -e .
@@ -82,7 +105,8 @@ export REQUIREMENTS
 $(VENV)/tools-%: pyproject.toml | $(PY)
 	$(PIP) install -q --upgrade pip scikit-build-core
 	@$(PY) -c "$$REQUIREMENTS" $* > $@
-	$(PIP) install -q -r $@
+	@$(PIP) install -q $(PIP_OPTIONS) -r $@ || { echo "make: could not install, for the extra '$*' of pyproject.toml:" \
+	  $$(tr '\n' ' ' < $@) >&2; exit 1; }
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \

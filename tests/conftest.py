@@ -14,6 +14,13 @@ import strided  # noqa: E402
 cuda_device.lend_lapack()
 
 
+def pytest_collection_modifyitems(items):
+    """Marks what `make parity` runs: the tests of parity/, and scenarios, whose recorded answers are asked for anew."""
+    for item in items:
+        if item.path.parent.name == "parity" or hasattr(item.module, "scenario"):
+            item.add_marker("parity")
+
+
 @pytest.fixture(autouse=True)
 def _same_state():
     dtype, threads = strided.get_default_dtype(), strided.get_num_threads()

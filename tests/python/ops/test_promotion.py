@@ -56,6 +56,7 @@ def test_arithmetic_follows_the_table(a, b):
     assert zero_dim in (a, expected)
 
 
+@pytest.mark.parity
 def test_agrees_with_torch_where_it_is_defined():
     torch = pytest.importorskip("torch")
     compared = 0

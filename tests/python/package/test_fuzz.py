@@ -1,9 +1,9 @@
 """No call may crash: every function is called with wrong kinds, shapes, dtypes, axes, sizes and memory.
 
 The calls are those of hostile_calls.py: they should fit, or have one or two arguments replaced by something hostile. A
-call must return or raise an ordinary exception, must not write to read-only
-memory, and whatever it returns must be readable. The calls are made in processes of their own, with a limit on memory
-and time, so that a crash is reported with the call that did it. The calls are the same in every run.
+call must return or raise an ordinary exception, must not write to read-only memory, and whatever it returns must be
+readable. The calls are made in processes of their own, with a limit on memory and time, so that a crash is reported
+with the call that did it. The calls are the same in every run.
 
 `python tests/python/package/test_fuzz.py add 17` repeats one call, in this process.
 """
@@ -26,7 +26,7 @@ from hostile_calls import all_targets, describe, perform  # noqa: E402
 CALLS = 80  # of each overload
 MEMORY = 1 << 30  # address space beyond what the process had at its start
 SECONDS = 20  # for one call
-WORKERS = 2
+SHARES = 8  # of the calls: tests that run side by side
 MOST_CRASHES = 8  # of one worker, before it gives up
 
 # ---------------------------------------------------------------- processes
@@ -55,7 +55,7 @@ def run_share(share):
     problems, crashes, skip = [], 0, 0
     while True:
         with tempfile.NamedTemporaryFile() as progress:
-            command = [sys.executable, __file__, "--work", str(share), str(WORKERS), str(skip), progress.name]
+            command = [sys.executable, __file__, "--work", str(share), str(SHARES), str(skip), progress.name]
             done = subprocess.run(command, capture_output=True, text=True, errors="replace")
             position = Path(progress.name).read_text().strip()
         problems += [json.loads(line) for line in done.stdout.splitlines()]
@@ -70,22 +70,18 @@ def run_share(share):
             return [*problems, (-1, f"worker {share} gave up after {crashes} crashes")]
 
 
-def test_no_call_crashes():
-    import concurrent.futures
-
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_call_crashes(share):
     import strided
 
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        shares = list(pool.map(run_share, range(WORKERS)))
-    calls = [(n, s, k) for n, s in all_targets(strided) for k in range(CALLS)]
+    calls = [(n, s, k) for n, s in all_targets(strided) for k in range(CALLS)][share::SHARES]
     found = []
-    for share, problems in enumerate(shares):
-        for position, text in problems:
-            if position < 0:
-                found.append(text)
-                continue
-            name, signature, number = calls[share::WORKERS][position]
-            found.append(f"{name} {number}: {text}\n  {describe(name, signature, number)}")
+    for position, text in run_share(share):
+        if position < 0:
+            found.append(text)
+            continue
+        name, signature, number = calls[position]
+        found.append(f"{name} {number}: {text}\n  {describe(name, signature, number)}")
     if found:
         pytest.fail(f"{len(found)} calls ended badly:\n\n" + "\n\n".join(found), pytrace=False)
 

@@ -213,6 +213,7 @@ LONG_KERNELS = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", LONG_KERNELS)
 def test_others_run_during_long_kernels(name):
     """Another Python thread goes on while the kernel runs: it does something in each third of the call, in one of a

@@ -9,7 +9,7 @@ import pytest
 
 RUNNER = Path(__file__).resolve().parents[4] / "shared" / "acceptance" / "run_transcripts.py"
 if not RUNNER.is_file():
-    pytest.skip("the acceptance transcripts are not beside this checkout", allow_module_level=True)
+    pytest.skip(f"there are no acceptance transcripts beside this checkout: no {RUNNER}", allow_module_level=True)
 
 _spec = importlib.util.spec_from_file_location("run_transcripts", RUNNER)
 _runner = importlib.util.module_from_spec(_spec)
@@ -28,6 +28,7 @@ LATER = {
 
 def _marked(case):
     marks = [pytest.mark.xfail(reason=LATER[case.id], strict=False)] if case.id in LATER else []
+    marks += [pytest.mark.alone] if case.id in TIMED else []
     return pytest.param(case, id=case.id, marks=marks)
 
 
