@@ -1,26 +1,15 @@
 #include "autograd/engine.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
 #include "autograd/ready_queue.h"
-#include "base/parallel.h"
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
 
 namespace strided {
 namespace {
-
-// May `t` be written to, because nobody else can see it?
-bool is_uniquely_owned(const Tensor& t) {
-  const TensorImpl& impl = *t.impl();
-  return impl.use_count() == 1 && impl.storage->use_count() == 1 && !impl.autograd && !impl.storage->borrowed() &&
-         !t.layout().has_zero_stride();
-}
 
 // One place that fits gradients.
 // Rules give gradients in the shape and dtype that come easily; here they are brought to those of the value they are
@@ -70,18 +59,6 @@ void add_to(Tensor& slot, Tensor grad) {
   else if (!grad_enabled() && is_uniquely_owned(slot)) elementwise_<Add>(slot, grad);
   else if (!grad_enabled() && is_uniquely_owned(grad)) slot = elementwise_<Add>(grad, slot);
   else slot = slot + grad;
-}
-
-// Two threads may add to the same leaf. The lock covers kernels, during which the interpreter's lock may be given up;
-// so it is never waited for while that is held (base/parallel.h).
-std::mutex& leaf_mutex(const Tensor& leaf) {
-  static std::mutex stripes[64];
-  // A forked child has none of the threads that may hold them.
-  static const int registered = pthread_atfork(nullptr, nullptr, [] {
-    for (std::mutex& m : stripes) new (&m) std::mutex;
-  });
-  static_cast<void>(registered);
-  return stripes[reinterpret_cast<uintptr_t>(leaf.impl()) / sizeof(TensorImpl) % 64];
 }
 
 struct Capture {
@@ -327,33 +304,6 @@ int64_t count_hooks(const Dims& ids) { return BackwardPass::current ? BackwardPa
 AnomalyMode& anomaly_mode() {
   static AnomalyMode mode;
   return mode;
-}
-
-void accumulate_grad(const Tensor& leaf, Tensor grad) {
-  AutogradMeta& meta = autograd_meta(leaf);
-  Tensor old;  // held while it is added to: another thread may take it away; and let go after the lock
-  const GilReleasingLock lock(leaf_mutex(leaf));
-  old = meta.grad;
-  if (old.defined()) {
-    if (grad_enabled()) meta.grad = old + grad;
-    else elementwise_<Add>(old, grad);
-    return;
-  }
-  if (grad_enabled()) {
-    meta.grad = clone(grad);
-    return;
-  }
-  // The leaf gets memory of its own, laid out as its own is.
-  const bool dense = leaf.layout().is_dense();
-  if (is_uniquely_owned(grad) && !grad.impl()->base &&
-      (dense ? grad.strides() == leaf.strides() : grad.is_contiguous())) {
-    meta.grad = std::move(grad);
-    return;
-  }
-  Tensor own = dense ? empty_strided(leaf.shape(), leaf.strides(), grad.dtype(), grad.device())
-                     : empty(leaf.shape(), grad.dtype(), grad.device());
-  copy_into(own, grad);
-  meta.grad = std::move(own);
 }
 
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,

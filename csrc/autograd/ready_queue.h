@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tensor/graph.h"
 
 namespace strided {
 

@@ -14,74 +14,7 @@
 namespace strided {
 namespace {
 
-constexpr int kMaxArity = 4;
-
-// A recorded elementwise op.
-class ElementwiseNode : public Node {
- public:
-  ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
-    unsigned reads = 0;
-    for (int i = 0; i < op.arity; ++i) {
-      add_edge(in[i].tensor ? gradient_edge(*in[i].tensor) : Edge{});
-      if (next[i].node) reads |= op.reads[i];
-    }
-    if (saves_inputs(op.info->saves))
-      for (int i = 0; i < op.arity; ++i) {
-        is_tensor_[i] = in[i].tensor != nullptr;
-        if (!is_tensor_[i]) scalar_[i] = in[i].scalar;
-        else if (reads >> i & 1) in_[i] = SavedTensor(*in[i].tensor);
-      }
-    if (params) std::copy(params, params + 4, params_);
-  }
-  const char* name() const override { return op_.node_name.c_str(); }
-  void save_output(const Tensor& out) {
-    if (saves_output(op_.info->saves)) out_ = SavedTensor::output(out);
-  }
-  void release_saved() override {
-    for (SavedTensor& t : in_)
-      if (t.defined()) t.release();
-    if (out_.defined()) out_.release();
-  }
-  bool find_saved(const char* what, Tensor* out) override {
-    static const char* const names[] = {"self", "other"};
-    for (int i = 0; i < 2; ++i)
-      if (std::strcmp(what, names[i]) == 0 && in_[i].was_saved()) return *out = in_[i].get(), true;
-    if (std::strcmp(what, "result") == 0 && out_.was_saved()) return *out = out_.get(), true;
-    return false;
-  }
-  TensorList apply(TensorList& grads) override {
-    const CurrentNodeGuard running(this);
-    TensorList result(static_cast<size_t>(op_.arity));
-    Saved<Tensor> saved;
-    saved.params = params_;
-    if (saves_inputs(op_.info->saves)) {
-      unsigned reads = 0;
-      for (int i = 0; i < op_.arity; ++i)
-        if (next[i].node) reads |= op_.reads[i];
-      for (int i = 0; i < op_.arity; ++i)
-        if (reads >> i & 1) saved.in[i] = is_tensor_[i] ? in_[i].get() : number(scalar_[i], grads[0]);
-    }
-    if (saves_output(op_.info->saves)) saved.out = out_.get();
-    for (int i = 0; i < op_.arity; ++i)
-      if (next[i].node) result[i] = op_.vjp(i, grads[0], saved);
-    return result;
-  }
-
- private:
-  // A number as the gradient's formula meets it: of the gradient's dtype where that loses nothing, so that the loop
-  // needs no cast.
-  static Tensor number(const Scalar& v, const Tensor& grad) {
-    const DType t = grad.dtype();
-    const bool same = (t == DType::Float32 || t == DType::Float64) && !v.is_complex();
-    return scalar_tensor(v, same ? t : v.dtype(DType::Float64), grad.device());
-  }
-
-  const OpDef& op_;
-  SavedTensor in_[kMaxArity], out_;
-  Scalar scalar_[kMaxArity];
-  bool is_tensor_[kMaxArity] = {};
-  double params_[4] = {};
-};
+constexpr int kMaxArity = ElementwiseNode::kMaxArity;
 
 [[noreturn]] void unsupported(const OpDef& op, DType compute) {
   const std::string name = op.info->name;

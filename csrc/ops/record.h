@@ -6,11 +6,11 @@
 // What it needs of tensors it captures as SavedTensor. Nothing is allocated when no input needs a gradient.
 #pragma once
 
-#include <atomic>
-#include <optional>
-#include <type_traits>
+#include <vector>
 
-#include "tensor/tensor.h"
+#include "ops/nodes.h"
+#include "ops/saved_tensor.h"
+#include "tensor/graph.h"
 
 namespace strided {
 
@@ -24,59 +24,6 @@ inline bool needs_grad(const std::vector<Tensor>& list) {
     if (t.defined() && t.requires_grad()) return true;
   return false;
 }
-
-// What saved_tensors_hooks made of a saved tensor.
-class Packed : public RefCounted {
- public:
-  virtual Tensor unpack() = 0;
-};
-// Called for each tensor that is saved while it is set (per thread). csrc/python sets it.
-class SavedTensorHooks : public RefCounted {
- public:
-  virtual Ref<Packed> pack(const Tensor& t) = 0;  // may raise
-};
-const Ref<SavedTensorHooks>& saved_tensor_hooks();
-void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);  // null: none
-
-// A tensor kept for the backward pass; get() raises PyTorch's RuntimeError when it was modified in place since.
-// Note [What a saved tensor holds]
-// Not the tensor but its memory and the node that made it: so nodes point to older nodes only, never (through a tensor
-// that is written to later) to newer ones, and no cycle can keep a graph alive. A leaf is held itself, because formulas
-// of the user expect to see it.
-class SavedTensor {
- public:
-  SavedTensor() = default;
-  explicit SavedTensor(const Tensor& t);
-  // For an output of the node that saves it, whose history is not set yet: get() gives it the record of the running
-  // node.
-  static SavedTensor output(const Tensor& out, int output = 0);
-  Tensor get() const;
-  bool defined() const { return tensor_.defined() || packed_; }
-  bool was_saved() const { return defined() || released_; }
-  void release();
-
- private:
-  Tensor tensor_;
-  Ref<Node> node_;  // that made it, or a packed leaf's accumulator; null for a leaf and for a node's own output
-  Ref<Packed> packed_;
-  uint32_t version_ = 0;
-  int output_ = 0;
-  bool is_output_ = false, released_ = false;
-};
-
-// For a gradient that is wanted or not: was_saved() tells the formula.
-inline SavedTensor saved_if(bool wanted, const Tensor& t) { return wanted ? SavedTensor(t) : SavedTensor(); }
-
-// The node whose backward formula runs on this thread.
-class CurrentNodeGuard {
- public:
-  explicit CurrentNodeGuard(Node* node);
-  ~CurrentNodeGuard();
-
- private:
-  Node* before_;
-};
-[[noreturn]] void saved_tensors_were_freed();
 
 // The node that made t, brought up to date for a view whose base was written to since; null for a leaf.
 const Ref<Node>& grad_fn(const Tensor& t);
@@ -92,49 +39,6 @@ inline bool is_view_of(const Tensor& t, const Tensor& x) {
 // Makes the value just written to t an output of the node, whose edges lead to the values before. Where t is a view its
 // base gets a record too (Note [Writes to views]).
 void rebase_history(const Tensor& t, const Ref<Node>& node, int output = 0);
-
-template <class F>
-class LambdaNode : public Node {
- public:
-  LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
-  const char* name() const override { return name_; }
-  TensorList apply(TensorList& grads) override {
-    const InUseGuard busy(busy_);
-    if (!f_) saved_tensors_were_freed();
-    const CurrentNodeGuard running(this);
-    if constexpr (std::is_invocable_v<F, const Tensor&>) {
-      return list((*f_)(grads[0]));
-    } else {
-      return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
-    }
-  }
-  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass
-  // over the same graph uses at this moment.
-  void release_saved() override {
-    if constexpr (!std::is_trivially_destructible_v<F>)
-      if (busy_ == 0) f_.reset();
-  }
-
- private:
-  static TensorList list(Tensor t) {
-    TensorList out;
-    out.push_back(std::move(t));
-    return out;
-  }
-  static TensorList list(std::vector<Tensor> v) {
-    return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end()));
-  }
-
-  struct InUseGuard {
-    std::atomic<int>& count;
-    explicit InUseGuard(std::atomic<int>& c) : count(c) { ++count; }
-    ~InUseGuard() { --count; }
-  };
-
-  const char* name_;
-  std::optional<F> f_;
-  std::atomic<int> busy_{0};
-};
 
 template <class F>
 Ref<Node> make_node(const char* name, const std::vector<Tensor>& inputs, F f) {
@@ -180,11 +84,6 @@ void record_all(const char* name, const std::vector<Tensor>& outs, const std::ve
 // NotImplementedError.
 void record_no_derivative(const char* name, const char* op, const std::vector<Tensor>& outs,
                           const std::vector<Tensor>& inputs);
-
-// leaf.grad += grad. Written in csrc/autograd; may take grad's memory.
-void accumulate_grad(const Tensor& leaf, Tensor grad);
-// The leaf of an accumulator.
-const Tensor& accumulated_leaf(const Node& node);
 
 // Before writing to `self` in place: raises for a read-only or overlapping tensor, and for a write that could not be
 // recorded (a leaf that needs a gradient, a view of one, one of several views), where self or `inputs_need_grad` asks

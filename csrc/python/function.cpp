@@ -1,5 +1,6 @@
 // The callable that serves functions and methods: parses signatures once, matches arguments, calls.
 #include "python/function.h"
+#include "tensor/graph.h"
 
 #include <algorithm>
 #include <cmath>

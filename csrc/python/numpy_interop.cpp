@@ -6,6 +6,7 @@
 #include "ops/shape/view.h"
 #include "python/function.h"
 #include "python/interop.h"
+#include "tensor/graph.h"
 
 namespace py = pybind11;
 

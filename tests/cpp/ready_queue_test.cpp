@@ -1,5 +1,6 @@
 // What the engine keeps its place in: the map from nodes to numbers, and the queue of nodes.
 #include "autograd/ready_queue.h"
+#include "tensor/graph.h"
 
 #include <gtest/gtest.h>
 

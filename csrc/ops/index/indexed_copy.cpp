@@ -1,4 +1,5 @@
 #include "ops/index/indexed_copy.h"
+#include "tensor/graph.h"
 
 #include <algorithm>
 #include <cmath>

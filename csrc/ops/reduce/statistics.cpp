@@ -1,5 +1,6 @@
 // Covariances and integrals: composed of recorded ops, so gradients follow from their parts.
 #include "ops/reduce/statistics.h"
+#include "tensor/graph.h"
 
 #include "core/promotion.h"
 #include "ops/index/index.h"

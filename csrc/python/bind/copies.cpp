@@ -3,6 +3,7 @@
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
 #include "python/bind/bind.h"
+#include "tensor/graph.h"
 
 namespace strided::python {
 namespace {

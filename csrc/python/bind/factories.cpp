@@ -4,6 +4,7 @@
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "python/bind/bind.h"
+#include "tensor/graph.h"
 
 namespace strided::python {
 

@@ -3,6 +3,7 @@
 #include "ops/call.h"
 #include "ops/random/random_ops.h"
 #include "python/bind/bind.h"
+#include "tensor/graph.h"
 
 namespace strided::python {
 namespace {

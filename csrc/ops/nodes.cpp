@@ -1,0 +1,203 @@
+#include "ops/nodes.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+
+// ---------------------------------------------------------------- elementwise ops
+
+namespace {
+
+// A number as the gradient's formula meets it: of the gradient's dtype where that loses nothing, so that the loop
+// needs no cast.
+Tensor number(const Scalar& v, const Tensor& grad) {
+  const DType t = grad.dtype();
+  const bool same = (t == DType::Float32 || t == DType::Float64) && !v.is_complex();
+  return scalar_tensor(v, same ? t : v.dtype(DType::Float64), grad.device());
+}
+
+}  // namespace
+
+ElementwiseNode::ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
+  for (int i = 0; i < op.arity; ++i) add_edge(in[i].tensor ? gradient_edge(*in[i].tensor) : Edge{});
+  if (saves_inputs(op.info->saves)) {
+    const unsigned reads = operands_read();
+    for (int i = 0; i < op.arity; ++i) {
+      is_tensor_[i] = in[i].tensor != nullptr;
+      if (!is_tensor_[i]) scalar_[i] = in[i].scalar;
+      else if (reads >> i & 1) in_[i] = SavedTensor(*in[i].tensor);
+    }
+  }
+  if (params) std::copy(params, params + 4, params_);
+}
+
+unsigned ElementwiseNode::operands_read() const {
+  unsigned reads = 0;
+  for (int i = 0; i < op_.arity; ++i)
+    if (next[i].node) reads |= op_.reads[i];
+  return reads;
+}
+
+const char* ElementwiseNode::name() const { return op_.node_name.c_str(); }
+
+void ElementwiseNode::save_output(const Tensor& out) {
+  if (saves_output(op_.info->saves)) out_ = SavedTensor::output(out);
+}
+
+void ElementwiseNode::release_saved() {
+  for (SavedTensor& t : in_)
+    if (t.defined()) t.release();
+  if (out_.defined()) out_.release();
+}
+
+bool ElementwiseNode::find_saved(const char* what, Tensor* out) {
+  static const char* const names[] = {"self", "other"};
+  for (int i = 0; i < 2; ++i)
+    if (std::strcmp(what, names[i]) == 0 && in_[i].was_saved()) return *out = in_[i].get(), true;
+  if (std::strcmp(what, "result") == 0 && out_.was_saved()) return *out = out_.get(), true;
+  return false;
+}
+
+TensorList ElementwiseNode::apply(TensorList& grads) {
+  const CurrentNodeGuard running(this);
+  TensorList result(static_cast<size_t>(op_.arity));
+  Saved<Tensor> saved;
+  saved.params = params_;
+  if (saves_inputs(op_.info->saves)) {
+    const unsigned reads = operands_read();
+    for (int i = 0; i < op_.arity; ++i)
+      if (reads >> i & 1) saved.in[i] = is_tensor_[i] ? in_[i].get() : number(scalar_[i], grads[0]);
+  }
+  if (saves_output(op_.info->saves)) saved.out = out_.get();
+  for (int i = 0; i < op_.arity; ++i)
+    if (next[i].node) result[i] = op_.vjp(i, grads[0], saved);
+  return result;
+}
+
+// ---------------------------------------------------------------- leaves
+
+namespace {
+
+// Serves threads that build graphs over the same leaf.
+std::mutex accumulators;
+
+// Two threads may add to the same leaf. The lock covers kernels, during which the interpreter's lock may be given up;
+// so it is never waited for while that is held (base/parallel.h).
+std::mutex& leaf_mutex(const Tensor& leaf) {
+  static std::mutex stripes[64];
+  // A forked child has none of the threads that may hold them.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    for (std::mutex& m : stripes) new (&m) std::mutex;
+  });
+  static_cast<void>(registered);
+  return stripes[reinterpret_cast<uintptr_t>(leaf.impl()) / sizeof(TensorImpl) % 64];
+}
+
+}  // namespace
+
+AccumulateGrad::~AccumulateGrad() {
+  const std::lock_guard<std::mutex> lock(accumulators);
+  if (AutogradMeta* meta = leaf_.impl()->autograd.get(); meta && meta->accumulator == this) meta->accumulator = nullptr;
+}
+
+Ref<Node> AccumulateGrad::of(const Tensor& leaf) {
+  AutogradMeta& meta = autograd_meta(leaf);
+  Ref<Node> made;
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(accumulators);
+      if (meta.accumulator)
+        if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator)) return node;
+      if (made) {
+        meta.accumulator = made.get();
+        return made;
+      }
+    }
+    made = Ref<Node>(new AccumulateGrad(leaf));  // without the lock: anomaly mode runs Python there
+  }
+}
+
+TensorList AccumulateGrad::apply(TensorList& grads) {
+  Tensor grad = std::move(grads[0]);
+  AutogradMeta& meta = autograd_meta(leaf_);
+  Tensor old;  // held while it is added to: another thread may take it away; and let go after the lock
+  const GilReleasingLock lock(leaf_mutex(leaf_));
+  old = meta.grad;
+  if (old.defined()) {
+    if (grad_enabled()) meta.grad = old + grad;
+    else elementwise_<Add>(old, grad);
+    return {};
+  }
+  if (grad_enabled()) {
+    meta.grad = clone(grad);
+    return {};
+  }
+  // The leaf gets memory of its own, laid out as its own is.
+  const bool dense = leaf_.layout().is_dense();
+  if (is_uniquely_owned(grad) && !grad.impl()->base &&
+      (dense ? grad.strides() == leaf_.strides() : grad.is_contiguous())) {
+    meta.grad = std::move(grad);
+    return {};
+  }
+  Tensor own = dense ? empty_strided(leaf_.shape(), leaf_.strides(), grad.dtype(), grad.device())
+                     : empty(leaf_.shape(), grad.dtype(), grad.device());
+  copy_into(own, grad);
+  meta.grad = std::move(own);
+  return {};
+}
+
+// ---------------------------------------------------------------- writes to views
+
+Tensor view_at(const Tensor& x, const Layout& layout, DType dtype) {
+  if (x.dtype() == dtype) return as_strided(x, layout.shape, layout.strides, layout.offset);
+  if (is_complex(x.dtype())) return view_at(view_as_real(x), layout, dtype);
+  Layout real = layout;
+  for (int64_t& s : real.strides) s *= 2;
+  real.offset *= 2;
+  real.shape.push_back(2);
+  real.strides.push_back(1);
+  return view_as_complex(view_at(x, real, x.dtype()));
+}
+
+CopySlices::CopySlices(const Tensor& base, const Tensor& view)
+    : base_(base.layout()), view_(view.layout()), view_dtype_(view.dtype()) {
+  int64_t last;
+  if (!base_.extent(&first_, &last)) first_ = last = 0;
+  reach_ = last - first_ + 1;
+  base_.offset -= first_;
+  // The view's offset counts its own elements.
+  const int64_t from = size_of(base.dtype()), to = size_of(view_dtype_);
+  view_.offset -= first_ * from / to;
+}
+
+TensorList CopySlices::apply(TensorList& grads) {
+  const CurrentNodeGuard running_now(this);
+  Tensor g = std::move(grads[0]);
+  // In memory laid out as the base's, so that the view's layout finds its place.
+  const bool fits = !grad_enabled() && g.impl()->use_count() == 1 && g.storage().use_count() == 1 &&
+                    g.layout().offset == base_.offset && g.strides() == base_.strides && !g.storage().borrowed();
+  if (!fits) {
+    Tensor own = make_view(empty({reach_}, g.dtype(), g.device()), base_);
+    copy_into(own, g);
+    g = record("CloneBackward0", own, g, [](const Tensor& gg) { return gg; });
+  }
+  TensorList result(2);
+  const Tensor part = view_at(g, view_, view_dtype_);
+  if (next[1].node) result[1] = next[0].node ? clone(part) : part;
+  if (next[0].node) {
+    zero_(part);
+    result[0] = std::move(g);
+  }
+  return result;
+}
+
+}  // namespace strided

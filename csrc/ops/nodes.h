@@ -1,0 +1,127 @@
+// The classes of the graph's nodes: a recorded elementwise op, a formula given as a lambda, the end of the graph at a
+// leaf, a write to a view. (The node of an autograd.Function holds Python objects and is in python/py_node.cpp.)
+#pragma once
+
+#include <atomic>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "core/scalar.h"
+#include "ops/saved_tensor.h"
+#include "tensor/graph.h"
+
+namespace strided {
+
+struct OpDef;
+struct Operand;
+
+// An elementwise op: its formula is the op's vjp (ops/call.h).
+class ElementwiseNode : public Node {
+ public:
+  static constexpr int kMaxArity = 4;
+
+  ElementwiseNode(const OpDef& op, const Operand* in, const double* params);
+  const char* name() const override;
+  TensorList apply(TensorList& grads) override;
+  void release_saved() override;
+  bool find_saved(const char* what, Tensor* out) override;
+  void save_output(const Tensor& out);
+
+ private:
+  unsigned operands_read() const;  // bit k: the gradients that are wanted read operand k
+
+  const OpDef& op_;
+  SavedTensor in_[kMaxArity], out_;
+  Scalar scalar_[kMaxArity];
+  bool is_tensor_[kMaxArity] = {};
+  double params_[4] = {};
+};
+
+// A formula given as a lambda (record in ops/record.h).
+template <class F>
+class LambdaNode : public Node {
+ public:
+  LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
+  const char* name() const override { return name_; }
+  TensorList apply(TensorList& grads) override {
+    const InUseGuard busy(busy_);
+    if (!f_) saved_tensors_were_freed();
+    const CurrentNodeGuard running(this);
+    if constexpr (std::is_invocable_v<F, const Tensor&>) {
+      return list((*f_)(grads[0]));
+    } else {
+      return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
+    }
+  }
+  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass
+  // over the same graph uses at this moment.
+  void release_saved() override {
+    if constexpr (!std::is_trivially_destructible_v<F>)
+      if (busy_ == 0) f_.reset();
+  }
+
+ private:
+  static TensorList list(Tensor t) {
+    TensorList out;
+    out.push_back(std::move(t));
+    return out;
+  }
+  static TensorList list(std::vector<Tensor> v) {
+    return TensorList(std::make_move_iterator(v.begin()), std::make_move_iterator(v.end()));
+  }
+
+  struct InUseGuard {
+    std::atomic<int>& count;
+    explicit InUseGuard(std::atomic<int>& c) : count(c) { ++count; }
+    ~InUseGuard() { --count; }
+  };
+
+  const char* name_;
+  std::optional<F> f_;
+  std::atomic<int> busy_{0};
+};
+
+// The end of the graph at a leaf: adds to leaf.grad.
+class AccumulateGrad : public Node {
+ public:
+  explicit AccumulateGrad(const Tensor& leaf) : leaf_(leaf) { set_output(0, leaf); }
+  ~AccumulateGrad() override;
+  // The leaf's one node: every graph that ends at the leaf ends there, so that hooks and identities agree. The node
+  // holds the leaf; the leaf only knows the node, and forgets it when the last graph lets it go: no cycle.
+  static Ref<Node> of(const Tensor& leaf);
+
+  const char* name() const override { return "AccumulateGrad"; }
+  bool is_accumulator() const override { return true; }
+  TensorList apply(TensorList& grads) override;  // may take the gradient's memory
+  const Tensor& leaf() const { return leaf_; }
+
+ private:
+  Tensor leaf_;
+};
+inline const Tensor& accumulated_leaf(const Node& accumulator) {
+  return static_cast<const AccumulateGrad&>(accumulator).leaf();
+}
+
+// Note [Writes to views]
+// A write to a view v of x makes a new value of v (`node`) and with it a new value of x: the old one outside v, v's
+// inside. CopySlices is that step. Its gradient for the old x is x's gradient with zeros in v's place, and for v the
+// gradient in that place. v's own record is made anew from x's when somebody asks (Note [Views whose base was written
+// to]).
+class CopySlices : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view);
+  const char* name() const override { return "CopySlices"; }
+  TensorList apply(TensorList& grads) override;
+
+ private:
+  Layout base_, view_;  // relative to the base's first element in memory
+  DType view_dtype_;
+  int64_t first_ = 0, reach_ = 0;
+};
+
+// The elements of x's memory that `layout` and `dtype` show, as a recorded view of x.
+Tensor view_at(const Tensor& x, const Layout& layout, DType dtype);
+
+}  // namespace strided

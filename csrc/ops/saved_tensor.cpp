@@ -1,0 +1,103 @@
+#include "ops/saved_tensor.h"
+
+#include <string>
+
+#include "ops/record.h"
+
+namespace strided {
+namespace {
+
+thread_local Node* running = nullptr;
+thread_local Ref<SavedTensorHooks> saving;
+
+}  // namespace
+
+const Ref<SavedTensorHooks>& saved_tensor_hooks() { return saving; }
+void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) { saving = std::move(hooks); }
+
+SavedTensor::SavedTensor(const Tensor& t) {
+  if (!t.defined()) return;
+  version_ = t.storage().version();
+  if (t.requires_grad()) {
+    node_ = grad_fn(t);
+    if (node_) output_ = t.impl()->autograd->output;
+    else if (saving) node_ = gradient_edge(t).node;  // what is unpacked is another tensor than the leaf
+  }
+  if (saving) packed_ = saving->pack(t);
+  else tensor_ = t.requires_grad() && !node_ ? t : make_view(t, t.layout());
+}
+
+SavedTensor SavedTensor::output(const Tensor& out, int output) {
+  SavedTensor saved;
+  saved.version_ = out.storage().version();
+  saved.is_output_ = true;
+  saved.output_ = output;
+  const Tensor alias = make_view(out, out.layout());
+  if (saving) saved.packed_ = saving->pack(alias);
+  else saved.tensor_ = alias;
+  return saved;
+}
+
+void SavedTensor::release() {
+  tensor_ = Tensor();
+  node_ = nullptr;
+  packed_ = nullptr;
+  released_ = true;
+}
+
+CurrentNodeGuard::CurrentNodeGuard(Node* node) : before_(running) { running = node; }
+CurrentNodeGuard::~CurrentNodeGuard() { running = before_; }
+
+void saved_tensors_were_freed() {
+  STRIDED_THROW(
+      RuntimeError,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+      "been freed). Saved "
+      "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+      "retain_graph=True if you need to "
+      "backward through the graph a second time or if you need to access saved tensors after calling backward.");
+}
+
+namespace {
+
+// "ExpBackward0" -> "Exp", as PyTorch names an operation in its messages.
+std::string short_name(const std::string& node) { return node.substr(0, node.rfind("Backward")); }
+
+[[noreturn]] void was_modified(const Tensor& t, const Node* maker, int output, uint32_t expected) {
+  const char* writer = t.storage().last_writer();
+  STRIDED_THROW(
+      RuntimeError,
+      "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+      cpp_name_of(t.dtype()), "Tensor ", t.shape(), "]",
+      maker ? concat(", which is output ", output, " of ", short_name(maker->name()), ",") : "", " is at version ",
+      t.storage().version(), "; expected version ", expected, " instead.",
+      running ? concat(" It was saved for ", running->name()) : "",
+      writer ? concat(", and last modified by ", writer, ".") : "",
+      make_trace ? " Hint: the backtrace further above shows the operation that failed to compute its gradient. The "
+                   "variable in question "
+                   "was changed in there or anywhere later. Good luck!"
+                 : " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+                   "torch.autograd.set_detect_anomaly(True, check_nan=False).");
+}
+
+}  // namespace
+
+Tensor SavedTensor::get() const {
+  if (released_) saved_tensors_were_freed();
+  Node* maker = is_output_ ? running : node_.get();
+  Tensor t = tensor_;
+  if (const Ref<Packed> packed = packed_) {  // the user's function may release it
+    t = packed->unpack();
+  } else {
+    if (!t.defined()) return t;
+    if (t.storage().version() != version_) was_modified(t, maker, output_, version_);
+  }
+  if (!maker) return t;
+  t = make_view(t, t.layout());
+  AutogradMeta& meta = autograd_meta(t);
+  meta.grad_fn = Ref<Node>(maker);
+  meta.output = output_;
+  return t;
+}
+
+}  // namespace strided

@@ -1,0 +1,141 @@
+#include "tensor/graph.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+
+namespace strided {
+namespace {
+
+std::atomic<uint64_t> next_sequence{1};
+// Read for every operation: the fastest way to thread-local memory, of which a shared library may have a little.
+__attribute__((tls_model("initial-exec"))) thread_local bool grad_mode = true, quiet = false;
+
+// Long chains are released in a loop.
+// Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows
+// the stack. A node that dies inside another node's destructor only hands over its edges.
+thread_local std::vector<Edge>* dying = nullptr;
+
+}  // namespace
+
+Ref<RefCounted> (*make_trace)() = nullptr;
+
+TensorImpl::~TensorImpl() = default;
+
+void FreeAutogradMeta::operator()(AutogradMeta* meta) const { delete meta; }
+
+AutogradMeta::~AutogradMeta() {
+  if (!retained) return;
+  retained->wanted = false;
+  retained->grad = Tensor();
+}
+
+Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  if (make_trace) hooks().trace = make_trace();
+}
+
+Node::~Node() {
+  if (dying != nullptr) {
+    for (Edge& edge : next) dying->push_back(std::move(edge));
+    next.clear();
+    return;
+  }
+  // Nodes that others hold as well need no list.
+  bool last = false;
+  for (const Edge& edge : next) last = last || (edge.node && edge.node->use_count() == 1);
+  if (!last) return;
+  std::vector<Edge> list(std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
+  next.clear();
+  dying = &list;
+  while (!list.empty()) {
+    Edge edge = std::move(list.back());
+    list.pop_back();
+  }
+  dying = nullptr;
+}
+
+NodeHooks& Node::hooks() {
+  if (!hooks_) hooks_.reset(new NodeHooks);
+  return *hooks_;
+}
+
+void Node::add_edge(Edge edge) {
+  if (edge.node) {
+    forward_only = edge.node->forward_only && (forward_only || !leads_);
+    // Taking the edge may have made the node it leads to, which must be the older one.
+    if (edge.node->sequence > sequence) sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  }
+  leads_ = leads_ || edge.node;
+  next.push_back(std::move(edge));
+}
+
+void Node::set_output(int i, const Tensor& t) {
+  if (i > static_cast<int>(rest_.size())) rest_.resize(i);
+  Output& out = i == 0 ? first_ : rest_[i - 1];
+  out.shape = t.shape();
+  out.dtype = t.dtype();
+  out.device = t.device();
+}
+
+bool Tensor::finds_grad() const {
+  const AutogradMeta* meta = impl_->autograd.get();
+  if (meta != nullptr && meta->requires_grad) return true;
+  if (impl_->record_is_old()) {
+    const bool wanted = Tensor(impl_->base).requires_grad();
+    // Here, not only when the record is made anew: an operation asks this before it writes anything.
+    if (wanted && grad_enabled() && is_frozen(*impl_))
+      frozen_view(*impl_, "its base or another view of its base has been");
+    return wanted;
+  }
+  return meta != nullptr && meta->grad_fn;
+}
+
+bool is_frozen(const TensorImpl& view) {
+  return view.view_kind == ViewKind::Multi || view.view_kind == ViewKind::Function;
+}
+[[noreturn]] void frozen_view(const TensorImpl& view, const char* what) {
+  const AutogradMeta* meta = view.autograd.get();
+  std::string maker = meta && meta->grad_fn ? meta->grad_fn->name() : "a function";
+  maker.resize(std::min(maker.size(), maker.rfind("Backward")));
+  STRIDED_THROW(
+      RuntimeError, "Output ", meta ? meta->output : 0, " of ", maker, " is a view and ", what, " modified inplace. ",
+      view.view_kind == ViewKind::Multi
+          ? "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+            "inplace. You should replace the inplace operation by an out-of-place one."
+          : "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+            "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
+            "is forbidden. You can fix this by cloning the output of the custom Function.");
+}
+
+AutogradMeta& autograd_meta(const Tensor& t) {
+  auto& meta = t.impl()->autograd;
+  if (!meta) meta.reset(new AutogradMeta);
+  return *meta;
+}
+
+bool grad_enabled() { return grad_mode && !quiet; }
+void set_grad_enabled(bool on) { grad_mode = on; }
+NoGradGuard::NoGradGuard() : before_(quiet) { quiet = true; }
+NoGradGuard::~NoGradGuard() { quiet = before_; }
+EnableGradGuard::EnableGradGuard() : mode_(grad_mode), quiet_(quiet) {
+  grad_mode = true;
+  quiet = false;
+}
+EnableGradGuard::~EnableGradGuard() {
+  grad_mode = mode_;
+  quiet = quiet_;
+}
+
+Tensor view_of(const Tensor& x, Layout layout, ViewKind kind) { return view_of(x, std::move(layout), x.dtype(), kind); }
+
+Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind) {
+  Tensor out = make_view(x, std::move(layout), dtype);
+  TensorImpl &from = *x.impl(), &to = *out.impl();
+  to.base = from.base ? from.base : x.ref();
+  to.seen_version = to.storage->version();
+  to.uncounted = from.uncounted;
+  to.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind : !grad_mode ? ViewKind::NoGradGuard : kind;
+  return out;
+}
+
+}  // namespace strided

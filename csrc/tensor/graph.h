@@ -1,0 +1,140 @@
+// The graph that gradients flow through: what a tensor keeps of it, its nodes and edges, and when it is recorded.
+// The classes of nodes are in ops/nodes.h; csrc/autograd runs them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/ref.h"
+#include "base/small_vector.h"
+#include "tensor/tensor.h"
+
+namespace strided {
+
+using TensorList = SmallVector<Tensor, 3>;
+
+// One step of the graph: gradients of its outputs in, gradients of its inputs out. csrc/autograd runs them.
+class Node;
+struct Edge {
+  Ref<Node> node;  // null: no gradient wanted here
+  int input = 0;   // which output of the forward operation, that is: which incoming gradient of `node`
+};
+
+// A function of the user that is called while gradients pass; it may replace `grads`. Made by csrc/python.
+class Hook : public RefCounted {
+ public:
+  virtual void call(TensorList& grads, const TensorList* others) = 0;
+  virtual intptr_t id() const = 0;  // what its user knows it by
+};
+// Where the gradient of an intermediate result is left when its user asked to retain it.
+struct GradBox : RefCounted {
+  Tensor grad;
+  bool wanted = true;  // until the tensor is gone
+};
+// What users attached to a node. In order of registration.
+struct NodeHooks {
+  struct OfOutput {
+    int output;
+    Ref<Hook> hook;
+  };
+  struct Retained {
+    int output;
+    Ref<GradBox> box;
+  };
+  std::vector<OfOutput> tensor;      // on one incoming gradient
+  std::vector<Retained> retained;    // after these
+  std::vector<Ref<Hook>> pre, post;  // on all incoming gradients; on the outgoing ones (`others`: the incoming)
+  Ref<RefCounted> trace;             // anomaly mode: where the forward was called
+};
+
+class Node : public RefCounted {
+ public:
+  Node();
+  ~Node() override;
+  virtual const char* name() const = 0;  // "MulBackward0"
+  // One gradient for each edge of `next` (undefined: none). An incoming gradient is undefined when nothing flowed
+  // there.
+  virtual TensorList apply(TensorList& grads) = 0;
+  virtual void release_saved() {}
+  virtual bool find_saved(const char* /*what*/, Tensor* /*out*/) { return false; }  // "self", "other", "result"
+  virtual bool is_accumulator() const { return false; }                             // the end of the graph at a leaf
+  virtual bool is_user_defined() const {
+    return false;
+  }  // an autograd.Function: its gradients are checked more strictly
+  virtual bool takes_undefined() const { return num_outputs() > 1; }  // otherwise the engine makes zeros of them
+
+  // Shape, dtype and device of an output of the forward: incoming gradients are brought to them by the engine.
+  struct Output {
+    Dims shape;
+    DType dtype = DType::Float32;
+    Device device;
+  };
+  const Output& output(int i) const { return i == 0 ? first_ : rest_[i - 1]; }
+  void set_output(int i, const Tensor& t);
+  int num_outputs() const { return 1 + static_cast<int>(rest_.size()); }
+
+  void add_edge(Edge edge);
+  NodeHooks& hooks();  // makes them when there are none
+  NodeHooks* hooks_or_null() const { return hooks_.get(); }
+
+  SmallVector<Edge, 2> next;
+  uint64_t sequence;          // later nodes run first
+  bool forward_only = false;  // leads only to dual tensors of forward-mode differentiation
+  void* py_object = nullptr;  // the Python object that shows this node, not owned
+
+ private:
+  Output first_;
+  std::vector<Output> rest_;
+  bool leads_ = false;  // some edge goes on
+  std::unique_ptr<NodeHooks> hooks_;
+};
+
+struct AutogradMeta {
+  // The node holds the box, and a gradient with a graph may lead back to the node: what nobody can ask for goes.
+  ~AutogradMeta();
+
+  bool requires_grad = false;                     // set by the user on a leaf
+  Ref<Node> grad_fn;                              // null on a leaf
+  int output = 0;                                 // which output of grad_fn
+  Node* accumulator = nullptr;                    // of a leaf: its AccumulateGrad while a graph holds one (ops/nodes.h)
+  Tensor grad;                                    // of a leaf
+  Ref<GradBox> retained;                          // of another tensor whose gradient shall be kept
+  std::vector<Ref<Hook>> hooks, post_accumulate;  // of a leaf
+};
+
+AutogradMeta& autograd_meta(const Tensor& t);  // makes it when there is none
+// Called by every new node while it is set: the place of the forward call, for anomaly mode.
+extern Ref<RefCounted> (*make_trace)();
+bool grad_enabled();             // are operations recorded?
+void set_grad_enabled(bool on);  // what the user asks for, in this thread
+// Nothing is recorded inside an operation that records itself. Unlike the user's no_grad it leaves no trace in views.
+class NoGradGuard {
+ public:
+  NoGradGuard();
+  ~NoGradGuard();
+  NoGradGuard(const NoGradGuard&) = delete;
+
+ private:
+  bool before_;
+};
+// Everything is recorded, whatever the user asked for.
+class EnableGradGuard {
+ public:
+  EnableGradGuard();
+  ~EnableGradGuard();
+  EnableGradGuard(const EnableGradGuard&) = delete;
+
+ private:
+  bool mode_, quiet_;
+};
+
+// As make_view, but a view that gradients pass through: autograd sees writes to one in the other. The caller records
+// the step.
+Tensor view_of(const Tensor& x, Layout layout, ViewKind kind = ViewKind::Plain);
+Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind = ViewKind::Plain);
+
+// A view of the kinds Multi and Function: neither it nor its base may be written to where that would be recorded.
+bool is_frozen(const TensorImpl& view);
+[[noreturn]] void frozen_view(const TensorImpl& view, const char* what);
+
+}  // namespace strided
