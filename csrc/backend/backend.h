@@ -20,8 +20,8 @@ namespace strided {
   X(where, (const LoopPlan& plan)) \
   /* operands to, counts (int64): to /= count, rounding down for integers; a count below 2 changes nothing */ \
   X(divide_by_counts, (const LoopPlan& plan)) \
-  X(reduce, (int op, DType compute, const ReducePlan& plan)) \
-  X(scan, (ScanOp op, const ScanPlan& plan)) \
+  X(reduce, (const ReducePlan& plan, int op, DType compute)) \
+  X(scan, (const ScanPlan& plan, ScanOp op)) \
   /* the first `keep` elements of each sorted row; values or index may be null */ \
   X(sort, (const SortPlan& plan, int64_t keep, bool descending)) \
   X(order_statistic, (const SortPlan& plan, OrderStatistic what, int64_t k)) \

@@ -8,9 +8,10 @@ namespace strided {
 
 class Generator;
 
-// A reduction, taken apart so that the driver (ops/reduce/reduction.cpp) alone decides on chunks, tree and threads.
+// A reduction, taken apart so that the driver (cpu/reduce/reduce_run.cpp) alone decides on chunks, tree and threads.
 struct ReduceKernel {
-  int64_t acc_size = 0;  // bytes of one accumulator
+  int64_t acc_size = 0;      // bytes of one accumulator
+  int64_t out_size[2] = {};  // bytes of one element of each output
   // acc[k] = reduction over j < n_red of in[k * keep_stride + j * red_stride], for k < n_keep. index0 is the position
   // of the first reduced element (arg-reductions). Overwrites acc.
   void (*accumulate)(char* acc, const char* in, int64_t n_keep, int64_t keep_stride, int64_t n_red, int64_t red_stride,

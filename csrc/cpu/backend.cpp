@@ -64,7 +64,8 @@ void register_cpu_backend() {
 
   // The slots whose drivers are here; the others are still run by operations themselves.
   Backend& cpu = backend_table(DeviceType::CPU);
-  static_cast<void>(cpu);
+  cpu.reduce = cpu::reduce;
+  cpu.scan = cpu::scan;
 }
 
 }  // namespace strided

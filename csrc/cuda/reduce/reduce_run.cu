@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/dims.h"
+#include "backend/reduce_schedule.h"
 #include "cuda/reduce/reduce.h"
 #include "cuda/runtime/allocator.h"
 #include "cuda/runtime/operations.h"
@@ -21,29 +21,19 @@ int64_t power_of_two_from(int64_t n) {
   return p;
 }
 
-struct Axis {
-  int64_t size, stride;
-};
+constexpr int64_t kFewestColumns = 8;  // 32 bytes of neighbouring floats are one access to memory
 
-// Axes given outermost first; neighbours that are one in memory become one.
-void set_axes(const char* name, Axes& to, const Axis* axis, int n) {
+void set_axes(const char* name, Axes& to, const ReduceAxes& from) {
+  STRIDED_CHECK(from.n <= kMaxAxes, NotImplementedError, name, ": more than ", kMaxAxes,
+                " axes that do not follow each other in memory, on device 'cuda'");
   to = Axes{};
-  int64_t total = 1;
-  for (int i = n - 1; i >= 0; --i) {
-    if (axis[i].size == 1) continue;
-    total *= axis[i].size;
-    if (to.ndim > 0 && to.stride[to.ndim - 1] * to.length[to.ndim - 1] == axis[i].stride) {
-      to.length[to.ndim - 1] *= axis[i].size;
-      continue;
-    }
-    STRIDED_CHECK(to.ndim < kMaxAxes, NotImplementedError, name, ": more than ", kMaxAxes,
-                  " axes that do not follow each other in memory, on device 'cuda'");
-    to.length[to.ndim] = axis[i].size;
-    to.stride[to.ndim++] = axis[i].stride;
-  }
-  to.wide = total >= kMaxItems;
-  for (int d = 0; d < to.ndim; ++d)
+  to.ndim = from.n;
+  to.wide = from.numel() >= kMaxItems;
+  for (int d = 0; d < to.ndim; ++d) {
+    to.length[d] = from.axis[from.n - 1 - d].size;
+    to.stride[d] = from.axis[from.n - 1 - d].stride;
     if (!to.wide) to.size[d] = Divisor(static_cast<uint32_t>(to.length[d]));
+  }
 }
 
 // How the work is laid out, from shapes and strides alone.
@@ -51,10 +41,12 @@ struct Shape {
   dim3 block;
   int64_t rows;  // outputs of a block
 };
-Shape choose(ReduceArgs& a, int64_t itemsize) {
-  const bool row_wise = a.red.ndim == 0 || a.red.stride[0] == itemsize;
-  const bool columns = a.keep.ndim > 0 && a.keep.length[0] >= 8 && std::abs(a.keep.stride[0]) == itemsize;
-  a.across = !row_wise && columns;
+Shape choose(ReduceArgs& a, const ReduceLayout& layout, int64_t itemsize) {
+  // A thread's outputs are in the order of the result: the innermost axes are those of the loops.
+  const ReduceAxis red = layout.reduced.at(layout.reduced.n - 1, itemsize);
+  const ReduceCase found =
+      reduce_case(layout, layout.kept.at(layout.kept.n - 1, itemsize), red, itemsize, kFewestColumns);
+  a.across = found == ReduceCase::Columns && layout.total > 1;
   const int64_t n = std::max<int64_t>(a.reduced, 1);
   int64_t lanes, unit;
   if (a.across) {
@@ -69,16 +61,16 @@ Shape choose(ReduceArgs& a, int64_t itemsize) {
   a.part_size = ceil_div(a.part_size, unit) * unit;
   if (blocks >= kEnoughBlocks || n <= a.part_size) a.part_size = n;
   a.parts = ceil_div(n, a.part_size);
-  bool aligned = !a.cast && a.red.ndim <= 1 && (a.red.ndim == 0 || a.red.stride[0] == itemsize) &&
-                 reinterpret_cast<uintptr_t>(a.data) % 16 == 0;
+  bool aligned = !a.cast && a.red.ndim <= 1 && red.stride == itemsize && reinterpret_cast<uintptr_t>(a.data) % 16 == 0;
   for (int d = 0; d < a.keep.ndim; ++d) aligned = aligned && a.keep.stride[d] % 16 == 0;
   a.vector = aligned && !a.across && (a.parts == 1 || a.part_size * itemsize % 16 == 0);
   const unsigned l = static_cast<unsigned>(lanes), r = static_cast<unsigned>(rows);
   return {a.across ? dim3(r, l) : dim3(l, r), rows};
 }
 
-void run(const ReduceEntry& entry, const char* name, int device, ReduceArgs& a, int64_t itemsize) {
-  const Shape shape = choose(a, itemsize);
+void run(const ReduceEntry& entry, const char* name, int device, ReduceArgs& a, const ReduceLayout& layout,
+         int64_t itemsize) {
+  const Shape shape = choose(a, layout, itemsize);
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
   const dim3 grid(static_cast<unsigned>(ceil_div(a.outputs, shape.rows)), static_cast<unsigned>(a.parts));
@@ -117,40 +109,25 @@ const ReduceTable& reduce_table() {
 }
 #undef STRIDED_UNITS
 
-void reduce(int op, DType compute, const ReducePlan& plan) {
+void reduce(const ReducePlan& plan, int op, DType compute) {
   const ReduceEntry& entry = reduce_table().entry[op][index_of(compute)];
   STRIDED_CHECK(entry.kernel, NotImplementedError, plan.name, ": not implemented for ", compute, " on device 'cuda'");
-  Axis keep[kMaxDims], red[kMaxDims];
-  int n_keep = 0, n_red = 0;
-  ReduceArgs a;
-  a.reduced = 1;
-  for (int i = 0; i < plan.ndim; ++i) {
-    const Axis axis{plan.shape[i], plan.strides[i]};
-    if (plan.axes >> i & 1) {
-      red[n_red++] = axis;
-      a.reduced *= axis.size;
-    } else {
-      keep[n_keep++] = axis;
-      a.outputs *= axis.size;
-    }
-  }
-  if (a.outputs == 0) return;
-  if (a.reduced == 0) n_red = 0;  // no position, no place
-  STRIDED_CHECK(a.outputs < kMaxOutputs, NotImplementedError, plan.name, ": a reduction to ", a.outputs,
+  const ReduceLayout layout(plan);
+  if (layout.outputs == 0) return;
+  STRIDED_CHECK(layout.outputs < kMaxOutputs, NotImplementedError, plan.name, ": a reduction to ", layout.outputs,
                 " elements on device 'cuda'");
-  // One axis keeps its order, for positions; several may be walked in the order of memory.
-  std::stable_sort(red, red + n_red,
-                   [](const Axis& x, const Axis& y) { return std::abs(x.stride) > std::abs(y.stride); });
-  set_axes(plan.name, a.keep, keep, n_keep);
-  set_axes(plan.name, a.red, red, n_red);
-  a.total = a.reduced;
+  ReduceArgs a;
+  a.outputs = layout.outputs;
+  a.reduced = a.total = layout.total;
+  set_axes(plan.name, a.keep, layout.kept);
+  set_axes(plan.name, a.red, layout.reduced);
   a.data = plan.data;
   a.cast = plan.dtype != compute;
   a.dtype = static_cast<uint8_t>(plan.dtype);
   a.out[0] = plan.out[0];
   a.out[1] = plan.out[1];
   a.param = plan.param;
-  run(entry, plan.name, plan.device, a, size_of(plan.dtype));
+  run(entry, plan.name, plan.device, a, layout, size_of(plan.dtype));
 }
 
 }  // namespace cuda

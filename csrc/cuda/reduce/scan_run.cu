@@ -60,7 +60,7 @@ void run(const ScanEntry& entry, const char* name, int device, ScanArgs& a, bool
 
 }  // namespace
 
-void scan(ScanOp op, const ScanPlan& plan) {
+void scan(const ScanPlan& plan, ScanOp op) {
   bool has = false;
   if (op == ScanOp::Softmax || op == ScanOp::LogSoftmax) {
     has = softmax(plan, op == ScanOp::LogSoftmax);

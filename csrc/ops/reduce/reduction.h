@@ -1,7 +1,7 @@
 // Reductions: PyTorch's functions of that name. `dims` lists the axes to reduce, and empty means all of them; keepdim
 // leaves them with size 1. Axes out of range are an IndexError, an axis listed twice a RuntimeError.
 // Results are bitwise the same for any number of threads, and rounding errors of sums grow with the logarithm of the
-// number of elements (Note [The reduction tree] in reduction.cpp).
+// number of elements (Note [The reduction tree] in cpu/reduce/reduce_run.cpp).
 #pragma once
 
 #include <optional>

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/kernels.h"
-#include "base/parallel.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -15,52 +14,21 @@
 namespace strided {
 namespace {
 
-constexpr int64_t kThreadItems = 32768;  // elements that are worth another thread
-
 // Runs the scan along an axis of x; `index`, when not null, becomes the second output. Unrecorded.
 Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* index = nullptr) {
-  const KernelTable& table = kernels(x.device());
-  const ScanKernel kernel = table.scan[static_cast<int>(op)][index_of(x.dtype())];
-  STRIDED_CHECK(kernel || table.device, NotImplementedError, "\"", name, "\" not implemented for '",
-                cpp_name_of(x.dtype()), "'");
   NoGradGuard guard;
   const Tensor in = contiguous(x);
   Tensor out = empty(x.shape(), x.dtype(), x.device());
   if (index) *index = empty(x.shape(), DType::Int64, x.device());
-  int64_t outer = 1, n = 1, inner = 1;
-  for (int i = 0; i < x.ndim(); ++i) (i < axis ? outer : i == axis ? n : inner) *= x.size(i);
-  if (table.device) {
-    table.device->scan(op, {name, x.device().index, x.dtype(), outer, n, inner, in.data(), out.data(),
-                            index ? index->data_as<int64_t>() : nullptr});
-    return out;
-  }
-  if (x.numel() == 0) return out;
-
-  const int64_t item = x.itemsize();
-  const int64_t strides[] = {inner * item, inner * 8},
-                row_strides[] = {inner == 1 ? n * item : item, inner == 1 ? n * 8 : 8};
-  // One call scans a range of rows: of neighbours in memory when the axis is the last one, else within one outer
-  // position.
-  auto call = [&](int64_t first, int64_t row, int64_t rows) {
-    char* data[] = {out.data() + first * item + row * row_strides[0],
-                    index ? index->data() + first * 8 + row * row_strides[1] : nullptr};
-    kernel(data, strides, row_strides, in.data() + first * item + row * row_strides[0], strides[0], row_strides[0], n,
-           rows);
-  };
-  if (inner == 1) {
-    parallel_for(0, outer, std::max<int64_t>(1, kThreadItems / n),
-                 [&](int64_t begin, int64_t end) { call(0, begin, end - begin); });
-    return out;
-  }
-  constexpr int64_t kRows = 256;
-  const int64_t blocks = (inner + kRows - 1) / kRows;
-  parallel_for(0, outer * blocks, std::max<int64_t>(1, kThreadItems / (n * std::min(inner, kRows))),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t t = begin; t < end; ++t) {
-                   const int64_t row = t % blocks * kRows;
-                   call(t / blocks * n * inner, row, std::min(kRows, inner - row));
-                 }
-               });
+  ScanPlan plan;
+  plan.name = name;
+  plan.device = x.device().index;
+  plan.dtype = x.dtype();
+  for (int i = 0; i < x.ndim(); ++i) (i < axis ? plan.outer : i == axis ? plan.n : plan.inner) *= x.size(i);
+  plan.in = in.data();
+  plan.out = out.data();
+  plan.index = index ? index->data_as<int64_t>() : nullptr;
+  backend(x.device()).scan(plan, op);
   return out;
 }
 

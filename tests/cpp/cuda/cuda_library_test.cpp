@@ -102,7 +102,7 @@ TEST(CudaLibrary, ComputesOnBothDevices) {
     r.strides = &v.stride;
     r.axes = 1;
     r.out[0] = total.at();
-    k.reduce(reduction_id<Sum>, DType::Float32, r);
+    k.reduce(r, reduction_id<Sum>, DType::Float32);
     k.transfer(back.data(), -1, total.data, device, 4, false);
     EXPECT_EQ(back[0], 499500.0f);
   }

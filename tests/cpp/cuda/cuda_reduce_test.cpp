@@ -87,7 +87,7 @@ std::vector<Array> reduce_array(const Case& c, const Array& in, uint64_t axes, d
   plan.axes = axes;
   plan.param = param;
   for (int k = 0; k < c.outputs; ++k) plan.out[k] = out[static_cast<size_t>(k)].data();
-  reduce(c.op, c.compute, plan);
+  reduce(plan, c.op, c.compute);
   for (Array& a : out) a.download();
   return out;
 }

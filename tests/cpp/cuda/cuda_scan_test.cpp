@@ -82,8 +82,8 @@ void expect_scan(ScanOp op, const Rows& r, std::mt19937& random, bool specials) 
   const Array in = values<T>(r, random, specials, op == ScanOp::Product);
   Array out(in.dtype, in.shape), want(in.dtype, in.shape), index(DType::Int64, in.shape),
       want_index(DType::Int64, in.shape);
-  scan(op,
-       {"scan", 0, in.dtype, r.outer, r.n, r.inner, in.data(), out.data(), reinterpret_cast<int64_t*>(index.data())});
+  scan({"scan", 0, in.dtype, r.outer, r.n, r.inner, in.data(), out.data(), reinterpret_cast<int64_t*>(index.data())},
+       op);
   out.download();
   index.download();
   scan_host<Op, T>(in, want, &want_index, r);
@@ -125,7 +125,7 @@ TEST(CudaScan, InPlace) {
     if (r.numel() == 0) continue;
     Array a = values<int64_t>(r, random, false, false), want(a.dtype, a.shape);
     scan_host<strided::scan::Sum, int64_t>(a, want, nullptr, r);
-    scan(ScanOp::Sum, {"scan", 0, a.dtype, r.outer, r.n, r.inner, a.data(), a.data(), nullptr});
+    scan({"scan", 0, a.dtype, r.outer, r.n, r.inner, a.data(), a.data(), nullptr}, ScanOp::Sum);
     a.download();
     for (int64_t i = 0; i < r.numel(); ++i) ASSERT_EQ(a.get<int64_t>(i), want.get<int64_t>(i));
   }
@@ -139,7 +139,7 @@ TEST(CudaScan, SameBitsInEveryOrderOfThreads) {
   for (uint64_t order : {0, 1, 2, 3}) {
     set_order(order);
     Array& to = order == 0 ? first : out;
-    scan(ScanOp::Sum, {"scan", 0, in.dtype, r.outer, r.n, r.inner, in.data(), to.data(), nullptr});
+    scan({"scan", 0, in.dtype, r.outer, r.n, r.inner, in.data(), to.data(), nullptr}, ScanOp::Sum);
     to.download();
     if (order > 0) {
       ASSERT_EQ(first.host, out.host);
@@ -158,8 +158,8 @@ void expect_softmax(const Rows& r, std::mt19937& random, int special, bool logar
     for (float v : {NAN, INFINITY, -INFINITY})
       in.set<T>(static_cast<int64_t>(random() % static_cast<uint64_t>(in.numel())), T(v));
   in.upload();
-  scan(logarithm ? ScanOp::LogSoftmax : ScanOp::Softmax,
-       {"softmax", 0, in.dtype, r.outer, r.n, r.inner, in.data(), out.data(), nullptr});
+  scan({"softmax", 0, in.dtype, r.outer, r.n, r.inner, in.data(), out.data(), nullptr},
+       logarithm ? ScanOp::LogSoftmax : ScanOp::Softmax);
   out.download();
   for (int64_t o = 0; o < r.outer; ++o)
     for (int64_t c = 0; c < r.inner; ++c) {
@@ -194,7 +194,7 @@ TEST(CudaScan, SoftmaxIsThatOfALoop) {
 TEST(CudaScan, RefusesDtypesThatHaveNone) {
   Array a(DType::Int32, {4});
   for (const ScanOp op : {ScanOp::Sum, ScanOp::LogSumExp, ScanOp::Softmax}) try {
-      scan(op, {"cumsum", 0, a.dtype, 1, 4, 1, a.data(), a.data(), nullptr});
+      scan({"cumsum", 0, a.dtype, 1, 4, 1, a.data(), a.data(), nullptr}, op);
       ADD_FAILURE() << "taken";
     } catch (const NotImplementedError& e) {
       EXPECT_STREQ(e.what(), "\"cumsum\" not implemented for 'Int'");
