@@ -1,9 +1,16 @@
-"""Checks that a source file includes only its own floor and the floors below it: layering.py CSRC
+"""Checks that a floor needs only itself and the floors below it.
 
-The floors are those of docs/architecture.md: a folder's first name decides. Few translation units may include pybind11.
+    python layering.py CSRC             what source files include; few of them may include pybind11
+    python layering.py NM OBJECT...     which symbols compiled files need
+
+The floors are those of docs/architecture.md. The first folder below csrc decides, of an object file too
+(.../csrc/core/layout.cpp.o). A function that is declared below and defined above passes the first check but not the
+second.
 """
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +28,7 @@ FLOORS = {
     "python": "base core backend tensor ops cpu cuda lapack autograd python",
 }
 MOST_PYBIND_UNITS = 5
+SKIPPED = 77
 
 SOURCES = {".h", ".inc", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -64,7 +72,52 @@ def pybind_units(includes: dict[str, list[tuple[str, str]]]) -> list[str]:
     return [file for file in includes if file.endswith(".cpp") and reaches(file, set())]
 
 
-def main(root: Path) -> int:
+def read_symbols(nm: str, objects: list[str]) -> dict[str, tuple[set[str], set[str]]]:
+    """(defined, undefined) names of each object file."""
+    symbols = {}
+    for path in objects:
+        lines = subprocess.run([nm, "--format=posix", path], check=True, capture_output=True, text=True).stdout
+        names = [line.split()[:2] for line in lines.splitlines()]
+        defined = {name for name, kind in names if kind not in "Uw"}
+        symbols[path] = defined, {name for name, kind in names if kind == "U"}
+    return symbols
+
+
+def upward_symbols(symbols: dict[str, tuple[set[str], set[str]]]) -> list[tuple[str, str, str]]:
+    """(object file, floor that defines it, symbol) for each symbol that only a floor out of reach defines."""
+    floor_of = {path: re.findall(r"/csrc/(\w+)/", "/" + path)[-1] for path in symbols}
+    defined = {floor: set() for floor in FLOORS}
+    for path, (names, _) in symbols.items():
+        defined[floor_of[path]] |= names
+    found = []
+    for path, (_, undefined) in symbols.items():
+        within = set().union(*(defined[floor] for floor in FLOORS[floor_of[path]].split()))
+        for name in sorted(undefined - within):
+            if above := [floor for floor, names in defined.items() if name in names]:
+                found.append((path, above[0], name))
+            elif "7strided" in name:  # of our namespace, and in none of the objects: the Python extension's
+                found.append((path, "python", name))
+    return found
+
+
+def demangle(name: str) -> str:
+    if not shutil.which("c++filt"):
+        return name
+    return subprocess.run(["c++filt", name], capture_output=True, text=True).stdout.strip()
+
+
+def check_symbols(nm: str, objects: list[str]) -> int:
+    if not objects:
+        print("no object files were given")
+        return 1
+    found = upward_symbols(read_symbols(nm, objects))
+    for path, floor, name in found:
+        print(f"csrc/{path.rpartition('/csrc/')[2]}: needs {demangle(name)}, which is defined in {floor}/")
+    print(f"{len(objects)} object files, {len(found)} symbols that only a floor out of reach defines")
+    return 1 if found else 0
+
+
+def check_includes(root: Path) -> int:
     includes = read_includes(root)
     if not includes:
         print(f"{root}: no sources found")
@@ -81,4 +134,9 @@ def main(root: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    if len(sys.argv) == 2:
+        sys.exit(check_includes(Path(sys.argv[1])))
+    if not shutil.which(sys.argv[1]):
+        print("skipped: there is no nm to read the objects with")
+        sys.exit(SKIPPED)
+    sys.exit(check_symbols(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,5 @@
+namespace strided {
+
+int high(int x) { return 2 * x; }
+
+}  // namespace strided
