@@ -6,6 +6,7 @@
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
+#include "ops/sort/sort.h"
 
 namespace strided {
 namespace {
@@ -166,11 +167,11 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, Operand
       [axis, wants_self = self.requires_grad(), wants_value, saved = SavedTensor(index)](const Tensor& g) {
         Tensor to_self, to_value;
         if (wants_self) to_self = index_fill(g, axis, saved.get(), Scalar(0));
-        if (wants_value) {  // the engine sums it
-          const Tensor at = saved.get();
-          Indices indices(static_cast<size_t>(axis));
-          indices.emplace_back(at);
-          to_value = g.ndim() == 0 ? g : strided::index(g, indices);
+        if (wants_value) {  // the engine sums it; a position that is filled twice counts once
+          Tensor at = saved.get();
+          if (at.numel() > 0 && g.ndim() > 0)
+            at = unique(elementwise<Remainder>(at, g.size(axis)), false, false).values;
+          to_value = g.ndim() == 0 ? g : index_select(g, axis, at);
         }
         return std::vector<Tensor>{to_self, to_value};
       });
