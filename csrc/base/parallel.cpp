@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -76,13 +77,17 @@ class Pool {
     if (!busy.owns_lock()) return false;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      while (static_cast<int>(workers_) < threads - 1) {
-        std::thread([this, id = workers_] { worker(id); }).detach();
+      while (workers_ < threads - 1) {
+        // The system may refuse a thread: limits of processes, little memory. Those that are there do the work.
+        try {
+          std::thread([this, id = workers_] { worker(id); }).detach();
+        } catch (const std::system_error&) {
+          break;
+        }
         ++workers_;
       }
       job_ = &job;
-      wanted_ = threads - 1;
-      running_ = threads - 1;
+      wanted_ = running_ = std::min(workers_, threads - 1);
       ++generation_;
     }
     wake_.notify_all();

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "base/error.h"
@@ -87,25 +88,35 @@ constexpr int kLocalBlocks = 64;
 struct Local {
   FreeBlock* head[kLocalClasses] = {};
   int count[kLocalClasses] = {};
-  ~Local() {
+};
+thread_local Local* local_blocks = nullptr;
+thread_local bool thread_ended = false;
+
+// Its destructor runs at the end of the thread and gives the blocks to the others.
+struct LocalOwner {
+  ~LocalOwner() {
+    thread_ended = true;
+    if (!local_blocks) return;
     Shared& s = shared();
     std::lock_guard<std::mutex> lock(s.mutex);
     for (int c = 0; c < kLocalClasses; ++c)
-      while (FreeBlock* block = head[c]) {
-        head[c] = block->next;
+      while (FreeBlock* block = local_blocks->head[c]) {
+        local_blocks->head[c] = block->next;
         s.bins[c].push_back(block);
       }
-    gone = true;
+    delete local_blocks;
+    local_blocks = nullptr;
   }
-  static thread_local bool gone;
 };
-thread_local bool Local::gone = false;
 
-Local* local() {
-  if (Local::gone) return nullptr;
-  thread_local Local l;
-  return &l;
+// Thread-local memory of a shared library is scarce (Note [Thread-local memory] in CMakeLists.txt), so this is on the heap.
+Local* make_local() {
+  if (thread_ended) return nullptr;
+  static thread_local LocalOwner owner;
+  static_cast<void>(owner);
+  return local_blocks = new (std::nothrow) Local;
 }
+Local* local() { return local_blocks ? local_blocks : make_local(); }
 
 void count_allocation(int64_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
