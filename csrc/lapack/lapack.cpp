@@ -1,5 +1,7 @@
 // Decompositions by LAPACK (E. Anderson et al., "LAPACK Users' Guide", 3rd ed., SIAM 1999). Each function gives every
 // matrix of a batch to one routine; the arguments are those of the routine's manual page.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -388,9 +390,20 @@ void ldl_solve(const DecompositionPlan& plan, int64_t columns, const int32_t* pi
   });
 }
 
+// OpenBLAS ends the process when it cannot have a buffer, 32 MiB for each thread that calls it. So the memory is asked for
+// first, and given back: nothing of it is touched.
+void require_memory(const char* name) {
+  const size_t bytes = static_cast<size_t>(num_threads()) << 25;
+  void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  STRIDED_CHECK(room != MAP_FAILED, OutOfMemoryError, name, ": LAPACK needs ", bytes,
+                " bytes of memory for its buffers, which are not available");
+  munmap(room, bytes);
+}
+
 // f(T()) for the type T of the plan's dtype.
 template <class F>
 void with_type(const DecompositionPlan& plan, F f) {
+  require_memory(plan.name);
   switch (plan.dtype) {
     case DType::Float32: return f(float());
     case DType::Float64: return f(double());
