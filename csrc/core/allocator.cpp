@@ -109,7 +109,7 @@ struct LocalOwner {
   }
 };
 
-// Thread-local memory of a shared library is scarce (Note [Thread-local memory] in CMakeLists.txt), so this is on the heap.
+// Thread-local memory of a shared library is scarce, so this is on the heap.
 Local* make_local() {
   if (thread_ended) return nullptr;
   static thread_local LocalOwner owner;

@@ -1,5 +1,6 @@
 // DLPack 1.x, both ways (https://dmlc.github.io/dlpack/latest/). The structs are the published C ABI.
 #include <algorithm>
+#include <cstdlib>
 
 #include "python/function.h"
 #include "python/interop.h"
@@ -106,11 +107,21 @@ Tensor import_tensor(Managed* m, bool read_only) {
   STRIDED_CHECK(dl.ndim >= 0 && dl.ndim <= kMaxDims, BufferError, "from_dlpack: ", dl.ndim, " dimensions, at most ",
                 kMaxDims, " are possible");
   const DType dtype = from_dl(dl.dtype);
+  STRIDED_CHECK(dl.shape != nullptr || dl.ndim == 0, BufferError, "from_dlpack: the shape of ", dl.ndim,
+                " dimensions is a null pointer");
   Layout layout;
   layout.shape = Dims(dl.shape, static_cast<size_t>(dl.ndim));
   checked_numel("from_dlpack", layout.shape);
   layout.strides =
       dl.strides ? Dims(dl.strides, static_cast<size_t>(dl.ndim)) : Layout::contiguous_strides(layout.shape);
+  int64_t reach = 0;  // of all axes, in bytes: it must be far from overflow
+  for (int i = 0; i < dl.ndim; ++i) {
+    int64_t axis = 0;
+    STRIDED_CHECK(
+        !__builtin_mul_overflow(layout.strides[i], std::max<int64_t>(layout.shape[i] - 1, 1), &axis) &&
+            axis != INT64_MIN && !__builtin_add_overflow(reach, std::abs(axis), &reach) && reach < (int64_t(1) << 59),
+        BufferError, "from_dlpack: stride ", layout.strides[i], " of dimension ", i, " leads out of the address space");
+  }
   int64_t first = 0, last = 0, bytes = 0;
   char* data = static_cast<char*>(dl.data) + dl.byte_offset;
   if (layout.extent(&first, &last)) {

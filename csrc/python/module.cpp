@@ -86,6 +86,11 @@ py::list ops_table() {
   return rows;
 }
 
+// `T.__new__(T)` without __init__ would leave pybind11's object without a value, and methods would read memory that nobody
+// wrote. With a tp_new that is not the base's, CPython refuses that call.
+PyObject* new_instance(PyTypeObject* type, PyObject*, PyObject*) { return py::detail::make_new_instance(type); }
+void refuse_bare_new(py::handle type) { reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new = new_instance; }
+
 void bind_storage(py::module_& m) {
   py::class_<StorageHandle>(m, "UntypedStorage", "The bytes behind one or more tensors.")
       .def(py::init([](int64_t nbytes) {
@@ -134,7 +139,7 @@ bool accepts_generator(PyObject* o) { return py::isinstance<Generator>(o); }
 Generator* to_generator(PyObject* o) { return py::handle(o).cast<Generator*>(); }
 }  // namespace strided::python::detail
 
-PYBIND11_MODULE(_C, m) {
+PYBIND11_MODULE(checked, m) {
   m.doc() = "The compiled core of strided.";
   py::register_exception_translator([](std::exception_ptr p) {
     try {
@@ -164,6 +169,7 @@ PYBIND11_MODULE(_C, m) {
                  }});
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
   bind_storage(m);
+  refuse_bare_new(m.attr("UntypedStorage"));
 
   py::class_<Generator>(
       m, "Generator",
@@ -207,6 +213,7 @@ PYBIND11_MODULE(_C, m) {
       "default_generator",
       [](py::handle device) -> Generator& { return default_generator(resolve_device(to_device(device.ptr()))); },
       py::arg("device") = "cpu", py::return_value_policy::reference);
+  refuse_bare_new(m.attr("Generator"));
   m.def("seed_accelerators",
         [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });
 
@@ -265,4 +272,12 @@ PYBIND11_MODULE(_C, m) {
     d["instruction set chosen"] = isa_name(chosen_isa());
     return d;
   });
+}
+
+// Types, hooks and the default generator exist once in a process, and pybind11 waits for the main interpreter's lock: a
+// sub-interpreter would hang in it.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit_checked();
+  PyErr_SetString(PyExc_ImportError, "strided cannot be imported in a sub-interpreter: use threads or processes");
+  return nullptr;
 }

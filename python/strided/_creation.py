@@ -73,6 +73,8 @@ def _shared(data):
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(data, numpy.ndarray):
         return _C.from_numpy(data)
+    if numpy is not None and isinstance(data, numpy.generic):  # its buffer would be read as bytes
+        return _C.from_numpy(numpy.array(data))
     if hasattr(data, "__dlpack__"):
         return from_dlpack(data)
     if hasattr(data, "__cuda_array_interface__"):

@@ -1,0 +1,126 @@
+"""Misuse of objects and of the process: each is a clear error, and the process goes on."""
+
+import ctypes
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import strided as torch
+
+
+def run(code, timeout=60):
+    """The standard output of a program, which must end by itself."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", [torch.UntypedStorage, torch.Generator])
+def test_objects_without_init_are_refused(kind):
+    with pytest.raises(TypeError, match="is not safe"):
+        kind.__new__(kind)
+    with pytest.raises(TypeError, match="is not safe"):
+        object.__new__(kind)
+    assert isinstance(kind(), kind)
+    assert isinstance(type("Sub", (kind,), {})(), kind)
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+def capsule(shape, strides, ndim=None):
+    """A DLPack capsule of float32, and what it points at."""
+    numbers = numpy.zeros(16, dtype=numpy.float32)
+    arrays = [None if values is None else (ctypes.c_int64 * len(values))(*values) for values in (shape, strides)]
+    dl = _DLTensor(numbers.ctypes.data, 1, 0, len(shape) if ndim is None else ndim, 2, 32, 1, *arrays, 0, None, None)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    name = ctypes.c_char_p(b"dltensor")
+    return new(ctypes.addressof(dl), name, None), (numbers, arrays, dl, name)
+
+
+def test_dlpack_with_a_null_shape():
+    given, _keep = capsule(None, None, ndim=2)
+    with pytest.raises(BufferError, match="shape of 2 dimensions is a null pointer"):
+        torch.from_dlpack(given)
+
+
+@pytest.mark.parametrize("stride", [2**62, -(2**62), 2**63 - 1, -(2**63), 2**60])
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_dlpack_with_strides_out_of_the_address_space(stride, size):
+    given, _keep = capsule([2, size], [1, stride])
+    with pytest.raises(BufferError, match="leads out of the address space"):
+        torch.from_dlpack(given)
+
+
+def test_dlpack_with_many_strides_whose_sum_overflows():
+    given, _keep = capsule([2] * 8, [2**58 - 1] * 8)
+    with pytest.raises(BufferError, match="leads out of the address space"):
+        torch.from_dlpack(given)
+
+
+def test_threads_that_cannot_be_made():
+    """Limits of the process refuse new threads: those that are there do the work, and results are the same."""
+    assert "same 1.0" in run("""
+import resource, strided as torch
+torch.set_num_threads(1)
+a = torch.arange(256.0 * 256).view(256, 256)
+want = a @ a
+used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20), -1))  # the stack of a thread is larger
+torch.set_num_threads(8)
+out = want * 0
+for _ in range(3):
+    out = a @ a
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+print("same", float((out == want).all()))
+""")
+
+
+def test_lapack_without_memory_for_its_buffers():
+    assert "OutOfMemoryError" in run("""
+import resource, strided as torch
+a = torch.eye(4)
+torch.linalg._lapack.find()
+torch.linalg.matrix_exp(a)
+used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (used + (20 << 20), -1))
+try:
+    torch.linalg.svdvals(a)
+except torch.OutOfMemoryError as error:
+    print(type(error).__name__)
+""")
+
+
+def test_sub_interpreters_are_refused():
+    name = "_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters"
+    pytest.importorskip(name)
+    program = "try:\n    import strided\nexcept ImportError as error:\n    print('refused:', error)\n"
+    call = "run_string" if sys.version_info < (3, 13) else "exec"
+    out = run(f"import {name} as i\ni.{call}(i.create(), {program!r})")
+    assert "refused: " in out and "sub-interpreter" in out
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("function", ["asarray", "as_tensor", "tensor"])
+def test_numpy_scalars_are_numbers(function, dtype):
+    scalar = numpy.dtype(dtype).type(1)
+    t = getattr(torch, function)(scalar)
+    assert t.shape == () and t.dtype == getattr(torch, dtype) and t.item() == 1
+    assert getattr(torch, function)(scalar, dtype=torch.float64).dtype == torch.float64
