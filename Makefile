@@ -58,13 +58,14 @@ sanitized:
 CXX_TEXT := $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.inc')
 
 lint: $(VENV)/tools-lint
-	$(VENV)/bin/clang-format --dry-run -Werror $(CXX_TEXT)
+	@echo '$(VENV)/bin/clang-format --dry-run -Werror' on $(words $(CXX_TEXT)) files
+	@$(VENV)/bin/clang-format --dry-run -Werror $(CXX_TEXT)
 	$(VENV)/bin/ruff format --check --quiet --diff .
 	$(VENV)/bin/ruff check --quiet .
 	$(PY) tests/style.py
 
 format: $(VENV)/tools-lint
-	$(VENV)/bin/clang-format -i $(CXX_TEXT)
+	@$(VENV)/bin/clang-format -i $(CXX_TEXT)
 	$(VENV)/bin/ruff check --quiet --fix .
 	$(VENV)/bin/ruff format --quiet .
 
@@ -91,14 +92,15 @@ $(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
 	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON $(CUDA) -e .
 	@touch $@
 
-# What the build, the package and one of its extras need, from pyproject.toml. scikit-build-core asks for CMake and Ninja
-# when this machine has none that will do.
+# What the build, the package and one of its extras need, from pyproject.toml (of lint and parity the extra alone).
+# scikit-build-core asks for CMake and Ninja when this machine has none that will do.
 define REQUIREMENTS
 import json, subprocess, sys
 def ask(*words):
     return json.loads(subprocess.check_output([sys.executable, "-m", "scikit_build_core", "build", *words]))
-project = ask("project-table")
-print(*ask("requires", "--mode", "editable"), *project["dependencies"], *project["optional-dependencies"][sys.argv[1]], sep="\n")
+project, extra = ask("project-table"), sys.argv[1]
+base = [] if extra in ("lint", "parity") else [*ask("requires", "--mode", "editable"), *project["dependencies"]]
+print(*base, *project["optional-dependencies"][extra], sep="\n")
 endef
 export REQUIREMENTS
 

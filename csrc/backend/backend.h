@@ -6,7 +6,7 @@
 
 namespace strided {
 
-// Slots.
+// Note [Slots]
 // Name and parameters of a slot are written here, once. What follows from the two lists: the members of Backend, the
 // functions that raise NotImplementedError in slots that a backend leaves empty, the CPU's registration
 // (cpu/backend.cpp), the prototypes and the C table of the CUDA library with its guards (cuda/runtime). A slot returns

@@ -1,6 +1,6 @@
 // Binding a C++ function to Python: one line, one signature text, one object that serves function and method.
-//   def<&narrow>("narrow(Tensor input, int dim, int start, int length)", "A view of `length` elements from `start`
-//   on.");
+//   def<&narrow>("narrow(Tensor input, int dim, int start, int length)",
+//                "A view of `length` elements from `start` on.");
 //
 // The signature is PyTorch's notation. Types in it are for the reader and the docs; conversion follows the C++
 // parameter:
