@@ -1,5 +1,5 @@
-// Running a planned iteration against counting through all positions: random shapes and layouts, operands of other dtypes,
-// threads.
+// Running a planned iteration against counting through all positions: random shapes and layouts, operands of other
+// dtypes, threads.
 #include "cpu/loop_run.h"
 
 #include <gtest/gtest.h>
