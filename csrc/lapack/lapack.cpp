@@ -390,8 +390,8 @@ void ldl_solve(const DecompositionPlan& plan, int64_t columns, const int32_t* pi
   });
 }
 
-// OpenBLAS ends the process when it cannot have a buffer, 32 MiB for each thread that calls it. So the memory is asked for
-// first, and given back: nothing of it is touched.
+// OpenBLAS ends the process when it cannot have a buffer, 32 MiB for each thread that calls it. So the memory is asked
+// for first, and given back: nothing of it is touched.
 void require_memory(const char* name) {
   const size_t bytes = static_cast<size_t>(num_threads()) << 25;
   void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

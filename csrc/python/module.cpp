@@ -86,8 +86,8 @@ py::list ops_table() {
   return rows;
 }
 
-// `T.__new__(T)` without __init__ would leave pybind11's object without a value, and methods would read memory that nobody
-// wrote. With a tp_new that is not the base's, CPython refuses that call.
+// `T.__new__(T)` without __init__ would leave pybind11's object without a value, and methods would read memory that
+// nobody wrote. With a tp_new that is not the base's, CPython refuses that call.
 PyObject* new_instance(PyTypeObject* type, PyObject*, PyObject*) { return py::detail::make_new_instance(type); }
 void refuse_bare_new(py::handle type) { reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new = new_instance; }
 

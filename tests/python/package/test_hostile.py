@@ -6,7 +6,6 @@ import sys
 
 import numpy
 import pytest
-
 import strided as torch
 
 
