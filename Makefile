@@ -52,7 +52,7 @@ sanitized:
 	$(MAKE) venv $(SANITIZED) STRIDED_ISAS='$(STRIDED_ISAS_SANITIZED)'
 	ctest --test-dir build/sanitized/make --output-on-failure --no-tests=error -j $(JOBS)
 	LD_PRELOAD=$$($(or $(CXX),c++) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	  build/sanitized/venv/bin/python -m pytest -n $(JOBS) --dist worksteal tests/python
+	  build/sanitized/venv/bin/python -m pytest -n $(JOBS) --dist worksteal tests/python/ops tests/python/autograd
 
 # The versions stand in pyproject.toml: another release of a formatter has another opinion.
 CXX_TEXT := $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.inc')
