@@ -1,5 +1,6 @@
 """Every test starts from the same state: a clean environment, seed 0, default dtype and number of threads as were."""
 
+import gc
 import os
 
 import cuda_device
@@ -19,6 +20,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name == "parity" or hasattr(item.module, "scenario"):
             item.add_marker("parity")
+
+
+def pytest_collection_finish():
+    """Tests ask the garbage collector hundreds of times. It need not look at the thousands of tests each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -43,16 +43,13 @@ def growth(call, times):
         return tensor_bytes(), sys.getallocatedblocks(), heap_bytes()
 
     gc.collect()
-    gc.freeze()  # the collector need not look at all that was there before
-    try:
-        for _ in range(max(60, times // 2)):  # what is made once; this thread's list of free blocks is full after 64
-            call()
-        before = state()
-        for _ in range(times):
-            call()
-        return [b - a for a, b in zip(before, state())]
-    finally:
-        gc.unfreeze()
+    gc.freeze()  # for good: the collector need not look at all that was there before, nor in the tests that follow
+    for _ in range(max(60, times // 2)):  # what is made once; this thread's list of free blocks is full after 64
+        call()
+    before = state()
+    for _ in range(times):
+        call()
+    return [b - a for a, b in zip(before, state())]
 
 
 def check(call, times):
