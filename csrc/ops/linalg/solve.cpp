@@ -396,7 +396,8 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
   }
   if (n == 0) {
     const int64_t size = a.size(a.ndim() - 1);
-    return clone(expand(eye(size, size, a.dtype(), a.device()), a.shape()));
+    const Tensor out = clone(expand(eye(size, size, a.dtype(), a.device()), a.shape()));
+    return record("CopyBackwards", out, a, [](const Tensor& g) { return zeros_like(g); });
   }
   // Binary exponentiation.
   Tensor result, power = a;

@@ -1,6 +1,7 @@
 // Copies, casts and questions about dtypes.
 #include "core/promotion.h"
 #include "ops/operators.h"
+#include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "python/bind/bind.h"
 #include "tensor/graph.h"
@@ -21,8 +22,15 @@ Tensor fill_any(const Tensor& self, const Operand& value) {
   return copy_(self, *value.tensor);
 }
 Tensor fill(const Tensor& x, const Operand& value) {
-  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
-  return fill_any(out, value);
+  const Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
+  {
+    const NoGradGuard guard;
+    fill_any(out, value);
+  }
+  if (is_integral(out.dtype())) return out;
+  if (!value.tensor) return record("FillBackward0", out, x, [](const Tensor& g) { return zeros_like(g); });
+  return record("FillBackward1", out, {x, *value.tensor},
+                [](const Tensor& g) { return std::vector<Tensor>{zeros_like(g), g}; });
 }
 
 // to(...) in its many forms comes down to this: dtype and device, copy or not.
