@@ -401,7 +401,28 @@ Dims strides_like(const Layout& like) {
   // An axis of size 1 may have any stride, a negative one too; fresh memory has none.
   for (int64_t stride : like.strides)
     if (stride < 0) return Layout::contiguous_strides(like.shape);
-  return like.is_dense() ? like.strides : Layout::contiguous_strides(like.shape);
+  if (like.is_dense()) return like.strides;
+  // Axes by stride, the smallest first. An axis of stride 0 stays where it is, and ends no comparison; of equal strides
+  // the shorter axis comes first. The results of elementwise operations are laid out so too.
+  const int n = like.ndim();
+  int axes[kMaxDims];
+  for (int i = 0; i < n; ++i) axes[i] = n - 1 - i;
+  for (int i = 1; i < n; ++i)
+    for (int at = i, before = i - 1; before >= 0; --before) {
+      const int64_t s = like.strides[axes[before]], t = like.strides[axes[at]];
+      if (s == 0 || t == 0) continue;
+      if (s < t) break;
+      if (s == t && like.shape[axes[before]] <= like.shape[axes[at]]) continue;
+      std::swap(axes[before], axes[at]);
+      at = before;
+    }
+  Dims strides(static_cast<size_t>(n));
+  int64_t step = 1;
+  for (int i = 0; i < n; ++i) {
+    strides[axes[i]] = step;
+    step *= std::max<int64_t>(like.shape[axes[i]], 1);
+  }
+  return strides;
 }
 
 Overlap overlap(const Layout& a, int64_t a_itemsize, const Layout& b, int64_t b_itemsize) {

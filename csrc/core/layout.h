@@ -62,8 +62,8 @@ bool view(const Layout& from, const Dims& shape, Layout* out);
 // strides or the offset do not divide.
 Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name,
                         const char* new_name);
-// Strides for `shape` in the order of `like`'s strides when `like` is dense, else contiguous (PyTorch's
-// preserve_format).
+// Strides of a dense tensor with the order of axes that `like` has: like's own where it is dense (PyTorch's
+// preserve_format). Contiguous where `like` has a negative stride.
 Dims strides_like(const Layout& like);
 // Do the bytes of two layouts of one storage meet? No, exactly the same elements, or some.
 enum class Overlap { None, Same, Some };

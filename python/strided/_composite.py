@@ -252,6 +252,11 @@ def einsum(*args):
 # ---------------------------------------------------------------- views and sizes
 
 
+def _reach(start, size, stride):
+    """The first position in memory behind all elements of a view that starts at `start`."""
+    return start + (0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride)))
+
+
 @_method
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of input in which the elements that ``input.as_strided(size, stride, storage_offset)`` shows are those of
@@ -261,12 +266,20 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     tensor([[1., 0.],
             [0., 1.]])
     """
-    made = (
-        _f["empty_strided"](input.size(), input.stride(), dtype=input.dtype, device=input.device).copy_(input)
-        if all(s >= 0 for s in input.stride())
-        else input.clone()
-    )
-    part = made.as_strided(size, stride, 0 if storage_offset is None else storage_offset - input.storage_offset())
+    start = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    if any(s < 0 or (s == 0 and n > 1) for n, s in zip(input.shape, input.stride())):
+        made, start = input.clone(), storage_offset or 0
+    elif start < 0 or _reach(start, size, stride) > _reach(0, input.shape, input.stride()):
+        # Some of the positions are in the storage, but not in input: what is written there is not part of the result.
+        input.detach().as_strided(size, stride, storage_offset)  # raises for those outside of the storage
+        first = min(start, 0)
+        reach = max(_reach(start, size, stride), _reach(0, input.shape, input.stride())) - first
+        memory = _f["empty"](reach, dtype=input.dtype, device=input.device)
+        made = memory.as_strided(input.shape, input.stride(), -first).copy_(input)
+        start -= first
+    else:
+        made = _f["empty_strided"](input.size(), input.stride(), dtype=input.dtype, device=input.device).copy_(input)
+    part = made.as_strided(size, stride, start)
     if src.shape != part.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"

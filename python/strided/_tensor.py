@@ -281,7 +281,10 @@ def sum_to_size(self, *size):
     if lead < 0 or any(n not in (1, self.shape[lead + i]) for i, n in enumerate(size)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
     dims = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
-    return (self.sum(dims, keepdim=True) if dims else self).reshape(size)
+    if not dims:
+        return self
+    summed = self.sum(dims, keepdim=True)
+    return summed.reshape(size) if lead else summed
 
 
 def _mapped(function, self, *others):

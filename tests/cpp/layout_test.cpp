@@ -398,9 +398,10 @@ TEST(ViewAsItemsize, GrowsAndShrinks) {
                as_double(Layout(Dims{})));
 }
 
-TEST(StridesLike, DenseOrderOrContiguous) {
+TEST(StridesLike, OrderOfAxes) {
   EXPECT_EQ(strides_like(Layout({3, 2}, {1, 3}, 5)), (Dims{1, 3}));
-  EXPECT_EQ(strides_like(Layout({3, 2}, {1, 4}, 0)), (Dims{2, 1}));
+  EXPECT_EQ(strides_like(Layout({3, 2}, {1, 4}, 0)), (Dims{1, 3}));
+  EXPECT_EQ(strides_like(Layout({3, 2, 4}, {1, 3, 0}, 0)), (Dims{4, 12, 1}));
   EXPECT_EQ(strides_like(Layout({3, 2}, {0, 1}, 0)), (Dims{2, 1}));
   EXPECT_EQ(strides_like(Layout({3}, {-1}, 2)), (Dims{1}));
 }

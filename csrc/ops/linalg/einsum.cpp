@@ -5,6 +5,7 @@
 
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
+#include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
 
@@ -228,7 +229,11 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   }
   Dims shape;
   for (int i = 0; i < n_out; ++i) shape.push_back(size[i]);
-  return reshape(result, shape);
+  const Tensor out = reshape(result, shape);
+  for (const Tensor& x : operands)
+    if (is_view_of(out, x)) return out;
+  out.impl()->base = nullptr;  // a view of nothing that the caller has
+  return out;
 }
 
 }  // namespace strided

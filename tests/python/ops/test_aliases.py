@@ -54,8 +54,11 @@ def test_as_strided_scatter():
     assert x.t().as_strided_scatter(torch.zeros(3), (3,), (1,)).tolist() == [[0, 3], [0, 4], [0, 5]]
     # An offset counts from the beginning of the storage; what is not shown is not copied.
     assert x[1].as_strided_scatter(torch.full((2,), 9.0), (2,), (1,), 4).tolist() == [3, 9, 9]
-    with pytest.raises(RuntimeError, match="invalid storage offset -3"):
-        x[1].as_strided_scatter(torch.full((2,), 9.0), (2,), (1,), 0)
+    assert x[1].as_strided_scatter(torch.full((2,), 9.0), (2,), (1,), 0).tolist() == [3, 4, 5]
+    with pytest.raises(RuntimeError, match="storage of size"):
+        x[1].as_strided_scatter(torch.full((2,), 9.0), (2,), (1,), 5)
+    with pytest.raises(RuntimeError, match="invalid storage offset -1"):
+        x[1].as_strided_scatter(torch.full((2,), 9.0), (2,), (1,), -1)
     with pytest.raises(RuntimeError, match="src size = \\[3\\], slice size = \\[2\\]"):
         x.as_strided_scatter(torch.zeros(3), (2,), (1,))
     with pytest.raises(RuntimeError):
