@@ -36,7 +36,6 @@ struct OpDef {
 };
 
 const OpDef& op_def(int elementwise_id);
-const OpDef* find_op(const std::string& name);  // by name or alias; null when there is none
 constexpr int num_elementwise_ops() { return kNumElementwise; }
 
 // The op on `arity` operands, and on params[4] where it has any. Errors with PyTorch's words for shapes, devices and

@@ -1,7 +1,6 @@
 // The op table, folded from the list of structs.
 #include <cctype>
 #include <string>
-#include <unordered_map>
 
 #include "ops/operators.h"
 
@@ -57,22 +56,11 @@ void describe(OpDef& def, int id, std::index_sequence<T...>) {
 
 struct Table {
   OpDef rows[kNumElementwise] = {};
-  std::unordered_map<std::string, const OpDef*> by_name;
 
   Table() {
     for_each(ElementwiseOps{}, [&](auto tag, int id) {
       describe<typename decltype(tag)::type>(rows[id], id, std::make_index_sequence<kNumDTypes>{});
     });
-    for (const OpDef& row : rows) {
-      by_name[row.info->name] = &row;
-      const std::string aliases = row.info->aliases;
-      for (size_t begin = 0; begin < aliases.size();) {
-        size_t end = aliases.find(' ', begin);
-        if (end == std::string::npos) end = aliases.size();
-        if (end > begin) by_name[aliases.substr(begin, end - begin)] = &row;
-        begin = end + 1;
-      }
-    }
   }
 };
 
@@ -88,11 +76,6 @@ static_assert(kNumElementwise <= 192, "raise kMaxElementwise in backend/backend.
 const OpDef& op_def(int elementwise_id) {
   static const OpDef* rows = table().rows;
   return rows[elementwise_id];
-}
-
-const OpDef* find_op(const std::string& name) {
-  auto it = table().by_name.find(name);
-  return it == table().by_name.end() ? nullptr : it->second;
 }
 
 }  // namespace strided

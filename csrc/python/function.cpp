@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
+#include <sstream>
 
 #include "python/bind/bind.h"
 
@@ -94,19 +94,24 @@ Overload parse(const char* signature) {
   }
   const size_t arrow = text.find("->", close);
   if (arrow != std::string::npos) {
-    const size_t a = text.find('(', arrow), b = text.rfind(')');
-    if (a != std::string::npos)
-      for (const std::string& f : split_commas(text.substr(a + 1, b - a - 1))) o.fields.push_back(f);
+    const std::string result = trim(text.substr(arrow + 2));
+    if (result[0] == '(') o.fields = split_commas(result.substr(1, result.size() - 2));
+    else o.result = result;
   }
   return o;
 }
 
-// NumPy's words for the same arguments.
-const std::map<std::string, std::string>& synonyms() {
-  static const std::map<std::string, std::string> map = {
-      {"axis", "dim"}, {"axes", "dims"},  {"keepdims", "keepdim"}, {"x", "input"},    {"a", "input"},
-      {"x1", "input"}, {"self", "input"}, {"x2", "other"},         {"input", "self"}, {"b", "other"}};
-  return map;
+// Other names for a parameter: PyTorch's of functions and methods, and NumPy's.
+bool is_synonym(const std::string& given, const std::string& name) {
+  static const std::vector<std::vector<std::string>> groups = {{"input", "self", "x", "a", "A", "x1"},
+                                                               {"other", "x2", "b", "B"},
+                                                               {"dim", "axis"},
+                                                               {"dims", "axes"},
+                                                               {"keepdim", "keepdims"}};
+  for (const auto& group : groups)
+    if (std::find(group.begin(), group.end(), given) != group.end())
+      return std::find(group.begin(), group.end(), name) != group.end();
+  return false;
 }
 
 // ---------------------------------------------------------------- the object
@@ -173,11 +178,8 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
         const std::string text = detail::to_string(name);
         for (int i = 0; i < n && at < 0; ++i)
           if (o.params[i].name == text) at = i;
-        if (at < 0) {
-          auto synonym = synonyms().find(text);
-          for (int i = 0; synonym != synonyms().end() && i < n && at < 0; ++i)
-            if (o.params[i].name == synonym->second) at = i;
-        }
+        for (int i = 0; i < n && at < 0; ++i)
+          if (is_synonym(text, o.params[i].name)) at = i;
         if (at < 0) {
           if (why) *why = o.name + "() got an unexpected keyword argument '" + text + "'";
           return false;
@@ -210,7 +212,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     if (!o.accepts(o, i, slots[i])) {
       if (why)
         *why = o.name + "(): argument '" + p.name + "' (position " + std::to_string(i + 1) + ") must be " +
-               (p.type.empty() ? "valid" : p.type) + ", not " + type_name(slots[i]);
+               (p.optional ? p.type.substr(0, p.type.size() - 1) : p.type) + ", not " + type_name(slots[i]);
       return false;
     }
   }
@@ -337,7 +339,12 @@ PyObject* function_qualname(PyObject* self, void*) { return Py_NewRef(reinterpre
 PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("strided"); }
 PyObject* function_doc(PyObject* self, void*) {
   std::string text;
-  for (const auto& o : *reinterpret_cast<Function*>(self)->overloads) text += o->signature + "\n\n" + o->doc + "\n\n";
+  const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
+  for (size_t i = 0; i < overloads.size(); ++i) {
+    const bool known = std::any_of(overloads.begin(), overloads.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const auto& other) { return other->doc == overloads[i]->doc; });
+    if (!known) text += overloads[i]->doc + "\n\n";
+  }
   return PyUnicode_FromString(trim(text).c_str());
 }
 PyObject* function_signatures(PyObject* self, void*) {
@@ -346,6 +353,39 @@ PyObject* function_signatures(PyObject* self, void*) {
   for (size_t i = 0; i < overloads.size(); ++i)
     PyTuple_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyUnicode_FromString(overloads[i]->signature.c_str()));
   return list;
+}
+// (parameters, result type, names of the result's parts) of each overload. A parameter is (name, type, kind, default),
+// without the default if there is none; its kind is "positional", "variadic" or "keyword".
+PyObject* function_overloads(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
+    PyObject* list = checked(PyTuple_New(static_cast<Py_ssize_t>(overloads.size())));
+    for (size_t i = 0; i < overloads.size(); ++i) {
+      const Overload& o = *overloads[i];
+      PyObject* params = checked(PyTuple_New(static_cast<Py_ssize_t>(o.params.size())));
+      for (size_t k = 0; k < o.params.size(); ++k) {
+        const Param& p = o.params[k];
+        const char* kind = p.variadic ? "variadic" : p.keyword_only ? "keyword" : "positional";
+        PyTuple_SET_ITEM(
+            params, static_cast<Py_ssize_t>(k),
+            checked(p.default_value ? Py_BuildValue("(OssO)", p.name_object, p.type.c_str(), kind, p.default_value)
+                                    : Py_BuildValue("(Oss)", p.name_object, p.type.c_str(), kind)));
+      }
+      PyObject* fields = checked(PyTuple_New(static_cast<Py_ssize_t>(o.fields.size())));
+      for (size_t k = 0; k < o.fields.size(); ++k)
+        PyTuple_SET_ITEM(fields, static_cast<Py_ssize_t>(k), checked(PyUnicode_FromString(o.fields[k].c_str())));
+      PyTuple_SET_ITEM(list, static_cast<Py_ssize_t>(i),
+                       checked(Py_BuildValue("(NsN)", params, o.result.c_str(), fields)));
+    }
+    return list;
+  });
+}
+// One inspect.Signature for all overloads.
+PyObject* function_signature(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyObject_CallOneArg(hook("signature"), self); });
+}
+PyObject* function_text_signature(PyObject* self, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyObject_CallOneArg(hook("text_signature"), self); });
 }
 PyObject* function_reduce(PyObject* self, PyObject*) {
   PyObject* maker = hook("function_by_name");
@@ -357,7 +397,10 @@ PyGetSetDef function_getset[] = {
     {"__qualname__", function_qualname, nullptr, nullptr, nullptr},
     {"__module__", function_module, nullptr, nullptr, nullptr},
     {"__doc__", function_doc, nullptr, nullptr, nullptr},
+    {"__signature__", function_signature, nullptr, nullptr, nullptr},
+    {"__text_signature__", function_text_signature, nullptr, nullptr, nullptr},
     {"signatures", function_signatures, nullptr, "The signatures of all overloads, as texts.", nullptr},
+    {"overloads", function_overloads, nullptr, "The signatures of all overloads, as tuples.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
@@ -396,18 +439,35 @@ void add(const std::string& key, const Overload& o) {
 
 }  // namespace
 
-void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
-                       const void* context) {
+namespace {
+
+Overload make_overload(const char* signature, const detail::Callable& callable, const void* context) {
   Overload o = parse(signature);
-  o.doc = doc;
   o.arity = callable.arity;
   o.accepts = callable.accepts;
   o.invoke = callable.invoke;
+  o.notation = callable.notation;
+  o.given = callable.result;
   o.context = context;
+  if (o.result.empty()) {
+    const auto parts = static_cast<size_t>(o.given.parts);
+    o.result = o.given.type;
+    for (size_t i = 1; i < parts; ++i) o.result += std::string(", ") + o.given.type;
+    if (parts) o.result = "(" + o.result + ")";
+  }
   const int n = static_cast<int>(o.params.size());
   o.writes_out = context == nullptr && n == callable.arity + 1 && o.params.back().name == "out";
   if ((n != callable.arity && !o.writes_out && context == nullptr) || n > kMaxParams)
     throw std::logic_error(std::string("signature and C++ function differ in the number of parameters: ") + signature);
+  return o;
+}
+
+}  // namespace
+
+void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
+                       const void* context) {
+  Overload o = make_overload(signature, callable, context);
+  o.doc = doc;
   if (where & kFunction) add(o.name, o);
   if (where & kMethod) {
     const size_t dot = o.name.rfind('.');
@@ -415,7 +475,94 @@ void register_overload(const char* signature, const char* doc, unsigned where, c
   }
 }
 
-PyObject* function_table() { return functions; }
+// ---------------------------------------------------------------- what the texts say, and what C++ takes
+
+namespace {
+
+// The types that a text may name.
+bool is_type(const std::string& text) {
+  static const char* known[] = {"Tensor",  "Tensor[]",      "Tensor?[]", "TensorOrNumber", "Number", "int",   "int[]",
+                                "int[][]", "float",         "float[]",   "bool",           "str",    "dtype", "device",
+                                "layout",  "memory_format", "Generator", "Size",           "None",   "Any",   "dict"};
+  return std::any_of(std::begin(known), std::end(known), [&](const char* name) { return text == name; });
+}
+
+bool contains(const char* words, const std::string& word) {
+  std::istringstream stream(words);
+  for (std::string one; stream >> one;)
+    if (one == word) return true;
+  return false;
+}
+
+// What is wrong with the text of parameter k; empty if nothing is.
+std::string mismatch(const Overload& o, int k) {
+  const Param& p = o.params[static_cast<size_t>(k)];
+  const std::string type = p.optional ? p.type.substr(0, p.type.size() - 1) : p.type;
+  const bool last_out = o.writes_out && k == static_cast<int>(o.params.size()) - 1;
+  std::istringstream stream(type);
+  for (std::string one; std::getline(stream, one, '|');)
+    if (!is_type(one)) return "'" + one + "' is no type of a signature";
+  if (type.empty()) return "has no type";
+  if (last_out) {
+    // One tensor, or as many as there are results; a function that decides itself gives either.
+    const bool many = o.given.parts > 0 || std::string(o.given.type) == "Tensor[]";
+    const bool either = o.given.type[0] == 0;
+    if (type != (many ? "Tensor[]" : "Tensor") && !either) return many ? "must be Tensor[]?" : "must be Tensor?";
+    return p.optional && p.default_value == Py_None ? "" : "must be optional, and None by default";
+  }
+  const Notation notation = o.notation(o, k);
+  const bool free = notation.types[0] == 0;
+  if (!free && !contains(notation.types, type))
+    return std::string("C++ takes ") + notation.types + (notation.optional ? ", or None" : "");
+  if (!free && notation.optional != p.optional)
+    return notation.optional ? "C++ takes None too: a ? is missing" : "C++ does not take None";
+  if (p.default_value == Py_None && !p.optional) return "is None by default, but does not take None";
+  if (p.default_value && !o.accepts(o, k, p.default_value)) return "does not take its own default";
+  return "";
+}
+
+std::string mismatch_of_result(const Overload& o) {
+  const std::string given = o.given.type;
+  if (given.empty()) {
+    std::istringstream stream(o.result);
+    for (std::string one; std::getline(stream, one, ';');)
+      if (!is_type(trim(one.substr(0, one.find(" if "))))) return "'" + one + "' is no type of a signature";
+    return o.result.empty() && o.fields.empty() ? "the result's type is not said, as in `-> Tensor`" : "";
+  }
+  if (o.given.parts == 0 && o.result != given) return "C++ returns " + given;
+  if (!o.fields.empty() && given != "Tensor[]" && static_cast<int>(o.fields.size()) != o.given.parts)
+    return "C++ returns " + std::to_string(o.given.parts) + " parts";
+  return "";
+}
+
+void list_mismatches(const Overload& o, std::vector<std::string>* found) {
+  auto note = [&](const std::string& what, const std::string& why) {
+    if (!why.empty()) found->push_back(what + why + ": " + o.signature);
+  };
+  for (size_t k = 0; k < o.params.size(); ++k) note(o.params[k].name + " ", mismatch(o, static_cast<int>(k)));
+  note("", mismatch_of_result(o));
+}
+
+}  // namespace
+
+std::vector<std::string> signature_mismatches() {
+  std::vector<std::string> found;
+  PyObject *name, *function;
+  for (Py_ssize_t at = 0; PyDict_Next(functions, &at, &name, &function);)
+    for (const auto& o : *reinterpret_cast<Function*>(function)->overloads) list_mismatches(*o, &found);
+  return found;
+}
+
+std::vector<std::string> signature_mismatches(const char* name, const char* text) {
+  PyObject* f = PyDict_GetItemString(functions, name);
+  STRIDED_CHECK(f, ValueError, "no function ", name);
+  const Overload& registered = *reinterpret_cast<Function*>(f)->overloads->front();
+  const detail::Callable callable{registered.arity, registered.accepts, registered.invoke, registered.notation,
+                                  registered.given};
+  std::vector<std::string> found;
+  list_mismatches(make_overload(text, callable, registered.context), &found);
+  return found;
+}
 
 PyObject* call_function(const char* name, PyObject* const* args, size_t n) {
   PyObject* f = PyDict_GetItemString(functions, name);

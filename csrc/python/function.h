@@ -19,6 +19,18 @@ namespace strided::python {
 // An argument that is accepted for compatibility and not used (layout, memory_format).
 struct Ignored {};
 
+// What the text of a signature must say of a C++ parameter: one of these types, separated by blanks, and a "?" after it
+// if None is accepted. No types: the C++ function converts the object itself, and the text alone says to what.
+struct Notation {
+  const char* types;
+  bool optional;
+};
+// The same of a result; `parts` of them in a tuple of that length.
+struct ResultNotation {
+  const char* type;
+  int parts;
+};
+
 struct Param {
   std::string name, type;
   PyObject* name_object = nullptr;    // interned
@@ -28,6 +40,7 @@ struct Param {
 
 struct Overload {
   std::string name, signature, doc;
+  std::string result;  // its type, as in `-> Tensor`; where the text has none, what the C++ function returns
   std::vector<Param> params;
   std::vector<std::string> fields;  // names of the result's parts
   int positional = 0;
@@ -39,6 +52,8 @@ struct Overload {
   int arity = 0;
   bool (*accepts)(const Overload&, int k, PyObject* arg) = nullptr;
   PyObject* (*invoke)(const Overload&, PyObject* const* args) = nullptr;
+  Notation (*notation)(const Overload&, int k) = nullptr;
+  ResultNotation given{};         // what the C++ function returns
   const void* context = nullptr;  // the OpDef of an elementwise op
 };
 
@@ -62,22 +77,26 @@ template <class T>
 struct From;
 template <>
 struct From<Tensor> {
+  static constexpr Notation notation{"Tensor", false};
   static bool accepts(PyObject* o) { return is_tensor(o); }
   static const Tensor& get(PyObject* o) { return unwrap(o); }
 };
 template <>
 struct From<std::vector<Tensor>> {
+  static constexpr Notation notation{"Tensor[]", false};
   static bool accepts(PyObject* o) { return accepts_tensors(o); }
   static std::vector<Tensor> get(PyObject* o) { return to_tensors(o); }
 };
 template <>
 struct From<std::vector<std::optional<Tensor>>> {
+  static constexpr Notation notation{"Tensor?[]", false};
   static bool accepts(PyObject* o) { return accepts_optional_tensors(o); }
   static std::vector<std::optional<Tensor>> get(PyObject* o) { return to_optional_tensors(o); }
 };
 template <>
 struct From<Operand> {
-  static bool accepts(PyObject* o) { return is_tensor(o) || is_number(o) || is_ndarray(o); }
+  static constexpr Notation notation{"TensorOrNumber Number", false};  // a text may leave tensors to another overload
+  static bool accepts(PyObject* o) { return is_tensor(o) || is_number(o); }
   static Operand get(PyObject* o) {
     if (is_tensor(o)) return Operand(unwrap(o));
     return Operand(to_scalar(o));
@@ -85,61 +104,73 @@ struct From<Operand> {
 };
 template <>
 struct From<Scalar> {
+  static constexpr Notation notation{"Number", false};
   static bool accepts(PyObject* o) { return is_number(o) || (is_tensor(o) && unwrap(o).numel() == 1); }
   static Scalar get(PyObject* o) { return is_tensor(o) ? item(unwrap(o)) : to_scalar(o); }
 };
 template <>
 struct From<int64_t> {
+  static constexpr Notation notation{"int", false};
   static bool accepts(PyObject* o) { return is_integer_like(o); }
   static int64_t get(PyObject* o) { return to_int(o); }
 };
 template <>
 struct From<double> {
+  static constexpr Notation notation{"float", false};
   static bool accepts(PyObject* o) { return accepts_double(o); }
   static double get(PyObject* o) { return to_double(o); }
 };
 template <>
 struct From<bool> {
+  static constexpr Notation notation{"bool", false};
   static bool accepts(PyObject* o) { return accepts_bool(o); }
   static bool get(PyObject* o) { return PyObject_IsTrue(o) == 1; }
 };
 template <>
 struct From<Dims> {
+  static constexpr Notation notation{"int[]", false};
   static bool accepts(PyObject* o) { return accepts_dims(o); }
   static Dims get(PyObject* o) { return to_dims(o); }
 };
 template <>
 struct From<DType> {
+  static constexpr Notation notation{"dtype", false};
   static bool accepts(PyObject* o) { return is_dtype(o); }
   static DType get(PyObject* o) { return to_dtype(o); }
 };
 template <>
 struct From<Device> {
+  static constexpr Notation notation{"device", false};
   static bool accepts(PyObject* o) { return is_device(o); }
   static Device get(PyObject* o) { return to_device(o); }
 };
 template <>
 struct From<std::string> {
+  static constexpr Notation notation{"str", false};
   static bool accepts(PyObject* o) { return PyUnicode_Check(o); }
   static std::string get(PyObject* o) { return to_string(o); }
 };
 template <>
 struct From<Generator*> {
+  static constexpr Notation notation{"Generator", true};
   static bool accepts(PyObject* o) { return o == Py_None || accepts_generator(o); }
   static Generator* get(PyObject* o) { return o == Py_None ? nullptr : to_generator(o); }
 };
 template <>
 struct From<Ignored> {
+  static constexpr Notation notation{"layout memory_format bool", true};
   static bool accepts(PyObject*) { return true; }
   static Ignored get(PyObject*) { return {}; }
 };
 template <>
 struct From<PyObject*> {
+  static constexpr Notation notation{"", false};
   static bool accepts(PyObject*) { return true; }
   static PyObject* get(PyObject* o) { return o; }
 };
 template <class T>
 struct From<std::optional<T>> {
+  static constexpr Notation notation{From<T>::notation.types, true};
   static bool accepts(PyObject* o) { return o == Py_None || From<T>::accepts(o); }
   static std::optional<T> get(PyObject* o) {
     if (o == Py_None) return std::nullopt;
@@ -172,10 +203,63 @@ PyObject* to_python(const Overload& o, const std::tuple<T...>& v) {
       v);
 }
 
+template <class R>
+struct ResultOf;
+template <>
+struct ResultOf<void> {
+  static constexpr ResultNotation notation{"None", 0};
+};
+template <>
+struct ResultOf<Tensor> {
+  static constexpr ResultNotation notation{"Tensor", 0};
+};
+template <>
+struct ResultOf<bool> {
+  static constexpr ResultNotation notation{"bool", 0};
+};
+template <>
+struct ResultOf<int64_t> {
+  static constexpr ResultNotation notation{"int", 0};
+};
+template <>
+struct ResultOf<double> {
+  static constexpr ResultNotation notation{"float", 0};
+};
+template <>
+struct ResultOf<std::string> {
+  static constexpr ResultNotation notation{"str", 0};
+};
+template <>
+struct ResultOf<Dims> {
+  static constexpr ResultNotation notation{"Size", 0};
+};
+template <>
+struct ResultOf<Scalar> {
+  static constexpr ResultNotation notation{"Number", 0};
+};
+template <>
+struct ResultOf<DType> {
+  static constexpr ResultNotation notation{"dtype", 0};
+};
+template <>
+struct ResultOf<std::vector<Tensor>> {
+  static constexpr ResultNotation notation{"Tensor[]", 0};
+};
+template <class... T>
+struct ResultOf<std::tuple<T...>> {
+  static constexpr ResultNotation notation{"Tensor", sizeof...(T)};
+};
+template <>
+struct ResultOf<PyObject*> {
+  static constexpr ResultNotation notation{"", 0};  // the text says it
+};
+
 struct Callable {
   int arity;
   bool (*accepts)(const Overload&, int k, PyObject* arg);
   PyObject* (*invoke)(const Overload&, PyObject* const* args);
+  Notation (*notation)(const Overload&, int k);
+  ResultNotation result;
 };
 
 template <auto F, class R, class... Args, size_t... I>
@@ -187,6 +271,14 @@ Callable describe_with(R (*)(Args...), std::index_sequence<I...>) {
     ((k == static_cast<int>(I) ? static_cast<void>(ok = From<std::decay_t<Args>>::accepts(arg)) : void()), ...);
     return ok;
   };
+  c.notation = [](const Overload&, [[maybe_unused]] int k) -> Notation {
+    if constexpr (sizeof...(Args) == 0) return {};
+    else {
+      static constexpr Notation all[] = {From<std::decay_t<Args>>::notation...};
+      return all[k];
+    }
+  };
+  c.result = ResultOf<std::decay_t<R>>::notation;
   c.invoke = [](const Overload& o, [[maybe_unused]] PyObject* const* args) -> PyObject* {
     if constexpr (std::is_void_v<R>) {
       F(From<std::decay_t<Args>>::get(args[I])...);
@@ -211,8 +303,10 @@ Callable describe() {
 void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
                        const void* context = nullptr);
 
-// The registered functions, by qualified name ("add", "linalg.solve"), as Python objects; borrowed.
-PyObject* function_table();
+// Where the types and defaults in the texts of signatures differ from what C++ takes and returns; for tests.
+std::vector<std::string> signature_mismatches();
+// The same if the first overload of a function had this text.
+std::vector<std::string> signature_mismatches(const char* name, const char* text);
 void init_functions(PyObject* module);
 // Calls a registered function from C++ (slots of the Tensor type).
 PyObject* call_function(const char* name, PyObject* const* args, size_t n);

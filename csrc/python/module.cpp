@@ -176,8 +176,10 @@ PYBIND11_MODULE(checked, m) {
       "Generator(device='cpu'): a stream of random numbers of its own, on the CPU (mt19937) with PyTorch's numbers for the same seed.\n\n"
       ">>> g = strided.Generator().manual_seed(3)\n>>> strided.rand(2, generator=g).shape\ntorch.Size([2])")
       .def(py::init([](py::object device) {
-             STRIDED_CHECK(is_device(device.ptr()), TypeError, "Generator: device must be a device or its name");
-             return new Generator(Generator::kDefaultSeed, resolve_device(to_device(device.ptr())));
+             STRIDED_CHECK(device.is_none() || is_device(device.ptr()), TypeError,
+                           "Generator: device must be a device or its name");
+             return new Generator(Generator::kDefaultSeed,
+                                  device.is_none() ? Device{} : resolve_device(to_device(device.ptr())));
            }),
            py::arg("device") = "cpu")
       .def("manual_seed",
@@ -259,6 +261,15 @@ PYBIND11_MODULE(checked, m) {
     STRIDED_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
     set_num_threads(static_cast<int>(std::min<int64_t>(n, 1024)));
   });
+  m.def(
+      "_signature_mismatches",
+      [](const char* name, const char* text) {
+        py::list found;
+        for (const std::string& one : name ? signature_mismatches(name, text) : signature_mismatches())
+          found.append(one);
+        return found;
+      },
+      py::arg("name") = py::none(), py::arg("text") = py::none());
   m.def("memory_stats", &stats);
   m.def("empty_cache", &cpu_empty_cache);
   m.def("reset_peak_memory_stats", &cpu_reset_peak);

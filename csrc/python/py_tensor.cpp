@@ -387,7 +387,7 @@ int set_grad(PyObject* o, PyObject* value, void*) {
   });
 }
 PyObject* method_detach(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return wrap(make_view(self_of(o), self_of(o).layout())); });
+  return guarded<PyObject*>(nullptr, [&] { return wrap(detach(self_of(o))); });
 }
 // x.data: as detach(), but writes to it are not counted as changes of x, as in PyTorch. What a graph saved of x
 // is then changed behind its back: that is what callers of .data ask for.
@@ -414,13 +414,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
 }
 PyObject* method_detach_in_place(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
-    const Tensor& t = self_of(o);
-    STRIDED_CHECK(!t.impl()->base, RuntimeError, "Can't detach views in-place. Use detach() instead.");
-    if (AutogradMeta* meta = t.impl()->autograd.get()) {
-      meta->grad_fn = nullptr;
-      meta->requires_grad = false;
-      meta->output = 0;
-    }
+    detach_(self_of(o));
     return Py_NewRef(o);
   });
 }
@@ -633,37 +627,43 @@ PyGetSetDef getset[] = {
 
 PyMethodDef methods[] = {
     {"item", method_item, METH_NOARGS,
-     "The one element as a Python number; RuntimeError for any other number of elements."},
+     "item($self)\n--\n\nThe one element as a Python number; RuntimeError for any other number of elements."},
     {"tolist", method_tolist, METH_NOARGS,
-     "The elements as nested lists of Python numbers; of a 0-d tensor, the number."},
+     "tolist($self)\n--\n\nThe elements as nested lists of Python numbers; of a 0-d tensor, the number."},
     {"__complex__", method_complex, METH_NOARGS, nullptr},
     {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_size)), METH_FASTCALL | METH_KEYWORDS,
-     "size(dim=None): all sizes, or the size of one dimension."},
+     "size($self, dim=None)\n--\n\nAll sizes, or the size of one dimension."},
     {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_stride)),
-     METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): steps in elements along each dimension, or along one."},
-    {"dim", method_dim, METH_NOARGS, "Number of dimensions."},
-    {"ndimension", method_dim, METH_NOARGS, "Number of dimensions."},
-    {"numel", method_numel, METH_NOARGS, "Number of elements."},
-    {"nelement", method_numel, METH_NOARGS, "Number of elements."},
+     METH_FASTCALL | METH_KEYWORDS,
+     "stride($self, dim=None)\n--\n\nSteps in elements along each dimension, or along one."},
+    {"dim", method_dim, METH_NOARGS, "dim($self)\n--\n\nNumber of dimensions."},
+    {"ndimension", method_dim, METH_NOARGS, "ndimension($self)\n--\n\nNumber of dimensions."},
+    {"numel", method_numel, METH_NOARGS, "numel($self)\n--\n\nNumber of elements."},
+    {"nelement", method_numel, METH_NOARGS, "nelement($self)\n--\n\nNumber of elements."},
     {"storage_offset", method_storage_offset, METH_NOARGS,
-     "Position of the first element in the storage, in elements."},
-    {"data_ptr", method_data_ptr, METH_NOARGS, "Address of the first element."},
-    {"element_size", method_element_size, METH_NOARGS, "Bytes of one element."},
+     "storage_offset($self)\n--\n\nPosition of the first element in the storage, in elements."},
+    {"data_ptr", method_data_ptr, METH_NOARGS, "data_ptr($self)\n--\n\nAddress of the first element."},
+    {"element_size", method_element_size, METH_NOARGS, "element_size($self)\n--\n\nBytes of one element."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)),
-     METH_VARARGS | METH_KEYWORDS, "True when the elements stand in row-major order without gaps."},
+     METH_VARARGS | METH_KEYWORDS,
+     "is_contiguous($self, memory_format=None)\n--\n\n"
+     "True when the elements stand in row-major order without gaps."},
     {"detach_", method_detach_in_place, METH_NOARGS,
+     "detach_($self)\n--\n\n"
      "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."},
     {"retain_grad", method_retain_grad, METH_NOARGS,
-     "Keeps the gradient of a tensor that is no leaf in .grad during backward()."},
+     "retain_grad($self)\n--\n\nKeeps the gradient of a tensor that is no leaf in .grad during backward()."},
     {"register_hook", method_register_hook, METH_O,
-     "register_hook(f) -> handle: f(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
-     "None, takes its place. handle.remove() takes the hook away.\n\n"
+     "register_hook($self, hook, /)\n--\n\n"
+     "hook(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
+     "None, takes its place. Returns a handle, whose remove() takes the hook away.\n\n"
      ">>> x = strided.ones(2, requires_grad=True)\n>>> h = x.register_hook(lambda g: 10 * g)\n>>> x.sum().backward()\n>>> x.grad\n"
      "tensor([10., 10.])"},
     {"register_post_accumulate_grad_hook", method_register_post_accumulate, METH_O,
-     "register_post_accumulate_grad_hook(f) -> handle: f(leaf) is called after backward() has added to leaf.grad."},
-    {"_is_view", method_is_view, METH_NOARGS, "True for a view that gradients pass through."},
-    {"detach", method_detach, METH_NOARGS, "The same memory without the record for autograd."},
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
+     "hook(leaf) is called after backward() has added to leaf.grad. Returns a handle, as register_hook."},
+    {"_is_view", method_is_view, METH_NOARGS, "_is_view($self)\n--\n\nTrue for a view that gradients pass through."},
+    {"detach", method_detach, METH_NOARGS, "detach($self)\n--\n\nThe same memory without the record for autograd."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
@@ -733,6 +733,17 @@ PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
+
+Tensor detach(const Tensor& t) { return make_view(t, t.layout()); }
+Tensor detach_(const Tensor& t) {
+  STRIDED_CHECK(!t.impl()->base, RuntimeError, "Can't detach views in-place. Use detach() instead.");
+  if (AutogradMeta* meta = t.impl()->autograd.get()) {
+    meta->grad_fn = nullptr;
+    meta->requires_grad = false;
+    meta->output = 0;
+  }
+  return t;
+}
 
 void init_tensor(PyObject* module) {
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

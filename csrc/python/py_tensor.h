@@ -78,4 +78,8 @@ inline PyObject* checked(PyObject* o) {
 void init_types(PyObject* module);
 void init_tensor(PyObject* module);
 
+// The tensor without its record for autograd: as a view of the same memory, or in place (RuntimeError for a view).
+Tensor detach(const Tensor& t);
+Tensor detach_(const Tensor& t);
+
 }  // namespace strided::python

@@ -19,6 +19,7 @@ from . import _C
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes
 from ._size import Size
+from . import _signature as _signature
 from .version import __version__
 
 # ---------------------------------------------------------------- names of the core
@@ -44,7 +45,7 @@ class layout:
 class memory_format:
     """Order of dimensions in memory, as PyTorch names it."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
 
     def __repr__(self):
@@ -104,12 +105,12 @@ get_float32_matmul_precision = backends.get_float32_matmul_precision
 set_float32_matmul_precision = backends.set_float32_matmul_precision
 
 
-def is_tensor(obj) -> bool:  # noqa: A001
+def is_tensor(obj: object) -> bool:  # noqa: A001
     """True if obj is a Tensor."""
     return isinstance(obj, Tensor)
 
 
-def is_storage(obj) -> bool:  # noqa: A001
+def is_storage(obj: object) -> bool:  # noqa: A001
     """True if obj is a storage."""
     return isinstance(obj, (UntypedStorage, _storage.TypedStorage))
 
@@ -120,4 +121,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'strided' has no attribute {name!r}")
 
 
-del _d
+del _d, annotations

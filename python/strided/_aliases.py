@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
 
 from . import _C, contiguous_format
+
+if TYPE_CHECKING:
+    from ._typing import Any, Tensor
 
 _f = _C.functions
 
@@ -21,7 +25,7 @@ def _add(name, function, doc=None):
 
 # Methods that PyTorch has as functions too.
 for _name in (
-    "addmv_ clamp_max_ clamp_min_ detach detach_ gcd_ get_device index_put_ is_signed lcm_ ldexp_ resize_as_ xlogy_"
+    "addmv_ clamp_max_ clamp_min_ gcd_ get_device index_put_ is_signed lcm_ ldexp_ resize_as_ xlogy_"
 ).split():
     _add(_name, inspect.getattr_static(_C.Tensor, _name))
 
@@ -32,8 +36,8 @@ def _slice(input, dim=0, start=None, end=None, step=1):
     return input[tuple(where)]
 
 
-def _copying(view):
-    def copy(input, *args, out=None, **options):
+def _copying(view, several: bool):
+    def copy(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Tensor:
         result = view(input, *args, **options)
         one = isinstance(result, _C.Tensor)
         if out is None:
@@ -43,6 +47,8 @@ def _copying(view):
             _f["_write_out"](to, part)
         return out
 
+    if several:
+        copy.__annotations__["return"] = "tuple[Tensor, ...]"
     return copy
 
 
@@ -63,7 +69,7 @@ for _name in (
 ).split():
     _add(
         f"{_name}_copy",
-        _copying(_view_function(_name)),
+        _copying(_view_function(_name), _name in ("split", "split_with_sizes", "unbind")),
         f"A copy of what {'a slice of the tensor' if _name == 'slice' else 'the tensor' if _name == 'alias' else _name} shows (PyTorch's name for it).",
     )
 

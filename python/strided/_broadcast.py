@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._size import Size
+
+if TYPE_CHECKING:
+    from ._typing import Sequence
 
 __all__ = ["broadcast_shapes"]
 
 
-def broadcast_shapes(*shapes) -> Size:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """The common shape to which shapes (tuples of sizes, or single sizes) broadcast; RuntimeError when there is none.
 
     >>> broadcast_shapes((2,), (3, 1), 1)

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import builtins
 import math
+from typing import TYPE_CHECKING
 
 from . import _C
+
+if TYPE_CHECKING:
+    from . import return_types
+    from ._typing import Any, F, Number, Sequence, Sizes, Tensor, TensorOrNumber
 
 _f = _C.functions
 
 __all__ = []
 
 
-def _public(function):
+def _public(function: F) -> F:
     """Puts a function of this file among the package's."""
     __all__.append(function.__name__)
     return function
 
 
-def _method(function):
+def _method(function: F) -> F:
     """The same, and among the methods of Tensor."""
     setattr(_C.Tensor, function.__name__, function)
     return _public(function)
 
 
 @_public
-def conj(input):
+def conj(input: Tensor) -> Tensor:
     """Complex conjugate of each element (a copy); the tensor itself if it is real.
 
     >>> strided.conj(strided.tensor([1j]))
@@ -35,49 +40,49 @@ def conj(input):
 
 
 @_method
-def resolve_conj(input):
+def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never lazy here."""
     return input
 
 
 @_method
-def resolve_neg(input):
+def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negations are never lazy here."""
     return input
 
 
 @_method
-def is_conj(input) -> bool:
+def is_conj(input: Tensor) -> bool:
     """False: conjugates are never lazy here."""
     return False
 
 
 @_method
-def is_neg(input) -> bool:
+def is_neg(input: Tensor) -> bool:
     """False: negations are never lazy here."""
     return False
 
 
 @_method
-def is_inference(input) -> bool:
+def is_inference(input: Tensor) -> bool:
     """False: there are no tensors of their own for inference mode here."""
     return False
 
 
 @_method
-def is_nonzero(input) -> bool:
+def is_nonzero(input: Tensor) -> bool:
     """True if the one element is not zero; RuntimeError for another number of elements."""
     return bool(input)
 
 
 @_method
-def is_same_size(input, other) -> bool:
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True if the shapes are equal."""
     return input.shape == other.shape
 
 
 @_method
-def float_power(input, exponent, *, out=None):
+def float_power(input: TensorOrNumber, exponent: TensorOrNumber, *, out: Tensor | None = None) -> Tensor:
     """input ** exponent in float64, or complex128 if either is complex.
 
     >>> strided.float_power(strided.tensor([2, 3]), 2)
@@ -95,7 +100,7 @@ def float_power(input, exponent, *, out=None):
 
 
 @_public
-def polygamma(n, input, *, out=None):
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma, n >= 0.
 
     >>> strided.polygamma(1, strided.tensor([1., 0.5]))
@@ -107,7 +112,7 @@ def polygamma(n, input, *, out=None):
 
 
 @_method
-def mvlgamma(input, p):
+def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension p (Anderson, "An Introduction to Multivariate
     Statistical Analysis", 1984): sum of lgamma(input - i / 2) for i < p, plus p (p - 1) / 4 log(pi).
 
@@ -125,7 +130,7 @@ def mvlgamma(input, p):
 def _in_place(function):
     """The in-place form of a function: its result, which must have self's dtype, written to self."""
 
-    def write(self, *args):
+    def write(self: Tensor, *args: Any) -> Tensor:
         result = function(
             self.clone() if self.requires_grad else self, *args
         )  # what is saved for the gradient must stay
@@ -145,7 +150,7 @@ _in_place(mvlgamma)
 
 
 @_method
-def frexp(input):
+def frexp(input: Tensor) -> return_types.frexp:
     """Mantissa in (-1, -0.5] or [0.5, 1) and int32 exponent, with input = mantissa * 2 ** exponent.
 
     Zeros, infinities and NaN are their own mantissa, with exponent 0.  TypeError for other than floating-point dtypes.
@@ -176,7 +181,13 @@ def frexp(input):
 
 
 @_public
-def gradient(input, *, spacing=1, dim=None, edge_order=1):
+def gradient(
+    input: Tensor,
+    *,
+    spacing: TensorOrNumber | Sequence[TensorOrNumber] = 1,
+    dim: Sizes | None = None,
+    edge_order: int = 1,
+) -> tuple[Tensor, ...]:
     """Numerical derivative along dimensions: second-order central differences inside, one-sided at the edges.
 
     Args:
@@ -236,7 +247,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
 
 
 @_public
-def einsum(*args):
+def einsum(*args: Any) -> Tensor:
     """Sums of products of elements, told by subscripts: ``einsum('ij,jk->ik', a, b)`` is a matrix product.
 
     A subscript that is not in the output is summed over; one that occurs twice in an operand takes its diagonal;
@@ -258,7 +269,9 @@ def _reach(start, size, stride):
 
 
 @_method
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """A copy of input in which the elements that ``input.as_strided(size, stride, storage_offset)`` shows are those of
     src.
 
@@ -289,7 +302,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 
 @_public
-def empty_permuted(size, physical_layout, **options):
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
     """Uninitialised, of this size; physical_layout lists the dimensions in the order of their strides, the largest
     first.
 
@@ -312,7 +325,7 @@ def empty_permuted(size, physical_layout, **options):
 
 
 @_method
-def nonzero_static(input, *, size, fill_value=-1):
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """As nonzero, with `size` rows: the first ones, or rows of fill_value after them.
 
     >>> strided.nonzero_static(strided.tensor([0, 1, 2]), size=3)
@@ -330,19 +343,21 @@ def nonzero_static(input, *, size, fill_value=-1):
 
 
 @_public
-def frobenius_norm(input, dim, keepdim=False, *, out=None):
+def frobenius_norm(input: Tensor, dim: Sizes, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """linalg.vector_norm of order 2 along the dimensions dim (all for an empty list)."""
     return _f["linalg.vector_norm"](input, 2, dim, keepdim, out=out)
 
 
 @_public
-def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+def nuclear_norm(
+    input: Tensor, dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Sum of the singular values of matrices: linalg.matrix_norm with 'nuc'."""
     return _f["linalg.matrix_norm"](input, "nuc", dim, keepdim, out=out)
 
 
 @_public
-def norm_except_dim(v, pow=2, dim=0):
+def norm_except_dim(v: Tensor, pow: Number = 2, dim: int = 0) -> Tensor:
     """The norm of order pow of each slice along dim, kept as dimensions of size 1; of the whole tensor for dim=-1.
 
     >>> strided.norm_except_dim(strided.tensor([[3., 4.], [0., 1.]]))
@@ -357,7 +372,7 @@ def norm_except_dim(v, pow=2, dim=0):
 
 
 @_public
-def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension; the rest broadcast.
 
     >>> strided.pairwise_distance(strided.tensor([[3., 4.]]), strided.zeros(1, 2))
@@ -367,7 +382,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 @_public
-def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between x1 and x2 along dim: their product over their lengths, each at least eps.
 
     Both broadcast; floating dtypes, RuntimeError otherwise.
@@ -387,7 +402,14 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 
 @_public
-def histogramdd(input, bins, *, range=None, weight=None, density=False):
+def histogramdd(
+    input: Tensor,
+    bins: int | Sequence[int] | Sequence[Tensor],
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> return_types.histogramdd:
     """Counts of points (*, D) in a grid of D dimensions: named tuple (hist, bin_edges), the edges one vector for each
     dimension.
 
@@ -458,7 +480,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 
 
 @_public
-def rsub(input, other, *, alpha=1):
+def rsub(input: Tensor, other: TensorOrNumber, *, alpha: Number = 1) -> Tensor:
     """other - alpha * input."""
     return _f["sub"](
         other if isinstance(other, _C.Tensor) else _C.tensor_from_object(other, _f["result_type"](input, other)),
@@ -468,7 +490,7 @@ def rsub(input, other, *, alpha=1):
 
 
 @_public
-def typename(obj) -> str:
+def typename(obj: object) -> str:
     """A name for the type of obj: of a tensor 'torch.FloatTensor' or the like."""
     if isinstance(obj, _C.Tensor):
         return obj.type()
@@ -478,6 +500,6 @@ def typename(obj) -> str:
 
 
 @_public
-def to_dlpack(tensor):
+def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule of the memory; libraries of today take the tensor itself."""
     return tensor.__dlpack__()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from . import _C
+
+if TYPE_CHECKING:
+    from ._typing import Any, Device, DType, Number, Tensor
 
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "scalar_tensor", "tensor"]
 
@@ -26,7 +30,14 @@ def _asarray(value):
 _C.set_hook("asarray", _asarray)
 
 
-def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def tensor(
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested sequences of numbers, an array or a tensor.
 
     Args:
@@ -51,13 +62,21 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return made
 
 
-def scalar_tensor(value, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def scalar_tensor(
+    value: Number,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """A 0-d tensor of the default dtype (or `dtype`) from a number."""
     dtype = dtype or _f["get_default_dtype"]()
     return tensor(value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
-def from_numpy(ndarray):
+def from_numpy(ndarray: Any) -> Tensor:
     """A tensor on the memory of a NumPy array: writes show on both sides. Strides, also negative ones, carry over.
 
     A read-only array gives a read-only tensor. TypeError for other objects and dtypes, ValueError for foreign byte
@@ -84,7 +103,7 @@ def _shared(data):
     return None
 
 
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data: Any, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """`data` as a tensor, without a copy where memory, dtype and device allow.
 
     >>> strided.as_tensor([1, 2])
@@ -97,7 +116,14 @@ def as_tensor(data, dtype=None, device=None):
     return _f["_convert"](t, dtype, device, False)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`obj` as a tensor (Array API): shares memory unless copy=True or a conversion is needed; with copy=False the
     latter raises ValueError."""
     _check("asarray", dtype, device)
@@ -124,7 +150,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     return made
 
 
-def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor on the memory of an object with the buffer protocol (read-only if that is).
 
     Args:
@@ -140,7 +166,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     return made
 
 
-def from_dlpack(ext_tensor, *, device=None, copy=None):
+def from_dlpack(ext_tensor: Any, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of any object with ``__dlpack__`` (or a capsule); read-only memory stays read-only.
 
     BufferError if the memory is on a device that this build cannot use.

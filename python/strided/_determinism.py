@@ -13,12 +13,12 @@ _MODES = ("default", "warn", "error")
 _mode = 0
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Nothing changes: every result is the same in every run, for any number of threads."""
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
-def set_deterministic_debug_mode(debug_mode) -> None:
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Remembers "default", "warn" or "error", or 0, 1 or 2."""
     global _mode
     if isinstance(debug_mode, str) and debug_mode not in _MODES:

@@ -3,10 +3,15 @@ method."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import _C
 from ._typeinfo import finfo
 from .autograd import Function, no_grad
 from .linalg import LinAlgError
+
+if TYPE_CHECKING:
+    from ._typing import Any, Callable, Tensor
 
 _f = _C.functions
 _eigh, _cat = _f["linalg.eigh"], _f["cat"]
@@ -15,9 +20,21 @@ __all__ = ["lobpcg"]
 
 
 def lobpcg(
-    A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
-    ortho_iparams=None, ortho_fparams=None, ortho_bparams=None,
-):  # fmt: skip
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Callable[[Any], Any] | None = None,
+    ortho_iparams: dict[str, Any] | None = None,
+    ortho_fparams: dict[str, Any] | None = None,
+    ortho_bparams: dict[str, Any] | None = None,
+) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) eigenvalues E (*, k) and eigenvectors X (*, m, k) of A x = e B x, for symmetric or
     Hermitian A (*, m, m), and B positive definite, or the identity for None.
 

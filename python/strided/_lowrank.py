@@ -3,7 +3,12 @@ structure with randomness", SIAM Review 53, 2011: algorithms 4.4 and 5.1), and p
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import _C
+
+if TYPE_CHECKING:
+    from ._typing import Tensor
 
 _f = _C.functions
 
@@ -22,7 +27,9 @@ def _random_basis(times, times_adjoint, columns, like, niter):
     return basis
 
 
-def svd_lowrank(A, q=6, niter=2, M=None):
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The q largest singular values and vectors of A (*, m, n), or of A - M: (U, S, V) with A close to U diag(S) V^H.
 
     Args:
@@ -59,7 +66,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     return (V, S, U) if m < n else (U, S, V)
 
 
-def pca_lowrank(A, q=None, center=True, niter=2):
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of the rows of A (*, m, n): (U, S, V), the columns of V being the q main directions.
 
     svd_lowrank of A without the mean of its rows (center=True).  A @ V[..., :k] are the first k components;

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING
 
 from . import _C
+
+if TYPE_CHECKING:
+    from ._typing import Any, Generator, Iterator, Tensor
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 default_generator = _C.default_generator()
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> Generator:
     """Seeds the default generators of all devices (on the CPU PyTorch's numbers for the same seed); returns the CPU's.
 
     >>> _ = strided.manual_seed(0)
@@ -33,18 +37,18 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state():
+def get_rng_state() -> Tensor:
     """The default generator's state, a tensor of bytes."""
     return default_generator.get_state()
 
 
-def set_rng_state(new_state) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Puts the default generator into a state that get_rng_state gave."""
     default_generator.set_state(new_state)
 
 
 @contextlib.contextmanager
-def fork_rng(devices=None, enabled=True, device_type="cuda"):
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
     """Context after which the default generator is in the state it had before."""
     state = get_rng_state() if enabled else None
     try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 __all__ = ["Size"]
 
 
-class Size(tuple):  # type: ignore[type-arg]
+class Size(tuple[int, ...]):
     """The sizes of a tensor's axes; a tuple in every respect, but slices and sums of it are ``Size`` again.
 
     The constructor is tuple's own, unchecked, since it runs whenever a shape is asked for.
@@ -29,21 +29,25 @@ class Size(tuple):  # type: ignore[type-arg]
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
         return Size(found) if index.__class__ is slice else found
 
-    def __add__(self, other: Any) -> Size:
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         if not isinstance(other, tuple):
             raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
         return Size(tuple.__add__(self, other))
 
-    def __radd__(self, other: Any) -> Size:
+    def __radd__(self, other: tuple[int, ...]) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented
         return Size(tuple.__add__(other, self))
 
-    def __mul__(self, times: Any) -> Size:
+    def __mul__(self, times: SupportsIndex) -> Size:
         found = tuple.__mul__(self, times)
         return found if found is NotImplemented else Size(found)
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import _C, _printing, _storage
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+    from ._typing import Any, Callable, Device, DType, Tensor, UntypedStorage
 
 _f = _C.functions
 _CPU = _C.device("cpu")
@@ -11,7 +18,16 @@ _CPU = _C.device("cpu")
 # ---------------------------------------------------------------- dtype and device
 
 
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, other=None):
+def to(
+    self,
+    *args: Any,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+    other: Tensor | None = None,
+) -> Tensor:
     """The tensor with another dtype and/or on another device; itself when nothing changes and copy is False.
 
     Called as ``to(dtype)``, ``to(device)``, ``to(device, dtype)`` or ``to(other_tensor)``, or with keywords.
@@ -42,7 +58,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     return _f["_convert"](self, dtype, device, copy, bool(non_blocking))
 
 
-def type_(self, dtype=None, non_blocking=False):
+def type_(self, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Without dtype the type's name, as ``'torch.FloatTensor'`` or ``'torch.cuda.FloatTensor'``; else the tensor cast
     to it (a dtype, or such a name, which says where too)."""
     if dtype is None:
@@ -60,13 +76,13 @@ def type_(self, dtype=None, non_blocking=False):
     return _f["_convert"](self, getattr(dtype, "dtype", dtype), None, False)
 
 
-def type_as(self, other):
+def type_as(self, other: Tensor) -> Tensor:
     """The tensor cast to other's dtype, on other's device."""
     return self.to(other)
 
 
 def _caster(dtype, name):
-    def cast(self, memory_format=None):
+    def cast(self, memory_format: Any = None) -> Tensor:
         return _f["_convert"](self, dtype, None, False)
 
     cast.__name__ = cast.__qualname__ = name
@@ -74,19 +90,28 @@ def _caster(dtype, name):
     return cast
 
 
-def cpu(self, memory_format=None):
+def cpu(self, memory_format: Any = None) -> Tensor:
     """The tensor in the memory of the CPU; itself if it is there."""
     return _f["_convert"](self, None, _CPU, False)
 
 
-def cuda(self, device=None, non_blocking=False, memory_format=None):
+def cuda(self, device: Device | None = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor in the memory of a CUDA device."""
     return _f["_convert"](
         self, None, _C.device("cuda") if device is None else _C.device(device), False, bool(non_blocking)
     )
 
 
-def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+def new_tensor(
+    self,
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor with a copy of data, and self's dtype and device unless given."""
     made = _C.tensor_from_object(data, dtype or self.dtype)
     made = _f["_convert"](made, None, device or self.device, False)
@@ -100,17 +125,17 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 # ---------------------------------------------------------------- memory
 
 
-def untyped_storage(self):
+def untyped_storage(self) -> UntypedStorage:
     """The bytes the tensor views."""
     return _C.untyped_storage(self)
 
 
-def storage(self):
+def storage(self) -> _storage.TypedStorage:
     """The memory the tensor views, as a list of numbers of its dtype."""
     return _storage.typed(_C.untyped_storage(self), self.dtype)
 
 
-def record_stream(self, stream):
+def record_stream(self, stream: Any) -> None:
     """Keeps the memory, once the tensor is gone, until what is in the stream by then is done.
 
     To be called when a stream that the tensor was not made on uses it.  RuntimeError if it is not on a CUDA device.
@@ -118,7 +143,7 @@ def record_stream(self, stream):
     _f["_cuda_record_stream"](self, stream.cuda_stream)
 
 
-def is_set_to(self, tensor):
+def is_set_to(self, tensor: Tensor) -> bool:
     """True if both are the same view of the same storage."""
     return _C.is_set_to(self, tensor)
 
@@ -126,7 +151,7 @@ def is_set_to(self, tensor):
 # ---------------------------------------------------------------- NumPy, buffers, DLPack
 
 
-def numpy(self, *, force=False):
+def numpy(self, *, force: bool = False) -> ndarray[Any, Any]:
     """An ndarray on the same memory: writes show on both sides, strides carry over, read-only stays read-only.
 
     RuntimeError if the tensor requires grad, TypeError if it is not on the CPU; force=True detaches and copies instead.
@@ -134,7 +159,7 @@ def numpy(self, *, force=False):
     return _C.to_numpy(self.detach() if force else self, force)
 
 
-def __array__(self, dtype=None, copy=None):
+def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray[Any, Any]:
     array = _C.to_numpy(self, False)
     if dtype is not None and array.dtype != dtype:
         if copy is False:
@@ -143,11 +168,18 @@ def __array__(self, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
-def __array_wrap__(self, array, context=None, return_scalar=False):
+def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     return _C.from_numpy(array) if array.shape or not return_scalar else _C.tensor_from_object(array, None)
 
 
-def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def __dlpack__(
+    self,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
     """A DLPack capsule of the memory; versioned when max_version allows.  On a CUDA device `stream` is the consumer's,
     which waits
     for what was queued here: an int, None or 1 for the default stream, -1 for no waiting."""
@@ -167,7 +199,7 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     return _C.to_dlpack(source, max_version is not None and max_version[0] >= 1, bool(copy))
 
 
-def __dlpack_device__(self):
+def __dlpack_device__(self) -> tuple[int, int]:
     return (2, self.device.index) if self.is_cuda else (1, 0)
 
 
@@ -180,7 +212,7 @@ def _cuda_array_interface(self):
 # ---------------------------------------------------------------- copying
 
 
-def __deepcopy__(self, memo):
+def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
@@ -203,7 +235,7 @@ def __deepcopy__(self, memo):
     return made
 
 
-def __copy__(self):
+def __copy__(self) -> Tensor:
     made = self.detach()
     if self.requires_grad:
         if not self.is_leaf:
@@ -241,7 +273,7 @@ def __reduce_ex__(self, protocol):
 # ---------------------------------------------------------------- autograd
 
 
-def requires_grad_(self, requires_grad=True):
+def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Sets requires_grad in place, and returns the tensor."""
     if not (requires_grad is True and self.requires_grad):  # which the attribute refuses for what is no leaf
         self.requires_grad = requires_grad
@@ -251,26 +283,27 @@ def requires_grad_(self, requires_grad=True):
 # ---------------------------------------------------------------- small things
 
 
-def __contains__(self, element):
+def __contains__(self, element: object) -> bool:
     if isinstance(element, (_C.Tensor, int, float, complex)):
         return bool((self == element).any())
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
-def __reversed__(self):
+def __reversed__(self) -> Tensor:
     return self if self.ndim == 0 else self.flip(0)
 
 
-def get_device(self):
+def get_device(input: Tensor) -> int:
     """Index of the CUDA device; -1 on the CPU."""
-    return -1 if self.is_cpu else self.device.index
+    return -1 if input.is_cpu else input.device.index
 
 
-def data_element(self):
-    return self
+def is_shared(self) -> bool:
+    """False: no other process sees the memory."""
+    return False
 
 
-def sum_to_size(self, *size):
+def sum_to_size(self, *size: Any) -> Tensor:
     """The sum over the dimensions that broadcasting `size` to self's shape would repeat: size is the result's shape.
 
     >>> strided.ones(2, 3).sum_to_size(1, 3)
@@ -298,22 +331,22 @@ def _mapped(function, self, *others):
     return self.copy_(_C.tensor_from_object([function(*row) for row in zip(*lists)], self.dtype).reshape(self.shape))
 
 
-def apply_(self, callable):
+def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
     """Replaces each element by callable(element), a Python function: slow, and on the CPU only."""
     return _mapped(callable, self)
 
 
-def map_(self, tensor, callable):
+def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replaces each element by callable(element, that of tensor), which broadcasts; on the CPU only."""
     return _mapped(callable, self, tensor)
 
 
-def map2_(self, x, y, callable):
+def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replaces each element by callable(element, that of x, that of y), which broadcast; on the CPU only."""
     return _mapped(callable, self, x, y)
 
 
-def conj(self):
+def conj(self) -> Tensor:
     """Complex conjugate (a copy); the tensor itself if it is real."""
     return _f["conj_physical"](self) if self.dtype.is_complex else self
 
@@ -325,7 +358,7 @@ def install(Tensor) -> None:
         for name, value in globals().items()
         if callable(value)
         and getattr(value, "__module__", None) == __name__
-        and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "data_element", "_mapped")
+        and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "_mapped")
     }
     for name, value in own.items():
         setattr(Tensor, name, value)
@@ -342,7 +375,6 @@ def install(Tensor) -> None:
     Tensor.names = property(lambda self: (None,) * self.ndim)
     for name in "ipu maia meta mkldnn mps mtia nested quantized sparse sparse_csr vulkan xla xpu".split():
         setattr(Tensor, f"is_{name}", False)
-    Tensor.is_shared = lambda self: False
     Tensor.__repr__ = Tensor.__str__ = lambda self, *, tensor_contents=None: _printing.tensor_repr(self)
     Tensor.__format__ = _printing.tensor_format
     Tensor.__array_priority__ = 1000.0

@@ -36,6 +36,7 @@ class _Info:
     __slots__ = ("_type", "bits", "max", "min", "dtype")
     _shown: tuple[str, ...] = ()
     _type: Any
+    bits: int
     dtype: str
 
     def _set(self, **values: Any) -> None:
@@ -81,6 +82,12 @@ class finfo(_Info):  # noqa: N801  (PyTorch's name)
     """
 
     __slots__ = ("eps", "tiny", "smallest_normal", "resolution")
+    max: float
+    min: float
+    eps: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
     _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
     def __init__(self, type: Any | None = None) -> None:  # noqa: A002  (PyTorch's keyword)
@@ -125,6 +132,8 @@ class iinfo(_Info):  # noqa: N801  (PyTorch's name)
     """
 
     __slots__ = ()
+    max: int
+    min: int
     _shown = ("min", "max")
 
     def __init__(self, type: Any) -> None:  # noqa: A002  (PyTorch's keyword)

@@ -15,3 +15,5 @@ class LinAlgError(RuntimeError):
 _C.set_hook("LinAlgError", LinAlgError)
 
 globals().update(_namespaces.in_namespace("linalg"))
+
+del annotations

@@ -12,11 +12,13 @@ def _tuple_repr(self):
     return f"torch.return_types.{type(self).__name__}(\n{parts})"
 
 
+def _short(name: str) -> str:
+    return name.replace(".", "_")
+
+
 def _make(name: str, fields: tuple):
     """The class for results of `name`, made on first use."""
-    short = name.rsplit(".", 1)[-1]
-    if "." in name:
-        short = name.replace(".", "_")
+    short = _short(name)
     made = globals().get(short)
     if made is None or made._fields != fields:
         body = {"__slots__": (), "_fields": fields, "__repr__": _tuple_repr, "__module__": __name__}
@@ -31,3 +33,31 @@ def _remake(name, fields, values):
 
 
 _C.set_hook("return_type", _make)
+
+# The results of functions that are written in Python.
+for _name, _fields in (("frexp", ("mantissa", "exponent")), ("histogramdd", ("hist", "bin_edges"))):
+    _make(_name, _fields)
+
+
+def _classes() -> dict:
+    """(qualified name of the function, fields) of every class that there can be, by the class's name."""
+    made = {key: (key, value._fields) for key, value in globals().items() if hasattr(value, "_fields")}
+    for name, function in _C.functions.items():
+        for _, _, fields in function.overloads:
+            if fields:
+                plain = name.removeprefix("Tensor.")
+                made.setdefault(_short(plain), (plain, fields))
+    return made
+
+
+def __getattr__(name: str):
+    if not name.startswith("_") and name in (classes := _classes()):
+        return _make(*classes[name])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_classes())
+
+
+del annotations

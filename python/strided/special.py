@@ -15,3 +15,5 @@ for _name in (
         globals()[_name] = _C.functions[_name]
 del _name
 polygamma, multigammaln = _composite.polygamma, _composite.mvlgamma
+
+del annotations

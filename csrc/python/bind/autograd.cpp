@@ -70,7 +70,7 @@ void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
 
 void bind_autograd() {
   def<&run>(
-      "_backward(Tensor[] outputs, Tensor[] grads, bool retain_graph, bool create_graph, Tensor[] inputs, bool accumulate=False)",
+      "_backward(Tensor[] outputs, Tensor?[] grads, bool retain_graph, bool create_graph, Tensor[] inputs, bool accumulate=False)",
       "Runs the graph; the gradients of the inputs.", kFunction);
   def<&backward>(
       "backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, Tensor[]? inputs=None)",
@@ -85,6 +85,11 @@ void bind_autograd() {
   def<&backward_to>(
       "backward(Tensor self, *, Tensor inputs, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)",
       "With respect to a single tensor.", kMethod);
+  // The methods are with the Tensor type, which calls them without matching arguments.
+  def<&detach>("detach(Tensor input)", "The same memory without the record for autograd.", kFunction);
+  def<&detach_>("detach_(Tensor input)",
+                "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view.",
+                kFunction);
   def<&is_grad_on>("is_grad_enabled()", "True if operations are recorded for autograd.", kFunction);
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);

@@ -2,12 +2,15 @@
 //   def<&narrow>("narrow(Tensor input, int dim, int start, int length)",
 //                "A view of `length` elements from `start` on.");
 //
-// The signature is PyTorch's notation. Types in it are for the reader and the docs; conversion follows the C++
-// parameter:
-//   const Tensor&, std::optional<Tensor>, const std::vector<Tensor>&, std::vector<std::optional<Tensor>>, Operand (a
-//   tensor or a number), const Scalar&, std::optional<Scalar>, int64_t, double, bool, const Dims& (an int counts as a
-//   list of one), DType, Device, Generator*, const std::string&, and std::optional of these; PyObject* (borrowed,
-//   anything).
+// The signature is PyTorch's notation. Conversion follows the C++ parameter; a test compares the text with it
+// (_C._signature_mismatches), and help, inspect.signature and the stubs are made from the text. Its types:
+//   Tensor           const Tensor&                       int[]          const Dims& (an int counts as a list of one)
+//   Tensor[]         const std::vector<Tensor>&          str            const std::string&
+//   Tensor?[]        std::vector<std::optional<Tensor>>  dtype, device  DType, Device
+//   TensorOrNumber   Operand                             Generator?     Generator*
+//   Number           const Scalar&                       layout?, memory_format?, bool?: Ignored
+//   int, float, bool int64_t, double, bool
+// A `?` after a type: std::optional of it. PyObject* (borrowed, anything) is any type, or one of several: Number|str.
 // `Dims *size` as a parameter takes the remaining positional integers as well: view(2, 3) and view((2, 3)).
 // Defaults: None, True, False, numbers, 'text', (); with None the C++ parameter must be a std::optional (or
 // Generator*). `*` starts keyword-only parameters. A first parameter called input also answers to `self`; dim to
@@ -16,8 +19,8 @@
 // A parameter pin_memory= is served after the call as well: the result is copied to page-locked memory.
 // Results: Tensor, std::vector<Tensor> (a tuple), std::tuple<Tensor, ...>, bool, int64_t, double, std::string, Dims
 // (Size), Scalar, void (None), PyObject* (new reference). `-> (values, indices)` after the signature names the fields
-// of a tuple. Several def of one name are overloads, tried in order. A dotted name goes to that namespace:
-// "linalg.solve(...)".
+// of a tuple; `-> Tensor`, or `-> Tensor; Tensor[] if as_tuple`, says the type of a PyObject*.
+// Several def of one name are overloads, tried in order. A dotted name goes to that namespace: "linalg.solve(...)".
 #pragma once
 
 #include "python/function.h"

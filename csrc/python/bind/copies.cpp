@@ -82,9 +82,9 @@ void write_result(const Tensor& out, const Tensor& result) { write_out("out", ou
 
 void bind_copies() {
   def<&clone_>(
-      "clone(Tensor input, *, memory_format=None)",
+      "clone(Tensor input, *, memory_format? memory_format=None)",
       "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format is contiguous_format.");
-  def<&contiguous_>("contiguous(Tensor self, memory_format=None)",
+  def<&contiguous_>("contiguous(Tensor self, memory_format? memory_format=None)",
                     "The tensor itself if it is contiguous, else a contiguous copy.", kMethod);
   def<&copy_from>("copy_(Tensor self, Tensor src, bool non_blocking=False)",
                   "Copies src, broadcast and cast, into self, and returns self.", kMethod);
@@ -92,7 +92,7 @@ void bind_copies() {
   def<&fill>("fill(Tensor input, TensorOrNumber value)", "A tensor like input with every element set to value.",
              kFunction);
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
-  def<&convert>("_convert(Tensor self, DType? dtype, Device? device, bool copy, bool non_blocking=False)",
+  def<&convert>("_convert(Tensor self, dtype? dtype, device? device, bool copy, bool non_blocking=False)",
                 "What to() comes down to.", kBoth);
   def<&write_result>("_write_out(Tensor out, Tensor result)", "What out= comes down to.", kFunction);
   def<&same_elements>(
@@ -100,15 +100,15 @@ void bind_copies() {
       "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
   def<&allclose>("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
                  "True if |input - other| <= atol + rtol * |other| everywhere.");
-  def<&promote>("promote_types(DType type1, DType type2)", "The smallest dtype that holds both.", kFunction);
+  def<&promote>("promote_types(dtype type1, dtype type2)", "The smallest dtype that holds both.", kFunction);
   def<&castable>(
-      "can_cast(DType from_, DType to)",
+      "can_cast(dtype from_, dtype to)",
       "True if PyTorch's rules let a result of one dtype be written to another: the kind (bool, integer, floating, complex) must not go down.",
       kFunction);
   def<&result_type>("result_type(TensorOrNumber tensor1, TensorOrNumber tensor2)",
                     "The dtype an operation on both computes in.", kFunction);
   def<&get_default>("get_default_dtype()", "The dtype of new floating-point tensors.", kFunction);
-  def<&set_default>("set_default_dtype(DType d)",
+  def<&set_default>("set_default_dtype(dtype d)",
                     "Sets the dtype of new floating-point tensors; TypeError if it is no floating-point dtype.",
                     kFunction);
   def<&floating_point>("is_floating_point(Tensor input)", "True if the dtype is a floating-point, not complex, one.");

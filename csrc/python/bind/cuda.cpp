@@ -179,7 +179,7 @@ void bind_cuda() {
   def<&current>("_cuda_current()", "Index of the current device.", kFunction);
   def<&set_current>("_cuda_set_device(int device)", "Makes a device the current one.", kFunction);
   def<&synchronize>("_cuda_synchronize(int device)", "Waits for a device.", kFunction);
-  def<&properties>("_cuda_properties(int device)", "What the driver says of a device, as a dict.", kFunction);
+  def<&properties>("_cuda_properties(int device) -> dict", "What the driver says of a device, as a dict.", kFunction);
   def<&current_stream>("_cuda_current_stream(int device)", "The current stream.", kFunction);
   def<&set_stream>("_cuda_set_stream(int device, int stream)", "Makes a stream the current one of its device.",
                    kFunction);
@@ -196,11 +196,11 @@ void bind_cuda() {
   def<&synchronize_event>("_cuda_synchronize_event(int event, int device)", "Waits for an event.", kFunction);
   def<&event_is_done>("_cuda_event_is_done(int event)", "True if an event has happened.", kFunction);
   def<&elapsed>("_cuda_elapsed(int start, int end)", "Milliseconds between two events.", kFunction);
-  def<&memory_stats>("_cuda_memory_stats(int device)", "Bytes held by the allocator, as a dict.", kFunction);
+  def<&memory_stats>("_cuda_memory_stats(int device) -> dict", "Bytes held by the allocator, as a dict.", kFunction);
   def<&reset_peak>("_cuda_reset_peak(int device)", "Starts the peaks anew.", kFunction);
   def<&empty_cache>("_cuda_empty_cache()", "Gives unused memory back to the driver.", kFunction);
-  def<&memory_info>("_cuda_memory_info(int device)", "(free, total) bytes of a device.", kFunction);
-  def<&borrow>("_cuda_borrow(object owner, int pointer, int[] shape, int[]? strides, DType dtype, bool read_only)",
+  def<&memory_info>("_cuda_memory_info(int device) -> Any", "(free, total) bytes of a device.", kFunction);
+  def<&borrow>("_cuda_borrow(Any owner, int pointer, int[] shape, int[]? strides, dtype dtype, bool read_only)",
                "A tensor on another library's memory.", kFunction);
   def<&is_pinned>("is_pinned(Tensor self)", "True if the tensor is in page-locked memory of the host.", kMethod);
   def<&pin_memory>(

@@ -108,65 +108,66 @@ constexpr const char* kReflectors =
 }  // namespace
 
 void bind_decompositions() {
-  def<&qr>("linalg.qr(Tensor A, str mode='reduced', *, Tensor? out=None) -> (Q, R)", kQr, kFunction);
-  def<&qr_some>("qr(Tensor input, bool some=True, *, Tensor? out=None) -> (Q, R)",
+  def<&qr>("linalg.qr(Tensor A, str mode='reduced', *, Tensor[]? out=None) -> (Q, R)", kQr, kFunction);
+  def<&qr_some>("qr(Tensor input, bool some=True, *, Tensor[]? out=None) -> (Q, R)",
                 "linalg.qr with mode 'reduced' (some) or 'complete'.");
-  def<&geqrf>("geqrf(Tensor input, *, Tensor? out=None) -> (a, tau)",
+  def<&geqrf>("geqrf(Tensor input, *, Tensor[]? out=None) -> (a, tau)",
               "LAPACK's packed QR: R on and above the diagonal of a, reflectors below, their scales in tau.");
-  def<&householder_product>("linalg.householder_product(Tensor A, Tensor tau, *, Tensor? out=None)", kReflectors,
+  def<&householder_product>("linalg.householder_product(Tensor input, Tensor tau, *, Tensor? out=None)", kReflectors,
                             kFunction);
   def<&householder_product>("orgqr(Tensor input, Tensor input2, *, Tensor? out=None)",
                             "The same as linalg.householder_product.");
   def<&ormqr>(
-      "ormqr(Tensor input, Tensor tau, Tensor other, bool left=True, bool transpose=False, *, Tensor? out=None)",
-      "Q other (left) or other Q, with Q^H for Q if transpose, Q being the product of the reflectors that geqrf gave.");
+      "ormqr(Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor? out=None)",
+      "Q input3 (left) or input3 Q, with Q^H for Q if transpose; Q is the product of the reflectors that geqrf gave: input, and\n"
+      "their scales input2.");
 
-  def<&svd_of>("linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor? out=None) -> (U, S, Vh)",
+  def<&svd_of>("linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor[]? out=None) -> (U, S, Vh)",
                kSvd, kFunction);
   def<&svdvals_of>("linalg.svdvals(Tensor A, *, str? driver=None, Tensor? out=None)",
                    "The singular values of A (*, m, n), real and descending (see linalg.svd).", kFunction);
-  def<&svd_some>("svd(Tensor input, bool some=True, bool compute_uv=True, *, Tensor? out=None) -> (U, S, V)",
+  def<&svd_some>("svd(Tensor input, bool some=True, bool compute_uv=True, *, Tensor[]? out=None) -> (U, S, V)",
                  "linalg.svd with V in place of Vh; some=False: full matrices; compute_uv=False: zeros for U and V.");
 
-  def<&eigh>("linalg.eigh(Tensor A, str UPLO='L', *, Tensor? out=None) -> (eigenvalues, eigenvectors)", kEigh,
+  def<&eigh>("linalg.eigh(Tensor input, str UPLO='L', *, Tensor[]? out=None) -> (eigenvalues, eigenvectors)", kEigh,
              kFunction);
-  def<&eigvalsh>("linalg.eigvalsh(Tensor A, str UPLO='L', *, Tensor? out=None)",
+  def<&eigvalsh>("linalg.eigvalsh(Tensor input, str UPLO='L', *, Tensor? out=None)",
                  "The eigenvalues of symmetric or Hermitian matrices (see linalg.eigh).", kFunction);
-  def<&eig>("linalg.eig(Tensor A, *, Tensor? out=None) -> (eigenvalues, eigenvectors)", kEig, kFunction);
-  def<&eigvals>("linalg.eigvals(Tensor A, *, Tensor? out=None)",
+  def<&eig>("linalg.eig(Tensor input, *, Tensor[]? out=None) -> (eigenvalues, eigenvectors)", kEig, kFunction);
+  def<&eigvals>("linalg.eigvals(Tensor input, *, Tensor? out=None)",
                 "The eigenvalues of square matrices, complex (see linalg.eig).", kFunction);
 
   register_overload(
-      "linalg.pinv(Tensor A, *, TensorOrNumber? atol=None, TensorOrNumber? rtol=None, bool hermitian=False, Tensor? out=None)",
+      "linalg.pinv(Tensor input, *, TensorOrNumber? atol=None, TensorOrNumber? rtol=None, bool hermitian=False, Tensor? out=None)",
       kPinv, kFunction, detail::describe<&pinv_of>());
-  register_overload("linalg.pinv(Tensor A, TensorOrNumber rcond, bool hermitian=False, *, Tensor? out=None)", kPinv,
+  register_overload("linalg.pinv(Tensor input, TensorOrNumber rcond, bool hermitian=False, *, Tensor? out=None)", kPinv,
                     kFunction, detail::describe<&pinv_rcond>());
   def<&pinverse>("pinverse(Tensor input, float rcond=1e-15)",
                  "linalg.pinv with rcond relative to the largest singular value.");
   register_overload(
-      "linalg.matrix_rank(Tensor A, *, TensorOrNumber? atol=None, TensorOrNumber? rtol=None, bool hermitian=False, Tensor? out=None)",
+      "linalg.matrix_rank(Tensor input, *, TensorOrNumber? atol=None, TensorOrNumber? rtol=None, bool hermitian=False, Tensor? out=None)",
       kRank, kFunction, detail::describe<&rank_of>());
-  register_overload("linalg.matrix_rank(Tensor A, TensorOrNumber tol, bool hermitian=False, *, Tensor? out=None)",
+  register_overload("linalg.matrix_rank(Tensor input, TensorOrNumber tol, bool hermitian=False, *, Tensor? out=None)",
                     kRank, kFunction, detail::describe<&rank_tol>());
   constexpr const char* condition =
       "The condition number |A| |A^-1|, inf for singular A. p: None or 2 (largest by smallest singular value), -2, 'fro', 'nuc', 1, -1, inf, -inf.";
-  def<&cond_number>("linalg.cond(Tensor A, float? p=None, *, Tensor? out=None)", condition, kFunction);
-  def<&cond_name>("linalg.cond(Tensor A, str p, *, Tensor? out=None)", condition, kFunction);
+  def<&cond_number>("linalg.cond(Tensor input, float? p=None, *, Tensor? out=None)", condition, kFunction);
+  def<&cond_name>("linalg.cond(Tensor input, str p, *, Tensor? out=None)", condition, kFunction);
 
   def<&lstsq_of>(
-      "linalg.lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (solution, residuals, rank, singular_values)",
+      "linalg.lstsq(Tensor input, Tensor b, float? rcond=None, *, str? driver=None) -> (solution, residuals, rank, singular_values)",
       kLstsq, kFunction);
   def<&ldl_factor>(
-      "linalg.ldl_factor(Tensor A, *, bool hermitian=False, Tensor? out=None) -> (LD, pivots)",
+      "linalg.ldl_factor(Tensor input, *, bool hermitian=False, Tensor[]? out=None) -> (LD, pivots)",
       "A = L D L^T (L^H if hermitian) of symmetric matrices, D with blocks of 1 and 2, from the lower triangle, packed as LAPACK's sytrf does.",
       kFunction);
   def<&ldl_ex>(
-      "linalg.ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False, Tensor? out=None) -> (LD, pivots, info)",
+      "linalg.ldl_factor_ex(Tensor input, *, bool hermitian=False, bool check_errors=False, Tensor[]? out=None) -> (LD, pivots, info)",
       "As ldl_factor, without the check.", kFunction);
   def<&ldl_solve>("linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor? out=None)",
                   "Solves A X = B from what ldl_factor gave.", kFunction);
   def<&matrix_exp>("matrix_exp(Tensor input)", kExp);
-  def<&matrix_exp>("linalg.matrix_exp(Tensor A)", kExp, kFunction);
+  def<&matrix_exp>("linalg.matrix_exp(Tensor input)", kExp, kFunction);
 }
 
 }  // namespace strided::python

@@ -14,11 +14,15 @@ const OpDef& def_of(const Overload& o) { return *static_cast<const OpDef*>(o.con
 
 bool accepts(const Overload& o, int k, PyObject* arg) {
   const OpDef& op = def_of(o);
-  const int n = static_cast<int>(o.params.size());
   if (k < op.arity) return is_tensor(arg) || is_number(arg);
   if (o.params[k].name == "out") return arg == Py_None || is_tensor(arg);
-  (void)n;
   return arg == Py_None ? o.params[k].optional : detail::accepts_double(arg) || PyBool_Check(arg);
+}
+
+Notation notation(const Overload& o, int k) {
+  if (k < def_of(o).arity) return {"Tensor TensorOrNumber Number", false};
+  if (o.params[k].name == "out") return {"Tensor", true};
+  return {"float int bool", o.params[k].optional};
 }
 
 void read(const Overload& o, PyObject* const* args, Operand* in, double* params) {
@@ -59,10 +63,14 @@ PyObject* invoke_inplace(const Overload& o, PyObject* const* args) {
 }
 
 std::string operands_of(const OpDef& op, bool method) {
-  const std::string first = std::string("Tensor ") + (method ? "self" : "input");
-  if (op.info->operands == nullptr) return op.arity == 1 ? first : first + ", TensorOrNumber other";
-  std::string text = op.info->operands;
-  if (method && text.compare(0, 5, "input") == 0) text = "self" + text.substr(5);
+  std::string text = op.info->operands ? op.info->operands : op.arity == 1 ? "input" : "input, other";
+  // Operands may be numbers, but for self, and for the first of one or three.
+  if (method) text = "Tensor self" + text.substr(5);
+  else text = (op.arity == 2 ? "TensorOrNumber " : "Tensor ") + text;
+  for (size_t at = text.find(", "); at != std::string::npos; at = text.find(", ", at + 2)) {
+    const std::string part = text.substr(at + 2, text.find(',', at + 2) - at - 2);
+    if (part != "*" && part.find(' ') == std::string::npos) text.insert(at + 2, "TensorOrNumber ");
+  }
   return text;
 }
 
@@ -104,7 +112,9 @@ void bind(const OpDef& op) {
       if (out) text += std::string(star ? "" : ", *") + ", Tensor? out=None";
       return text + ")";
     };
-    const detail::Callable plain{0, accepts, invoke}, inplace{0, accepts, invoke_inplace};
+    const ResultNotation tensor{"Tensor", 0};
+    const detail::Callable plain{0, accepts, invoke, notation, tensor},
+        inplace{0, accepts, invoke_inplace, notation, tensor};
     register_overload(signature(name, operands, true).c_str(), doc.c_str(), kFunction, plain, &op);
     const bool dotted = name.find('.') != std::string::npos;
     if (!dotted) register_overload(signature(name, method, true).c_str(), doc.c_str(), kMethod, plain, &op);
@@ -197,20 +207,21 @@ void bind_elementwise() {
                       detail::describe<&clamp_some_>());
   }
   constexpr const char* alpha = "input + alpha * other (or minus).";
-  def<&add_alpha>("add(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
-  def<&sub_alpha>("sub(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
-  def<&sub_alpha>("subtract(Tensor input, TensorOrNumber other, *, Number alpha, Tensor? out=None)", alpha);
-  def<&add_alpha_>("add_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
-  def<&sub_alpha_>("sub_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
-  def<&sub_alpha_>("subtract_(Tensor self, TensorOrNumber other, *, Number alpha)", alpha, kMethod);
+  def<&add_alpha>("add(Tensor input, TensorOrNumber other, *, Number alpha=1, Tensor? out=None)", alpha);
+  def<&sub_alpha>("sub(Tensor input, TensorOrNumber other, *, Number alpha=1, Tensor? out=None)", alpha);
+  def<&sub_alpha>("subtract(Tensor input, TensorOrNumber other, *, Number alpha=1, Tensor? out=None)", alpha);
+  def<&add_alpha_>("add_(Tensor self, TensorOrNumber other, *, Number alpha=1)", alpha, kMethod);
+  def<&sub_alpha_>("sub_(Tensor self, TensorOrNumber other, *, Number alpha=1)", alpha, kMethod);
+  def<&sub_alpha_>("subtract_(Tensor self, TensorOrNumber other, *, Number alpha=1)", alpha, kMethod);
   constexpr const char* rounding =
       "Quotient, rounded: 'floor' down, 'trunc' toward zero, None not at all. Integers with 'floor' or 'trunc' stay integers.";
   for (const char* name : {"div", "divide"}) {
     const std::string text = name;
-    register_overload((text + "(Tensor input, TensorOrNumber other, *, str? rounding_mode, Tensor? out=None)").c_str(),
-                      rounding, kBoth, detail::describe<&div_rounding>());
-    register_overload((text + "_(Tensor self, TensorOrNumber other, *, str? rounding_mode)").c_str(), rounding, kMethod,
-                      detail::describe<&div_rounding_>());
+    register_overload(
+        (text + "(Tensor input, TensorOrNumber other, *, str? rounding_mode=None, Tensor? out=None)").c_str(), rounding,
+        kBoth, detail::describe<&div_rounding>());
+    register_overload((text + "_(Tensor self, TensorOrNumber other, *, str? rounding_mode=None)").c_str(), rounding,
+                      kMethod, detail::describe<&div_rounding_>());
   }
 }
 

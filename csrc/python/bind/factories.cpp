@@ -54,7 +54,7 @@ void check_sizes(const char* op, const Dims& size) {
 
 #define OPTIONS const OptTensor &out, OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad
 #define OPTIONS_TEXT \
-  "Tensor? out=None, DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, bool requires_grad=False)"
+  "Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, bool requires_grad=False)"
 
 // ---------------------------------------------------------------- one value
 
@@ -91,7 +91,7 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
 
 #define LIKE_OPTIONS OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad, PyObject *format
 #define LIKE_TEXT \
-  "DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, bool requires_grad=False, Ignored memory_format=None)"
+  "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, bool requires_grad=False, memory_format? memory_format=None)"
 
 // The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is
 // asked for.
@@ -127,7 +127,7 @@ Tensor make_full_like(const Tensor& x, const Scalar& value, LIKE_OPTIONS) {
 
 #define NEW_OPTIONS OptDType dtype, OptDevice device, bool requires_grad, Ignored, Ignored
 #define NEW_TEXT \
-  "DType? dtype=None, Device? device=None, bool requires_grad=False, Ignored layout=None, bool? pin_memory=None)"
+  "dtype? dtype=None, device? device=None, bool requires_grad=False, layout? layout=None, bool? pin_memory=None)"
 
 Tensor new_empty(const Tensor& x, const Dims& size, NEW_OPTIONS) {
   const Target to({}, dtype, device, x.dtype(), x.device());
@@ -184,7 +184,7 @@ Tensor make_eye(int64_t n, std::optional<int64_t> m, OPTIONS) {
   return deliver("eye", eye(n, m.value_or(n), to.dtype, to.device), out, requires_grad);
 }
 #define TRIANGLE_TEXT \
-  "(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, Ignored layout=None, bool? pin_memory=None)"
+  "(int row, int col, int offset=0, *, dtype? dtype=None, device? device=None, layout? layout=None, bool? pin_memory=None)"
 
 Tensor make_tril_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptDevice device, Ignored, Ignored) {
   const Target to({}, dtype, device, DType::Int64);
@@ -197,8 +197,8 @@ Tensor make_triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtyp
 
 void bind_filled() {
   def<&make_empty>(
-      "empty(int[] *size, *, Tensor? out=None, DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, "
-      "bool requires_grad=False, Ignored memory_format=None)",
+      "empty(int[] *size, *, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, "
+      "bool requires_grad=False, memory_format? memory_format=None)",
       "A tensor of the given size whose elements are whatever the memory holds. dtype is the default dtype when not given.\n\n"
       ">>> strided.empty(2, 3).shape\ntorch.Size([2, 3])",
       kFunction);
@@ -218,7 +218,7 @@ void bind_filled() {
   def<&make_full>("full(int[] size, Number value, *, " OPTIONS_TEXT, "The same, with another name for the number.",
                   kFunction);
   def<&make_empty_strided>(
-      "empty_strided(int[] size, int[] stride, *, DType? dtype=None, Ignored layout=None, Device? device=None, bool? pin_memory=None, "
+      "empty_strided(int[] size, int[] stride, *, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, "
       "bool requires_grad=False)",
       "An uninitialised tensor with the given strides. RuntimeError for negative ones.\n\n"
       ">>> strided.empty_strided((2, 3), (1, 2)).stride()\n(1, 2)",

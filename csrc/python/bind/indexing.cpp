@@ -96,7 +96,7 @@ tensor([5., 1.]))");
 tensor([15.,  1.]))",
       kMethod);
 
-  def<&index_put>("index_put(Tensor input, Tensors indices, Tensor values, bool accumulate=False)",
+  def<&index_put>("index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)",
                   R"(A copy of `input` with input[indices] replaced by `values`, or added to with accumulate=True.
 
 `indices` is a tuple of int64, int32 or bool tensors that broadcast together; `values` has input's dtype and broadcasts
@@ -104,7 +104,7 @@ to the shape of input[indices]. For a repeated place the last value stays; sums 
 
 >>> strided.zeros(3).index_put((strided.tensor([0, 0]),), strided.tensor([1., 2.]), accumulate=True)
 tensor([3., 0., 0.]))");
-  def<&index_put_>("index_put_(Tensor self, Tensors indices, Tensor values, bool accumulate=False)",
+  def<&index_put_>("index_put_(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
                    R"(In-place form of index_put. Nothing is written when an index is out of range.
 
 >>> strided.zeros(3).index_put_((strided.tensor([2]),), strided.tensor(1.))
@@ -257,7 +257,7 @@ tensor([1., 0., 2.]))");
 tensor([0., 7.]))",
                         kMethod);
 
-  def<&nonzero_as>("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None)",
+  def<&nonzero_as>("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None) -> Tensor; Tensor[] if as_tuple",
                    R"(Coordinates of the elements that are not zero, in row-major order: int64, shape (count, ndim).
 
 With as_tuple=True a tuple of one vector for each axis, which indexes `input` (a 0-d tensor counts as 1-d).

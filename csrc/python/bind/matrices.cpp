@@ -266,10 +266,10 @@ void bind_matrices() {
         (std::string(prefix) + "tensordot(Tensor a, Tensor b, int dims=2, *, Tensor? out=None)").c_str(), contraction,
         kFunction);
     def<&tensordot_lists>(
-        (std::string(prefix) + "tensordot(Tensor a, Tensor b, Dims[2] dims, *, Tensor? out=None)").c_str(), contraction,
+        (std::string(prefix) + "tensordot(Tensor a, Tensor b, int[][] dims, *, Tensor? out=None)").c_str(), contraction,
         kFunction);
   }
-  def<&einsum_any>("_einsum(tuple args)", "einsum with its arguments in a tuple.", kFunction);
+  def<&einsum_any>("_einsum(Any args)", "einsum with its arguments in a tuple.", kFunction);
   def<&kron>("kron(Tensor input, Tensor other, *, Tensor? out=None)", "Kronecker product.");
   def<&trace>("trace(Tensor input)", "Sum of the diagonal of a matrix.");
   def<&vander>(
@@ -299,7 +299,7 @@ void bind_matrices() {
       ">>> A = strided.tensor([[2., 3., -1.], [1., -2., 8.], [6., 1., -3.]])\n>>> strided.linalg.solve(A, strided.tensor([5., 21., -1.]))\ntensor([1., 2., 3.])",
       kFunction);
   def<&solve_ex>(
-      "linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor? out=None) -> (result, info)",
+      "linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor[]? out=None) -> (result, info)",
       "As solve, without the check (unless check_errors): info is 0, or the index of the zero pivot.", kFunction);
   for (const char* name : {"linalg.inv", "inverse", "linalg.inverse"})
     def<&inv>(
@@ -307,27 +307,27 @@ void bind_matrices() {
             .c_str(),
         "The inverses of square matrices. To solve a system use linalg.solve: it is faster and more accurate. LinAlgError if singular.",
         std::string(name) == "inverse" ? kBoth : kFunction);
-  def<&inv_ex>("linalg.inv_ex(Tensor A, *, bool check_errors=False, Tensor? out=None) -> (inverse, info)",
+  def<&inv_ex>("linalg.inv_ex(Tensor A, *, bool check_errors=False, Tensor[]? out=None) -> (inverse, info)",
                "As inv, without the check (unless check_errors).", kFunction);
   def<&det>("det(Tensor input, *, Tensor? out=None)", "Determinants of square matrices.");
   def<&det>("linalg.det(Tensor A, *, Tensor? out=None)", "Determinants of square matrices.", kFunction);
   def<&logdet>("logdet(Tensor input)", "Logarithms of the determinants; NaN where negative, -inf where singular.");
-  def<&slogdet>("slogdet(Tensor input, *, Tensor? out=None) -> (sign, logabsdet)",
+  def<&slogdet>("slogdet(Tensor input, *, Tensor[]? out=None) -> (sign, logabsdet)",
                 "Sign and logarithm of the absolute value of the determinants.");
-  def<&slogdet>("linalg.slogdet(Tensor A, *, Tensor? out=None) -> (sign, logabsdet)",
+  def<&slogdet>("linalg.slogdet(Tensor A, *, Tensor[]? out=None) -> (sign, logabsdet)",
                 "Sign and logarithm of the absolute value of the determinants.", kFunction);
-  def<&lu_pivot>("linalg.lu(Tensor A, *, bool pivot=True, Tensor? out=None) -> (P, L, U)",
+  def<&lu_pivot>("linalg.lu(Tensor A, *, bool pivot=True, Tensor[]? out=None) -> (P, L, U)",
                  "A = P L U with a permutation P, unit lower L and upper U.", kFunction);
-  def<&factor>("linalg.lu_factor(Tensor A, *, bool pivot=True, Tensor? out=None) -> (LU, pivots)",
+  def<&factor>("linalg.lu_factor(Tensor A, *, bool pivot=True, Tensor[]? out=None) -> (LU, pivots)",
                "The packed factors and 1-based pivots (int32), for lu_solve.", kFunction);
   def<&factor_ex>(
-      "linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor? out=None) -> (LU, pivots, info)",
+      "linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor[]? out=None) -> (LU, pivots, info)",
       "As lu_factor, without the check.", kFunction);
   def<&lu_packed>(
-      "lu(Tensor A, bool pivot=True, bool get_infos=False, *, Tensor? out=None) -> (LU, pivots, info)",
+      "lu(Tensor A, bool pivot=True, bool get_infos=False, *, Tensor[]? out=None) -> (LU, pivots, info)",
       "linalg.lu_factor under its old name: the packed factors, 1-based pivots (int32) and, with get_infos, info (int32). Singular matrices are no error.");
   def<&unpack>(
-      "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor? out=None) -> (P, L, U)",
+      "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor[]? out=None) -> (P, L, U)",
       "P, L and U from the results of lu_factor; empty tensors for the parts that are not wanted.", kFunction);
   def<&lu_solve_of>("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor? out=None)",
                     "linalg.lu_solve with the right-hand side first.");
@@ -335,46 +335,46 @@ void bind_matrices() {
       "linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor? out=None)",
       "Solves A X = B from the factors of A that lu_factor gave.", kFunction);
   def<&solve_triangular>(
-      "linalg.solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor? out=None)",
+      "linalg.solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor? out=None)",
       "Solves A X = B for triangular A; only that triangle is read.", kFunction);
   def<&triangular_solve>(
-      "triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor? out=None) -> (solution, cloned_coefficient)",
+      "triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor[]? out=None) -> (solution, cloned_coefficient)",
       "linalg.solve_triangular under its old name: solves A X = input (A^T X = input with transpose), and gives a copy of A, in the batch's shape, too.");
   def<&cholesky>(
-      "linalg.cholesky(Tensor A, *, bool upper=False, Tensor? out=None)",
+      "linalg.cholesky(Tensor input, *, bool upper=False, Tensor? out=None)",
       "L with A = L L^H for Hermitian positive-definite A; only the lower triangle is read. LinAlgError otherwise.",
       kFunction);
   def<&cholesky>("cholesky(Tensor input, bool upper=False, *, Tensor? out=None)", "The same as linalg.cholesky.");
   def<&cholesky_ex>(
-      "linalg.cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False, Tensor? out=None) -> (L, info)",
+      "linalg.cholesky_ex(Tensor input, *, bool upper=False, bool check_errors=False, Tensor[]? out=None) -> (L, info)",
       "As cholesky, without the check (unless check_errors).", kFunction);
-  def<&cholesky_solve>("cholesky_solve(Tensor B, Tensor L, bool upper=False, *, Tensor? out=None)",
-                       "Solves A X = B from the Cholesky factor of A.");
+  def<&cholesky_solve>("cholesky_solve(Tensor input, Tensor input2, bool upper=False, *, Tensor? out=None)",
+                       "Solves A X = input from the Cholesky factor of A, input2.");
   def<&cholesky_inverse>("cholesky_inverse(Tensor input, bool upper=False, *, Tensor? out=None)",
                          "The inverse of A from its Cholesky factor.");
   for (const char* name : {"matrix_power", "linalg.matrix_power"})
     def<&matrix_power>((std::string(name) + "(Tensor input, int n, *, Tensor? out=None)").c_str(),
                        "The n-th power of square matrices; n < 0 of their inverses.",
                        name[0] == 'm' ? kBoth : kFunction);
-  def<&tensorsolve>("linalg.tensorsolve(Tensor A, Tensor B, Dims? dims=None, *, Tensor? out=None)",
+  def<&tensorsolve>("linalg.tensorsolve(Tensor input, Tensor other, int[]? dims=None, *, Tensor? out=None)",
                     "X with tensordot(A, X, X.ndim) = B.", kFunction);
-  def<&tensorinv>("linalg.tensorinv(Tensor A, int ind=2, *, Tensor? out=None)", "The inverse of tensordot by A.",
+  def<&tensorinv>("linalg.tensorinv(Tensor input, int ind=2, *, Tensor? out=None)", "The inverse of tensordot by A.",
                   kFunction);
 
   def<&linalg_norm>(
-      "linalg.norm(Tensor A, float? ord=None, Dims? dim=None, bool keepdim=False, *, DType? dtype=None, Tensor? out=None)",
+      "linalg.norm(Tensor input, float? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Vector norm of all elements or along dim; a matrix norm if ord is given and two dimensions are.", kFunction);
   def<&norm_name>(
-      "linalg.norm(Tensor A, str ord, Dims? dim=None, bool keepdim=False, *, DType? dtype=None, Tensor? out=None)",
+      "linalg.norm(Tensor input, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm 'fro' or 'nuc'.", kFunction);
   def<&vector_norm_any>(
-      "linalg.vector_norm(Tensor x, float ord=2.0, Dims? dim=None, bool keepdim=False, *, DType? dtype=None, Tensor? out=None)",
+      "linalg.vector_norm(Tensor input, float ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "(sum |x|^ord)^(1/ord); ord may be 0, inf, -inf.", kFunction);
   def<&matrix_norm_name>(
-      "linalg.matrix_norm(Tensor A, str ord='fro', Dims dim=(-2, -1), bool keepdim=False, *, DType? dtype=None, Tensor? out=None)",
+      "linalg.matrix_norm(Tensor input, str ord='fro', int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm 'fro' or 'nuc'.", kFunction);
   def<&matrix_norm_number>(
-      "linalg.matrix_norm(Tensor A, float ord, Dims dim=(-2, -1), bool keepdim=False, *, DType? dtype=None, Tensor? out=None)",
+      "linalg.matrix_norm(Tensor input, float ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm of order 1, -1, inf or -inf.", kFunction);
   def<&linalg_diagonal>("linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)",
                         "View of the diagonals of matrices.", kFunction);

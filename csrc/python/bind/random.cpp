@@ -44,8 +44,8 @@ Tensor like(const Tensor& x, const OptDType& dtype, const OptDevice& device, boo
 #define OPTIONS \
   Generator *g, const OptTensor &out, OptDType dtype, Ignored, OptDevice device, bool requires_grad, Ignored
 #define OPTIONS_TEXT(dtype) \
-  "Generator? generator=None, Tensor? out=None, DType? dtype=" dtype \
-  ", Ignored layout=None, Device? device=None, " \
+  "Generator? generator=None, Tensor? out=None, dtype? dtype=" dtype \
+  ", layout? layout=None, device? device=None, " \
   "bool requires_grad=False, bool? pin_memory=None)"
 
 Tensor make_rand(const Dims& size, OPTIONS) {
@@ -76,8 +76,8 @@ Tensor make_normal(double mean, double std, const Dims& size, OPTIONS) {
 
 #define LIKE_OPTIONS Generator *g, OptDType dtype, Ignored, OptDevice device, bool requires_grad, Ignored, Ignored
 #define LIKE_TEXT \
-  "Generator? generator=None, DType? dtype=None, Ignored layout=None, Device? device=None, bool requires_grad=False, " \
-  "bool? pin_memory=None, Ignored memory_format=None)"
+  "Generator? generator=None, dtype? dtype=None, layout? layout=None, device? device=None, bool requires_grad=False, " \
+  "bool? pin_memory=None, memory_format? memory_format=None)"
 
 Tensor make_rand_like(const Tensor& x, LIKE_OPTIONS) {
   return with_grad(uniform_(like(x, dtype, device, requires_grad), 0, 1, g), requires_grad);

@@ -96,10 +96,10 @@ void bind_orders() {
       "\n\nRadix sort of order-preserving keys (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5).\n\n"
       ">>> strided.sort(strided.tensor([3, 1, 2])).indices\ntensor([1, 2, 0])";
   def<&sort_by>(
-      "sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=None, Tensor[] out=None) -> (values, indices)",
+      "sort(Tensor input, int dim=-1, bool descending=False, *, bool? stable=None, Tensor[]? out=None) -> (values, indices)",
       sort_doc);
   def<&sort_stably>(
-      "sort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor[] out=None) -> (values, indices)",
+      "sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[]? out=None) -> (values, indices)",
       sort_doc);
   const char* argsort_doc = "Positions (int64) that sort the input along an axis. Always stable.\n" STRIDED_ORDER
                             "\n\n>>> strided.argsort(strided.tensor([3, 1, 2]))\ntensor([1, 2, 0])";
@@ -109,7 +109,7 @@ void bind_orders() {
               "Elements sorted along the first axis.\n" STRIDED_ORDER
               "\n\n>>> strided.msort(strided.tensor([3, 1, 2]))\ntensor([1, 2, 3])");
   def<&topk_by>(
-      "topk(Tensor input, int k, int dim=None, bool largest=True, bool sorted=True, *, Tensor[] out=None) -> (values, indices)",
+      "topk(Tensor input, int k, int? dim=None, bool largest=True, bool sorted=True, *, Tensor[]? out=None) -> (values, indices)",
       "The k largest (smallest) elements along an axis, by default the last, in descending (ascending) order, with their positions\n"
       "(int64); of equal ones the first. RuntimeError when k is larger than the axis.\n" STRIDED_ORDER
       "\n\n>>> strided.topk(strided.tensor([5, 1, 4, 2]), 2).values\ntensor([5, 4])");
@@ -117,7 +117,7 @@ void bind_orders() {
 
 void bind_selections() {
   def<&kthvalue_along>(
-      "kthvalue(Tensor input, int k, int dim=None, bool keepdim=False, *, Tensor[] out=None) -> (values, indices)",
+      "kthvalue(Tensor input, int k, int? dim=None, bool keepdim=False, *, Tensor[]? out=None) -> (values, indices)",
       "The k-th smallest element (k counts from 1) along an axis, by default the last, and its first position (int64).\n"
       "RuntimeError when k is not in [1, size].\n" STRIDED_ORDER
       "\n\n>>> strided.kthvalue(strided.tensor([1., 3., 2.]), 2).values\ntensor(2.)");
@@ -126,15 +126,16 @@ void bind_selections() {
       "Not for bool and complex.\n\n>>> strided.median(strided.tensor([4, 1, 3, 2]))\ntensor(2)";
   def<pick<All>(&median)>("median(Tensor input)", median_doc);
   def<pick<Along>(&median)>(
-      "median(Tensor input, int dim, bool keepdim=False, *, Tensor[] out=None) -> (values, indices)", median_doc);
+      "median(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None) -> (values, indices)", median_doc);
   const char* nanmedian_doc =
       "The lower of the two middle elements among those that are not NaN: of all, or along an axis as named tuple (values,\n"
       "indices).\n\n>>> strided.nanmedian(strided.tensor([4., float('nan'), 3.]))\ntensor(3.)";
   def<pick<All>(&nanmedian)>("nanmedian(Tensor input)", nanmedian_doc);
   def<pick<Along>(&nanmedian)>(
-      "nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[] out=None) -> (values, indices)", nanmedian_doc);
+      "nanmedian(Tensor input, int dim, bool keepdim=False, *, Tensor[]? out=None) -> (values, indices)",
+      nanmedian_doc);
   def<&mode>(
-      "mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[] out=None) -> (values, indices)",
+      "mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[]? out=None) -> (values, indices)",
       "The most frequent element along an axis, the smallest of equally frequent ones, and its last position (int64).\n\n"
       ">>> strided.mode(strided.tensor([3, 1, 3, 2])).values\ntensor(3)");
   const char* quantile_doc =
@@ -143,26 +144,26 @@ void bind_selections() {
       "'higher', 'midpoint' or 'nearest'. NaN where there is one. float32 and float64; RuntimeError otherwise.\n"
       "R. J. Hyndman, Y. Fan, The American Statistician 50 (1996), definition 7.\n\n>>> strided.quantile(strided.tensor([1., 2., 3., 4.]), 0.5)\ntensor(2.5000)";
   def<&quantile>(
-      "quantile(Tensor input, TensorOrNumber q, int dim=None, bool keepdim=False, *, str interpolation='linear', Tensor? out=None)",
+      "quantile(Tensor input, TensorOrNumber q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor? out=None)",
       quantile_doc);
   def<&nanquantile>(
-      "nanquantile(Tensor input, TensorOrNumber q, int dim=None, bool keepdim=False, *, str interpolation='linear', Tensor? out=None)",
+      "nanquantile(Tensor input, TensorOrNumber q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor? out=None)",
       "quantile of the elements that are not NaN; NaN where there are none.\n\n"
       ">>> strided.nanquantile(strided.tensor([1., float('nan'), 3.]), 0.5)\ntensor(2.)");
 }
 
 void bind_searches() {
   def<&unique_of>(
-      "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int dim=None)",
+      "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor; Tensor[] if return_inverse or return_counts",
       "The distinct elements, or slices along an axis, in ascending order. With return_inverse also, for every element, the\n"
       "position of its like; with return_counts how often each occurs (both int64; then a tuple). Each NaN is distinct.\n\n"
       ">>> strided.unique(strided.tensor([3, 1, 3]), return_counts=True)\n(tensor([1, 3]), tensor([1, 2]))");
   def<&unique_neighbours>(
-      "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int dim=None)",
+      "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor; Tensor[] if return_inverse or return_counts",
       "The input with all but the first of neighbouring equal elements (or slices along an axis) left out; return_inverse and\n"
       "return_counts as in unique.\n\n>>> strided.unique_consecutive(strided.tensor([1, 1, 2, 2, 1]))\ntensor([1, 2, 1])");
   def<&search>(
-      "searchsorted(Tensor sorted_sequence, TensorOrNumber input, *, bool out_int32=False, bool right=False, str side=None, Tensor sorter=None, Tensor? out=None)",
+      "searchsorted(Tensor sorted_sequence, TensorOrNumber input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor? out=None)",
       "Positions in a sorted row before (right: after) which equal values stand, so that inserting `input` there keeps the order.\n"
       "sorted_sequence: 1-d, or with input's sizes but for the last axis, a row for each row of values. sorter: positions that\n"
       "sort the sequence. int64, or int32. RuntimeError for shapes that do not fit.\n\n"
@@ -174,10 +175,16 @@ void bind_searches() {
       "boundaries[i - 1] <= v < boundaries[i].\n\n>>> strided.bucketize(strided.tensor([1, 4, 6]), strided.tensor([1, 3, 5]))\ntensor([0, 2, 3])",
       kFunction);
   def<&is_in>(
-      "isin(TensorOrNumber elements, TensorOrNumber test_elements, *, bool assume_unique=False, bool invert=False)",
+      "isin(TensorOrNumber elements, TensorOrNumber test_elements, *, bool assume_unique=False, bool invert=False, Tensor? out=None)",
       "Whether each element is among test_elements (with invert, whether it is not): bool, of elements' shape. NaN is in nothing.\n\n"
       ">>> strided.isin(strided.tensor([1, 2, 3]), strided.tensor([3, 1]))\ntensor([ True, False,  True])",
       kFunction);
+  for (const char* operands :
+       {"Number element, TensorOrNumber test_elements", "TensorOrNumber elements, Number test_element"})
+    def<&is_in>(
+        ("isin(" + std::string(operands) + ", *, bool assume_unique=False, bool invert=False, Tensor? out=None)")
+            .c_str(),
+        "The same for one number.", kFunction);
 }
 
 void bind_counts() {
@@ -191,13 +198,13 @@ void bind_counts() {
       "equal bins over `range` (by default that of the elements), or their edges. Bins are open on the right but for the last one.\n"
       "density: divided by the sum and by the widths. Floating input.\n\n>>> strided.histogram(strided.tensor([1., 2., 4.]), 3).hist\ntensor([1., 1., 1.])";
   def<&histogram_in>(
-      "histogram(Tensor input, int bins, *, float[] range=None, Tensor weight=None, bool density=False, Tensor[] out=None) -> (hist, bin_edges)",
+      "histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor[]? out=None) -> (hist, bin_edges)",
       histogram_doc);
   def<&histogram_between>(
-      "histogram(Tensor input, Tensor bins, *, Tensor weight=None, bool density=False, Tensor[] out=None) -> (hist, bin_edges)",
+      "histogram(Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor[]? out=None) -> (hist, bin_edges)",
       histogram_doc);
   def<&bincount>(
-      "bincount(Tensor input, Tensor weights=None, int minlength=0)",
+      "bincount(Tensor input, Tensor? weights=None, int minlength=0)",
       "How often each of 0, 1, 2, ... occurs in a 1-d tensor of non-negative integers (int64), or the sum of its weights (float32 for\n"
       "float32 weights, else float64). At least minlength long. RuntimeError for other input.\n\n"
       ">>> strided.bincount(strided.tensor([1, 1, 3]))\ntensor([0, 2, 0, 1])");

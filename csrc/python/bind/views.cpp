@@ -30,7 +30,7 @@ Tensor resize_as(const Tensor& self, const Tensor& other, Ignored) { return resi
 
 void bind_shapes() {
   def<&view_dtype>(
-      "view(Tensor input, DType dtype)",
+      "view(Tensor input, dtype dtype)",
       "The same bytes read as another dtype: a view, without gradient. When the item sizes differ, the last axis must have\n"
       "stride 1 and is made longer or shorter; RuntimeError when sizes, strides or the offset do not divide.\n\n"
       ">>> strided.ones(2).view(strided.int32)\ntensor([1065353216, 1065353216], dtype=torch.int32)",
@@ -235,12 +235,12 @@ void bind_in_place() {
   def<&as_strided_>("as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)",
                     "as_strided in place.");
   def<&resize_to>(
-      "resize_(Tensor input, int[] *size, *, Ignored memory_format=None)",
+      "resize_(Tensor input, int[] *size, *, memory_format? memory_format=None)",
       "Gives the tensor another size, with contiguous strides from its storage offset on. The storage grows when it is too small; new\n"
       "elements are uninitialised, and other tensors keep seeing the same storage. RuntimeError for memory that is borrowed\n"
       "(from NumPy, say) and for tensors that require a gradient.\n\n>>> strided.arange(6).resize_(2, 2)\ntensor([[0, 1],\n        [2, 3]])",
       kMethod);
-  def<&resize_as>("resize_as_(Tensor input, Tensor the_template, *, Ignored memory_format=None)",
+  def<&resize_as>("resize_as_(Tensor input, Tensor the_template, *, memory_format? memory_format=None)",
                   "resize_(the_template.shape).", kMethod);
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from .. import _C
 from . import anomaly_mode, forward_ad, function, functional, graph
@@ -10,6 +11,9 @@ from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+
+if TYPE_CHECKING:
+    from .._typing import Any, Tensor
 
 __all__ = [
     "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
@@ -35,7 +39,7 @@ class Variable(metaclass=_VariableMeta):
     """The name that tensors with gradients had before PyTorch 0.4: ``Variable(t, requires_grad)`` is t's memory as a
     tensor."""
 
-    def __new__(cls, data, requires_grad=False, volatile=None):
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Any:
         made = data.detach()
         made.requires_grad = bool(requires_grad)
         return made
@@ -48,7 +52,14 @@ def _given(grads, n):
     return grads
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """Adds the gradients of `tensors` (or of GradientEdges) to the ``.grad`` of the leaves they were computed from.
 
     Raises RuntimeError for a tensor of several elements without a gradient, and for a graph that was already freed.
@@ -65,16 +76,16 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph=None,
-    create_graph=False,
-    only_inputs=True,
-    allow_unused=None,
-    is_grads_batched=False,
-    materialize_grads=False,
-):
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`, as a tuple (for a dict of inputs, a dict); ``.grad`` is not
     touched.
 

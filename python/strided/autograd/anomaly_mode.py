@@ -41,13 +41,13 @@ def _switch(on, check_nan):
 class set_detect_anomaly:
     """Switches anomaly detection at once; as a context, until its end.  For all threads."""
 
-    def __init__(self, mode, check_nan=True):
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = _switch(mode, check_nan)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _switch(*self._before)
 
 
@@ -59,21 +59,21 @@ class detect_anomaly:
     ...     y = strided.ones(1, requires_grad=True).exp()
     """
 
-    def __init__(self, check_nan=True):
+    def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = check_nan
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before = _switch(True, self._check_nan)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _switch(*self._before)
 
 
-def is_anomaly_enabled():
+def is_anomaly_enabled() -> bool:
     """True while anomaly detection is on."""
     return _mode[0]
 
 
-def is_anomaly_check_nan_enabled():
+def is_anomaly_check_nan_enabled() -> bool:
     """True if anomaly detection, while on, takes NaN for an error."""
     return _mode[1]

@@ -10,9 +10,12 @@ rule for each operation serves both directions; the price is the memory of the g
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import F, Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -27,7 +30,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: _C.Tensor | None
 
 
-def enter_dual_level():
+def enter_dual_level() -> int:
     """Opens a level; its number.  Only one level may be open at a time."""
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -35,7 +38,7 @@ def enter_dual_level():
     return 0
 
 
-def exit_dual_level(*, level=None):
+def exit_dual_level(*, level: int | None = None) -> None:
     """Closes the level; the dual tensors made in it have no tangents any more."""
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level that was not entered")
@@ -56,13 +59,13 @@ class dual_level:
     tensor([2., 0.])
     """
 
-    def __enter__(self):
+    def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         exit_dual_level()
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
             with dual_level():
@@ -71,7 +74,7 @@ class dual_level:
         return wrapped
 
 
-def make_dual(tensor, tangent, *, level=None):
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """`tensor` with a tangent of its shape and dtype, that operations on it propagate."""
     if not _levels:
         raise RuntimeError(
@@ -92,7 +95,7 @@ def make_dual(tensor, tangent, *, level=None):
     return dual
 
 
-def unpack_dual(tensor, *, level=None):
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """(primal, tangent) of a tensor; tangent None if no dual tensor of the open level leads to it."""
     if not _levels or not _C.functions["_has_record"](tensor):
         return UnpackedDualTensor(tensor, None)

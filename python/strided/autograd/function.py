@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 from .. import _C
 from .grad_mode import no_grad
+
+if TYPE_CHECKING:
+    from .._typing import Any, F, Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -34,7 +38,7 @@ class FunctionCtx(_C.FunctionNode):
     _materialize = True
     _function = None
 
-    def save_for_backward(self, *tensors):
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps arguments or results of forward (tensors or None) for ``saved_tensors``.  An error in the backward pass
         tells when one was changed in place meanwhile."""
         for t in tensors:
@@ -44,25 +48,25 @@ class FunctionCtx(_C.FunctionNode):
                 )
         self._to_save = tensors
 
-    def save_for_forward(self, *tensors):
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Accepted and unused: forward-mode derivatives come from ``backward``."""
 
     @property
-    def saved_tensors(self):
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """What save_for_backward kept.  RuntimeError after a backward pass without retain_graph."""
         if self._to_save is not None:  # the forward has not ended yet
             return tuple(self._to_save)
         return _C.function_saved(self)
 
-    def mark_dirty(self, *tensors):
+    def mark_dirty(self, *tensors: Tensor) -> None:
         """Says which arguments forward has changed in place."""
         self._dirty = _tensors_only(tensors, "mark_dirty")
 
-    def mark_non_differentiable(self, *tensors):
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Says which results have no gradient."""
         self._non_differentiable = _tensors_only(tensors, "mark_non_differentiable")
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value: bool) -> None:
         """False: backward gets None, not zeros, for a result through which nothing flows."""
         if not isinstance(value, bool):
             raise TypeError(f"set_materialize_grads expects a bool, but got {type(value).__name__}")
@@ -128,25 +132,25 @@ class Function(metaclass=_FunctionMeta):
     tensor(12.)
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
             "them on the class itself: apply(...)"
         )
 
     @staticmethod
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the results: ``forward(ctx, *args)``, or ``forward(*args)`` beside a setup_context."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """Says what the backward pass needs; called after forward."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx, *grad_outputs):
-        """One gradient for each argument of forward (None for what is no tensor or needs none)."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """``backward(ctx, *grad_outputs)``: one gradient for each argument of forward (None for what needs none)."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
             "mode AD."
@@ -155,7 +159,7 @@ class Function(metaclass=_FunctionMeta):
     vjp = backward
 
     @classmethod
-    def apply(cls, *args, **kwargs):
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls forward on the arguments and puts the results into the graph."""
         ctx = cls._context_class()
         ctx._is_tensor = [isinstance(a, _C.Tensor) for a in args]
@@ -230,7 +234,7 @@ def _attach(cls, ctx, tensors, results, recording):
     return tuple(final)
 
 
-def once_differentiable(backward):
+def once_differentiable(backward: F) -> F:
     """Decorator for a backward that is not made of recorded operations: its results cannot be differentiated again, and
     trying to is a RuntimeError."""
 

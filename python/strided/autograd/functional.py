@@ -11,8 +11,13 @@ of them, and returns results of the shape of a tensor or a tuple as they are.  C
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .. import _C
 from .grad_mode import enable_grad
+
+if TYPE_CHECKING:
+    from .._typing import Any, Callable
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -142,7 +147,9 @@ def _give(is_tuple, tensors, create_graph):
 # ---------------------------------------------------------------- products with vectors
 
 
-def vjp(func, inputs, v=None, create_graph=False, strict=False):
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """(func(*inputs), v^T J): one backward pass.
 
     v has the shape of the output, or shapes of the outputs; None for a single element means 1.
@@ -175,7 +182,9 @@ def _forward(outputs, inputs, v, create_graph, strict):
     return _filled(products, outputs, strict, _INDEPENDENT, create_graph, _CONSTANT)
 
 
-def jvp(func, inputs, v=None, create_graph=False, strict=False):
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """(func(*inputs), J v), by two backward passes.
 
     v has the shape of the input, or shapes of the inputs; None for a single element means 1.
@@ -198,7 +207,9 @@ def _value_and_gradient(func, inputs, name, strict):
     return y, _filled(first, inputs, strict, _INDEPENDENT, True, _HESSIAN_OF_LINEAR)
 
 
-def vhp(func, inputs, v=None, create_graph=False, strict=False):
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """(func(*inputs), v^T H) for a func with a single element: two backward passes (B. Pearlmutter, "Fast exact
     multiplication by the Hessian", Neural Computation 6, 1994), the cheaper of vhp and hvp.
 
@@ -215,7 +226,9 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     return _give(False, (y,), create_graph), _give(one, products, create_graph)
 
 
-def hvp(func, inputs, v=None, create_graph=False, strict=False):
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """(func(*inputs), H v) for a func with a single element; equal to vhp where H is symmetric, and slower.
 
     >>> strided.autograd.functional.hvp(lambda x: (x ** 3).sum(), strided.tensor([1., 2.]), strided.tensor([1., 1.]))
@@ -290,7 +303,14 @@ def _by_columns(outputs, inputs, create_graph):
         ]
 
 
-def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """All derivatives of the outputs by the inputs: for one output and one input a tensor of shape ``output.shape +
     input.shape``; for a tuple of inputs a tuple of them; for a tuple of outputs a tuple of those.
 
@@ -323,7 +343,14 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     return tuple(result) if many else result[0]
 
 
-def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """All second derivatives of a func with a single element: a tensor of shape ``input.shape + input.shape``, or for
     a tuple of inputs a tuple of tuples, one for each pair.  outer_jacobian_strategy: see jacobian.
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+from typing import TYPE_CHECKING
 
 from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Any, F
 
 _get, _set = _C.functions["is_grad_enabled"], _C.functions["_set_grad_enabled"]
 _inference = threading.local()
@@ -15,17 +19,17 @@ _inference = threading.local()
 class _Mode:
     mode = False
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         self._before = []  # a context may be entered again inside itself
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before.append(_get())
         _set(self.mode)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _set(self._before.pop())
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
@@ -76,7 +80,7 @@ class no_grad(_Mode):
     False
     """
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Any = None) -> no_grad:
         self = super().__new__(cls)
         return self if function is None else self(function)
 
@@ -86,7 +90,7 @@ class enable_grad(_Mode):
 
     mode = True
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Any = None) -> enable_grad:
         self = super().__new__(cls)
         return self if function is None else self(function)
 
@@ -94,21 +98,21 @@ class enable_grad(_Mode):
 class set_grad_enabled(_Mode):
     """Switches recording at once; as a context, until its end."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
         self._before = _get()
         _set(self.mode)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _set(self.mode)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _set(self._before)
 
     def _again(self):
         return set_grad_enabled(self.mode)
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         _set(self._before)  # as a decorator it must not act now
         return super().__call__(function)
 
@@ -116,23 +120,23 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """As no_grad; ``inference_mode(False)`` records."""
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: Any = True) -> inference_mode:
         self = super().__new__(cls)
         if not callable(mode):
             return self
         self.__init__()
         return self(mode)
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.mode = not mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         super().__enter__()
         self._before.append(is_inference_mode_enabled())
         _inference.on = not self.mode
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _inference.on = self._before.pop()
         super().__exit__(*exc)
 
@@ -140,6 +144,6 @@ class inference_mode(_Mode):
         return inference_mode(not self.mode)
 
 
-def is_inference_mode_enabled():
+def is_inference_mode_enabled() -> bool:
     """True inside inference_mode."""
     return getattr(_inference, "on", False)

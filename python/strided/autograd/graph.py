@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Any, Callable, Iterable, Iterator, Sequence, Tensor
 
 Node = _C.Node
 
@@ -33,28 +36,28 @@ class saved_tensors_hooks:
     1
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         message = getattr(_state, "disabled", None)
         if message is not None:
             raise RuntimeError(message)
         self._before = _C.set_saved_tensors_hooks((self.pack_hook, self.unpack_hook))
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _C.set_saved_tensors_hooks(self._before)
 
 
 class save_on_cpu(saved_tensors_hooks):
     """Context: saved tensors wait for the backward pass in the memory of the CPU, and go back to their device there."""
 
-    def __init__(self, pin_memory=False, device_type="cuda"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message):
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Context and decorator: saved_tensors_hooks raises RuntimeError(error_message) in it."""
     before = getattr(_state, "disabled", None)
     hooks = _C.set_saved_tensors_hooks(None)
@@ -75,7 +78,7 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
 
-def get_gradient_edge(tensor):
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The place in the graph where the gradient of the tensor arrives: its grad_fn, or the node that adds to its
     .grad."""
     if not tensor.requires_grad:
@@ -86,7 +89,7 @@ def get_gradient_edge(tensor):
     return GradientEdge(tensor.grad_fn, tensor.output_nr)
 
 
-def increment_version(tensor):
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Counts a change of the tensor (or of each of several) that autograd could not see, made through a foreign
     pointer."""
     for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
@@ -94,18 +97,18 @@ def increment_version(tensor):
 
 
 class _Handles(tuple):
-    def remove(self):
+    def remove(self) -> None:
         for handle in self:
             handle.remove()
 
-    def __enter__(self):
+    def __enter__(self) -> _Handles:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.remove()
 
 
-def register_multi_grad_hook(tensors, fn, *, mode="all"):
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all") -> _Handles:
     """Calls fn once in a backward pass that reaches any of the tensors: mode "all": with the list of their gradients
     (None for one that gets none) when the last has arrived; mode "any": with the first gradient that arrives.
 

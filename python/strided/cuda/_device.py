@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Device, Tensor
 
 _f = _C.functions
 
@@ -24,7 +27,7 @@ def device_count() -> int:
     return _f["_cuda_count"]()
 
 
-def index_of(device) -> int:
+def index_of(device: Device | None) -> int:
     """The number of a device given as None (the current one), int, string or device; -1 for the current one."""
     if device is None:
         return -1
@@ -40,14 +43,14 @@ def current_device() -> int:
     return _f["_cuda_current"]()
 
 
-def set_device(device) -> None:
+def set_device(device: Device) -> None:
     """Makes a device the current one of this thread."""
     index = index_of(device)
     if index >= 0:
         _f["_cuda_set_device"](index)
 
 
-def synchronize(device=None) -> None:
+def synchronize(device: Device | None = None) -> None:
     """Waits for all work on a device.  IndexError if a kernel met an index out of range since the last time."""
     _f["_cuda_synchronize"](index_of(device))
 
@@ -65,17 +68,17 @@ class _DeviceProperties(NamedTuple):
     L2_cache_size: int
 
 
-def get_device_properties(device=None) -> _DeviceProperties:
+def get_device_properties(device: Device | None = None) -> _DeviceProperties:
     """Name, compute capability, memory and sizes of a device."""
     return _DeviceProperties(**_f["_cuda_properties"](index_of(device)))
 
 
-def get_device_name(device=None) -> str:
+def get_device_name(device: Device | None = None) -> str:
     """The name of a device."""
     return get_device_properties(device).name
 
 
-def get_device_capability(device=None) -> tuple[int, int]:
+def get_device_capability(device: Device | None = None) -> tuple[int, int]:
     """The compute capability of a device: (major, minor)."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
@@ -88,16 +91,16 @@ class device:
     True
     """
 
-    def __init__(self, device):
+    def __init__(self, device: Device | None) -> None:
         self.idx = device if isinstance(device, int) and device < 0 else index_of(device)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before = current_device()
         if self.idx >= 0:
             _f["_cuda_set_device"](self.idx)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _f["_cuda_set_device"](self._before)
         return False
 
@@ -105,11 +108,11 @@ class device:
 class device_of(device):
     """Context in which the device of a tensor is the current one; nothing for a tensor of the CPU."""
 
-    def __init__(self, obj):
+    def __init__(self, obj: Tensor) -> None:
         super().__init__(obj.device.index if obj.is_cuda else -1)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return super().__enter__() if self.idx >= 0 else self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         return super().__exit__(*exc) if self.idx >= 0 else False

@@ -10,10 +10,14 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
+from typing import TYPE_CHECKING
 
 from .. import _C
 from .._broadcast import broadcast_shapes
 from ._device import device, get_device_capability
+
+if TYPE_CHECKING:
+    from .._typing import Any, Sequence, dtype
 
 __all__ = ["ElementwiseKernel"]
 
@@ -115,7 +119,9 @@ class ElementwiseKernel:
     'kernel'
     """
 
-    def __init__(self, in_params, out_params, operation, name="kernel", preamble=""):
+    def __init__(
+        self, in_params: str, out_params: str, operation: str, name: str = "kernel", preamble: str = ""
+    ) -> None:
         self.inputs, self.outputs = _parse(in_params, "in_params"), _parse(out_params, "out_params")
         self.operation, self.name, self.preamble = operation, name, preamble
         names = [n for _, n in self.inputs + self.outputs]
@@ -128,7 +134,7 @@ class ElementwiseKernel:
 
     # ---------------------------------------------------------------- source
 
-    def source(self, dtypes, ndim, by_value=()):
+    def source(self, dtypes: Sequence[dtype], ndim: int, by_value: Sequence[int] = ()) -> str:
         """The kernel's text for the dtypes of all operands (names), a number of axes, and the inputs given as
         numbers."""
         operands = list(zip(self.inputs + self.outputs, dtypes))
@@ -163,7 +169,7 @@ class ElementwiseKernel:
         ]  # fmt: skip
         return "\n".join(lines)
 
-    def compile(self, dtypes, ndim, arch, by_value=()):
+    def compile(self, dtypes: Sequence[dtype], ndim: int, arch: str, by_value: Sequence[int] = ()) -> bytes:
         """The machine code (a cubin) for an architecture as "sm_90".  RuntimeError with the compiler's words for bad
         code."""
         _, nvrtc = _toolkit()
@@ -212,7 +218,7 @@ class ElementwiseKernel:
             names.append(dtype)
         return names
 
-    def __call__(self, *args, out=None):
+    def __call__(self, *args: Any, out: Any = None) -> Any:
         n_in, n_out = len(self.inputs), len(self.outputs)
         if out is not None:
             args += tuple(out) if isinstance(out, (tuple, list)) else (out,)

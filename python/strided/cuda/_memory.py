@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .. import _C
 from ._device import index_of
+
+if TYPE_CHECKING:
+    from .._typing import Device
 
 _f = _C.functions
 
 
-def memory_stats(device=None) -> dict:
+def memory_stats(device: Device | None = None) -> dict[str, int]:
     """What the allocator holds, under PyTorch's names."""
     s = _f["_cuda_memory_stats"](index_of(device))
     return {
@@ -18,27 +23,27 @@ def memory_stats(device=None) -> dict:
     }  # fmt: skip
 
 
-def memory_allocated(device=None) -> int:
+def memory_allocated(device: Device | None = None) -> int:
     """Bytes of all living tensors."""
     return _f["_cuda_memory_stats"](index_of(device))["allocated"] if _f["_cuda_count"]() else 0
 
 
-def max_memory_allocated(device=None) -> int:
+def max_memory_allocated(device: Device | None = None) -> int:
     """The most bytes that living tensors took since the start, or since reset_peak_memory_stats."""
     return _f["_cuda_memory_stats"](index_of(device))["max_allocated"] if _f["_cuda_count"]() else 0
 
 
-def memory_reserved(device=None) -> int:
+def memory_reserved(device: Device | None = None) -> int:
     """Bytes taken from the driver, those kept for later included."""
     return _f["_cuda_memory_stats"](index_of(device))["reserved"] if _f["_cuda_count"]() else 0
 
 
-def max_memory_reserved(device=None) -> int:
+def max_memory_reserved(device: Device | None = None) -> int:
     """The most bytes taken from the driver."""
     return _f["_cuda_memory_stats"](index_of(device))["max_reserved"] if _f["_cuda_count"]() else 0
 
 
-def reset_peak_memory_stats(device=None) -> None:
+def reset_peak_memory_stats(device: Device | None = None) -> None:
     """The peaks start anew."""
     _f["_cuda_reset_peak"](index_of(device))
 
@@ -48,6 +53,6 @@ def empty_cache() -> None:
     _f["_cuda_empty_cache"]()
 
 
-def mem_get_info(device=None) -> tuple[int, int]:
+def mem_get_info(device: Device | None = None) -> tuple[int, int]:
     """(free, total) bytes of a device, as the driver says."""
     return _f["_cuda_memory_info"](index_of(device))

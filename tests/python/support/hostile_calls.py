@@ -199,10 +199,9 @@ class Arguments:
     def make(self, kind, name=""):
         """One argument of a declared type, usually one that fits."""
         rng, strided = self.rng, self.strided
-        kind = {"dtype": "DType", "dtype?": "DType?", "Dims[2]": "Dims"}.get(kind, kind)
         if kind.endswith("?"):
             return None if rng.random() < 0.4 else self.make(kind[:-1], name)
-        if kind in ("Tensors", "Tensor[]", "Tensor?[]"):
+        if kind in ("Tensor[]", "Tensor?[]"):
             return [self.tensor(name) for _ in range(rng.randrange(4))]
         makers = {
             "Tensor": lambda: self.tensor(name),
@@ -213,10 +212,10 @@ class Arguments:
             "float": lambda: rng.choice([0.0, 1.0, 2.5, -1.5, 1, float("nan"), float("inf")]),
             "bool": lambda: rng.random() < 0.5,
             "str": lambda: rng.choice(WORDS),
-            "DType": lambda: getattr(strided, rng.choice(DTYPES)),
-            "Dims": self.sizes,
+            "dtype": lambda: getattr(strided, rng.choice(DTYPES)),
+            "int[][]": lambda: [self.sizes(), self.sizes()],
             "Generator": strided.Generator,
-            "Device": lambda: rng.choice(["cpu", "cuda", "xla:3", strided.device("cpu")]),
+            "device": lambda: rng.choice(["cpu", "cuda", "xla:3", strided.device("cpu")]),
         }
         if kind in makers:
             return makers[kind]()
@@ -226,9 +225,9 @@ class Arguments:
         rng = self.rng
         if rng.random() < 0.4:
             return rng.choice(_junk(self.strided))
-        if "Tensor" in kind and "[]" not in kind and kind != "Tensors":
+        if "Tensor" in kind and "[]" not in kind:
             return self.hostile_tensor()
-        if kind in ("Tensors", "Tensor[]"):
+        if kind.rstrip("?") in ("Tensor[]", "Tensor?[]"):
             return rng.choice(
                 [
                     [self.hostile_tensor(), self.tensor()],
@@ -238,7 +237,7 @@ class Arguments:
                     [[self.tensor()]],
                 ]
             )
-        if kind.startswith(("int[", "Dims")):
+        if kind.startswith("int["):
             return self.hostile_sizes()
         if kind.startswith("int"):
             return rng.choice([*_hostile_integers(), _Index(2**62), _Raising()])
@@ -337,8 +336,8 @@ OPERATORS = [
 def python_signature(name, function):
     """The signature of a callable without declared types, with types guessed from the names of its parameters."""
     guesses = {
-        "dtype": "DType?",
-        "device": "Device?",
+        "dtype": "dtype?",
+        "device": "device?",
         "size": "int[]",
         **dict.fromkeys(("input", "self", "other", "tensor", "tensors"), "Tensor"),
     }
