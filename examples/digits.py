@@ -120,15 +120,17 @@ def main():
     options = read_options()
     torch = importlib.import_module(options.lib)
     torch.manual_seed(options.seed)
-    training, test = load(torch)
+    (pictures, digits), (others, answers) = load(torch)
     params = parameters(torch, [64, options.hidden, 10])
     start = time.perf_counter()
-    losses = train(torch, options, *training, params)
+    losses = train(torch, options, pictures, digits, params)
     seconds = time.perf_counter() - start
     print(f"{options.lib}: {len(losses)} steps in {seconds:.2f} s, last loss {losses[-1]:.4f}")
-    print(f"accuracy: training {accuracy(torch, *training, params):.2%}, test {accuracy(torch, *test, params):.2%}")
+    print(
+        f"accuracy: training {accuracy(torch, pictures, digits, params):.2%}, test {accuracy(torch, others, answers, params):.2%}"
+    )
     if options.plot:
-        plot(losses, math.ceil(len(training[1]) / options.batch), options)
+        plot(losses, math.ceil(len(digits) / options.batch), options)
 
 
 if __name__ == "__main__":

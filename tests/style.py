@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 COLUMNS = 120
-FOLDERS = ("csrc", "python", "tests", "bench", "examples", "docs")
+FOLDERS = ("csrc", "python", "tests", "tools", "bench", "examples", "docs")
 SOURCES = {".h", ".cpp", ".cu", ".inc", ".py"}
 DOCUMENTS = SOURCES | {".md", ".txt", ".sh", ".toml", ".yml"}
 
