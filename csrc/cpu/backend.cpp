@@ -66,6 +66,7 @@ void register_cpu_backend() {
   Backend& cpu = backend_table(DeviceType::CPU);
   cpu.reduce = cpu::reduce;
   cpu.scan = cpu::scan;
+  cpu.gemm = cpu::gemm;
 }
 
 }  // namespace strided

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -51,91 +51,48 @@ Matrix matrix_of(const Tensor& t) {
   return {t.data(), t.strides()[n - 2], t.strides()[n - 1]};
 }
 
-// Steps of the batch axes (all but the last two), if they are one regular step: the batches are then `count` matrices
-// in a row. A stride of 0 repeats one matrix.
-bool regular_batches(const Tensor& t, int64_t* step) {
-  *step = 0;
-  int64_t expected = -1;
-  for (int i = t.ndim() - 3; i >= 0; --i) {
-    if (t.size(i) == 1) continue;
-    if (expected < 0) *step = t.strides()[i];
-    else if (t.strides()[i] != expected) return false;
-    expected = t.strides()[i] * t.size(i);
-  }
-  return true;
-}
-
-// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions.
-void multiply_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
-  const int n = c.ndim();
-  const int64_t rows = c.size(n - 2), columns = c.size(n - 1), inner = a.size(n - 1);
+// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions. Not recorded.
+void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
   if (c.numel() == 0) return;
+  const int n = c.ndim();
   const DType t = c.dtype(), compute = is_half(t) ? DType::Float32 : t;
   const Element al(alpha, compute), be(beta, compute);
-  const KernelTable& table = kernels(c.device());
-  if (table.device) {
-    GemmPlan plan;
-    plan.name = "matmul";
-    plan.device = c.device().index;
-    plan.dtype = t;
-    plan.m = rows, plan.n = columns, plan.k = inner;
-    plan.a = matrix_of(a), plan.b = matrix_of(b), plan.c = matrix_of(c);
-    plan.batch_ndim = n - 2;
-    plan.batch_shape = c.shape().data();
-    const Tensor* operands[] = {&a, &b, &c};
-    for (int i = 0; i < 3; ++i) plan.batch_strides[i] = operands[i]->strides().data();
-    plan.alpha = al.bytes, plan.beta = be.bytes;
-    plan.tf32 = tf32();
-    STRIDED_CHECK(table.device->gemm, NotImplementedError, "matmul on device '", c.device(), "'");
-    return table.device->gemm(plan);
-  }
-  const GemmKernel gemm = table.gemm[index_of(t)];
-  STRIDED_CHECK(gemm, NotImplementedError, "matmul: not implemented for ", t, " on device '", c.device(), "'");
-  if (n == 2) return gemm(rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c), al.bytes, be.bytes);
-  const int64_t batch = c.numel() / (rows * columns);
-  int64_t step[3];
-  if (table.batched_gemm[index_of(t)] && regular_batches(a, &step[0]) && regular_batches(b, &step[1]) &&
-      regular_batches(c, &step[2]))
-    return table.batched_gemm[index_of(t)](batch, step, rows, columns, inner, matrix_of(a), matrix_of(b), matrix_of(c),
-                                           al.bytes, be.bytes);
-  Dims index(n - 2);
-  const int64_t size = c.itemsize();
-  for (int64_t k = 0; k < batch; ++k) {
-    Matrix ma = matrix_of(a), mb = matrix_of(b), mc = matrix_of(c);
-    int64_t oa = 0, ob = 0, oc = 0;
-    for (int i = 0; i < n - 2; ++i) {
-      oa += index[i] * a.strides()[i];
-      ob += index[i] * b.strides()[i];
-      oc += index[i] * c.strides()[i];
-    }
-    ma.data = static_cast<char*>(ma.data) + oa * size;
-    mb.data = static_cast<char*>(mb.data) + ob * size;
-    mc.data = static_cast<char*>(mc.data) + oc * size;
-    gemm(rows, columns, inner, ma, mb, mc, al.bytes, be.bytes);
-    for (int i = n - 3; i >= 0 && ++index[i] == c.size(i); --i) index[i] = 0;
-  }
+  GemmPlan plan;
+  plan.name = "matmul";
+  plan.device = c.device().index;
+  plan.dtype = t;
+  plan.m = c.size(n - 2), plan.n = c.size(n - 1), plan.k = a.size(n - 1);
+  plan.a = matrix_of(a), plan.b = matrix_of(b), plan.c = matrix_of(c);
+  plan.batch_ndim = n - 2;
+  plan.batch_shape = c.shape().data();
+  plan.batch_strides[0] = a.strides().data();
+  plan.batch_strides[1] = b.strides().data();
+  plan.batch_strides[2] = c.strides().data();
+  plan.alpha = al.bytes, plan.beta = be.bytes;
+  plan.tf32 = tf32();
+  backend(c.device()).gemm(plan);
 }
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
 // a @ b for equal batch axes, not recorded.
-Tensor multiplied(const Tensor& a, const Tensor& b) {
+Tensor gemm_unrecorded(const Tensor& a, const Tensor& b) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   Tensor c = empty(shape, a.dtype(), a.device());
-  multiply_into(c, a, b, Scalar(1), Scalar(0));
+  gemm_into(c, a, b, Scalar(1), Scalar(0));
   return c;
 }
 
 // The same, recorded.
-Tensor product(const Tensor& a, const Tensor& b) {
-  Tensor c = multiplied(a, b);
+Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
+  Tensor c = gemm_unrecorded(a, b);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
   return record(name, c, {a, b},
                 [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-                  return std::vector<Tensor>{b.was_saved() ? product(g, adjoint_of(b.get())) : Tensor(),
-                                             a.was_saved() ? product(adjoint_of(a.get()), g) : Tensor()};
+                  return std::vector<Tensor>{b.was_saved() ? gemm_recorded(g, adjoint_of(b.get())) : Tensor(),
+                                             a.was_saved() ? gemm_recorded(adjoint_of(a.get()), g) : Tensor()};
                 });
 }
 
@@ -154,9 +111,9 @@ Tensor scale_and_add(const Tensor& input, const Tensor& value, const Scalar& bet
   return beta.to_bool() ? scaled(wide, beta) + scaled(value, alpha) : scaled(value, alpha);
 }
 
-// beta * input + alpha * a @ b in one gemm.
-Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
-             const Scalar& alpha) {
+// beta * input + alpha * a @ b in one gemm, for equal batch axes of a and b. Recorded.
+Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+                      const Scalar& alpha) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   const Layout wide = strided::expand(input.layout(), shape);  // raises when input does not fit
@@ -166,15 +123,15 @@ Tensor fused(const char* node, const Tensor& input, const Tensor& a, const Tenso
   check_scales(a.dtype(), beta, alpha);
   Tensor c = empty(shape, a.dtype(), a.device());
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
-  multiply_into(c, a, b, alpha, beta);
+  gemm_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
   return record(node, c, {input, a, b},
                 [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
                  wants_input = input.requires_grad()](const Tensor& g) {
                   const Tensor h = scaled(g, conj(alpha));
                   return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(),
-                                             b.was_saved() ? product(h, adjoint_of(b.get())) : Tensor(),
-                                             a.was_saved() ? product(adjoint_of(a.get()), h) : Tensor()};
+                                             b.was_saved() ? gemm_recorded(h, adjoint_of(b.get())) : Tensor(),
+                                             a.was_saved() ? gemm_recorded(adjoint_of(a.get()), h) : Tensor()};
                 });
 }
 
@@ -186,7 +143,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
                 a.size(1), " and ", b.size(0), "x", b.size(1), ")");
   check_pair("mm", a, b);
-  return product(a, b);
+  return gemm_recorded(a, b);
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
@@ -196,7 +153,7 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
                 "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
                 "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_pair("bmm", a, b);
-  return product(a, b);
+  return gemm_recorded(a, b);
 }
 
 Tensor mv(const Tensor& a, const Tensor& b) {
@@ -208,7 +165,7 @@ Tensor mv(const Tensor& a, const Tensor& b) {
   Tensor out;
   {
     NoGradGuard guard;
-    out = squeeze(multiplied(a, unsqueeze(b, 1)), Dims{1});
+    out = squeeze(gemm_unrecorded(a, unsqueeze(b, 1)), Dims{1});
   }
   if (!needs_grad(a, b)) return out;
   return record("MvBackward0", out, {a, b},
@@ -230,7 +187,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   Tensor out;
   {
     NoGradGuard guard;
-    out = reshape(multiplied(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
+    out = reshape(gemm_unrecorded(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
   }
   if (!needs_grad(a, b)) return out;
   return record("DotBackward0", out, {a, b},
@@ -271,7 +228,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     STRIDED_CHECK(a.size(0) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (1x", a.size(0),
                   " and ", b.size(0), "x", b.size(1), ")");
     check_pair("matmul", a, b);
-    return squeeze(product(unsqueeze(a, 0), b), Dims{0});
+    return squeeze(gemm_recorded(unsqueeze(a, 0), b), Dims{0});
   }
   check_pair("matmul", a, b);
   const Tensor left = na == 1 ? unsqueeze(a, 0) : a, right = nb == 1 ? unsqueeze(b, 1) : b;
@@ -284,7 +241,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
                   " and ", other, "x", right.size(1), ")");
     Dims shape = left.shape();
     shape.back() = right.size(1);
-    out = reshape(product(reshape(left, Dims{rows, inner}), right), shape);
+    out = reshape(gemm_recorded(reshape(left, Dims{rows, inner}), right), shape);
   } else {
     Dims batch_a(left.shape().data(), left.shape().size() - 2), batch_b(right.shape().data(), right.shape().size() - 2);
     Dims batch = broadcast_shapes(batch_a, batch_b);
@@ -295,8 +252,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     shape_a.push_back(inner);
     shape_b.push_back(other);
     shape_b.push_back(right.size(right.ndim() - 1));
-    out = product(left.shape() == shape_a ? left : expand(left, shape_a),
-                  right.shape() == shape_b ? right : expand(right, shape_b));
+    out = gemm_recorded(left.shape() == shape_a ? left : expand(left, shape_a),
+                        right.shape() == shape_b ? right : expand(right, shape_b));
   }
   if (na == 1) out = squeeze(out, Dims{-2});
   if (nb == 1) out = squeeze(out, Dims{-1});
@@ -343,7 +300,7 @@ Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
                 a.size(1), " and ", b.size(0), "x", b.size(1), ")");
   check_pair("addmm", a, b);
-  return fused("AddmmBackward0", input, a, b, beta, alpha);
+  return addmm_recorded("AddmmBackward0", input, a, b, beta, alpha);
 }
 
 Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -367,7 +324,7 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
                 "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
                 "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_pair("baddbmm", a, b);
-  return fused("BaddbmmBackward0", input, a, b, beta, alpha);
+  return addmm_recorded("BaddbmmBackward0", input, a, b, beta, alpha);
 }
 
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
