@@ -48,25 +48,24 @@ namespace strided {
   /* In-place factorisations of `batch` row-major matrices, packed one after the other, in float32, float64, complex64 \
      or complex128. pivots: 1-based rows as LAPACK's getrf returns them; info[i]: 0, or the 1-based index of the first \
      zero pivot (LU) or of the leading minor that is not positive definite (Cholesky). */ \
-  X(lu_factor, (const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, \
-                int32_t* pivots, int32_t* info)) \
-  /* b (n x k, row-major) <- solution of op(A) x = b; op: 0 = A, 1 = transpose, 2 = conjugate transpose */ \
-  X(lu_solve, (const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu, \
+  X(lu_factor, \
+    (const OpContext& on, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots, int32_t* info)) \
+  /* b (n x k, row-major) <- solution of op(A) x = b; op: 0 = A, 1 = transpose, 2 = conjugate transpose. A pivot that \
+     is not in 1 ... n is an error. */ \
+  X(lu_solve, (const OpContext& on, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu, \
                int64_t lu_batch_stride, const int32_t* pivots, int64_t pivots_batch_stride, void* b, int op)) \
-  X(cholesky, \
-    (const char* name, int device, DType dtype, int64_t batch, int64_t n, void* a, bool upper, int32_t* info)) \
+  X(cholesky, (const OpContext& on, DType dtype, int64_t batch, int64_t n, void* a, bool upper, int32_t* info)) \
   /* b (n x k, row-major) <- inverse(T) b for a triangular T given by strides */ \
-  X(solve_triangular, (const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t, \
+  X(solve_triangular, (const OpContext& on, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t, \
                        int64_t t_batch_stride, void* b, bool upper, bool unit_diagonal)) \
-  /* packed matrices of any dtype: exchanges row i with row pivots[i] - 1, for i from 0 to count - 1 or backwards */ \
-  X(exchange_rows, (const char* name, int device, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a, \
+  /* packed matrices of any dtype: exchanges row i with row pivots[i] - 1, for i from 0 to count - 1 or backwards. A \
+     pivot that is not in 1 ... rows is an error. */ \
+  X(exchange_rows, (const OpContext& on, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a, \
                     const int32_t* pivots, int64_t count, bool backwards)) \
   /* sign[b]: of the permutation that `count` pivots make, +1 or -1 */ \
-  X(permutation_sign, \
-    (const char* name, int device, int64_t batch, int64_t count, const int32_t* pivots, double* sign)) \
+  X(permutation_sign, (const OpContext& on, int64_t batch, int64_t count, const int32_t* pivots, double* sign)) \
   /* reports the first of n matrices whose info is not 0; `wait`: and waits, so that it is raised now */ \
-  X(check_info, \
-    (const char* name, int device, LinalgFailure failure, const int32_t* info, int64_t n, bool batched, bool wait)) \
+  X(check_info, (const OpContext& on, LinalgFailure failure, const int32_t* info, int64_t n, bool batched, bool wait)) \
   /* zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == \
      diagonal; axes innermost first: columns, rows, then those of the batch; one operand */ \
   X(clear_triangle, (const LoopPlan& plan, int64_t diagonal, bool keep_below)) \
@@ -100,23 +99,23 @@ namespace strided {
   X(apply_q, \
     (const DecompositionPlan& plan, int64_t k, const void* reflectors, const void* tau, bool left, bool adjoint)) \
   /* A = U diag(s) Vh, s real and descending. u is m x m and vh n x n (full), or m x k and k x n with k = min(m, n); \
-     with u null there is only s */ \
-  X(svd, (const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, SvdDriver driver)) \
+     with u null there is only s. driver: a name that the backend knows, or null for its default */ \
+  X(svd, (const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, const char* driver)) \
   /* Hermitian A, of which one triangle is read: w real and ascending; a becomes the eigenvectors (`vectors`) or is \
      lost */ \
   X(eigh, (const DecompositionPlan& plan, void* w, bool upper, bool vectors)) \
   /* square A: w and v complex, for real A too; v (unit columns) may be null */ \
   X(eig, (const DecompositionPlan& plan, void* w, void* v)) \
-  /* the X of least norm among those that make |A X - B| least. b: max(m, n) x k, B in its first m rows, then X in its \
-     first n, and with Full the sums of squares of its last m - n rows are the residuals. rcond: singular values (Svd, \
-     DivideAndConquer: s) or diagonal elements below rcond times the largest count as zero; rank[i] is the number of \
-     the others, not with Full */ \
-  X(least_squares, \
-    (const DecompositionPlan& plan, int64_t k, void* b, LstsqDriver driver, double rcond, int32_t* rank, void* s)) \
+  /* the X of least norm among those that make |A X - B| least. b: max(m, n) x k, B in its first m rows, zeros below; \
+     X becomes its first n rows. driver: a name that the backend knows, or null for its default. *gives tells what \
+     that driver gives besides X: s, singular values; rank, the number of singular values or diagonal elements that \
+     are not below rcond times the largest; residuals, as sums of squares of the last m - n rows of b */ \
+  X(least_squares, (const DecompositionPlan& plan, int64_t k, void* b, const char* driver, double rcond, \
+                    int32_t* rank, void* s, LeastSquaresParts* gives)) \
   /* symmetric (or Hermitian) A = L D L^T (L^H), by Bunch and Kaufman, from the lower triangle; pivots as LAPACK's \
      sytrf has them */ \
   X(ldl_factor, (const DecompositionPlan& plan, int32_t* pivots, bool hermitian)) \
-  /* the solutions of A X = B from that; b: n x k */ \
+  /* the solutions of A X = B from that; b: n x k. Pivots that sytrf would not give are an error. */ \
   X(ldl_solve, (const DecompositionPlan& plan, int64_t k, const int32_t* pivots, void* b, bool hermitian))
 
 #define STRIDED_BACKEND_SLOTS(X) STRIDED_KERNEL_SLOTS(X) STRIDED_DECOMPOSITION_SLOTS(X)

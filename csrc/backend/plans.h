@@ -27,8 +27,10 @@ struct DecompositionPlan : OpContext {
   void* a = nullptr;  // overwritten
   int32_t* info = nullptr;
 };
-enum class SvdDriver : int8_t { Default, Qr, Jacobi, Approximate };          // gesvd, gesvdj and gesvda of cuSOLVER
-enum class LstsqDriver : int8_t { Full, PivotedQr, Svd, DivideAndConquer };  // gels, gelsy, gelss and gelsd of LAPACK
+// What a driver of least squares gives besides the solution.
+struct LeastSquaresParts {
+  bool rank = false, singular_values = false, residuals = false;
+};
 
 // Moves between a dense side and the places on an indexed side that int64 indices name. The loops have the operands
 // to, from, index (bytes for strides): an element's place is where the strides lead, plus index * stride.

@@ -67,6 +67,13 @@ void register_cpu_backend() {
   cpu.reduce = cpu::reduce;
   cpu.scan = cpu::scan;
   cpu.gemm = cpu::gemm;
+  cpu.lu_factor = cpu::lu_factor;
+  cpu.lu_solve = cpu::lu_solve;
+  cpu.cholesky = cpu::cholesky;
+  cpu.solve_triangular = cpu::solve_triangular;
+  cpu.exchange_rows = cpu::exchange_rows;
+  cpu.permutation_sign = cpu::permutation_sign;
+  cpu.check_info = cpu::check_info;
 }
 
 }  // namespace strided

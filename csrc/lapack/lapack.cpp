@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "backend/backend.h"
 #include "base/parallel.h"
@@ -309,6 +310,17 @@ void eig(const DecompositionPlan& plan, Complex<real_t<T>>* w, Complex<real_t<T>
   });
 }
 
+enum class LstsqDriver : int8_t { Full, PivotedQr, Svd, DivideAndConquer };  // gels, gelsy, gelss and gelsd
+LstsqDriver lstsq_driver(const char* function, const char* name) {
+  const std::string_view driver = name ? name : "gelsy";
+  if (driver == "gelsy") return LstsqDriver::PivotedQr;
+  if (driver == "gels") return LstsqDriver::Full;
+  if (driver == "gelss") return LstsqDriver::Svd;
+  STRIDED_CHECK(driver == "gelsd", RuntimeError, function,
+                ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  return LstsqDriver::DivideAndConquer;
+}
+
 template <class T>
 void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDriver driver, double rcond,
                    int32_t* rank, real_t<T>* s) {
@@ -375,6 +387,18 @@ void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) 
   });
 }
 
+// A pivot names a row, or the negatives of two equal ones the partner of a block of two rows: LAPACK trusts them.
+void check_ldl_pivots(const DecompositionPlan& plan, const int32_t* pivots) {
+  const int64_t n = plan.n, count = plan.batch * n;
+  for (int64_t at = 0; at < count; ++at) {
+    const int64_t pivot = pivots[at], row = pivot < 0 ? -pivot : pivot;
+    const bool paired = pivot > 0 || ((at + 1) % n != 0 && pivots[at + 1] == pivot);
+    if (row < 1 || row > n || !paired)
+      raise_linalg_failure(LinalgFailure::PivotOfLdl, plan.name, plan.batch > 1, at / n, pivot);
+    if (pivot < 0) ++at;
+  }
+}
+
 template <class T>
 void ldl_solve(const DecompositionPlan& plan, int64_t columns, const int32_t* pivots, T* b, bool hermitian) {
   const Sizes s(plan);
@@ -426,8 +450,8 @@ void fill(Backend& k) {
       apply_q(plan, columns, static_cast<const T*>(reflectors), static_cast<const T*>(tau), left, adjoint);
     });
   };
-  k.svd = [](Plan plan, void* s, void* u, void* vh, bool full, SvdDriver driver) {
-    STRIDED_CHECK(driver == SvdDriver::Default, RuntimeError, plan.name,
+  k.svd = [](Plan plan, void* s, void* u, void* vh, bool full, const char* driver) {
+    STRIDED_CHECK(!driver, RuntimeError, plan.name,
                   ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
     with_type(plan, [&](auto t) {
       using T = decltype(t);
@@ -443,16 +467,25 @@ void fill(Backend& k) {
       eig<decltype(t)>(plan, static_cast<C*>(w), static_cast<C*>(v));
     });
   };
-  k.least_squares = [](Plan plan, int64_t columns, void* b, LstsqDriver driver, double rcond, int32_t* rank, void* s) {
+  k.least_squares = [](Plan plan, int64_t columns, void* b, const char* name, double rcond, int32_t* rank, void* s,
+                       LeastSquaresParts* gives) {
+    const LstsqDriver driver = lstsq_driver(plan.name, name);
+    const bool by_svd = driver == LstsqDriver::Svd || driver == LstsqDriver::DivideAndConquer;
+    gives->rank = driver != LstsqDriver::Full;
+    gives->singular_values = by_svd;
+    gives->residuals = driver != LstsqDriver::PivotedQr;
+    if (plan.batch * plan.m * plan.n * columns == 0) return;
     with_type(plan, [&](auto t) {
       using T = decltype(t);
-      least_squares(plan, columns, static_cast<T*>(b), driver, rcond, rank, static_cast<real_t<T>*>(s));
+      least_squares(plan, columns, static_cast<T*>(b), driver, rcond, gives->rank ? rank : nullptr,
+                    by_svd ? static_cast<real_t<T>*>(s) : nullptr);
     });
   };
   k.ldl_factor = [](Plan plan, int32_t* pivots, bool hermitian) {
     with_type(plan, [&](auto t) { ldl_factor<decltype(t)>(plan, pivots, hermitian); });
   };
   k.ldl_solve = [](Plan plan, int64_t columns, const int32_t* pivots, void* b, bool hermitian) {
+    check_ldl_pivots(plan, pivots);
     with_type(plan, [&](auto t) { ldl_solve(plan, columns, pivots, static_cast<decltype(t)*>(b), hermitian); });
   };
 }

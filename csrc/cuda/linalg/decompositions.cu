@@ -1,4 +1,4 @@
-// Decompositions by cuSOLVER (solver.h), as DecompositionKernels of backend/backend.h has them.
+// Decompositions by cuSOLVER (solver.h), as the slots of backend/backend.h have them.
 //
 // Decompositions on the device.
 // Matrices of a batch go to cuSOLVER one after the other, with one handle and one workspace, all on the current stream;
@@ -13,6 +13,7 @@
 #include <climits>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "backend/elementwise.h"
 #include "cuda/linalg/linalg.h"
@@ -243,6 +244,40 @@ void apply_q(const Call& call, int64_t columns, const T* reflectors, const T* ta
                       c + i * p.m * p.n, m, work.second.data(), work.first, info.as<int>());
 }
 
+// ---- least squares
+// For matrices of full rank, as LAPACK's gels does it (cuSOLVER has no other): A = Q R gives R X = Q^H B; of a wide A,
+// A^H = Q R gives X = Q R^-H B.
+template <class T>
+void least_squares(const Call& call, int64_t k, T* b) {
+  const DecompositionPlan& p = call.plan;
+  const int64_t m = p.m, n = p.n, rows = std::max(m, n), least = std::min(m, n);
+  const bool wide = m < n;
+  DecompositionPlan factored = p, right = p;
+  const Workspace adjoint = call.memory<T>(wide ? p.batch * m * n : 0), scales = call.memory<T>(p.batch * least),
+                  rows_of_x = call.memory<T>(p.batch * least * k);
+  if (wide) {
+    factored.a = adjoint.data();
+    std::swap(factored.m, factored.n);
+    copy_matrices(call, n, m, by_columns(adjoint.as<T>(), n, m * n),
+                  by_columns(static_cast<T*>(p.a), m, m * n).transposed(), true);
+  }
+  right.m = rows;
+  right.n = k;
+  right.a = b;
+  // The first `least` rows of b are solved in a copy by rows; R^H x = b is R^T conj(x) = conj(b).
+  const View<T> top = by_columns(b, rows, rows * k), x{rows_of_x.as<T>(), k, 1, least * k};
+  auto solve = [&](bool by_adjoint) {
+    const Matrix r = by_adjoint ? Matrix{factored.a, rows, 1} : Matrix{factored.a, 1, rows};
+    copy_matrices(call, least, k, x, top, by_adjoint);
+    solve_triangular(p, p.dtype, p.batch, least, k, r, rows * least, x.data, !by_adjoint, false);
+    copy_matrices(call, least, k, top, x, by_adjoint);
+  };
+  cuda::qr(factored, scales.data());
+  if (wide) solve(true);
+  cuda::apply_q(right, least, factored.a, scales.data(), true, !wide);
+  if (!wide) solve(false);
+}
+
 // ---- singular values
 // What cuSOLVER is given: matrices of m rows and n columns. gesvdj and gesvda give V, gesvd V^H.
 template <class T>
@@ -314,15 +349,27 @@ struct Singular {
   }
 };
 
-// Default is Jacobi's way, as in PyTorch: the fastest for matrices that are not large, and the only one with a routine
+enum class SvdDriver : int8_t { Qr, Jacobi, Approximate };  // gesvd, gesvdj and gesvda of cuSOLVER
+
+// The default is gesvdj, as in PyTorch: the fastest for matrices that are not large, and the only one with a routine
 // for batches of small ones. It iterates, and where it does not converge info says so; PyTorch then takes gesvd after
 // it has waited for the device, here the caller may ask for that by its name.
+SvdDriver svd_driver(const char* function, const char* name) {
+  const std::string_view driver = name ? name : "gesvdj";
+  if (driver == "gesvdj") return SvdDriver::Jacobi;
+  if (driver == "gesvd") return SvdDriver::Qr;
+  STRIDED_CHECK(driver == "gesvda", RuntimeError, function, ": unknown svd driver ", name,
+                " in svd_cusolver computation. Allowed drivers are gesvd, gesvdj and gesvda.");
+  return SvdDriver::Approximate;
+}
+
 template <class T>
-void svd(const Call& call, real_t<T>* s, T* u, T* vh, bool full_wanted, SvdDriver driver) {
+void svd(const Call& call, real_t<T>* s, T* u, T* vh, bool full_wanted, const char* driver_name) {
   const DecompositionPlan& p = call.plan;
   const int64_t m = p.m, n = p.n, k = std::min(m, n);
   const bool vectors = u != nullptr, full = full_wanted && vectors;
-  const bool jacobi = driver == SvdDriver::Default || driver == SvdDriver::Jacobi;
+  const SvdDriver driver = svd_driver(p.name, driver_name);
+  const bool jacobi = driver == SvdDriver::Jacobi;
   STRIDED_CHECK(driver != SvdDriver::Approximate || !full || m == n, NotImplementedError, p.name,
                 ": cuSOLVER's gesvda makes no full matrices, with driver='gesvda' full_matrices must be False");
   const Screen<T> screen(call, Part::Whole);
@@ -491,7 +538,7 @@ void apply_q(const DecompositionPlan& plan, int64_t k, const void* reflectors, c
     apply_q(Call(plan), k, static_cast<const T*>(reflectors), static_cast<const T*>(tau), left, adjoint);
   });
 }
-void svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, SvdDriver driver) {
+void svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, const char* driver) {
   if (is_empty(plan)) return;
   with_type(plan.dtype, [&](auto t) {
     using T = decltype(t);
@@ -518,9 +565,14 @@ void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) 
   with_type(plan.dtype, [&](auto t) { ldl_factor<decltype(t)>(Call(plan), pivots, hermitian); });
 }
 
-// cuSOLVER has no least squares of deficient rank; operations solve those of full rank by qr.
-void least_squares(const DecompositionPlan& plan, int64_t, void*, LstsqDriver, double, int32_t*, void*) {
-  STRIDED_THROW(NotImplementedError, plan.name, " of deficient rank on device 'cuda'");
+void least_squares(const DecompositionPlan& plan, int64_t k, void* b, const char* driver, double, int32_t*, void*,
+                   LeastSquaresParts* gives) {
+  STRIDED_CHECK(!driver || std::string_view(driver) == "gels", RuntimeError, plan.name,
+                ": parameter `driver` should be set to 'gels'");
+  *gives = {};
+  gives->residuals = true;
+  if (is_empty(plan) || k == 0) return;
+  with_type(plan.dtype, [&](auto t) { least_squares(Call(plan), k, static_cast<decltype(t)*>(b)); });
 }
 
 }  // namespace cuda

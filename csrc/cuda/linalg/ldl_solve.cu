@@ -139,9 +139,9 @@ void solve(const DecompositionPlan& plan, int64_t k, const int32_t* pivots, T* b
         plan.name);
   run(ldl_arrange_kernel<T>, rows);
   run(ldl_gather_kernel<T>, rows * k);
-  solve_triangular(plan.name, plan.device, plan.dtype, plan.batch, n, k, {a.l, 1, n}, n * n, a.x, false, true);
+  solve_triangular(plan, plan.dtype, plan.batch, n, k, {a.l, 1, n}, n * n, a.x, false, true);
   run(ldl_diagonal_kernel<T>, rows * k);
-  solve_triangular(plan.name, plan.device, plan.dtype, plan.batch, n, k, {a.l, n, 1}, n * n, a.x, true, true);
+  solve_triangular(plan, plan.dtype, plan.batch, n, k, {a.l, n, 1}, n * n, a.x, true, true);
   run(ldl_scatter_kernel<T>, rows * k);
 }
 

@@ -139,32 +139,31 @@ void exchange_view(const char* name, int device, int64_t itemsize, int64_t batch
   check_launch(name);
 }
 
-void exchange_rows(const char* name, int device, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a,
+void exchange_rows(const OpContext& on, DType dtype, int64_t batch, int64_t rows, int64_t columns, void* a,
                    const int32_t* pivots, int64_t count, bool backwards) {
   const int64_t size = size_of(dtype);
-  exchange_view(name, device, size, batch, rows, columns,
+  exchange_view(on.name, on.device, size, batch, rows, columns,
                 {static_cast<char*>(a), columns * size, size, rows * columns * size}, pivots, count, 0, count,
                 backwards, LinalgFailure::PivotOfUnpack);
 }
 
-void permutation_sign(const char* name, int device, int64_t batch, int64_t count, const int32_t* pivots, double* sign) {
+void permutation_sign(const OpContext& on, int64_t batch, int64_t count, const int32_t* pivots, double* sign) {
   if (batch == 0) return;
-  const OnDevice guard(device);
+  const OnDevice guard(on.device);
   constexpr int64_t warps = kThreads / kWarp;
   launch(permutation_sign_kernel, dim3(static_cast<unsigned>((batch + warps - 1) / warps)), dim3(kThreads), 0,
-         current_stream(device), pivots, batch, count, sign);
-  check_launch(name);
+         current_stream(on.device), pivots, batch, count, sign);
+  check_launch(on.name);
 }
 
-void check_info(const char* name, int device, LinalgFailure fault, const int32_t* info, int64_t n, bool batched,
-                bool wait) {
+void check_info(const OpContext& on, LinalgFailure fault, const int32_t* info, int64_t n, bool batched, bool wait) {
   if (n == 0) return;
-  const OnDevice guard(device);
-  const cudaStream_t stream = current_stream(device);
+  const OnDevice guard(on.device);
+  const cudaStream_t stream = current_stream(on.device);
   launch(check_info_kernel, dim3(1), dim3(kCheckThreads), 0, stream, info, n, batched,
-         reporter(device, name, static_cast<int>(fault)));
-  check_launch(name);
-  if (wait) synchronize_stream(device, stream);
+         reporter(on.device, on.name, static_cast<int>(fault)));
+  check_launch(on.name);
+  if (wait) synchronize_stream(on.device, stream);
 }
 
 }  // namespace cuda

@@ -30,12 +30,12 @@ struct Run {
   cudaStream_t stream;
   size_t shared;  // bytes for a matrix, or a panel
 
-  Run(const char* name_, int device_, int64_t batch_)
-      : name(name_),
-        device(device_),
+  Run(const OpContext& on, int64_t batch_)
+      : name(on.name),
+        device(on.device),
         batch(batch_),
-        stream(current_stream(device_)),
-        shared(device_info(device_).shared_per_block - kStatic) {}
+        stream(current_stream(on.device)),
+        shared(device_info(on.device).shared_per_block - kStatic) {}
   template <class Args>
   void start(void (*kernel)(Args), int64_t blocks, int64_t threads, size_t shared, const Args& args) const {
     STRIDED_CHECK(blocks < kMaxItems, NotImplementedError, name, ": a batch of ", batch, " on device 'cuda'");
@@ -270,48 +270,45 @@ void factor_cholesky(const Run& run, int64_t n, int64_t first, const View<T>& a,
 
 }  // namespace
 
-void lu_factor(const char* name, int device, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots,
+void lu_factor(const OpContext& on, DType dtype, int64_t batch, int64_t m, int64_t n, void* a, int32_t* pivots,
                int32_t* info) {
   if (batch == 0 || m == 0 || n == 0) return;
   constexpr int64_t most = int64_t{1} << 30;  // rows and columns are counted in int
-  STRIDED_CHECK(m < most && n < most, NotImplementedError, name, ": matrices of ", m, " x ", n,
+  STRIDED_CHECK(m < most && n < most, NotImplementedError, on.name, ": matrices of ", m, " x ", n,
                 " elements on device 'cuda'");
-  const OnDevice guard(device);
-  with_type(dtype, [&](auto zero) {
-    factor_lu(Run(name, device, batch), m, n, static_cast<decltype(zero)*>(a), pivots, info);
-  });
+  const OnDevice guard(on.device);
+  with_type(dtype, [&](auto zero) { factor_lu(Run(on, batch), m, n, static_cast<decltype(zero)*>(a), pivots, info); });
 }
 
-void lu_solve(const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu,
+void lu_solve(const OpContext& on, DType dtype, int64_t batch, int64_t n, int64_t k, const void* lu,
               int64_t lu_batch_stride, const int32_t* pivots, int64_t pivots_batch_stride, void* b, int op) {
   if (batch == 0 || n == 0 || k == 0) return;
-  const OnDevice guard(device);
+  const OnDevice guard(on.device);
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
-    solve_lu<T>(Run(name, device, batch), n, k, {static_cast<const T*>(lu), n, 1, lu_batch_stride}, pivots,
-                pivots_batch_stride, {static_cast<T*>(b), k, 1, n * k}, op);
+    solve_lu<T>(Run(on, batch), n, k, {static_cast<const T*>(lu), n, 1, lu_batch_stride}, pivots, pivots_batch_stride,
+                {static_cast<T*>(b), k, 1, n * k}, op);
   });
 }
 
-void solve_triangular(const char* name, int device, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t,
+void solve_triangular(const OpContext& on, DType dtype, int64_t batch, int64_t n, int64_t k, Matrix t,
                       int64_t t_batch_stride, void* b, bool upper, bool unit_diagonal) {
   if (batch == 0 || n == 0 || k == 0) return;
-  const OnDevice guard(device);
+  const OnDevice guard(on.device);
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     const View<const T> triangle{static_cast<const T*>(t.data), t.row_stride, t.col_stride, t_batch_stride};
-    solve<T>(Run(name, device, batch), n, k, triangle, {static_cast<T*>(b), k, 1, n * k}, upper,
+    solve<T>(Run(on, batch), n, k, triangle, {static_cast<T*>(b), k, 1, n * k}, upper,
              unit_diagonal ? Stage::Unit : Stage::Diagonal);
   });
 }
 
-void cholesky(const char* name, int device, DType dtype, int64_t batch, int64_t n, void* data, bool upper,
-              int32_t* info) {
+void cholesky(const OpContext& on, DType dtype, int64_t batch, int64_t n, void* data, bool upper, int32_t* info) {
   if (batch == 0 || n == 0) return;
-  const OnDevice guard(device);
+  const OnDevice guard(on.device);
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
-    const Run run(name, device, batch);
+    const Run run(on, batch);
     const View<T> packed{static_cast<T*>(data), n, 1, n * n};
     // A = U^H U and conj(A) = L L^H have L = U^T: the transposed view is factored.
     const View<T> a = upper ? packed.transposed() : packed;

@@ -1,7 +1,7 @@
 // What the files of the linalg family share.
 #pragma once
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
 #include "ops/linalg/linalg.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -17,12 +17,11 @@ constexpr DType compute_dtype_of(DType t) {
 int64_t batches(const Tensor& a);
 Dims batch_shape(const Tensor& a, int drop);  // all but the last `drop` sizes
 Tensor packed_copy(const Tensor& a);          // contiguous, in the kernels' dtype
-const LinalgKernels& kernels_for(const Tensor& a);
-const Backend* device_kernels(const Tensor& a);  // null on the CPU
+inline OpContext context(const char* op, const Tensor& a) { return {op, a.device().index}; }
 
 // When linear algebra fails.
-// The CPU raises LinAlgError at once. A device reports the first matrix of the batch whose info is not 0, and the next
-// call that waits raises the same words; where the caller asks for a check it is waited for.
+// The error names the first matrix of the batch whose info is not 0. The CPU raises it at once, a device with the next
+// call that waits, or at once where the caller asks for a check.
 enum class Check : int8_t { Never, Later, Now };
 void check_info(const char* op, LinalgFailure fault, const Tensor& info, Check check);
 Tensor adjoint_of(const Tensor& x);

@@ -12,49 +12,8 @@ namespace strided {
 
 using namespace linalg_detail;
 
-namespace {
-
-LstsqDriver driver_of(const Tensor& a, const std::optional<std::string>& name) {
-  const char* op = "torch.linalg.lstsq: parameter `driver` should be ";
-  if (!a.device().is_cpu()) {
-    STRIDED_CHECK(!name || *name == "gels", RuntimeError, op, "set to 'gels'");
-    return LstsqDriver::Full;
-  }
-  if (!name || *name == "gelsy") return LstsqDriver::PivotedQr;
-  if (*name == "gels") return LstsqDriver::Full;
-  if (*name == "gelss") return LstsqDriver::Svd;
-  STRIDED_CHECK(*name == "gelsd", RuntimeError, op, "one of (gels, gelsy, gelsd, gelss)");
-  return LstsqDriver::DivideAndConquer;
-}
-
-// For a backend without LAPACK's drivers: A of full rank, A = Q R or, where it is wide, A^H = Q R. Writes to the first
-// n rows of x, whose first m rows hold B and the others zeros; the rest of a tall A's rows are left with the length of
-// the residuals.
-void solve_by_qr(const char* op, const Tensor& a, const Tensor& x, int64_t m, int64_t n) {
-  const int64_t k = std::min(m, n);
-  const auto [packed, tau] = qr_packed(op, m >= n ? a : adjoint_of(a));
-  const Tensor r = narrow(packed, -2, 0, k), top = narrow(x, -2, 0, k);
-  if (m < n) copy_into(top, solve_triangular(adjoint_of(r), top, false, true, false));
-  apply_q(op, packed, tau, k, x, true, m >= n);
-  if (m >= n) copy_into(top, solve_triangular(r, top, true, true, false));
-}
-
-// A pivot names a row, or the negatives of two equal ones the partner of a block of two rows: LAPACK trusts them.
-void check_ldl_pivots(const char* op, const Tensor& pivots, int64_t n) {
-  const int32_t* p = pivots.data_as<int32_t>();
-  for (int64_t at = 0; at < pivots.numel(); ++at) {
-    const int64_t pivot = p[at], row = pivot < 0 ? -pivot : pivot;
-    const bool paired = pivot > 0 || ((at + 1) % n != 0 && p[at + 1] == pivot);
-    if (row < 1 || row > n || !paired)
-      raise_linalg_failure(LinalgFailure::PivotOfLdl, op, pivots.ndim() > 1, at / n, pivot);
-    if (pivot < 0) ++at;
-  }
-}
-
-}  // namespace
-
 LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
-                   const std::optional<std::string>& name) {
+                   const std::optional<std::string>& driver) {
   const char* op = "torch.linalg.lstsq";
   STRIDED_CHECK(a.ndim() >= 2, RuntimeError, op, ": input must have at least 2 dimensions.");
   STRIDED_CHECK(b.ndim() >= 1, RuntimeError, op, ": other must have at least 1 dimension.");
@@ -67,8 +26,6 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1);
   STRIDED_CHECK(b.size(b.ndim() - (vector ? 1 : 2)) == m, RuntimeError, op, ": input.size(-2) should match other.size(",
                 vector ? "-1" : "-2", ")");
-  const LstsqDriver driver = driver_of(a, name);
-  const bool values = driver == LstsqDriver::Svd || driver == LstsqDriver::DivideAndConquer;
   const DType real = real_of(compute_dtype_of(a.dtype()));
   const double eps =
       real == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
@@ -90,28 +47,24 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
     const Tensor rank = zeros(batch, DType::Int32, a.device());
     Dims value_shape = batch;
     value_shape.push_back(k);
-    const Tensor s = values ? empty(value_shape, real, a.device()) : none();
+    const Tensor s = empty(value_shape, real, a.device());
     copy_into(narrow(x, -2, 0, m), right);
     if (m < n) copy_into(narrow(x, -2, m, n - m), zeros_like(narrow(x, -2, m, n - m)));
-    if (lhs.numel() == 0 || columns == 0) {
-      if (x.numel() > 0) copy_into(narrow(x, -2, 0, n), zeros_like(narrow(x, -2, 0, n)));
-    } else if (a.device().is_cpu()) {
-      backend(a.device())
-          .least_squares(plan_of(op, copy_by_columns(lhs), info), columns, x.data(), driver,
-                         rcond.value_or(eps * static_cast<double>(std::max(m, n))),
-                         driver == LstsqDriver::Full ? nullptr : rank.data_as<int32_t>(), values ? s.data() : nullptr);
-      check_info(op, LinalgFailure::LeastSquares, info, Check::Later);
-    } else {
-      solve_by_qr(op, lhs, x, m, n);
-    }
+    LeastSquaresParts gives;
+    backend(a.device())
+        .least_squares(plan_of(op, copy_by_columns(lhs), info), columns, x.data(), driver ? driver->c_str() : nullptr,
+                       rcond.value_or(eps * static_cast<double>(std::max(m, n))), rank.data_as<int32_t>(), s.data(),
+                       &gives);
+    check_info(op, LinalgFailure::LeastSquares, info, Check::Later);
+    if (lhs.numel() == 0 && x.numel() > 0) copy_into(narrow(x, -2, 0, n), zeros_like(narrow(x, -2, 0, n)));
     out.solution = cast_to(contiguous(narrow(x, -2, 0, n)), a.dtype());
     if (vector) out.solution = squeeze(out.solution, Dims{-1});
-    out.rank = driver == LstsqDriver::Full ? empty(Dims{0}, DType::Int64, a.device()) : to_dtype(rank, DType::Int64);
-    out.singular_values = values ? cast_to(s, real_of(a.dtype())) : none();
-    // Of no use where a matrix has not full rank, and LAPACK's gelsy has none.
-    const bool full_rank = !values || (rank.numel() > 0 && item(all(elementwise<Eq>(rank, Scalar(n)))).to_bool());
+    out.rank = gives.rank ? to_dtype(rank, DType::Int64) : empty(Dims{0}, DType::Int64, a.device());
+    out.singular_values = gives.singular_values ? cast_to(s, real_of(a.dtype())) : none();
+    // Residuals are of no use where a matrix has not full rank.
+    const bool full_rank = !gives.rank || (rank.numel() > 0 && item(all(elementwise<Eq>(rank, Scalar(n)))).to_bool());
     out.residuals = none();
-    if (m > n && driver != LstsqDriver::PivotedQr && full_rank) {
+    if (m > n && gives.residuals && full_rank) {
       const Tensor rest = elementwise<Abs>(narrow(x, -2, n, m - n));
       out.residuals = cast_to(sum(rest * rest, Dims{-2}), real_of(a.dtype()));
     }
@@ -197,12 +150,10 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   {
     NoGradGuard guard;
     const Tensor p = contiguous(expand(pivots, vectors)), columns = copy_by_columns(right);
-    if (columns.numel() > 0) {
-      if (p.device().is_cpu()) check_ldl_pivots(op, p, n);  // a device looks itself
+    if (columns.numel() > 0)
       backend(ld.device())
           .ldl_solve(plan_of(op, copy_by_columns(expand(ld, matrices)), {}), rights.back(), p.data_as<int32_t>(),
                      columns.data(), hermitian);
-    }
     x = cast_to(columns, b.dtype());
   }
   if (needs_grad(ld)) {

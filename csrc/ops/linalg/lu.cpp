@@ -1,7 +1,7 @@
 // The LU factorisation with its factors as results, and systems solved from them.
 #include <algorithm>
-#include <cstring>
 
+#include "ops/copy.h"
 #include "ops/linalg/common.h"
 #include "ops/linalg/matmul.h"
 #include "ops/shape/join.h"
@@ -46,35 +46,16 @@ Tensor lu_gradient(const Tensor& packed, const Tensor& pivots, const Tensor& g) 
 
 // The permutation matrices that the pivots stand for: the identity with its rows exchanged, the last exchange first.
 Tensor permutation_of(const Tensor& pivots, int64_t rows, DType dtype) {
-  Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
+  Dims shape = batch_shape(pivots, 1);
   shape.push_back(rows);
   shape.push_back(rows);
-  if (const Backend* device = device_kernels(pivots)) {
-    STRIDED_CHECK(device->exchange_rows, NotImplementedError, "lu_unpack on device '", pivots.device(), "'");
-    const Tensor out = clone(expand(eye(rows, rows, dtype, pivots.device()), shape)), p = contiguous(pivots);
-    if (p.numel() > 0)
-      device->exchange_rows("lu_unpack", pivots.device().index, dtype, out.numel() / (rows * rows), rows, rows,
-                            out.data(), p.data_as<int32_t>(), p.shape().back(), true);
-    return out;
-  }
-  Tensor out = zeros(shape, dtype, pivots.device());
-  const Tensor p = contiguous(pivots);
-  const int64_t k = p.shape().back(), count = out.numel() == 0 ? 0 : out.numel() / (rows * rows), size = out.itemsize();
-  const Element one(Scalar(1), dtype);
-  if (count == 0) return out;
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  for (int64_t b = 0; b < count; ++b) {
-    for (int64_t i = 0; i < rows; ++i) order[i] = i;
-    for (int64_t i = 0; i < k; ++i) {
-      const int64_t with = p.data_as<int32_t>()[b * k + i] - 1;
-      if (with < 0 || with >= rows)
-        raise_linalg_failure(LinalgFailure::PivotOfUnpack, "lu_unpack", count > 1, b, with + 1);
-      std::swap(order[i], order[with]);
-    }
-    char* to = out.data() + b * rows * rows * size;
-    for (int64_t i = 0; i < rows; ++i)
-      std::memcpy(to + (order[i] * rows + i) * size, one.bytes, static_cast<size_t>(size));
-  }
+  const Tensor out = zeros(shape, dtype, pivots.device()), p = contiguous(pivots);
+  if (out.numel() == 0) return out;
+  fill_into(make_view(out, strided::diagonal(out.layout(), 0, -2, -1)), Scalar(1));
+  if (p.numel() > 0)
+    backend(p.device())
+        .exchange_rows(context("lu_unpack", p), dtype, out.numel() / (rows * rows), rows, rows, out.data(),
+                       p.data_as<int32_t>(), p.shape().back(), true);
   return out;
 }
 
@@ -153,12 +134,7 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op,
                 ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
                 " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
-  // The CPU's kernel trusts the pivots: they are checked here. A device looks itself.
   const Tensor p = contiguous(pivots);
-  for (int64_t i = 0; !device_kernels(p) && i < p.numel(); ++i) {
-    const int32_t pivot = p.data_as<int32_t>()[i];
-    if (pivot < 1 || pivot > n) raise_linalg_failure(LinalgFailure::PivotOfSolve, op, p.ndim() > 1, i / n, pivot);
-  }
   // X A = B is A^H X^H = B^H.
   if (!left) return adjoint_of(lu_solve(lu, p, adjoint_of(b), true, !adjoint));
   Dims shape = broadcast_shapes(batch_shape(lu, 2), batch_shape(b, 2));

@@ -45,23 +45,11 @@ Dims batch_shape(const Tensor& a, int drop) {
   return Dims(a.shape().data(), a.shape().size() - static_cast<size_t>(drop));
 }
 
-const LinalgKernels& kernels_for(const Tensor& a) {
-  return kernels(a.device()).linalg[index_of(compute_dtype_of(a.dtype()))];
-}
-
-const Backend* device_kernels(const Tensor& a) { return kernels(a.device()).device; }
-
 void check_info(const char* op, LinalgFailure fault, const Tensor& info, Check check) {
   if (check == Check::Never || info.numel() == 0) return;
-  const bool batched = info.ndim() > 0;
-  if (const Backend* device = device_kernels(info)) {
-    STRIDED_CHECK(device->check_info, NotImplementedError, op, " on device '", info.device(), "'");
-    return device->check_info(op, info.device().index, fault, info.data_as<int32_t>(), info.numel(), batched,
-                              check == Check::Now);
-  }
-  const int32_t* p = info.data_as<int32_t>();
-  for (int64_t i = 0; i < info.numel(); ++i)
-    if (p[i] != 0) raise_linalg_failure(fault, op, batched, i, p[i]);
+  backend(info.device())
+      .check_info(context(op, info), fault, info.data_as<int32_t>(), info.numel(), info.ndim() > 0,
+                  check == Check::Now);
 }
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
@@ -76,15 +64,10 @@ Factors factor(const Tensor& a) {
   f.info = nothing ? zeros(shape, DType::Int32, a.device()) : empty(shape, DType::Int32, a.device());
   shape.push_back(std::min(rows, columns));
   f.pivots = empty(shape, DType::Int32, a.device());
-  if (nothing) return f;
-  if (const Backend* device = device_kernels(a); device && device->lu_factor) {
-    device->lu_factor("lu_factor", a.device().index, f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(),
-                      f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
-    return f;
-  }
-  const auto kernel = kernels_for(a).lu_factor;
-  STRIDED_CHECK(kernel, NotImplementedError, "lu_factor on device '", a.device(), "'");
-  kernel(f.info.numel(), rows, columns, f.lu.data(), f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
+  if (!nothing)
+    backend(a.device())
+        .lu_factor(context("lu_factor", a), f.lu.dtype(), f.info.numel(), rows, columns, f.lu.data(),
+                   f.pivots.data_as<int32_t>(), f.info.data_as<int32_t>());
   return f;
 }
 
@@ -107,14 +90,9 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   p = contiguous(p);
   const bool one = batches(f) == 1;
   const int64_t step = one ? 0 : size * size, pivot_step = one ? 0 : size;
-  if (const Backend* device = device_kernels(b); device && device->lu_solve) {
-    device->lu_solve("lu_solve", b.device().index, x.dtype(), count, size, columns, f.data(), step,
-                     p.data_as<int32_t>(), pivot_step, x.data(), op);
-    return x;
-  }
-  const auto kernel = kernels_for(b).lu_solve;
-  STRIDED_CHECK(kernel, NotImplementedError, "lu_solve on device '", b.device(), "'");
-  kernel(count, size, columns, f.data(), step, p.data_as<int32_t>(), pivot_step, x.data(), op);
+  backend(b.device())
+      .lu_solve(context("lu_solve", b), x.dtype(), count, size, columns, f.data(), step, p.data_as<int32_t>(),
+                pivot_step, x.data(), op);
   return x;
 }
 
@@ -133,20 +111,9 @@ namespace {
 Tensor permutation_sign(const Tensor& pivots, DType t) {
   Dims shape(pivots.shape().data(), pivots.shape().size() - 1);
   Tensor sign = empty(shape, DType::Float64, pivots.device());
-  const int64_t n = pivots.shape().back();
-  if (const Backend* device = device_kernels(pivots)) {
-    STRIDED_CHECK(device->permutation_sign, NotImplementedError, "det on device '", pivots.device(), "'");
-    device->permutation_sign("det", pivots.device().index, sign.numel(), n, pivots.data_as<int32_t>(),
-                             sign.data_as<double>());
-    return to_dtype(sign, t);
-  }
-  const int32_t* p = pivots.data_as<int32_t>();
-  double* out = sign.data_as<double>();
-  for (int64_t k = 0; k < sign.numel(); ++k) {
-    bool odd = false;
-    for (int64_t i = 0; i < n; ++i) odd ^= p[k * n + i] != i + 1;
-    out[k] = odd ? -1.0 : 1.0;
-  }
+  backend(pivots.device())
+      .permutation_sign(context("det", pivots), sign.numel(), pivots.shape().back(), pivots.data_as<int32_t>(),
+                        sign.data_as<double>());
   return to_dtype(sign, t);
 }
 

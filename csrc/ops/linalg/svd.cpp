@@ -44,20 +44,10 @@ namespace {
 struct Singular {
   Tensor u, s, vh;
 };
-
-SvdDriver driver_of(const char* op, const Tensor& a, const std::optional<std::string>& name) {
-  if (!name) return SvdDriver::Default;
-  STRIDED_CHECK(!a.device().is_cpu(), RuntimeError, op,
-                ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
-  if (*name == "gesvd") return SvdDriver::Qr;
-  if (*name == "gesvdj") return SvdDriver::Jacobi;
-  STRIDED_CHECK(*name == "gesvda", RuntimeError, op, ": unknown svd driver ", *name,
-                " in svd_cusolver computation. Allowed drivers are gesvd, gesvdj and gesvda.");
-  return SvdDriver::Approximate;
-}
+using Driver = const std::optional<std::string>&;  // none: the backend's default
 
 // Not recorded; rounded to a's dtype.
-Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, SvdDriver driver) {
+Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Driver driver = {}) {
   check_matrices(op, a);
   NoGradGuard guard;
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), k = std::min(m, n);
@@ -75,7 +65,7 @@ Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Svd
   if (work.numel() > 0) {
     backend(a.device())
         .svd(plan_of(op, work, info), out.s.data(), vectors ? out.u.data() : nullptr, vectors ? out.vh.data() : nullptr,
-             full, driver);
+             full, driver ? driver->c_str() : nullptr);
     check_info(op, LinalgFailure::Svd, info, Check::Later);
   } else if (vectors) {
     copy_into(out.u, identity_like(out.u, m, full ? m : k));
@@ -134,7 +124,7 @@ Tensor svd_gradient(const Singular& x, const Tensor& gu, const Tensor& gs, const
   return out;
 }
 
-Singular recorded(const char* op, const Tensor& a, bool full, SvdDriver driver) {
+Singular recorded(const char* op, const Tensor& a, bool full, Driver driver) {
   const Singular x = decompose(op, a, true, full, driver);
   if (!needs_grad(a)) return x;
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), k = std::min(m, n);
@@ -154,13 +144,13 @@ Singular recorded(const char* op, const Tensor& a, bool full, SvdDriver driver) 
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices, const std::optional<std::string>& driver) {
-  const Singular x = recorded("linalg.svd", a, full_matrices, driver_of("linalg.svd", a, driver));
+  const Singular x = recorded("linalg.svd", a, full_matrices, driver);
   return {x.u, x.s, x.vh};
 }
 
 Tensor svdvals(const Tensor& a, const std::optional<std::string>& driver) {
-  const SvdDriver which = driver_of("linalg.svdvals", a, driver);
-  return needs_grad(a) ? recorded("linalg.svd", a, false, which).s : decompose("linalg.svd", a, false, false, which).s;
+  return needs_grad(a) ? recorded("linalg.svd", a, false, driver).s
+                       : decompose("linalg.svd", a, false, false, driver).s;
 }
 
 namespace {
@@ -195,7 +185,7 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
       const Tensor size = elementwise<Abs>(w), limit = threshold(tolerance, a, amax(size, Dims{-1}, true));
       p = matmul(v * unsqueeze(masked(1.0 / w, elementwise<Gt>(size, limit)), -2), adjoint_of(v));
     } else {
-      const Singular x = decompose(op, a, true, false, SvdDriver::Default);
+      const Singular x = decompose(op, a, true, false);
       const Tensor limit = threshold(tolerance, a, narrow(x.s, -1, 0, 1));
       p = matmul(adjoint_of(x.vh) * unsqueeze(masked(1.0 / x.s, elementwise<Gt>(x.s, limit)), -2), adjoint_of(x.u));
     }

@@ -20,14 +20,9 @@ Tensor solve_raw(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   const Tensor packed = n > 2 && batches(t) > 1 ? contiguous(t) : t;
   const int64_t step = n > 2 && batches(t) > 1 ? size * size : 0;
   const Matrix matrix{packed.data(), packed.strides()[n - 2], packed.strides()[n - 1]};
-  if (const Backend* device = device_kernels(b); device && device->solve_triangular) {
-    device->solve_triangular("solve_triangular", b.device().index, x.dtype(), batches(b), size, columns, matrix, step,
-                             x.data(), upper, unit);
-    return x;
-  }
-  const auto kernel = kernels_for(b).solve_triangular;
-  STRIDED_CHECK(kernel, NotImplementedError, "solve_triangular on device '", b.device(), "'");
-  kernel(batches(b), size, columns, matrix, step, x.data(), upper, unit, false);
+  backend(b.device())
+      .solve_triangular(context("solve_triangular", b), x.dtype(), batches(b), size, columns, matrix, step, x.data(),
+                        upper, unit);
   return x;
 }
 
@@ -80,16 +75,10 @@ std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check
   Tensor l = packed_copy(a);
   const Dims shape = batch_shape(a, 2);
   const Tensor info = l.numel() == 0 ? zeros(shape, DType::Int32, a.device()) : empty(shape, DType::Int32, a.device());
-  if (l.numel() == 0) {
-    // nothing to factor
-  } else if (const Backend* device = device_kernels(a); device && device->cholesky) {
-    device->cholesky("cholesky", a.device().index, l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper,
-                     info.data_as<int32_t>());
-  } else {
-    const auto kernel = kernels_for(a).cholesky;
-    STRIDED_CHECK(kernel, NotImplementedError, "cholesky on device '", a.device(), "'");
-    kernel(info.numel(), a.size(a.ndim() - 1), l.data(), upper, info.data_as<int32_t>());
-  }
+  if (l.numel() > 0)
+    backend(a.device())
+        .cholesky(context("cholesky", a), l.dtype(), info.numel(), a.size(a.ndim() - 1), l.data(), upper,
+                  info.data_as<int32_t>());
   check_info("linalg.cholesky", LinalgFailure::NotPositiveDefinite, info, check);
   if (l.dtype() != a.dtype()) l = to_dtype(l, a.dtype());
   if (needs_grad(a))

@@ -168,7 +168,7 @@ void check_lu(int64_t batch, int64_t m, int64_t n, Kind kind, std::mt19937& rand
   make(a, kind, random);
   Matrices<T> before(batch, m, n), want(batch, m, n);
   before.host = want.host = a.host;
-  lu_factor("lu", 0, dtype_of<T>, batch, m, n, a.data(), pivots.data(), info.data());
+  lu_factor(OpContext{"lu", 0}, dtype_of<T>, batch, m, n, a.data(), pivots.data(), info.data());
   a.download();
   pivots.download();
   info.download();
@@ -299,14 +299,14 @@ void check_lu_solve(int64_t batch, int64_t n, int64_t k, bool shared, std::mt199
     for (int64_t i = 0; i < n; ++i) a.at(q, i, (i * 7 + 3) % n) += T(2);  // not too badly conditioned, but permuted
   lu.host = a.host;
   lu.upload();
-  lu_factor("lu", 0, dtype_of<T>, a.batch, n, n, lu.data(), pivots.data(), info.data());
+  lu_factor(OpContext{"lu", 0}, dtype_of<T>, a.batch, n, n, lu.data(), pivots.data(), info.data());
   for (int op : {0, 1, 2}) {
     Matrices<T> b(batch, n, k), x(batch, n, k);
     b.fill(random);
     x.host = b.host;
     x.upload();
-    lu_solve("lu_solve", 0, dtype_of<T>, batch, n, k, lu.data(), shared ? 0 : n * n, pivots.data(), shared ? 0 : n,
-             x.data(), op);
+    lu_solve(OpContext{"lu_solve", 0}, dtype_of<T>, batch, n, k, lu.data(), shared ? 0 : n * n, pivots.data(),
+             shared ? 0 : n, x.data(), op);
     x.download();
     check_residual(a, shared, x, b, Part::Whole, false, op,
                    std::string(name_of(dtype_of<T>)) + " n " + std::to_string(n) + " k " + std::to_string(k) + " op " +
@@ -352,7 +352,7 @@ TEST(CudaLinalg, BadPivotsAreLeftOutAndReported) {
         for (int64_t i = 0; i < 2 * n; ++i) pivots.host[static_cast<size_t>(i)] = static_cast<int32_t>(i % n + 1);
         pivots.at(1, 0, 2) = bad;
         pivots.upload();
-        lu_solve("lu_solve", 0, DType::Float32, 2, n, k, lu.data(), n * n, pivots.data(), n, b.data(), 0);
+        lu_solve(OpContext{"lu_solve", 0}, DType::Float32, 2, n, k, lu.data(), n * n, pivots.data(), n, b.data(), 0);
         try {
           synchronize(0);
           ADD_FAILURE() << "no error";
@@ -384,7 +384,8 @@ void check_triangular(int64_t batch, int64_t n, int64_t k, bool upper, bool unit
   x.host = b.host;
   x.upload();
   const Matrix matrix{t.data(), transposed ? 1 : n, transposed ? n : 1};
-  solve_triangular("triangular", 0, dtype_of<T>, batch, n, k, matrix, shared ? 0 : n * n, x.data(), upper, unit);
+  solve_triangular(OpContext{"triangular", 0}, dtype_of<T>, batch, n, k, matrix, shared ? 0 : n * n, x.data(), upper,
+                   unit);
   x.download();
   check_residual(t, shared, x, b, upper ? Part::Upper : Part::Lower, unit, transposed ? 1 : 0,
                  std::string(name_of(dtype_of<T>)) + " n " + std::to_string(n) + " k " + std::to_string(k) +
@@ -430,7 +431,7 @@ void check_cholesky(int64_t batch, int64_t n, bool upper, int64_t bad_minor, std
       for (int64_t j = i + 1; j < n; ++j)
         (upper ? a.at(q, j, i) : a.at(q, i, j)) = T(std::numeric_limits<real_t<T>>::quiet_NaN());  // not to be read
   a.upload();
-  cholesky("cholesky", 0, dtype_of<T>, batch, n, a.data(), upper, info.data());
+  cholesky(OpContext{"cholesky", 0}, dtype_of<T>, batch, n, a.data(), upper, info.data());
   a.download();
   info.download();
   for (int64_t q = 0; q < batch; ++q) {
@@ -479,10 +480,11 @@ TEST(CudaLinalg, CholeskyInAnyOrderOfThreads) {
 
 TEST(CudaLinalg, SizesBeyondALaunchAreErrors) {
   constexpr int64_t large = int64_t{1} << 31;
-  EXPECT_THROW(lu_factor("lu_factor", 0, DType::Float32, 1, large, 1, nullptr, nullptr, nullptr), NotImplementedError);
-  EXPECT_THROW(lu_factor("lu_factor", 0, DType::Float32, large * 64, 2, 2, nullptr, nullptr, nullptr),
+  EXPECT_THROW(lu_factor(OpContext{"lu_factor", 0}, DType::Float32, 1, large, 1, nullptr, nullptr, nullptr),
                NotImplementedError);
-  EXPECT_THROW(exchange_rows("lu_unpack", 0, DType::Float32, large, 1, 1, nullptr, nullptr, 1, true),
+  EXPECT_THROW(lu_factor(OpContext{"lu_factor", 0}, DType::Float32, large * 64, 2, 2, nullptr, nullptr, nullptr),
+               NotImplementedError);
+  EXPECT_THROW(exchange_rows(OpContext{"lu_unpack", 0}, DType::Float32, large, 1, 1, nullptr, nullptr, 1, true),
                NotImplementedError);
 }
 
@@ -508,7 +510,7 @@ TEST(CudaLinalg, ExchangesOfRows) {
               char* base = want.data() + q * rows * line;
               if (p != i) std::swap_ranges(base + i * line, base + (i + 1) * line, base + p * line);
             }
-          exchange_rows("exchange", 0, dtype, batch, rows, columns, a.data(),
+          exchange_rows(OpContext{"exchange", 0}, dtype, batch, rows, columns, a.data(),
                         reinterpret_cast<const int32_t*>(pivots.data()), count, backwards);
           a.download();
           ASSERT_EQ(a.host, want) << name_of(dtype) << ' ' << rows << ' ' << columns << ' ' << count << backwards;
@@ -525,7 +527,7 @@ TEST(CudaLinalg, SignsOfPermutations) {
       for (int64_t i = 0; i < batch * n; ++i)
         pivots.host[static_cast<size_t>(i)] = static_cast<int32_t>(i % n + 1 + (random() % 2 ? 1 : 0));
       pivots.upload();
-      permutation_sign("det", 0, batch, n, pivots.data(), sign.data());
+      permutation_sign(OpContext{"det", 0}, batch, n, pivots.data(), sign.data());
       sign.download();
       for (int64_t q = 0; q < batch; ++q) {
         double want = 1;
@@ -550,13 +552,13 @@ TEST(CudaLinalg, TheFirstFailureIsRaisedByTheNextCallThatWaits) {
       constexpr int64_t n = 20000, at = 9300;
       Matrices<int32_t> info(1, 1, n);
       info.upload();
-      check_info("f", 0, c.fault, info.data(), n, true, false);
+      check_info(OpContext{"f", 0}, c.fault, info.data(), n, true, false);
       synchronize(0);  // nothing has failed
       info.host[at] = 7;
       for (int64_t later : {at + 1, at + 1024, at + 3000, n - 1}) info.host[static_cast<size_t>(later)] = 9;
       info.upload();
       try {
-        check_info("f", 0, c.fault, info.data(), n, true, wait);
+        check_info(OpContext{"f", 0}, c.fault, info.data(), n, true, wait);
         EXPECT_FALSE(wait);
         synchronize(0);
         ADD_FAILURE() << "no error";
@@ -569,7 +571,7 @@ TEST(CudaLinalg, TheFirstFailureIsRaisedByTheNextCallThatWaits) {
   one.host[0] = 2;
   one.upload();
   try {
-    check_info("torch.linalg.solve", 0, LinalgFailure::Singular, one.data(), 1, false, true);
+    check_info(OpContext{"torch.linalg.solve", 0}, LinalgFailure::Singular, one.data(), 1, false, true);
     ADD_FAILURE() << "no error";
   } catch (const LinAlgError& e) {
     EXPECT_STREQ(e.what(), "torch.linalg.solve: The solver failed because the input matrix is singular.");

@@ -184,7 +184,7 @@ class Call {
       out.vh.resize(static_cast<size_t>((full ? n : k) * n * size()));
     }
     lapack().svd(plan(copy, m, n, info), s, vectors ? out.u.data() : nullptr, vectors ? out.vh.data() : nullptr, full,
-                 SvdDriver::Default);
+                 nullptr);
     return out;
   }
 
