@@ -313,7 +313,7 @@ struct Nextafter {
                              "they are equal."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    if constexpr (is_reduced<T>) {
       const float x = a, y = b;
       const bool grows = (x < y) == !(a.bits & 0x8000u);
       T step = a;

@@ -683,9 +683,8 @@ struct Hardshrink {
 // The largest finite value of a dtype.
 template <class T>
 STRIDED_HD T largest() {
-  if constexpr (std::is_same_v<T, Half>) return Half(65504.0f);
-  else if constexpr (std::is_same_v<T, BFloat16>) return BFloat16(bit_cast<float>(0x7f7f0000u));
-  else return std::numeric_limits<T>::max();
+  if constexpr (std::is_arithmetic_v<T>) return std::numeric_limits<T>::max();
+  else return T(static_cast<compute_t<T>>(DTypeTraits<T>::greatest));
 }
 
 struct NanToNum {

@@ -9,17 +9,6 @@
 
 namespace strided {
 
-// Kinds of compute dtypes an op accepts (after Promote was applied).
-namespace kinds {
-constexpr unsigned Bool = 1, Int = 2, Float = 4, Complex = 8;
-constexpr unsigned real = Bool | Int | Float, numeric = Int | Float | Complex, all = Bool | numeric;
-constexpr unsigned floating = Float | Complex;  // with Promote::Floating: everything, computed in floating point
-}  // namespace kinds
-
-constexpr unsigned kind_of(DType t) {
-  return is_complex(t) ? kinds::Complex : is_floating(t) ? kinds::Float : is_bool(t) ? kinds::Bool : kinds::Int;
-}
-
 enum class Promote : uint8_t {
   Same,      // compute in the promoted dtype of the operands
   Floating,  // as Same, but integers and bool become the default float
@@ -34,7 +23,7 @@ constexpr bool saves_output(Saves s) { return static_cast<int>(s) & 2; }
 struct Info {
   const char* name;  // PyTorch's name; the in-place form and out= follow from it
   Promote promote;
-  unsigned kinds;
+  unsigned kinds;  // of the compute dtypes it accepts (after Promote was applied)
   Saves saves;
   const char* doc;  // one or two sentences; accepted dtypes are added by the table
   const char* operands =
@@ -53,49 +42,12 @@ struct Saved {
   const double* params;
 };
 
-template <class... Ops>
-struct List {
-  static constexpr int size = sizeof...(Ops);
-};
-template <class A, class B>
-struct Concat;
-template <class... A, class... B>
-struct Concat<List<A...>, List<B...>> {
-  using type = List<A..., B...>;
-};
-
-template <class Op, class L>
-struct IndexOf;
-template <class Op, class... Rest>
-struct IndexOf<Op, List<Op, Rest...>> {
-  static constexpr int value = 0;
-};
-template <class Op, class First, class... Rest>
-struct IndexOf<Op, List<First, Rest...>> {
-  static constexpr int value = 1 + IndexOf<Op, List<Rest...>>::value;
-};
-
-// for_each(List<A, B>{}, f) calls f(Tag<A>{}, 0), f(Tag<B>{}, 1).
-template <class F, class... Ops>
-void for_each(List<Ops...>, F&& f) {
-  int i = 0;
-  (f(Tag<Ops>{}, i++), ...);
-}
-
 inline namespace STRIDED_ISA {
 
 // The stored type of an op's result R when it computes with T's compute type: bool, a part of a complex number, or T.
 template <class T, class R>
 struct StoredType {
-  using type = R;
-};
-template <class R>
-struct StoredType<Half, R> {
-  using type = std::conditional_t<std::is_same_v<R, float>, Half, R>;
-};
-template <class R>
-struct StoredType<BFloat16, R> {
-  using type = std::conditional_t<std::is_same_v<R, float>, BFloat16, R>;
+  using type = std::conditional_t<std::is_same_v<R, compute_t<T>>, T, R>;
 };
 
 // Does Op::fwd take N values of type T (and the params)?

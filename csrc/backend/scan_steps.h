@@ -43,7 +43,7 @@ struct Fold {
 
 struct Sum {
   static constexpr bool positions = false;
-  using Types = List<int64_t, uint64_t, Half, BFloat16, float, double, Complex<float>, Complex<double>>;
+  using Types = Concat<List<int64_t, uint64_t>, DTypesOf<kinds::floating>>::type;
   template <class T>
   using State = Fold<Sum, T>;
   template <class A>
@@ -72,7 +72,7 @@ struct Product {
 // log(exp(a) + exp(x))
 struct LogSum {
   static constexpr bool positions = false;
-  using Types = List<Half, BFloat16, float, double>;
+  using Types = DTypesOf<kinds::Float>;
   template <class T>
   using State = Fold<LogSum, T>;
   template <class A>
@@ -108,8 +108,7 @@ struct ExtremeState {
 template <class Order>
 struct Extreme {
   static constexpr bool positions = true;
-  using Types = List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16,
-                     float, double>;
+  using Types = DTypesOf<kinds::real>;
   template <class T>
   using State = ExtremeState<Order, T>;
 };

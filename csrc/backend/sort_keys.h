@@ -48,9 +48,7 @@ using key_t = key_of_size<sizeof(T)>;
 
 template <class K>
 constexpr KeyCode<K> key_code(DType dtype) {
-  constexpr K infinities[] = {static_cast<K>(0x7c00u), static_cast<K>(0x7f80u), static_cast<K>(0x7f800000u),
-                              static_cast<K>(0x7ff0000000000000u)};
-  if (is_floating(dtype)) return {KeyKind::Float, infinities[index_of(dtype) - index_of(DType::Float16)]};
+  if (is_floating(dtype)) return {KeyKind::Float, static_cast<K>(info_of(dtype).infinity)};
   return {is_bool(dtype) ? KeyKind::Bool : is_signed(dtype) ? KeyKind::Signed : KeyKind::Unsigned, 0};
 }
 

@@ -78,16 +78,17 @@ struct BFloat16 {
     return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   }
 
-  // Round to nearest even; a NaN becomes the positive quiet one.
+  // Round to nearest even; a NaN becomes the quiet one of its sign.
   __attribute__((always_inline)) STRIDED_HD static uint16_t from_float(float f) {
+    const uint32_t u = bit_cast<uint32_t>(f);
+    const uint32_t sign = (u >> 16) & 0x8000u;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     uint16_t h;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
-    return h;
+    return static_cast<uint16_t>(h | sign);
 #else
-    const uint32_t u = bit_cast<uint32_t>(f);
     const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
+    return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u | sign : rounded);
 #endif
   }
 };

@@ -26,10 +26,10 @@ template <class To, class From>
 STRIDED_HD To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
-  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
-    return convert<To>(static_cast<float>(v));
-  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
-    return To(convert<float>(v));
+  } else if constexpr (is_reduced<From>) {
+    return convert<To>(static_cast<compute_t<From>>(v));
+  } else if constexpr (is_reduced<To>) {
+    return To(convert<compute_t<To>>(v));
   } else if constexpr (is_complex_v<From>) {
     if constexpr (is_complex_v<To>) return To(v);
     else if constexpr (std::is_same_v<To, bool>) return v.re != 0 || v.im != 0;

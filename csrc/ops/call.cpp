@@ -30,7 +30,9 @@ constexpr int kMaxArity = ElementwiseNode::kMaxArity;
 
 // What an elementwise call comes to before memory is touched.
 struct Plan {
-  DType compute, result;
+  DType compute;      // the loop's
+  DType loop_result;  // what the loop gives
+  DType result;       // what is returned: another dtype for one that has no loops
   Device device;
   Dims shape;
   bool same_shape = true;  // every operand with dimensions has `shape`
@@ -91,9 +93,11 @@ Plan make_plan(const OpDef& op, const Operand* in) {
     }
     plan.simple = plan.simple && (t->is_contiguous() || is_constant(*t));
   }
-  plan.compute = compute_dtype(op, in);
-  if (!op.supported[index_of(plan.compute)]) unsupported(op, plan.compute);
-  plan.result = op.out_dtype[index_of(plan.compute)];
+  const DType promoted = compute_dtype(op, in);
+  if (!op.supported[index_of(promoted)]) unsupported(op, promoted);
+  plan.compute = loop_dtype_of(promoted);
+  plan.loop_result = op.out_dtype[index_of(plan.compute)];
+  plan.result = op.out_dtype[index_of(promoted)];
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor && in[i].tensor->dtype() != plan.compute) plan.casts = true;
   return plan;
@@ -136,6 +140,11 @@ const OpDef* simpler_power(const OpDef& op, const Operand* in, DType compute) {
 
 void run(const OpDef& op, const Operand* in, const Plan& plan, const double* params, const Tensor& out) {
   if (const OpDef* simpler = simpler_power(op, in, plan.compute)) return run(*simpler, in, plan, nullptr, out);
+  if (plan.result != plan.loop_result && out.dtype() != plan.result) {  // rounded to the result's dtype on the way
+    const Tensor result = empty(plan.shape, plan.result, plan.device);
+    run(op, in, plan, params, result);
+    return copy_into(out, result);
+  }
   const KernelTable& table = kernels(plan.device);
   const Loop2d loop = table.elementwise[op.id][index_of(plan.compute)];
   STRIDED_CHECK(loop || (table.device && table.device->elementwise), NotImplementedError, op.info->name,
@@ -149,7 +158,7 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   };
   const int64_t n = out.numel();
   if (n == 0) return;
-  if (loop && plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.result && out.is_contiguous()) {
+  if (loop && plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.loop_result && out.is_contiguous()) {
     // The short way: one row, operands contiguous or a single value; no plan is needed.
     char* data[kMaxArity + 1] = {out.data()};
     int64_t strides[2 * (kMaxArity + 1)] = {out.itemsize()};
@@ -176,8 +185,8 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
     iter.plan();
     return table.device->elementwise(op.id, plan.compute, iter.loop_plan(op.info->name, plan.device), params);
   }
-  if (out.dtype() != plan.result)
-    iter.cast(0, table.copy[index_of(out.dtype())][index_of(plan.result)], size_of(plan.result));
+  if (out.dtype() != plan.loop_result)
+    iter.cast(0, table.copy[index_of(out.dtype())][index_of(plan.loop_result)], size_of(plan.loop_result));
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor && in[i].tensor->dtype() != plan.compute)
       iter.cast(i + 1, table.copy[index_of(plan.compute)][index_of(in[i].tensor->dtype())], itemsize);
@@ -284,6 +293,10 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     node->save_output(out);
   }
   return out;
+}
+
+void check_has_loops(const char* op, DType dtype) {
+  STRIDED_CHECK(has_loops(dtype), NotImplementedError, "\"", op, "\" not implemented for '", dtype, "'");
 }
 
 void check_same_device(const char* op, const Tensor& a, const Tensor& b) {

@@ -65,6 +65,8 @@ void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType res
 // copies a finished result there (the generic out= of irregular functions)
 void write_out(const char* op, const Tensor& out, const Tensor& result);
 
+// NotImplementedError for a dtype that is only stored (elementwise ops and reductions cast it; other functions do not).
+void check_has_loops(const char* op, DType dtype);
 void check_same_device(const char* op, const Tensor& a, const Tensor& b);
 
 }  // namespace strided

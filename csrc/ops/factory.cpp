@@ -16,28 +16,6 @@
 namespace strided {
 namespace {
 
-// The names of the C++ types as PyTorch's error texts give them.
-const char* type_name(DType t) {
-  switch (t) {
-    case DType::Bool: return "bool";
-    case DType::UInt8: return "uint8_t";
-    case DType::Int8: return "int8_t";
-    case DType::Int16: return "int16_t";
-    case DType::Int32: return "int";
-    case DType::Int64: return "int64_t";
-    case DType::UInt16: return "uint16_t";
-    case DType::UInt32: return "uint32_t";
-    case DType::UInt64: return "uint64_t";
-    case DType::Float16: return "c10::Half";
-    case DType::BFloat16: return "c10::BFloat16";
-    case DType::Float32: return "float";
-    case DType::Float64: return "double";
-    case DType::Complex64: return "c10::complex<float>";
-    case DType::Complex128: return "c10::complex<double>";
-  }
-  return "";
-}
-
 using Wide = __int128;
 Wide to_wide(const Scalar& s) {
   return s.kind() == Scalar::Kind::UInt ? static_cast<Wide>(static_cast<uint64_t>(s.to_int()))
@@ -53,11 +31,7 @@ void integer_bounds(DType t, Wide* least, Wide* greatest) {
 
 bool real_fits(double v, DType t) {
   if (std::isnan(v) || std::isinf(v)) return true;
-  const double greatest = t == DType::Float16    ? 65504.0
-                          : t == DType::BFloat16 ? 3.3895313892515355e38
-                          : t == DType::Float32  ? static_cast<double>(std::numeric_limits<float>::max())
-                                                 : std::numeric_limits<double>::max();
-  return std::fabs(v) <= greatest;
+  return std::fabs(v) <= info_of(t).greatest;
 }
 
 bool fits(const Scalar& s, DType t) {
@@ -75,7 +49,7 @@ bool fits(const Scalar& s, DType t) {
 }  // namespace
 
 void check_number(const Scalar& value, DType dtype) {
-  STRIDED_CHECK(fits(value, dtype), RuntimeError, "value cannot be converted to type ", type_name(dtype),
+  STRIDED_CHECK(fits(value, dtype), RuntimeError, "value cannot be converted to type ", info_of(dtype).written,
                 " without overflow");
 }
 
@@ -209,8 +183,8 @@ Tensor make_spaced(const char* op, RangeKind kind, const Scalar& start, const Sc
                    DType dtype, Device device) {
   STRIDED_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative");
   STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op,
-                "(): inferred dtype ", type_name(complex_of(default_dtype())), " can't be safely cast to passed dtype ",
-                dtype);
+                "(): inferred dtype ", info_of(complex_of(default_dtype())).written,
+                " can't be safely cast to passed dtype ", dtype);
   check_number(start, dtype);
   check_number(end, dtype);
   RangeSpec ramp;

@@ -37,12 +37,30 @@ void describe_dtype(OpDef& def) {
   }
 }
 
-template <class Op, size_t... T>
-void describe(OpDef& def, int id, std::index_sequence<T...>) {
+template <class Op, class = void>
+struct IsOnStorage : std::false_type {};
+template <class Op>
+struct IsOnStorage<Op, std::void_t<decltype(Op::on_storage)>> : std::bool_constant<Op::on_storage> {};
+
+// Dtypes without loops: those of another dtype serve, and the result is stored where that dtype's would be.
+template <class Op>
+void describe_others(OpDef& def) {
+  for (int t = 0; t < kNumDTypes; ++t) {
+    const DType loops = loop_dtype_of(static_cast<DType>(t));
+    if (index_of(loops) == t) continue;
+    def.supported[t] = def.supported[index_of(loops)] && !IsOnStorage<Op>::value;
+    const DType out = def.out_dtype[index_of(loops)];
+    def.out_dtype[t] = out == loops ? static_cast<DType>(t) : out;
+  }
+}
+
+template <class Op>
+void describe(OpDef& def, int id) {
   def.info = &Op::info;
   def.id = id;
   def.arity = op_arity<Op>;
-  (describe_dtype<Op, typename TypeOf<static_cast<DType>(T)>::type>(def), ...);
+  for_each(LoopDTypes{}, [&](auto tag, int) { describe_dtype<Op, typename decltype(tag)::type>(def); });
+  describe_others<Op>(def);
   if constexpr (HasVjp<Op>::value) def.vjp = call_vjp<Op>;
   for (int i = 0; i < def.arity; ++i) {
     def.reads[i] = 15;
@@ -58,9 +76,7 @@ struct Table {
   OpDef rows[kNumElementwise] = {};
 
   Table() {
-    for_each(ElementwiseOps{}, [&](auto tag, int id) {
-      describe<typename decltype(tag)::type>(rows[id], id, std::make_index_sequence<kNumDTypes>{});
-    });
+    for_each(ElementwiseOps{}, [&](auto tag, int id) { describe<typename decltype(tag)::type>(rows[id], id); });
   }
 };
 

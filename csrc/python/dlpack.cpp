@@ -9,7 +9,6 @@ namespace strided::python {
 namespace {
 
 constexpr int32_t kDLCPU = 1, kDLCUDA = 2;
-constexpr uint8_t kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6;
 constexpr uint64_t kReadOnly = 1, kIsCopied = 2;
 
 struct DLDevice {
@@ -41,15 +40,7 @@ struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 };
 
-DLDataType to_dl(DType t) {
-  const uint8_t code = is_bool(t)             ? kBool
-                       : is_complex(t)        ? kComplex
-                       : t == DType::BFloat16 ? kBfloat
-                       : is_floating(t)       ? kFloat
-                       : is_signed(t)         ? kInt
-                                              : kUInt;
-  return {code, static_cast<uint8_t>(8 * size_of(t)), 1};
-}
+DLDataType to_dl(DType t) { return {info_of(t).dlpack_code, static_cast<uint8_t>(8 * size_of(t)), 1}; }
 DType from_dl(DLDataType d) {
   for (int i = 0; i < kNumDTypes; ++i) {
     const DLDataType mine = to_dl(static_cast<DType>(i));

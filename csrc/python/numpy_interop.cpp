@@ -13,14 +13,14 @@ namespace py = pybind11;
 namespace strided::python {
 namespace {
 
-// dtype -> NumPy's type character and size; bfloat16 comes from ml_dtypes.
+// What the buffer protocol has no format for comes from ml_dtypes.
 py::dtype numpy_dtype(DType t) {
-  if (t == DType::BFloat16) {
+  if (!info_of(t).buffer_format) {
     try {
-      return py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16"));
+      return py::dtype::from_args(py::module_::import("ml_dtypes").attr(name_of(t)));
     } catch (py::error_already_set&) {
-      STRIDED_THROW(TypeError,
-                    "numpy(): NumPy has no bfloat16; install ml_dtypes for it, or use tensor.float().numpy()");
+      STRIDED_THROW(TypeError, "numpy(): NumPy has no ", name_of(t),
+                    "; install ml_dtypes for it, or use tensor.float().numpy()");
     }
   }
   return py::dtype(std::string(name_of(t)));
@@ -34,10 +34,10 @@ DType dtype_of_array(const py::array& a) {
   const std::string name = py::str(d.attr("name"));
   for (int i = 0; i < kNumDTypes; ++i)
     if (name == kDTypeInfo[i].name) return static_cast<DType>(i);
-  STRIDED_THROW(
-      TypeError, "can't convert np.ndarray of type numpy.", name,
-      ". The only supported types are: float64, float32, float16, bfloat16, complex64, complex128, int64, int32, int16, int8, uint64, "
-      "uint32, uint16, uint8, and bool.");
+  std::string known;
+  for (const DTypeInfo& t : kDTypeInfo) known += (known.empty() ? "" : ", ") + std::string(t.name);
+  STRIDED_THROW(TypeError, "can't convert np.ndarray of type numpy.", name, ". The only supported types are: ", known,
+                ".");
 }
 
 void drop_reference(void* owner) {

@@ -467,27 +467,6 @@ PyObject* method_register_post_accumulate(PyObject* o, PyObject* callable) {
 
 // ---------------------------------------------------------------- buffer protocol
 
-const char* buffer_format(DType t) {
-  switch (t) {
-    case DType::Bool: return "?";
-    case DType::UInt8: return "B";
-    case DType::Int8: return "b";
-    case DType::Int16: return "h";
-    case DType::UInt16: return "H";
-    case DType::Int32: return "i";
-    case DType::UInt32: return "I";
-    case DType::Int64: return "l";
-    case DType::UInt64: return "L";
-    case DType::Float16: return "e";
-    case DType::Float32: return "f";
-    case DType::Float64: return "d";
-    case DType::Complex64: return "Zf";
-    case DType::Complex128: return "Zd";
-    case DType::BFloat16: return nullptr;
-  }
-  return nullptr;
-}
-
 struct Exported {
   Tensor tensor;
   Py_ssize_t numbers[2 * kMaxDims];
@@ -500,7 +479,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     STRIDED_CHECK(t.device().is_cpu(), BufferError, "memoryview: the tensor is on device '", t.device(),
                   "', not on the CPU");
     STRIDED_CHECK(!t.requires_grad(), BufferError, "memoryview: the tensor requires grad; use tensor.detach()");
-    STRIDED_CHECK(buffer_format(t.dtype()), BufferError, "memoryview: the buffer protocol has no format for ",
+    STRIDED_CHECK(info_of(t.dtype()).buffer_format, BufferError, "memoryview: the buffer protocol has no format for ",
                   name_of(t.dtype()));
     STRIDED_CHECK(!((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && t.storage().read_only()), BufferError,
                   "memoryview: the tensor is read-only");
@@ -523,7 +502,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     view->itemsize = t.itemsize();
     view->readonly = t.storage().read_only();
     view->ndim = t.ndim();
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(buffer_format(t.dtype())) : nullptr;
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(info_of(t.dtype()).buffer_format) : nullptr;
     view->shape = (flags & PyBUF_ND) ? held->numbers : nullptr;
     view->strides = wants_strides ? held->numbers + kMaxDims : nullptr;
     view->suboffsets = nullptr;

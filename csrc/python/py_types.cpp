@@ -36,6 +36,18 @@ PyObject* dtype_complex(PyObject* o, void*) { return PyBool_FromLong(is_complex(
 PyObject* dtype_signed(PyObject* o, void*) { return PyBool_FromLong(is_signed(dtype_of_object(o))); }
 PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(size_of(dtype_of_object(o))); }
 PyObject* dtype_cpp_name(PyObject* o, void*) { return PyUnicode_FromString(cpp_name_of(dtype_of_object(o))); }
+// What the Python files want to know of a DTypeTraits block.
+PyObject* dtype_traits(PyObject* o, void*) {
+  const DTypeInfo& t = info_of(dtype_of_object(o));
+  const char* kind = t.kind == kinds::Bool    ? "bool"
+                     : t.kind == kinds::Int   ? "int"
+                     : t.kind == kinds::Float ? "float"
+                                              : "complex";
+  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:z,s:i,s:d,s:d}", "kind", kind, "name", t.name, "alias", t.alias,
+                       "method", t.method, "cpp_name", t.cpp_name, "type_name", t.type_name, "buffer_format",
+                       t.buffer_format, "digits", t.digits, "greatest", t.greatest, "smallest_normal",
+                       t.smallest_normal);
+}
 
 PyGetSetDef dtype_getset[] = {
     {"is_floating_point", dtype_floating, nullptr, "True for floating-point, not complex, dtypes.", nullptr},
@@ -43,6 +55,7 @@ PyGetSetDef dtype_getset[] = {
     {"is_signed", dtype_signed, nullptr, "True when negative numbers can be held.", nullptr},
     {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
     {"_cpp_name", dtype_cpp_name, nullptr, nullptr, nullptr},
+    {"_traits", dtype_traits, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
                                {"to_real", dtype_to_real, METH_NOARGS, "The dtype of the parts of a complex number."},

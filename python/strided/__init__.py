@@ -27,10 +27,9 @@ from .version import __version__
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 for _d in _dtypes:
-    globals()[str(_d)[6:]] = _d
-half, float, double = _C.float16, _C.float32, _C.float64  # noqa: A001
-short, int, long = _C.int16, _C.int32, _C.int64  # noqa: A001
-bool, cfloat, cdouble = _C.bool, _C.complex64, _C.complex128  # noqa: A001
+    globals()[_d._traits["name"]] = _d
+    if _d._traits["alias"]:
+        globals()[_d._traits["alias"]] = _d  # half, float, long, ...
 
 
 class layout:

@@ -157,15 +157,12 @@ def frexp(input: Tensor) -> return_types.frexp:
     """
     from . import return_types
 
-    fields = {
-        _C.float16: (_C.int16, 10, 15),
-        _C.bfloat16: (_C.int16, 7, 127),
-        _C.float32: (_C.int32, 23, 127),
-        _C.float64: (_C.int64, 52, 1023),
-    }
-    if input.dtype not in fields:
+    if not input.dtype.is_floating_point:
         raise TypeError(f"frexp: needs a floating-point tensor, got {input.dtype}")
-    ints, fraction, bias = fields[input.dtype]
+    traits = input.dtype._traits
+    ints = getattr(_C, f"int{8 * input.dtype.itemsize}")
+    fraction = traits["digits"] - 1
+    bias = 2 - math.frexp(traits["smallest_normal"])[1]  # smallest_normal is 2 ** (1 - bias)
     # Subnormal numbers are scaled up first, so that the exponent's bits say where the leading bit is.
     magnitude = input.detach().abs()
     tiny = magnitude < 2.0 ** (1 - bias)

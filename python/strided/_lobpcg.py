@@ -86,7 +86,7 @@ def lobpcg(
     recorded = _f["is_grad_enabled"]() and (A.requires_grad or (B is not None and B.requires_grad))
     if recorded and B is not None:
         raise ValueError("lobpcg.backward does not support backward with B != I yet.")
-    work = _C.float32 if A.dtype in (_C.float16, _C.bfloat16) else A.dtype
+    work = _C.float32 if A.dtype.to_real().itemsize < 4 else A.dtype
     iparams = {
         "m": m,
         "n": n,

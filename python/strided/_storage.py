@@ -6,29 +6,13 @@ The bytes themselves belong to ``UntypedStorage``, a C++ object; here is only ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["TypedStorage", "install", "typed"]
+from . import _C
 
-# dtype: prefix of the class's name, and the method that converts to it (PyTorch's words).  A row makes a class.
-_KINDS = {
-    "float32": ("Float", "float"),
-    "float64": ("Double", "double"),
-    "float16": ("Half", "half"),
-    "bfloat16": ("BFloat16", "bfloat16"),
-    "uint8": ("Byte", "byte"),
-    "int8": ("Char", "char"),
-    "int16": ("Short", "short"),
-    "int32": ("Int", "int"),
-    "int64": ("Long", "long"),
-    "bool": ("Bool", "bool"),
-    "complex64": ("ComplexFloat", "complex_float"),
-    "complex128": ("ComplexDouble", "complex_double"),
-    "uint16": ("UInt16", "uint16"),
-    "uint32": ("UInt32", "uint32"),
-    "uint64": ("UInt64", "uint64"),
-}
+__all__ = ["TypedStorage", "install", "typed"]
 
 
 class _Below:
@@ -273,8 +257,10 @@ def _converter(name: str, dtype: str) -> Callable[[TypedStorage], TypedStorage]:
 
 
 _CLASSES: dict[str, type[TypedStorage]] = {}
-for _dtype, (_prefix, _method) in _KINDS.items():
-    _name = f"{_prefix}Storage"
+for _traits in (d._traits for d in _C.dtypes):
+    # PyTorch's words: ComplexFloatStorage, and complex_float() to convert to it.
+    _dtype, _name = _traits["name"], f"{_traits['cpp_name']}Storage"
+    _method = re.sub("(?<=[a-z])(?=[A-Z])", "_", _traits["cpp_name"]).lower()
     _CLASSES[_dtype] = type(
         _name, (TypedStorage,), {"__slots__": (), "__doc__": f"Memory of {_dtype} numbers.", "__module__": "strided"}
     )

@@ -363,13 +363,9 @@ def install(Tensor) -> None:
     for name, value in own.items():
         setattr(Tensor, name, value)
     Tensor.type = type_
-    for name, dtype in (
-        ("float", _C.float32), ("double", _C.float64), ("half", _C.float16), ("bfloat16", _C.bfloat16),
-        ("byte", _C.uint8), ("char", _C.int8),
-        ("short", _C.int16), ("int", _C.int32), ("long", _C.int64), ("bool", _C.bool), ("cfloat", _C.complex64),
-        ("cdouble", _C.complex128),
-    ):  # fmt: skip
-        setattr(Tensor, name, _caster(dtype, name))
+    for dtype in _C.dtypes:
+        if name := dtype._traits["method"]:
+            setattr(Tensor, name, _caster(dtype, name))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)

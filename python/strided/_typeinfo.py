@@ -5,18 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from . import _C
+
 __all__ = ["finfo", "iinfo"]
 
-# name: bits, digits of the significand (the hidden one counted), exponent of the smallest normal, of the largest power.
-# IEEE 754-2019, table 3.5 (binary16, 32, 64); bfloat16 has binary32's exponents and 8 digits.
-_FLOATS = {
-    "float16": (16, 11, -14, 15),
-    "bfloat16": (16, 8, -126, 127),
-    "float32": (32, 24, -126, 127),
-    "float64": (64, 53, -1022, 1023),
-}
-_REAL_OF = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
-_INTEGERS = {f"{sign}int{bits}": (bits, sign == "u") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_DTYPES = {d._traits["name"]: d for d in _C.dtypes}
 # Python's own types stand for the widest of their kind.
 _PYTHON = {float: "float64", complex: "float64", int: "int64", bool: "bool"}
 
@@ -96,20 +89,19 @@ class finfo(_Info):  # noqa: N801  (PyTorch's name)
 
             type = get_default_dtype()
         name = _name_of("finfo", type)
-        name = _REAL_OF.get(name, name)
-        if name not in _FLOATS:
+        real = _DTYPES[name].to_real() if name in _DTYPES else None
+        if real is None or not real.is_floating_point:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{name}'"
             )
-        bits, digits, low, high = _FLOATS[name]
+        traits = real._traits
+        digits, largest, tiny = traits["digits"], traits["greatest"], traits["smallest_normal"]
         eps = 2.0 ** (1 - digits)
-        largest = (2.0 - eps) * 2.0**high
         # d decimal digits always survive when 10**d < 2**(digits - 1): D. W. Matula, "In-and-out conversions",
         # Communications of the ACM 11(1), 1968.
         survive = math.floor((digits - 1) * math.log10(2))
-        tiny = 2.0**low
-        self._set(_type=type, bits=bits, max=largest, min=-largest, dtype=name, eps=eps, tiny=tiny,
-                  smallest_normal=tiny, resolution=float(f"1e-{survive}"))  # fmt: skip
+        self._set(_type=type, bits=8 * real.itemsize, max=largest, min=-largest, dtype=traits["name"], eps=eps,
+                  tiny=tiny, smallest_normal=tiny, resolution=float(f"1e-{survive}"))  # fmt: skip
 
 
 class iinfo(_Info):  # noqa: N801  (PyTorch's name)
@@ -140,11 +132,12 @@ class iinfo(_Info):  # noqa: N801  (PyTorch's name)
         name = _name_of("iinfo", type)
         if name == "bool":
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        if name not in _INTEGERS:
+        dtype = _DTYPES.get(name)
+        if dtype is None or dtype._traits["kind"] != "int":
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.{name}'")
-        bits, unsigned = _INTEGERS[name]
-        largest = 2**bits - 1 if unsigned else 2 ** (bits - 1) - 1
-        self._set(_type=type, bits=bits, max=largest, min=0 if unsigned else -largest - 1, dtype=name)
+        largest = 2 ** dtype._traits["digits"] - 1
+        least = -largest - 1 if dtype.is_signed else 0
+        self._set(_type=type, bits=8 * dtype.itemsize, max=largest, min=least, dtype=name)
 
 
 finfo.__module__ = iinfo.__module__ = "strided"

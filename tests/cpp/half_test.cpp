@@ -95,5 +95,15 @@ TYPED_TEST(SixteenBits, RoundsToNearestEven) {
   check(INFINITY), check(-INFINITY), check(0.f), check(-0.f), check(3.4e38f), check(1e-45f);
 }
 
+TYPED_TEST(SixteenBits, NanKeepsItsSign) {
+  using T = typename TypeParam::Type;
+  for (uint32_t nan : {0x7fc00000u, 0x7f800001u, 0x7fffffffu})
+    for (uint32_t sign : {0u, 0x80000000u}) {
+      const T x = bit_cast<float>(nan | sign);
+      EXPECT_TRUE(std::isnan(static_cast<float>(x))) << std::hex << nan;
+      EXPECT_EQ(x.bits >> 15, sign >> 31) << std::hex << nan;
+    }
+}
+
 }  // namespace
 }  // namespace strided

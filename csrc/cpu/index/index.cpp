@@ -309,17 +309,17 @@ void fill_index_kernels(KernelTable& table) {
   fill_moves<uint32_t>(k, 2);
   fill_moves<uint64_t>(k, 3);
   fill_moves<Item16>(k, 4);
-  for (int t = 0; t < kNumDTypes; ++t)
-    dispatch(static_cast<DType>(t), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      k.combine[static_cast<int>(ScatterOp::Add)][t] = indexed<Merge<ScatterOp::Add, T>, true>;
-      k.combine[static_cast<int>(ScatterOp::Mul)][t] = indexed<Merge<ScatterOp::Mul, T>, true>;
-      if constexpr (!is_complex_v<T>) {
-        k.combine[static_cast<int>(ScatterOp::Max)][t] = indexed<Merge<ScatterOp::Max, T>, true>;
-        k.combine[static_cast<int>(ScatterOp::Min)][t] = indexed<Merge<ScatterOp::Min, T>, true>;
-      }
-      k.divide[t] = divide<T>;
-    });
+  for_each(LoopDTypes{}, [&](auto tag, int) {
+    using T = typename decltype(tag)::type;
+    constexpr int t = index_of(dtype_of<T>);
+    k.combine[static_cast<int>(ScatterOp::Add)][t] = indexed<Merge<ScatterOp::Add, T>, true>;
+    k.combine[static_cast<int>(ScatterOp::Mul)][t] = indexed<Merge<ScatterOp::Mul, T>, true>;
+    if constexpr (!is_complex_v<T>) {
+      k.combine[static_cast<int>(ScatterOp::Max)][t] = indexed<Merge<ScatterOp::Max, T>, true>;
+      k.combine[static_cast<int>(ScatterOp::Min)][t] = indexed<Merge<ScatterOp::Min, T>, true>;
+    }
+    k.divide[t] = divide<T>;
+  });
   k.true_positions = true_positions;
   k.unravel = unravel;
 }

@@ -4,18 +4,64 @@ namespace strided {
 inline namespace STRIDED_ISA {
 namespace {
 
-template <class To, size_t... From>
-void fill_row(KernelTable& table, std::index_sequence<From...>) {
-  ((table.copy[index_of(dtype_of<To>)][From] = copy_loop<To, typename TypeOf<static_cast<DType>(From)>::type>), ...);
+// Between elements of one dtype only bytes move.
+template <class T>
+using bytes_t =
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t,
+                                                             std::conditional_t<sizeof(T) == 8, uint64_t, Item16>>>>;
+
+// A dtype without loops of its own has conversions from and to its loop dtype. Others are made of these and of the loop
+// dtype's, a block at a time.
+struct Conversion {
+  ContiguousLoop loop;
+  int64_t to_size, from_size;
+};
+[[maybe_unused]] __attribute__((noinline)) void convert_twice(const Conversion& first, const Conversion& second,
+                                                              char* out, const char* in, int64_t n) {
+  alignas(64) char buffer[kBlock * 16];
+  char* middle[] = {buffer};
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = n - i < kBlock ? n - i : kBlock;
+    char* from[] = {const_cast<char*>(in) + i * first.from_size};
+    first.loop(buffer, from, m, nullptr);
+    second.loop(out + i * second.to_size, middle, m, nullptr);
+  }
 }
-template <size_t... To>
-void fill_all(KernelTable& table, std::index_sequence<To...> types) {
-  (fill_row<typename TypeOf<static_cast<DType>(To)>::type>(table, types), ...);
+template <class To, class From>
+constexpr Conversion kConversion = {convert_loop<To, From>, sizeof(To), sizeof(From)};
+
+template <class To, class Middle, class From>
+void convert_through(char* out, char* const* in, int64_t n, const void*) {
+  convert_twice(kConversion<Middle, From>, kConversion<To, Middle>, out, in[0], n);
+}
+template <class To, class Middle, class From>
+void copy_through(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void* params) {
+  run_blocked(convert_through<To, Middle, From>, 1, data, strides, n0, n1, sizeof(To), sizeof(From), params);
+}
+
+template <class To, class From>
+constexpr Loop2d copy_loop_of() {
+  using ToLoop = typename DTypeTraits<To>::LoopType;
+  using FromLoop = typename DTypeTraits<From>::LoopType;
+  if constexpr (std::is_same_v<To, From> && !std::is_same_v<To, bool>) return copy_loop<bytes_t<To>, bytes_t<To>>;
+  else if constexpr (!std::is_same_v<To, ToLoop> && !std::is_same_v<From, ToLoop>)
+    return copy_through<To, ToLoop, From>;
+  else if constexpr (!std::is_same_v<From, FromLoop> && !std::is_same_v<To, FromLoop>)
+    return copy_through<To, FromLoop, From>;
+  else return copy_loop<To, From>;
 }
 
 }  // namespace
 
-void fill_copy(KernelTable& table) { fill_all(table, std::make_index_sequence<kNumDTypes>{}); }
+void fill_copy(KernelTable& table) {
+  for_each(DTypes{}, [&](auto to, int row) {
+    for_each(DTypes{}, [&](auto from, int column) {
+      table.copy[row][column] = copy_loop_of<typename decltype(to)::type, typename decltype(from)::type>();
+    });
+  });
+}
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -4,7 +4,7 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 void fill_elementwise_complex(KernelTable& table) {
-  for_each(List<Complex<float>, Complex<double>>{},
+  for_each(DTypesOf<kinds::Complex>{},
            [&](auto tag, int) { fill_elementwise_for<typename decltype(tag)::type>(table); });
 }
 

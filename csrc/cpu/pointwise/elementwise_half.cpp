@@ -4,7 +4,7 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 void fill_elementwise_half(KernelTable& table) {
-  for_each(List<Half, BFloat16>{}, [&](auto tag, int) { fill_elementwise_for<typename decltype(tag)::type>(table); });
+  for_each(ReducedFloats{}, [&](auto tag, int) { fill_elementwise_for<typename decltype(tag)::type>(table); });
 }
 
 }  // namespace STRIDED_ISA

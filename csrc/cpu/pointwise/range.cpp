@@ -23,7 +23,7 @@ void arange(void* out, int64_t begin, int64_t end, const RangeSpec& ramp) {
     const uint64_t start = static_cast<uint64_t>(ramp.int_start), step = static_cast<uint64_t>(ramp.int_step);
     for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(start + static_cast<uint64_t>(i) * step);
   } else {
-    using C = std::conditional_t<sizeof(T) == 2, float, double>;
+    using C = std::conditional_t<is_reduced<T>, float, double>;
     const C start = static_cast<C>(ramp.start[0]), step = static_cast<C>(ramp.step);
     if (ramp.plain) {
       for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(start + static_cast<C>(i) * step);
@@ -55,7 +55,7 @@ void linspace(void* out, int64_t begin, int64_t end, const RangeSpec& ramp) {
     for (int64_t i = begin; i < end; ++i)
       to[i] = convert<T>(i < half ? fused(step, static_cast<double>(i), start)
                                   : fused(-step, static_cast<double>(last - i), stop));
-  } else if constexpr (sizeof(T) == 2) {
+  } else if constexpr (is_reduced<T>) {
     // Every step of the computation is rounded to the 16-bit type.
     auto round = [](float v) { return static_cast<float>(T(v)); };
     const float start = round(static_cast<float>(ramp.start[0])), stop = round(static_cast<float>(ramp.end[0]));
@@ -109,22 +109,17 @@ void logspace(void* out, int64_t begin, int64_t end, const RangeSpec& ramp) {
   }
 }
 
-template <size_t... I>
-void fill_types(KernelTable& table, std::index_sequence<I...>) {
-  auto fill = [&](int i, auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<T, bool>) {
-      if constexpr (!is_complex_v<T>) table.range.arange[i] = arange<T>;
-      table.range.linspace[i] = linspace<T>;
-      table.range.logspace[i] = logspace<T>;
-    }
-  };
-  (fill(static_cast<int>(I), Tag<typename TypeOf<static_cast<DType>(I)>::type>{}), ...);
-}
-
 }  // namespace
 
-void fill_range(KernelTable& table) { fill_types(table, std::make_index_sequence<kNumDTypes>{}); }
+void fill_range(KernelTable& table) {
+  for_each(DTypesOf<kinds::numeric>{}, [&](auto tag, int) {
+    using T = typename decltype(tag)::type;
+    constexpr int i = index_of(dtype_of<T>);
+    if constexpr (!is_complex_v<T>) table.range.arange[i] = arange<T>;
+    table.range.linspace[i] = linspace<T>;
+    table.range.logspace[i] = logspace<T>;
+  });
+}
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -223,13 +223,6 @@ void integers(T* to, int64_t n, int64_t base, uint64_t range, Generator& g) {
 }
 
 template <class T>
-constexpr int kDigits = std::numeric_limits<T>::digits;
-template <>
-constexpr int kDigits<Half> = 11;
-template <>
-constexpr int kDigits<BFloat16> = 8;
-
-template <class T>
 void everything(T* to, int64_t n, Generator& g) {
   if constexpr (std::is_same_v<T, bool>) {
     transform<uint32_t>(to, n, g, [](uint32_t bits) { return (bits & 1) != 0; });
@@ -239,7 +232,7 @@ void everything(T* to, int64_t n, Generator& g) {
     transform<Draw>(to, n, g, [](Draw bits) { return static_cast<T>(bits & mask); });
   } else {
     using Draw = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-    constexpr Draw count = (Draw{1} << kDigits<T>)+1;
+    constexpr Draw count = (Draw{1} << DTypeTraits<T>::digits) + 1;
     transform<Draw>(to, n, g, [](Draw bits) { return convert<T>(static_cast<int64_t>(bits % count)); });
   }
 }
@@ -355,7 +348,7 @@ void fill_random_kernels(KernelTable& table) {
 
 void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& g) {
   const GeneratorLock drawing(g, n);
-  dispatch(dtype, [&](auto tag) {
+  dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = real_t<T>;  // a complex number is two real ones
     fill_real(what, static_cast<R*>(data), is_complex_v<T> ? 2 * n : n, g);
@@ -365,7 +358,7 @@ void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Gen
 bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& g) {
   const GeneratorLock drawing(g, n);
   bool good = true;
-  dispatch(p_dtype, [&](auto p_tag) {
+  dispatch_loops(p_dtype, [&](auto p_tag) {
     using P = typename decltype(p_tag)::type;
     using C = compute_t<P>;
     if constexpr (std::is_floating_point_v<C>) {
@@ -373,7 +366,7 @@ bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int6
       for (int64_t i = 0; i < n && good; ++i) good = C(probability[i]) >= 0 && C(probability[i]) <= 1;
       if (!good) return;
       using Draw = std::conditional_t<sizeof(C) == 8, uint64_t, uint32_t>;
-      dispatch(dtype, [&](auto tag) {
+      dispatch_loops(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
         T* to = static_cast<T*>(out);
         for (int64_t i = 0; i < n; ++i) to[i] = convert<T>(unit(draw(g, Draw{})) < C(probability[i]) ? 1.0f : 0.0f);
@@ -386,7 +379,7 @@ bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int6
 bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generator& g) {
   const GeneratorLock drawing(g, n);
   bool good = true;
-  dispatch(dtype, [&](auto tag) {
+  dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     if constexpr (std::is_floating_point_v<C>) {
@@ -402,7 +395,7 @@ bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generat
 // R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7 (1964).
 void random_permutation(DType dtype, void* out, int64_t n, Generator& g) {
   const GeneratorLock drawing(g, n);
-  dispatch(dtype, [&](auto tag) {
+  dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out);
     if (n < std::numeric_limits<uint32_t>::max() / 20) {
@@ -424,7 +417,7 @@ WeightsFailure random_choice(DType dtype, int64_t* out, const void* weights, int
                              int64_t samples, Generator& g) {
   const GeneratorLock drawing(g, rows * (categories + samples));
   WeightsFailure fault = WeightsFailure::None;
-  dispatch(dtype, [&](auto tag) {
+  dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_floating_point_v<compute_t<T>>) {
       fault = check_weights(static_cast<const T*>(weights), rows, categories);

@@ -4,9 +4,7 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 void fill_reduce(KernelTable& table) {
-#define X(E, T, name, cname) fill_reduce_for<T>(table);
-  STRIDED_DTYPES(X)
-#undef X
+  for_each(LoopDTypes{}, [&](auto tag, int) { fill_reduce_for<typename decltype(tag)::type>(table); });
 }
 
 }  // namespace STRIDED_ISA

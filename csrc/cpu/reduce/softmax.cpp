@@ -108,10 +108,7 @@ void fill_for(KernelTable& table) {
 }  // namespace
 
 void fill_softmax(KernelTable& table) {
-  fill_for<Half>(table);
-  fill_for<BFloat16>(table);
-  fill_for<float>(table);
-  fill_for<double>(table);
+  for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) { fill_for<typename decltype(tag)::type>(table); });
 }
 
 }  // namespace STRIDED_ISA

@@ -469,10 +469,10 @@ void fill_for(SortKernels& k) {
 }  // namespace
 
 void fill_sort_kernels(KernelTable& table) {
-#define X(E, T, name, cname) \
-  if constexpr (!is_complex_v<T>) fill_for<T>(table.sorting[index_of(DType::E)]);
-  [&](auto) { STRIDED_DTYPES(X) }(0);
-#undef X
+  for_each(DTypesOf<kinds::real>{}, [&](auto tag, int) {
+    using T = typename decltype(tag)::type;
+    fill_for<T>(table.sorting[index_of(dtype_of<T>)]);
+  });
 }
 
 }  // namespace strided

@@ -258,7 +258,7 @@ void gemm(const GemmPlan& plan) {
   const GemmEntry& entry =
       plan.tf32 && plan.dtype == DType::Float32 && table.tf32.tiles ? table.tf32 : table.entry[index_of(plan.dtype)];
   STRIDED_CHECK(entry.tiles, NotImplementedError, plan.name, ": not implemented for ", plan.dtype, " on device 'cuda'");
-  dispatch(plan.dtype, [&](auto tag) {
+  dispatch_loops(plan.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Given = compute_t<T>;
     Given scales[2];

@@ -46,14 +46,14 @@ void fill_one(IndexTable& table) {
 }  // namespace
 
 void fill_index_atomic(IndexTable& table) {
-  for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t>{}, [&](auto tag, int) {
+  for_each(DTypesOf<kinds::Bool | kinds::Int>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     fill_one<ScatterOp::Add, T>(table);
     fill_one<ScatterOp::Mul, T>(table);
     fill_one<ScatterOp::Max, T>(table);
     fill_one<ScatterOp::Min, T>(table);
   });
-  for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
+  for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     fill_one<ScatterOp::Max, T>(table);
     fill_one<ScatterOp::Min, T>(table);

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void fill_index_sorted(IndexTable& table) {
-  for_each(List<Half, BFloat16, float, double, Complex<float>, Complex<double>>{}, [&](auto tag, int) {
+  for_each(DTypesOf<kinds::floating>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     table.combine_sorted[static_cast<int>(ScatterOp::Add)][index_of(dtype_of<T>)] =
         combine_sorted_kernel<ScatterOp::Add, T>;

@@ -57,12 +57,10 @@ const SelectTable& select_table() {
     t.select[2] = kernel_of<Select<uint32_t>>();
     t.select[3] = kernel_of<Select<uint64_t>>();
     t.select[4] = kernel_of<Select<Item16>>();
-    for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float,
-                  double, Complex<float>, Complex<double>>{},
-             [&](auto tag, int) {
-               using T = typename decltype(tag)::type;
-               t.divide[index_of(dtype_of<T>)] = kernel_of<DivideByCount<T>>();
-             });
+    for_each(LoopDTypes{}, [&](auto tag, int) {
+      using T = typename decltype(tag)::type;
+      t.divide[index_of(dtype_of<T>)] = kernel_of<DivideByCount<T>>();
+    });
     return t;
   }();
   return table;

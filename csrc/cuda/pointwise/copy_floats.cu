@@ -3,12 +3,7 @@
 namespace strided {
 namespace cuda {
 
-void fill_copy_floats(CopyTable& table) {
-  for_each(List<Half, BFloat16, float, double>{},
-           [&](auto tag, int) { fill_conversions_to<typename decltype(tag)::type>(table, CommonTypes{}); });
-  for_each(List<Complex<float>, Complex<double>>{},
-           [&](auto tag, int) { fill_conversions_to<typename decltype(tag)::type>(table, List<>{}); });
-}
+void fill_copy_floats(CopyTable& table) { fill_conversions<kinds::floating>(table); }
 
 }  // namespace cuda
 }  // namespace strided

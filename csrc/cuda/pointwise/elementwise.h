@@ -13,13 +13,6 @@ struct ElementwiseTable {
 };
 
 // Special functions are long; their time is arithmetic.
-template <class Op, class L>
-struct IsIn;
-template <class Op, class... Ops>
-struct IsIn<Op, List<Ops...>> {
-  static constexpr bool value = (std::is_same_v<Op, Ops> || ...);
-};
-
 template <class Op, class T>
 struct Elementwise {
   using Result = op_result_t<Op, T>;

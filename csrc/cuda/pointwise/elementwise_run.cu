@@ -18,8 +18,8 @@ const ElementwiseTable& elementwise_table() {
 #undef STRIDED_FILL
     // Special functions of the 16-bit floats are computed in float anyway: its kernels serve, casting as they load.
     for (auto& row : t->kernel)
-      for (DType half : {DType::Float16, DType::BFloat16})
-        if (!row[index_of(half)].general) row[index_of(half)] = row[index_of(DType::Float32)];
+      for (int k = 0; k < kNumDTypes; ++k)
+        if (!row[k].general) row[k] = row[index_of(compute_dtype_of(static_cast<DType>(k)))];
     return t;
   }();
   return table;

@@ -4,7 +4,7 @@ namespace strided {
 namespace cuda {
 
 void fill_elementwise_signed(ElementwiseTable& table) {
-  for_each(List<int8_t, int16_t, int32_t, int64_t>{},
+  for_each(SignedIntegers{},
            [&](auto tag, int) { fill_elementwise<typename decltype(tag)::type>(table, ElementwiseOps{}); });
 }
 

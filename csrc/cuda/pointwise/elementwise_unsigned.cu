@@ -4,7 +4,7 @@ namespace strided {
 namespace cuda {
 
 void fill_elementwise_unsigned(ElementwiseTable& table) {
-  for_each(List<bool, uint8_t, uint16_t, uint32_t, uint64_t>{},
+  for_each(BoolAndUnsigned{},
            [&](auto tag, int) { fill_elementwise<typename decltype(tag)::type>(table, ElementwiseOps{}); });
 }
 

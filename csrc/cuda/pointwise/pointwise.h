@@ -45,36 +45,29 @@ struct alignas(sizeof(T) * V) Vec {
 // converted from that. (A branch for each dtype would make this the larger part of every kernel; the one taken is the
 // same in every lane.)
 template <class T>
-STRIDED_NOINLINE __device__ T load_as(const char* at, uint8_t stored) {
-  const DType dtype = static_cast<DType>(stored);
-  if (dtype <= DType::Int64) {
-    int64_t v;
-    switch (dtype) {
-      case DType::Bool: v = load<bool>(at); break;
-      case DType::UInt8: v = load<uint8_t>(at); break;
-      case DType::Int8: v = load<int8_t>(at); break;
-      case DType::Int16: v = load<int16_t>(at); break;
-      case DType::Int32: v = load<int32_t>(at); break;
-      default: v = load<int64_t>(at);
-    }
-    return convert<T>(v);
-  }
-  if (dtype <= DType::UInt64) {
-    const uint64_t v = dtype == DType::UInt16   ? load<uint16_t>(at)
-                       : dtype == DType::UInt32 ? load<uint32_t>(at)
-                                                : load<uint64_t>(at);
-    return convert<T>(v);
-  }
-  Complex<double> v = 0.0;
+using widest_t = std::conditional_t<!std::is_integral_v<T>, Complex<double>,
+                                    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+template <class Wide>
+STRIDED_HD Wide load_widest(const char* at, DType dtype) {
+  Wide v = Wide(0);
   switch (dtype) {
-    case DType::Float16: v.re = static_cast<double>(static_cast<float>(load<Half>(at))); break;
-    case DType::BFloat16: v.re = static_cast<double>(static_cast<float>(load<BFloat16>(at))); break;
-    case DType::Float32: v.re = static_cast<double>(load<float>(at)); break;
-    case DType::Float64: v.re = load<double>(at); break;
-    case DType::Complex64: v = Complex<double>(load<Complex<float>>(at)); break;
-    default: v = load<Complex<double>>(at);
+#define X(E, T) \
+  case DType::E: \
+    if constexpr (std::is_same_v<widest_t<T>, Wide>) v = convert<Wide>(load<T>(at)); \
+    break;
+    STRIDED_DTYPES(X)
+#undef X
   }
-  return convert<T>(v);
+  return v;
+}
+template <class T>
+STRIDED_NOINLINE __device__ T load_as(const char* at, uint8_t stored) {
+  constexpr DTypeSet integral = dtypes_of_kinds(kinds::Bool | kinds::Int), with_sign = integral & kSignedDTypes;
+  const DType dtype = static_cast<DType>(stored);
+  const DTypeSet one = DTypeSet(1) << stored;
+  if (one & with_sign) return convert<T>(load_widest<int64_t>(at, dtype));
+  if (one & integral) return convert<T>(load_widest<uint64_t>(at, dtype));
+  return convert<T>(load_widest<Complex<double>>(at, dtype));
 }
 
 // Functions of elements.

@@ -15,7 +15,7 @@ __device__ inline T arange_at(int64_t i, const RangeSpec& r) {
     return static_cast<T>(static_cast<uint64_t>(r.int_start) +
                           static_cast<uint64_t>(i) * static_cast<uint64_t>(r.int_step));
   } else {
-    using C = std::conditional_t<sizeof(T) == 2, float, double>;
+    using C = std::conditional_t<is_reduced<T>, float, double>;
     const C start = static_cast<C>(r.start[0]), step = static_cast<C>(r.step);
     const C v = r.plain ? start + static_cast<C>(i) * step : static_cast<C>(fma(step, static_cast<C>(i), start));
     return static_cast<T>(static_cast<compute_t<T>>(v));
@@ -33,7 +33,7 @@ __device__ inline T linspace_at(int64_t i, const RangeSpec& r) {
   if constexpr (std::is_integral_v<T>) {
     return convert<T>(
         linspace_part<double>(i, static_cast<double>(r.int_start), static_cast<double>(r.int_end), r.steps));
-  } else if constexpr (sizeof(T) == 2) {
+  } else if constexpr (is_reduced<T>) {
     // Every step of the computation is rounded to the 16-bit type.
     auto round = [](float v) { return static_cast<float>(T(v)); };
     const float start = round(static_cast<float>(r.start[0])), stop = round(static_cast<float>(r.end[0]));
@@ -85,9 +85,6 @@ __global__ void __launch_bounds__(kThreads) ramp_kernel(T* to, int64_t n, const 
   }
 }
 
-using RampTypes = List<uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float,
-                       double, Complex<float>, Complex<double>>;
-
 }  // namespace
 
 void range(const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& r) {
@@ -96,7 +93,7 @@ void range(const char* name, int device, RangeKind kind, DType dtype, void* to, 
   const int64_t blocks = (n + kThreads - 1) / kThreads;
   const dim3 grid(static_cast<unsigned>(blocks < 65535 ? blocks : 65535));
   bool done = false;
-  for_each(RampTypes{}, [&](auto tag, int) {
+  for_each(DTypesOf<kinds::numeric>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
     void (*kernel)(T*, int64_t, RangeSpec) =

@@ -122,7 +122,7 @@ uint64_t run_integers(const char* name, int device, void* to, RandomArgs a, bool
     if constexpr (std::is_same_v<T, bool>) a.range = 2;
     else if constexpr (std::is_integral_v<T>)
       a.range = sizeof(T) == 8 && !std::is_signed_v<T> ? 0 : uint64_t(1) << (8 * sizeof(T) - std::is_signed_v<T>);
-    else a.range = (uint64_t(1) << (sizeof(T) == 8 ? 53 : sizeof(T) == 4 ? 24 : std::is_same_v<T, Half> ? 11 : 8)) + 1;
+    else a.range = (uint64_t(1) << DTypeTraits<T>::digits) + 1;
   }
   // Beyond, the remainder of 32 bits would be too uneven.
   return a.range != 0 && a.range < uint64_t{1} << 28 ? run<IntegerLaw<T, uint32_t>, T>(name, device, to, a)
@@ -304,7 +304,7 @@ void random_fill(const char* name, int device, const RandomFill& what, DType dty
   *used = 0;
   if (n == 0) return;
   const OnDevice guard(device);
-  *used = dispatch(dtype, [&](auto tag) {
+  *used = dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     RandomArgs a = args_of(state, is_complex_v<T> ? 2 * n : n);  // a complex number is two real ones
     a.a = what.a;
@@ -336,7 +336,7 @@ void random_poisson(const char* name, int device, DType dtype, void* to, const v
   if (n == 0) return;
   const OnDevice guard(device);
   bool done = false;
-  for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
+  for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
     launch(poisson_kernel<T>, grid_for(n), dim3(kThreads), 0, current_stream(device), static_cast<T*>(to),
@@ -385,7 +385,7 @@ void random_choice(const char* name, int device, DType dtype, int64_t* to, const
   const Workspace sums(static_cast<size_t>(rows * categories) * sizeof(double), device), faults(sizeof(int), device);
   check(cudaMemsetAsync(faults.data(), 0, sizeof(int), stream), name);
   bool done = false;
-  for_each(List<Half, BFloat16, float, double>{}, [&](auto tag, int) {
+  for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
     launch(cumulate_kernel<T>, dim3(static_cast<unsigned>(rows)), dim3(kThreads), 0, stream,

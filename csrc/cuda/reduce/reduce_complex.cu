@@ -4,8 +4,7 @@ namespace strided {
 namespace cuda {
 
 void fill_reduce_complex(ReduceTable& table) {
-  for_each(List<Complex<float>, Complex<double>>{},
-           [&](auto tag, int) { fill_reduce<typename decltype(tag)::type>(table); });
+  for_each(DTypesOf<kinds::Complex>{}, [&](auto tag, int) { fill_reduce<typename decltype(tag)::type>(table); });
 }
 
 }  // namespace cuda

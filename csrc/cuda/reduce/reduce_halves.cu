@@ -4,7 +4,7 @@ namespace strided {
 namespace cuda {
 
 void fill_reduce_halves(ReduceTable& table) {
-  for_each(List<Half, BFloat16>{}, [&](auto tag, int) { fill_reduce<typename decltype(tag)::type>(table); });
+  for_each(ReducedFloats{}, [&](auto tag, int) { fill_reduce<typename decltype(tag)::type>(table); });
 }
 
 }  // namespace cuda

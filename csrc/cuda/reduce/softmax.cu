@@ -142,7 +142,7 @@ void run(const ScanPlan& plan, bool logarithm) {
 
 bool softmax(const ScanPlan& plan, bool logarithm) {
   if (!is_floating(plan.dtype)) return false;
-  dispatch(plan.dtype, [&](auto tag) {
+  dispatch_loops(plan.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_floating(dtype_of<T>)) run<T>(plan, logarithm);
   });

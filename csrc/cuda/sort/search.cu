@@ -78,7 +78,7 @@ void search(const SearchPlan& plan, Search what) {
   a.out = plan.out;
   a.what = what;
   if (a.all == 0) return;
-  dispatch(plan.dtype, [&](auto tag) {
+  dispatch_loops(plan.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!is_complex_v<T>) launch(search_kernel<T>, grid_for(plan.name, a.all), dim3(kThreads), 0, stream, a);
   });

@@ -99,6 +99,7 @@ void indexed_gather(const IndexedCopy& move, const Tensor& named, const Tensor& 
 }
 
 void indexed_scatter(const IndexedCopy& move, const Tensor& named, const Tensor& from, const ScatterOp* op) {
+  if (op) check_has_loops("index_add", named.dtype());
   check_index(move);
   int64_t numel = 1;
   for (int64_t s : move.shape) numel *= s;
@@ -265,11 +266,6 @@ Tensor apart_from(const Tensor& self, const Tensor& t) {
 
 void check_fits(const Scalar& value, DType dtype) {
   bool fits = is_complex(dtype) || !value.is_complex() || value.imag() == 0;
-  const char* unit = is_integer(dtype) && dtype != DType::Int32 ? "_t" : "";
-  const char* name = dtype == DType::Int32     ? "int"
-                     : dtype == DType::Float32 ? "float"
-                     : dtype == DType::Float64 ? "double"
-                                               : name_of(dtype);
   if (fits && is_integer(dtype)) {
     const int bits = static_cast<int>(8 * size_of(dtype)) - is_signed(dtype);
     if (value.is_integral()) {
@@ -280,10 +276,10 @@ void check_fits(const Scalar& value, DType dtype) {
       const double v = std::trunc(value.real()), limit = std::ldexp(1.0, bits);
       fits = v < limit && v >= -limit;  // false for NaN
     }
-  } else if (fits && dtype == DType::Float32) {
-    fits = !(std::abs(value.real()) > std::numeric_limits<float>::max()) || std::isinf(value.real());
+  } else if (fits && is_floating(dtype)) {
+    fits = !(std::abs(value.real()) > info_of(dtype).greatest) || std::isinf(value.real());
   }
-  STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", name, unit, " without overflow");
+  STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", info_of(dtype).written, " without overflow");
 }
 
 Tensor number(const Scalar& value, DType dtype, Device device) {

@@ -11,9 +11,6 @@ namespace strided::linalg_detail {
 
 void check_square(const char* op, const Tensor& a);
 void check_dtype(const char* op, const Tensor& a);  // floating or complex
-constexpr DType compute_dtype_of(DType t) {
-  return is_half(t) ? DType::Float32 : t;
-}  // the dtype the kernels compute in
 int64_t batches(const Tensor& a);
 Dims batch_shape(const Tensor& a, int drop);  // all but the last `drop` sizes
 Tensor packed_copy(const Tensor& a);          // contiguous, in the kernels' dtype

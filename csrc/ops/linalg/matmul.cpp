@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "core/promotion.h"
+#include "ops/copy.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
@@ -22,28 +23,11 @@ bool tf32() { return tf32_allowed; }
 
 namespace {
 
-// The words PyTorch uses for scalar types in this error.
-std::string c_name(DType t) {
-  switch (t) {
-    case DType::Float32: return "float";
-    case DType::Float64: return "double";
-    case DType::Int64: return "long int";
-    case DType::Int32: return "int";
-    case DType::Int16: return "short";
-    case DType::Int8: return "signed char";
-    case DType::UInt8: return "unsigned char";
-    case DType::Float16: return "c10::Half";
-    case DType::BFloat16: return "c10::BFloat16";
-    case DType::Complex64: return "c10::complex<float>";
-    case DType::Complex128: return "c10::complex<double>";
-    default: return name_of(t);
-  }
-}
-
 void check_pair(const char* op, const Tensor& a, const Tensor& b) {
   check_same_device(op, a, b);
   STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError,
-                "expected m1 and m2 to have the same dtype, but got: ", c_name(a.dtype()), " != ", c_name(b.dtype()));
+                "expected m1 and m2 to have the same dtype, but got: ", info_of(a.dtype()).type_name,
+                " != ", info_of(b.dtype()).type_name);
 }
 
 Matrix matrix_of(const Tensor& t) {
@@ -55,7 +39,15 @@ Matrix matrix_of(const Tensor& t) {
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
   if (c.numel() == 0) return;
   const int n = c.ndim();
-  const DType t = c.dtype(), compute = is_half(t) ? DType::Float32 : t;
+  const DType t = c.dtype(), compute = compute_dtype_of(t);
+  if (!has_loops(t)) {
+    NoGradGuard no_grad;
+    const DType loops = loop_dtype_of(t);
+    const bool reads = beta.real() != 0 || beta.imag() != 0;
+    const Tensor wide = reads ? to_dtype(c, loops) : empty(c.shape(), loops, c.device());
+    gemm_into(wide, to_dtype(a, loops), to_dtype(b, loops), alpha, beta);
+    return copy_into(c, wide);
+  }
   const Element al(alpha, compute), be(beta, compute);
   GemmPlan plan;
   plan.name = "matmul";

@@ -41,37 +41,6 @@ Slot require(const char* op, Slot slot, const Tensor& t) {
   return slot;
 }
 
-// The types as PyTorch's range errors name them.
-const char* compiler_name(DType t) {
-  switch (t) {
-    case DType::Bool: return "bool";
-    case DType::UInt8: return "unsigned char";
-    case DType::Int8: return "signed char";
-    case DType::Int16: return "short int";
-    case DType::Int32: return "int";
-    case DType::Int64: return "long int";
-    case DType::UInt16: return "short unsigned int";
-    case DType::UInt32: return "unsigned int";
-    case DType::UInt64: return "long unsigned int";
-    case DType::Float16: return "c10::Half";
-    case DType::BFloat16: return "c10::BFloat16";
-    case DType::Float32: return "float";
-    case DType::Float64: return "double";
-    default: return name_of(t);
-  }
-}
-
-// Bits of the significand, and the greatest finite number.
-int digits_of(DType t) { return t == DType::Float64 ? 53 : t == DType::Float32 ? 24 : t == DType::Float16 ? 11 : 8; }
-double greatest_of(DType t) {
-  switch (t) {
-    case DType::Float16: return 65504;
-    case DType::BFloat16: return 0x1.fep127;
-    case DType::Float32: return static_cast<double>(std::numeric_limits<float>::max());
-    default: return std::numeric_limits<double>::max();
-  }
-}
-
 void check_floating(const char* kernel, DType t, bool complex_too) {
   STRIDED_CHECK(is_floating(t) || (complex_too && is_complex(t)), NotImplementedError, '"', kernel,
                 "\" not implemented for '", t, "'");
@@ -116,6 +85,7 @@ Tensor written(const char* op, const char* node, const Tensor& self) {
 }
 
 Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFill& what, Generator* generator) {
+  check_has_loops(op, self.dtype());
   check_inplace(op, self);
   if (self.numel() == 0) return self;
   Generator& source = chosen(generator, self);
@@ -152,7 +122,7 @@ int64_t round_trip(DType t, int64_t v) {
 }
 int64_t spacing(DType t, int64_t v) {
   const uint64_t size = v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
-  return int64_t{1} << std::max(64 - __builtin_clzll(size | 1) - digits_of(t), 0);
+  return int64_t{1} << std::max(64 - __builtin_clzll(size | 1) - info_of(t).digits, 0);
 }
 int64_t first_inside(DType t, int64_t from) {
   if (from == std::numeric_limits<int64_t>::max()) return from;
@@ -166,7 +136,7 @@ int64_t last_inside(DType t, int64_t to) {
 
 void check_bounds(DType t, int64_t from, int64_t last) {
   auto inside = [t](int64_t v) {
-    if (is_floating(t)) return std::fabs(static_cast<double>(v)) <= greatest_of(t);
+    if (is_floating(t)) return std::fabs(static_cast<double>(v)) <= info_of(t).greatest;
     if (t == DType::UInt64) return v >= 0;
     return dispatch(t, [v](auto tag) {
       using T = typename decltype(tag)::type;
@@ -175,8 +145,8 @@ void check_bounds(DType t, int64_t from, int64_t last) {
       else return v >= static_cast<int64_t>(Limits::lowest()) && v <= static_cast<int64_t>(Limits::max());
     });
   };
-  STRIDED_CHECK(inside(from), RuntimeError, "from is out of bounds for ", compiler_name(t));
-  STRIDED_CHECK(inside(last), RuntimeError, "to - 1 is out of bounds for ", compiler_name(t));
+  STRIDED_CHECK(inside(from), RuntimeError, "from is out of bounds for ", info_of(t).type_name);
+  STRIDED_CHECK(inside(last), RuntimeError, "to - 1 is out of bounds for ", info_of(t).type_name);
 }
 
 // The one element of a tensor on any device, as a double.
@@ -199,6 +169,7 @@ Tensor record_normal(Tensor out, const std::vector<Tensor>& parameters) {
 }
 
 void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
+  check_has_loops("bernoulli_", self.dtype());
   NoGradGuard guard;
   const Backend* device = device_kernels(self);
   const auto draw = device ? nullptr : require("bernoulli_", kernels(self.device()).random.bernoulli, self);
@@ -248,11 +219,12 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, DType dtype, Device
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   check_real("randperm", dtype, false);
   if (is_floating(dtype)) {
-    const int64_t most = (int64_t{1} << digits_of(dtype)) + 1;
+    const int64_t most = (int64_t{1} << info_of(dtype).digits) + 1;
     STRIDED_CHECK(n <= most, RuntimeError, "n cannot be greater than ", most, " for ", dtype, " type.");
   } else {
     check_number(Scalar(n > 0 ? n - 1 : n), dtype);
   }
+  check_has_loops("randperm", dtype);
   const Tensor out = empty(Dims{n}, dtype, device);
   if (n == 0) return out;
   Generator& source = chosen(generator, out);
@@ -268,9 +240,9 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
 Tensor uniform_(const Tensor& self, double from, double to, Generator* generator) {
   check_floating("check_uniform_bounds", self.dtype(), true);
   const DType t = real_of(self.dtype());
-  const double greatest = greatest_of(t);
-  STRIDED_CHECK(std::fabs(from) <= greatest, RuntimeError, "from is out of bounds for ", compiler_name(t));
-  STRIDED_CHECK(std::fabs(to) <= greatest, RuntimeError, "to is out of bounds for ", compiler_name(t));
+  const double greatest = info_of(t).greatest;
+  STRIDED_CHECK(std::fabs(from) <= greatest, RuntimeError, "from is out of bounds for ", info_of(t).type_name);
+  STRIDED_CHECK(std::fabs(to) <= greatest, RuntimeError, "to is out of bounds for ", info_of(t).type_name);
   STRIDED_CHECK(from <= to, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", from,
                 " > to=", to);
   STRIDED_CHECK(to - from <= greatest, RuntimeError, "uniform_ expects to-from <= std::numeric_limits<", t,
@@ -300,7 +272,7 @@ Tensor exponential_(const Tensor& self, double lambd, Generator* generator) {
 
 Tensor cauchy_(const Tensor& self, double median, double sigma, Generator* generator) {
   STRIDED_CHECK(sigma > 0, RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
-  check_continuous("Cauchy", self.dtype(), compiler_name(self.dtype()));
+  check_continuous("Cauchy", self.dtype(), info_of(self.dtype()).type_name);
   return fill("cauchy_", "CauchyBackward0", self, fill_of(RandomFill::Cauchy, median, sigma), generator);
 }
 
@@ -351,7 +323,7 @@ Tensor random_(const Tensor& self, int64_t from, std::optional<int64_t> to, Gene
   } else if (from != std::numeric_limits<int64_t>::lowest()) {
     int64_t last = std::numeric_limits<int64_t>::max();
     if (is_floating(t)) {
-      last = int64_t{1} << digits_of(t);
+      last = int64_t{1} << info_of(t).digits;
       from = first_inside(t, from);
       STRIDED_CHECK(from < last, RuntimeError, "random_ expects 'from' casted to dtype to be less than or equal to ",
                     "'to_inc' casted to dtype, but got from=", from, " > to_inc=", last);
@@ -417,6 +389,7 @@ Tensor bernoulli(const Tensor& x, double p, Generator* generator) {
 
 Tensor poisson(const Tensor& rate, Generator* generator) {
   check_floating("poisson_cpu", rate.dtype(), false);
+  check_has_loops("poisson", rate.dtype());
   Tensor out = empty(rate.shape(), rate.dtype(), rate.device());
   if (out.numel() > 0) {
     NoGradGuard guard;
@@ -442,6 +415,7 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   const DType t = weights.dtype();
   STRIDED_CHECK(weights.ndim() == 1 || weights.ndim() == 2, RuntimeError, "prob_dist must be 1 or 2 dim");
   STRIDED_CHECK(is_floating(t), RuntimeError, "multinomial only supports floating-point dtypes for input, got: ", t);
+  check_has_loops("multinomial", t);
   STRIDED_CHECK(num_samples > 0, RuntimeError, "cannot sample n_sample <= 0 samples");
   const int64_t categories = weights.shape().back(), rows = weights.ndim() == 2 ? weights.size(0) : 1;
   STRIDED_CHECK(replacement || num_samples <= categories, RuntimeError,

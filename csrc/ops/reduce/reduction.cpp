@@ -2,6 +2,8 @@
 #include "ops/reduce/reduction.h"
 
 #include "backend/backend.h"
+#include "ops/copy.h"
+#include "ops/record.h"
 
 namespace strided {
 namespace {
@@ -25,9 +27,15 @@ struct Table {
       ReductionDef& def = row[id];
       def.info = &Op::info;
       def.id = id;
-#define X(E, T, name, cname) describe<Op>(def, Tag<T>{});
-      STRIDED_DTYPES(X)
-#undef X
+      for_each(LoopDTypes{}, [&](auto type, int) { describe<Op>(def, type); });
+      // Dtypes without loops: those of another dtype serve.
+      for (int t = 0; t < kNumDTypes; ++t) {
+        const DType loops = loop_dtype_of(static_cast<DType>(t));
+        if (index_of(loops) == t) continue;
+        def.supported[t] = def.supported[index_of(loops)];
+        for (auto& out : def.out_dtype)
+          out[t] = out[index_of(loops)] == loops ? static_cast<DType>(t) : out[index_of(loops)];
+      }
     });
   }
 };
@@ -57,6 +65,12 @@ Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, b
   const int i = index_of(compute);
   STRIDED_CHECK(def.supported[i], NotImplementedError, "\"", def.info->name, "\" not implemented for '",
                 cpp_name_of(compute), "'");
+  if (!has_loops(compute)) {
+    NoGradGuard no_grad;
+    Tensor out = call_reduction(def, x, axes, keepdim, loop_dtype_of(compute), param, second, first);
+    if (second) *second = to_dtype(*second, def.out_dtype[1][i]);
+    return first ? to_dtype(out, def.out_dtype[0][i]) : out;
+  }
   Dims shape, strides = x.strides();
   for (int k = 0; k < x.ndim(); ++k) {
     strides[k] *= x.itemsize();

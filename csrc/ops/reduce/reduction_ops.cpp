@@ -327,7 +327,7 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
     out = call_reduction(row, x, axes, keepdim, compute, 0);
   } else {
     NoGradGuard guard;
-    const Tensor wide = to_dtype(x, is_half(compute) ? DType::Float32 : compute);
+    const Tensor wide = to_dtype(x, compute_dtype_of(compute));
     out = to_dtype(
         elementwise<Pow>(sum(elementwise<Pow>(elementwise<Abs>(wide), Scalar(p)), dims, keepdim), Scalar(1 / p)),
         compute);

@@ -16,6 +16,7 @@ namespace {
 
 // Runs the scan along an axis of x; `index`, when not null, becomes the second output. Unrecorded.
 Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* index = nullptr) {
+  check_has_loops(name, x.dtype());
   NoGradGuard guard;
   const Tensor in = contiguous(x);
   Tensor out = empty(x.shape(), x.dtype(), x.device());

@@ -16,6 +16,7 @@ namespace {
 void check_sortable(const char* op, const char* what, const Tensor& x) {
   STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, " ", what, " does not support complex dtypes on ",
                 x.device().is_cpu() ? "CPU" : "CUDA");
+  check_has_loops(op, x.dtype());
   const KernelTable& table = kernels(x.device());
   STRIDED_CHECK(table.device ? table.device->sort != nullptr : table.sorting[index_of(x.dtype())].sort != nullptr,
                 NotImplementedError, op, " on device '", x.device(), "'");

@@ -22,6 +22,7 @@ struct Sorting {
 Sorting sorting(const char* op, const Tensor& x) {
   STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '",
                 cpp_name_of(x.dtype()), "'");
+  check_has_loops(op, x.dtype());
   const KernelTable& table = kernels(x.device());
   const SortKernels& kernel = table.sorting[index_of(x.dtype())];
   STRIDED_CHECK(table.device ? table.device->unique_rows && table.device->search : kernel.sort != nullptr,
@@ -254,7 +255,7 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
   else if (r.low == r.high) r = {r.low - 1, r.high + 1};
   STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ",
                 r.high, "] is not finite");
-  const Tensor flat = to_dtype(flatten(x, 0, -1), is_half(x.dtype()) ? DType::Float32 : x.dtype());
+  const Tensor flat = to_dtype(flatten(x, 0, -1), compute_dtype_of(x.dtype()));
   const Tensor inside =
       elementwise<LogicalAnd>(elementwise<Ge>(flat, Scalar(r.low)), elementwise<Le>(flat, Scalar(r.high)));
   const Tensor kept = masked_select(flat, inside);

@@ -21,18 +21,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementwiseKernel"]
 
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short",
-    "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
-    "float16": "float16", "bfloat16": "bfloat16",
-    "float32": "float", "float64": "double", "complex64": "complex<float>", "complex128": "complex<double>",
-}  # fmt: skip
-_DTYPES = {str(d)[6:]: d for d in _C.dtypes}
+_DTYPES = {d._traits["name"]: d for d in _C.dtypes}
+
+
+# Numbers are passed by value in these types; the key is the letter of the struct module, which dtypes have too.
 _BY_VALUE = {
-    "bool": ctypes.c_bool, "uint8": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16,
-    "uint16": ctypes.c_uint16, "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64,
-    "uint64": ctypes.c_uint64, "float32": ctypes.c_float, "float64": ctypes.c_double,
+    t._type_: t
+    for t in (ctypes.c_bool, ctypes.c_ubyte, ctypes.c_byte, ctypes.c_short, ctypes.c_ushort, ctypes.c_int,
+              ctypes.c_uint, ctypes.c_long, ctypes.c_ulong, ctypes.c_float, ctypes.c_double)
 }  # fmt: skip
+
+
+def _c_name(name):
+    """The type of a dtype's elements in the kernel's text: C++'s own, or one of ``_PREAMBLE``."""
+    traits = _DTYPES[name]._traits
+    own = not traits["type_name"].startswith("c10::")
+    if own or f"struct {name} " in _PREAMBLE:
+        return traits["type_name"] if own else name
+    if traits["kind"] == "complex":
+        return f"complex<{_DTYPES[name].to_real()._traits['type_name']}>"
+    raise TypeError(f"ElementwiseKernel: not implemented for torch.{name}")
+
 
 # NVRTC comes without headers: the 16-bit floats are kept as bits and computed with as float, complex numbers are a
 # pair.
@@ -48,7 +57,7 @@ struct bfloat16 {
   __device__ bfloat16() {}
   __device__ bfloat16(float v) {
     const unsigned u = __float_as_uint(v);
-    bits = v != v ? 0x7fc0 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    bits = v != v ? (u >> 16 & 0x8000) | 0x7fc0 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
   }
   __device__ operator float() const { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
 };
@@ -140,7 +149,7 @@ class ElementwiseKernel:
         operands = list(zip(self.inputs + self.outputs, dtypes))
         args, reads, writes = [], [], []
         for k, ((_, name), dtype) in enumerate(operands):
-            c = _C_NAMES[dtype]
+            c = _c_name(dtype)
             if k in by_value:
                 args.append(f"{c} {name}")
                 continue
@@ -158,7 +167,7 @@ class ElementwiseKernel:
             split.append(
                 f"const long long _i{d} = _r % _n{d}; _r /= _n{d};" if d < ndim - 1 else f"const long long _i{d} = _r;"
             )
-        types = {kind: _C_NAMES[dtype] for (kind, _), dtype in operands if kind not in _DTYPES}
+        types = {kind: _c_name(dtype) for (kind, _), dtype in operands if kind not in _DTYPES}
         lines = [_PREAMBLE, self.preamble, f'extern "C" __global__ void {self.name}({", ".join(args)}, long long n) {{']
         lines += [f"  using {kind} = {c};" for kind, c in types.items()]
         lines += [
@@ -272,9 +281,10 @@ class ElementwiseKernel:
         which = 0
         for k, (t, name) in enumerate(zip(tensors, names)):
             if k in by_value:
-                if name not in _BY_VALUE:
+                number = _BY_VALUE.get(_DTYPES[name]._traits["buffer_format"])
+                if number is None:
                     raise TypeError(f"{self.name}: a number cannot be passed as {name}; give a 0-d tensor")
-                push(t, _BY_VALUE[name])
+                push(t, number)
                 continue
             push(t.data_ptr(), ctypes.c_void_p)
             for _, strides in axes:

@@ -13,8 +13,8 @@ _KINDS = {"b": "b", "i": "i", "u": "u", "f": "f", "c": "c"}
 
 
 def _typestr(dtype) -> str:
-    if dtype == _C.bfloat16:
-        raise AttributeError("__cuda_array_interface__ has no type for torch.bfloat16; use DLPack")
+    if not dtype._traits["buffer_format"]:
+        raise AttributeError(f"__cuda_array_interface__ has no type for {dtype}; use DLPack")
     kind = (
         "b"
         if dtype == _C.bool
@@ -29,7 +29,7 @@ def _typestr(dtype) -> str:
     return ("|" if dtype.itemsize == 1 else "<") + kind + str(dtype.itemsize)
 
 
-_DTYPES = {_typestr(d): d for d in _C.dtypes if d != _C.bfloat16}
+_DTYPES = {_typestr(d): d for d in _C.dtypes if d._traits["buffer_format"]}
 
 
 def cuda_array_interface(t) -> dict:

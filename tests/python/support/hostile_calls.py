@@ -61,11 +61,6 @@ class _Raising:
         raise ZeroDivisionError("asked for an item")
 
 
-DTYPES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"
-).split()
-
-
 # What a parameter of this name holds, whatever the others are.
 ROLES = {
     **dict.fromkeys(("index", "indices", "repeats", "pivots", "LU_pivots"), "int64"),
@@ -108,15 +103,16 @@ class Arguments:
         import strided
 
         self.rng, self.numpy, self.strided, self.read_only = random.Random(seed), numpy, strided, []
+        self.dtypes = [str(d)[6:] for d in strided._C.dtypes]
         self.last = None  # the tensor made last, so that others may overlap it
         # Most tensors of one call agree, so that many calls go all the way.
         self.shape = self.rng.choice([(3, 3), (4, 4), (2, 3), (3,), (2, 3, 3), *SHAPES])
-        self.dtype = self.rng.choice(["float32", "float32", "float64", "complex64", "int64", *DTYPES])
+        self.dtype = self.rng.choice(["float32", "float32", "float64", "complex64", "int64", *self.dtypes])
 
     def tensor(self, role=""):
         rng, strided = self.rng, self.strided
         shape = self.shape if rng.random() < 0.75 else rng.choice(SHAPES)
-        dtype = self.dtype if rng.random() < 0.8 else rng.choice(DTYPES)
+        dtype = self.dtype if rng.random() < 0.8 else rng.choice(self.dtypes)
         if rng.random() < 0.9:
             dtype = ROLES.get(role, dtype)
             if role in ROLES and rng.random() < 0.4:
@@ -212,7 +208,7 @@ class Arguments:
             "float": lambda: rng.choice([0.0, 1.0, 2.5, -1.5, 1, float("nan"), float("inf")]),
             "bool": lambda: rng.random() < 0.5,
             "str": lambda: rng.choice(WORDS),
-            "dtype": lambda: getattr(strided, rng.choice(DTYPES)),
+            "dtype": lambda: getattr(strided, rng.choice(self.dtypes)),
             "int[][]": lambda: [self.sizes(), self.sizes()],
             "Generator": strided.Generator,
             "device": lambda: rng.choice(["cpu", "cuda", "xla:3", strided.device("cpu")]),
