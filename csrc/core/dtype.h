@@ -6,6 +6,7 @@
 
 #include "base/complex.h"
 #include "base/error.h"
+#include "base/float8.h"
 #include "base/half.h"
 #include "base/type_list.h"
 
@@ -22,6 +23,8 @@ namespace strided {
   X(UInt16, uint16_t) \
   X(UInt32, uint32_t) \
   X(UInt64, uint64_t) \
+  X(Float8_e4m3fn, ::strided::Float8_e4m3fn) \
+  X(Float8_e5m2, ::strided::Float8_e5m2) \
   X(Float16, ::strided::Half) \
   X(BFloat16, ::strided::BFloat16) \
   X(Float32, float) \
@@ -49,7 +52,7 @@ constexpr unsigned floating = Float | Complex;
 
 // Type codes of DLPack (https://dmlc.github.io/dlpack/latest/c_api.html).
 namespace dlpack {
-constexpr uint8_t Int = 0, UInt = 1, Float = 2, BFloat = 4, Complex = 5, Bool = 6;
+constexpr uint8_t Int = 0, UInt = 1, Float = 2, BFloat = 4, Complex = 5, Bool = 6, Float8_e4m3fn = 10, Float8_e5m2 = 12;
 }  // namespace dlpack
 
 inline namespace STRIDED_ISA {
@@ -155,6 +158,28 @@ template <>
 struct DTypeTraits<uint64_t> : IntegerDType<uint64_t> {
   static constexpr const char *name = "uint64", *cpp_name = "UInt64";
   static constexpr const char *type_name = "long unsigned int", *written = "uint64_t", *buffer_format = "L";
+};
+template <>
+struct DTypeTraits<Float8_e4m3fn> : FloatDType<Float8_e4m3fn> {
+  using ComputeType = float;
+  using LoopType = float;
+  static constexpr const char *name = "float8_e4m3fn", *cpp_name = "Float8_e4m3fn";
+  static constexpr const char *type_name = "c10::Float8_e4m3fn", *buffer_format = nullptr;
+  static constexpr int digits = 4;
+  static constexpr double greatest = 448, smallest_normal = 0x1p-6;
+  static constexpr uint64_t infinity = 0x7e;
+  static constexpr uint8_t dlpack_code = dlpack::Float8_e4m3fn;
+};
+template <>
+struct DTypeTraits<Float8_e5m2> : FloatDType<Float8_e5m2> {
+  using ComputeType = float;
+  using LoopType = float;
+  static constexpr const char *name = "float8_e5m2", *cpp_name = "Float8_e5m2";
+  static constexpr const char *type_name = "c10::Float8_e5m2", *buffer_format = nullptr;
+  static constexpr int digits = 3;
+  static constexpr double greatest = 57344, smallest_normal = 0x1p-14;
+  static constexpr uint64_t infinity = 0x7c;
+  static constexpr uint8_t dlpack_code = dlpack::Float8_e5m2;
 };
 template <>
 struct DTypeTraits<Half> : FloatDType<Half> {

@@ -20,6 +20,9 @@ void set_default_dtype(DType t) { default_float.store(t); }
 
 DType promote_types(DType a, DType b) {
   if (a == b) return a;
+  // The 8-bit floats have no edges: what they are scaled by is known to the program alone.
+  STRIDED_CHECK(has_loops(a) && has_loops(b), RuntimeError,
+                "Promotion for Float8 Types is not supported, attempted to promote ", a, " and ", b);
   if (kind(a) < kind(b)) std::swap(a, b);
   if (kind(b) == 0) return a;  // bool gives way
   if (is_complex(a))

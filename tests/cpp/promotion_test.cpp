@@ -7,10 +7,25 @@
 namespace strided {
 namespace {
 
+// Those that promote.
 std::vector<DType> all_dtypes() {
   std::vector<DType> list;
-  for (int i = 0; i < kNumDTypes; ++i) list.push_back(static_cast<DType>(i));
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (has_loops(static_cast<DType>(i))) list.push_back(static_cast<DType>(i));
   return list;
+}
+
+TEST(Promotion, Float8PromotesWithNoOther) {
+  for (DType a : {DType::Float8_e4m3fn, DType::Float8_e5m2})
+    for (int i = 0; i < kNumDTypes; ++i) {
+      const DType b = static_cast<DType>(i);
+      if (a == b) {
+        EXPECT_EQ(promote_types(a, b), a);
+        continue;
+      }
+      EXPECT_THROW(promote_types(a, b), RuntimeError) << b;
+      EXPECT_THROW(promote_types(b, a), RuntimeError) << b;
+    }
 }
 
 TEST(Promotion, IsACommutativeIdempotentLatticeWithBoolBelowAll) {

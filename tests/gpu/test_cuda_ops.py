@@ -8,7 +8,16 @@ import pytest
 import strided as torch
 
 pytestmark = cuda_device.needs(1)
-EPS = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-13, "complex64": 2e-5, "complex128": 1e-12}
+EPS = {
+    "float8_e4m3fn": 0.13,
+    "float8_e5m2": 0.26,
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+    "float32": 1e-5,
+    "float64": 1e-13,
+    "complex64": 2e-5,
+    "complex128": 1e-12,
+}
 
 
 def close(got, want):
