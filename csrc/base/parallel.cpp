@@ -2,9 +2,12 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +20,43 @@
 namespace strided {
 namespace {
 
+constexpr auto kPollInterval = std::chrono::milliseconds(100);
+constexpr int64_t kPieceGrains = 64;  // between two looks at signals: about a millisecond
+
+HostLock host_lock;
+
 thread_local bool inside = false;
+thread_local bool lock_released = false;  // by a GilRelease of this thread
+thread_local std::chrono::steady_clock::time_point next_poll;
+thread_local const std::atomic<bool>* job_stopped = nullptr;  // of the job this thread works for
+
+struct Stopped {};  // thrown where a job is left that has its exception already
+
+// Runs the handlers of pending signals, now and then. Only the main thread of a process handles signals.
+void poll_host() {
+  if (!lock_released || host_lock.poll == nullptr) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_poll) return;
+  next_poll = now + kPollInterval;
+  if (syscall(SYS_gettid) != getpid()) return;
+  // A handler may call the library. Its loops run inline: this thread may hold the pool.
+  struct Inside {
+    const bool before = inside;
+    Inside() { inside = true; }
+    ~Inside() { inside = before; }
+  } const guard;
+  host_lock.poll();
+}
+
+// fn on [begin, end) in pieces, with a look at signals between them.
+void run_pieces(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* ctx) {
+  const int64_t piece = grain > (end - begin) / kPieceGrains ? end - begin : grain * kPieceGrains;
+  for (; end - begin > piece; begin += piece) {
+    fn(begin, begin + piece, ctx);
+    check_interrupt();
+  }
+  fn(begin, end, ctx);
+}
 
 int read_env(const char* name) {
   const char* text = std::getenv(name);
@@ -49,22 +88,31 @@ int default_threads() {
 struct Job {
   void (*fn)(int64_t, int64_t, void*);
   void* ctx;
-  int64_t begin, end, step;
+  int64_t begin, end, step, grain;
   std::atomic<int64_t> next{0};  // ranges handed out
   int64_t ranges;
+  std::atomic<bool> stop{false};
   std::mutex error_mutex;
   std::exception_ptr error;
 
+  void fail() {
+    std::lock_guard<std::mutex> lock(error_mutex);
+    if (!error) error = std::current_exception();
+    stop.store(true, std::memory_order_relaxed);
+  }
+
   void work() {
     inside = true;
-    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < ranges;) {
-      try {
-        fn(begin + i * step, std::min(end, begin + (i + 1) * step), ctx);
-      } catch (...) {
-        std::lock_guard<std::mutex> lock(error_mutex);
-        if (!error) error = std::current_exception();
+    job_stopped = &stop;
+    try {
+      for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < ranges;) {
+        run_pieces(begin + i * step, std::min(end, begin + (i + 1) * step), grain, fn, ctx);
+        check_interrupt();
       }
+    } catch (...) {
+      fail();
     }
+    job_stopped = nullptr;
     inside = false;
   }
 };
@@ -93,7 +141,15 @@ class Pool {
     wake_.notify_all();
     job.work();
     std::unique_lock<std::mutex> lock(mutex_);
-    done_.wait(lock, [&] { return running_ == 0; });
+    while (!done_.wait_for(lock, kPollInterval, [&] { return running_ == 0; })) {
+      lock.unlock();
+      try {
+        poll_host();
+      } catch (...) {
+        job.fail();
+      }
+      lock.lock();
+    }
     job_ = nullptr;
     return true;
   }
@@ -158,15 +214,22 @@ void set_num_threads(int n) { thread_count.store(std::max(n, 1)); }
 
 bool in_parallel_region() { return inside; }
 
-namespace {
-HostLock host_lock;
-}
 void set_host_lock(HostLock lock) { host_lock = lock; }
-GilRelease::GilRelease(bool when) {
+GilRelease::GilRelease(bool when) : outer_(lock_released) {
   if (when && host_lock.release) state_ = host_lock.release();
+  if (state_ == nullptr) return;
+  lock_released = true;
+  next_poll = std::chrono::steady_clock::now() + kPollInterval;
 }
 GilRelease::~GilRelease() {
-  if (state_) host_lock.acquire(state_);
+  if (state_ == nullptr) return;
+  lock_released = outer_;
+  host_lock.acquire(state_);
+}
+
+void check_interrupt() {
+  if (job_stopped != nullptr && job_stopped->load(std::memory_order_relaxed)) throw Stopped{};
+  poll_host();
 }
 
 void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* ctx) {
@@ -176,18 +239,19 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t,
   const int threads = num_threads();
   if (n <= grain || inside) return fn(begin, end, ctx);
   const GilRelease unlocked;
-  if (threads == 1) return fn(begin, end, ctx);
+  if (threads == 1) return run_pieces(begin, end, grain, fn, ctx);
   Job job;
   job.fn = fn;
   job.ctx = ctx;
   job.begin = begin;
   job.end = end;
+  job.grain = grain;
   // A few ranges for each thread, so that a thread that started late finds less left to do.
   const int64_t wanted = std::min<int64_t>((n + grain - 1) / grain, 4 * static_cast<int64_t>(threads));
   job.step = (n + wanted - 1) / wanted;
   job.ranges = (n + job.step - 1) / job.step;
   const int used = static_cast<int>(std::min<int64_t>(threads, job.ranges));
-  if (used == 1 || !get_pool().run(job, used)) return fn(begin, end, ctx);
+  if (used == 1 || !get_pool().run(job, used)) return run_pieces(begin, end, grain, fn, ctx);
   if (job.error) std::rethrow_exception(job.error);
 }
 

@@ -166,6 +166,12 @@ PYBIND11_MODULE(checked, m) {
                    } catch (...) {
                      for (;;) pause();
                    }
+                 },
+                 [] {
+                   const PyGILState_STATE state = PyGILState_Ensure();
+                   const bool raised = PyErr_CheckSignals() < 0;
+                   PyGILState_Release(state);
+                   if (raised) throw PythonError{};  // the exception stays with this thread
                  }});
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
   bind_storage(m);

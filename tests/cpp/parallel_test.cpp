@@ -100,6 +100,28 @@ TEST(Parallel, ExceptionsReachTheCallerAndThePoolGoesOn) {
   EXPECT_EQ(visits(0, 1000, 1), std::vector<int>(1000, 1));
 }
 
+TEST(Parallel, AnExceptionEndsRangesThatAsk) {
+  for (int threads : {1, 4}) {
+    Threads use(threads);
+    std::atomic<int> left{0};
+    auto work = [&](int64_t b, int64_t) {
+      if (b == 0) STRIDED_THROW(ValueError, "stop");
+      for (;;) {
+        try {
+          check_interrupt();
+        } catch (...) {
+          ++left;
+          throw;
+        }
+      }
+    };
+    EXPECT_THROW(parallel_for(0, 64, 1, work), ValueError);
+    EXPECT_NO_THROW(check_interrupt());
+    EXPECT_LT(left, threads);
+  }
+  EXPECT_EQ(visits(0, 1000, 1), std::vector<int>(1000, 1));
+}
+
 TEST(Parallel, NestedRunsInline) {
   Threads use(4);
   EXPECT_FALSE(in_parallel_region());

@@ -180,6 +180,7 @@ class ReduceSchedule {
     char* buffer = memory + level * (bit_length(end - begin) + 1);
     int64_t top = 0;
     for (int64_t c = begin; c < end; ++c) {
+      if ((c & 63) == 63) check_interrupt();
       chunk(b, c, memory + top * level, buffer);
       ++top;
       for (int64_t m = c - begin; m & 1; m >>= 1, --top)
