@@ -11,7 +11,8 @@ namespace strided {
 // functions that raise NotImplementedError in slots that a backend leaves empty, the CPU's registration
 // (cpu/backend.cpp), the prototypes and the C table of the CUDA library with its guards (cuda/runtime). A slot returns
 // void; results go where parameters point. What kernels of an accelerator find wrong is raised by the next call that
-// waits. These wait: nonzero_begin, unique_rows, random_choice, transfer and a check_info that is told to.
+// waits. These wait: nonzero_begin, unique_rows, unique_values, random_choice, transfer and a check_info that is told
+// to.
 #define STRIDED_KERNEL_SLOTS(X) \
   X(elementwise, (int op, DType compute, const LoopPlan& plan, const double* params)) \
   /* operands to, from; an immediate `from` fills */ \
@@ -25,11 +26,10 @@ namespace strided {
   /* the first `keep` elements of each sorted row; values or index may be null */ \
   X(sort, (const SortPlan& plan, int64_t keep, bool descending)) \
   X(order_statistic, (const SortPlan& plan, OrderStatistic what, int64_t k)) \
-  /* the groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice), \
-     or, with a null order, among neighbours. group[i]: the group of the i-th; starts[g]: the first place of group g \
-     (room for n). NaN equals nothing. */ \
-  X(unique_rows, (const char* name, int device, DType dtype, const char* in, int64_t n, int64_t m, int64_t* order, \
-                  int64_t* group, int64_t* starts, int64_t* groups)) \
+  /* NaN equals nothing. *groups, *count: how many there are */ \
+  X(unique_rows, (const UniquePlan& plan, int64_t* groups)) \
+  /* the distinct values of one row in ascending order; values has room for n */ \
+  X(unique_values, (const SortPlan& plan, int64_t* count)) \
   X(search, (const SearchPlan& plan, Search what)) \
   /* dense = indexed[index] */ \
   X(take, (const IndexPlan& plan)) \
@@ -37,13 +37,13 @@ namespace strided {
   X(put, (const IndexPlan& plan)) \
   /* indexed[index] = op(indexed[index], dense); sums and products of floating point in row-major order */ \
   X(combine, (const IndexPlan& plan, ScatterOp op)) \
-  /* the set elements of a contiguous mask: their number, and a handle to get positions (from null) or elements of \
-     `from`; `to` null closes the handle */ \
-  X(nonzero_begin, (const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count)) \
-  X(nonzero_write, (void* handle, char* to, const char* from, int64_t itemsize)) \
+  /* the set elements of a contiguous mask, which must stay: their number, and a handle that nonzero_end frees */ \
+  X(nonzero_begin, (const OpContext& on, const char* mask, int64_t n, void** handle, int64_t* count)) \
+  /* their positions (from null: int64), or the elements of contiguous `from` at these positions */ \
+  X(nonzero_write, (const OpContext& on, void* handle, char* to, const char* from, int64_t itemsize)) \
+  X(nonzero_end, (const OpContext& on, void* handle)) \
   /* to[i] = floor(position[i] / inner) mod size */ \
-  X(unravel, \
-    (const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size)) \
+  X(unravel, (const OpContext& on, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size)) \
   X(gemm, (const GemmPlan& plan)) \
   /* In-place factorisations of `batch` row-major matrices, packed one after the other, in float32, float64, complex64 \
      or complex128. pivots: 1-based rows as LAPACK's getrf returns them; info[i]: 0, or the 1-based index of the first \

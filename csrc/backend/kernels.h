@@ -66,10 +66,6 @@ struct IndexKernels {
   int64_t (*count_true)(const char* mask, int64_t n) = nullptr;
   // The first `count` elements of `from` (contiguous) whose mask is set; the mask must have that many.
   void (*compress[5])(char* to, const char* from, const char* mask, int64_t count) = {};
-  // Their positions, counted from `first`.
-  void (*true_positions)(int64_t* to, const char* mask, int64_t count, int64_t first) = nullptr;
-  // to[i] = floor(position[i] / inner) mod size
-  void (*unravel)(int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) = nullptr;
 };
 
 // Writes out[i] for begin <= i < end.
@@ -95,30 +91,6 @@ struct RandomKernels {
                            int64_t samples, Generator& generator) = nullptr;
 };
 
-struct SortKernels {
-  // `rows` rows of n elements; values or index may be null.
-  void (*sort)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, bool descending) = nullptr;
-  // The k first elements in descending (largest) or ascending order.
-  void (*top)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, int64_t k, bool largest) = nullptr;
-  // One element of each row: the k-th smallest (from 0); the lower median, the first NaN if there is one, or leaving
-  // out NaN; the most frequent one. n > 0.
-  void (*order_statistic)(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what,
-                          int64_t k) = nullptr;
-  // The groups of equal ones among n slices of m elements, in lexicographic order (order[i] becomes the i-th slice) or,
-  // with a null order, among neighbours. group[i] becomes the group of the i-th, starts[g] the first place of group g
-  // (there is room for n); returns the number of groups. NaN equals nothing.
-  int64_t (*unique_rows)(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group,
-                         int64_t* starts) = nullptr;
-  // The distinct values of n elements in ascending order; returns their number.
-  int64_t (*distinct)(char* values, const char* in, int64_t n) = nullptr;
-  // out[i] = number of elements of a sorted row before which (right: or equal to which) values[i] does not stand. With
-  // a sorter the row is sorted[sorter[0]], sorted[sorter[1]], ...
-  void (*search)(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, const char* values, int64_t m,
-                 bool right) = nullptr;
-  // out[i] (bool): whether values[i] is in the sorted row, or is not (invert).
-  void (*contains)(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) = nullptr;
-};
-
 constexpr int kMaxElementwise = 192;
 constexpr int kMaxReductions = 48;
 
@@ -132,7 +104,6 @@ struct KernelTable {
   LinalgKernels linalg[kNumDTypes] = {};
   // family slots
   ScanKernel scan[kNumScans][kNumDTypes] = {};
-  SortKernels sorting[kNumDTypes];
   RandomKernels random;
   RangeKernels range;
   // Zeroes the elements of rows [begin, end) of a matrix that are not on or below (keep_below), on or above the

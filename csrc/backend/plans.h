@@ -133,7 +133,7 @@ struct ScanPlan : OpContext {
   int64_t* index = nullptr;  // of Max and Min
 };
 
-// Contiguous rows to be sorted or selected from, as in SortKernels.
+// Contiguous rows to be sorted or selected from. values and index may be null in `sort`, and index is in unique_values.
 struct SortPlan : OpContext {
   DType dtype = DType::Float32;
   const char* in = nullptr;
@@ -142,13 +142,26 @@ struct SortPlan : OpContext {
   int64_t* index = nullptr;
 };
 
-// Values looked up in sorted rows: m of them in each row, or all of them in one. Left and Right write places (int64) as
-// SortKernels::search does, In and NotIn bools as `contains`.
+// The groups of equal ones among n contiguous slices of m elements: slices in lexicographic order (order[i] becomes the
+// i-th of them) or, with a null order, neighbours only. group[i]: the group of the i-th; starts[g]: the first place of
+// group g (room for n).
+struct UniquePlan : OpContext {
+  DType dtype = DType::Float32;
+  const char* in = nullptr;
+  int64_t n = 0, m = 1;
+  int64_t* order = nullptr;
+  int64_t* group = nullptr;
+  int64_t* starts = nullptr;
+};
+
+// Values looked up in sorted rows: m of them in each row, or all of them in one. Left and Right write int64: the number of
+// elements of the row that are less than the value (Right: or equal to it). In and NotIn write bool: whether the row has
+// the value, or does not.
 enum class Search : int8_t { Left, Right, In, NotIn };
 struct SearchPlan : OpContext {
   DType dtype = DType::Float32;
   const char* sorted = nullptr;
-  const int64_t* sorter = nullptr;  // in the rows' shape, or null
+  const int64_t* sorter = nullptr;  // null, or as long as the rows: a row is sorted[sorter[0]], sorted[sorter[1]], ...
   int64_t n = 0, rows = 1;
   const char* values = nullptr;
   int64_t m = 0;  // for each row

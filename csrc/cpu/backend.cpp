@@ -8,7 +8,6 @@
 #include "cpu/pointwise/triangle.h"
 #include "cpu/random/random.h"
 #include "cpu/reduce/scan.h"
-#include "cpu/sort/sort.h"
 
 namespace strided {
 
@@ -59,7 +58,6 @@ void register_cpu_backend() {
   fill_index_kernels(table);
   fill_random_kernels(table);
   fill_scan_kernels(table);
-  fill_sort_kernels(table);
   fill_triangle_kernels(table);
 
   // The slots whose drivers are here; the others are still run by operations themselves.
@@ -74,6 +72,15 @@ void register_cpu_backend() {
   cpu.exchange_rows = cpu::exchange_rows;
   cpu.permutation_sign = cpu::permutation_sign;
   cpu.check_info = cpu::check_info;
+  cpu.nonzero_begin = cpu::nonzero_begin;
+  cpu.nonzero_write = cpu::nonzero_write;
+  cpu.nonzero_end = cpu::nonzero_end;
+  cpu.unravel = cpu::unravel;
+  cpu.sort = cpu::sort;
+  cpu.order_statistic = cpu::order_statistic;
+  cpu.unique_rows = cpu::unique_rows;
+  cpu.unique_values = cpu::unique_values;
+  cpu.search = cpu::search;
 }
 
 }  // namespace strided

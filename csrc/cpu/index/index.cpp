@@ -257,41 +257,6 @@ void divide(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) 
     }
 }
 
-void true_positions(int64_t* to, const char* mask, int64_t count, int64_t first) {
-  int64_t k = 0, i = 0;
-  while (k + 8 <= count) {
-    if (load<uint64_t>(mask + i) == 0) {
-      i += 8;
-      continue;
-    }
-    for (int r = 0; r < 8; ++r, ++i) {
-      to[k] = first + i;
-      k += mask[i] != 0;
-    }
-  }
-  for (; k < count; ++i) {
-    to[k] = first + i;
-    k += mask[i] != 0;
-  }
-}
-
-void unravel(int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) {
-  // 32-bit division takes half the time of 64-bit division.
-  constexpr uint64_t kSmall = uint64_t(1) << 32;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = position[i];
-    if (static_cast<uint64_t>(at) < kSmall && static_cast<uint64_t>(inner) < kSmall &&
-        static_cast<uint64_t>(size) < kSmall) {
-      to[i] =
-          static_cast<int64_t>(static_cast<uint32_t>(at) / static_cast<uint32_t>(inner) % static_cast<uint32_t>(size));
-    } else {
-      const int64_t outer = at / inner - (at % inner < 0);
-      const int64_t r = outer % size;
-      to[i] = r < 0 ? r + size : r;
-    }
-  }
-}
-
 template <class T>
 void fill_moves(IndexKernels& k, int row) {
   k.take[row] = indexed<Move<T>, false>;
@@ -320,8 +285,6 @@ void fill_index_kernels(KernelTable& table) {
     }
     k.divide[t] = divide<T>;
   });
-  k.true_positions = true_positions;
-  k.unravel = unravel;
 }
 
 }  // namespace strided

@@ -1,19 +1,18 @@
 // Sorting by keys.
 // Values become keys (Note [Keys] in backend/sort_keys.h). A key of up to 32 bits and the position make one 64-bit
 // word, so that comparing words sorts stably; wider keys keep their position beside them. Long rows are sorted by least
-// significant digit radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads:
-// a stable order is unique, so that the number of threads cannot show.
-#include "cpu/sort/sort.h"
-
+// significant digit radix passes (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5), shared among threads.
+// A stable order is unique, so the result does not depend on the number of threads.
 #include <algorithm>
 #include <memory>
 
-#include "backend/kernels.h"
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
+#include "cpu/operations.h"
 
 namespace strided {
+namespace cpu {
 namespace {
 
 template <class T>
@@ -212,17 +211,21 @@ template <class T>
 constexpr bool fits_word = sizeof(T) <= 4;
 bool short_enough(int64_t n) { return n <= 0xffffffff; }
 
+// Row r of a result with `length` elements in each row; null when the result is not wanted.
+template <class P>
+P* row_of(P* result, int64_t r, int64_t length) {
+  return result ? result + r * length : nullptr;
+}
+
 template <class T>
-void sort_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, bool descending) {
-  const int64_t item = sizeof(T);
+void sort_rows(const SortPlan& plan, bool descending) {
+  const int64_t n = plan.n, bytes = n * static_cast<int64_t>(sizeof(T));
   auto one = [&](int64_t r) {
-    char* v = values ? values + r * n * item : nullptr;
-    int64_t* x = index ? index + r * n : nullptr;
-    sort_row<T>(v, x, in + r * n * item, n, descending);
+    sort_row<T>(row_of(plan.values, r, bytes), row_of(plan.index, r, n), plan.in + r * bytes, n, descending);
   };
-  const GilRelease unlocked(n * rows > kLongWork);
-  if (rows == 1) return one(0);  // its threads are inside
-  parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+  const GilRelease unlocked(n * plan.rows > kLongWork);
+  if (plan.rows == 1) return one(0);  // the sort of one row uses threads itself
+  parallel_for(0, plan.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) one(r);
   });
 }
@@ -338,33 +341,34 @@ int64_t mode_of_row(const char* in, int64_t n) {
 }
 
 template <class T>
-void select_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, OrderStatistic what,
-                 int64_t k) {
+void select_rows(const SortPlan& plan, OrderStatistic what, int64_t k) {
   using K = key_t<T>;
-  const int64_t item = sizeof(T);
-  const GilRelease unlocked(n * rows > kLongWork);
-  parallel_for(0, rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+  const int64_t n = plan.n, item = sizeof(T);
+  const GilRelease unlocked(n * plan.rows > kLongWork);
+  parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const char* row = in + r * n * item;
+      const char* row = plan.in + r * n * item;
       const bool narrow = fits_word<T> && short_enough(n);
       int64_t at;
       if (what == OrderStatistic::Mode) at = mode_of_row<T>(row, n);
       else at = narrow ? choose_of_row<T, Narrow>(row, n, what, k) : choose_of_row<T, Wide>(row, n, what, k);
-      reinterpret_cast<K*>(values)[r] = reinterpret_cast<const K*>(row)[at];
-      index[r] = at;
+      reinterpret_cast<K*>(plan.values)[r] = reinterpret_cast<const K*>(row)[at];
+      plan.index[r] = at;
     }
   });
 }
 
 template <class T>
-void top_rows(char* values, int64_t* index, const char* in, int64_t n, int64_t rows, int64_t k, bool largest) {
-  const int64_t item = sizeof(T);
-  const GilRelease unlocked(n * rows > kLongWork);
-  parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+void top_rows(const SortPlan& plan, int64_t k, bool largest) {
+  const int64_t n = plan.n, item = sizeof(T);
+  const GilRelease unlocked(n * plan.rows > kLongWork);
+  parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const char* row = in + r * n * item;
-      if (fits_word<T> && short_enough(n)) top_row<T, Narrow>(values + r * k * item, index + r * k, row, n, k, largest);
-      else top_row<T, Wide>(values + r * k * item, index + r * k, row, n, k, largest);
+      const char* row = plan.in + r * n * item;
+      char* const values = row_of(plan.values, r, k * item);
+      int64_t* const index = row_of(plan.index, r, k);
+      if (fits_word<T> && short_enough(n)) top_row<T, Narrow>(values, index, row, n, k, largest);
+      else top_row<T, Wide>(values, index, row, n, k, largest);
     }
   });
 }
@@ -380,36 +384,36 @@ bool same(const char* in, int64_t i, int64_t j) {
 }
 
 template <class T>
-int64_t unique_rows(const char* in, int64_t n, int64_t m, int64_t* order, int64_t* group, int64_t* starts) {
+int64_t group_slices(const UniquePlan& plan) {
+  const char* const in = plan.in;
+  const int64_t n = plan.n, m = plan.m;
+  int64_t* const order = plan.order;
   const GilRelease unlocked(n * m > kLongWork);
-  if (order) {
+  if (order && m == 1) {
+    sort_row<T>(nullptr, order, in, n, false);
+  } else if (order) {
     for (int64_t i = 0; i < n; ++i) order[i] = i;
-    if (m == 1) {
-      sort_rows<T>(nullptr, order, in, n, 1, false);
-    } else {
-      std::sort(order, order + n, [&](int64_t a, int64_t b) {
-        for (int64_t c = 0; c < m; ++c) {
-          const auto x = Keys<T>::encode(in, a * m + c), y = Keys<T>::encode(in, b * m + c);
-          if (x != y) return x < y;
-        }
-        return a < b;
-      });
-    }
+    std::sort(order, order + n, [&](int64_t a, int64_t b) {
+      for (int64_t c = 0; c < m; ++c) {
+        const auto x = Keys<T>::encode(in, a * m + c), y = Keys<T>::encode(in, b * m + c);
+        if (x != y) return x < y;
+      }
+      return a < b;
+    });
   }
   int64_t groups = 0;
   for (int64_t i = 0; i < n; ++i) {
     bool equal = i > 0;
     const int64_t a = order && equal ? order[i - 1] : i - 1, b = order ? order[i] : i;
     for (int64_t c = 0; c < m && equal; ++c) equal = same<T>(in, a * m + c, b * m + c);
-    if (!equal) starts[groups++] = i;
-    group[i] = groups - 1;
+    if (!equal) plan.starts[groups++] = i;
+    plan.group[i] = groups - 1;
   }
   return groups;
 }
 
-// The sorted distinct values of n elements.
 template <class T>
-int64_t distinct(char* values, const char* in, int64_t n) {
+int64_t distinct_values(char* values, const char* in, int64_t n) {
   const GilRelease unlocked(n > kLongWork);
   using K = key_t<T>;
   K* out = reinterpret_cast<K*>(values);
@@ -426,12 +430,28 @@ int64_t distinct(char* values, const char* in, int64_t n) {
 
 // ---------------------------------------------------------------- searching
 
+// Calls f(row, i, end) for ranges of values [i, end), counted over all rows, that belong to one row; on several threads.
+template <class F>
+void for_values(const SearchPlan& plan, F&& f) {
+  parallel_for(0, plan.rows * plan.m, 4096, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      const int64_t row = plan.rows == 1 ? 0 : i / plan.m;
+      const int64_t stop = std::min(end, (row + 1) * plan.m);
+      f(row, i, stop);
+      i = stop;
+    }
+  });
+}
+
 template <class T>
-void search(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, const char* values, int64_t m,
-            bool right) {
-  const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
+void insertion_places(const SearchPlan& plan, bool right) {
   using C = compute_t<T>;
-  parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
+  const T* const x = reinterpret_cast<const T*>(plan.values);
+  int64_t* const out = reinterpret_cast<int64_t*>(plan.out);
+  const int64_t n = plan.n;
+  for_values(plan, [&](int64_t r, int64_t begin, int64_t end) {
+    const T* const row = reinterpret_cast<const T*>(plan.sorted) + r * n;
+    const int64_t* const sorter = row_of(plan.sorter, r, n);
     for (int64_t i = begin; i < end; ++i) {
       const C v = static_cast<C>(x[i]);
       out[i] = sorter ? insertion_place([=](int64_t k) { return static_cast<C>(row[sorter[k]]); }, n, v, right)
@@ -441,38 +461,68 @@ void search(int64_t* out, const char* sorted, const int64_t* sorter, int64_t n, 
 }
 
 template <class T>
-void contains(char* out, const char* sorted, int64_t n, const char* values, int64_t m, bool invert) {
+void contains(const SearchPlan& plan, bool invert) {
   using C = compute_t<T>;
-  const T *row = reinterpret_cast<const T*>(sorted), *x = reinterpret_cast<const T*>(values);
-  while (n > 0 && static_cast<C>(row[n - 1]) != static_cast<C>(row[n - 1]))
-    --n;  // NaN is equal to nothing, and leads `insertion_place` astray
-  parallel_for(0, m, 4096, [&](int64_t begin, int64_t end) {
+  const T* const x = reinterpret_cast<const T*>(plan.values);
+  for_values(plan, [&](int64_t r, int64_t begin, int64_t end) {
+    const T* const row = reinterpret_cast<const T*>(plan.sorted) + r * plan.n;
+    int64_t n = plan.n;
+    // NaN equals nothing, and insertion_place needs comparable elements.
+    while (n > 0 && static_cast<C>(row[n - 1]) != static_cast<C>(row[n - 1])) --n;
     for (int64_t i = begin; i < end; ++i) {
       const C v = static_cast<C>(x[i]);
       const int64_t at = insertion_place([=](int64_t k) { return static_cast<C>(row[k]); }, n, v, false);
-      out[i] = (at < n && static_cast<C>(row[at]) == v) != invert;
+      plan.out[i] = (at < n && static_cast<C>(row[at]) == v) != invert;
     }
   });
 }
 
-template <class T>
-void fill_for(SortKernels& k) {
-  k.sort = sort_rows<T>;
-  k.top = top_rows<T>;
-  k.order_statistic = select_rows<T>;
-  k.unique_rows = unique_rows<T>;
-  k.distinct = distinct<T>;
-  k.search = search<T>;
-  k.contains = contains<T>;
+// Calls f(Tag<T>) for a dtype that has an order.
+template <class F>
+void for_ordered(const char* name, DType dtype, F&& f) {
+  dispatch_loops(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_complex_v<T>)
+      STRIDED_THROW(NotImplementedError, name, ": not implemented for ", dtype, " on device 'cpu'");
+    else f(tag);
+  });
 }
 
 }  // namespace
 
-void fill_sort_kernels(KernelTable& table) {
-  for_each(DTypesOf<kinds::real>{}, [&](auto tag, int) {
+void sort(const SortPlan& plan, int64_t keep, bool descending) {
+  if (plan.rows == 0) return;
+  for_ordered(plan.name, plan.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_for<T>(table.sorting[index_of(dtype_of<T>)]);
+    if (keep == plan.n) sort_rows<T>(plan, descending);
+    else top_rows<T>(plan, keep, descending);
   });
 }
 
+void order_statistic(const SortPlan& plan, OrderStatistic what, int64_t k) {
+  if (plan.rows == 0) return;
+  for_ordered(plan.name, plan.dtype, [&](auto tag) { select_rows<typename decltype(tag)::type>(plan, what, k); });
+}
+
+void unique_rows(const UniquePlan& plan, int64_t* groups) {
+  for_ordered(plan.name, plan.dtype, [&](auto tag) { *groups = group_slices<typename decltype(tag)::type>(plan); });
+}
+
+void unique_values(const SortPlan& plan, int64_t* count) {
+  for_ordered(plan.name, plan.dtype,
+              [&](auto tag) { *count = distinct_values<typename decltype(tag)::type>(plan.values, plan.in, plan.n); });
+}
+
+void search(const SearchPlan& plan, Search what) {
+  for (int64_t k = 0; plan.sorter && k < plan.rows * plan.n; ++k)
+    STRIDED_CHECK(plan.sorter[k] >= 0 && plan.sorter[k] < plan.n, RuntimeError, plan.name,
+                  ": sorter index out of range");
+  for_ordered(plan.name, plan.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (what == Search::Left || what == Search::Right) insertion_places<T>(plan, what == Search::Right);
+    else contains<T>(plan, what == Search::NotIn);
+  });
+}
+
+}  // namespace cpu
 }  // namespace strided

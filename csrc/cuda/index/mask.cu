@@ -170,31 +170,30 @@ void divide_by_counts(const LoopPlan& given) {
   run_pointwise(select_table().divide[index_of(plan.operand[0].dtype)], plan, nullptr);
 }
 
-NonzeroElements::NonzeroElements(const char* name, int device, const char* mask, int64_t n)
-    : name_(name),
-      device_(device),
+NonzeroElements::NonzeroElements(const OpContext& on, const char* mask, int64_t n)
+    : on_(on),
       mask_(mask),
       n_(n),
       count_(0),
-      ends_(static_cast<size_t>((n + kMaskTile - 1) / kMaskTile) * sizeof(int64_t), device) {
+      ends_(static_cast<size_t>((n + kMaskTile - 1) / kMaskTile) * sizeof(int64_t), on.device) {
   if (n == 0) return;
-  const OnDevice guard(device);
-  const cudaStream_t stream = current_stream(device);
+  const OnDevice guard(on.device);
+  const cudaStream_t stream = current_stream(on.device);
   const int64_t tiles = (n + kMaskTile - 1) / kMaskTile;
   launch(count_set_kernel, dim3(blocks(n, kMaskTile)), dim3(kThreads), 0, stream, mask, n, ends_.as<int64_t>());
-  check_launch(name);
-  scan(ScanOp::Sum, {name, device, DType::Int64, 1, tiles, 1, ends_.data(), ends_.data(), nullptr});
+  check_launch(on.name);
+  scan({on.name, on.device, DType::Int64, 1, tiles, 1, ends_.data(), ends_.data(), nullptr}, ScanOp::Sum);
   check(cudaMemcpyAsync(&count_, ends_.as<int64_t>() + tiles - 1, sizeof(int64_t), cudaMemcpyDeviceToHost, stream),
-        name);
-  synchronize_stream(device, stream);
+        on.name);
+  synchronize_stream(on.device, stream);
 }
 
 void NonzeroElements::positions(int64_t* to) const {
   if (count_ == 0) return;
-  const OnDevice guard(device_);
-  launch(write_set_kernel<Position>, dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_, n_,
-         ends_.as<const int64_t>(), nullptr, reinterpret_cast<char*>(to));
-  check_launch(name_);
+  const OnDevice guard(on_.device);
+  launch(write_set_kernel<Position>, dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(on_.device), mask_,
+         n_, ends_.as<const int64_t>(), nullptr, reinterpret_cast<char*>(to));
+  check_launch(on_.name);
 }
 
 void NonzeroElements::compress(char* to, const char* from, int64_t itemsize) const {
@@ -202,31 +201,30 @@ void NonzeroElements::compress(char* to, const char* from, int64_t itemsize) con
   constexpr void (*kernels[5])(const char*, int64_t, const int64_t*, const char*, char*) = {
       write_set_kernel<ItemOf<uint8_t>>, write_set_kernel<ItemOf<uint16_t>>, write_set_kernel<ItemOf<uint32_t>>,
       write_set_kernel<ItemOf<uint64_t>>, write_set_kernel<ItemOf<Item16>>};
-  const OnDevice guard(device_);
-  launch(kernels[item_row(itemsize)], dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(device_), mask_,
+  const OnDevice guard(on_.device);
+  launch(kernels[item_row(itemsize)], dim3(blocks(n_, kMaskTile)), dim3(kThreads), 0, current_stream(on_.device), mask_,
          n_, ends_.as<const int64_t>(), from, to);
-  check_launch(name_);
+  check_launch(on_.name);
 }
 
-void nonzero_begin(const char* name, int device, const char* mask, int64_t n, void** handle, int64_t* count) {
-  auto* set = new NonzeroElements(name, device, mask, n);
+void nonzero_begin(const OpContext& on, const char* mask, int64_t n, void** handle, int64_t* count) {
+  auto* set = new NonzeroElements(on, mask, n);
   *handle = set;
   *count = set->count();
 }
-void nonzero_write(void* handle, char* to, const char* from, int64_t itemsize) {
-  auto* set = static_cast<NonzeroElements*>(handle);
-  if (!to) delete set;
-  else if (from) set->compress(to, from, itemsize);
+void nonzero_write(const OpContext&, void* handle, char* to, const char* from, int64_t itemsize) {
+  const auto* set = static_cast<const NonzeroElements*>(handle);
+  if (from) set->compress(to, from, itemsize);
   else set->positions(reinterpret_cast<int64_t*>(to));
 }
+void nonzero_end(const OpContext&, void* handle) { delete static_cast<NonzeroElements*>(handle); }
 
-void unravel(const char* name, int device, int64_t* to, const int64_t* position, int64_t n, int64_t inner,
-             int64_t size) {
+void unravel(const OpContext& on, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size) {
   if (n == 0) return;
-  const OnDevice guard(device);
-  launch(unravel_kernel, dim3(blocks(n, kThreads)), dim3(kThreads), 0, current_stream(device), to, position, n, inner,
-         size);
-  check_launch(name);
+  const OnDevice guard(on.device);
+  launch(unravel_kernel, dim3(blocks(n, kThreads)), dim3(kThreads), 0, current_stream(on.device), to, position, n,
+         inner, size);
+  check_launch(on.name);
 }
 
 }  // namespace cuda

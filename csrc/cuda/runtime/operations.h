@@ -15,15 +15,14 @@ STRIDED_BACKEND_SLOTS(X)
 // The set elements of a contiguous mask of n bytes, for nonzero_begin and nonzero_write. Waits for their number.
 class NonzeroElements {
  public:
-  NonzeroElements(const char* name, int device, const char* mask, int64_t n);
+  NonzeroElements(const OpContext& on, const char* mask, int64_t n);
   int64_t count() const { return count_; }
   void positions(int64_t* to) const;  // in ascending order
   // the elements of contiguous `from` in their places
   void compress(char* to, const char* from, int64_t itemsize) const;
 
  private:
-  const char* name_;
-  int device_;
+  OpContext on_;
   const char* mask_;
   int64_t n_, count_;
   Workspace ends_;  // of each tile

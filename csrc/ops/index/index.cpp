@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/index/indexed_copy.h"
@@ -37,7 +36,7 @@ void check_indices(const Tensor& self, const Indices& indices) {
 // `axes` the original axis of each.
 void expand_mask(const Tensor& mask, int axis, Layout* layout, Indices* entries, std::vector<int>* axes) {
   const int at = static_cast<int>(entries->size()), m = mask.ndim();
-  const Tensor positions = true_positions(as_mask(mask));
+  const Tensor positions = NonzeroElements("nonzero", as_mask(mask)).positions();
   Layout run(Dims(layout->shape.begin() + at, m), Dims(layout->strides.begin() + at, m), 0), one;
   if (view(run, Dims{mask.numel()}, &one)) {
     for (int j = 0; j < m; ++j) {
@@ -186,23 +185,6 @@ IndexedCopy plan(const Tensor& self, const Indices& indices) {
   return move;
 }
 
-// x[mask] of one shape: the selected elements are moved together, range by range.
-Tensor compress(const Tensor& self, const Tensor& mask) {
-  if (Tensor out; compress_on_device(self, mask, &out)) return out;
-  const int64_t itemsize = self.itemsize();
-  const auto move = kernels(self.device()).index.compress[item_row(itemsize)];
-  const std::vector<int64_t> starts = true_starts(mask);
-  const Tensor out = empty(Dims{starts.back()}, self.dtype(), self.device());
-  parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t at = starts[static_cast<size_t>(r)];
-      move(out.data() + at * itemsize, self.data() + r * kMaskRange * itemsize, mask.data() + r * kMaskRange,
-           starts[static_cast<size_t>(r) + 1] - at);
-    }
-  });
-  return out;
-}
-
 class SavedIndices {
  public:
   explicit SavedIndices(const Indices& indices) {
@@ -257,7 +239,7 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
   if (indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == self.shape() &&
       self.ndim() > 0 && self.is_contiguous()) {
     check_indices(self, {});
-    out = compress(self, as_mask(index_for(self, *indices[0])));
+    out = NonzeroElements("index", as_mask(index_for(self, *indices[0]))).elements(self);
   } else {
     const IndexedCopy move = plan(self, indices);
     out = empty(move.shape, self.dtype(), self.device());

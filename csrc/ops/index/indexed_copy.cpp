@@ -289,85 +289,29 @@ Tensor number(const Scalar& value, DType dtype, Device device) {
   return out;
 }
 
-std::vector<int64_t> true_starts(const Tensor& mask) {
-  const IndexKernels& k = table(mask);
-  const int64_t n = mask.numel(), ranges = (n + kMaskRange - 1) / kMaskRange;
-  std::vector<int64_t> starts(static_cast<size_t>(ranges) + 1, 0);
-  parallel_for(0, ranges, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r)
-      starts[static_cast<size_t>(r) + 1] =
-          k.count_true(mask.data() + r * kMaskRange, std::min(kMaskRange, n - r * kMaskRange));
-  });
-  for (size_t r = 1; r < starts.size(); ++r) starts[r] += starts[r - 1];
-  return starts;
+NonzeroElements::NonzeroElements(const char* name, const Tensor& mask) : mask_(mask), on_{name, mask.device().index} {
+  backend(mask_.device()).nonzero_begin(on_, mask_.data(), mask_.numel(), &handle_, &count_);
 }
 
-namespace {
-// Calls f(set, count) with the set elements of a mask of an accelerator.
-template <class F>
-void with_set(const Backend& device, const char* name, const Tensor& mask, F&& f) {
-  struct Held {
-    const Backend& device;
-    void* set = nullptr;
-    ~Held() {
-      if (set) device.nonzero_write(set, nullptr, nullptr, 0);
-    }
-  } held{device};
-  int64_t count = 0;
-  device.nonzero_begin(name, mask.device().index, mask.data(), mask.numel(), &held.set, &count);
-  f(held.set, count);
-}
-}  // namespace
+NonzeroElements::~NonzeroElements() { backend(mask_.device()).nonzero_end(on_, handle_); }
 
-int64_t count_true(const Tensor& mask) {
-  int64_t count = 0;
-  if (const Backend* device = device_kernels(mask))
-    with_set(*device, "count_nonzero", mask, [&](void*, int64_t n) { count = n; });
-  else count = true_starts(mask).back();
-  return count;
+Tensor NonzeroElements::positions() const {
+  const Tensor out = empty(Dims{count_}, DType::Int64, mask_.device());
+  if (count_ > 0) backend(mask_.device()).nonzero_write(on_, handle_, out.data(), nullptr, 8);
+  return out;
 }
 
-bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out) {
-  const Backend* device = device_kernels(mask);
-  if (!device) return false;
-  with_set(*device, "index", mask, [&](void* set, int64_t count) {
-    *out = empty(Dims{count}, self.dtype(), self.device());
-    if (count > 0) device->nonzero_write(set, out->data(), self.data(), self.itemsize());
-  });
-  return true;
-}
-
-Tensor true_positions(const Tensor& mask) {
-  if (const Backend* device = device_kernels(mask)) {
-    Tensor out;
-    with_set(*device, "nonzero", mask, [&](void* set, int64_t count) {
-      out = empty(Dims{count}, DType::Int64, mask.device());
-      if (count > 0) device->nonzero_write(set, out.data(), nullptr, 8);
-    });
-    return out;
-  }
-  const std::vector<int64_t> starts = true_starts(mask);
-  const Tensor out = empty(Dims{starts.back()}, DType::Int64, mask.device());
-  const auto positions = table(mask).true_positions;
-  parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t at = starts[static_cast<size_t>(r)];
-      positions(out.data_as<int64_t>() + at, mask.data() + r * kMaskRange, starts[static_cast<size_t>(r) + 1] - at,
-                r * kMaskRange);
-    }
-  });
+Tensor NonzeroElements::elements(const Tensor& from) const {
+  const Tensor out = empty(Dims{count_}, from.dtype(), from.device());
+  if (count_ > 0) backend(mask_.device()).nonzero_write(on_, handle_, out.data(), from.data(), from.itemsize());
   return out;
 }
 
 void unravel_into(int64_t* to, const Tensor& positions, int64_t inner, int64_t size) {
   if (positions.numel() == 0) return;
-  if (const Backend* device = device_kernels(positions))
-    return device->unravel("unravel_index", positions.device().index, to, positions.data_as<int64_t>(),
-                           positions.numel(), inner, size);
-  const auto kernel = table(positions).unravel;
-  parallel_for(0, positions.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    kernel(to + begin, positions.data_as<int64_t>() + begin, end - begin, inner, size);
-  });
+  const Device device = positions.device();
+  backend(device).unravel({"unravel_index", device.index}, to, positions.data_as<int64_t>(), positions.numel(), inner,
+                          size);
 }
 
 Tensor unravel(const Tensor& positions, int64_t inner, int64_t size) {

@@ -84,16 +84,26 @@ Tensor apart_from(const Tensor& self, const Tensor& t);
 // An unrecorded 0-d tensor holding a number in a dtype, which must hold it (see check_fits).
 Tensor number(const Scalar& value, DType dtype, Device device);
 
-// Masks here are contiguous and bool. The mask is cut into ranges of kMaskRange elements; starts[r] is the number of
-// set elements before range r, and the last entry their total.
-constexpr int64_t kMaskRange = int64_t(1) << 16;
-std::vector<int64_t> true_starts(const Tensor& mask);
-int64_t count_true(const Tensor& mask);
-// out = the elements of contiguous self where the mask is set; false, and nothing is done, on the CPU.
-bool compress_on_device(const Tensor& self, const Tensor& mask, Tensor* out);
-// Positions of the set elements, counted in row-major order: int64, 1-d.
-Tensor true_positions(const Tensor& mask);
-// Row-major positions -> coordinate along an axis whose later axes have `inner` elements.
+// The set elements of a contiguous bool mask.
+class NonzeroElements {
+ public:
+  NonzeroElements(const char* name, const Tensor& mask);
+  ~NonzeroElements();
+  NonzeroElements(const NonzeroElements&) = delete;
+
+  int64_t count() const { return count_; }
+  // Their positions, counted in row-major order: int64, 1-d.
+  Tensor positions() const;
+  // The elements of contiguous `from` (of the mask's shape) at these positions: 1-d.
+  Tensor elements(const Tensor& from) const;
+
+ private:
+  const Tensor mask_;
+  const OpContext on_;
+  void* handle_ = nullptr;
+  int64_t count_ = 0;
+};
+// Row-major positions (contiguous int64) -> coordinate along an axis whose later axes have `inner` elements.
 Tensor unravel(const Tensor& positions, int64_t inner, int64_t size);
 void unravel_into(int64_t* to, const Tensor& positions, int64_t inner, int64_t size);
 

@@ -101,7 +101,7 @@ Tensor coordinates(const Tensor& positions, const Dims& shape) {
 }
 
 Tensor true_coordinates(const Tensor& self) {
-  const Tensor positions = true_positions(as_mask(self));
+  const Tensor positions = NonzeroElements("nonzero", as_mask(self)).positions();
   if (self.ndim() == 1) return make_view(positions, Layout(Dims{1, positions.numel()}));
   return coordinates(positions, self.shape());
 }
@@ -199,7 +199,7 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
   STRIDED_CHECK(shape == self.shape(), RuntimeError, "output with shape ", self.shape(),
                 " doesn't match the broadcast shape ", shape);
   const Tensor whole = as_mask(make_view(mask, expand(mask.layout(), shape)));
-  const int64_t count = count_true(whole);
+  const int64_t count = NonzeroElements("count_nonzero", whole).count();
   STRIDED_CHECK(source.numel() >= count, RuntimeError, "Number of elements of source < number of ones in mask");
   const Tensor taken = basic_index(reshape(source, Dims{source.numel()}), {{BasicStep::Slice, 0, count, 1}});
   return index_put_(self, {whole}, taken, false);

@@ -1,9 +1,10 @@
 #include "ops/sort/sort.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -14,12 +15,10 @@ namespace strided {
 namespace {
 
 void check_sortable(const char* op, const char* what, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()), RuntimeError, " ", what, " does not support complex dtypes on ",
-                x.device().is_cpu() ? "CPU" : "CUDA");
-  check_has_loops(op, x.dtype());
-  const KernelTable& table = kernels(x.device());
-  STRIDED_CHECK(table.device ? table.device->sort != nullptr : table.sorting[index_of(x.dtype())].sort != nullptr,
-                NotImplementedError, op, " on device '", x.device(), "'");
+  if (!is_complex(x.dtype())) return check_has_loops(op, x.dtype());
+  std::string device = name_of(x.device().type);
+  for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  STRIDED_THROW(RuntimeError, " ", what, " does not support complex dtypes on ", device);
 }
 
 // x with an axis last and contiguous, unrecorded, so that kernels see rows.
@@ -49,14 +48,10 @@ void sort_rows(const char* op, const Rows& rows, const Tensor& values, const Ten
                bool descending) {
   if (rows.count == 0) return;
   const Tensor& in = rows.in;
-  char* const v = values.defined() ? values.data() : nullptr;
-  int64_t* const i = index.defined() ? index.data_as<int64_t>() : nullptr;
-  const KernelTable& table = kernels(in.device());
-  const SortKernels& kernel = table.sorting[index_of(in.dtype())];
-  if (table.device)
-    table.device->sort({op, in.device().index, in.dtype(), in.data(), rows.n, rows.count, v, i}, keep, descending);
-  else if (keep == rows.n) kernel.sort(v, i, in.data(), rows.n, rows.count, descending);
-  else kernel.top(v, i, in.data(), rows.n, rows.count, keep, descending);
+  SortPlan plan{op, in.device().index, in.dtype(), in.data(), rows.n, rows.count};
+  if (values.defined()) plan.values = values.data();
+  if (index.defined()) plan.index = index.data_as<int64_t>();
+  backend(in.device()).sort(plan, keep, descending);
 }
 
 // Rows put back where x has its axis: memory laid out as x's when the size is the same, else contiguous.
@@ -141,15 +136,9 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
     return x.ndim() == 0 ? contiguous(x) : contiguous(movedim(x, {rows.axis}, {-1}));
   }();
   Tensor values = empty(shape, x.dtype(), x.device()), index = empty(shape, DType::Int64, x.device());
-  const KernelTable& table = kernels(x.device());
-  if (rows.count > 0) {
-    const SortPlan plan{op,     x.device().index, x.dtype(),     in.data(),
-                        rows.n, rows.count,       values.data(), index.data_as<int64_t>()};
-    if (table.device) table.device->order_statistic(plan, what, k - 1);
-    else
-      table.sorting[index_of(x.dtype())].order_statistic(plan.values, plan.index, plan.in, plan.n, plan.rows, what,
-                                                         k - 1);
-  }
+  const SortPlan plan{op,     x.device().index, x.dtype(),     in.data(),
+                      rows.n, rows.count,       values.data(), index.data_as<int64_t>()};
+  if (rows.count > 0) backend(x.device()).order_statistic(plan, what, k - 1);
   return record_taken(node, x, rows.axis, keepdim, values, index);
 }
 

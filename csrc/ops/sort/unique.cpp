@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -14,26 +14,15 @@
 namespace strided {
 namespace {
 
-// The functions of the CPU, or the device that has others.
-struct Sorting {
-  const SortKernels& kernel;
-  const Backend* device;
-};
-Sorting sorting(const char* op, const Tensor& x) {
-  STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", op, "\" not implemented for '",
-                cpp_name_of(x.dtype()), "'");
-  check_has_loops(op, x.dtype());
-  const KernelTable& table = kernels(x.device());
-  const SortKernels& kernel = table.sorting[index_of(x.dtype())];
-  STRIDED_CHECK(table.device ? table.device->unique_rows && table.device->search : kernel.sort != nullptr,
-                NotImplementedError, op, " on device '", x.device(), "'");
-  return {kernel, table.device};
+void check_ordered(const char* op, DType dtype) {
+  STRIDED_CHECK(!is_complex(dtype), NotImplementedError, "\"", op, "\" not implemented for '", cpp_name_of(dtype), "'");
+  check_has_loops(op, dtype);
 }
 
 // Groups of equal slices along an axis of x, sorted or as neighbours; without an axis, of elements. Unrecorded.
 Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim,
                   bool ordered) {
-  const auto [kernel, device] = sorting(op, x);
+  check_ordered(op, x.dtype());
   NoGradGuard guard;
   Tensor slices;  // the axis first
   int axis = 0;
@@ -49,19 +38,22 @@ Distinct distinct(const char* op, const Tensor& x, bool return_inverse, bool ret
                 "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
 
   Distinct out;
-  if (!device && !dim && ordered && !return_inverse && !return_counts) {
-    const Tensor all = empty({n}, x.dtype(), x.device());
-    const int64_t found = kernel.distinct(all.data(), slices.data(), n);
-    out.values = found == n ? all : clone(narrow(all, 0, 0, found));
+  const Device device = x.device();
+  if (!dim && ordered && !return_inverse && !return_counts) {
+    const Tensor all = empty({n}, x.dtype(), device);
+    int64_t count = 0;
+    backend(device).unique_values({op, device.index, x.dtype(), slices.data(), n, 1, all.data()}, &count);
+    out.values = count == n ? all : clone(narrow(all, 0, 0, count));
     return out;
   }
-  const Tensor order = ordered ? empty({n}, DType::Int64, x.device()) : Tensor();
-  const Tensor group = empty({n}, DType::Int64, x.device()), starts = empty({n}, DType::Int64, x.device());
-  int64_t *const o = ordered ? order.data_as<int64_t>() : nullptr, *const g = group.data_as<int64_t>(),
-                 *const s = starts.data_as<int64_t>();
-  int64_t groups;
-  if (device) device->unique_rows(op, x.device().index, x.dtype(), slices.data(), n, m, o, g, s, &groups);
-  else groups = kernel.unique_rows(slices.data(), n, m, o, g, s);
+  const Tensor order = ordered ? empty({n}, DType::Int64, device) : Tensor();
+  const Tensor group = empty({n}, DType::Int64, device), starts = empty({n}, DType::Int64, device);
+  UniquePlan plan{op, device.index, x.dtype(), slices.data(), n, m};
+  plan.order = ordered ? order.data_as<int64_t>() : nullptr;
+  plan.group = group.data_as<int64_t>();
+  plan.starts = starts.data_as<int64_t>();
+  int64_t groups = 0;
+  backend(device).unique_rows(plan, &groups);
   const Tensor begins = narrow(starts, 0, 0, groups);
   const Tensor values = index_select(slices, 0, ordered ? index_select(order, 0, begins) : begins);
   out.values = dim ? contiguous(movedim(values, {0}, {axis})) : values;
@@ -138,24 +130,16 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32
   }
   const DType dtype = common_dtype(sequence, values);
   const Tensor rows = contiguous(to_dtype(sequence, dtype)), x = contiguous(to_dtype(values, dtype));
-  const auto [kernel, device] = sorting("searchsorted", rows);
+  check_ordered("searchsorted", dtype);
   Tensor out = empty(values.shape(), DType::Int64, values.device());
   const bool one_row = sequence.ndim() == 1;
   const int64_t n = sequence.shape().back(), m = one_row ? x.numel() : values.shape().back();
   const int64_t* const i = sorter ? order.data_as<int64_t>() : nullptr;
   int64_t row_count = 1;
   for (int axis = 0; axis + 1 < sequence.ndim(); ++axis) row_count *= sequence.size(axis);
-  if (device) {
-    // It reports an index of the sorter that is out of range.
-    device->search({op, x.device().index, dtype, rows.data(), i, n, row_count, x.data(), m, out.data()},
-                   right ? Search::Right : Search::Left);
-  } else {
-    for (int64_t k = 0; sorter && k < order.numel(); ++k)
-      STRIDED_CHECK(i[k] >= 0 && i[k] < n, RuntimeError, op, ": sorter index out of range");
-    for (int64_t r = 0; m > 0 && r < row_count; ++r)
-      kernel.search(out.data_as<int64_t>() + r * m, rows.data() + r * n * rows.itemsize(), sorter ? i + r * n : nullptr,
-                    n, x.data() + r * m * x.itemsize(), m, right);
-  }
+  backend(x.device())
+      .search({op, x.device().index, dtype, rows.data(), i, n, row_count, x.data(), m, out.data()},
+              right ? Search::Right : Search::Left);
   return out_int32 ? to_dtype(out, DType::Int32) : out;
 }
 
@@ -173,18 +157,14 @@ Tensor isin(Operand elements, Operand tests, bool invert) {
   const Device device = elements.tensor ? elements.tensor->device() : tests.tensor ? tests.tensor->device() : Device{};
   if (elements.tensor && tests.tensor) check_same_device("isin", *elements.tensor, *tests.tensor);
   const Tensor x = contiguous(as_tensor(elements, dtype, device)), in = contiguous(as_tensor(tests, dtype, device));
-  const auto [kernel, on_device] = sorting("isin", x);
-  const Tensor row = empty({in.numel()}, dtype, device);
+  check_ordered("isin", dtype);
+  const int64_t n = in.numel();
+  const Tensor row = empty({n}, dtype, device);
   Tensor out = empty(x.shape(), DType::Bool, device);
-  if (on_device) {
-    const int64_t n = in.numel();
-    on_device->sort({"isin", device.index, dtype, in.data(), n, n > 0 ? 1 : 0, row.data(), nullptr}, n, false);
-    on_device->search({"isin", device.index, dtype, row.data(), nullptr, n, 1, x.data(), x.numel(), out.data()},
-                      invert ? Search::NotIn : Search::In);
-    return out;
-  }
-  const int64_t n = kernel.distinct(row.data(), in.data(), in.numel());
-  kernel.contains(out.data(), row.data(), n, x.data(), x.numel(), invert);
+  const Backend& on = backend(device);
+  on.sort({"isin", device.index, dtype, in.data(), n, n > 0 ? 1 : 0, row.data()}, n, false);
+  on.search({"isin", device.index, dtype, row.data(), nullptr, n, 1, x.data(), x.numel(), out.data()},
+            invert ? Search::NotIn : Search::In);
   return out;
 }
 

@@ -295,7 +295,7 @@ TEST(CudaMask, NonzeroElements) {
       }
       mask.upload();
       from.fill_random(random);
-      const NonzeroElements set("nonzero", 0, mask.data() + shift, n);
+      const NonzeroElements set({"nonzero", 0}, mask.data() + shift, n);
       ASSERT_EQ(set.count(), static_cast<int64_t>(want.size()));
       Array positions(DType::Int64, {set.count()}), taken(DType::Float32, {set.count()});
       set.positions(reinterpret_cast<int64_t*>(positions.data()));
@@ -347,8 +347,8 @@ TEST(CudaMask, UnravelAndDivide) {
     floats.set<float>(i, static_cast<float>(i));
   }
   for (Array* a : {&position, &counts, &values, &floats}) a->upload();
-  unravel("unravel_index", 0, reinterpret_cast<int64_t*>(out.data()), reinterpret_cast<const int64_t*>(position.data()),
-          600, 7, 5);
+  unravel({"unravel_index", 0}, reinterpret_cast<int64_t*>(out.data()),
+          reinterpret_cast<const int64_t*>(position.data()), 600, 7, 5);
   divide_by_counts(Plan("mean", {&values, &counts}).plan);
   divide_by_counts(Plan("mean", {&floats, &counts}).plan);
   out.download();

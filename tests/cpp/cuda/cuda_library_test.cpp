@@ -233,10 +233,10 @@ TEST(CudaLibrary, SetElementsAndRandom) {
   k.transfer(m.data, 0, mask, -1, 5, false);
   void* handle = nullptr;
   int64_t count = 0, at[3];
-  k.nonzero_begin("nonzero", 0, m.at(), 5, &handle, &count);
+  k.nonzero_begin({"nonzero", 0}, m.at(), 5, &handle, &count);
   ASSERT_EQ(count, 3);
-  k.nonzero_write(handle, positions.at(), nullptr, 0);
-  k.nonzero_write(handle, nullptr, nullptr, 0);
+  k.nonzero_write({"nonzero", 0}, handle, positions.at(), nullptr, 0);
+  k.nonzero_end({"nonzero", 0}, handle);
   k.transfer(at, -1, positions.data, 0, 24, false);
   EXPECT_TRUE(at[0] == 1 && at[1] == 2 && at[2] == 4);
   uint64_t used = 0;

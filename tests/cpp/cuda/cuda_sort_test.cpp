@@ -286,7 +286,7 @@ void expect_groups(int64_t n, int64_t m, bool ordered, std::mt19937& random, Kin
   Array order(DType::Int64, {n}), group(DType::Int64, {n}), starts(DType::Int64, {n});
   auto ints = [](const Array& a) { return reinterpret_cast<int64_t*>(a.data()); };
   int64_t groups;
-  unique_rows("unique", 0, in.dtype, in.data(), n, m, ordered ? ints(order) : nullptr, ints(group), ints(starts),
+  unique_rows({"unique", 0, in.dtype, in.data(), n, m, ordered ? ints(order) : nullptr, ints(group), ints(starts)},
               &groups);
   order.download();
   group.download();
@@ -315,6 +315,16 @@ void expect_groups(int64_t n, int64_t m, bool ordered, std::mt19937& random, Kin
     }
   }
   ASSERT_EQ(groups, found);
+  if (m > 1 || !ordered) return;
+  Array distinct(in.dtype, {n});
+  int64_t count;
+  unique_values({"unique", 0, in.dtype, in.data(), n, 1, distinct.data()}, &count);
+  distinct.download();
+  ASSERT_EQ(count, groups);
+  for (int64_t g = 0; g < groups; ++g) {
+    const int64_t first = want[static_cast<size_t>(starts.get<int64_t>(g))];
+    ASSERT_EQ(std::memcmp(distinct.element(g), in.element(first), sizeof(T)), 0) << name_of(in.dtype) << " " << n;
+  }
 }
 
 TEST(CudaSort, GroupsOfEqualSlices) {
