@@ -31,12 +31,12 @@ namespace strided {
   /* the distinct values of one row in ascending order; values has room for n */ \
   X(unique_values, (const SortPlan& plan, int64_t* count)) \
   X(search, (const SearchPlan& plan, Search what)) \
-  /* dense = indexed[index] */ \
-  X(take, (const IndexPlan& plan)) \
+  /* dense = indexed[index]. The CPU raises an index out of range at once, here and below */ \
+  X(gather, (const IndexPlan& plan)) \
   /* indexed[index] = dense; of several elements for one place the last in row-major order stays */ \
-  X(put, (const IndexPlan& plan)) \
+  X(scatter, (const IndexPlan& plan)) \
   /* indexed[index] = op(indexed[index], dense); sums and products of floating point in row-major order */ \
-  X(combine, (const IndexPlan& plan, ScatterOp op)) \
+  X(scatter_reduce, (const IndexPlan& plan, ScatterOp op)) \
   /* the set elements of a contiguous mask, which must stay: their number, and a handle that nonzero_end frees */ \
   X(nonzero_begin, (const OpContext& on, const char* mask, int64_t n, void** handle, int64_t* count)) \
   /* their positions (from null: int64), or the elements of contiguous `from` at these positions */ \

@@ -54,14 +54,7 @@ struct LinalgKernels {
 
 // Tables of five have a row for items of 1, 2, 4, 8 and 16 bytes.
 struct IndexKernels {
-  Loop2d resolve = nullptr;            // operands to (int64), index: to += index * stride
-  Loop2d take[5] = {};                 // to = from[index]
-  Loop2d put[5] = {};                  // to[index] = from, in ascending order
-  Loop2d combine[4][kNumDTypes] = {};  // to[index] = op(to[index], from), in ascending order
-  Loop2d where[5] = {};                // operands to, condition (bool), a, b: to = condition ? a : b
-  Loop2d divide[kNumDTypes] = {};      // operands to, count: to /= count, rounding down for integers
-  // Position of the first of n contiguous indices that is out of range, or -1.
-  int64_t (*first_bad)(const int64_t* index, int64_t n, const IndexParams& params) = nullptr;
+  Loop2d where[5] = {};  // operands to, condition (bool), a, b: to = condition ? a : b
   // Masks are rows of n bytes, zero or not.
   int64_t (*count_true)(const char* mask, int64_t n) = nullptr;
   // The first `count` elements of `from` (contiguous) whose mask is set; the mask must have that many.

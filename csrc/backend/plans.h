@@ -32,15 +32,6 @@ struct LeastSquaresParts {
   bool rank = false, singular_values = false, residuals = false;
 };
 
-// Moves between a dense side and the places on an indexed side that int64 indices name. The loops have the operands
-// to, from, index (bytes for strides): an element's place is where the strides lead, plus index * stride.
-struct IndexParams {
-  enum Check : int8_t { Trusted, NonNegative, Wrapping };  // index is good; in [0, size); in [-size, size)
-  int64_t size = 0;
-  int64_t stride = 1;
-  Check check = Wrapping;
-  int* bad = nullptr;  // becomes 1 when an index is out of range; the loop stops there
-};
 enum class ScatterOp : int8_t { Add, Mul, Max, Min };
 
 // Evenly spaced numbers (csrc/ops/factory.cpp). Integers are computed from the int_ members, wrapping around; complex
@@ -86,8 +77,8 @@ struct ReducePlan : OpContext {
   double param = 0;
 };
 
-// Elements on their way between a dense operand and the places that index tensors name (Note [Index moves] in
-// ops/index/indexed_copy.h): a place is where the strides of `named` lead, plus index * stride for each index tensor.
+// Gathers from, or scatters to, places of the indexed operand: a place is where the strides of `indexed` lead, plus
+// index * stride for each index tensor. The other operand is dense: it has an element for each element of `shape`.
 struct IndexPlan : OpContext {
   static constexpr int kMaxIndices = 8;
   struct Index {
@@ -97,14 +88,15 @@ struct IndexPlan : OpContext {
     int64_t stride = 0;                // bytes from place to place
     int axis = 0;                      // for the error; -1: the tensor is taken as flat
   };
-  DType dtype = DType::Float32;  // of both sides
+  const char* error_prefix = "";  // opens the text of an IndexError
+  DType dtype = DType::Float32;   // of both operands
   bool wrap = true;
   int ndim = 0;
-  const int64_t* shape = nullptr;  // of the dense side, outermost first, not merged
+  const int64_t* shape = nullptr;  // outermost first, not merged
   char* dense = nullptr;
   const int64_t* dense_strides = nullptr;  // bytes
-  char* named = nullptr;
-  const int64_t* named_strides = nullptr;  // bytes; 0 along axes of the indices
+  char* indexed = nullptr;
+  const int64_t* indexed_strides = nullptr;  // bytes; 0 along axes of the indices
   int n_indices = 1;
   Index index[kMaxIndices];
 };

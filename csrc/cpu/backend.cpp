@@ -3,7 +3,6 @@
 
 #include "backend/kernels.h"
 #include "base/cpu_features.h"
-#include "cpu/index/index.h"
 #include "cpu/operations.h"
 #include "cpu/pointwise/triangle.h"
 #include "cpu/random/random.h"
@@ -55,7 +54,6 @@ void register_cpu_backend() {
     default: STRIDED_THROW(RuntimeError, "strided was built for other instruction sets than this CPU has");
   }
   // Families whose loops gain nothing from wider vectors have one build.
-  fill_index_kernels(table);
   fill_random_kernels(table);
   fill_scan_kernels(table);
   fill_triangle_kernels(table);
@@ -72,6 +70,10 @@ void register_cpu_backend() {
   cpu.exchange_rows = cpu::exchange_rows;
   cpu.permutation_sign = cpu::permutation_sign;
   cpu.check_info = cpu::check_info;
+  cpu.divide_by_counts = cpu::divide_by_counts;
+  cpu.gather = cpu::gather;
+  cpu.scatter = cpu::scatter;
+  cpu.scatter_reduce = cpu::scatter_reduce;
   cpu.nonzero_begin = cpu::nonzero_begin;
   cpu.nonzero_write = cpu::nonzero_write;
   cpu.nonzero_end = cpu::nonzero_end;

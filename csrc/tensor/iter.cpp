@@ -43,37 +43,15 @@ void TensorIterator::cast(int k, Loop2d cast, int64_t loop_itemsize) {
   casts_ = true;
 }
 
-// Insertion sort by stride, the first operand that tells two axes apart decides; axes it cannot tell apart keep their
-// order.
-void TensorIterator::order(int* axes) const {
-  const int n = shape_.ndim();
-  for (int i = 0; i < n; ++i) axes[i] = n - 1 - i;  // innermost first
-  auto before = [&](int a, int b) {                 // 1: a is inner to b, -1: outer, 0: do not know
-    for (int k = 0; k < n_; ++k) {
-      const int64_t sa = std::abs(op_[k].strides[a]), sb = std::abs(op_[k].strides[b]);
-      if (sa == 0 || sb == 0) continue;
-      if (sa != sb) return sa < sb ? 1 : -1;
-      if (shape_[a] != shape_[b]) return shape_[a] < shape_[b] ? 1 : -1;
-    }
-    return 0;
-  };
-  for (int i = 1; i < n; ++i) {
-    int at = i;
-    for (int j = i - 1; j >= 0; --j) {
-      const int c = before(axes[at], axes[j]);
-      if (c > 0) {
-        std::swap(axes[at], axes[j]);
-        at = j;
-      } else if (c < 0) {
-        break;
-      }
-    }
-  }
+void TensorIterator::operand_strides(const int64_t** strides) const {
+  for (int k = 0; k < n_; ++k) strides[k] = op_[k].strides.data();
 }
 
 Dims TensorIterator::output_strides() const {
   int axes[kMaxDims];
-  order(axes);
+  const int64_t* operands[kMaxOperands];
+  operand_strides(operands);
+  order_axes(shape_.ndim(), shape_.data(), n_, operands, axes);
   Dims strides(shape_.size());
   int64_t step = 1;
   for (int i = 0; i < shape_.ndim(); ++i) {
@@ -84,39 +62,22 @@ Dims TensorIterator::output_strides() const {
 }
 
 void TensorIterator::plan() {
-  int axes[kMaxDims];
-  order(axes);
-  const int n = shape_.ndim();
-  Dims merged;
-  int inner[kMaxDims];  // the axis whose strides a merged axis keeps
   numel_ = 1;
-  for (int i = 0; i < n; ++i) {
-    const int axis = axes[i];
-    const int64_t size = shape_[axis];
-    numel_ *= size;
-    if (size == 1) continue;
-    if (!merged.empty()) {
-      bool fits = true;
-      const int last = inner[merged.size() - 1];
-      for (int k = 0; k < n_ && fits; ++k) fits = op_[k].strides[last] * merged.back() == op_[k].strides[axis];
-      if (fits) {
-        merged.back() *= size;
-        continue;
-      }
-    }
-    inner[merged.size()] = axis;
-    merged.push_back(size);
-  }
+  for (int64_t size : shape_) numel_ *= size;
+  int axes[kMaxDims];
+  int64_t merged[kMaxDims];
+  const int64_t* operands[kMaxOperands];
+  operand_strides(operands);
+  const int m = merge_axes(shape_.ndim(), shape_.data(), n_, operands, merged, axes);
   // The kernel's loop is 2-d: give it two axes always.
-  const int m = merged.ndim();
   for (int k = 0; k < n_; ++k) {
     Dims strides;
-    for (int i = 0; i < m; ++i) strides.push_back(op_[k].strides[inner[i]]);
+    for (int i = 0; i < m; ++i) strides.push_back(op_[k].strides[axes[i]]);
     while (strides.size() < 2) strides.push_back(strides.empty() ? op_[k].itemsize : 0);
     op_[k].strides = std::move(strides);
   }
-  while (merged.size() < 2) merged.push_back(1);
-  shape_ = std::move(merged);
+  shape_ = Dims(merged, static_cast<size_t>(m));
+  while (shape_.size() < 2) shape_.push_back(1);
 }
 
 LoopPlan TensorIterator::loop_plan(const char* name, Device device) const {

@@ -55,7 +55,7 @@ class TensorIterator {
     DType dtype = DType::Float32;  // as stored; known for tensors and numbers
     bool number = false, on_host = false, typed = false;
   };
-  void order(int* axes) const;
+  void operand_strides(const int64_t** strides) const;
   void run_range(Loop2d loop, const void* params, int n_outputs, int64_t begin, int64_t end) const;
   void run_tile(Loop2d loop, const void* params, int n_outputs, char** data, const int64_t* strides, int64_t n0,
                 int64_t n1, char* buffers) const;

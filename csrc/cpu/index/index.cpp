@@ -1,13 +1,31 @@
-#include "cpu/index/index.h"
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
+#include <memory>
 #include <type_traits>
 
 #include "backend/kernels.h"
+#include "base/dims.h"
+#include "base/parallel.h"
+#include "core/allocator.h"
+#include "cpu/index/index.h"
+#include "cpu/loop_run.h"
+#include "cpu/operations.h"
 
 namespace strided {
+namespace cpu {
 namespace {
+
+// How a loop turns an index into a place: an element's place is where the strides of the indexed operand lead, plus
+// index * stride. The loops have the operands to, from, index.
+struct IndexParams {
+  enum Check : int8_t { Trusted, NonNegative, Wrapping };  // index is good; in [0, size); in [-size, size)
+  int64_t size = 0;
+  int64_t stride = 1;
+  Check check = Wrapping;
+  int* bad = nullptr;  // becomes 1 when an index is out of range; the loop stops there
+};
 
 struct Item16 {
   uint64_t a, b;
@@ -29,10 +47,10 @@ void store(char* p, const T& v) {
 // moves then need no test. The batch stays in the L1 cache.
 constexpr int64_t kBatch = 1024;
 
-// at[i] = wrap(index[i]) * stride + i * ramp. False when one of them is out of range.
-bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t ramp, const IndexParams& p) {
+// at[i] = wrap(index[i]) * stride + i * base_step. False when one of them is out of range.
+bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t base_step, const IndexParams& p) {
   if (p.check == IndexParams::Trusted) {
-    for (int64_t i = 0; i < n; ++i) at[i] = load<int64_t>(index + i * step) * p.stride + i * ramp;
+    for (int64_t i = 0; i < n; ++i) at[i] = load<int64_t>(index + i * step) * p.stride + i * base_step;
     return true;
   }
   const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
@@ -43,7 +61,7 @@ bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t ram
     bad |= static_cast<uint64_t>(v) >= static_cast<uint64_t>(p.size);
     // In unsigned arithmetic: a bad index may overflow here, and is not used.
     at[i] = static_cast<int64_t>(static_cast<uint64_t>(v) * static_cast<uint64_t>(p.stride) +
-                                 static_cast<uint64_t>(i * ramp));
+                                 static_cast<uint64_t>(i * base_step));
   }
   if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
   return !bad;
@@ -122,15 +140,15 @@ STRIDED_INLINE bool each_index(const char* index, int64_t n, const IndexParams& 
 
 // to[i] = from[index[i]], in one pass.
 template <class T>
-bool take_line(char* to, int64_t to_stride, const char* from, int64_t ramp, const char* index, int64_t n,
-               const IndexParams& p) {
+bool gather_line(char* to, int64_t to_stride, const char* from, int64_t base_step, const char* index, int64_t n,
+                 const IndexParams& p) {
   if (p.size <= 0) {
     __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
     return false;
   }
   auto run = [&](int64_t stride, int64_t step) {
     return each_index(index, n, p,
-                      [&](int64_t i, int64_t v) { store(to + i * step, load<T>(from + v * stride + i * ramp)); });
+                      [&](int64_t i, int64_t v) { store(to + i * step, load<T>(from + v * stride + i * base_step)); });
   };
   return p.stride == sizeof(T) && to_stride == sizeof(T) ? run(sizeof(T), sizeof(T)) : run(p.stride, to_stride);
 }
@@ -138,30 +156,31 @@ bool take_line(char* to, int64_t to_stride, const char* from, int64_t ramp, cons
 // to[index[i]] merged with from[i], in one pass. The index was checked before anything was written; should another
 // thread have changed it since, element 0 is written to.
 template <class Op>
-bool put_line(char* to, int64_t ramp, const char* from, int64_t from_stride, const char* index, int64_t n,
-              const IndexParams& p) {
+bool scatter_line(char* to, int64_t base_step, const char* from, int64_t from_stride, const char* index, int64_t n,
+                  const IndexParams& p) {
   auto run = [&](int64_t stride, int64_t step) {
-    return each_index(index, n, p, [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * ramp, from + i * step); });
+    return each_index(index, n, p,
+                      [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * base_step, from + i * step); });
   };
   constexpr int64_t item = sizeof(typename Op::Item);
   return p.stride == item && from_stride == item ? run(item, item) : run(p.stride, from_stride);
 }
 
-// The loop behind take (places on the side of `from`) and put and combine (places on the side of `to`).
+// The loop behind gather (places on the side of `from`) and scatter and scatter_reduce (places on the side of `to`).
 template <class Op, bool places_in_to>
-void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
+void move_indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
   const IndexParams& p = *static_cast<const IndexParams*>(params);
   if (p.bad && __atomic_load_n(p.bad, __ATOMIC_RELAXED)) return;
   char* const to = data[0];
   const char* const from = data[1];
   const char* const index = data[2];
-  constexpr int named = places_in_to ? 0 : 1;
+  constexpr int indexed = places_in_to ? 0 : 1;
   int64_t at[kBatch];
   if (s[2] == 0) {
     // One index for each row.
     for (int64_t j0 = 0; j0 < n1; j0 += kBatch) {
       const int64_t m = std::min(kBatch, n1 - j0);
-      if (!places(at, index + j0 * s[5], s[5], m, s[3 + named], p)) return;
+      if (!places(at, index + j0 * s[5], s[5], m, s[3 + indexed], p)) return;
       char* const to0 = to + j0 * s[3];
       const char* const from0 = from + j0 * s[4];
       if (n0 == 1) {
@@ -178,20 +197,21 @@ void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
   if constexpr (places_in_to) {
     if (s[2] == 8 && (s[5] != 0 || n1 == 1)) {
       for (int64_t j = 0; j < n1; ++j)
-        if (!put_line<Op>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
+        if (!scatter_line<Op>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
       return;
     }
   } else {
     if (s[2] == 8 && (s[5] != 0 || n1 == 1) && p.check != IndexParams::Trusted) {
       for (int64_t j = 0; j < n1; ++j)
-        if (!take_line<typename Op::Item>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
+        if (!gather_line<typename Op::Item>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p))
+          return;
       return;
     }
   }
   for (int64_t i0 = 0; i0 < n0; i0 += kBatch) {
     const int64_t m = std::min(kBatch, n0 - i0);
     for (int64_t j = 0; j < n1; ++j) {
-      if ((j == 0 || s[5] != 0) && !places(at, index + i0 * s[2] + j * s[5], s[2], m, s[named], p)) return;
+      if ((j == 0 || s[5] != 0) && !places(at, index + i0 * s[2] + j * s[5], s[2], m, s[indexed], p)) return;
       char* const to0 = to + i0 * s[0] + j * s[3];
       const char* const from0 = from + i0 * s[1] + j * s[4];
       auto run = [&](int64_t dense) {
@@ -199,12 +219,14 @@ void indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
           Op::one(places_in_to ? to0 + at[i] : to0 + i * dense, places_in_to ? from0 + i * dense : from0 + at[i]);
       };
       // A known stride makes a shorter loop.
-      if (s[1 - named] == sizeof(typename Op::Item)) run(sizeof(typename Op::Item));
-      else run(s[1 - named]);
+      if (s[1 - indexed] == sizeof(typename Op::Item)) run(sizeof(typename Op::Item));
+      else run(s[1 - indexed]);
     }
   }
 }
 
+// Operands to (int64), index: to = index * stride, or (add) to += index * stride.
+template <bool add>
 void resolve(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
   const IndexParams& p = *static_cast<const IndexParams*>(params);
   int64_t at[kBatch];
@@ -213,24 +235,30 @@ void resolve(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
       const int64_t m = std::min(kBatch, n0 - i0);
       if (!places(at, data[1] + j * s[3] + i0 * s[1], s[1], m, 0, p)) return;
       char* const to = data[0] + j * s[2] + i0 * s[0];
-      for (int64_t i = 0; i < m; ++i) store(to + i * s[0], load<int64_t>(to + i * s[0]) + at[i]);
+      for (int64_t i = 0; i < m; ++i) store(to + i * s[0], (add ? load<int64_t>(to + i * s[0]) : 0) + at[i]);
     }
   }
 }
 
-int64_t first_bad(const int64_t* index, int64_t n, const IndexParams& p) {
+bool out_of_range(int64_t v, const IndexParams& p) {
   const uint64_t below = p.check == IndexParams::Wrapping ? static_cast<uint64_t>(p.size) : 0;  // -below ... size - 1
-  const uint64_t good = below + static_cast<uint64_t>(p.size);
-  auto out_of_range = [&](int64_t v) { return static_cast<uint64_t>(v) + below >= good; };
-  for (int64_t i0 = 0; i0 < n; i0 += kBatch) {
-    const int64_t end = std::min(i0 + kBatch, n);
-    uint64_t bad = 0;
-    for (int64_t i = i0; i < end; ++i) bad |= out_of_range(index[i]);
-    if (!bad) continue;
-    for (int64_t i = i0; i < end; ++i)
-      if (out_of_range(index[i])) return i;
+  return static_cast<uint64_t>(v) + below >= below + static_cast<uint64_t>(p.size);
+}
+
+// Operand index: tells whether one is out of range.
+void check_range(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
+  const IndexParams& p = *static_cast<const IndexParams*>(params);
+  auto any_bad = [&](const char* row, int64_t step) {
+    bool bad = false;
+    for (int64_t i = 0; i < n0; ++i) bad |= out_of_range(load<int64_t>(row + i * step), p);
+    return bad;
+  };
+  for (int64_t j = 0; j < n1; ++j) {
+    const char* const row = data[0] + j * s[1];
+    if (!(s[0] == 8 ? any_bad(row, 8) : any_bad(row, s[0]))) continue;
+    __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
+    return;
   }
-  return -1;
 }
 
 template <class T>
@@ -257,34 +285,274 @@ void divide(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) 
     }
 }
 
-template <class T>
-void fill_moves(IndexKernels& k, int row) {
-  k.take[row] = indexed<Move<T>, false>;
-  k.put[row] = indexed<Move<T>, true>;
+struct Loops {
+  Loop2d gather[5], scatter[5];       // for items of 1, 2, 4, 8 and 16 bytes
+  Loop2d reduce[4][kNumDTypes] = {};  // by ScatterOp; in ascending order
+};
+
+const Loops& loops() {
+  static const Loops table = [] {
+    Loops t;
+    auto fill = [&](auto item) {
+      using T = decltype(item);
+      t.gather[item_row(sizeof(T))] = move_indexed<Move<T>, false>;
+      t.scatter[item_row(sizeof(T))] = move_indexed<Move<T>, true>;
+    };
+    fill(uint8_t{});
+    fill(uint16_t{});
+    fill(uint32_t{});
+    fill(uint64_t{});
+    fill(Item16{});
+    for_each(LoopDTypes{}, [&](auto tag, int) {
+      using T = typename decltype(tag)::type;
+      constexpr int d = index_of(dtype_of<T>);
+      t.reduce[static_cast<int>(ScatterOp::Add)][d] = move_indexed<Merge<ScatterOp::Add, T>, true>;
+      t.reduce[static_cast<int>(ScatterOp::Mul)][d] = move_indexed<Merge<ScatterOp::Mul, T>, true>;
+      if constexpr (!is_complex_v<T>) {
+        t.reduce[static_cast<int>(ScatterOp::Max)][d] = move_indexed<Merge<ScatterOp::Max, T>, true>;
+        t.reduce[static_cast<int>(ScatterOp::Min)][d] = move_indexed<Merge<ScatterOp::Min, T>, true>;
+      }
+    });
+    return t;
+  }();
+  return table;
+}
+
+// ---------------------------------------------------------------- drivers
+
+struct Strided {
+  char* data;
+  const int64_t* strides;  // bytes, outermost axis first
+  DType dtype;
+};
+
+// Runs a loop over operands of a shape (outermost axis first), the first of which is written.
+void run(const OpContext& on, int ndim, const int64_t* shape, std::initializer_list<Strided> operands, Loop2d loop,
+         const void* params, int64_t grain) {
+  LoopPlan plan;
+  static_cast<OpContext&>(plan) = on;
+  const int64_t* given[LoopPlan::kMaxOperands];
+  for (const Strided& x : operands) given[plan.n_operands++] = x.strides;
+  int64_t merged[kMaxDims];
+  int axes[kMaxDims];
+  plan.ndim = merge_axes(ndim, shape, plan.n_operands, given, merged, axes);
+  plan.shape = merged;
+  int64_t strides[4][kMaxDims];
+  int k = 0;
+  for (const Strided& x : operands) {
+    for (int i = 0; i < plan.ndim; ++i) strides[k][i] = x.strides[axes[i]];
+    plan.operand[k] = {x.data, strides[k], x.dtype};
+    ++k;
+  }
+  run_loop(plan, loop, params, 1, nullptr, grain);
+}
+
+int64_t numel(const IndexPlan& plan) {
+  int64_t n = 1;
+  for (int i = 0; i < plan.ndim; ++i) n *= plan.shape[i];
+  return n;
+}
+
+IndexParams::Check check_of(const IndexPlan& plan) {
+  return plan.wrap ? IndexParams::Wrapping : IndexParams::NonNegative;
+}
+IndexParams params_of(const IndexPlan& plan, int k, int* bad) {
+  return {plan.index[k].size, plan.index[k].stride, check_of(plan), bad};
+}
+
+char* data_of(const IndexPlan::Index& index) { return reinterpret_cast<char*>(const_cast<int64_t*>(index.data)); }
+
+// The shape over which an index tensor has its elements: 1 along the axes where it does not move.
+Dims index_shape(const IndexPlan& plan, const IndexPlan::Index& index) {
+  Dims shape(plan.shape, static_cast<size_t>(plan.ndim));
+  for (int i = 0; i < plan.ndim; ++i)
+    if (index.strides[i] == 0) shape[i] = 1;
+  return shape;
+}
+
+// IndexError for the first index, in row-major order, that is out of range.
+void raise_bad_index(const IndexPlan& plan, int k) {
+  const IndexPlan::Index& index = plan.index[k];
+  const IndexParams params = params_of(plan, k, nullptr);
+  const Dims shape = index_shape(plan, index);
+  Dims at(shape.size());
+  const char* here = data_of(index);
+  for (;;) {
+    const int64_t v = load<int64_t>(here);
+    if (out_of_range(v, params)) {
+      STRIDED_CHECK(index.axis >= 0, IndexError, "out of range: tried to access index ", v, " on a tensor of ",
+                    index.size, " elements.");
+      STRIDED_CHECK(index.size > 0, IndexError, plan.error_prefix, "index is out of bounds for dimension with size 0");
+      STRIDED_THROW(IndexError, plan.error_prefix, "index ", v, " is out of bounds for dimension ", index.axis,
+                    " with size ", index.size);
+    }
+    int i = plan.ndim - 1;
+    for (; i >= 0; --i) {
+      here += index.strides[i];
+      if (++at[i] < shape[i]) break;
+      here -= at[i] * index.strides[i];
+      at[i] = 0;
+    }
+    if (i < 0) return;  // another thread has changed the indices meanwhile
+  }
+}
+
+void check_indices(const IndexPlan& plan) {
+  // No index is looked at when the indices together name no place.
+  for (int i = 0; i < plan.ndim; ++i)
+    for (int k = 0; k < plan.n_indices; ++k)
+      if (plan.shape[i] == 0 && plan.index[k].strides[i] != 0) return;
+  for (int k = 0; k < plan.n_indices; ++k) {
+    const IndexPlan::Index& index = plan.index[k];
+    int bad = 0;
+    const IndexParams params = params_of(plan, k, &bad);
+    run(plan, plan.ndim, index_shape(plan, index).data(), {{data_of(index), index.strides, DType::Int64}}, check_range,
+        &params, kLoopGrain);
+    if (bad) raise_bad_index(plan, k);
+  }
+}
+
+// Memory that is given back at the end of the scope.
+class Buffer {
+ public:
+  explicit Buffer(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), data_(cpu_allocate(bytes_)) {}
+  ~Buffer() { cpu_free(data_, bytes_); }
+  Buffer(const Buffer&) = delete;
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  const size_t bytes_;
+  void* const data_;
+};
+
+// Strides of a contiguous tensor of a shape, in bytes; 0 along axes of size 1. *bytes: its size.
+Dims packed_strides(const Dims& shape, int64_t itemsize, int64_t* bytes) {
+  Dims strides(shape.size());
+  *bytes = itemsize;
+  for (int i = shape.ndim() - 1; i >= 0; --i) {
+    strides[i] = shape[i] == 1 ? 0 : *bytes;
+    *bytes *= shape[i];
+  }
+  return strides;
+}
+
+// The index of a plan, or the byte offsets to which its several indices lead together. Those are checked.
+class SingleIndex {
+ public:
+  explicit SingleIndex(const IndexPlan& given) : index(given.index[0]), check(check_of(given)) {
+    if (given.n_indices == 1) return;
+    Dims shape(given.shape, static_cast<size_t>(given.ndim));
+    for (int i = 0; i < given.ndim; ++i) {
+      bool moves = false;
+      for (int k = 0; k < given.n_indices; ++k) moves = moves || given.index[k].strides[i] != 0;
+      if (!moves) shape[i] = 1;
+    }
+    int64_t bytes;
+    strides_ = packed_strides(shape, 8, &bytes);
+    offsets_ = std::make_unique<Buffer>(bytes);
+    for (int k = 0; k < given.n_indices; ++k) {
+      const IndexPlan::Index& index = given.index[k];
+      int bad = 0;
+      const IndexParams params = params_of(given, k, &bad);
+      run(given, given.ndim, shape.data(),
+          {{offsets_->data(), strides_.data(), DType::Int64}, {data_of(index), index.strides, DType::Int64}},
+          k == 0 ? resolve<false> : resolve<true>, &params, kLoopGrain);
+      if (bad) raise_bad_index(given, k);
+    }
+    index = {reinterpret_cast<const int64_t*>(offsets_->data()), strides_.data(), 0, 1, 0};
+    check = IndexParams::Trusted;
+  }
+  IndexParams params(int* bad) const { return {index.size, index.stride, check, bad}; }
+  Strided operand() const { return {data_of(index), index.strides, DType::Int64}; }
+
+  IndexPlan::Index index;
+  IndexParams::Check check;
+
+ private:
+  Dims strides_;
+  std::unique_ptr<Buffer> offsets_;
+};
+
+// Writes to the places of the indexed operand. All indices are checked before.
+void write(const IndexPlan& plan, Loop2d loop) {
+  const int64_t n = numel(plan);
+  if (plan.n_indices == 1 || n == 0) check_indices(plan);
+  if (n == 0) return;
+  const SingleIndex index(plan);
+  int bad = 0;
+  const IndexParams params = index.params(&bad);
+  Strided indexed{plan.indexed, plan.indexed_strides, plan.dtype}, dense{plan.dense, plan.dense_strides, plan.dtype};
+  // The last one wins: the loop may take axes in any order that suits memory. Where two axes lead to no other place (a
+  // matrix of indices, say), it takes them in row-major order if the values are.
+  int shared = 0;
+  bool one_value = true, packed = true;
+  int64_t step = size_of(plan.dtype);
+  for (int i = plan.ndim - 1; i >= 0; --i) {
+    if (plan.shape[i] == 1) continue;
+    shared += plan.indexed_strides[i] == 0;
+    one_value = one_value && plan.dense_strides[i] == 0;
+    packed = packed && plan.dense_strides[i] == step;
+    step *= plan.shape[i];
+  }
+  std::unique_ptr<Buffer> copy;
+  Dims copy_strides;
+  if (shared > 1 && !one_value && !packed) {
+    int64_t bytes;
+    const Dims shape(plan.shape, static_cast<size_t>(plan.ndim));
+    copy_strides = packed_strides(shape, size_of(plan.dtype), &bytes);
+    copy = std::make_unique<Buffer>(bytes);
+    const int d = index_of(plan.dtype);
+    const Strided packed_dense{copy->data(), copy_strides.data(), plan.dtype};
+    run(plan, plan.ndim, plan.shape, {packed_dense, dense}, kernel_table(DeviceType::CPU).copy[d][d], nullptr,
+        kLoopGrain);
+    dense = packed_dense;
+  }
+  // Writing with threads: two indices may name one place, and the later one wins (or their sum has an order). So threads
+  // share out the longest axis along which places are always different; each keeps the order of the index.
+  int axis = -1;
+  for (int i = 0; i < plan.ndim; ++i)
+    if (plan.indexed_strides[i] != 0 && (axis < 0 || plan.shape[i] > plan.shape[axis])) axis = i;
+  if (axis < 0 || n < 2 * kLoopGrain)
+    return run(plan, plan.ndim, plan.shape, {indexed, dense, index.operand()}, loop, &params, kSequential);
+  const int64_t size = plan.shape[axis];
+  parallel_for(0, size, std::max<int64_t>(1, kLoopGrain * size / n), [&](int64_t begin, int64_t end) {
+    Dims shape(plan.shape, static_cast<size_t>(plan.ndim));
+    shape[axis] = end - begin;
+    auto from_begin = [&](Strided x) {
+      x.data += begin * x.strides[axis];
+      return x;
+    };
+    run(plan, plan.ndim, shape.data(), {from_begin(indexed), from_begin(dense), from_begin(index.operand())}, loop,
+        &params, kSequential);
+  });
 }
 
 }  // namespace
 
-void fill_index_kernels(KernelTable& table) {
-  IndexKernels& k = table.index;
-  k.resolve = resolve;
-  k.first_bad = first_bad;
-  fill_moves<uint8_t>(k, 0);
-  fill_moves<uint16_t>(k, 1);
-  fill_moves<uint32_t>(k, 2);
-  fill_moves<uint64_t>(k, 3);
-  fill_moves<Item16>(k, 4);
-  for_each(LoopDTypes{}, [&](auto tag, int) {
-    using T = typename decltype(tag)::type;
-    constexpr int t = index_of(dtype_of<T>);
-    k.combine[static_cast<int>(ScatterOp::Add)][t] = indexed<Merge<ScatterOp::Add, T>, true>;
-    k.combine[static_cast<int>(ScatterOp::Mul)][t] = indexed<Merge<ScatterOp::Mul, T>, true>;
-    if constexpr (!is_complex_v<T>) {
-      k.combine[static_cast<int>(ScatterOp::Max)][t] = indexed<Merge<ScatterOp::Max, T>, true>;
-      k.combine[static_cast<int>(ScatterOp::Min)][t] = indexed<Merge<ScatterOp::Min, T>, true>;
-    }
-    k.divide[t] = divide<T>;
-  });
+void gather(const IndexPlan& plan) {
+  if (numel(plan) == 0) return check_indices(plan);  // no element is read, yet the indices must be good
+  const SingleIndex index(plan);
+  int bad = 0;
+  const IndexParams params = index.params(&bad);
+  const Strided indexed{plan.indexed, plan.indexed_strides, plan.dtype},
+      dense{plan.dense, plan.dense_strides, plan.dtype};
+  run(plan, plan.ndim, plan.shape, {dense, indexed, index.operand()}, loops().gather[item_row(size_of(plan.dtype))],
+      &params, kLoopGrain);
+  if (bad) raise_bad_index(plan, 0);
 }
 
+void scatter(const IndexPlan& plan) { write(plan, loops().scatter[item_row(size_of(plan.dtype))]); }
+
+void scatter_reduce(const IndexPlan& plan, ScatterOp op) {
+  const Loop2d loop = loops().reduce[static_cast<int>(op)][index_of(plan.dtype)];
+  STRIDED_CHECK(loop, NotImplementedError, plan.name, ": this reduction is not implemented for '", plan.dtype, "'");
+  write(plan, loop);
+}
+
+void divide_by_counts(const LoopPlan& plan) {
+  dispatch_loops(plan.operand[0].dtype,
+                 [&](auto tag) { run_loop(plan, divide<typename decltype(tag)::type>, nullptr, 1); });
+}
+
+}  // namespace cpu
 }  // namespace strided

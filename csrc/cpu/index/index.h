@@ -1,13 +1,9 @@
-// Loops that move elements by index and by mask.
+// What the sources of this folder share.
 #pragma once
 
 #include <cstdint>
 
 namespace strided {
-
-struct KernelTable;
-void fill_index_kernels(KernelTable& table);
-
 namespace cpu {
 
 // Where a table of loops for items of 1, 2, 4, 8 and 16 bytes has those of a size.

@@ -12,20 +12,21 @@ namespace cuda {
 namespace {
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) take_kernel(const STRIDED_GRID_CONSTANT IndexArgs a) {
+__global__ void __launch_bounds__(kThreads) gather_kernel(const STRIDED_GRID_CONSTANT IndexArgs a) {
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   int64_t to, from;
   if (i < a.n && a.find(i, &to, &from))
-    *reinterpret_cast<T*>(a.dense + to) = *reinterpret_cast<const T*>(a.named + from);
+    *reinterpret_cast<T*>(a.dense + to) = *reinterpret_cast<const T*>(a.indexed + from);
 }
 
 // wins: whether a row is the last one for its place; null when order does not matter.
 template <class T>
-__global__ void __launch_bounds__(kThreads) put_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, const uint8_t* wins) {
+__global__ void __launch_bounds__(kThreads)
+    scatter_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, const uint8_t* wins) {
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= a.n || (wins && !wins[a.by_free.divide(i)])) return;
   int64_t from, to;
-  if (a.find(i, &from, &to)) *reinterpret_cast<T*>(a.named + to) = *reinterpret_cast<const T*>(a.dense + from);
+  if (a.find(i, &from, &to)) *reinterpret_cast<T*>(a.indexed + to) = *reinterpret_cast<const T*>(a.dense + from);
 }
 
 // Numbers for the places of rows: byte offsets, made small by what all of them have in common.
@@ -38,9 +39,9 @@ __global__ void __launch_bounds__(kThreads)
     place_kernel(const STRIDED_GRID_CONSTANT IndexArgs a, Places places, uint64_t* place) {
   const uint32_t r = blockIdx.x * kThreads + threadIdx.x, rows = a.n / a.free;
   if (r >= rows) return;
-  int64_t dense, named;
-  const bool good = a.find(r * a.free, &dense, &named);
-  place[r] = good ? static_cast<uint64_t>((named - places.low) / places.unit) : ~uint64_t(0);
+  int64_t dense, indexed;
+  const bool good = a.find(r * a.free, &dense, &indexed);
+  place[r] = good ? static_cast<uint64_t>((indexed - places.low) / places.unit) : ~uint64_t(0);
 }
 
 // The last one wins, on the device.
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kThreads)
 const IndexTable& index_table() {
   static const IndexTable table = [] {
     IndexTable t;
-    fill_index_moves(t);
+    fill_index_copies(t);
     fill_index_sorted(t);
     fill_index_atomic(t);
     return t;
@@ -88,6 +89,10 @@ const IndexTable& index_table() {
 }
 
 unsigned blocks(int64_t n) { return static_cast<unsigned>((n + kThreads - 1) / kThreads); }
+
+bool is_empty(const IndexPlan& plan) {
+  return std::any_of(plan.shape, plan.shape + plan.ndim, [](int64_t length) { return length == 0; });
+}
 
 struct Axis {
   int64_t length, stride[IndexArgs::kOperands];
@@ -113,7 +118,7 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
   for (const bool free : {true, false}) {  // the order of rows among themselves stays
     const int group = n;
     for (int i = plan.ndim - 1; i >= 0; --i) {
-      Axis x{plan.shape[i], {plan.dense_strides[i], plan.named_strides[i]}, plan.named_strides[i] != 0};
+      Axis x{plan.shape[i], {plan.dense_strides[i], plan.indexed_strides[i]}, plan.indexed_strides[i] != 0};
       for (int k = 0; k < plan.n_indices; ++k) {
         x.stride[2 + k] = plan.index[k].strides[i];
         x.free = x.free && x.stride[2 + k] == 0;
@@ -126,7 +131,7 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
     }
   }
   if (only_bytes && n > 0 && axis[0].free && axis[0].stride[0] == p.itemsize && axis[0].stride[1] == p.itemsize) {
-    uint64_t common = reinterpret_cast<uintptr_t>(plan.dense) | reinterpret_cast<uintptr_t>(plan.named) |
+    uint64_t common = reinterpret_cast<uintptr_t>(plan.dense) | reinterpret_cast<uintptr_t>(plan.indexed) |
                       static_cast<uint64_t>(axis[0].length * p.itemsize);
     for (int d = 1; d < n; ++d)
       common |= static_cast<uint64_t>(axis[d].stride[0]) | static_cast<uint64_t>(axis[d].stride[1]);
@@ -141,7 +146,7 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
   STRIDED_CHECK(n <= kMaxAxes, NotImplementedError, plan.name, ": more than ", kMaxAxes, " axes on device 'cuda'");
   int64_t numel = 1, free = 1;
   for (int d = 0; d < n; ++d) numel *= axis[d].length;
-  STRIDED_CHECK(numel < kMaxItems, NotImplementedError, plan.name, ": an index move of ", numel,
+  STRIDED_CHECK(numel < kMaxItems, NotImplementedError, plan.name, ": an indexed copy of ", numel,
                 " elements on device 'cuda'");
   int64_t high = 0;
   auto reach = [&](int64_t stride, int64_t length) {
@@ -160,7 +165,7 @@ Prepared prepare(const IndexPlan& plan, bool only_bytes) {
   a.by_free = Divisor(a.free > 0 ? a.free : 1);
   a.ndim = n;
   a.dense = plan.dense;
-  a.named = plan.named;
+  a.indexed = plan.indexed;
   a.wrap = plan.wrap;
   a.n_indices = plan.n_indices;
   for (int k = 0; k < plan.n_indices; ++k) {
@@ -214,11 +219,11 @@ bool order_matters(const IndexPlan& plan, const IndexArgs& a) {
 
 }  // namespace
 
-void fill_index_moves(IndexTable& table) {
+void fill_index_copies(IndexTable& table) {
   auto fill = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    table.take[item_row(sizeof(T))] = take_kernel<T>;
-    table.put[item_row(sizeof(T))] = put_kernel<T>;
+    table.gather[item_row(sizeof(T))] = gather_kernel<T>;
+    table.scatter[item_row(sizeof(T))] = scatter_kernel<T>;
   };
   fill(Tag<uint8_t>{});
   fill(Tag<uint16_t>{});
@@ -227,22 +232,22 @@ void fill_index_moves(IndexTable& table) {
   fill(Tag<Item16>{});
 }
 
-void take(const IndexPlan& plan) {
+void gather(const IndexPlan& plan) {
+  if (is_empty(plan)) return;
   const Prepared p = prepare(plan, true);
-  if (p.args.n == 0) return;
   const OnDevice guard(plan.device);
-  launch(index_table().take[item_row(p.itemsize)], dim3(blocks(p.args.n)), dim3(kThreads), 0,
+  launch(index_table().gather[item_row(p.itemsize)], dim3(blocks(p.args.n)), dim3(kThreads), 0,
          current_stream(plan.device), p.args);
   check_launch(plan.name);
 }
 
-void put(const IndexPlan& plan) {
+void scatter(const IndexPlan& plan) {
+  if (is_empty(plan)) return;
   const Prepared p = prepare(plan, true);
   const IndexArgs& a = p.args;
-  if (a.n == 0) return;
   const OnDevice guard(plan.device);
   const cudaStream_t stream = current_stream(plan.device);
-  const auto kernel = index_table().put[item_row(p.itemsize)];
+  const auto kernel = index_table().scatter[item_row(p.itemsize)];
   if (!order_matters(plan, a)) {
     launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a, nullptr);
     return check_launch(plan.name);
@@ -271,20 +276,19 @@ void put(const IndexPlan& plan) {
   check_launch(plan.name);
 }
 
-void combine(const IndexPlan& plan, ScatterOp op) {
+void scatter_reduce(const IndexPlan& plan, ScatterOp op) {
+  if (is_empty(plan)) return;
   const Prepared p = prepare(plan, false);
   const IndexArgs& a = p.args;
   const int o = static_cast<int>(op), t = index_of(plan.dtype);
   const OnDevice guard(plan.device);
   const cudaStream_t stream = current_stream(plan.device);
-  if (const auto kernel = index_table().combine_atomic[o][t]) {
-    if (a.n == 0) return;
+  if (const auto kernel = index_table().reduce_atomic[o][t]) {
     launch(kernel, dim3(blocks(a.n)), dim3(kThreads), 0, stream, a);
     return check_launch(plan.name);
   }
-  const auto kernel = o < 2 ? index_table().combine_sorted[o][t] : nullptr;
+  const auto kernel = o < 2 ? index_table().reduce_sorted[o][t] : nullptr;
   STRIDED_CHECK(kernel, NotImplementedError, plan.name, ": not implemented for ", plan.dtype, " on device 'cuda'");
-  if (a.n == 0) return;
   const int64_t rows = a.n / a.free;
   const Workspace place(static_cast<size_t>(rows) * sizeof(uint64_t), plan.device);
   launch(place_kernel, dim3(blocks(rows)), dim3(kThreads), 0, stream, a, p.places, place.as<uint64_t>());

@@ -9,12 +9,12 @@
 namespace strided {
 namespace cuda {
 
-// Rows of an index move.
+// Rows of an indexed copy.
 // Axes along which no index moves, and the place does, are free: different positions there are always different places.
 // The others make the rows; their number in row-major order is the order in which elements count when several go to one
 // place.
 struct IndexArgs {
-  static constexpr int kOperands = 2 + IndexPlan::kMaxIndices;  // dense, named, indices
+  static constexpr int kOperands = 2 + IndexPlan::kMaxIndices;  // dense, indexed, indices
   uint32_t n = 0;                                               // elements: rows x free
   uint32_t free = 1;                                            // elements of the free axes; they are the inner ones
   int32_t n_indices = 1;
@@ -23,14 +23,14 @@ struct IndexArgs {
   Divisor length[kMaxAxes], by_free;
   int64_t stride[kMaxAxes][kOperands] = {};
   char* dense = nullptr;
-  char* named = nullptr;
+  char* indexed = nullptr;
   const char* index[IndexPlan::kMaxIndices] = {};
   int64_t size[IndexPlan::kMaxIndices] = {}, step[IndexPlan::kMaxIndices] = {};
   int32_t axis[IndexPlan::kMaxIndices] = {};
   Reporter reporter;
 
   // The places of element i; false when an index is out of range, which is reported.
-  __device__ bool find(uint32_t i, int64_t* dense_at, int64_t* named_at) const {
+  __device__ bool find(uint32_t i, int64_t* dense_at, int64_t* indexed_at) const {
     int64_t at[2] = {}, index_at[IndexPlan::kMaxIndices] = {};
     for (int d = 0; d < ndim; ++d) {
       const uint32_t outer = d == ndim - 1 ? 0 : length[d].divide(i);
@@ -53,7 +53,7 @@ struct IndexArgs {
       at[1] += v * step[k];
     }
     *dense_at = at[0];
-    *named_at = at[1];
+    *indexed_at = at[1];
     return true;
   }
 };
@@ -64,7 +64,7 @@ struct SortedRows {
   const int64_t* row;
 };
 
-// What a combination does to a place, for types that atomics do not know.
+// What a reduction does to a place, for types that atomics do not know.
 template <ScatterOp Op, class T>
 struct Merge {
   using C = compute_t<T>;
@@ -88,13 +88,13 @@ struct Merge {
 };
 
 struct IndexTable {
-  void (*take[5])(IndexArgs) = {};
-  void (*put[5])(IndexArgs, const uint8_t* wins) = {};
+  void (*gather[5])(IndexArgs) = {};
+  void (*scatter[5])(IndexArgs, const uint8_t* wins) = {};
   // Sums and products of floating point go by sorted rows, the others by atomics.
-  void (*combine_sorted[2][kNumDTypes])(IndexArgs, SortedRows, int64_t rows) = {};
-  void (*combine_atomic[4][kNumDTypes])(IndexArgs) = {};
+  void (*reduce_sorted[2][kNumDTypes])(IndexArgs, SortedRows, int64_t rows) = {};
+  void (*reduce_atomic[4][kNumDTypes])(IndexArgs) = {};
 };
-void fill_index_moves(IndexTable& table);
+void fill_index_copies(IndexTable& table);
 void fill_index_sorted(IndexTable& table);
 void fill_index_atomic(IndexTable& table);
 

@@ -31,16 +31,16 @@ __device__ inline void merge_atomically(char* at, T value) {
 }
 
 template <ScatterOp Op, class T>
-__global__ void __launch_bounds__(kThreads) combine_atomic_kernel(const STRIDED_GRID_CONSTANT IndexArgs a) {
+__global__ void __launch_bounds__(kThreads) reduce_atomic_kernel(const STRIDED_GRID_CONSTANT IndexArgs a) {
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   int64_t from, to;
   if (i >= a.n || !a.find(i, &from, &to)) return;
-  merge_atomically<Op, T>(a.named + to, load<T>(a.dense + from));
+  merge_atomically<Op, T>(a.indexed + to, load<T>(a.dense + from));
 }
 
 template <ScatterOp Op, class T>
 void fill_one(IndexTable& table) {
-  table.combine_atomic[static_cast<int>(Op)][index_of(dtype_of<T>)] = combine_atomic_kernel<Op, T>;
+  table.reduce_atomic[static_cast<int>(Op)][index_of(dtype_of<T>)] = reduce_atomic_kernel<Op, T>;
 }
 
 }  // namespace

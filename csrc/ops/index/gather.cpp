@@ -83,7 +83,7 @@ Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, cons
   check_inplace("scatter_", self);
   const ScatterOp op = reduce && *reduce == "add" ? ScatterOp::Add : ScatterOp::Mul;
   if (index.numel() > 0)
-    indexed_scatter(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self, fill,
+    indexed_scatter(gather_copy("scatter_", self, axis, apart_from(self, as_int64(index))), self, fill,
                     reduce ? &op : nullptr);
   bump_version(self, "scatter_");
   if (!needs_grad(self)) return self;
@@ -249,9 +249,8 @@ Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Ten
   return reduce_by_index("scatter_reduce_", "ScatterReduceBackward0", self, in_place, axis, index, src, reduce,
                          include_self, [&](const Tensor& out) {
                            if (index.numel() > 0)
-                             reduce_move(
-                                 gather_move(out, axis, apart_from(out, as_int64(index)), IndexParams::NonNegative),
-                                 out, cut_to(apart_from(out, src), index.shape()), reduce, include_self);
+                             reduce_indexed(gather_copy("scatter_reduce_", out, axis, apart_from(out, as_int64(index))),
+                                            out, cut_to(apart_from(out, src), index.shape()), reduce, include_self);
                          });
 }
 
@@ -271,7 +270,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
                     " apart from dimension ", axis);
   }
   Tensor out = empty(index.shape(), self.dtype(), self.device());
-  if (index.numel() > 0) indexed_gather(gather_move(self, axis, as_int64(index), IndexParams::NonNegative), self, out);
+  if (index.numel() > 0) indexed_gather(gather_copy("gather", self, axis, as_int64(index)), self, out);
   if (!needs_grad(self)) return out;
   return record("GatherBackward0", out, self,
                 [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
@@ -291,7 +290,7 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
                             : scatter_reduce_(self, dim, index, source, "prod", true);
   check_inplace("scatter_", self, source.requires_grad());
   if (index.numel() > 0)
-    indexed_scatter(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
+    indexed_scatter(gather_copy("scatter_", self, axis, apart_from(self, as_int64(index))), self,
                     cut_to(apart_from(self, source), index.shape()));
   bump_version(self, "scatter_");
   if (!needs_grad(self, source)) return self;
@@ -314,7 +313,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   check_inplace("scatter_add_", self, src.requires_grad());
   const ScatterOp add = ScatterOp::Add;
   if (index.numel() > 0)
-    indexed_scatter(gather_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
+    indexed_scatter(gather_copy("scatter_add_", self, axis, apart_from(self, as_int64(index))), self,
                     cut_to(apart_from(self, src), index.shape()), &add);
   bump_version(self, "scatter_add_");
   if (!needs_grad(self, src)) return self;
@@ -363,8 +362,7 @@ Tensor take(const Tensor& self, const Tensor& index) {
                 index.dtype());
   STRIDED_CHECK(self.numel() > 0 || index.numel() == 0, IndexError, "take(): tried to take from an empty tensor");
   check_same_device("take", self, index);
-  check_flat_index(index, self.numel());
-  return index_as("TakeBackward0", reshape(self, Dims{self.numel()}), {index});
+  return index_as("TakeBackward0", reshape(self, Dims{self.numel()}), {index}, true);
 }
 
 Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
@@ -380,12 +378,12 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
   check_same_device("put_", self, index);
   check_same_device("put_", self, source);
   if (index.numel() == 0) return self;
-  check_flat_index(index, self.numel());
   // Strides that no single axis can follow: `flat` makes a copy, which is copied back.
   const Tensor target = flat(self);
+  IndexedCopy copy = axis_copy("put_", target, 0, flat(apart_from(self, index)), true);
+  copy.indices[0].axis = -1;
   const ScatterOp add = ScatterOp::Add;
-  indexed_scatter(axis_move(target, 0, flat(apart_from(self, index)), IndexParams::Wrapping), target,
-                  flat(apart_from(self, source)), accumulate ? &add : nullptr);
+  indexed_scatter(copy, target, flat(apart_from(self, source)), accumulate ? &add : nullptr);
   if (&target.storage() != &self.storage()) copy_into(self, make_view(target, Layout(self.shape())));
   bump_version(self, "put_");
   if (!needs_grad(self, source)) return self;

@@ -80,31 +80,7 @@ Dims broadcast_indices(const Indices& entries) {
   return shape;
 }
 
-// The byte offsets that several index tensors lead to together: int64, contiguous, of shape `shape`. Checks all of
-// them.
-Tensor resolve(const Tensor& self, const Layout& layout, const Indices& entries, const std::vector<int>& axes,
-               const Dims& shape) {
-  const Tensor offsets = zeros(shape, DType::Int64, self.device());
-  for (size_t k = 0; k < entries.size(); ++k) {
-    if (!entries[k]) continue;
-    IndexedCopy one;
-    one.index = as_int64(*entries[k]);
-    one.axis = axes[k];
-    one.params.size = layout.shape[k];
-    one.params.stride = layout.strides[k] * self.itemsize();
-    int bad = 0;
-    one.params.bad = &bad;
-    TensorIterator iter(shape);
-    iter.add(offsets);
-    iter.add(one.index);
-    iter.plan();
-    iter.run(kernels(self.device()).index.resolve, &one.params, 1);
-    if (bad) check_index(one);
-  }
-  return offsets;
-}
-
-// See Note [Index moves]. Raises every IndexError but an index out of range, when there is one index tensor.
+// How self[indices] is copied. Raises every IndexError but that of an index out of range.
 IndexedCopy plan(const Tensor& self, const Indices& indices) {
   check_indices(self, indices);
   Layout layout = self.layout();
@@ -135,54 +111,38 @@ IndexedCopy plan(const Tensor& self, const Indices& indices) {
     last = i;
     ++count;
   }
-  IndexedCopy move;
-  if (count == 1) {
-    move.index = as_int64(*entries[first]);
-    move.axis = axes[first];
-    move.params.size = layout.shape[first];
-    move.params.stride = layout.strides[first] * self.itemsize();
-  } else if (self.device().is_cpu()) {
-    move.index = resolve(self, layout, entries, axes, b);
-    move.params.check = IndexParams::Trusted;
-  } else {
-    for (int i = 0; i < layout.ndim(); ++i)
-      if (entries[i])
-        move.parts.push_back(
-            {as_int64(*entries[i]), Layout(), layout.shape[i], layout.strides[i] * self.itemsize(), axes[i]});
-    move.index = move.parts[0].index;  // stands for all in what follows
-  }
+  IndexedCopy copy;
+  for (int i = 0; i < layout.ndim(); ++i)
+    if (entries[i])
+      copy.indices.push_back(
+          {as_int64(*entries[i]), Layout(), layout.shape[i], layout.strides[i] * self.itemsize(), axes[i]});
   // The axes of the result: those of the index where they belong, and self's other axes.
-  const Dims index_strides = broadcast_strides(move.index.layout(), b);
   const int place = last - first + 1 == count ? first : 0;
-  move.named.offset = layout.offset;
-  move.index_over.offset = move.index.offset();
+  copy.indexed.offset = layout.offset;
   int index_axis = 0;
-  auto add_index_axes = [&] {
-    index_axis = move.shape.ndim();
-    for (int j = 0; j < b.ndim(); ++j) {
-      move.shape.push_back(b[j]);
-      move.named.strides.push_back(0);
-      move.index_over.strides.push_back(index_strides[j]);
-    }
-  };
   for (int i = 0; i < layout.ndim(); ++i) {
-    if (i == place) add_index_axes();
+    if (i == place) {
+      index_axis = copy.shape.ndim();
+      for (int j = 0; j < b.ndim(); ++j) {
+        copy.shape.push_back(b[j]);
+        copy.indexed.strides.push_back(0);
+      }
+    }
     if (entries[i]) continue;
-    if (move.safe_axis < 0 || layout.shape[i] > move.shape[move.safe_axis]) move.safe_axis = move.shape.ndim();
-    move.shape.push_back(layout.shape[i]);
-    move.named.strides.push_back(layout.strides[i]);
-    move.index_over.strides.push_back(0);
+    copy.shape.push_back(layout.shape[i]);
+    copy.indexed.strides.push_back(layout.strides[i]);
   }
-  STRIDED_CHECK(move.shape.ndim() <= kMaxDims, IndexError, "index: the result would have ", move.shape.ndim(),
+  STRIDED_CHECK(copy.shape.ndim() <= kMaxDims, IndexError, "index: the result would have ", copy.shape.ndim(),
                 " dimensions, a tensor has at most ", kMaxDims);
-  checked_numel("index", move.shape);
-  move.named.shape = move.index_over.shape = move.shape;
-  for (IndexedCopy::Part& part : move.parts) {
-    const Dims strides = broadcast_strides(part.index.layout(), b);
-    part.over = Layout(move.shape, Dims(move.shape.size()), part.index.offset());
-    for (int j = 0; j < b.ndim(); ++j) part.over.strides[index_axis + j] = strides[j];
+  checked_numel("index", copy.shape);
+  copy.indexed.shape = copy.shape;
+  for (IndexedCopy::Index& index : copy.indices) {
+    const Dims strides = broadcast_strides(index.tensor.layout(), b);
+    index.over = Layout(copy.shape, Dims(copy.shape.size()), index.tensor.offset());
+    for (int j = 0; j < b.ndim(); ++j) index.over.strides[index_axis + j] = strides[j];
   }
-  return move;
+  fold_indices(&copy, self);
+  return copy;
 }
 
 class SavedIndices {
@@ -230,7 +190,7 @@ Tensor index_for(const Tensor& self, const Tensor& index) {
 
 Tensor index(const Tensor& self, const Indices& indices) { return index_as("IndexBackward0", self, indices); }
 
-Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
+Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bool flat) {
   Tensor out;
   if (!any(indices)) {
     check_indices(self, indices);
@@ -241,9 +201,10 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices) {
     check_indices(self, {});
     out = NonzeroElements("index", as_mask(index_for(self, *indices[0]))).elements(self);
   } else {
-    const IndexedCopy move = plan(self, indices);
-    out = empty(move.shape, self.dtype(), self.device());
-    indexed_gather(move, self, out);
+    IndexedCopy copy = plan(self, indices);
+    if (flat) copy.indices[0].axis = -1;
+    out = empty(copy.shape, self.dtype(), self.device());
+    indexed_gather(copy, self, out);
   }
   if (!needs_grad(self)) return out;
   return record(node, out, self, [shape = self.shape(), saved = SavedIndices(indices)](const Tensor& g) {
@@ -264,22 +225,22 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
     if (entry) apart.emplace_back(apart_from(self, *entry));
     else apart.emplace_back();
   }
-  const IndexedCopy move = plan(self, apart);
+  const IndexedCopy copy = plan(self, apart);
   Layout from = values.layout();
-  while (from.ndim() > move.shape.ndim() && from.shape[0] == 1) {  // leading axes of size 1 are dropped
+  while (from.ndim() > copy.shape.ndim() && from.shape[0] == 1) {  // leading axes of size 1 are dropped
     from.shape.erase(0);
     from.strides.erase(0);
   }
-  bool fits = from.ndim() <= move.shape.ndim();
+  bool fits = from.ndim() <= copy.shape.ndim();
   for (int i = 1; fits && i <= from.ndim(); ++i) {
     const int64_t have = from.shape[from.ndim() - i];
-    fits = have == 1 || have == move.shape[move.shape.ndim() - i];
+    fits = have == 1 || have == copy.shape[copy.shape.ndim() - i];
   }
   STRIDED_CHECK(fits, RuntimeError, "shape mismatch: value tensor of shape ", values.shape(),
-                " cannot be broadcast to indexing result of shape ", move.shape);
+                " cannot be broadcast to indexing result of shape ", copy.shape);
   const Tensor source = apart_from(self, make_view(values, from));
   const ScatterOp add = ScatterOp::Add;
-  indexed_scatter(move, self, source, accumulate ? &add : nullptr);
+  indexed_scatter(copy, self, source, accumulate ? &add : nullptr);
   bump_version(self, "index_put_");
   if (!needs_grad(self, values)) return self;
   return record_inplace("IndexPutBackward0", self, std::vector<Tensor>{self, values},

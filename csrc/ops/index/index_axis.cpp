@@ -49,10 +49,10 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   STRIDED_CHECK(self.ndim() > 0 || index.numel() == 1, RuntimeError,
                 "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
   check_same_device("index_select", self, index);
-  IndexedCopy move = axis_move(self, axis, as_int64(index), IndexParams::NonNegative);
-  move.error_prefix = "index out of range in self: ";
-  Tensor out = empty(move.shape, self.dtype(), self.device());
-  indexed_gather(move, self, out);
+  IndexedCopy copy = axis_copy("index_select", self, axis, as_int64(index), false);
+  copy.error_prefix = "index out of range in self: ";
+  Tensor out = empty(copy.shape, self.dtype(), self.device());
+  indexed_gather(copy, self, out);
   if (!needs_grad(self)) return out;
   return record("IndexSelectBackward0", out, self,
                 [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
@@ -72,7 +72,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
     Tensor from = apart_from(self, source);
     if (scaled) from = to_dtype(elementwise<Mul>(from, alpha), self.dtype());
     const ScatterOp add = ScatterOp::Add;
-    indexed_scatter(axis_move(self, axis, apart_from(self, as_int64(index)), IndexParams::NonNegative), self,
+    indexed_scatter(axis_copy("index_add_", self, axis, apart_from(self, as_int64(index)), false), self,
                     like_self(self, from), &add);
   }
   bump_version(self, "index_add_");
@@ -119,9 +119,9 @@ Tensor index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const T
                 "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ", to,
                 " at dimension ", axis, " and source slice shape: ", from, " at dimension 0.");
   check_inplace("index_copy_", self, source.requires_grad());
-  IndexedCopy move = axis_move(self, axis, apart_from(self, index), IndexParams::NonNegative);
-  move.error_prefix = "index_copy_(): ";
-  indexed_scatter(move, self, like_self(self, apart_from(self, source)));
+  IndexedCopy copy = axis_copy("index_copy_", self, axis, apart_from(self, index), false);
+  copy.error_prefix = "index_copy_(): ";
+  indexed_scatter(copy, self, like_self(self, apart_from(self, source)));
   bump_version(self, "index_copy_");
   if (!needs_grad(self, source)) return self;
   return record_inplace("IndexCopyBackward0", self, std::vector<Tensor>{self, source},
@@ -157,7 +157,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, Operand
     fill = number(value.scalar, self.dtype(), self.device());
   }
   check_inplace("index_fill_", self, value.tensor && value.tensor->requires_grad());
-  indexed_scatter(axis_move(self, axis, apart_from(self, index), IndexParams::Wrapping), self, fill);
+  indexed_scatter(axis_copy("index_fill_", self, axis, apart_from(self, index), true), self, fill);
   bump_version(self, "index_fill_");
   const Tensor source = value.tensor ? *value.tensor : Tensor();
   if (!needs_grad(std::vector<Tensor>{self, source})) return self;
@@ -194,10 +194,10 @@ Tensor index_reduced(const Tensor& self, bool in_place, int64_t dim, const Tenso
   const Tensor at = make_view(index, repeated);
   return reduce_by_index("index_reduce_", "IndexReduceBackward0", self, in_place, axis, at, source, reduce,
                          include_self, [&](const Tensor& out) {
-                           IndexedCopy move =
-                               axis_move(out, axis, apart_from(out, as_int64(index)), IndexParams::NonNegative);
-                           move.error_prefix = "index out of range in self: ";
-                           reduce_move(move, out, like_self(out, apart_from(out, source)), reduce, include_self);
+                           IndexedCopy copy =
+                               axis_copy("index_reduce_", out, axis, apart_from(out, as_int64(index)), false);
+                           copy.error_prefix = "index out of range in self: ";
+                           reduce_indexed(copy, out, like_self(out, apart_from(out, source)), reduce, include_self);
                          });
 }
 

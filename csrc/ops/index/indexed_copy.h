@@ -1,5 +1,5 @@
-// What all indexing comes to: elements travel between a dense operand and the places that one int64 index tensor names.
-// Internal to csrc/ops/index*.cpp, gather.cpp, mask.cpp.
+// Gathering from and scattering to the places that int64 index tensors name. All indexing comes to this.
+// Internal to csrc/ops/index.
 #pragma once
 
 #include <functional>
@@ -7,59 +7,51 @@
 #include <string>
 #include <vector>
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
+#include "base/small_vector.h"
 #include "core/scalar.h"
 #include "tensor/iter.h"
 #include "tensor/tensor.h"
 
 namespace strided {
 
-// Note [Index moves]
-// `shape` is the shape of the dense operand. The other operand, the named one, has for every axis of it the stride with
-// which its place moves along (0 along the axes of the index), and so has the index (0 along all other axes). Advanced
-// indexing, index_select, gather and their inverses differ only in these strides, so one plan (core/iter) and one
-// loop (kernels.h, IndexKernels) serve them all.
+// `shape` is the shape of the dense operand. The indexed operand has for every axis of it the stride with which its place
+// moves along (0 along the axes of the index), and so has each index (0 along all other axes). Advanced indexing,
+// index_select, gather and their inverses differ only in these strides, so one plan and three slots serve them all.
 struct IndexedCopy {
-  Dims shape;
-  Layout named;       // over `shape`; offset as in the named tensor
-  Tensor index;       // int64
-  Layout index_over;  // over `shape`
-  IndexParams params;
-  int axis = 0;                   // of the named tensor, for the error text; -1: the tensor is taken as flat
-  const char* error_prefix = "";  // opens the error text
-  int safe_axis = -1;             // the longest axis along which different positions always name different places
-  // On an accelerator several index tensors stay apart, and `index` is not used.
-  struct Part {
-    Tensor index;
-    Layout over;
-    int64_t size, stride;
-    int axis;
+  struct Index {
+    Tensor tensor;       // int64
+    Layout over;         // over `shape`
+    int64_t size = 0;    // of the indexed axis
+    int64_t stride = 0;  // bytes
+    int axis = 0;        // of the indexed tensor, for the error text; -1: the tensor is taken as flat
   };
-  std::vector<Part> parts;
+  const char* name = "index";
+  const char* error_prefix = "";  // opens the text of an IndexError
+  Dims shape;
+  Layout indexed;  // over `shape`; offset as in the indexed tensor
+  SmallVector<Index, 1> indices;
+  bool wrap = true;  // negative indices count from the end
 };
 
-constexpr int item_row(int64_t itemsize) {
-  return itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : 4;
-}
+// out (of shape copy.shape) = indexed[index]. Raises before anything of `out` is seen when an index is bad.
+void indexed_gather(const IndexedCopy& copy, const Tensor& indexed, const Tensor& out);
+// indexed[index] = from, or op(indexed[index], from), in the order of the index. Raises before anything is written.
+// `from` broadcasts to copy.shape.
+void indexed_scatter(const IndexedCopy& copy, const Tensor& indexed, const Tensor& from, const ScatterOp* op = nullptr);
 
-// IndexError naming the first index out of range; nothing happens when all are good.
-void check_index(const IndexedCopy& move);
-// out (of shape move.shape) = named[index]. Raises before anything of `out` is seen when an index is bad.
-void indexed_gather(const IndexedCopy& move, const Tensor& named, const Tensor& out);
-// named[index] = from, or op(named[index], from), in the order of the index. Raises before anything is written.
-// `from` broadcasts to move.shape.
-void indexed_scatter(const IndexedCopy& move, const Tensor& named, const Tensor& from, const ScatterOp* op = nullptr);
-
-// An axis of `named` indexed by a vector (or 0-d) index: index_select and its family. `shape` is named's with
+// An axis of `indexed` named by a vector (or 0-d) index: index_select and its family. `shape` is indexed's with
 // shape[axis] = n.
-IndexedCopy axis_move(const Tensor& named, int axis, const Tensor& index, IndexParams::Check check);
-// An axis indexed by a tensor with as many axes as `named`: gather and its family.
-IndexedCopy gather_move(const Tensor& named, int axis, const Tensor& index, IndexParams::Check check);
+IndexedCopy axis_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index, bool wrap);
+// An axis named by a tensor with as many axes as `indexed`: gather and its family. Negative indices are errors.
+IndexedCopy gather_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index);
+// Index tensors beyond the IndexPlan::kMaxIndices that a backend takes become one.
+void fold_indices(IndexedCopy* copy, const Tensor& indexed);
 
 // self[index] = reduction over self[index] (with include_self) and the elements of `from` that go there; reduce is
-// "sum", "prod", "mean", "amax" or "amin". A move of axis_move or gather_move.
-void reduce_move(const IndexedCopy& move, const Tensor& self, const Tensor& from, const std::string& reduce,
-                 bool include_self);
+// "sum", "prod", "mean", "amax" or "amin". With an index of axis_copy or gather_copy.
+void reduce_indexed(const IndexedCopy& copy, const Tensor& self, const Tensor& from, const std::string& reduce,
+                    bool include_self);
 
 // scatter_reduce and index_reduce with their gradients: `write` does the move, to self or to a copy of it; index has
 // the axes of src and is not longer along any.
@@ -69,11 +61,10 @@ Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, boo
 
 // A 1-d tensor of the same elements in row-major order, not recorded: a view where it can be.
 Tensor flat(const Tensor& t);
-// IndexError in the words of take and put_.
-void check_flat_index(const Tensor& index, int64_t numel);
-
-// index() under another name of its node, for functions that are index() in other words.
-Tensor index_as(const char* node, const Tensor& self, const std::vector<std::optional<Tensor>>& indices);
+// index() under another name of its node, for functions that are index() in other words. `flat`: the words of an
+// IndexError are those of take.
+Tensor index_as(const char* node, const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
+                bool flat = false);
 // A contiguous bool tensor with the truth of t.
 Tensor as_mask(const Tensor& t);
 

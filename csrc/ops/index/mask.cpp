@@ -1,6 +1,7 @@
 // By mask: where, masked_fill, masked_select, masked_scatter, nonzero.
 #include <algorithm>
 
+#include "backend/kernels.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
@@ -11,6 +12,10 @@
 
 namespace strided {
 namespace {
+
+constexpr int item_row(int64_t itemsize) {
+  return itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : 4;
+}
 
 constexpr int64_t kShort = 32768;  // elements that are not worth a second thread
 

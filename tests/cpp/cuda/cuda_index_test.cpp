@@ -13,28 +13,28 @@ namespace strided {
 namespace cuda {
 namespace {
 
-// A move over `shape`: dense side, named side with its axes' strides over `shape`, index tensors likewise.
+// A move over `shape`: dense side, indexed side with its axes' strides over `shape`, index tensors likewise.
 struct Move {
   std::vector<int64_t> shape;
-  Array dense, named;
-  std::vector<int64_t> named_strides;  // elements of `named`, over shape
+  Array dense, indexed;
+  std::vector<int64_t> indexed_strides;  // elements of `indexed`, over shape
   struct Index {
     Array array;
     std::vector<int64_t> strides;
-    int64_t size, step;  // step: elements of `named`
+    int64_t size, step;  // step: elements of `indexed`
     int axis;
   };
   std::vector<Index> index;
   bool wrap = true;
 
-  // Places of dense and named for element i, in elements; false when an index is bad.
-  bool places(int64_t i, int64_t* named_at) const {
-    int64_t at = named.offset;
+  // Places of dense and indexed for element i, in elements; false when an index is bad.
+  bool places(int64_t i, int64_t* indexed_at) const {
+    int64_t at = indexed.offset;
     std::vector<int64_t> coordinate(shape.size());
     for (size_t k = shape.size(); k-- > 0;) {
       coordinate[k] = i % shape[k];
       i /= shape[k];
-      at += coordinate[k] * named_strides[k];
+      at += coordinate[k] * indexed_strides[k];
     }
     for (const Index& x : index) {
       int64_t index_at = x.array.offset;
@@ -45,30 +45,30 @@ struct Move {
       if (v < 0 || v >= x.size) return false;
       at += v * x.step;
     }
-    *named_at = at;
+    *indexed_at = at;
     return true;
   }
 
   template <class F>
   void run(F f) const {
-    const int64_t item = size_of(named.dtype);
-    std::vector<int64_t> dense_bytes, named_bytes;
+    const int64_t item = size_of(indexed.dtype);
+    std::vector<int64_t> dense_bytes, indexed_bytes;
     std::vector<std::vector<int64_t>> index_bytes(index.size());
     for (size_t k = 0; k < shape.size(); ++k) {
       dense_bytes.push_back(dense.strides[k] * item);
-      named_bytes.push_back(named_strides[k] * item);
+      indexed_bytes.push_back(indexed_strides[k] * item);
       for (size_t x = 0; x < index.size(); ++x) index_bytes[x].push_back(index[x].strides[k] * 8);
     }
     IndexPlan plan;
     plan.name = "move";
-    plan.dtype = named.dtype;
+    plan.dtype = indexed.dtype;
     plan.wrap = wrap;
     plan.ndim = static_cast<int>(shape.size());
     plan.shape = shape.data();
     plan.dense = dense.data();
     plan.dense_strides = dense_bytes.data();
-    plan.named = named.data();
-    plan.named_strides = named_bytes.data();
+    plan.indexed = indexed.data();
+    plan.indexed_strides = indexed_bytes.data();
     plan.n_indices = static_cast<int>(index.size());
     for (size_t x = 0; x < index.size(); ++x)
       plan.index[x] = {reinterpret_cast<const int64_t*>(index[x].array.data()), index_bytes[x].data(), index[x].size,
@@ -86,82 +86,82 @@ Array random_index(std::vector<int64_t> shape, int64_t size, std::mt19937& rando
 }
 
 // index_select along an axis of a contiguous 3-d tensor: one vector of indices.
-Move select_axis(DType dtype, std::vector<int64_t> named_shape, int axis, int64_t n, std::mt19937& random,
+Move select_axis(DType dtype, std::vector<int64_t> indexed_shape, int axis, int64_t n, std::mt19937& random,
                  int64_t low_index = 0) {
   Move m;
-  m.named = Array(dtype, named_shape);
-  m.shape = named_shape;
+  m.indexed = Array(dtype, indexed_shape);
+  m.shape = indexed_shape;
   m.shape[static_cast<size_t>(axis)] = n;
   m.dense = Array(dtype, m.shape);
-  m.named_strides = m.named.strides;
-  m.named_strides[static_cast<size_t>(axis)] = 0;
-  Move::Index x{random_index({n}, named_shape[static_cast<size_t>(axis)], random, low_index),
-                std::vector<int64_t>(named_shape.size(), 0), named_shape[static_cast<size_t>(axis)],
-                m.named.strides[static_cast<size_t>(axis)], axis};
+  m.indexed_strides = m.indexed.strides;
+  m.indexed_strides[static_cast<size_t>(axis)] = 0;
+  Move::Index x{random_index({n}, indexed_shape[static_cast<size_t>(axis)], random, low_index),
+                std::vector<int64_t>(indexed_shape.size(), 0), indexed_shape[static_cast<size_t>(axis)],
+                m.indexed.strides[static_cast<size_t>(axis)], axis};
   x.strides[static_cast<size_t>(axis)] = 1;
   m.index.push_back(x);
-  m.named.fill_random(random, 0, 9);
+  m.indexed.fill_random(random, 0, 9);
   m.dense.fill_random(random, 0, 9);
   return m;
 }
 // gather: an index for every element.
-Move gather_axis(DType dtype, std::vector<int64_t> named_shape, int axis, int64_t n, std::mt19937& random) {
-  Move m = select_axis(dtype, named_shape, axis, n, random);
-  m.index[0].array = random_index(m.shape, named_shape[static_cast<size_t>(axis)], random, 0);
+Move gather_axis(DType dtype, std::vector<int64_t> indexed_shape, int axis, int64_t n, std::mt19937& random) {
+  Move m = select_axis(dtype, indexed_shape, axis, n, random);
+  m.index[0].array = random_index(m.shape, indexed_shape[static_cast<size_t>(axis)], random, 0);
   m.index[0].strides = m.index[0].array.strides;
   return m;
 }
 // x[i, :, j]: two index vectors that go together.
 Move two_indices(DType dtype, int64_t a, int64_t b, int64_t c, int64_t n, std::mt19937& random) {
   Move m;
-  m.named = Array(dtype, {a, b, c});
+  m.indexed = Array(dtype, {a, b, c});
   m.shape = {n, b};
   m.dense = Array(dtype, m.shape);
-  m.named_strides = {0, c};
+  m.indexed_strides = {0, c};
   m.index.push_back({random_index({n}, a, random, -a), {1, 0}, a, b * c, 0});
   m.index.push_back({random_index({n}, c, random, -c), {1, 0}, c, 1, 2});
-  m.named.fill_random(random, 0, 9);
+  m.indexed.fill_random(random, 0, 9);
   m.dense.fill_random(random, 0, 9);
   return m;
 }
 
-void check_take(Move m, const std::string& what) {
-  m.run([](const IndexPlan& plan) { take(plan); });
+void check_gather(Move m, const std::string& what) {
+  m.run([](const IndexPlan& plan) { gather(plan); });
   m.dense.download();
-  const int64_t item = size_of(m.named.dtype);
+  const int64_t item = size_of(m.indexed.dtype);
   for (int64_t i = 0; i < m.dense.numel(); ++i) {
     int64_t at;
     if (!m.places(i, &at)) continue;
-    ASSERT_EQ(std::memcmp(m.dense.element(i), m.named.host.data() + at * item, static_cast<size_t>(item)), 0)
+    ASSERT_EQ(std::memcmp(m.dense.element(i), m.indexed.host.data() + at * item, static_cast<size_t>(item)), 0)
         << what << " element " << i;
   }
 }
-void check_put(Move m, const std::string& what) {
-  const int64_t item = size_of(m.named.dtype);
-  std::vector<char> want = m.named.host;
+void check_scatter(Move m, const std::string& what) {
+  const int64_t item = size_of(m.indexed.dtype);
+  std::vector<char> want = m.indexed.host;
   for (int64_t i = 0; i < m.dense.numel(); ++i) {
     int64_t at;
     if (m.places(i, &at)) std::memcpy(want.data() + at * item, m.dense.element(i), static_cast<size_t>(item));
   }
-  m.run([](const IndexPlan& plan) { put(plan); });
-  m.named.download();
-  ASSERT_EQ(m.named.host, want) << what;
+  m.run([](const IndexPlan& plan) { scatter(plan); });
+  m.indexed.download();
+  ASSERT_EQ(m.indexed.host, want) << what;
 }
 
-TEST(CudaIndex, TakeAndPut) {
+TEST(CudaIndex, GatherAndScatter) {
   std::mt19937 random(1);
   for (DType t : {DType::UInt8, DType::Float16, DType::Float32, DType::Float64, DType::Complex128}) {
     for (int axis : {0, 1, 2})
       for (int64_t n : {1, 5, 300}) {
         const std::string what = std::string(name_of(t)) + " axis " + std::to_string(axis) + " n " + std::to_string(n);
-        check_take(select_axis(t, {6, 7, 16}, axis, n, random, -3), "select " + what);
-        check_take(gather_axis(t, {6, 7, 5}, axis, n, random), "gather " + what);
-        check_put(select_axis(t, {6, 7, 16}, axis, n, random, -3), "select " + what);
-        check_put(gather_axis(t, {6, 7, 5}, axis, n, random), "gather " + what);
+        check_gather(select_axis(t, {6, 7, 16}, axis, n, random, -3), "select " + what);
+        check_gather(gather_axis(t, {6, 7, 5}, axis, n, random), "gather " + what);
+        check_scatter(select_axis(t, {6, 7, 16}, axis, n, random, -3), "select " + what);
+        check_scatter(gather_axis(t, {6, 7, 5}, axis, n, random), "gather " + what);
         ASSERT_FALSE(HasFatalFailure());
       }
-    check_take(two_indices(t, 5, 6, 7, 100, random), "two");
-    check_put(two_indices(t, 5, 6, 7, 100, random), "two");
+    check_gather(two_indices(t, 5, 6, 7, 100, random), "two");
+    check_scatter(two_indices(t, 5, 6, 7, 100, random), "two");
     ASSERT_FALSE(HasFatalFailure());
   }
 }
@@ -170,19 +170,19 @@ TEST(CudaIndex, LastOneWinsForManyRows) {
   std::mt19937 random(2);
   for (uint64_t seed : {0, 1, 2}) {
     set_order(seed);
-    check_put(select_axis(DType::Float32, {50, 3}, 0, 5000, random), "table");
-    check_put(gather_axis(DType::Int16, {40, 9}, 0, 900, random), "table of elements");
-    check_put(select_axis(DType::Float32, {200000, 1}, 0, 1500, random, 199900), "sorted");
+    check_scatter(select_axis(DType::Float32, {50, 3}, 0, 5000, random), "table");
+    check_scatter(gather_axis(DType::Int16, {40, 9}, 0, 900, random), "table of elements");
+    check_scatter(select_axis(DType::Float32, {200000, 1}, 0, 1500, random, 199900), "sorted");
   }
   set_order(1);
 }
 
 template <class T>
-void check_combine(Move m, ScatterOp op, const std::string& what) {
+void check_reduce(Move m, ScatterOp op, const std::string& what) {
   using W = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
-  const size_t n = m.named.host.size() / sizeof(T);
+  const size_t n = m.indexed.host.size() / sizeof(T);
   const std::unique_ptr<W[]> values(new W[n]);  // (a vector of bool has no elements to refer to)
-  for (size_t i = 0; i < n; ++i) values[i] = static_cast<W>(load<T>(m.named.host.data() + i * sizeof(T)));
+  for (size_t i = 0; i < n; ++i) values[i] = static_cast<W>(load<T>(m.indexed.host.data() + i * sizeof(T)));
   for (int64_t i = 0; i < m.dense.numel(); ++i) {
     int64_t at;
     if (!m.places(i, &at)) continue;
@@ -197,28 +197,28 @@ void check_combine(Move m, ScatterOp op, const std::string& what) {
                                                 : std::min(v, x));
     }
   }
-  m.run([op](const IndexPlan& plan) { combine(plan, op); });
-  m.named.download();
+  m.run([op](const IndexPlan& plan) { scatter_reduce(plan, op); });
+  m.indexed.download();
   for (size_t i = 0; i < n; ++i)
-    ASSERT_TRUE(agrees(load<T>(m.named.host.data() + i * sizeof(T)), T(values[i]))) << what << " place " << i;
+    ASSERT_TRUE(agrees(load<T>(m.indexed.host.data() + i * sizeof(T)), T(values[i]))) << what << " place " << i;
 }
 template <class T>
-void check_combines() {
+void check_reductions() {
   std::mt19937 random(3);
   const DType t = dtype_of<T>;
   for (ScatterOp op : {ScatterOp::Add, ScatterOp::Mul, ScatterOp::Max, ScatterOp::Min}) {
     if (is_complex_v<T> && (op == ScatterOp::Max || op == ScatterOp::Min)) continue;
     const std::string what = std::string(name_of(t)) + " op " + std::to_string(static_cast<int>(op));
-    check_combine<T>(select_axis(t, {7, 5}, 0, op == ScatterOp::Mul ? 20 : 1100, random), op, "select " + what);
-    check_combine<T>(select_axis(t, {7, 5}, 1, 11, random), op, "select 1 " + what);
-    check_combine<T>(gather_axis(t, {7, 5}, 0, 13, random), op, "gather " + what);
-    check_combine<T>(two_indices(t, 3, 4, 5, 17, random), op, "two " + what);
+    check_reduce<T>(select_axis(t, {7, 5}, 0, op == ScatterOp::Mul ? 20 : 1100, random), op, "select " + what);
+    check_reduce<T>(select_axis(t, {7, 5}, 1, 11, random), op, "select 1 " + what);
+    check_reduce<T>(gather_axis(t, {7, 5}, 0, 13, random), op, "gather " + what);
+    check_reduce<T>(two_indices(t, 3, 4, 5, 17, random), op, "two " + what);
   }
 }
 TEST(CudaIndex, ScatterOp) {
   for_each(List<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float,
                 double, Complex<float>, Complex<double>>{},
-           [](auto tag, int) { check_combines<typename decltype(tag)::type>(); });
+           [](auto tag, int) { check_reductions<typename decltype(tag)::type>(); });
 }
 
 TEST(CudaIndex, BadIndicesAreLeftOutAndReported) {
@@ -227,9 +227,9 @@ TEST(CudaIndex, BadIndicesAreLeftOutAndReported) {
     Move m = select_axis(DType::Float32, {5, 4}, 0, 6, random);
     m.index[0].array.set<int64_t>(2, 7);
     m.index[0].array.upload();
-    if (kind == 0) check_take(m, "take");
-    else if (kind == 1) check_put(m, "put");
-    else check_combine<float>(m, ScatterOp::Add, "combine");
+    if (kind == 0) check_gather(m, "take");
+    else if (kind == 1) check_scatter(m, "put");
+    else check_reduce<float>(m, ScatterOp::Add, "combine");
     try {
       synchronize(0);
       ADD_FAILURE() << "no error";
@@ -237,14 +237,14 @@ TEST(CudaIndex, BadIndicesAreLeftOutAndReported) {
       EXPECT_STREQ(e.what(), "move: index 7 at position 2 is out of bounds for dimension 0 with size 5 on 'cuda:0'");
     }
     synchronize(0);  // and it works on
-    check_take(select_axis(DType::Float32, {5, 4}, 0, 6, random), "afterwards");
+    check_gather(select_axis(DType::Float32, {5, 4}, 0, 6, random), "afterwards");
     synchronize(0);
   }
   Move m = select_axis(DType::Float32, {5, 4}, 0, 6, random);
   m.wrap = false;
   m.index[0].array.set<int64_t>(0, -1);
   m.index[0].array.upload();
-  check_take(m, "no wrapping");
+  check_gather(m, "no wrapping");
   EXPECT_THROW(synchronize(0), IndexError);
 }
 
@@ -256,20 +256,20 @@ TEST(CudaIndex, LimitsAreErrors) {
   p.dtype = DType::UInt8;
   p.shape = shape.data();
   p.dense_strides = step.data();
-  p.named_strides = still.data();
+  p.indexed_strides = still.data();
   p.index[0] = {nullptr, still.data(), 1, 1, 0};
   auto message = [&] {
     try {
-      take(p);
+      gather(p);
     } catch (const NotImplementedError& e) {
       return std::string(e.what());
     }
     return std::string("no error");
   };
   p.ndim = 1;
-  EXPECT_EQ(message(), "move: an index move of 2147483648 elements on device 'cuda'");
+  EXPECT_EQ(message(), "move: an indexed copy of 2147483648 elements on device 'cuda'");
   shape[0] = int64_t(1) << 32;
-  EXPECT_EQ(message(), "move: an index move of 4294967296 elements on device 'cuda'");
+  EXPECT_EQ(message(), "move: an indexed copy of 4294967296 elements on device 'cuda'");
   shape.assign(13, 2);
   step.clear();
   for (int i = 0; i < 13; ++i) step.push_back(int64_t(1) << i);  // the innermost last in memory: no two merge

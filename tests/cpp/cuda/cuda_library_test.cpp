@@ -167,7 +167,7 @@ TEST(CudaLibrary, ErrorsCrossTheBorder) {
   // An index out of range: the next call that waits says so, and only that one.
   const int64_t bad[] = {3, 10};
   k.transfer(index.data, 1, bad, -1, 16, false);
-  const int64_t shape = 2, dense = 4, named = 0, step = 8;
+  const int64_t shape = 2, dense = 4, indexed = 0, step = 8;
   IndexPlan p;
   p.name = "index";
   p.device = 1;
@@ -175,10 +175,10 @@ TEST(CudaLibrary, ErrorsCrossTheBorder) {
   p.shape = &shape;
   p.dense = to.at();
   p.dense_strides = &dense;
-  p.named = from.at();
-  p.named_strides = &named;
+  p.indexed = from.at();
+  p.indexed_strides = &indexed;
   p.index[0] = {reinterpret_cast<const int64_t*>(index.data), &step, 10, 4, 0};
-  k.take(p);
+  k.gather(p);
   try {
     check_cuda(cuda_api().synchronize(1));
     FAIL() << "no error";
