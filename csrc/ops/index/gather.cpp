@@ -17,11 +17,13 @@ namespace {
 
 int64_t size_at(const Tensor& t, int axis) { return t.ndim() == 0 ? 1 : t.size(axis); }
 
+// int32 or int64. An empty tensor of any dtype is an index too, as in PyTorch.
+bool is_index(const Tensor& t) { return t.dtype() == DType::Int64 || t.dtype() == DType::Int32 || t.numel() == 0; }
+
 // What scatter and its kin ask of their operands; an empty index passes, as in PyTorch.
 int check_scatter(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src) {
   const int axis = wrap_axis(op, dim, self.ndim());
-  STRIDED_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, RuntimeError, op,
-                "(): Expected dtype int32/int64 for index");
+  STRIDED_CHECK(is_index(index), RuntimeError, op, "(): Expected dtype int32/int64 for index");
   check_same_device(op, self, index);
   if (src) {
     STRIDED_CHECK(self.dtype() == src->dtype(), RuntimeError, op, "(): Expected self.dtype to be equal to src.dtype");
@@ -69,9 +71,13 @@ Tensor back_to(const Tensor& g, const Dims& shape) {
   return scatter_to_zeros(g, shape, [part = g.shape()](const Tensor& t) { return part_of(t, part); });
 }
 
+// gather and scatter_add_; `wrap`: negative indices count from the end.
+Tensor gather_along(const Tensor& self, int axis, const Tensor& index, bool wrap);
+Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, const Tensor& src, bool wrap);
+
 // The gradient of the elements of a src that went to the places `at`, each unchanged.
-Tensor taken_back(const Tensor& g, int axis, const Tensor& at, const Dims& shape) {
-  return at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather(g, axis, at, false), shape);
+Tensor taken_back(const Tensor& g, int axis, const Tensor& at, const Dims& shape, bool wrap = false) {
+  return at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather_along(g, axis, at, wrap), shape);
 }
 
 Tensor cleared(const Tensor& g, int axis, const Tensor& at) { return scatter(g, axis, at, Scalar(0), std::nullopt); }
@@ -256,10 +262,38 @@ Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Ten
 
 }  // namespace
 
+namespace {
+
+Tensor gather_along(const Tensor& self, int axis, const Tensor& index, bool wrap) {
+  Tensor out = empty(index.shape(), self.dtype(), self.device());
+  if (index.numel() > 0) indexed_gather(gather_copy("gather", self, axis, as_int64(index), wrap), self, out);
+  if (!needs_grad(self)) return out;
+  return record("GatherBackward0", out, self,
+                [axis, wrap, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
+                  return scatter_add_along_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g, wrap);
+                });
+}
+
+Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, const Tensor& src, bool wrap) {
+  check_inplace("scatter_add_", self, src.requires_grad());
+  const ScatterOp add = ScatterOp::Add;
+  if (index.numel() > 0)
+    indexed_scatter(gather_copy("scatter_add_", self, axis, apart_from(self, as_int64(index)), wrap), self,
+                    cut_to(apart_from(self, src), index.shape()), &add);
+  bump_version(self, "scatter_add_");
+  if (!needs_grad(self, src)) return self;
+  return record_inplace(
+      "ScatterAddBackward0", self, std::vector<Tensor>{self, src},
+      [axis, wrap, shape = src.shape(), saved = saved_if(src.requires_grad(), index)](const Tensor& g) {
+        return std::vector<Tensor>{g, saved.was_saved() ? taken_back(g, axis, saved.get(), shape, wrap) : Tensor()};
+      });
+}
+
+}  // namespace
+
 Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   const int axis = wrap_axis("gather", dim, self.ndim());
-  STRIDED_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, RuntimeError,
-                "gather(): Expected dtype int32/int64 for index");
+  STRIDED_CHECK(is_index(index), RuntimeError, "gather(): Expected dtype int32/int64 for index");
   check_same_device("gather", self, index);
   if (index.numel() > 0) {
     STRIDED_CHECK(std::max(index.ndim(), 1) == std::max(self.ndim(), 1), RuntimeError,
@@ -269,13 +303,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
                     i, " expected index ", index.shape(), " to be no larger than self ", self.shape(),
                     " apart from dimension ", axis);
   }
-  Tensor out = empty(index.shape(), self.dtype(), self.device());
-  if (index.numel() > 0) indexed_gather(gather_copy("gather", self, axis, as_int64(index)), self, out);
-  if (!needs_grad(self)) return out;
-  return record("GatherBackward0", out, self,
-                [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
-                  return scatter_add_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g);
-                });
+  return gather_along(self, axis, index, false);
 }
 
 Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
@@ -309,19 +337,7 @@ Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src
 }
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  const int axis = check_scatter("scatter", self, dim, index, &src);
-  check_inplace("scatter_add_", self, src.requires_grad());
-  const ScatterOp add = ScatterOp::Add;
-  if (index.numel() > 0)
-    indexed_scatter(gather_copy("scatter_add_", self, axis, apart_from(self, as_int64(index))), self,
-                    cut_to(apart_from(self, src), index.shape()), &add);
-  bump_version(self, "scatter_add_");
-  if (!needs_grad(self, src)) return self;
-  return record_inplace("ScatterAddBackward0", self, std::vector<Tensor>{self, src},
-                        [axis, shape = src.shape(), saved = saved_if(src.requires_grad(), index)](const Tensor& g) {
-                          return std::vector<Tensor>{
-                              g, saved.was_saved() ? taken_back(g, axis, saved.get(), shape) : Tensor()};
-                        });
+  return scatter_add_along_(self, check_scatter("scatter", self, dim, index, &src), index, src, false);
 }
 
 Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -341,12 +357,13 @@ Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, cons
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
   STRIDED_CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, RuntimeError,
                 "torch.take_along_dim(): dtype of indices should be Long but got ", indices.dtype());
-  if (!dim) return gather(reshape(self, Dims{self.numel()}), 0, flat(indices), false);
+  check_same_device("take_along_dim", self, indices);
+  if (!dim) return gather_along(reshape(self, Dims{self.numel()}), 0, flat(indices), true);
   STRIDED_CHECK(self.ndim() == indices.ndim(), RuntimeError,
                 "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
                 self.ndim(), " dimensions for input, and ", indices.ndim(), " dimensions for indices");
   const int axis = wrap_axis("take_along_dim", *dim, self.ndim());
-  if (self.ndim() == 0) return gather(self, 0, indices, false);
+  if (self.ndim() == 0) return gather_along(self, 0, indices, true);
   // All axes but `dim` broadcast against each other.
   Dims a = self.shape(), b = indices.shape();
   a[axis] = b[axis] = 1;
@@ -354,7 +371,7 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   shape[axis] = self.size(axis);
   const Tensor from = expand(self, shape);
   shape[axis] = indices.size(axis);
-  return gather(from, axis, make_view(indices, expand(indices.layout(), shape)), false);
+  return gather_along(from, axis, make_view(indices, expand(indices.layout(), shape)), true);
 }
 
 Tensor take(const Tensor& self, const Tensor& index) {

@@ -91,10 +91,10 @@ IndexedCopy axis_copy(const char* name, const Tensor& indexed, int axis, const T
   return copy;
 }
 
-IndexedCopy gather_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index) {
+IndexedCopy gather_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index, bool wrap) {
   IndexedCopy copy;
   copy.name = name;
-  copy.wrap = false;
+  copy.wrap = wrap;
   copy.shape = index.shape();
   copy.indices.push_back({index, index.layout(), indexed.ndim() == 0 ? 1 : indexed.size(axis),
                           (indexed.ndim() == 0 ? 1 : indexed.strides()[axis]) * indexed.itemsize(), axis});

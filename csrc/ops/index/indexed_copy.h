@@ -43,8 +43,8 @@ void indexed_scatter(const IndexedCopy& copy, const Tensor& indexed, const Tenso
 // An axis of `indexed` named by a vector (or 0-d) index: index_select and its family. `shape` is indexed's with
 // shape[axis] = n.
 IndexedCopy axis_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index, bool wrap);
-// An axis named by a tensor with as many axes as `indexed`: gather and its family. Negative indices are errors.
-IndexedCopy gather_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index);
+// An axis named by a tensor with as many axes as `indexed`: gather and its family.
+IndexedCopy gather_copy(const char* name, const Tensor& indexed, int axis, const Tensor& index, bool wrap = false);
 // Index tensors beyond the IndexPlan::kMaxIndices that a backend takes become one.
 void fold_indices(IndexedCopy* copy, const Tensor& indexed);
 

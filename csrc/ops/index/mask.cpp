@@ -7,6 +7,7 @@
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
+#include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
 
@@ -98,9 +99,17 @@ Tensor coordinates(const Tensor& positions, const Dims& shape) {
   const int64_t count = positions.numel();
   const Tensor out = empty(Dims{shape.ndim(), count}, DType::Int64, positions.device());
   int64_t inner = 1;
+  bool fits = true;  // the product of the later sizes, into 64 bits
   for (int i = shape.ndim() - 1; i >= 0; --i) {
-    unravel_into(out.data_as<int64_t>() + i * count, positions, inner, std::max<int64_t>(shape[i], 1));
-    inner *= std::max<int64_t>(shape[i], 1);
+    const int64_t size = std::max<int64_t>(shape[i], 1);
+    if (fits) {
+      unravel_into(out.data_as<int64_t>() + i * count, positions, inner, size);
+    } else {  // floor(position / inner) is 0, or -1 for negative positions
+      const Tensor sign = elementwise<BitwiseRightShift>(positions, Scalar(int64_t(63)));
+      copy_into(make_view(out, select(out.layout(), 0, i)),
+                elementwise<Remainder>(reshape(sign, Dims{count}), Scalar(size)));
+    }
+    fits = fits && !__builtin_mul_overflow(inner, size, &inner);
   }
   return out;
 }
@@ -232,8 +241,10 @@ std::vector<Tensor> unravel_index(const Tensor& indices, const Dims& shape) {
   STRIDED_CHECK(is_integer(indices.dtype()), TypeError, "expected 'indices' to be integer dtype, but got torch.",
                 name_of(indices.dtype()));
   for (int64_t s : shape) STRIDED_CHECK(s >= 0, ValueError, "'shape' cannot have negative values, but got ", shape);
-  STRIDED_CHECK(checked_numel("unravel_index", shape) > 0 || indices.numel() == 0, ValueError,
-                "unravel_index: a tensor of size ", shape, " has no elements, got ", indices.numel(), " indices");
+  bool has_elements = true;
+  for (int64_t size : shape) has_elements = has_elements && size > 0;
+  STRIDED_CHECK(has_elements || indices.numel() == 0, ValueError, "unravel_index: a tensor of size ", shape,
+                " has no elements, got ", indices.numel(), " indices");
   const Tensor flat = empty(indices.shape(), DType::Int64, indices.device());
   copy_into(flat, indices);
   const Tensor rows = coordinates(flat, shape);

@@ -226,6 +226,28 @@ def test_unravel_index():
     assert torch.unravel_index(T([5]), ()) == ()
 
 
+@pytest.mark.parametrize(
+    "shape", [(2**31, 2**31), (2**62, 2), (2**63 - 1,), (3, 2**62, 4), (2**61, 2**61, 7), (2, 2**63 - 1)]
+)
+def test_unravel_index_where_the_product_of_the_sizes_does_not_fit(shape):
+    positions = [0, 5, 2**31 + 3, 2**62, 2**62 + 3, 2**63 - 1, -1]
+    expected = []
+    for position in positions:
+        rest, coordinates = position, []
+        for size in reversed(shape):
+            rest, coordinate = divmod(rest, size)
+            coordinates.append(coordinate)
+        expected.append(coordinates[::-1])
+    same(torch.stack(torch.unravel_index(T(positions), shape), 1), expected)
+
+
+def test_unravel_index_of_no_index_takes_any_shape():
+    for shape in [(2**62, 0), (0, 3)]:
+        assert [t.shape for t in torch.unravel_index(torch.empty(0, dtype=torch.int64), shape)] == [(0,), (0,)]
+        with pytest.raises(ValueError, match="has no elements, got 1 indices"):
+            torch.unravel_index(T([5]), shape)
+
+
 def test_fill_diagonal():
     for shape, wrap in itertools.product([(3, 3), (2, 5), (7, 3), (9, 2), (4, 4, 4)], (False, True)):
         a = np.zeros(shape)
@@ -247,3 +269,77 @@ def test_index_put():
     same(x.index_put((T([[0, 1], [1, 0]]), T([0, 1])), T([1.0, 2.0])), [[1, 2, 0], [1, 2, 0]])
     assert x.index_put_((T([1]), T([1])), T([4.0])) is x
     same(x, [[0, 0, 0], [0, 4, 0]])
+
+
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_take_along_dim_counts_negative_indices_from_the_end(dim):
+    a = np.arange(12.0).reshape(3, 4)
+    size = a.size if dim is None else a.shape[dim]
+    i = np.arange(-size, size)
+    i = i if dim is None else i.reshape([-1, 1] if dim == 0 else [1, -1])
+    for x in layouts(a):
+        same(torch.take_along_dim(x, T(i), dim), np.take_along_axis(a, np.broadcast_to(i, i.shape), dim))
+    for bad in (size, -size - 1):
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
+            torch.take_along_dim(T(a), torch.full_like(T(i), bad), dim)
+    x = T(a).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: torch.take_along_dim(x, T(i), dim), x)
+    assert torch.autograd.gradgradcheck(lambda x: torch.take_along_dim(x, T(i), dim), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.int16, torch.float32, torch.int64])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
+def test_an_empty_index_may_have_any_dtype(dtype, shape):
+    x, i = torch.arange(6.0).reshape(2, 3).requires_grad_(), torch.empty(shape, dtype=dtype)
+    out = torch.gather(x, 1, i)
+    assert out.shape == shape and out.dtype == x.dtype
+    assert torch.autograd.grad(out.sum(), x)[0].tolist() == torch.zeros(2, 3).tolist()
+    same(torch.scatter(x, 1, i, 5).detach(), x.detach())
+    same(torch.scatter(x, 1, i, x).detach(), x.detach())
+    same(torch.scatter_add(x, 1, i, x).detach(), x.detach())
+    same(torch.scatter_reduce(x, 1, i, x, "sum").detach(), x.detach())
+    if dtype != torch.int64:
+        with pytest.raises(RuntimeError, match="Expected dtype int32/int64 for index"):
+            torch.gather(x, 1, torch.zeros(1, 1, dtype=dtype))
+
+
+@pytest.mark.parametrize("n", [7, 8, 9, 12, 20])
+def test_any_number_of_index_tensors(n):
+    shape = (2,) * (n - 2) + (1, 3)
+    a = np.arange(float(np.prod(shape))).reshape(shape)
+    rng = np.random.default_rng(n)
+    indices = [rng.integers(-s, s, (2, 3)[k % 2 :]) for k, s in enumerate(shape)]
+    for x in [T(a), T(np.ascontiguousarray(a.T)).permute(*range(n - 1, -1, -1)), T(a)[::-1]]:
+        b = x.numpy()
+        same(x[tuple(T(i) for i in indices)], b[tuple(indices)])
+        same(x[(slice(None), *(T(i) for i in indices[1:]))], b[(slice(None), *indices[1:])])
+        put = x.clone()
+        values = rng.random((2, 3))
+        put[tuple(T(i) for i in indices)] = T(values)
+        expected = b.copy()
+        for at in np.ndindex(2, 3):
+            expected[tuple(np.broadcast_to(i, (2, 3))[at] for i in indices)] = values[at]
+        same(put, expected)
+        added = x.index_put(tuple(T(i) for i in indices), T(values), accumulate=True)
+        expected = b.copy()
+        np.add.at(expected, tuple(indices), values)
+        same(added, expected)
+    for k in (0, n - 1):
+        bad = [T(i) for i in indices]
+        bad[k] = torch.full_like(bad[k], 5)
+        with pytest.raises(IndexError, match=f"index 5 is out of bounds for dimension {k} with size {shape[k]}"):
+            T(a)[tuple(bad)]
+
+
+def test_an_index_out_of_range_is_an_error_where_nothing_is_read():
+    empty = torch.zeros(3, 0)
+    for call in (
+        lambda i: empty[i],
+        lambda i: torch.index_select(empty, 0, i),
+        lambda i: torch.zeros(3, 0).index_fill_(0, i, 1.0),
+        lambda i: torch.zeros(3, 0).index_add_(0, i, torch.zeros(1, 0)),
+    ):
+        call(T([2]))
+        with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
+            call(T([3]))
+    assert torch.zeros(3, 4)[T([], dtype=torch.int64), T([9])].shape == (0,)  # the indices together name no place
