@@ -25,6 +25,10 @@ constexpr int kMaxArity = ElementwiseNode::kMaxArity;
                 "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
                 "use the `~` or "
                 "`logical_not()` operator instead.");
+  STRIDED_CHECK(!(name == "positive" && compute == DType::Bool), RuntimeError,
+                "The `+` operator, on a bool tensor is not supported.");
+  STRIDED_CHECK(!(name == "heaviside" && is_complex(compute)), RuntimeError,
+                "heaviside is not yet implemented for complex tensors.");
   STRIDED_THROW(NotImplementedError, "\"", name, "\" not implemented for '", compute, "'");
 }
 
@@ -66,7 +70,34 @@ bool is_constant(const Tensor& t) {
   return t.numel() > 0;
 }
 
-Plan make_plan(const OpDef& op, const Operand* in) {
+template <class Op>
+bool is(const OpDef& op) {
+  return op.id == elementwise_id<Op>;
+}
+
+// sub and heaviside refuse some pairs of dtypes that promote.
+void check_pair(const OpDef& op, const Operand* in) {
+  auto dtype = [&](int i) { return in[i].tensor ? in[i].tensor->dtype() : in[i].scalar.dtype(default_dtype()); };
+  const DType a = dtype(0), b = dtype(1);
+  if (is<Heaviside>(op))
+    STRIDED_CHECK(a == b || !(in[0].tensor && in[1].tensor), RuntimeError,
+                  "heaviside is not yet implemented for tensors with different dtypes.");
+  else
+    STRIDED_CHECK((a == DType::Bool) == (b == DType::Bool), RuntimeError,
+                  "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                  "mask, use the `~` or `logical_not()` operator instead.");
+}
+
+// A target of an in-place operation must have the shape of the result, and a dtype that it can be cast to.
+void check_target(const Tensor& target, const Dims& shape, DType result) {
+  STRIDED_CHECK(shape == target.shape(), RuntimeError, "output with shape ", target.shape(),
+                " doesn't match the broadcast shape ", shape);
+  STRIDED_CHECK(can_cast(result, target.dtype()), RuntimeError, "result type ", result,
+                " can't be cast to the desired output type ", target.dtype());
+}
+
+// target: the tensor an in-place operation writes to.
+Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullptr) {
   Plan plan;
   const Tensor* lead = nullptr;
   for (int i = 0; i < op.arity; ++i) {
@@ -94,7 +125,11 @@ Plan make_plan(const OpDef& op, const Operand* in) {
     plan.simple = plan.simple && (t->is_contiguous() || is_constant(*t));
   }
   const DType promoted = compute_dtype(op, in);
-  if (!op.supported[index_of(promoted)]) unsupported(op, promoted);
+  if (is<Sub>(op) || is<Heaviside>(op)) check_pair(op, in);
+  if (!op.supported[index_of(promoted)]) {
+    if (target) check_target(*target, plan.shape, promoted);
+    unsupported(op, promoted);
+  }
   plan.compute = loop_dtype_of(promoted);
   plan.loop_result = op.out_dtype[index_of(plan.compute)];
   plan.result = op.out_dtype[index_of(promoted)];
@@ -104,10 +139,6 @@ Plan make_plan(const OpDef& op, const Operand* in) {
 }
 
 // Integer division by zero has no value: it is an error, found before anything is written.
-template <class Op>
-bool is(const OpDef& op) {
-  return op.id == elementwise_id<Op>;
-}
 bool has_zero(const Tensor& t) {
   NoGradGuard no_grad;
   if (!t.device().is_cpu()) return item(any(elementwise<Eq>(t, Scalar(int64_t(0))))).to_bool();
@@ -221,6 +252,8 @@ Ref<ElementwiseNode> make_elementwise_node(const OpDef& op, const Operand* in, c
 
 Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params) {
   const Plan plan = make_plan(op, in);
+  // Nothing to compute: the result is the operand itself, as in PyTorch.
+  if ((is<Positive>(op) || (is<ConjPhysical>(op) && !is_complex(plan.compute))) && in[0].tensor) return *in[0].tensor;
   check_divisor(op, in, plan.compute);
   Tensor out = allocate(op, in, plan);
   run(op, in, plan, params, out);
@@ -234,14 +267,11 @@ Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params
 
 Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out,
                             bool in_place) {
-  const Plan plan = make_plan(op, in);
+  const Plan plan = make_plan(op, in, in_place ? &out : nullptr);
   const bool wants = any_requires_grad(op, in), grad = wants || (grad_enabled() && out.requires_grad());
   if (in_place) {
     check_inplace(op.info->name, out, wants);
-    STRIDED_CHECK(plan.shape == out.shape(), RuntimeError, "output with shape ", out.shape(),
-                  " doesn't match the broadcast shape ", plan.shape);
-    STRIDED_CHECK(can_cast(plan.result, out.dtype()), RuntimeError, "result type ", plan.result,
-                  " can't be cast to the desired output type ", out.dtype());
+    check_target(out, plan.shape, plan.result);
     STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device,
                   ", the tensor to write to on ", out.device());
   } else {

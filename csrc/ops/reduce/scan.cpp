@@ -202,6 +202,7 @@ Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>
     }
     out = cat(parts, axis);
   }
+  if (n == 0) return clone(x);
   n = std::min(n, out.size(axis));
   if (n == 0 && out.impl() == x.impl()) return clone(x);
   for (; n > 0; --n) {
