@@ -89,7 +89,7 @@ CORE = {
             for r in ("", "r")
         },
         **{f"__i{n}__": _binary for n in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()},
-        **{f"__{n}__": _binary for n in "lt le gt ge".split()},
+        **{f"__{n}__": _binary for n in "div rdiv idiv lt le gt ge".split()},
         "__eq__": "(self, other: Any) -> Tensor:  # type: ignore[override]",
         "__ne__": "(self, other: Any) -> Tensor:  # type: ignore[override]",
         "__hash__": "(self) -> _int",

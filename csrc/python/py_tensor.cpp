@@ -8,6 +8,7 @@
 #include "ops/record.h"
 #include "ops/shape/view.h"
 #include "python/function.h"
+#include "python/memory_format.h"
 #include "python/py_node.h"
 #include "python/subscript.h"
 
@@ -129,7 +130,6 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* mod) {
   return binary<Pow>(a, b);
 }
 PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) { return binary_inplace<Pow>(a, b); }
-PyObject* positive(PyObject* a) { return Py_NewRef(a); }
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -274,6 +274,21 @@ PyObject* get_real(PyObject* o, void*) {
 PyObject* get_imag(PyObject* o, void*) {
   return view_property(o, [](const Tensor& t) { return imag(t); });
 }
+// z.real = t and z.imag = t write to the view, as copy_ does.
+int write_part(const char* name, Tensor (*part)(const Tensor&), PyObject* o, PyObject* value) {
+  return guarded<int>(-1, [&] {
+    STRIDED_CHECK(value != nullptr, RuntimeError, "cannot delete attribute '", name, "' of a tensor");
+    Tensor hold;
+    std::optional<Operand> source;
+    STRIDED_CHECK(as_operand(value, &hold, &source), TypeError, "attribute '", name,
+                  "' of a tensor must be set to a tensor or a number, not ", Py_TYPE(value)->tp_name);
+    const Tensor target = part(self_of(o));
+    copy_(target, source->tensor ? *source->tensor : scalar_tensor(source->scalar, target.dtype(), target.device()));
+    return 0;
+  });
+}
+int set_real(PyObject* o, PyObject* value, void*) { return write_part("real", &real, o, value); }
+int set_imag(PyObject* o, PyObject* value, void*) { return write_part("imag", &imag, o, value); }
 
 PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -307,8 +322,15 @@ PyObject* method_data_ptr(PyObject* o, PyObject*) {
   return PyLong_FromVoidPtr(t.storage().data() ? t.data() : nullptr);
 }
 PyObject* method_element_size(PyObject* o, PyObject*) { return get_itemsize(o, nullptr); }
-PyObject* method_is_contiguous(PyObject* o, PyObject*, PyObject*) {
-  return PyBool_FromLong(self_of(o).is_contiguous());
+PyObject* method_is_contiguous(PyObject* o, PyObject* args, PyObject* kwargs) {
+  if (PyTuple_GET_SIZE(args) == 0 && !kwargs) return PyBool_FromLong(self_of(o).is_contiguous());
+  static const char* names[] = {"memory_format", nullptr};
+  PyObject* format = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format))
+    return nullptr;
+  return guarded<PyObject*>(nullptr, [&] {
+    return PyBool_FromLong(is_contiguous_in(memory_format(format, MemoryFormat::Contiguous), self_of(o)));
+  });
 }
 
 // ---------------------------------------------------------------- autograd's record
@@ -590,8 +612,8 @@ PyGetSetDef getset[] = {
     {"mT", get_mT, nullptr, "View with the last two dimensions swapped.", nullptr},
     {"H", get_H, nullptr, "Conjugate transpose of a matrix.", nullptr},
     {"mH", get_mH, nullptr, "Conjugate transpose of the last two dimensions.", nullptr},
-    {"real", get_real, nullptr, "Real parts, as a view.", nullptr},
-    {"imag", get_imag, nullptr, "Imaginary parts of a complex tensor, as a view.", nullptr},
+    {"real", get_real, set_real, "Real parts, as a view; may be assigned to.", nullptr},
+    {"imag", get_imag, set_imag, "Imaginary parts of a complex tensor, as a view; may be assigned to.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor.",
      nullptr},
     {"is_leaf", get_is_leaf, nullptr, "True when no recorded operation made this tensor.", nullptr},
@@ -626,7 +648,7 @@ PyMethodDef methods[] = {
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)),
      METH_VARARGS | METH_KEYWORDS,
      "is_contiguous($self, memory_format=None)\n--\n\n"
-     "True when the elements stand in row-major order without gaps."},
+     "True when the elements stand without gaps in row-major order, or in that of memory_format."},
     {"detach_", method_detach_in_place, METH_NOARGS,
      "detach_($self)\n--\n\n"
      "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."},
@@ -693,7 +715,7 @@ PyType_Slot slots[] = {
     SLOT(nb_inplace_rshift, binary_inplace<BitwiseRightShift>),
     SLOT(nb_matrix_multiply, matrix_multiply),
     SLOT(nb_negative, unary<Neg>),
-    SLOT(nb_positive, positive),
+    SLOT(nb_positive, unary<Positive>),
     SLOT(nb_absolute, unary<Abs>),
     SLOT(nb_invert, unary<BitwiseNot>),
     SLOT(nb_bool, truth),

@@ -54,6 +54,8 @@ class memory_format:
 strided = layout()
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
 
 _C.set_hook("Size", Size)
 

@@ -130,9 +130,9 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 def _in_place(function):
     """The in-place form of a function: its result, which must have self's dtype, written to self."""
 
-    def write(self: Tensor, *args: Any) -> Tensor:
+    def write(self: Tensor, *args: Any, **options: Any) -> Tensor:
         result = function(
-            self.clone() if self.requires_grad else self, *args
+            self.clone() if self.requires_grad else self, *args, **options
         )  # what is saved for the gradient must stay
         if result.dtype != self.dtype:
             raise RuntimeError(
@@ -181,14 +181,14 @@ def frexp(input: Tensor) -> return_types.frexp:
 def gradient(
     input: Tensor,
     *,
-    spacing: TensorOrNumber | Sequence[TensorOrNumber] = 1,
+    spacing: TensorOrNumber | Sequence[TensorOrNumber] | None = None,
     dim: Sizes | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """Numerical derivative along dimensions: second-order central differences inside, one-sided at the edges.
 
     Args:
-        spacing: distance of samples: one number, one for each dimension, or a tensor of coordinates for each.
+        spacing: distance of samples: one number (1 if None), one for each dimension, or a tensor of coordinates for each.
         dim: the dimensions (all if None). edge_order: 1 or 2, the order of the differences at the edges.
 
     Returns one tensor for each dimension.  The weights for uneven spacing are those of B. Fornberg, "Generation of
@@ -201,7 +201,7 @@ def gradient(
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     x = input if input.dtype.is_floating_point or input.dtype.is_complex else input.to(_f["get_default_dtype"]())
-    steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    steps = list(spacing) if isinstance(spacing, (list, tuple)) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(
             f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, got {len(steps)}"
@@ -479,6 +479,8 @@ def histogramdd(
 @_public
 def rsub(input: Tensor, other: TensorOrNumber, *, alpha: Number = 1) -> Tensor:
     """other - alpha * input."""
+    if alpha == 1 and not isinstance(alpha, bool):
+        return _f["sub"](other, input)
     return _f["sub"](
         other if isinstance(other, _C.Tensor) else _C.tensor_from_object(other, _f["result_type"](input, other)),
         input,

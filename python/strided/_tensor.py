@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _C, _printing, _storage
+from . import _C, _printing, _storage, preserve_format
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -16,6 +16,12 @@ _CPU = _C.device("cpu")
 
 
 # ---------------------------------------------------------------- dtype and device
+
+
+def _converted(self, dtype, device, copy, non_blocking, memory_format):
+    """What to() and its short forms come down to; the last step brings the axes into the order of memory_format."""
+    made = _f["_convert"](self, dtype, device, copy, non_blocking)
+    return made if memory_format is None or memory_format is preserve_format else made.contiguous(memory_format)
 
 
 def to(
@@ -55,7 +61,7 @@ def to(
         dtype, device = other.dtype, other.device
     if dtype is not None and not _C.is_dtype(dtype):
         raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    return _f["_convert"](self, dtype, device, copy, bool(non_blocking))
+    return _converted(self, dtype, device, copy, bool(non_blocking), memory_format)
 
 
 def type_(self, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -83,7 +89,7 @@ def type_as(self, other: Tensor) -> Tensor:
 
 def _caster(dtype, name):
     def cast(self, memory_format: Any = None) -> Tensor:
-        return _f["_convert"](self, dtype, None, False)
+        return _converted(self, dtype, None, False, False, memory_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype}; itself if it is."
@@ -92,14 +98,13 @@ def _caster(dtype, name):
 
 def cpu(self, memory_format: Any = None) -> Tensor:
     """The tensor in the memory of the CPU; itself if it is there."""
-    return _f["_convert"](self, None, _CPU, False)
+    return _converted(self, None, _CPU, False, False, memory_format)
 
 
 def cuda(self, device: Device | None = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor in the memory of a CUDA device."""
-    return _f["_convert"](
-        self, None, _C.device("cuda") if device is None else _C.device(device), False, bool(non_blocking)
-    )
+    device = _C.device("cuda") if device is None else _C.device(device)
+    return _converted(self, None, device, False, bool(non_blocking), memory_format)
 
 
 def new_tensor(
@@ -169,7 +174,8 @@ def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray[Any,
 
 
 def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-    return _C.from_numpy(array) if array.shape or not return_scalar else _C.tensor_from_object(array, None)
+    """What a function of NumPy that was given tensors returns: the result as a tensor."""
+    return _C.from_numpy(array) if array.shape else _C.tensor_from_object(array, None)
 
 
 def __dlpack__(
@@ -253,15 +259,10 @@ def _rebuild(data: bytes, dtype, size, stride, requires_grad, device="cpu"):
 
 
 def __reduce_ex__(self, protocol):
-    if not self.is_leaf:
-        raise RuntimeError("pickle: only leaf tensors can be pickled; use tensor.detach()")
-    c = self.detach().cpu().contiguous()
+    # A result of an operation comes back as a leaf. The copy has no gaps, and keeps the order of dimensions.
+    c = self.detach().cpu().clone()
     return _rebuild, (
-        bytes(c.view(_C.uint8).numpy())
-        if c.numel() and c.ndim
-        else bytes(c.reshape(1).view(_C.uint8).numpy())
-        if c.numel()
-        else b"",
+        bytes(c.as_strided((c.numel(),), (1,), 0).view(_C.uint8).numpy()) if c.numel() else b"",
         self.dtype,
         tuple(self.size()),
         tuple(c.stride()),
@@ -358,7 +359,7 @@ def install(Tensor) -> None:
         for name, value in globals().items()
         if callable(value)
         and getattr(value, "__module__", None) == __name__
-        and name not in ("install", "_caster", "_rebuild", "_cuda_array_interface", "type_", "_mapped")
+        and name not in ("install", "_caster", "_converted", "_rebuild", "_cuda_array_interface", "type_", "_mapped")
     }
     for name, value in own.items():
         setattr(Tensor, name, value)
@@ -373,6 +374,8 @@ def install(Tensor) -> None:
         setattr(Tensor, f"is_{name}", False)
     Tensor.__repr__ = Tensor.__str__ = lambda self, *, tensor_contents=None: _printing.tensor_repr(self)
     Tensor.__format__ = _printing.tensor_format
-    Tensor.__array_priority__ = 1000.0
-    Tensor.__array_ufunc__ = None  # NumPy's operators leave the work to ours: array + tensor is tensor.__radd__(array)
+    Tensor.__array_priority__ = (
+        1000  # NumPy's operators leave the work to ours: array + tensor is tensor.__radd__(array)
+    )
+    Tensor.__div__, Tensor.__rdiv__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__rtruediv__, Tensor.__itruediv__
     Tensor.__module__ = "strided"

@@ -35,8 +35,6 @@ void def(const char* signature, const char* doc, unsigned where = kBoth) {
 }
 
 Tensor pin_memory(const Tensor& t);  // a copy in page-locked memory
-// Whether an argument memory_format= is contiguous_format; the others keep a dense order of axes.
-bool wants_contiguous(PyObject* memory_format);
 
 // One for each family; module.cpp calls them all.
 void bind_elementwise();

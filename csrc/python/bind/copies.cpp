@@ -4,15 +4,16 @@
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "python/bind/bind.h"
+#include "python/memory_format.h"
 #include "tensor/graph.h"
 
 namespace strided::python {
 namespace {
 
-Tensor clone_(const Tensor& x, PyObject* format) {
-  return wants_contiguous(format) && !x.is_contiguous() ? contiguous(x) : clone(x);
+Tensor clone_(const Tensor& x, PyObject* format) { return clone_in(memory_format(format, MemoryFormat::Preserve), x); }
+Tensor contiguous_(const Tensor& x, PyObject* format) {
+  return format == Py_None ? contiguous(x) : contiguous_in(memory_format(format, MemoryFormat::Contiguous), x);
 }
-Tensor contiguous_(const Tensor& x, Ignored) { return contiguous(x); }
 Tensor copy_from(const Tensor& self, const Tensor& src, bool non_blocking) { return copy_(self, src, non_blocking); }
 Tensor fill_any(const Tensor& self, const Operand& value) {
   if (!value.tensor) return fill_(self, value.scalar);
@@ -83,9 +84,9 @@ void write_result(const Tensor& out, const Tensor& result) { write_out("out", ou
 void bind_copies() {
   def<&clone_>(
       "clone(Tensor input, *, memory_format? memory_format=None)",
-      "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format is contiguous_format.");
+      "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format says another one.");
   def<&contiguous_>("contiguous(Tensor self, memory_format? memory_format=None)",
-                    "The tensor itself if it is contiguous, else a contiguous copy.", kMethod);
+                    "The tensor itself if it is contiguous in that format, else a copy that is.", kMethod);
   def<&copy_from>("copy_(Tensor self, Tensor src, bool non_blocking=False)",
                   "Copies src, broadcast and cast, into self, and returns self.", kMethod);
   def<&fill_any>("fill_(Tensor self, TensorOrNumber value)", "Sets every element to value, and returns self.", kBoth);

@@ -144,14 +144,22 @@ Tensor scaled(const Tensor& self, const Operand& other, const Scalar& alpha) {
 Tensor add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
   return elementwise<Add>(self, scaled(self, other, alpha));
 }
+// sub refuses a bool beside another dtype; scaled() casts it before sub can see it.
+const Operand& subtrahend(const Tensor& self, const Operand& other) {
+  const bool other_is_bool = other.tensor ? other.tensor->dtype() == DType::Bool : other.scalar.is_bool();
+  STRIDED_CHECK((self.dtype() == DType::Bool) == other_is_bool, RuntimeError,
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                "mask, use the `~` or `logical_not()` operator instead.");
+  return other;
+}
 Tensor sub_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
-  return elementwise<Sub>(self, scaled(self, other, alpha));
+  return elementwise<Sub>(self, scaled(self, subtrahend(self, other), alpha));
 }
 Tensor add_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
   return elementwise_<Add>(self, scaled(self, other, alpha));
 }
 Tensor sub_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
-  return elementwise_<Sub>(self, scaled(self, other, alpha));
+  return elementwise_<Sub>(self, scaled(self, subtrahend(self, other), alpha));
 }
 
 template <class F>
@@ -162,11 +170,16 @@ Tensor rounded(const std::optional<std::string>& mode, F&& apply) {
   STRIDED_THROW(RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
                 "'");
 }
-Tensor div_rounding(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
+Tensor div_rounding(const Operand& self, const Operand& other, std::optional<std::string> mode) {
+  STRIDED_CHECK(self.tensor || other.tensor, TypeError,
+                "div(): argument 'input' (position 1) must be Tensor when argument 'other' is a number");
   return rounded(mode, [&](auto tag) {
-    const Operand in[] = {Operand(self), other};
+    const Operand in[] = {self, other};
     return call_elementwise(op_def(elementwise_id<typename decltype(tag)::type>), in);
   });
+}
+Tensor tensor_div_rounding(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
+  return div_rounding(Operand(self), other, std::move(mode));
 }
 Tensor div_rounding_(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
   return rounded(mode, [&](auto tag) {
@@ -217,9 +230,11 @@ void bind_elementwise() {
       "Quotient, rounded: 'floor' down, 'trunc' toward zero, None not at all. Integers with 'floor' or 'trunc' stay integers.";
   for (const char* name : {"div", "divide"}) {
     const std::string text = name;
-    register_overload(
-        (text + "(Tensor input, TensorOrNumber other, *, str? rounding_mode=None, Tensor? out=None)").c_str(), rounding,
-        kBoth, detail::describe<&div_rounding>());
+    const std::string rest = " TensorOrNumber other, *, str? rounding_mode=None, Tensor? out=None)";
+    register_overload((text + "(TensorOrNumber input," + rest).c_str(), rounding, kFunction,
+                      detail::describe<&div_rounding>());
+    register_overload((text + "(Tensor self," + rest).c_str(), rounding, kMethod,
+                      detail::describe<&tensor_div_rounding>());
     register_overload((text + "_(Tensor self, TensorOrNumber other, *, str? rounding_mode=None)").c_str(), rounding,
                       kMethod, detail::describe<&div_rounding_>());
   }

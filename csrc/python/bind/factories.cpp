@@ -4,17 +4,10 @@
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "python/bind/bind.h"
+#include "python/memory_format.h"
 #include "tensor/graph.h"
 
 namespace strided::python {
-
-bool wants_contiguous(PyObject* memory_format) {
-  if (memory_format == Py_None) return false;
-  PyObject* text = checked(PyObject_Repr(memory_format));
-  const bool wanted = PyUnicode_CompareWithASCIIString(text, "torch.contiguous_format") == 0;
-  Py_DECREF(text);
-  return wanted;
-}
 
 namespace {
 
@@ -58,9 +51,15 @@ void check_sizes(const char* op, const Dims& size) {
 
 // ---------------------------------------------------------------- one value
 
-Tensor make_empty(const Dims& size, OPTIONS, Ignored) {
+Tensor make_empty(const Dims& size, OPTIONS, PyObject* format) {
   const Target to(out, dtype, device, default_dtype());
   check_sizes("empty", size);
+  if (format != Py_None && !out) {
+    const MemoryFormat asked = memory_format(format, MemoryFormat::Contiguous);
+    STRIDED_CHECK(asked != MemoryFormat::Preserve, RuntimeError, "empty: Unsupported memory format option Preserve");
+    const Dims strides = strides_in(asked, size, {});
+    return deliver("empty", empty_strided(size, strides, to.dtype, to.device), out, requires_grad);
+  }
   return deliver("empty", empty(size, to.dtype, to.device), out, requires_grad);
 }
 Tensor make_zeros(const Dims& size, OPTIONS) {
@@ -93,14 +92,11 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
 #define LIKE_TEXT \
   "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, bool requires_grad=False, memory_format? memory_format=None)"
 
-// The layout of a *_like function: the order of axes of the other tensor, unless memory_format=contiguous_format is
-// asked for.
-Layout layout_like(const Tensor& x, PyObject* format) {
-  return wants_contiguous(format) ? Layout(x.shape()) : Layout(x.shape(), strides_like(x.layout()), 0);
-}
 Tensor blank_like(const Tensor& x, const OptDType& dtype, const OptDevice& device, PyObject* format) {
   const Target to({}, dtype, device, x.dtype(), x.device());
-  return empty_strided(x.shape(), layout_like(x, format).strides, to.dtype, to.device);
+  // The order of axes of the other tensor, unless memory_format= asks for another one.
+  const Dims strides = strides_in(memory_format(format, MemoryFormat::Preserve), x.shape(), strides_like(x.layout()));
+  return empty_strided(x.shape(), strides, to.dtype, to.device);
 }
 Tensor filled_like(const Tensor& x, const Scalar& value, const OptDType& dtype, const OptDevice& device,
                    bool requires_grad, PyObject* format) {
@@ -114,7 +110,7 @@ Tensor make_empty_like(const Tensor& x, LIKE_OPTIONS) {
 }
 Tensor make_zeros_like(const Tensor& x, LIKE_OPTIONS) {
   const Target to({}, dtype, device, x.dtype(), x.device());
-  if (x.strides() == Layout::contiguous_strides(x.shape()))
+  if (format == Py_None && x.strides() == Layout::contiguous_strides(x.shape()))
     return deliver("zeros_like", zeros(x.shape(), to.dtype, to.device), {}, requires_grad);
   return filled_like(x, Scalar(false), dtype, device, requires_grad, format);
 }

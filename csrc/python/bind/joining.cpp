@@ -95,9 +95,13 @@ void bind_repeats() {
                                        kFunction);
 }
 
+Tensor roll_by(const Tensor& x, const Dims& shifts, const std::optional<Dims>& dims) {
+  return roll(x, shifts, dims.value_or(Dims{}));
+}
+
 void bind_rearrangements() {
-  def<&roll>(
-      "roll(Tensor input, int[] shifts, int[] dims=())",
+  def<&roll_by>(
+      "roll(Tensor input, int[] shifts, int[]? dims=None)",
       "Elements moved along axes by so many places, those that leave at one end coming in at the other. Without dims the flattened tensor is\n"
       "moved. RuntimeError unless there is one shift for each axis.\n\n>>> strided.arange(4).roll(1)\ntensor([3, 0, 1, 2])");
   def<&flip>("flip(Tensor input, int[] *dims)",

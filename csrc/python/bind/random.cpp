@@ -3,6 +3,7 @@
 #include "ops/call.h"
 #include "ops/random/random_ops.h"
 #include "python/bind/bind.h"
+#include "python/memory_format.h"
 #include "tensor/graph.h"
 
 namespace strided::python {
@@ -35,10 +36,11 @@ Tensor with_grad(Tensor t, bool requires_grad) {
   if (requires_grad) autograd_meta(t).requires_grad = true;
   return t;
 }
-Tensor like(const Tensor& x, const OptDType& dtype, const OptDevice& device, bool requires_grad) {
+Tensor like(const Tensor& x, const OptDType& dtype, const OptDevice& device, bool requires_grad, PyObject* format) {
   const DType t = dtype.value_or(x.dtype());
   check_grad(requires_grad, t);
-  return empty_strided(x.shape(), strides_like(x.layout()), t, device.value_or(x.device()));
+  const Dims strides = strides_in(memory_format(format, MemoryFormat::Preserve), x.shape(), strides_like(x.layout()));
+  return empty_strided(x.shape(), strides, t, device.value_or(x.device()));
 }
 
 #define OPTIONS \
@@ -74,22 +76,23 @@ Tensor make_normal(double mean, double std, const Dims& size, OPTIONS) {
   return with_grad(normal_(x, mean, std, g), requires_grad);
 }
 
-#define LIKE_OPTIONS Generator *g, OptDType dtype, Ignored, OptDevice device, bool requires_grad, Ignored, Ignored
+#define LIKE_OPTIONS \
+  Generator *g, OptDType dtype, Ignored, OptDevice device, bool requires_grad, Ignored, PyObject *format
 #define LIKE_TEXT \
   "Generator? generator=None, dtype? dtype=None, layout? layout=None, device? device=None, bool requires_grad=False, " \
   "bool? pin_memory=None, memory_format? memory_format=None)"
 
 Tensor make_rand_like(const Tensor& x, LIKE_OPTIONS) {
-  return with_grad(uniform_(like(x, dtype, device, requires_grad), 0, 1, g), requires_grad);
+  return with_grad(uniform_(like(x, dtype, device, requires_grad, format), 0, 1, g), requires_grad);
 }
 Tensor make_randn_like(const Tensor& x, LIKE_OPTIONS) {
-  return with_grad(normal_(like(x, dtype, device, requires_grad), 0, 1, g), requires_grad);
+  return with_grad(normal_(like(x, dtype, device, requires_grad, format), 0, 1, g), requires_grad);
 }
 Tensor make_randint_like(const Tensor& x, int64_t low, int64_t high, LIKE_OPTIONS) {
-  return with_grad(random_(like(x, dtype, device, requires_grad), low, high, g), requires_grad);
+  return with_grad(random_(like(x, dtype, device, requires_grad, format), low, high, g), requires_grad);
 }
 Tensor make_randint_like_from_zero(const Tensor& x, int64_t high, LIKE_OPTIONS) {
-  return make_randint_like(x, 0, high, g, dtype, {}, device, requires_grad, {}, {});
+  return make_randint_like(x, 0, high, g, dtype, {}, device, requires_grad, {}, format);
 }
 
 Tensor normal_mean_tensor(const Tensor& mean, double std, Generator* g) { return normal(mean, std, g); }

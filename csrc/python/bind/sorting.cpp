@@ -198,7 +198,7 @@ void bind_counts() {
       "equal bins over `range` (by default that of the elements), or their edges. Bins are open on the right but for the last one.\n"
       "density: divided by the sum and by the widths. Floating input.\n\n>>> strided.histogram(strided.tensor([1., 2., 4.]), 3).hist\ntensor([1., 1., 1.])";
   def<&histogram_in>(
-      "histogram(Tensor input, int bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor[]? out=None) -> (hist, bin_edges)",
+      "histogram(Tensor input, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor[]? out=None) -> (hist, bin_edges)",
       histogram_doc);
   def<&histogram_between>(
       "histogram(Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor[]? out=None) -> (hist, bin_edges)",

@@ -1,6 +1,7 @@
 // Views: functions and methods. The properties T, mT, H, mH, real and imag stand with the Tensor type (py_tensor.cpp).
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
+#include "python/memory_format.h"
 
 namespace strided::python {
 namespace {
@@ -25,8 +26,21 @@ std::vector<Tensor> each(const std::vector<Tensor>& tensors) {
   return out;
 }
 
-Tensor resize_to(const Tensor& self, const Dims& size, Ignored) { return resize_(self, size); }
-Tensor resize_as(const Tensor& self, const Tensor& other, Ignored) { return resize_as_(self, other); }
+Tensor resize_to(const Tensor& self, const Dims& size, PyObject* format) {
+  const MemoryFormat asked = memory_format(format, MemoryFormat::Contiguous);
+  STRIDED_CHECK(asked != MemoryFormat::Preserve, RuntimeError, "resize_: Unsupported memory format option Preserve");
+  if (format == Py_None) return resize_(self, size);
+  const Dims strides = strides_in(asked, size, {});
+  resize_(self, size);
+  return as_strided_(self, size, strides, self.offset());
+}
+Tensor resize_as(const Tensor& self, const Tensor& other, PyObject* format) {
+  const MemoryFormat asked = memory_format(format, MemoryFormat::Contiguous);
+  if (format == Py_None) return resize_as_(self, other);
+  const Dims strides = strides_in(asked, other.shape(), strides_like(other.layout()));
+  resize_as_(self, other);
+  return as_strided_(self, other.shape(), strides, self.offset());
+}
 
 void bind_shapes() {
   def<&view_dtype>(

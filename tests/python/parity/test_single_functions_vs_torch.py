@@ -1,0 +1,283 @@
+"""Single functions beside PyTorch's own: what they return, the layout of it, and which calls they refuse."""
+
+import pickle
+
+import numpy as np
+import pytest
+import strided
+
+torch_ref = pytest.importorskip("torch")
+
+DTYPES = "bool uint8 int8 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+
+
+def described(result):
+    if isinstance(result, (tuple, list)):
+        return [described(part) for part in result]
+    if hasattr(result, "requires_grad"):
+        values = result.detach()
+        values = values if values.dtype.is_complex else values.double()
+        layout = tuple(result.shape), tuple(result.stride())
+        return str(result.dtype), layout, str(np.array(values.tolist()).round(5).tolist()), result.requires_grad
+    return result
+
+
+def outcome(call, module):
+    try:
+        return described(call(module))
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:  # NotImplementedError is a RuntimeError
+        return type(error).__name__
+
+
+def same(call):
+    ours, theirs = outcome(call, strided), outcome(call, torch_ref)
+    assert ours == theirs
+    return ours
+
+
+LOOKS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.t(),
+    "stepped": lambda x: x[:, ::2],
+    "offset": lambda x: x[1:],
+    "expanded": lambda x: x[:1].expand(3, -1),
+    "empty": lambda x: x[:0],
+    "one": lambda x: x[0, 0],
+}
+looks = pytest.mark.parametrize("look", LOOKS)
+VALUES = [[1.0, 2.0, 4.0], [5.0, 7.0, 3.0]]
+
+
+def base(T, look, dtype="float32"):
+    return LOOKS[look](T.tensor(VALUES).to(getattr(T, dtype)))
+
+
+# ---------------------------------------------------------------- real and imaginary parts
+
+
+@looks
+@pytest.mark.parametrize("part", ["real", "imag"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "int64"])
+@pytest.mark.parametrize(
+    "value", [5, 2.5, True, lambda T: T.tensor(7), lambda T: T.tensor([1.5, 2.5]), lambda T: T.ones(2, 1) * 3]
+)
+def test_parts_are_assigned_to(look, part, dtype, value):
+    def call(T):
+        x = base(T, look, dtype)
+        setattr(x, part, value(T) if callable(value) else value)
+        return x
+
+    same(call)
+
+
+def test_assigning_to_a_part_is_recorded():
+    def call(T):
+        x, y = T.ones(2, dtype=T.complex64, requires_grad=True), T.ones(2, requires_grad=True)
+        z = x * 2
+        z.real = y * 3
+        T.view_as_real(z).sum().backward()
+        return T.view_as_real(x.grad), y.grad
+
+    assert isinstance(same(call), list)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+@looks
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda T, x: T.roll(x, 1, dims=None),
+        lambda T, x: x.roll(1, None),
+        lambda T, x: T.roll(x, (1, 2), dims=None),
+        lambda T, x: x.roll((1,), ()),
+        lambda T, x: T.histogram(x),
+        lambda T, x: x.histogram(range=(0.0, 3.0), density=True),
+        lambda T, x: T.diff(x, 0),
+        lambda T, x: T.diff(x, 0, prepend=T.ones(x.shape[:-1] + (1,))),
+        lambda T, x: T.diff(x, 0, append=T.ones(x.shape[:-1] + (2,))),
+        lambda T, x: T.diff(x, 0, append=T.ones(5, 5, 5)),
+        lambda T, x: T.gradient(x + 1, spacing=None, dim=None),
+        lambda T, x: T.gradient(x, spacing=None, dim=0),
+        lambda T, x: (x.clone() + 3).mvlgamma_(p=2),
+        lambda T, x: x.double().float_power_(exponent=2),
+        lambda T, x: x.__rdiv__(2),
+        lambda T, x: x.__div__(2),
+        lambda T, x: x.clone().__idiv__(2),
+    ],
+)
+def test_arguments_are_taken_as_there(look, call):
+    same(lambda T: call(T, base(T, look)))
+
+
+@looks
+@pytest.mark.parametrize("mode", [None, "floor", "trunc"])
+@pytest.mark.parametrize("number", [True, 7, 7.5])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32"])
+def test_numbers_are_divided_with_rounding(look, mode, number, dtype):
+    assert isinstance(same(lambda T: T.div(number, base(T, look, dtype), rounding_mode=mode)), tuple)
+
+
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", DTYPES)
+@pytest.mark.parametrize("name", ["sub", "rsub", "heaviside", "sub_", "bitwise_and_", "bitwise_or_", "bitwise_xor_"])
+@pytest.mark.parametrize("shape", [(2,), (3,), (2, 2), ()])
+def test_pairs_of_dtypes_are_refused_as_there(left, right, name, shape):
+    def call(T):
+        x, y = T.ones(2, dtype=getattr(T, left)), T.ones(shape, dtype=getattr(T, right))
+        return getattr(x if name.endswith("_") else T, name)(*([y] if name.endswith("_") else [x, y]))
+
+    ours, theirs = outcome(call, strided), outcome(call, torch_ref)
+    assert (ours if isinstance(ours, str) else "result") == (theirs if isinstance(theirs, str) else "result")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("number", [True, 2, 2.5])
+def test_subtraction_of_bools_and_numbers_is_refused_as_there(dtype, number):
+    x = lambda T: T.ones(2, dtype=getattr(T, dtype))
+    for call in (
+        lambda T: x(T) - number,
+        lambda T: number - x(T),
+        lambda T: x(T).sub_(number),
+        lambda T: T.sub(x(T), number, alpha=1),
+    ):
+        same(call)
+
+
+def test_in_place_bitwise_operations_look_at_the_target_before_the_dtype():
+    ints = strided.ones(2, dtype=strided.int32)
+    with pytest.raises(RuntimeError, match="output with shape"):
+        ints.bitwise_or_(strided.ones(2, 2))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        ints.bitwise_and_(strided.ones(2))
+    with pytest.raises(NotImplementedError):
+        strided.ones(2).bitwise_and_(strided.ones(2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["positive", "conj_physical", "__pos__"])
+def test_operations_with_nothing_to_do_return_the_tensor(dtype, name):
+    def call(T):
+        x = T.ones(2, dtype=getattr(T, dtype))
+        return getattr(x, name)() is x
+
+    same(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda T: T.arange(0, 1, 0),
+        lambda T: T.arange(0, -1, 1),
+        lambda T: T.arange(0, float("inf")),
+        lambda T: T.arange("a"),
+        lambda T: T.arange(),
+        lambda T: T.range(0, 1, 0),
+        lambda T: T.linspace(0, 1),
+        lambda T: T.linspace(0, 1, -1),
+        lambda T: T.linspace(0, 1, 2.5),
+        lambda T: T.linspace(0, 1, None),
+        lambda T: T.linspace("a", 1, 3),
+        lambda T: T.logspace(0, 1, -1),
+    ],
+)
+def test_ranges_raise_the_same_errors(call):
+    assert isinstance(same(call), str)
+
+
+# ---------------------------------------------------------------- memory formats
+
+FORMATS = ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"]
+SHAPES = [(2, 3, 4, 5), (1, 3, 1, 2), (2, 3, 2, 4, 5), (2, 3), (3,), ()]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_memory_formats(name, shape, turned):
+    def x(T):
+        made = T.arange(float(np.prod(shape))).reshape(shape)
+        return made.transpose(0, -1) if turned and shape else made
+
+    for use in (
+        lambda T, f: x(T).contiguous(memory_format=f),
+        lambda T, f: x(T).is_contiguous(memory_format=f),
+        lambda T, f: x(T).clone(memory_format=f),
+        lambda T, f: x(T).clone(memory_format=f).is_contiguous(memory_format=f),
+        lambda T, f: x(T).clone(memory_format=f).clone(),
+        lambda T, f: x(T).to(T.float64, memory_format=f),
+        lambda T, f: x(T).double(memory_format=f),
+        lambda T, f: T.zeros_like(x(T), memory_format=f),
+        lambda T, f: T.ones_like(x(T), memory_format=f),
+        lambda T, f: T.full_like(x(T), 3.0, memory_format=f),
+        lambda T, f: T.empty_like(x(T), memory_format=f).stride(),
+        lambda T, f: T.rand_like(x(T), memory_format=f).stride(),
+        lambda T, f: T.empty(shape, memory_format=f).stride(),
+        lambda T, f: T.empty(3).resize_(shape, memory_format=f).stride(),
+        lambda T, f: T.clone(x(T).requires_grad_() * 1, memory_format=f),
+    ):
+        same(lambda T: use(T, getattr(T, name)))
+
+
+def test_gradients_pass_through_memory_formats():
+    x = strided.arange(120.0).reshape(2, 3, 4, 5).requires_grad_()
+    weights = strided.arange(120.0).reshape(2, 3, 4, 5)
+    (x.contiguous(memory_format=strided.channels_last) * weights).sum().backward()
+    assert x.grad.equal(weights)
+
+
+def test_an_unknown_memory_format_is_refused():
+    with pytest.raises(TypeError, match="memory_format"):
+        strided.ones(2).clone(memory_format=3)
+
+
+# ---------------------------------------------------------------- pickles and NumPy
+
+
+@looks
+@pytest.mark.parametrize("record", [False, True])
+def test_pickles_keep_the_layout_and_requires_grad(look, record):
+    def call(T):
+        x = base(T, look)
+        return pickle.loads(pickle.dumps(x.requires_grad_() * 2 if record else x.clone()))
+
+    ours = pickle.loads(pickle.dumps(base(strided, look).requires_grad_() * 2))
+    assert ours.is_leaf
+    same(call)
+
+
+@looks
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.sqrt,
+        np.negative,
+        np.conjugate,
+        lambda x: np.add(x, x),
+        lambda x: np.add(np.ones((), np.float32), x),
+        lambda x: np.add(x, np.ones(1, np.float64)),
+        lambda x: np.sqrt(x, out=np.zeros(x.shape, np.complex128)),
+        lambda x: np.sqrt(x, out=x.clone()),
+        lambda x: np.frexp(x),
+    ],
+)
+def test_functions_of_numpy_give_tensors(look, dtype, function):
+    def call(T):
+        result = function(base(T, look, dtype))
+        return ["array", result.tolist()] if isinstance(result, np.ndarray) else result
+
+    same(call)
+
+
+def test_functions_of_numpy_give_bool_tensors_and_refuse_recorded_ones():
+    assert np.isnan(strided.tensor([1.0, float("nan")])).tolist() == [False, True]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.sin(strided.ones(2, requires_grad=True))
+
+
+def test_operators_of_arrays_and_tensors_give_tensors_with_gradients():
+    x = strided.ones(2, requires_grad=True)
+    for result in (np.ones(2) + x, np.float64(2) * x, np.ones((2, 2)) @ x.double(), np.float32(1) - x):
+        assert isinstance(result, strided.Tensor) and result.requires_grad
