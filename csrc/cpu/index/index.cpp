@@ -249,9 +249,9 @@ bool out_of_range(int64_t v, const IndexParams& p) {
 void check_range(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
   const IndexParams& p = *static_cast<const IndexParams*>(params);
   auto any_bad = [&](const char* row, int64_t step) {
-    bool bad = false;
+    uint64_t bad = 0;
     for (int64_t i = 0; i < n0; ++i) bad |= out_of_range(load<int64_t>(row + i * step), p);
-    return bad;
+    return bad != 0;
   };
   for (int64_t j = 0; j < n1; ++j) {
     const char* const row = data[0] + j * s[1];
@@ -329,6 +329,16 @@ struct Strided {
 // Runs a loop over operands of a shape (outermost axis first), the first of which is written.
 void run(const OpContext& on, int ndim, const int64_t* shape, std::initializer_list<Strided> operands, Loop2d loop,
          const void* params, int64_t grain) {
+  if (const int64_t n = ndim == 0 ? 1 : shape[0]; ndim <= 1 && n <= kLoopGrain) {  // nothing to plan
+    char* data[4];
+    int64_t strides[2 * 4] = {};
+    int k = 0;
+    for (const Strided& x : operands) {
+      data[k] = x.data;
+      strides[k++] = ndim == 0 ? size_of(x.dtype) : x.strides[0];
+    }
+    return loop(data, strides, n, 1, params);
+  }
   LoopPlan plan;
   static_cast<OpContext&>(plan) = on;
   const int64_t* given[LoopPlan::kMaxOperands];
