@@ -59,7 +59,8 @@ TEST(Dims, CopyIsIndependent) {
     Dims b = a;
     if (n) b[0] = 9;
     EXPECT_EQ(a, Dims(n, 5));
-    a = a;  // assignment to itself keeps the content
+    const Dims& itself = a;
+    a = itself;  // keeps the content
     EXPECT_EQ(a, Dims(n, 5));
     Dims c;
     c = std::move(a);
