@@ -11,8 +11,8 @@
 namespace strided::python {
 namespace {
 
-// All names of the parameter that answers to this one, PyTorch's in functions and methods and NumPy's; null if it has no
-// other.
+// All names of the parameter that answers to this one, PyTorch's in functions and methods and NumPy's; null if it has
+// no other.
 const std::vector<std::string>* synonyms_of(const std::string& name) {
   static const std::vector<std::vector<std::string>> groups = {{"input", "self", "x", "a", "A", "x1"},
                                                                {"other", "x2", "b", "B"},
