@@ -125,7 +125,7 @@ TEST(CudaSort, RowsAreSortedStably) {
                                                                         {4096, 1},
                                                                         {4097, 2},
                                                                         {9001, 1}})
-    for_each(Real{}, [&](auto tag, int i) {
+    for_each(Real{}, [&, n = n, rows = rows](auto tag, int i) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && sizeof(T) > 2 && (i + n) % 3 != 0) return;  // long rows: some of the dtypes each
       set_order(order++ % 3);
