@@ -14,7 +14,7 @@ namespace strided {
 // waits. These wait: nonzero_begin, unique_rows, unique_values, random_choice, transfer and a check_info that is told
 // to.
 #define STRIDED_KERNEL_SLOTS(X) \
-  X(elementwise, (int op, DType compute, const LoopPlan& plan, const double* params)) \
+  X(elementwise, (const LoopPlan& plan, int op, DType compute, const double* params)) \
   /* operands to, from; an immediate `from` fills */ \
   X(copy, (const LoopPlan& plan)) \
   /* operands to, condition (bool), a, b */ \
@@ -69,22 +69,23 @@ namespace strided {
   /* zeroes the elements of matrices that are not on or below (keep_below), on or above the diagonal column - row == \
      diagonal; axes innermost first: columns, rows, then those of the batch; one operand */ \
   X(clear_triangle, (const LoopPlan& plan, int64_t diagonal, bool keep_below)) \
-  /* evenly spaced numbers: to[i] for i < n */ \
-  X(range, (const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range)) \
-  /* n contiguous random elements. *used: the blocks used, by which the generator's offset grows */ \
-  X(random_fill, (const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n, \
-                  PhiloxState state, uint64_t* used)) \
-  X(random_bernoulli, (const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, \
-                       PhiloxState state, uint64_t* used)) \
-  X(random_poisson, (const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, \
-                     PhiloxState state, uint64_t* used)) \
-  X(random_permutation, \
-    (const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state, uint64_t* used)) \
-  X(random_choice, (const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows, \
-                    int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* failure)) \
-  /* contiguous bytes between devices, or the host (device -1); waits, unless `non_blocking` and the memory allows \
-     it */ \
-  X(transfer, (void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking))
+  /* evenly spaced numbers: to[i] for i < n; no bools, and no complex numbers of Arange */ \
+  X(range, (const OpContext& on, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range)) \
+  /* each row of the result: that row of every part */ \
+  X(join, (const JoinPlan& plan)) \
+  /* n contiguous random elements */ \
+  X(random_fill, \
+    (const OpContext& on, const RandomFill& what, DType dtype, void* to, int64_t n, RandomSource& source)) \
+  /* to[i] is one with probability p[i], which is floating */ \
+  X(random_bernoulli, \
+    (const OpContext& on, DType dtype, void* to, DType p_dtype, const void* p, int64_t n, RandomSource& source)) \
+  X(random_poisson, (const OpContext& on, DType dtype, void* to, const void* rate, int64_t n, RandomSource& source)) \
+  /* 0 ... n - 1 in a random order */ \
+  X(random_permutation, (const OpContext& on, DType dtype, void* to, int64_t n, RandomSource& source)) \
+  /* for each row of weights `samples` of its categories, with replacement; `failure` tells what is wrong with them */ \
+  X(random_choice, (const OpContext& on, DType dtype, int64_t* to, const void* weights, int64_t rows, \
+                    int64_t categories, int64_t samples, RandomSource& source, WeightsFailure* failure)) \
+  X(transfer, (const TransferPlan& plan))
 
 // Decompositions of DecompositionPlan's matrices, with LAPACK's algorithms and conventions: LAPACK's on the CPU,
 // cuSOLVER's on CUDA devices. They wait.
@@ -120,10 +121,21 @@ namespace strided {
 
 #define STRIDED_BACKEND_SLOTS(X) STRIDED_KERNEL_SLOTS(X) STRIDED_DECOMPOSITION_SLOTS(X)
 
+// Note [The short way]
+// Loops for few elements in host memory, each operand contiguous or one value. One call of a loop does the work of a
+// slot, without a plan. Only a backend whose memory is the host's has them.
+struct ShortLoops {
+  static constexpr int64_t kMost = 32768;             // elements
+  const Loop2d (*elementwise)[kNumDTypes] = nullptr;  // [op][compute dtype]
+  const Loop2d (*copy)[kNumDTypes] = nullptr;         // [to][from]
+  const Loop2d* where = nullptr;                      // [item_row]
+};
+
 struct Backend {
 #define X(name, parameters) void(*name) parameters;
   STRIDED_BACKEND_SLOTS(X)
 #undef X
+  const ShortLoops* short_loops = nullptr;
 };
 
 // The table that the backend of a type of device fills. Slots that it leaves as they are raise NotImplementedError with

@@ -6,8 +6,6 @@
 
 namespace strided {
 
-class Generator;
-
 // A reduction, taken apart so that the driver (cpu/reduce/reduce_run.cpp) alone decides on chunks, tree and threads.
 struct ReduceKernel {
   int64_t acc_size = 0;      // bytes of one accumulator
@@ -69,40 +67,21 @@ struct RangeKernels {
   RangeKernel logspace[kNumDTypes] = {};
 };
 
-// Contiguous elements, drawn one after the other. Where the parameters are tensors they are checked before the first
-// draw.
-struct RandomKernels {
-  void (*fill)(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& generator) = nullptr;
-  // One with probability p[i]; false when there is a p outside [0, 1].
-  bool (*bernoulli)(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& generator) = nullptr;
-  // Poisson's law of rate[i]; false when there is a negative rate.
-  bool (*poisson)(DType dtype, void* out, const void* rate, int64_t n, Generator& generator) = nullptr;
-  // 0 ... n - 1 in a random order.
-  void (*permutation)(DType dtype, void* out, int64_t n, Generator& generator) = nullptr;
-  // For each row of weights `samples` of its categories, with replacement.
-  WeightsFailure (*choice)(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
-                           int64_t samples, Generator& generator) = nullptr;
-};
-
 constexpr int kMaxElementwise = 192;
 constexpr int kMaxReductions = 48;
 
 // Everything.
 struct KernelTable {
   Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
-  Loop2d copy[kNumDTypes][kNumDTypes] = {};  // [to][from]; data: to, from
+  DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes
+  Loop2d copy[kNumDTypes][kNumDTypes] = {};                    // [to][from]; data: to, from
   ReduceKernel reduce[kMaxReductions][kNumDTypes] = {};
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};
   LinalgKernels linalg[kNumDTypes] = {};
   // family slots
   ScanKernel scan[kNumScans][kNumDTypes] = {};
-  RandomKernels random;
   RangeKernels range;
-  // Zeroes the elements of rows [begin, end) of a matrix that are not on or below (keep_below), on or above the
-  // diagonal column - row == diagonal. Strides are bytes.
-  void (*clear_triangle)(char* data, int64_t itemsize, int64_t begin, int64_t end, int64_t columns, int64_t row_stride,
-                         int64_t column_stride, int64_t diagonal, bool keep_below) = nullptr;
   IndexKernels index;
   const Backend* device =
       nullptr;  // of a backend of the other kind; the slots above but for the decompositions are empty then

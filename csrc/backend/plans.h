@@ -7,6 +7,8 @@
 
 namespace strided {
 
+class Generator;
+
 // Scans along one axis.
 enum class ScanOp { Sum, Product, LogSumExp, Max, Min, Softmax, LogSoftmax };
 constexpr int kNumScans = 7;
@@ -162,9 +164,36 @@ struct SearchPlan : OpContext {
 
 enum class RangeKind : int8_t { Arange, Linspace, Logspace };
 
-// A generator of an accelerator (Note [Generators of accelerators] in core/random.h).
-struct PhiloxState {
-  uint64_t seed, offset;
+// Tensors joined along an axis: rows of contiguous parts, one after the other in each row of the result.
+struct JoinPlan : OpContext {
+  struct Part {
+    const char* data;
+    int64_t length;  // elements of each row
+  };
+  DType dtype = DType::Float32;
+  int64_t rows = 1;
+  int64_t n_parts = 0;
+  const Part* parts = nullptr;
+  char* out = nullptr;
+};
+
+// Contiguous bytes between devices; -1 is the host. Waits, unless `non_blocking` and the memory allows it.
+struct TransferPlan : OpContext {
+  void* to = nullptr;
+  int to_device = -1;
+  const void* from = nullptr;
+  int from_device = -1;
+  size_t bytes = 0;
+  bool non_blocking = false;
+};
+
+// Where random numbers come from: whoever calls the slot has locked it. The CPU draws from the generator itself. An
+// accelerator takes blocks of the sequence that `seed` names (Note [Generators of accelerators] in core/random.h), from
+// block `offset` on, and writes how many it took.
+struct RandomSource {
+  Generator* generator = nullptr;
+  uint64_t seed = 0, offset = 0;
+  uint64_t used = 0;
 };
 
 }  // namespace strided

@@ -309,6 +309,8 @@ constexpr int index_of(DType t) { return static_cast<int>(t); }
 constexpr const DTypeInfo& info_of(DType t) { return kDTypeInfo[index_of(t)]; }
 constexpr const DTypeBasics& basics_of(DType t) { return kDTypeBasics[index_of(t)]; }
 constexpr int64_t size_of(DType t) { return basics_of(t).size; }
+// The row of a table whose rows are for items of 1, 2, 4, 8 and 16 bytes.
+constexpr int item_row(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4; }
 constexpr const char* name_of(DType t) { return basics_of(t).name; }
 constexpr const char* cpp_name_of(DType t) { return basics_of(t).cpp_name; }
 

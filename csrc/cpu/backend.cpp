@@ -4,8 +4,6 @@
 #include "backend/kernels.h"
 #include "base/cpu_features.h"
 #include "cpu/operations.h"
-#include "cpu/pointwise/triangle.h"
-#include "cpu/random/random.h"
 #include "cpu/reduce/scan.h"
 
 namespace strided {
@@ -54,9 +52,7 @@ void register_cpu_backend() {
     default: STRIDED_THROW(RuntimeError, "strided was built for other instruction sets than this CPU has");
   }
   // Families whose loops gain nothing from wider vectors have one build.
-  fill_random_kernels(table);
   fill_scan_kernels(table);
-  fill_triangle_kernels(table);
 
   // The slots whose drivers are here; the others are still run by operations themselves.
   Backend& cpu = backend_table(DeviceType::CPU);
@@ -83,6 +79,23 @@ void register_cpu_backend() {
   cpu.unique_rows = cpu::unique_rows;
   cpu.unique_values = cpu::unique_values;
   cpu.search = cpu::search;
+  cpu.elementwise = cpu::elementwise;
+  cpu.copy = cpu::copy;
+  cpu.where = cpu::where;
+  cpu.clear_triangle = cpu::clear_triangle;
+  cpu.range = cpu::range;
+  cpu.join = cpu::join;
+  cpu.random_fill = cpu::random_fill;
+  cpu.random_bernoulli = cpu::random_bernoulli;
+  cpu.random_poisson = cpu::random_poisson;
+  cpu.random_permutation = cpu::random_permutation;
+  cpu.random_choice = cpu::random_choice;
+  cpu.transfer = cpu::transfer;
+  static ShortLoops loops;
+  loops.elementwise = table.elementwise;
+  loops.copy = table.copy;
+  loops.where = table.index.where;
+  cpu.short_loops = &loops;
 }
 
 }  // namespace strided

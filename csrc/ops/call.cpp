@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/operators.h"
@@ -141,16 +141,14 @@ Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullpt
 // Integer division by zero has no value: it is an error, found before anything is written.
 bool has_zero(const Tensor& t) {
   NoGradGuard no_grad;
-  if (!t.device().is_cpu()) return item(any(elementwise<Eq>(t, Scalar(int64_t(0))))).to_bool();
-  const Tensor c = contiguous(t);
-  const char* data = c.data();
-  const int64_t n = c.numel(), size = c.itemsize();
-  for (int64_t i = 0; i < n; ++i) {
-    uint64_t v = 0;
-    std::memcpy(&v, data + i * size, static_cast<size_t>(size));
-    if (v == 0) return true;
-  }
-  return false;
+  if (!backend(t.device()).short_loops || t.numel() > 64 || !t.is_contiguous()) return !item(all(t)).to_bool();
+  return dispatch(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* data = t.data_as<T>();
+    for (int64_t i = 0, n = t.numel(); i < n; ++i)
+      if (data[i] == T()) return true;
+    return false;
+  });
 }
 void check_divisor(const OpDef& op, const Operand* in, DType compute) {
   if (op.arity != 2 || !is_integral(compute)) return;
@@ -176,21 +174,19 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
     run(op, in, plan, params, result);
     return copy_into(out, result);
   }
-  const KernelTable& table = kernels(plan.device);
-  const Loop2d loop = table.elementwise[op.id][index_of(plan.compute)];
-  STRIDED_CHECK(loop || (table.device && table.device->elementwise), NotImplementedError, op.info->name,
-                ": not implemented for ", plan.compute, " on device '", plan.device, "'");
+  const int64_t n = out.numel();
+  if (n == 0) return;
   Element* elements = nullptr;
   alignas(Element) char space[kMaxArity * sizeof(Element)];
-  const int64_t itemsize = size_of(plan.compute);
   auto element = [&](int i) {
     if (!elements) elements = reinterpret_cast<Element*>(space);
     return new (&elements[i]) Element(in[i].scalar, plan.compute);
   };
-  const int64_t n = out.numel();
-  if (n == 0) return;
-  if (loop && plan.same_shape && plan.simple && !plan.casts && out.dtype() == plan.loop_result && out.is_contiguous()) {
-    // The short way: one row, operands contiguous or a single value; no plan is needed.
+  const Backend& slots = backend(plan.device);
+  if (slots.short_loops && n <= ShortLoops::kMost && plan.same_shape && plan.simple && !plan.casts &&
+      out.dtype() == plan.loop_result && out.is_contiguous()) {
+    const Loop2d loop = slots.short_loops->elementwise[op.id][index_of(plan.compute)];
+    const int64_t itemsize = size_of(plan.compute);
     char* data[kMaxArity + 1] = {out.data()};
     int64_t strides[2 * (kMaxArity + 1)] = {out.itemsize()};
     for (int i = 0; i < op.arity; ++i) {
@@ -198,31 +194,15 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
       data[i + 1] = t ? t->data() : element(i)->bytes;
       strides[i + 1] = t && t->numel() == n && t->is_contiguous() ? itemsize : 0;
     }
-    if (n <= 32768) return loop(data, strides, n, 1, params);
-    TensorIterator iter(Dims{n});
-    iter.add(data[0], Layout(Dims{n}), strides[0]);
-    for (int i = 1; i <= op.arity; ++i)
-      if (strides[i]) iter.add(data[i], Layout(Dims{n}), itemsize);
-      else iter.add_scalar(data[i], plan.compute);
-    iter.plan();
-    return iter.run(loop, params, 1);
+    return loop(data, strides, n, 1, params);
   }
   TensorIterator iter(plan.shape);
   iter.add(out);
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor) iter.add(*in[i].tensor);
     else iter.add_scalar(element(i)->bytes, plan.compute);
-  if (table.device) {
-    iter.plan();
-    return table.device->elementwise(op.id, plan.compute, iter.loop_plan(op.info->name, plan.device), params);
-  }
-  if (out.dtype() != plan.loop_result)
-    iter.cast(0, table.copy[index_of(out.dtype())][index_of(plan.loop_result)], size_of(plan.loop_result));
-  for (int i = 0; i < op.arity; ++i)
-    if (in[i].tensor && in[i].tensor->dtype() != plan.compute)
-      iter.cast(i + 1, table.copy[index_of(plan.compute)][index_of(in[i].tensor->dtype())], itemsize);
   iter.plan();
-  iter.run(loop, params, 1);
+  slots.elementwise(iter.loop_plan(op.info->name, plan.device), op.id, plan.compute, params);
 }
 
 Tensor allocate(const OpDef& op, const Operand* in, const Plan& plan) {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/kernels.h"
-#include "base/parallel.h"
+#include "backend/backend.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/record.h"
@@ -17,83 +16,6 @@ bool same_strides(const Tensor& a, const Tensor& b) {
   for (int i = 0; i < a.ndim(); ++i)
     if (a.size(i) != 1 && a.strides()[i] != b.strides()[i]) return false;
   return true;
-}
-
-// Transposing copies.
-// When the fastest axis of the source is another one than the target's, a row-wise loop touches a new cache line with
-// every element. Copying square tiles that fit the L1 cache uses each line whole.
-template <class U>
-void transpose_tiles(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t columns) {
-  // to[c * to_column + r] = from[r * from_row + c], strides in bytes, both contiguous along the other axis
-  constexpr int64_t kTile = 64 / sizeof(U) * 2 > 16 ? 16 : 64 / sizeof(U) * 2;
-  constexpr int64_t kPanel = 8 * kTile;
-  parallel_for(0, (columns + kPanel - 1) / kPanel, std::max<int64_t>(1, 65536 / (rows * kPanel + 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t c0 = begin * kPanel; c0 < std::min(end * kPanel, columns); c0 += kTile) {
-                   const int64_t c1 = std::min(c0 + kTile, columns);
-                   for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
-                     const int64_t r1 = std::min(r0 + kTile, rows);
-                     if (c1 - c0 == kTile && r1 - r0 == kTile) {
-                       U tile[kTile][kTile];
-                       for (int64_t r = 0; r < kTile; ++r)
-                         std::memcpy(tile[r], from + (r0 + r) * from_row + c0 * sizeof(U), sizeof(tile[r]));
-                       for (int64_t c = 0; c < kTile; ++c) {
-                         U line[kTile];
-                         for (int64_t r = 0; r < kTile; ++r) line[r] = tile[r][c];
-                         std::memcpy(to + (c0 + c) * to_column + r0 * sizeof(U), line, sizeof(line));
-                       }
-                       continue;
-                     }
-                     for (int64_t c = c0; c < c1; ++c)
-                       for (int64_t r = r0; r < r1; ++r)
-                         std::memcpy(to + c * to_column + r * sizeof(U), from + r * from_row + c * sizeof(U),
-                                     sizeof(U));
-                   }
-                 }
-               });
-}
-
-struct Item16 {
-  uint64_t a, b;
-};
-
-// dst and src are one matrix each (or many of them), transposed against each other.
-bool copy_transposed(const Tensor& dst, const Tensor& src) {
-  const int n = dst.ndim();
-  if (n < 2 || n > 8 || dst.dtype() != src.dtype() || dst.numel() < 1024) return false;
-  int d = -1, s = -1;
-  for (int i = 0; i < n; ++i) {
-    if (dst.size(i) == 1) continue;
-    if (dst.strides()[i] == 1) d = i;
-    if (src.strides()[i] == 1) s = i;
-  }
-  if (d < 0 || s < 0 || d == s || dst.size(d) < 8 || dst.size(s) < 8) return false;
-  const int64_t size = dst.itemsize();
-  const GilRelease unlocked(dst.numel() > 65536);  // once, not for each of many matrices
-  int64_t index[8] = {};
-  for (;;) {
-    char* to = dst.data();
-    const char* from = src.data();
-    for (int i = 0; i < n; ++i) {
-      to += index[i] * dst.strides()[i] * size;
-      from += index[i] * src.strides()[i] * size;
-    }
-    const int64_t to_column = dst.strides()[s] * size, from_row = src.strides()[d] * size;
-    switch (size) {
-      case 1: transpose_tiles<uint8_t>(to, to_column, from, from_row, dst.size(d), dst.size(s)); break;
-      case 2: transpose_tiles<uint16_t>(to, to_column, from, from_row, dst.size(d), dst.size(s)); break;
-      case 4: transpose_tiles<uint32_t>(to, to_column, from, from_row, dst.size(d), dst.size(s)); break;
-      case 8: transpose_tiles<uint64_t>(to, to_column, from, from_row, dst.size(d), dst.size(s)); break;
-      default: transpose_tiles<Item16>(to, to_column, from, from_row, dst.size(d), dst.size(s));
-    }
-    int i = n - 1;
-    for (; i >= 0; --i) {
-      if (i == d || i == s) continue;
-      if (++index[i] < dst.size(i)) break;
-      index[i] = 0;
-    }
-    if (i < 0) return true;
-  }
 }
 
 // Between devices the bytes of a block without gaps are moved; casts and gaps are left to the device they are on.
@@ -136,55 +58,44 @@ void copy_into(const Tensor& dst, const Tensor& source) {
       src = copy;
     }
   }
-  const KernelTable& table = kernels(dst.device());
-  if (table.device) {
-    TensorIterator iter(dst.shape());
-    iter.add(dst);
-    iter.add(src);
-    iter.plan();
-    return table.device->copy(iter.loop_plan("copy_", dst.device()));
-  }
+  const Backend& slots = backend(dst.device());
   const int64_t n = dst.numel();
-  if (dst.dtype() == src.dtype() && same_strides(dst, src) && dst.layout().is_dense()) {
+  if (slots.short_loops && n <= ShortLoops::kMost && same_strides(dst, src) && dst.layout().is_dense()) {
     int64_t first, last;
     dst.layout().extent(&first, &last);
     char* to = static_cast<char*>(dst.storage().data()) + first * dst.itemsize();
     src.layout().extent(&first, &last);
-    const char* from = static_cast<const char*>(src.storage().data()) + first * src.itemsize();
-    const int64_t bytes = n * dst.itemsize();
-    if (bytes <= 262144) {
-      std::memcpy(to, from, static_cast<size_t>(bytes));
-    } else {
-      parallel_for(0, bytes, 262144,
-                   [&](int64_t b, int64_t e) { std::memcpy(to + b, from + b, static_cast<size_t>(e - b)); });
+    char* from = static_cast<char*>(src.storage().data()) + first * src.itemsize();
+    if (dst.dtype() == src.dtype()) {
+      std::memcpy(to, from, static_cast<size_t>(n * dst.itemsize()));
+      return;
     }
-    return;
+    char* data[] = {to, from};
+    const int64_t strides[] = {dst.itemsize(), src.itemsize(), 0, 0};
+    return slots.short_loops->copy[index_of(dst.dtype())][index_of(src.dtype())](data, strides, n, 1, nullptr);
   }
-  if (copy_transposed(dst, src)) return;
-  const Loop2d loop = table.copy[index_of(dst.dtype())][index_of(src.dtype())];
   TensorIterator iter(dst.shape());
   iter.add(dst);
   iter.add(src);
   iter.plan();
-  iter.run(loop, nullptr, 1);
+  slots.copy(iter.loop_plan("copy_", dst.device()));
 }
 
 void fill_into(const Tensor& dst, const Scalar& value) {
   if (dst.numel() == 0) return;
   Element element(value, dst.dtype());
-  const KernelTable& table = kernels(dst.device());
-  const Loop2d loop = table.copy[index_of(dst.dtype())][index_of(dst.dtype())];
-  if (loop && dst.numel() <= 32768 && dst.is_contiguous()) {
+  const Backend& slots = backend(dst.device());
+  if (slots.short_loops && dst.numel() <= ShortLoops::kMost && dst.is_contiguous()) {
     char* data[] = {dst.data(), element.bytes};
     const int64_t strides[] = {dst.itemsize(), 0, 0, 0};
-    return loop(data, strides, dst.numel(), 1, nullptr);
+    const int t = index_of(dst.dtype());
+    return slots.short_loops->copy[t][t](data, strides, dst.numel(), 1, nullptr);
   }
   TensorIterator iter(dst.shape());
   iter.add(dst);
   iter.add_scalar(element.bytes, dst.dtype());
   iter.plan();
-  if (table.device) return table.device->copy(iter.loop_plan("fill_", dst.device()));
-  iter.run(loop, nullptr, 1);
+  slots.copy(iter.loop_plan("fill_", dst.device()));
 }
 
 Scalar item(const Tensor& t) {

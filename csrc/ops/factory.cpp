@@ -5,8 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "backend/kernels.h"
-#include "base/parallel.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/operators.h"
@@ -58,26 +57,15 @@ void check_number(const Scalar& value, DType dtype) {
 Tensor zeros(const Dims& shape, DType dtype, Device device) {
   Tensor out = empty(shape, dtype, device);
   const size_t nbytes = static_cast<size_t>(out.numel() * out.itemsize());
-  if (nbytes <= 65536 && device.is_cpu()) {
-    if (nbytes) std::memset(out.data(), 0, nbytes);
-  } else {
-    fill_into(out, Scalar(false));
-  }
+  if (nbytes > 0 && nbytes <= 65536 && backend(device).short_loops) std::memset(out.data(), 0, nbytes);
+  else fill_into(out, Scalar(false));
   return out;
 }
 
 Tensor full(const Dims& shape, const Scalar& value, DType dtype, Device device) {
   check_number(value, dtype);
   Tensor out = empty(shape, dtype, device);
-  if (out.numel() <= 4096 && device.is_cpu()) {
-    // One row, without a plan.
-    const Element element(value, dtype);
-    char* data[] = {out.data(), const_cast<char*>(element.bytes)};
-    const int64_t strides[] = {out.itemsize(), 0, 0, 0};
-    if (out.numel()) kernels(device).copy[index_of(dtype)][index_of(dtype)](data, strides, out.numel(), 1, nullptr);
-  } else {
-    fill_into(out, value);
-  }
+  fill_into(out, value);
   return out;
 }
 
@@ -113,17 +101,11 @@ DType range_dtype(const Scalar& start, const Scalar& end, const Scalar& step) {
 namespace {
 
 Tensor fill_range(const char* op, RangeKind kind, const Tensor& out, const RangeSpec& ramp) {
-  const KernelTable& table = kernels(out.device());
   const DType dtype = out.dtype();
-  const int64_t n = out.numel();
-  const RangeKernel kernel = (kind == RangeKind::Arange     ? table.range.arange
-                              : kind == RangeKind::Linspace ? table.range.linspace
-                                                            : table.range.logspace)[index_of(dtype)];
-  STRIDED_CHECK(kernel || (table.device && !is_bool(dtype)), NotImplementedError, "\"", op,
+  STRIDED_CHECK(!is_bool(dtype) && (kind != RangeKind::Arange || !is_complex(dtype)), NotImplementedError, "\"", op,
                 "_cpu\" not implemented for '", dtype, "'");
-  if (n == 0) return out;
-  if (table.device) table.device->range(op, out.device().index, kind, dtype, out.data(), n, ramp);
-  else parallel_for(0, n, 32768, [&](int64_t b, int64_t e) { kernel(out.data(), b, e, ramp); });
+  const Device device = out.device();
+  if (out.numel() > 0) backend(device).range({op, device.index}, kind, dtype, out.data(), out.numel(), ramp);
   return out;
 }
 

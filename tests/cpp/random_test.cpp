@@ -10,6 +10,7 @@
 #include "base/cpu_features.h"
 #include "base/parallel.h"
 #include "core/philox.h"
+#include "cpu/operations.h"
 #include "cpu/random/random.h"
 
 namespace strided {
@@ -60,10 +61,24 @@ RandomFill integers_of(int64_t low, uint64_t range) {
   return what;
 }
 
+const OpContext kHere{"random", -1};
+struct Source {
+  RandomSource source;
+  Source(Generator& g) : source{&g} {}
+  operator RandomSource&() { return source; }
+};
+
+WeightsFailure choice(DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories, int64_t samples,
+                      Generator& g) {
+  WeightsFailure failure;
+  cpu::random_choice(kHere, dtype, to, weights, rows, categories, samples, Source(g), &failure);
+  return failure;
+}
+
 template <class T>
 std::vector<T> draw(const RandomFill& what, int64_t n, Generator& g) {
   std::vector<T> out(static_cast<size_t>(n));
-  random_fill(what, dtype_of<T>, out.data(), n, g);
+  cpu::random_fill(kHere, what, dtype_of<T>, out.data(), n, Source(g));
   return out;
 }
 
@@ -180,7 +195,7 @@ TEST(RandomFill, NumbersAreTorchs) {
   g.manual_seed(0);
   EXPECT_EQ(draw<int64_t>(integers_of(0, 1000), 6, g), (std::vector<int64_t>{44, 239, 933, 760, 963, 379}));
   std::vector<int64_t> order(8);
-  random_permutation(DType::Int64, order.data(), 8, g);
+  cpu::random_permutation(kHere, DType::Int64, order.data(), 8, Source(g));
   EXPECT_EQ(order, (std::vector<int64_t>{3, 4, 0, 6, 5, 7, 2, 1}));
 }
 
@@ -301,7 +316,7 @@ TEST(RandomFill, MomentsAndRanges) {
   std::vector<double> rate(static_cast<size_t>(n)), out(static_cast<size_t>(n));
   for (double r : {0.5, 9.0, 11.0, 500.0}) {
     std::fill(rate.begin(), rate.end(), r);
-    ASSERT_TRUE(random_poisson(DType::Float64, out.data(), rate.data(), n, g));
+    cpu::random_poisson(kHere, DType::Float64, out.data(), rate.data(), n, Source(g));
     const auto [m, s] = moments(out);
     EXPECT_NEAR(m, r, 5 * std::sqrt(r / static_cast<double>(n)));
     EXPECT_NEAR(s, std::sqrt(r), 0.02 * std::sqrt(r));
@@ -312,8 +327,8 @@ TEST(RandomFill, NothingIsDrawnForNoElements) {
   Generator g(1);
   const std::vector<uint8_t> before = g.get_state();
   for (int k = 0; k <= RandomFill::Everything; ++k)
-    random_fill(fill_of(static_cast<RandomFill::Kind>(k)), DType::Float32, nullptr, 0, g);
-  random_permutation(DType::Int64, nullptr, 0, g);
+    cpu::random_fill(kHere, fill_of(static_cast<RandomFill::Kind>(k)), DType::Float32, nullptr, 0, Source(g));
+  cpu::random_permutation(kHere, DType::Int64, nullptr, 0, Source(g));
   EXPECT_EQ(g.get_state(), before);
 }
 
@@ -321,16 +336,16 @@ TEST(RandomFill, BadParametersDrawNothing) {
   Generator g(1);
   const std::vector<uint8_t> before = g.get_state();
   double p[] = {0.5, 1.5}, out[2] = {7, 7};
-  EXPECT_FALSE(random_bernoulli(DType::Float64, out, DType::Float64, p, 2, g));
+  EXPECT_THROW(cpu::random_bernoulli(kHere, DType::Float64, out, DType::Float64, p, 2, Source(g)), RuntimeError);
   p[1] = NAN;
-  EXPECT_FALSE(random_bernoulli(DType::Float64, out, DType::Float64, p, 2, g));
-  EXPECT_FALSE(random_poisson(DType::Float64, out, p, 2, g));
+  EXPECT_THROW(cpu::random_bernoulli(kHere, DType::Float64, out, DType::Float64, p, 2, Source(g)), RuntimeError);
+  EXPECT_THROW(cpu::random_poisson(kHere, DType::Float64, out, p, 2, Source(g)), RuntimeError);
   int64_t chosen[1];
-  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::Negative);
+  EXPECT_EQ(choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::Negative);
   p[1] = HUGE_VAL;
-  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::NotFinite);
+  EXPECT_EQ(choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::NotFinite);
   p[0] = p[1] = 0;
-  EXPECT_EQ(random_choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::ZeroSum);
+  EXPECT_EQ(choice(DType::Float64, chosen, p, 1, 2, 1, g), WeightsFailure::ZeroSum);
   EXPECT_EQ(out[0], 7);
   EXPECT_EQ(g.get_state(), before);
 }
@@ -339,7 +354,7 @@ TEST(RandomChoice, NeverTakesAWeightOfZero) {
   Generator g(12);
   const float weights[] = {0, 1, 0, 3, 0};
   std::vector<int64_t> out(40000);
-  ASSERT_EQ(random_choice(DType::Float32, out.data(), weights, 1, 5, 40000, g), WeightsFailure::None);
+  ASSERT_EQ(choice(DType::Float32, out.data(), weights, 1, 5, 40000, g), WeightsFailure::None);
   int64_t count[5] = {};
   for (int64_t i : out) ++count[i];
   EXPECT_EQ(count[0] + count[2] + count[4], 0);
@@ -349,7 +364,7 @@ TEST(RandomChoice, NeverTakesAWeightOfZero) {
 TEST(RandomPermutation, HoldsEveryNumberOnce) {
   Generator g(13);
   std::vector<int32_t> out(1000);
-  random_permutation(DType::Int32, out.data(), 1000, g);
+  cpu::random_permutation(kHere, DType::Int32, out.data(), 1000, Source(g));
   std::vector<bool> seen(1000);
   for (int32_t i : out) seen[static_cast<size_t>(i)] = true;
   EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](bool b) { return b; }));

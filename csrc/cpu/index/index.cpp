@@ -9,7 +9,6 @@
 #include "base/dims.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
-#include "cpu/index/index.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
 

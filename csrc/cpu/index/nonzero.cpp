@@ -7,7 +7,6 @@
 
 #include "backend/kernels.h"
 #include "base/parallel.h"
-#include "cpu/index/index.h"
 #include "cpu/operations.h"
 
 namespace strided {

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "core/convert.h"
 #include "core/random.h"
+#include "cpu/operations.h"
 
 namespace strided {
 
@@ -342,59 +343,54 @@ void fill_real(const RandomFill& what, T* to, int64_t n, Generator& g) {
 }  // namespace
 
 // ---------------------------------------------------------------- the slots
-void fill_random_kernels(KernelTable& table) {
-  table.random = {random_fill, random_bernoulli, random_poisson, random_permutation, random_choice};
-}
+namespace cpu {
 
-void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& g) {
-  const GeneratorLock drawing(g, n);
+void random_fill(const OpContext&, const RandomFill& what, DType dtype, void* to, int64_t n, RandomSource& source) {
   dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = real_t<T>;  // a complex number is two real ones
-    fill_real(what, static_cast<R*>(data), is_complex_v<T> ? 2 * n : n, g);
+    fill_real(what, static_cast<R*>(to), is_complex_v<T> ? 2 * n : n, *source.generator);
   });
 }
 
-bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& g) {
-  const GeneratorLock drawing(g, n);
-  bool good = true;
+void random_bernoulli(const OpContext&, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                      RandomSource& source) {
+  Generator& g = *source.generator;
   dispatch_loops(p_dtype, [&](auto p_tag) {
     using P = typename decltype(p_tag)::type;
     using C = compute_t<P>;
     if constexpr (std::is_floating_point_v<C>) {
       const P* probability = static_cast<const P*>(p);
-      for (int64_t i = 0; i < n && good; ++i) good = C(probability[i]) >= 0 && C(probability[i]) <= 1;
-      if (!good) return;
+      for (int64_t i = 0; i < n; ++i)
+        STRIDED_CHECK(C(probability[i]) >= 0 && C(probability[i]) <= 1, RuntimeError,
+                      "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
       using Draw = std::conditional_t<sizeof(C) == 8, uint64_t, uint32_t>;
       dispatch_loops(dtype, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        T* to = static_cast<T*>(out);
-        for (int64_t i = 0; i < n; ++i) to[i] = convert<T>(unit(draw(g, Draw{})) < C(probability[i]) ? 1.0f : 0.0f);
+        T* result = static_cast<T*>(to);
+        for (int64_t i = 0; i < n; ++i) result[i] = convert<T>(unit(draw(g, Draw{})) < C(probability[i]) ? 1.0f : 0.0f);
       });
     }
   });
-  return good;
 }
 
-bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generator& g) {
-  const GeneratorLock drawing(g, n);
-  bool good = true;
+void random_poisson(const OpContext&, DType dtype, void* to, const void* rate, int64_t n, RandomSource& source) {
   dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     if constexpr (std::is_floating_point_v<C>) {
       const T* rates = static_cast<const T*>(rate);
-      T* to = static_cast<T*>(out);
-      for (int64_t i = 0; i < n && good; ++i) good = C(rates[i]) >= 0;
-      for (int64_t i = 0; i < n && good; ++i) to[i] = convert<T>(poisson(C(rates[i]), g));
+      T* result = static_cast<T*>(to);
+      for (int64_t i = 0; i < n; ++i)
+        STRIDED_CHECK(C(rates[i]) >= 0, RuntimeError, "invalid Poisson rate, expected rate to be non-negative");
+      for (int64_t i = 0; i < n; ++i) result[i] = convert<T>(poisson(C(rates[i]), *source.generator));
     }
   });
-  return good;
 }
 
 // R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7 (1964).
-void random_permutation(DType dtype, void* out, int64_t n, Generator& g) {
-  const GeneratorLock drawing(g, n);
+void random_permutation(const OpContext&, DType dtype, void* out, int64_t n, RandomSource& source) {
+  Generator& g = *source.generator;
   dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out);
@@ -413,18 +409,18 @@ void random_permutation(DType dtype, void* out, int64_t n, Generator& g) {
   });
 }
 
-WeightsFailure random_choice(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
-                             int64_t samples, Generator& g) {
-  const GeneratorLock drawing(g, rows * (categories + samples));
-  WeightsFailure fault = WeightsFailure::None;
+void random_choice(const OpContext&, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories,
+                   int64_t samples, RandomSource& source, WeightsFailure* failure) {
+  *failure = WeightsFailure::None;
   dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_floating_point_v<compute_t<T>>) {
-      fault = check_weights(static_cast<const T*>(weights), rows, categories);
-      if (fault == WeightsFailure::None) choose(out, static_cast<const T*>(weights), rows, categories, samples, g);
+      const T* w = static_cast<const T*>(weights);
+      *failure = check_weights(w, rows, categories);
+      if (*failure == WeightsFailure::None) choose(to, w, rows, categories, samples, *source.generator);
     }
   });
-  return fault;
 }
 
+}  // namespace cpu
 }  // namespace strided

@@ -1,5 +1,5 @@
-// Random numbers on the CPU: each function fills n contiguous elements by sequential draws from a generator, in
-// PyTorch's order and with PyTorch's arithmetic, and locks the generator for its whole run.
+// Random numbers on the CPU: each slot fills n contiguous elements by sequential draws from a generator, in PyTorch's
+// order and with PyTorch's arithmetic.
 //
 // Note [PyTorch's numbers]
 // Integers, uniform numbers and everything made of them by one formula equal PyTorch's bit for bit: the same draws, the
@@ -8,19 +8,9 @@
 // few units in the last place. The generator is left in the same state in any case.
 #pragma once
 
-#include "backend/kernels.h"
+#include <cstdint>
 
 namespace strided {
-
-void fill_random_kernels(KernelTable& table);
-
-// What it fills in; see RandomKernels in backend/backend.h.
-void random_fill(const RandomFill& what, DType dtype, void* data, int64_t n, Generator& generator);
-bool random_bernoulli(DType dtype, void* out, DType p_dtype, const void* p, int64_t n, Generator& generator);
-bool random_poisson(DType dtype, void* out, const void* rate, int64_t n, Generator& generator);
-void random_permutation(DType dtype, void* out, int64_t n, Generator& generator);
-WeightsFailure random_choice(DType dtype, int64_t* out, const void* weights, int64_t rows, int64_t categories,
-                             int64_t samples, Generator& generator);
 
 // The loops that gain from wide vectors: cpu/random/random_loops.cpp, once for each instruction set. `words` are words
 // of the generator's state, not tempered.

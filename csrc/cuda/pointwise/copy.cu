@@ -129,5 +129,28 @@ void run_copy(const LoopPlan& plan) {
 
 void copy(const LoopPlan& plan) { run_copy(plan); }
 
+void join(const JoinPlan& plan) {
+  const int64_t size = size_of(plan.dtype);
+  int64_t row_bytes = 0;
+  for (int64_t k = 0; k < plan.n_parts; ++k) row_bytes += plan.parts[k].length * size;
+  char* to = plan.out;
+  for (int64_t k = 0; k < plan.n_parts; ++k) {
+    const JoinPlan::Part& part = plan.parts[k];
+    if (part.length == 0) continue;
+    const int64_t shape[] = {part.length, plan.rows}, to_strides[] = {size, row_bytes},
+                  from_strides[] = {size, part.length * size};
+    LoopPlan copy;
+    copy.name = plan.name;
+    copy.device = plan.device;
+    copy.ndim = 2;
+    copy.shape = shape;
+    copy.n_operands = 2;
+    copy.operand[0] = {to, to_strides, plan.dtype, false};
+    copy.operand[1] = {const_cast<char*>(part.data), from_strides, plan.dtype, false};
+    run_copy(copy);
+    to += part.length * size;
+  }
+}
+
 }  // namespace cuda
 }  // namespace strided

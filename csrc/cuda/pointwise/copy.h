@@ -56,8 +56,6 @@ struct CopyTable {
   void (*transpose[5])(TransposeArgs) = {};
 };
 
-constexpr int item_row(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4; }
-
 void fill_copy_moves(CopyTable& table);
 void fill_copy_integers(CopyTable& table);
 void fill_copy_floats(CopyTable& table);

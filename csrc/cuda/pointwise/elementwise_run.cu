@@ -26,7 +26,7 @@ const ElementwiseTable& elementwise_table() {
 }
 #undef STRIDED_UNITS
 
-void elementwise(int op, DType compute, const LoopPlan& plan, const double* params) {
+void elementwise(const LoopPlan& plan, int op, DType compute, const double* params) {
   run_pointwise(elementwise_table().kernel[op][index_of(compute)], plan, params);
 }
 

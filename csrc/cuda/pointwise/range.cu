@@ -87,9 +87,9 @@ __global__ void __launch_bounds__(kThreads) ramp_kernel(T* to, int64_t n, const 
 
 }  // namespace
 
-void range(const char* name, int device, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& r) {
+void range(const OpContext& on, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& r) {
   if (n == 0) return;
-  const OnDevice guard(device);
+  const OnDevice guard(on.device);
   const int64_t blocks = (n + kThreads - 1) / kThreads;
   const dim3 grid(static_cast<unsigned>(blocks < 65535 ? blocks : 65535));
   bool done = false;
@@ -103,11 +103,11 @@ void range(const char* name, int device, RangeKind kind, DType dtype, void* to, 
     } else if (kind == RangeKind::Arange) {
       return;
     }
-    launch(kernel, grid, dim3(kThreads), 0, current_stream(device), static_cast<T*>(to), n, r);
+    launch(kernel, grid, dim3(kThreads), 0, current_stream(on.device), static_cast<T*>(to), n, r);
     done = true;
   });
-  STRIDED_CHECK(done, NotImplementedError, name, ": not implemented for ", dtype, " on device 'cuda'");
-  check_launch(name);
+  STRIDED_CHECK(done, NotImplementedError, on.name, ": not implemented for ", dtype, " on device 'cuda'");
+  check_launch(on.name);
 }
 
 }  // namespace cuda

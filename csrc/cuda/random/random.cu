@@ -274,10 +274,10 @@ __global__ void __launch_bounds__(kThreads) choose_kernel(int64_t* to, const dou
   }
 }
 
-RandomArgs args_of(PhiloxState state, int64_t n) {
+RandomArgs args_of(const RandomSource& source, int64_t n) {
   RandomArgs a;
-  a.seed = state.seed;
-  a.offset = state.offset;
+  a.seed = source.seed;
+  a.offset = source.offset;
   a.n = n;
   return a;
 }
@@ -299,91 +299,89 @@ void cast_vector(const char* name, int device, void* to, DType to_dtype, char* f
 
 }  // namespace
 
-void random_fill(const char* name, int device, const RandomFill& what, DType dtype, void* to, int64_t n,
-                 PhiloxState state, uint64_t* used) {
-  *used = 0;
+void random_fill(const OpContext& on, const RandomFill& what, DType dtype, void* to, int64_t n, RandomSource& source) {
+  source.used = 0;
   if (n == 0) return;
-  const OnDevice guard(device);
-  *used = dispatch_loops(dtype, [&](auto tag) {
+  const OnDevice guard(on.device);
+  source.used = dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    RandomArgs a = args_of(state, is_complex_v<T> ? 2 * n : n);  // a complex number is two real ones
+    RandomArgs a = args_of(source, is_complex_v<T> ? 2 * n : n);  // a complex number is two real ones
     a.a = what.a;
     a.b = what.b;
     a.base = what.base;
     a.range = what.range;
-    return fill_real<real_t<T>>(name, device, what.kind, to, a);
+    return fill_real<real_t<T>>(on.name, on.device, what.kind, to, a);
   });
 }
 
-void random_bernoulli(const char* name, int device, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
-                      PhiloxState state, uint64_t* used) {
-  *used = 0;
+void random_bernoulli(const OpContext& on, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+                      RandomSource& source) {
+  source.used = 0;
   if (n == 0) return;
-  const OnDevice guard(device);
-  const Workspace bits(static_cast<size_t>(n), device);
+  const OnDevice guard(on.device);
+  const Workspace bits(static_cast<size_t>(n), on.device);
   const int64_t blocks = (n + 1) / 2;
-  launch(bernoulli_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), bits.as<uint8_t>(),
-         static_cast<const char*>(p), static_cast<uint8_t>(p_dtype), size_of(p_dtype), reporter(device, name, 0),
-         args_of(state, n));
-  check_launch(name);
-  cast_vector(name, device, to, dtype, bits.data(), DType::UInt8, n);
-  *used = static_cast<uint64_t>(blocks);
+  launch(bernoulli_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(on.device), bits.as<uint8_t>(),
+         static_cast<const char*>(p), static_cast<uint8_t>(p_dtype), size_of(p_dtype), reporter(on.device, on.name, 0),
+         args_of(source, n));
+  check_launch(on.name);
+  cast_vector(on.name, on.device, to, dtype, bits.data(), DType::UInt8, n);
+  source.used = static_cast<uint64_t>(blocks);
 }
 
-void random_poisson(const char* name, int device, DType dtype, void* to, const void* rate, int64_t n, PhiloxState state,
-                    uint64_t* used) {
-  *used = 0;
+void random_poisson(const OpContext& on, DType dtype, void* to, const void* rate, int64_t n, RandomSource& source) {
+  source.used = 0;
   if (n == 0) return;
-  const OnDevice guard(device);
+  const OnDevice guard(on.device);
   bool done = false;
   for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
-    launch(poisson_kernel<T>, grid_for(n), dim3(kThreads), 0, current_stream(device), static_cast<T*>(to),
-           static_cast<const T*>(rate), reporter(device, name, 0), args_of(state, n));
+    launch(poisson_kernel<T>, grid_for(n), dim3(kThreads), 0, current_stream(on.device), static_cast<T*>(to),
+           static_cast<const T*>(rate), reporter(on.device, on.name, 0), args_of(source, n));
     done = true;
   });
-  STRIDED_CHECK(done, NotImplementedError, name, ": not implemented for ", dtype, " on device 'cuda'");
-  check_launch(name);
-  *used = uint64_t(1) << 20;  // more than any element draws
+  STRIDED_CHECK(done, NotImplementedError, on.name, ": not implemented for ", dtype, " on device 'cuda'");
+  check_launch(on.name);
+  source.used = uint64_t(1) << 20;  // more than any element draws
 }
 
-void random_permutation(const char* name, int device, DType dtype, void* to, int64_t n, PhiloxState state,
-                        uint64_t* used) {
-  *used = 0;
+void random_permutation(const OpContext& on, DType dtype, void* to, int64_t n, RandomSource& source) {
+  source.used = 0;
   if (n == 0) return;
-  STRIDED_CHECK(n < kMaxItems, NotImplementedError, name, ": ", n, " elements on device 'cuda'");
-  const OnDevice guard(device);
+  STRIDED_CHECK(n < kMaxItems, NotImplementedError, on.name, ": ", n, " elements on device 'cuda'");
+  const OnDevice guard(on.device);
   // Random keys, sorted. Equal ones would keep their order, so there are enough bits that this hardly ever happens.
   int bits = 20;
   while (bits < 64 && (uint64_t(1) << ((bits - 20) / 2)) < static_cast<uint64_t>(n)) ++bits;
-  const Workspace keys(static_cast<size_t>(n) * sizeof(uint64_t), device),
-      order(static_cast<size_t>(n) * sizeof(int64_t), device);
+  const Workspace keys(static_cast<size_t>(n) * sizeof(uint64_t), on.device),
+      order(static_cast<size_t>(n) * sizeof(int64_t), on.device);
   const int64_t blocks = (n + 1) / 2;
-  launch(permutation_keys_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(device), keys.as<uint64_t>(),
-         bits, args_of(state, n));
-  check_launch(name);
+  launch(permutation_keys_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(on.device), keys.as<uint64_t>(),
+         bits, args_of(source, n));
+  check_launch(on.name);
   RowSort sort;
-  sort.name = name;
-  sort.device = device;
+  sort.name = on.name;
+  sort.device = on.device;
   sort.in = keys.data();
   sort.n = sort.keep = n;
   sort.index = order.as<int64_t>();
   sort.bits = bits;
   sort_rows(sort);
-  cast_vector(name, device, to, dtype, order.data(), DType::Int64, n);
-  *used = static_cast<uint64_t>(blocks);
+  cast_vector(on.name, on.device, to, dtype, order.data(), DType::Int64, n);
+  source.used = static_cast<uint64_t>(blocks);
 }
 
-void random_choice(const char* name, int device, DType dtype, int64_t* to, const void* weights, int64_t rows,
-                   int64_t categories, int64_t samples, PhiloxState state, uint64_t* used, WeightsFailure* failure) {
-  *used = 0;
+void random_choice(const OpContext& on, DType dtype, int64_t* to, const void* weights, int64_t rows, int64_t categories,
+                   int64_t samples, RandomSource& source, WeightsFailure* failure) {
+  source.used = 0;
   *failure = WeightsFailure::None;
   if (rows == 0 || categories == 0) return;
-  const OnDevice guard(device);
-  const cudaStream_t stream = current_stream(device);
-  const Workspace sums(static_cast<size_t>(rows * categories) * sizeof(double), device), faults(sizeof(int), device);
-  check(cudaMemsetAsync(faults.data(), 0, sizeof(int), stream), name);
+  const OnDevice guard(on.device);
+  const cudaStream_t stream = current_stream(on.device);
+  const Workspace sums(static_cast<size_t>(rows * categories) * sizeof(double), on.device),
+      faults(sizeof(int), on.device);
+  check(cudaMemsetAsync(faults.data(), 0, sizeof(int), stream), on.name);
   bool done = false;
   for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) {
     using T = typename decltype(tag)::type;
@@ -392,11 +390,11 @@ void random_choice(const char* name, int device, DType dtype, int64_t* to, const
            static_cast<const T*>(weights), sums.as<double>(), categories, faults.as<int>());
     done = true;
   });
-  STRIDED_CHECK(done, NotImplementedError, name, ": not implemented for ", dtype, " on device 'cuda'");
-  check_launch(name);
+  STRIDED_CHECK(done, NotImplementedError, on.name, ": not implemented for ", dtype, " on device 'cuda'");
+  check_launch(on.name);
   int bad = 0;
-  check(cudaMemcpyAsync(&bad, faults.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), name);
-  synchronize_stream(device, stream);
+  check(cudaMemcpyAsync(&bad, faults.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), on.name);
+  synchronize_stream(on.device, stream);
   *failure = bad & 1   ? WeightsFailure::Negative
              : bad & 2 ? WeightsFailure::NotFinite
              : bad & 4 ? WeightsFailure::ZeroSum
@@ -404,9 +402,9 @@ void random_choice(const char* name, int device, DType dtype, int64_t* to, const
   if (bad || samples == 0) return;
   const int64_t n = rows * samples, blocks = (n + 1) / 2;
   launch(choose_kernel, grid_for(blocks), dim3(kThreads), 0, stream, to, sums.as<const double>(), categories, samples,
-         args_of(state, n));
-  check_launch(name);
-  *used = static_cast<uint64_t>(blocks);
+         args_of(source, n));
+  check_launch(on.name);
+  source.used = static_cast<uint64_t>(blocks);
 }
 
 }  // namespace cuda

@@ -144,7 +144,9 @@ void require_device(int device) {
 }
 void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes, bool non_blocking) {
   const GilRelease unlocked(bytes >= 65536);
-  check_cuda(cuda_api().transfer(to, to_device.index, from, from_device.index, bytes, non_blocking));
+  const int device = to_device.index >= 0 ? to_device.index : from_device.index;
+  check_cuda(
+      cuda_api().transfer({{"copy_", device}, to, to_device.index, from, from_device.index, bytes, non_blocking}));
 }
 
 }  // namespace

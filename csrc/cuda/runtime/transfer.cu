@@ -15,14 +15,15 @@ struct Event {
 
 // Both devices' current streams take part: the copy starts after what either has to do before, and what either does
 // next comes after the copy.
-void between_devices(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+void between_devices(const TransferPlan& plan) {
+  const int to_device = plan.to_device, from_device = plan.from_device;
   const cudaStream_t source = current_stream(from_device), target = current_stream(to_device);
   const Event ready(to_device), copied(from_device);
   record_event(ready.event, to_device, target);
   wait_event(ready.event, from_device, source);
   {
     const OnDevice guard(from_device);
-    check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, source), "copy_");
+    check(cudaMemcpyPeerAsync(plan.to, to_device, plan.from, from_device, plan.bytes, source), plan.name);
   }
   record_event(copied.event, from_device, source);
   wait_event(copied.event, to_device, target);
@@ -30,21 +31,21 @@ void between_devices(void* to, int to_device, const void* from, int from_device,
 
 }  // namespace
 
-void transfer(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking) {
-  if (bytes == 0) return;
-  if (to_device >= 0 && from_device >= 0 && to_device != from_device)
-    return between_devices(to, to_device, from, from_device, bytes);
+void transfer(const TransferPlan& plan) {
+  if (plan.bytes == 0) return;
+  const int to_device = plan.to_device, from_device = plan.from_device;
+  if (to_device >= 0 && from_device >= 0 && to_device != from_device) return between_devices(plan);
   const int device = to_device >= 0 ? to_device : from_device;
-  STRIDED_CHECK(device >= 0, RuntimeError, "copy_: no device takes part");
+  STRIDED_CHECK(device >= 0, RuntimeError, plan.name, ": no device takes part");
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
   const cudaMemcpyKind kind = to_device < 0     ? cudaMemcpyDeviceToHost
                               : from_device < 0 ? cudaMemcpyHostToDevice
                                                 : cudaMemcpyDeviceToDevice;
-  check(cudaMemcpyAsync(to, from, bytes, kind, stream), "copy_");
+  check(cudaMemcpyAsync(plan.to, plan.from, plan.bytes, kind, stream), plan.name);
   // From pageable memory the call itself waits until the bytes were read; page-locked memory may be read later.
-  if (kind == cudaMemcpyHostToDevice && !non_blocking && is_pinned(from)) synchronize_stream(device, stream);
-  if (kind == cudaMemcpyDeviceToHost && !(non_blocking && is_pinned(to))) synchronize_stream(device, stream);
+  if (kind == cudaMemcpyHostToDevice && !plan.non_blocking && is_pinned(plan.from)) synchronize_stream(device, stream);
+  if (kind == cudaMemcpyDeviceToHost && !(plan.non_blocking && is_pinned(plan.to))) synchronize_stream(device, stream);
 }
 
 cudaEvent_t make_event(int device, bool timed) {

@@ -6,8 +6,7 @@
 namespace strided {
 namespace cuda {
 
-// device -1: the host. Waits, unless `non_blocking` and the host's memory is page-locked.
-void transfer(void* to, int to_device, const void* from, int from_device, size_t bytes, bool non_blocking);
+void transfer(const TransferPlan& plan);
 
 cudaEvent_t make_event(int device, bool timed);
 void destroy_event(cudaEvent_t event);

@@ -1,7 +1,7 @@
 // By mask: where, masked_fill, masked_select, masked_scatter, nonzero.
 #include <algorithm>
 
-#include "backend/kernels.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
@@ -14,28 +14,13 @@
 namespace strided {
 namespace {
 
-constexpr int item_row(int64_t itemsize) {
-  return itemsize == 1 ? 0 : itemsize == 2 ? 1 : itemsize == 4 ? 2 : itemsize == 8 ? 3 : 4;
-}
-
-constexpr int64_t kShort = 32768;  // elements that are not worth a second thread
-
 // out = condition ? a : b. Operands are cast to out's dtype on the way; numbers are 0-d tensors of any dtype.
 void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  const KernelTable& table = kernels(out.device());
-  const Loop2d loop = table.index.where[item_row(out.itemsize())];
-  STRIDED_CHECK(loop || (table.device && table.device->where), NotImplementedError, "where on device '", out.device(),
-                "'");
   const int64_t n = out.numel();
   if (n == 0) return;
-  if (table.device) {
-    TensorIterator iter(out.shape());
-    for (const Tensor* t : {&out, &condition, &a, &b}) iter.add(*t);
-    iter.plan();
-    return table.device->where(iter.loop_plan("where", out.device()));
-  }
-  if (n <= kShort && out.is_contiguous() && a.dtype() == out.dtype() && b.dtype() == out.dtype()) {
-    // Nothing to plan when the operands are one row each, or a single element.
+  const Backend& slots = backend(out.device());
+  if (slots.short_loops && n <= ShortLoops::kMost && out.is_contiguous() && a.dtype() == out.dtype() &&
+      b.dtype() == out.dtype()) {
     const Tensor* in[] = {&condition, &a, &b};
     char* data[] = {out.data(), condition.data(), a.data(), b.data()};
     int64_t strides[8] = {out.itemsize()};
@@ -44,19 +29,12 @@ void select_into(const Tensor& out, const Tensor& condition, const Tensor& a, co
       row = row && (in[k]->numel() == 1 || (in[k]->shape() == out.shape() && in[k]->is_contiguous()));
       strides[k + 1] = in[k]->numel() == 1 ? 0 : in[k]->itemsize();
     }
-    if (row) return loop(data, strides, n, 1, nullptr);
+    if (row) return slots.short_loops->where[item_row(out.itemsize())](data, strides, n, 1, nullptr);
   }
   TensorIterator iter(out.shape());
-  iter.add(out);
-  iter.add(condition);
-  iter.add(a);
-  iter.add(b);
-  for (int k = 2; k < 4; ++k) {
-    const DType from = (k == 2 ? a : b).dtype();
-    if (from != out.dtype()) iter.cast(k, table.copy[index_of(out.dtype())][index_of(from)], out.itemsize());
-  }
+  for (const Tensor* t : {&out, &condition, &a, &b}) iter.add(*t);
   iter.plan();
-  iter.run(loop, nullptr, 1);
+  slots.where(iter.loop_plan("where", out.device()));
 }
 
 void check_bool_mask(const char* op, const Tensor& mask) {

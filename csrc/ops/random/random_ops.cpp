@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/kernels.h"
-#include "base/parallel.h"
+#include "backend/backend.h"
 #include "core/convert.h"
+#include "core/random.h"
 #include "ops/call.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
@@ -25,20 +25,13 @@ Generator& chosen(Generator* generator, const Tensor& out) {
   return *generator;
 }
 
-// Draws on an accelerator: f(state, &used), the latter for the blocks of the sequence.
+// Calls f(slots, on, source) with the generator locked; n: the numbers that are drawn, about.
 template <class F>
-void draw_on_device(Generator& generator, F f) {
-  const GilReleasingLock lock(generator.mutex);
-  uint64_t used = 0;
-  f(PhiloxState{generator.initial_seed(), generator.position}, &used);
-  generator.position += used;
-}
-const Backend* device_kernels(const Tensor& t) { return kernels(t.device()).device; }
-
-template <class Slot>
-Slot require(const char* op, Slot slot, const Tensor& t) {
-  STRIDED_CHECK(slot, NotImplementedError, op, ": not implemented on device '", t.device(), "'");
-  return slot;
+void draw(const char* op, const Tensor& out, Generator& generator, int64_t n, F f) {
+  const GeneratorLock lock(generator, n);
+  RandomSource source{&generator, generator.initial_seed(), generator.position};
+  f(backend(out.device()), OpContext{op, out.device().index}, source);
+  generator.position += source.used;
 }
 
 void check_floating(const char* kernel, DType t, bool complex_too) {
@@ -89,12 +82,9 @@ Tensor fill(const char* op, const char* node, const Tensor& self, const RandomFi
   check_inplace(op, self);
   if (self.numel() == 0) return self;
   Generator& source = chosen(generator, self);
-  const Backend* device = device_kernels(self);
-  const auto draw = device ? nullptr : require(op, kernels(self.device()).random.fill, self);
   draw_into(self, [&](const Dims*, const Tensor& out) {
-    if (!device) return draw(what, out.dtype(), out.data(), out.numel(), source);
-    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
-      device->random_fill(op, out.device().index, what, out.dtype(), out.data(), out.numel(), state, used);
+    draw(op, out, source, out.numel(), [&](const Backend& slots, const OpContext& on, RandomSource& from) {
+      slots.random_fill(on, what, out.dtype(), out.data(), out.numel(), from);
     });
   });
   return written(op, node, self);
@@ -171,19 +161,13 @@ Tensor record_normal(Tensor out, const std::vector<Tensor>& parameters) {
 void fill_bernoulli(const Tensor& self, const Tensor& p, Generator& generator) {
   check_has_loops("bernoulli_", self.dtype());
   NoGradGuard guard;
-  const Backend* device = device_kernels(self);
-  const auto draw = device ? nullptr : require("bernoulli_", kernels(self.device()).random.bernoulli, self);
   const Tensor apart = p.storage().data() == self.storage().data() ? clone(p) : p;
   const Tensor wide = make_view(apart, expand(apart.layout(), self.shape()));
   draw_into(self, [&](const Dims* axes, const Tensor& out) {
     const Tensor q = contiguous(axes ? permuted(wide, *axes) : wide);
-    if (device)
-      return draw_on_device(generator, [&](PhiloxState state, uint64_t* used) {
-        device->random_bernoulli("bernoulli_", out.device().index, out.dtype(), out.data(), q.dtype(), q.data(),
-                                 out.numel(), state, used);
-      });
-    STRIDED_CHECK(draw(out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), generator), RuntimeError,
-                  "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+    draw("bernoulli_", out, generator, out.numel(), [&](const Backend& slots, const OpContext& on, RandomSource& from) {
+      slots.random_bernoulli(on, out.dtype(), out.data(), q.dtype(), q.data(), out.numel(), from);
+    });
   });
 }
 
@@ -228,11 +212,9 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   const Tensor out = empty(Dims{n}, dtype, device);
   if (n == 0) return out;
   Generator& source = chosen(generator, out);
-  if (const Backend* on = device_kernels(out))
-    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
-      on->random_permutation("randperm", out.device().index, dtype, out.data(), n, state, used);
-    });
-  else require("randperm", kernels(out.device()).random.permutation, out)(dtype, out.data(), n, source);
+  draw("randperm", out, source, n, [&](const Backend& slots, const OpContext& on, RandomSource& from) {
+    slots.random_permutation(on, dtype, out.data(), n, from);
+  });
   return out;
 }
 
@@ -395,16 +377,9 @@ Tensor poisson(const Tensor& rate, Generator* generator) {
     NoGradGuard guard;
     const Tensor r = contiguous(rate);
     Generator& source = chosen(generator, out);
-    if (const Backend* device = device_kernels(out)) {
-      draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
-        device->random_poisson("poisson", out.device().index, out.dtype(), out.data(), r.data(), out.numel(), state,
-                               used);
-      });
-    } else {
-      const auto draw = require("poisson", kernels(out.device()).random.poisson, out);
-      STRIDED_CHECK(draw(out.dtype(), out.data(), r.data(), out.numel(), source), RuntimeError,
-                    "invalid Poisson rate, expected rate to be non-negative");
-    }
+    draw("poisson", out, source, out.numel(), [&](const Backend& slots, const OpContext& on, RandomSource& from) {
+      slots.random_poisson(on, out.dtype(), out.data(), r.data(), out.numel(), from);
+    });
   }
   return record("PoissonBackward0", std::move(out), rate, [](const Tensor& g) { return zeros_like(g); });
 }
@@ -432,14 +407,10 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
   replacement = replacement && num_samples > 1;  // one sample is drawn as without: PyTorch's choice
   const int64_t drawn = replacement ? num_samples : 0;
   WeightsFailure fault = WeightsFailure::None;
-  if (const Backend* device = device_kernels(out))
-    draw_on_device(source, [&](PhiloxState state, uint64_t* used) {
-      device->random_choice("multinomial", out.device().index, t, out.data_as<int64_t>(), w.data(), rows, categories,
-                            drawn, state, used, &fault);
-    });
-  else
-    fault = require("multinomial", kernels(out.device()).random.choice, out)(t, out.data_as<int64_t>(), w.data(), rows,
-                                                                             categories, drawn, source);
+  draw("multinomial", out, source, rows * (categories + drawn),
+       [&](const Backend& slots, const OpContext& on, RandomSource& from) {
+         slots.random_choice(on, t, out.data_as<int64_t>(), w.data(), rows, categories, drawn, from, &fault);
+       });
   check_weights(fault, replacement);
   if (replacement) return out;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/parallel.h"
+#include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/call.h"
 #include "ops/copy.h"
@@ -38,24 +38,27 @@ void check_any(const char* op, const std::vector<Tensor>& tensors) {
 // A contiguous copy, also of a contiguous tensor.
 Tensor fresh(const Tensor& x) { return x.is_contiguous() ? clone(x) : contiguous(x); }
 
-// Contiguous tensors of the result's dtype, joined along a later axis: each row of the result is written once, from
-// front to back, which memory likes better than one pass for each tensor.
-bool cat_rows(const Tensor& out, const std::vector<Tensor>& tensors, int axis) {
+// Contiguous tensors of the result's dtype, joined along a later axis, in one pass over the result. False when they are
+// others.
+bool join_rows(const Tensor& out, const std::vector<Tensor>& tensors, int axis) {
   int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= out.size(i);
-  if (rows < 2 || out.numel() == 0 || !out.device().is_cpu()) return false;
-  for (const Tensor& x : tensors)
+  if (rows < 2 || out.numel() == 0) return false;
+  std::vector<JoinPlan::Part> parts;
+  parts.reserve(tensors.size());
+  for (const Tensor& x : tensors) {
     if (x.dtype() != out.dtype() || !x.is_contiguous()) return false;
-  const int64_t row_bytes = out.numel() / rows * out.itemsize();
-  parallel_for(0, rows, std::max<int64_t>(1, 262144 / row_bytes), [&](int64_t begin, int64_t end) {
-    char* to = out.data() + begin * row_bytes;
-    for (int64_t row = begin; row < end; ++row)
-      for (const Tensor& x : tensors) {
-        const size_t part = static_cast<size_t>(x.numel() / rows * x.itemsize());
-        if (part) std::memcpy(to, x.data() + static_cast<size_t>(row) * part, part);
-        to += part;
-      }
-  });
+    parts.push_back({x.data(), x.numel() / rows});
+  }
+  JoinPlan plan;
+  plan.name = "cat";
+  plan.device = out.device().index;
+  plan.dtype = out.dtype();
+  plan.rows = rows;
+  plan.n_parts = static_cast<int64_t>(parts.size());
+  plan.parts = parts.data();
+  plan.out = out.data();
+  backend(out.device()).join(plan);
   return true;
 }
 
@@ -90,7 +93,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   }
   shape[axis] = total;
   const Tensor out = empty(shape, common_dtype(tensors), tensors[0].device());
-  if (!cat_rows(out, tensors, axis)) {
+  if (!join_rows(out, tensors, axis)) {
     int64_t start = 0;
     for (const Tensor& x : tensors) {
       if (skipped(x)) continue;

@@ -1,8 +1,7 @@
 // The same elements in other places: rolled, flipped, on or off a diagonal, replaced in part.
 #include <algorithm>
 
-#include "backend/kernels.h"
-#include "base/parallel.h"
+#include "backend/backend.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/record.h"
@@ -93,43 +92,20 @@ namespace {
 // Zeroes what lies above the diagonal (below: it is kept) or below it.
 void clear_triangle(const char* op, const Tensor& x, int64_t diagonal, bool keep_below) {
   if (x.numel() == 0) return;
-  if (const Backend* device = kernels(x.device()).device) {
-    // Columns, rows, then the batch: the axes as they stand, innermost first.
-    Dims shape, strides;
-    for (int i = x.ndim() - 1; i >= 0; --i) {
-      shape.push_back(x.size(i));
-      strides.push_back(x.strides()[i] * x.itemsize());
-    }
-    LoopPlan plan;
-    plan.name = op;
-    plan.device = x.device().index;
-    plan.ndim = x.ndim();
-    plan.shape = shape.data();
-    plan.n_operands = 1;
-    plan.operand[0] = {x.data(), strides.data(), x.dtype(), false};
-    return device->clear_triangle(plan, diagonal, keep_below);
+  // Columns, rows, then the batch: the axes as they stand, innermost first.
+  Dims shape, strides;
+  for (int i = x.ndim() - 1; i >= 0; --i) {
+    shape.push_back(x.size(i));
+    strides.push_back(x.strides()[i] * x.itemsize());
   }
-  const auto kernel = kernels(x.device()).clear_triangle;
-  STRIDED_CHECK(kernel, NotImplementedError, op, ": not implemented on device '", x.device(), "'");
-  const int n = x.ndim();
-  const int64_t rows = x.size(n - 2), columns = x.size(n - 1), size = x.itemsize();
-  diagonal = std::min(std::max(diagonal, -rows), columns);
-  // Rows of all matrices in one range; the batch axes are counted through.
-  const int64_t grain = std::max<int64_t>(1, 65536 / (columns * size));
-  parallel_for(0, x.numel() / columns, grain, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      int64_t matrix = begin / rows;
-      const int64_t row = begin % rows, count = std::min(rows - row, end - begin);
-      char* data = x.data();
-      for (int i = n - 3; i >= 0; --i) {
-        data += matrix % x.size(i) * x.strides()[i] * size;
-        matrix /= x.size(i);
-      }
-      kernel(data, size, row, row + count, columns, x.strides()[n - 2] * size, x.strides()[n - 1] * size, diagonal,
-             keep_below);
-      begin += count;
-    }
-  });
+  LoopPlan plan;
+  plan.name = op;
+  plan.device = x.device().index;
+  plan.ndim = x.ndim();
+  plan.shape = shape.data();
+  plan.n_operands = 1;
+  plan.operand[0] = {x.data(), strides.data(), x.dtype(), false};
+  backend(x.device()).clear_triangle(plan, diagonal, keep_below);
 }
 
 Tensor triangle(const char* op, const char* node, const Tensor& x, int64_t diagonal, bool keep_below) {

@@ -88,10 +88,10 @@ TEST(CudaLibrary, ComputesOnBothDevices) {
   std::iota(host.begin(), host.end(), 0.0f);
   for (int device = 0; device < devices(); ++device) {
     const Memory a(4000, device), sum(4000, device), total(4, device);
-    k.transfer(a.data, device, host.data(), -1, 4000, false);
+    k.transfer({{"copy_", 0}, a.data, device, host.data(), -1, 4000, false});
     Vectors v("add", device, 1000, {&sum, &a, &a});
-    k.elementwise(elementwise_id<Add>, DType::Float32, v.plan, nullptr);
-    k.transfer(back.data(), -1, sum.data, device, 4000, false);
+    k.elementwise(v.plan, elementwise_id<Add>, DType::Float32, nullptr);
+    k.transfer({{"copy_", 0}, back.data(), -1, sum.data, device, 4000, false});
     for (size_t i = 0; i < 1000; ++i) ASSERT_EQ(back[i], 2 * host[i]);
     ReducePlan r;
     r.name = "sum";
@@ -103,7 +103,7 @@ TEST(CudaLibrary, ComputesOnBothDevices) {
     r.axes = 1;
     r.out[0] = total.at();
     k.reduce(r, reduction_id<Sum>, DType::Float32);
-    k.transfer(back.data(), -1, total.data, device, 4, false);
+    k.transfer({{"copy_", 0}, back.data(), -1, total.data, device, 4, false});
     EXPECT_EQ(back[0], 499500.0f);
   }
 }
@@ -115,7 +115,7 @@ TEST(CudaLibrary, DecomposesOnBothDevices) {
   const double host[] = {3, 0, 0, -4};
   for (int device = 0; device < devices(); ++device) {
     const Memory a(32, device), s(16, device), info(4, device);
-    backend_table(DeviceType::CUDA).transfer(a.data, device, host, -1, 32, false);
+    backend_table(DeviceType::CUDA).transfer({{"copy_", 0}, a.data, device, host, -1, 32, false});
     DecompositionPlan p;
     p.name = "svdvals";
     p.device = device;
@@ -131,7 +131,7 @@ TEST(CudaLibrary, DecomposesOnBothDevices) {
       FAIL() << what;
     }
     double back[2];
-    backend_table(DeviceType::CUDA).transfer(back, -1, s.data, device, 16, false);
+    backend_table(DeviceType::CUDA).transfer({{"copy_", 0}, back, -1, s.data, device, 16, false});
     EXPECT_NEAR(back[0], 4, 1e-14);
     EXPECT_NEAR(back[1], 3, 1e-14);
     p.dtype = DType::Int32;
@@ -145,11 +145,11 @@ TEST(CudaLibrary, CopiesBetweenDevices) {
   std::iota(host.begin(), host.end(), 5);
   const Memory a(400, 0), b(400, 1);
   const Backend& k = backend_table(DeviceType::CUDA);
-  k.transfer(a.data, 0, host.data(), -1, 400, false);
-  k.transfer(b.data, 1, a.data, 0, 400, false);
-  k.transfer(back.data(), -1, b.data, 1, 400, false);
+  k.transfer({{"copy_", 0}, a.data, 0, host.data(), -1, 400, false});
+  k.transfer({{"copy_", 0}, b.data, 1, a.data, 0, 400, false});
+  k.transfer({{"copy_", 0}, back.data(), -1, b.data, 1, 400, false});
   EXPECT_EQ(back, host);
-  EXPECT_THROW(k.transfer(back.data(), -1, host.data(), -1, 400, false), RuntimeError);
+  EXPECT_THROW(k.transfer({{"copy_", 0}, back.data(), -1, host.data(), -1, 400, false}), RuntimeError);
 }
 
 TEST(CudaLibrary, ErrorsCrossTheBorder) {
@@ -163,10 +163,10 @@ TEST(CudaLibrary, ErrorsCrossTheBorder) {
   }
   const Memory from(40, 1), to(40, 1), index(16, 1);
   Vectors v("and", 1, 10, {&to, &from, &from});
-  EXPECT_THROW(k.elementwise(elementwise_id<BitwiseAnd>, DType::Float32, v.plan, nullptr), NotImplementedError);
+  EXPECT_THROW(k.elementwise(v.plan, elementwise_id<BitwiseAnd>, DType::Float32, nullptr), NotImplementedError);
   // An index out of range: the next call that waits says so, and only that one.
   const int64_t bad[] = {3, 10};
-  k.transfer(index.data, 1, bad, -1, 16, false);
+  k.transfer({{"copy_", 0}, index.data, 1, bad, -1, 16, false});
   const int64_t shape = 2, dense = 4, indexed = 0, step = 8;
   IndexPlan p;
   p.name = "index";
@@ -230,22 +230,22 @@ TEST(CudaLibrary, SetElementsAndRandom) {
   const Backend& k = backend_table(DeviceType::CUDA);
   const char mask[] = {0, 1, 1, 0, 1};
   const Memory m(5, 0), positions(24, 0), numbers(40, 0);
-  k.transfer(m.data, 0, mask, -1, 5, false);
+  k.transfer({{"copy_", 0}, m.data, 0, mask, -1, 5, false});
   void* handle = nullptr;
   int64_t count = 0, at[3];
   k.nonzero_begin({"nonzero", 0}, m.at(), 5, &handle, &count);
   ASSERT_EQ(count, 3);
   k.nonzero_write({"nonzero", 0}, handle, positions.at(), nullptr, 0);
   k.nonzero_end({"nonzero", 0}, handle);
-  k.transfer(at, -1, positions.data, 0, 24, false);
+  k.transfer({{"copy_", 0}, at, -1, positions.data, 0, 24, false});
   EXPECT_TRUE(at[0] == 1 && at[1] == 2 && at[2] == 4);
-  uint64_t used = 0;
+  RandomSource source{nullptr, 1};
   RandomFill uniform{};
   uniform.kind = RandomFill::Uniform;
-  k.random_fill("rand", 0, uniform, DType::Float32, numbers.data, 10, {1, 0}, &used);
-  EXPECT_EQ(used, 3u);
+  k.random_fill({"rand", 0}, uniform, DType::Float32, numbers.data, 10, source);
+  EXPECT_EQ(source.used, 3u);
   float f[10];
-  k.transfer(f, -1, numbers.data, 0, 40, false);
+  k.transfer({{"copy_", 0}, f, -1, numbers.data, 0, 40, false});
   for (float x : f) EXPECT_TRUE(x >= 0 && x < 1);
 }
 

@@ -17,11 +17,15 @@ RandomFill law(RandomFill::Kind kind, double a = 0, double b = 1) {
   what.b = b;
   return what;
 }
-Array drawn(const RandomFill& what, DType dtype, int64_t n, PhiloxState state, uint64_t* used = nullptr) {
+struct Source {
+  RandomSource source;
+  Source(uint64_t seed, uint64_t offset) : source{nullptr, seed, offset} {}
+  operator RandomSource&() { return source; }
+};
+Array drawn(const RandomFill& what, DType dtype, int64_t n, Source from, uint64_t* used = nullptr) {
   Array out(dtype, {n});
-  uint64_t blocks;
-  random_fill("random", 0, what, dtype, out.data(), n, state, &blocks);
-  if (used) *used = blocks;
+  random_fill({"random", 0}, what, dtype, out.data(), n, from);
+  if (used) *used = from.source.used;
   out.download();
   return out;
 }
@@ -113,7 +117,6 @@ TEST(CudaRandom, Integers) {
 }
 
 TEST(CudaRandom, ProbabilitiesAndRates) {
-  uint64_t used;
   constexpr int64_t n = 9000;
   Array p(DType::Float32, {n}), rate(DType::Float64, {n}), out(DType::Float32, {n}), counts(DType::Float64, {n});
   for (int64_t i = 0; i < n; ++i) {
@@ -122,8 +125,8 @@ TEST(CudaRandom, ProbabilitiesAndRates) {
   }
   p.upload();
   rate.upload();
-  random_bernoulli("bernoulli_", 0, DType::Float32, out.data(), DType::Float32, p.data(), n, {1, 0}, &used);
-  random_poisson("poisson", 0, DType::Float64, counts.data(), rate.data(), n, {2, 0}, &used);
+  random_bernoulli({"bernoulli_", 0}, DType::Float32, out.data(), DType::Float32, p.data(), n, Source(1, 0));
+  random_poisson({"poisson", 0}, DType::Float64, counts.data(), rate.data(), n, Source(2, 0));
   out.download();
   counts.download();
   double some = 0, small = 0, large = 0;
@@ -144,21 +147,20 @@ TEST(CudaRandom, ProbabilitiesAndRates) {
   synchronize(0);
   p.set<float>(5, 1.5f);
   p.upload();
-  random_bernoulli("bernoulli_", 0, DType::Float32, out.data(), DType::Float32, p.data(), n, {1, 0}, &used);
+  random_bernoulli({"bernoulli_", 0}, DType::Float32, out.data(), DType::Float32, p.data(), n, Source(1, 0));
   EXPECT_THROW(synchronize(0), RuntimeError);
   rate.set<double>(5, -1.0);
   rate.upload();
-  random_poisson("poisson", 0, DType::Float64, counts.data(), rate.data(), n, {2, 0}, &used);
+  random_poisson({"poisson", 0}, DType::Float64, counts.data(), rate.data(), n, Source(2, 0));
   EXPECT_THROW(synchronize(0), RuntimeError);
   synchronize(0);
 }
 
 TEST(CudaRandom, Permutation) {
-  uint64_t used;
   for (int64_t n : {1, 2, 100, 3000}) {
     Array a(DType::Int64, {n}), b(DType::Int64, {n});
-    random_permutation("randperm", 0, DType::Int64, a.data(), n, {1, 0}, &used);
-    random_permutation("randperm", 0, DType::Int64, b.data(), n, {1, 1000}, &used);
+    random_permutation({"randperm", 0}, DType::Int64, a.data(), n, Source(1, 0));
+    random_permutation({"randperm", 0}, DType::Int64, b.data(), n, Source(1, 1000));
     a.download();
     b.download();
     std::vector<bool> seen(static_cast<size_t>(n));
@@ -177,7 +179,6 @@ TEST(CudaRandom, Permutation) {
 }
 
 TEST(CudaRandom, Choice) {
-  uint64_t used;
   Array weights(DType::Float32, {2, 300}), out(DType::Int64, {2, 4000});
   for (int64_t i = 0; i < 600; ++i) weights.set<float>(i, 0);
   weights.set<float>(3, 1.0f);
@@ -185,8 +186,8 @@ TEST(CudaRandom, Choice) {
   weights.set<float>(300, 5.0f);
   weights.upload();
   WeightsFailure fault;
-  random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 4000,
-                {5, 0}, &used, &fault);
+  random_choice({"multinomial", 0}, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300,
+                4000, Source(5, 0), &fault);
   EXPECT_EQ(fault, WeightsFailure::None);
   out.download();
   int64_t third = 0;
@@ -200,15 +201,15 @@ TEST(CudaRandom, Choice) {
   for (float bad : {-1.0f, INFINITY, std::nanf("")}) {
     weights.set<float>(8, bad);
     weights.upload();
-    random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10,
-                  {5, 0}, &used, &fault);
+    random_choice({"multinomial", 0}, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300,
+                  10, Source(5, 0), &fault);
     EXPECT_EQ(fault, bad == INFINITY ? WeightsFailure::NotFinite : WeightsFailure::Negative);
   }
   weights.set<float>(8, 0.0f);
   weights.set<float>(300, 0.0f);
   weights.upload();
-  random_choice("multinomial", 0, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10,
-                {5, 0}, &used, &fault);
+  random_choice({"multinomial", 0}, DType::Float32, reinterpret_cast<int64_t*>(out.data()), weights.data(), 2, 300, 10,
+                Source(5, 0), &fault);
   EXPECT_EQ(fault, WeightsFailure::ZeroSum);
 }
 
@@ -232,7 +233,7 @@ TEST(CudaRamp, Ramps) {
       for (RangeKind kind : {RangeKind::Arange, RangeKind::Linspace, RangeKind::Logspace}) {
         if (kind == RangeKind::Arange && is_complex(t)) continue;
         Array out(t, {n});
-        cuda::range("ramp", 0, kind, t, out.data(), n, r);
+        cuda::range({"ramp", 0}, kind, t, out.data(), n, r);
         out.download();
         for (int64_t i : {int64_t(0), n / 3, n / 2, n - 1}) {
           const double x = static_cast<double>(i);

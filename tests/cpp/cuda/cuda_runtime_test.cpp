@@ -145,7 +145,7 @@ TEST(CudaRuntime, ALaunchThatFailsNamesTheOperation) {
   Array out(DType::Float32, {4}), in(DType::Float32, {4});
   Plan plan("neg", {&out, &in});
   try {
-    elementwise(0, DType::Bool, plan.plan, nullptr);  // no such kernel: abs of bool
+    elementwise(plan.plan, 0, DType::Bool, nullptr);  // no such kernel: abs of bool
     ADD_FAILURE() << "no error";
   } catch (const NotImplementedError& e) {
     EXPECT_STREQ(e.what(), "neg: not implemented on device 'cuda'");

@@ -1,9 +1,0 @@
-// Zeroing on one side of a diagonal.
-#pragma once
-
-namespace strided {
-
-struct KernelTable;
-void fill_triangle_kernels(KernelTable& table);
-
-}  // namespace strided

@@ -1,0 +1,19 @@
+#include "backend/kernels.h"
+#include "cpu/loop_run.h"
+#include "cpu/operations.h"
+
+namespace strided {
+namespace cpu {
+
+void where(const LoopPlan& plan) {
+  const DType to = plan.operand[0].dtype;
+  const DType dtypes[] = {to, plan.operand[1].dtype, to, to};
+  run_loop(plan, kernel_table(DeviceType::CPU).index.where[item_row(size_of(to))], nullptr, 1, dtypes);
+}
+
+void divide_by_counts(const LoopPlan& plan) {
+  run_loop(plan, kernel_table(DeviceType::CPU).index.divide[index_of(plan.operand[0].dtype)], nullptr, 1);
+}
+
+}  // namespace cpu
+}  // namespace strided
