@@ -365,8 +365,8 @@ void top_long(const SortPlan& plan, int64_t keep, bool descending) {
   const Workspace counts(static_cast<size_t>(plan.rows * 2 * tiles) * sizeof(int64_t), plan.device);
   const Workspace values(items * sizeof(K), plan.device), position(items * sizeof(int64_t), plan.device);
   run(count_smaller_kernel<K>, run.tiles, a, counts.as<int64_t>());
-  scan(ScanOp::Sum,
-       {plan.name, plan.device, DType::Int64, plan.rows * 2, tiles, 1, counts.data(), counts.data(), nullptr});
+  scan({plan.name, plan.device, DType::Int64, plan.rows * 2, tiles, 1, counts.data(), counts.data(), nullptr},
+       ScanOp::Sum);
   run(collect_kernel<K>, run.tiles, a, counts.as<const int64_t>(), keep, values.as<K>(), position.as<int64_t>());
   RowSort sort = sort_of(plan, keep, descending);
   sort.in = values.data();

@@ -239,8 +239,9 @@ void sort_long(const RowSort& plan, const SortArgs<K>& sort, cudaStream_t stream
   for (; a.pass < passes; ++a.pass) {
     launch(count_digits_kernel<K>, grid, dim3(kThreads), 0, stream, a);
     check_launch(plan.name);
-    scan(ScanOp::Sum, {plan.name, plan.device, DType::Int64, plan.rows, kDigits * tiles, 1,
-                       reinterpret_cast<const char*>(a.starts), reinterpret_cast<char*>(a.starts), nullptr});
+    scan({plan.name, plan.device, DType::Int64, plan.rows, kDigits * tiles, 1, reinterpret_cast<const char*>(a.starts),
+          reinterpret_cast<char*>(a.starts), nullptr},
+         ScanOp::Sum);
     launch(move_digits_kernel<K>, grid, dim3(kThreads), 0, stream, a);
     check_launch(plan.name);
   }
