@@ -11,9 +11,5 @@ void where(const LoopPlan& plan) {
   run_loop(plan, kernel_table(DeviceType::CPU).index.where[item_row(size_of(to))], nullptr, 1, dtypes);
 }
 
-void divide_by_counts(const LoopPlan& plan) {
-  run_loop(plan, kernel_table(DeviceType::CPU).index.divide[index_of(plan.operand[0].dtype)], nullptr, 1);
-}
-
 }  // namespace cpu
 }  // namespace strided

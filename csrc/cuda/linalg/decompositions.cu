@@ -192,7 +192,7 @@ void copy_matrices(const Call& call, int64_t rows, int64_t columns, const View<T
   for (const View<T>* v : {&to, &from})
     p.operand[p.n_operands] = {reinterpret_cast<char*>(v->data), strides[p.n_operands], dtype_of<T>, false},
     ++p.n_operands;
-  if (conjugate && is_complex_v<T>) elementwise(elementwise_id<ConjPhysical>, dtype_of<T>, p, nullptr);
+  if (conjugate && is_complex_v<T>) elementwise(p, elementwise_id<ConjPhysical>, dtype_of<T>, nullptr);
   else copy(p);
 }
 

@@ -106,7 +106,7 @@ void conjugate_into(const Run& run, int64_t rows, int64_t columns, const View<T>
   MatrixPlan p(run, rows, columns);
   p.add(to);
   p.add(from);
-  elementwise(elementwise_id<ConjPhysical>, dtype_of<T>, p.plan, nullptr);
+  elementwise(p.plan, elementwise_id<ConjPhysical>, dtype_of<T>, nullptr);
 }
 
 // ---- triangular systems

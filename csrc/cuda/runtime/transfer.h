@@ -1,6 +1,7 @@
 // Bytes between host and devices; events.
 #pragma once
 
+#include "backend/plans.h"
 #include "cuda/runtime/runtime.h"
 
 namespace strided {

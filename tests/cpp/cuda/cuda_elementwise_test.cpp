@@ -63,13 +63,13 @@ void check_sizes(const Case& c, std::mt19937& random) {
       std::vector<const Array*> all(1);
       for (int k = 0; k < c.arity; ++k) {
         in.emplace_back(c.compute, std::vector<int64_t>{n}, std::vector<int64_t>{step});
-        in.back().fill_random(random, is_unsigned_integer(c.compute) ? 0 : -8, 9);
+        in.back().fill_random(random, (is_integer(c.compute) && !is_signed(c.compute)) ? 0 : -8, 9);
       }
       Array out(c.result, {n});
       all[0] = &out;
       for (const Array& a : in) all.push_back(&a);
       Plan plan(c.name, all);
-      elementwise(c.op, c.compute, plan.plan, kParams);
+      elementwise(plan.plan, c.op, c.compute, kParams);
       check_result(c, out, in, step == 1 ? "contiguous" : "with steps");
       if (::testing::Test::HasFatalFailure()) return;
     }
@@ -134,7 +134,7 @@ void check_layouts(const Case& c, unsigned seed, int rounds) {
       number = Array(DType::Float64, shape, std::vector<int64_t>(shape.size(), 0));
       number.set(0, 2.0);
     }
-    elementwise(c.op, c.compute, plan.plan, kParams);
+    elementwise(plan.plan, c.op, c.compute, kParams);
     check_result(c, out, in, "round " + std::to_string(round));
     if (::testing::Test::HasFatalFailure()) return;
   }
@@ -159,7 +159,7 @@ TEST(CudaElementwise, ResultOfAnotherDtype) {
   a.fill_random(random);
   b.fill_random(random);
   Plan plan("add", {&out, &a, &b});
-  elementwise(elementwise_id<Add>, DType::Float32, plan.plan, nullptr);
+  elementwise(plan.plan, elementwise_id<Add>, DType::Float32, nullptr);
   out.download();
   for (int64_t i = 0; i < 15; ++i) EXPECT_EQ(static_cast<float>(out.get<Half>(i)), a.get<float>(i) + b.get<float>(i));
 }
@@ -171,7 +171,7 @@ TEST(CudaElementwise, ManyAxes) {
   std::mt19937 random(1);
   in.fill_random(random);
   Plan plan("neg", {&out, &in}, false);
-  elementwise(elementwise_id<Neg>, DType::Int32, plan.plan, nullptr);
+  elementwise(plan.plan, elementwise_id<Neg>, DType::Int32, nullptr);
   check_result(case_of<Neg, int32_t>(), out, {in}, "14 axes");
 }
 
