@@ -121,7 +121,7 @@ namespace strided {
 
 #define STRIDED_BACKEND_SLOTS(X) STRIDED_KERNEL_SLOTS(X) STRIDED_DECOMPOSITION_SLOTS(X)
 
-// Note [The short way]
+// The short way.
 // Loops for few elements in host memory, each operand contiguous or one value. One call of a loop does the work of a
 // slot, without a plan. Only a backend whose memory is the host's has them.
 struct ShortLoops {

@@ -40,7 +40,8 @@ struct LoopPlan : OpContext {
 };
 
 // Orders axes so that memory is walked in order, innermost first: axes[i] becomes an axis of `shape`. The first operand
-// that tells two axes apart decides; axes that none tells apart stay in row-major order. strides[k]: bytes over `shape`.
+// that tells two axes apart decides; axes that none tells apart stay in row-major order. strides[k]: bytes over
+// `shape`.
 void order_axes(int ndim, const int64_t* shape, int n_operands, const int64_t* const* strides, int* axes);
 // The same, without axes of size 1, and with neighbours merged where the strides of all operands allow it. Returns the
 // number of merged axes: their sizes go to `merged`, and `axes` gets for each the axis of `shape` whose strides it has.

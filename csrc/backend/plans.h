@@ -148,9 +148,9 @@ struct UniquePlan : OpContext {
   int64_t* starts = nullptr;
 };
 
-// Values looked up in sorted rows: m of them in each row, or all of them in one. Left and Right write int64: the number of
-// elements of the row that are less than the value (Right: or equal to it). In and NotIn write bool: whether the row has
-// the value, or does not.
+// Values looked up in sorted rows: m of them in each row, or all of them in one. Left and Right write int64: the number
+// of elements of the row that are less than the value (Right: or equal to it). In and NotIn write bool: whether the row
+// has the value, or does not.
 enum class Search : int8_t { Left, Right, In, NotIn };
 struct SearchPlan : OpContext {
   DType dtype = DType::Float32;

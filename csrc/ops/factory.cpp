@@ -102,8 +102,8 @@ namespace {
 
 Tensor fill_range(const char* op, RangeKind kind, const Tensor& out, const RangeSpec& ramp) {
   const DType dtype = out.dtype();
-  STRIDED_CHECK(!is_bool(dtype) && (kind != RangeKind::Arange || !is_complex(dtype)), NotImplementedError, "\"", op,
-                "_cpu\" not implemented for '", dtype, "'");
+  STRIDED_CHECK(!is_bool(dtype) && has_loops(dtype) && (kind != RangeKind::Arange || !is_complex(dtype)),
+                NotImplementedError, "\"", op, "_cpu\" not implemented for '", dtype, "'");
   const Device device = out.device();
   if (out.numel() > 0) backend(device).range({op, device.index}, kind, dtype, out.data(), out.numel(), ramp);
   return out;

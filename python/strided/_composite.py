@@ -188,7 +188,7 @@ def gradient(
     """Numerical derivative along dimensions: second-order central differences inside, one-sided at the edges.
 
     Args:
-        spacing: distance of samples: one number (1 if None), one for each dimension, or a tensor of coordinates for each.
+        spacing: distance of samples: one number (1 if None), one for each dimension, or coordinates for each.
         dim: the dimensions (all if None). edge_order: 1 or 2, the order of the differences at the edges.
 
     Returns one tensor for each dimension.  The weights for uneven spacing are those of B. Fornberg, "Generation of

@@ -144,8 +144,7 @@ def test_sizes_round_block_edges():
 
 def test_limits():
     nine = torch.zeros((2,) * 9, device="cuda")
-    with pytest.raises(NotImplementedError, match="index: more than 8 index tensors on device 'cuda:0'"):
-        nine[(torch.tensor([0, 1], device="cuda"),) * 9]
+    assert nine[(torch.tensor([0, 1], device="cuda"),) * 9].shape == (2,)  # those beyond eight become one
     assert nine[(torch.tensor([0, 1], device="cuda"),) * 8].shape == (2, 2)
     x = torch.arange(2**14).reshape((2,) * 14).permute(*range(13, -1, -1))
     assert torch.equal((x.cuda() + 1).cpu(), x + 1)  # elementwise operations are cut into pieces

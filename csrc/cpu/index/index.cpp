@@ -516,8 +516,8 @@ void write(const IndexPlan& plan, Loop2d loop) {
         kLoopGrain);
     dense = packed_dense;
   }
-  // Writing with threads: two indices may name one place, and the later one wins (or their sum has an order). So threads
-  // share out the longest axis along which places are always different; each keeps the order of the index.
+  // Writing with threads: two indices may name one place, and the later one wins (or their sum has an order). So
+  // threads share out the longest axis along which places are always different; each keeps the order of the index.
   int axis = -1;
   for (int i = 0; i < plan.ndim; ++i)
     if (plan.indexed_strides[i] != 0 && (axis < 0 || plan.shape[i] > plan.shape[axis])) axis = i;

@@ -1,5 +1,5 @@
-// The set elements of masks. A mask is cut into ranges: threads count the set elements of each, running sums say where the
-// elements of each range go, and threads write them.
+// The set elements of masks. A mask is cut into ranges: threads count the set elements of each, running sums say where
+// the elements of each range go, and threads write them.
 #include <algorithm>
 #include <cstring>
 #include <memory>

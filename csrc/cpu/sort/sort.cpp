@@ -430,7 +430,8 @@ int64_t distinct_values(char* values, const char* in, int64_t n) {
 
 // ---------------------------------------------------------------- searching
 
-// Calls f(row, i, end) for ranges of values [i, end), counted over all rows, that belong to one row; on several threads.
+// Calls f(row, i, end) for ranges of values [i, end), counted over all rows, that belong to one row; on several
+// threads.
 template <class F>
 void for_values(const SearchPlan& plan, F&& f) {
   parallel_for(0, plan.rows * plan.m, 4096, [&](int64_t begin, int64_t end) {

@@ -108,8 +108,8 @@ IndexedCopy gather_copy(const char* name, const Tensor& indexed, int axis, const
 void fold_indices(IndexedCopy* copy, const Tensor& indexed) {
   constexpr size_t kept = IndexPlan::kMaxIndices - 1;
   if (copy->indices.size() <= kept + 1) return;
-  // The last ones become offsets, in elements from the lowest place. Their sum is taken over tables of the offsets along
-  // each axis: to gather from a table checks and wraps the index.
+  // The last ones become offsets, in elements from the lowest place. Their sum is taken over tables of the offsets
+  // along each axis: to gather from a table checks and wraps the index.
   const Device device = indexed.device();
   const int64_t itemsize = indexed.itemsize();
   Dims shape(copy->shape.size(), 1);  // without the axes along which no index moves

@@ -15,8 +15,8 @@
 
 namespace strided {
 
-// `shape` is the shape of the dense operand. The indexed operand has for every axis of it the stride with which its place
-// moves along (0 along the axes of the index), and so has each index (0 along all other axes). Advanced indexing,
+// `shape` is the shape of the dense operand. The indexed operand has for every axis of it the stride with which its
+// place moves along (0 along the axes of the index), and so has each index (0 along all other axes). Advanced indexing,
 // index_select, gather and their inverses differ only in these strides, so one plan and three slots serve them all.
 struct IndexedCopy {
   struct Index {

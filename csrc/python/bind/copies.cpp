@@ -69,7 +69,8 @@ DType result_type(const Operand& a, const Operand& b) {
 }
 DType get_default() { return default_dtype(); }
 void set_default(DType t) {
-  STRIDED_CHECK(is_floating(t) && has_loops(t), TypeError, "only floating-point types are supported as the default type");
+  STRIDED_CHECK(is_floating(t) && has_loops(t), TypeError,
+                "only floating-point types are supported as the default type");
   set_default_dtype(t);
 }
 bool floating_point(const Tensor& x) { return is_floating(x.dtype()); }

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:cov")  # of few random observati
 CALLS = range(0, 40, 2)  # the even ones are not hostile
 # What tells the layout, asks for one, or leaves memory as it finds it.
 LEFT_OUT = {
-    "as_strided", "as_strided_", "as_strided_scatter", "contiguous", "data_ptr", "empty", "empty_like",
+    "as_strided", "as_strided_", "as_strided_scatter", "contiguous", "data_ptr", "detach_", "empty",
+    "empty_like",
     "empty_permuted", "empty_strided",
     "is_contiguous", "new_empty", "new_empty_strided", "resize_", "resize_as_", "set_", "stride", "storage_offset",
     "view", "view_as",
