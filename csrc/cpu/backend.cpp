@@ -1,8 +1,8 @@
 // Fills the CPU's kernel table with the loops of the instruction set this machine runs.
 #include "cpu/backend.h"
 
-#include "backend/kernels.h"
 #include "base/cpu_features.h"
+#include "cpu/kernels.h"
 #include "cpu/operations.h"
 #include "cpu/reduce/scan.h"
 
@@ -38,7 +38,7 @@ STRIDED_DECLARE_ISA(v4)
 #undef STRIDED_UNITS
 
 void register_cpu_backend() {
-  KernelTable& table = kernel_table(DeviceType::CPU);
+  KernelTable& table = kernel_table();
   switch (chosen_isa()) {
 #ifdef STRIDED_HAVE_V4
     case Isa::V4: v4::fill(table); break;
@@ -54,43 +54,10 @@ void register_cpu_backend() {
   // Families whose loops gain nothing from wider vectors have one build.
   fill_scan_kernels(table);
 
-  // The slots whose drivers are here; the others are still run by operations themselves.
   Backend& cpu = backend_table(DeviceType::CPU);
-  cpu.reduce = cpu::reduce;
-  cpu.scan = cpu::scan;
-  cpu.gemm = cpu::gemm;
-  cpu.lu_factor = cpu::lu_factor;
-  cpu.lu_solve = cpu::lu_solve;
-  cpu.cholesky = cpu::cholesky;
-  cpu.solve_triangular = cpu::solve_triangular;
-  cpu.exchange_rows = cpu::exchange_rows;
-  cpu.permutation_sign = cpu::permutation_sign;
-  cpu.check_info = cpu::check_info;
-  cpu.divide_by_counts = cpu::divide_by_counts;
-  cpu.gather = cpu::gather;
-  cpu.scatter = cpu::scatter;
-  cpu.scatter_reduce = cpu::scatter_reduce;
-  cpu.nonzero_begin = cpu::nonzero_begin;
-  cpu.nonzero_write = cpu::nonzero_write;
-  cpu.nonzero_end = cpu::nonzero_end;
-  cpu.unravel = cpu::unravel;
-  cpu.sort = cpu::sort;
-  cpu.order_statistic = cpu::order_statistic;
-  cpu.unique_rows = cpu::unique_rows;
-  cpu.unique_values = cpu::unique_values;
-  cpu.search = cpu::search;
-  cpu.elementwise = cpu::elementwise;
-  cpu.copy = cpu::copy;
-  cpu.where = cpu::where;
-  cpu.clear_triangle = cpu::clear_triangle;
-  cpu.range = cpu::range;
-  cpu.join = cpu::join;
-  cpu.random_fill = cpu::random_fill;
-  cpu.random_bernoulli = cpu::random_bernoulli;
-  cpu.random_poisson = cpu::random_poisson;
-  cpu.random_permutation = cpu::random_permutation;
-  cpu.random_choice = cpu::random_choice;
-  cpu.transfer = cpu::transfer;
+#define X(name, parameters) cpu.name = cpu::name;
+  STRIDED_KERNEL_SLOTS(X)
+#undef X
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "backend/kernels.h"
 #include "base/dims.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 namespace cpu {
@@ -32,7 +32,7 @@ class LoopRun {
       if (!loop_dtypes || from.dtype == loop_dtypes[k]) continue;
       const bool output = k < n_outputs;
       cast_[k] =
-          kernel_table(DeviceType::CPU)
+          kernel_table()
               .copy[index_of(output ? from.dtype : loop_dtypes[k])][index_of(output ? loop_dtypes[k] : from.dtype)];
       loop_itemsize_[k] = size_of(loop_dtypes[k]);
       buffer_bytes_ += kBufferItems * loop_itemsize_[k];

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "backend/kernels.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "ops/factory.h"
 #include "ops/reduce/reduction.h"
 
@@ -21,7 +21,7 @@ const double nan = std::numeric_limits<double>::quiet_NaN();
 
 template <class Op, class T>
 const ReduceKernel& kernel() {
-  return kernels(Device{}).reduce[reduction_id<Op>][index_of(dtype_of<T>)];
+  return kernel_table().reduce[reduction_id<Op>][index_of(dtype_of<T>)];
 }
 
 template <class Op, class T>
@@ -197,7 +197,7 @@ TEST(ReduceTable, EveryRowIsFilled) {
   for (int id = 0; id < kNumReductions; ++id)
     for (int t = 0; t < kNumDTypes; ++t)
       EXPECT_EQ(reduction_def(id).supported[t],
-                kernels(Device{}).reduce[id][index_of(loop_dtype_of(static_cast<DType>(t)))].accumulate != nullptr)
+                kernel_table().reduce[id][index_of(loop_dtype_of(static_cast<DType>(t)))].accumulate != nullptr)
           << reduction_def(id).info->name;
 }
 

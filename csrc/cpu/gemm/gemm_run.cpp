@@ -1,6 +1,6 @@
 // The CPU's matrix products: a plan's batch becomes calls of the loops in gemm.inc, which divide work among threads.
-#include "backend/kernels.h"
 #include "base/small_vector.h"
+#include "cpu/kernels.h"
 #include "cpu/operations.h"
 
 namespace strided {
@@ -31,7 +31,7 @@ Matrix moved(Matrix m, int64_t bytes) { return {static_cast<char*>(m.data) + byt
 }  // namespace
 
 void gemm(const GemmPlan& plan) {
-  const KernelTable& table = kernel_table(DeviceType::CPU);
+  const KernelTable& table = kernel_table();
   const int row = index_of(plan.dtype), ndim = plan.batch_ndim;
   STRIDED_CHECK(table.gemm[row], NotImplementedError, plan.name, ": not implemented for ", plan.dtype,
                 " on device 'cpu'");

@@ -1,7 +1,7 @@
 // Scratch memory of the dense matrix kernels (products, factorisations, triangular solves).
 #pragma once
 
-#include "backend/kernels.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 

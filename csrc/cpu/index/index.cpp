@@ -5,10 +5,10 @@
 #include <memory>
 #include <type_traits>
 
-#include "backend/kernels.h"
 #include "base/dims.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
+#include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
 
@@ -512,8 +512,7 @@ void write(const IndexPlan& plan, Loop2d loop) {
     copy = std::make_unique<Buffer>(bytes);
     const int d = index_of(plan.dtype);
     const Strided packed_dense{copy->data(), copy_strides.data(), plan.dtype};
-    run(plan, plan.ndim, plan.shape, {packed_dense, dense}, kernel_table(DeviceType::CPU).copy[d][d], nullptr,
-        kLoopGrain);
+    run(plan, plan.ndim, plan.shape, {packed_dense, dense}, kernel_table().copy[d][d], nullptr, kLoopGrain);
     dense = packed_dense;
   }
   // Writing with threads: two indices may name one place, and the later one wins (or their sum has an order). So

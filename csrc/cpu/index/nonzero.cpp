@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "backend/kernels.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/operations.h"
 
 namespace strided {
@@ -60,7 +60,7 @@ void nonzero_begin(const OpContext&, const char* mask, int64_t n, void** handle,
   const int64_t ranges = (n + kRange - 1) / kRange;
   std::unique_ptr<Nonzero> set(new Nonzero{mask, n, std::vector<int64_t>(static_cast<size_t>(ranges) + 1, 0)});
   std::vector<int64_t>& starts = set->starts;
-  const auto count_true = kernel_table(DeviceType::CPU).index.count_true;
+  const auto count_true = kernel_table().index.count_true;
   parallel_for(0, ranges, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
       starts[static_cast<size_t>(r) + 1] = count_true(mask + r * kRange, std::min(kRange, n - r * kRange));
@@ -78,7 +78,7 @@ void nonzero_write(const OpContext&, void* handle, char* to, const char* from, i
       write_positions(positions + before, set.mask + first, count, first);
     });
   }
-  const auto compress = kernel_table(DeviceType::CPU).index.compress[item_row(itemsize)];
+  const auto compress = kernel_table().index.compress[item_row(itemsize)];
   set.for_ranges([&](int64_t first, int64_t before, int64_t count) {
     compress(to + before * itemsize, from + first * itemsize, set.mask + first, count);
   });

@@ -1,8 +1,8 @@
 // The CPU's factorisations and triangular systems: checks of pivots and info, and the loops of linalg.cpp for a dtype.
 #include <algorithm>
 
-#include "backend/kernels.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/operations.h"
 
 namespace strided {
@@ -11,7 +11,7 @@ namespace {
 
 template <class F>
 F loop_of(const OpContext& on, DType dtype, F LinalgKernels::* loop) {
-  const F f = kernel_table(DeviceType::CPU).linalg[index_of(dtype)].*loop;
+  const F f = kernel_table().linalg[index_of(dtype)].*loop;
   STRIDED_CHECK(f, NotImplementedError, on.name, ": not implemented for ", dtype, " on device 'cpu'");
   return f;
 }

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/kernels.h"
 #include "base/dims.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
 
@@ -107,7 +107,7 @@ void copy(const LoopPlan& plan) {
       return copy_bytes(to.data, from.data, plan.numel() * size);
     if (copy_transposed(plan)) return;
   }
-  run_loop(plan, kernel_table(DeviceType::CPU).copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1);
+  run_loop(plan, kernel_table().copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1);
 }
 
 // Each row of the result is written once, from front to back, which memory likes better than one pass for each part.

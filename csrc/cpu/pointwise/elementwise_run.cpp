@@ -1,4 +1,4 @@
-#include "backend/kernels.h"
+#include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
 
@@ -6,7 +6,7 @@ namespace strided {
 namespace cpu {
 
 void elementwise(const LoopPlan& plan, int op, DType compute, const double* params) {
-  const KernelTable& table = kernel_table(DeviceType::CPU);
+  const KernelTable& table = kernel_table();
   const int t = index_of(compute);
   const Loop2d loop = table.elementwise[op][t];
   STRIDED_CHECK(loop, NotImplementedError, plan.name, ": not implemented for ", compute, " on device 'cpu'");

@@ -2,8 +2,8 @@
 // is part of the definition, whatever the instruction set: its CPU kernels are built with AVX2 and fused multiply-adds.
 #include <algorithm>
 
-#include "backend/kernels.h"
 #include "core/convert.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {

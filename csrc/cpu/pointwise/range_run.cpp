@@ -1,5 +1,5 @@
-#include "backend/kernels.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
 
@@ -7,7 +7,7 @@ namespace strided {
 namespace cpu {
 
 void range(const OpContext&, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range) {
-  const RangeKernels& kernels = kernel_table(DeviceType::CPU).range;
+  const RangeKernels& kernels = kernel_table().range;
   const RangeKernel kernel = (kind == RangeKind::Arange     ? kernels.arange
                               : kind == RangeKind::Linspace ? kernels.linspace
                                                             : kernels.logspace)[index_of(dtype)];

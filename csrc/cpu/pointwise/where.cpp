@@ -1,7 +1,7 @@
 // Choosing by mask: loops that gain from wide vectors, compiled once for each instruction set.
 #include <cstring>
 
-#include "backend/kernels.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {

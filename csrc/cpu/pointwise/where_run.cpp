@@ -1,4 +1,4 @@
-#include "backend/kernels.h"
+#include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
 
@@ -8,7 +8,7 @@ namespace cpu {
 void where(const LoopPlan& plan) {
   const DType to = plan.operand[0].dtype;
   const DType dtypes[] = {to, plan.operand[1].dtype, to, to};
-  run_loop(plan, kernel_table(DeviceType::CPU).index.where[item_row(size_of(to))], nullptr, 1, dtypes);
+  run_loop(plan, kernel_table().index.where[item_row(size_of(to))], nullptr, 1, dtypes);
 }
 
 }  // namespace cpu

@@ -10,10 +10,10 @@
 #include <limits>
 #include <memory>
 
-#include "backend/kernels.h"
 #include "backend/reduce.h"
 #include "backend/reduce_schedule.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/operations.h"
 
 namespace strided {
@@ -239,7 +239,7 @@ int64_t contiguous_whole(const ReducePlan& plan) {
 }  // namespace
 
 void reduce(const ReducePlan& plan, int op, DType compute) {
-  const KernelTable& table = kernel_table(DeviceType::CPU);
+  const KernelTable& table = kernel_table();
   const ReduceKernel& kernel = table.reduce[op][index_of(compute)];
   STRIDED_CHECK(kernel.accumulate, NotImplementedError, "\"", plan.name, "\" not implemented for '",
                 cpp_name_of(compute), "'");

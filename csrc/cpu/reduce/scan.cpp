@@ -1,9 +1,9 @@
 // A scan is a chain of dependent steps, so that wider vectors help only across rows; one build serves all machines.
 #include "cpu/reduce/scan.h"
 
-#include "backend/kernels.h"
 #include "backend/scan_steps.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 namespace {

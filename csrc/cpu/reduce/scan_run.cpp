@@ -1,8 +1,8 @@
 // How the CPU runs a scan: threads share the rows, and one thread scans a row from its start to its end.
 #include <algorithm>
 
-#include "backend/kernels.h"
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/operations.h"
 
 namespace strided {
@@ -15,7 +15,7 @@ constexpr int64_t kRows = 256;           // rows of one call, where they lie sid
 }  // namespace
 
 void scan(const ScanPlan& plan, ScanOp op) {
-  const ScanKernel kernel = kernel_table(DeviceType::CPU).scan[static_cast<int>(op)][index_of(plan.dtype)];
+  const ScanKernel kernel = kernel_table().scan[static_cast<int>(op)][index_of(plan.dtype)];
   STRIDED_CHECK(kernel, NotImplementedError, "\"", plan.name, "\" not implemented for '", cpp_name_of(plan.dtype), "'");
   const int64_t n = plan.n, inner = plan.inner, outer = plan.outer;
   if (outer * n * inner == 0) return;

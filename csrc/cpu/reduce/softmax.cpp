@@ -1,6 +1,6 @@
 // Softmax and its logarithm of rows: the largest element is subtracted first, so that no exponential overflows.
-#include "backend/kernels.h"
 #include "base/math.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {

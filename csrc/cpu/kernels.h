@@ -70,7 +70,7 @@ struct RangeKernels {
 constexpr int kMaxElementwise = 192;
 constexpr int kMaxReductions = 48;
 
-// Everything.
+// The loops of the instruction set that was chosen; null where a dtype has none.
 struct KernelTable {
   Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
   DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes
@@ -79,15 +79,11 @@ struct KernelTable {
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};
   LinalgKernels linalg[kNumDTypes] = {};
-  // family slots
   ScanKernel scan[kNumScans][kNumDTypes] = {};
   RangeKernels range;
   IndexKernels index;
-  const Backend* device =
-      nullptr;  // of a backend of the other kind; the slots above but for the decompositions are empty then
 };
 
-KernelTable& kernel_table(DeviceType type);  // for the backend that fills it
-const KernelTable& kernels(Device device);   // RuntimeError when no backend serves the device
+KernelTable& kernel_table();
 
 }  // namespace strided
