@@ -5,22 +5,13 @@
 namespace strided {
 namespace {
 
-// The function that asks, as the parameters of a slot tell it: plans have a name, other slots get one.
-template <class First, class... Rest>
-const char* asking(const char* slot, const First& first, const Rest&... rest) {
-  if constexpr (std::is_base_of_v<OpContext, First>) return first.name;
-  else if constexpr (std::is_convertible_v<First, const char*>) return first;
-  else if constexpr (sizeof...(Rest) > 0) return asking(slot, rest...);
-  else return slot;
-}
-
 template <DeviceType type, const char* slot, class F>
 struct Empty;
-template <DeviceType type, const char* slot, class... A>
-struct Empty<type, slot, void (*)(A...)> {
-  static void call(A... arguments) {
-    const char* function = asking(slot, arguments...);
-    STRIDED_THROW(NotImplementedError, function, " on device '", name_of(type), "': its backend has no ", slot);
+template <DeviceType type, const char* slot, class First, class... Rest>
+struct Empty<type, slot, void (*)(const First&, Rest...)> {
+  static_assert(std::is_base_of_v<OpContext, First>, "the first parameter of a slot says which function asks");
+  static void call(const First& on, Rest...) {
+    STRIDED_THROW(NotImplementedError, on.name, " on device '", name_of(type), "': its backend has no ", slot);
   }
 };
 

@@ -57,7 +57,7 @@ KERNEL = r"""
 int main() {
   try {
     strided::backend(strided::Device{strided::DeviceType::CPU})
-        .swap_halves("gain", 0, strided::DType::Float32, nullptr, 0);
+        .swap_halves({"gain", 0}, strided::DType::Float32, nullptr, 0);
   } catch (const strided::Error& error) {
     std::puts(error.what());
   }
