@@ -1,6 +1,7 @@
 # make tour    builds, then a guided run in the terminal
 # make test    builds, then all tests: lint, C++ (ctest) and Python (pytest)
 # make parity  builds, installs PyTorch (CPU) beside it, and runs the tests that compare the two
+# make fuzz    gives the readers of files random and guided changes of good files, FUZZ_SECONDS=60
 # make lint    checks the text of the sources: format, rules, widths, notes (part of make test; needs no compiler)
 # make format  formats the sources
 # make venv    builds only: `import strided` works in .venv/bin/python, with the Python sources in place
@@ -25,7 +26,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -nam
 
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: tour test parity lint format venv sanitized clean
+.PHONY: tour test parity fuzz lint format venv sanitized clean
 .DELETE_ON_ERROR:
 
 tour: $(VENV)/with-tour
@@ -44,6 +45,13 @@ test: lint $(VENV)/with-test
 parity: PIP_OPTIONS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 parity: $(VENV)/with-test $(VENV)/tools-parity
 	$(PY) -m pytest -n $(JOBS) --dist worksteal -m parity tests/python
+
+# Guided by coverage where atheris has a wheel for this Python, by chance otherwise. What fails is left in this folder.
+FUZZ_SECONDS ?= 60
+fuzz: $(VENV)/with-test
+	-$(PIP) install -q atheris
+	for reader in archive pickle stream safetensors npy npz gguf; do \
+	  $(PY) tests/python/files/file_fuzzing.py $(FUZZ_SECONDS) $$reader || exit 1; done
 
 # A virtual environment and a build of its own. Python itself leaves memory behind, so leaks are looked for in C++ only.
 SANITIZED := VENV=build/sanitized/venv BUILD=build/sanitized/make DEFINES=-Ccmake.define.STRIDED_SANITIZE=ON

@@ -111,6 +111,10 @@ CORE = {
         "nbytes": "_int",
         "is_cpu": "_bool",
         "is_cuda": "_bool",
+        "is_meta": "_bool",
+        "grad_dtype": "_dtype | None",
+        "name": "None",
+        "volatile": "_bool",
         "is_read_only": "_bool",
         "T": "Tensor",
         "mT": "Tensor",
@@ -140,6 +144,8 @@ CORE = {
         "layout": "_layout",
         "names": "_tuple[None, ...]",
         "__format__": "(self, spec: _str) -> _str",
+        "as_subclass": "(self, cls: _type[Any], /) -> Any",
+        "__torch_function__": "(cls, func: Any, types: Any, args: Any = ..., kwargs: Any = ..., /) -> Any",
     },
     "dtype": {
         "is_floating_point": "_bool",
@@ -151,6 +157,8 @@ CORE = {
     },
     "device": {
         "__new__": "(cls, type: Device, index: _int | None = None) -> _device",
+        "__enter__": "(self) -> _device",
+        "__exit__": "(self, *exc: object) -> None",
         "type": "_str",
         "index": "_int | None",
         "__eq__": "(self, other: _object) -> _bool",
@@ -174,6 +182,14 @@ CORE = {
         "resizable": "(self) -> _bool",
         "__eq__": "(self, other: _object) -> _bool",
     },
+    "OverridableFunction": {
+        "__call__": "(self, *args: Any, **kwargs: Any) -> Any",
+        "__get__": "(self, instance: Any, owner: Any = None) -> Any",
+        "__wrapped__": "Any",
+        "__signature__": "Any",
+    },
+    "DisableTorchFunction": {},
+    "DisableTorchFunctionSubclass": {},
     "Function": {
         "__call__": "(self, *args: Any, **kwargs: Any) -> Any",
         "signatures": "_tuple[_str, ...]",
@@ -437,6 +453,11 @@ def class_lines(where: str, cls: type) -> list[str]:
 # ---------------------------------------------------------------- the members of the C types
 
 
+def written(value):
+    """A function as it was written in Python."""
+    return value.__wrapped__ if isinstance(value, _C.OverridableFunction) else value
+
+
 def core_lines(cls: type) -> list[str]:
     name, table = cls.__name__, dict(CORE[cls.__name__])
     lines = [f"class {name}{'(Node)' if name == 'FunctionNode' else ''}:"]
@@ -444,7 +465,7 @@ def core_lines(cls: type) -> list[str]:
     if "__buffer__" in table:  # which Python shows since 3.12 only
         body += function_lines("__buffer__", [table.pop("__buffer__")])
     for member, value in sorted(vars(cls).items()):
-        forms = table.pop(member, None)
+        forms, value = table.pop(member, None), written(value)
         if forms is None and isinstance(value, (types.FunctionType, _C.Function)):
             if member.startswith("_") and not member.startswith("__"):
                 continue
@@ -466,7 +487,9 @@ def core_lines(cls: type) -> list[str]:
         elif isinstance(forms, str) and not forms.startswith("("):
             body += ["@property", f"def {member}(self) -> {forms}: ..."]
         else:
-            body += function_lines(member, [forms] if isinstance(forms, str) else list(forms))
+            forms = [forms] if isinstance(forms, str) else list(forms)
+            of_class = forms[0].startswith("(cls") and member != "__new__"
+            body += function_lines(member, forms, "@classmethod" if of_class else "")
     if table:
         problems.append(f"CORE has lines for members that {name} does not have: {', '.join(table)}")
     return lines + ["    " + line for line in body or ["..."]]
@@ -521,6 +544,7 @@ def public_names(module) -> list[str]:
 
 def lines_for(stub: str, module, name: str) -> list[str]:
     value, here = getattr(module, name), module.__name__
+    function = written(value)
     if isinstance(value, types.ModuleType):
         return [f"from . import {name} as {name}"]
     if isinstance(value, _C.Function):
@@ -537,7 +561,7 @@ def lines_for(stub: str, module, name: str) -> list[str]:
             for f in value._fields
             for line in ("    @property", f"    def {f}(self) -> {FIELDS.get((name, f), 'Tensor')}: ...")
         ]
-    if isinstance(value, (type, types.FunctionType)):
+    if isinstance(function, (type, types.FunctionType)):
         origins = [m for m in sorted(sys.modules) if m.startswith("strided.") and stands_in_module(m, name, value)]
         if origins and origins[0] != here:
             return [f"from {relative(origins[0])} import {name} as {name}"]
@@ -545,7 +569,7 @@ def lines_for(stub: str, module, name: str) -> list[str]:
             if name.endswith("Tensor"):
                 return [f"class {name}(Tensor): ..."]
             return class_lines(f"{here}.{name}", value)
-        return function_lines(name, [written_form(f"{here}.{name}", value)])
+        return function_lines(name, [written_form(f"{here}.{name}", function)])
     return [f"{name}: {value_type(value)}"]
 
 

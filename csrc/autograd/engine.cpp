@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "autograd/ready_queue.h"
+#include "core/profile.h"
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
@@ -259,6 +260,7 @@ class BackwardPass {
     if (hooks && !hooks->post.empty()) kept = grads;
     TensorList passed;
     try {
+      const ProfiledCall profiled([&] { return node.name(); });
       passed = node.apply(grads);
       if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);
     } catch (...) {
@@ -280,8 +282,8 @@ class BackwardPass {
     NoGradGuard guard;
     for (size_t i = 0; i < passed.size(); ++i) {
       if (!passed[i].defined() || i >= node.next.size() || !node.next[i].node) continue;
-      STRIDED_CHECK(!item(any(elementwise<Ne>(passed[i], passed[i]))).to_bool(), RuntimeError, "Function '",
-                    node.name(), "' returned nan values in its ", i, "th output.");
+      STRIDED_CHECK(!truth(any(elementwise<Ne>(passed[i], passed[i])), false), RuntimeError, "Function '", node.name(),
+                    "' returned nan values in its ", i, "th output.");
     }
   }
 

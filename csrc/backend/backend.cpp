@@ -28,9 +28,34 @@ constexpr Backend empty_backend() {
   };
 }
 
+// Device meta: the work on tensors without data is none. Slots that say how large a result is cannot say it.
+template <const char* slot, class F>
+struct Meta;
+template <const char* slot, class First, class... Rest>
+struct Meta<slot, void (*)(const First&, Rest...)> {
+  static void call(const First&, Rest...) {}
+  static void refuse(const First& on, Rest...) {
+    STRIDED_THROW(NotImplementedError, on.name,
+                  " on device 'meta': what the result is made of depends on data, and there is none");
+  }
+};
+
+constexpr Backend meta_backend() {
+  Backend meta = {
+#define X(name, parameters) Meta<k_##name, decltype(Backend::name)>::call,
+      STRIDED_BACKEND_SLOTS(X)
+#undef X
+  };
+  meta.nonzero_begin = Meta<k_nonzero_begin, decltype(Backend::nonzero_begin)>::refuse;
+  meta.unique_rows = Meta<k_unique_rows, decltype(Backend::unique_rows)>::refuse;
+  meta.unique_values = Meta<k_unique_values, decltype(Backend::unique_values)>::refuse;
+  meta.least_squares = Meta<k_least_squares, decltype(Backend::least_squares)>::refuse;
+  return meta;
+}
+
 }  // namespace
 
 Backend backend_tables[kNumDeviceTypes] = {empty_backend<DeviceType::CPU>(), empty_backend<DeviceType::CUDA>(),
-                                           empty_backend<DeviceType::XLA>()};
+                                           empty_backend<DeviceType::XLA>(), meta_backend()};
 
 }  // namespace strided

@@ -45,6 +45,7 @@ namespace strided {
   /* to[i] = floor(position[i] / inner) mod size */ \
   X(unravel, (const OpContext& on, int64_t* to, const int64_t* position, int64_t n, int64_t inner, int64_t size)) \
   X(gemm, (const GemmPlan& plan)) \
+  X(fft, (const FftPlan& plan)) \
   /* In-place factorisations of `batch` row-major matrices, packed one after the other, in float32, float64, complex64 \
      or complex128. pivots: 1-based rows as LAPACK's getrf returns them; info[i]: 0, or the 1-based index of the first \
      zero pivot (LU) or of the leading minor that is not positive definite (Cholesky). */ \

@@ -4,16 +4,22 @@
 // the public ops over any value type V: see Note [Backward formulas] in backend/elementwise_base.h.
 #pragma once
 
+#include "backend/elementwise_bessel.h"
 #include "backend/elementwise_binary.h"
 #include "backend/elementwise_compare.h"
 #include "backend/elementwise_other.h"
+#include "backend/elementwise_piecewise.h"
+#include "backend/elementwise_polynomial.h"
 #include "backend/elementwise_special.h"
 #include "backend/elementwise_unary.h"
 
 namespace strided {
 
-using ElementwiseOps =
-    Concat<UnaryOps, Concat<BinaryOps, Concat<CompareOps, Concat<SpecialOps, OtherOps>::type>::type>::type>::type;
+using ActivationOps = Concat<SmoothActivations, PiecewiseActivations>::type;
+using FirstOps = Concat<UnaryOps, Concat<BinaryOps, CompareOps>::type>::type;
+using AllSpecialOps = Concat<SpecialOps, Concat<BesselOps, PolynomialOps>::type>::type;
+using LastOps = Concat<AllSpecialOps, Concat<OtherOps, ActivationOps>::type>::type;
+using ElementwiseOps = Concat<FirstOps, LastOps>::type;
 constexpr int kNumElementwise = ElementwiseOps::size;
 
 template <class Op>

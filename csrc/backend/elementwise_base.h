@@ -19,7 +19,8 @@ inline namespace STRIDED_ISA {
 // recorded operation (hence second derivatives), and with V = double it can be tested against finite differences. Its
 // words:
 //   + - * /, unary -        between values, and between a value and a number
-//   apply<Op>(v...)         another op of the table (without params); comparisons give a condition
+//   apply<Op>(v...)         another op of the table; comparisons give a condition
+//   apply_with<Op>(p, v...) another op of the table, with params
 //   conj(x)                 complex conjugate, x itself for a real x
 //   masked(x, condition)    x where the condition holds, else 0 (a product would make NaN of 0 * inf)
 //   zero_like(x)            zeros
@@ -29,6 +30,8 @@ inline namespace STRIDED_ISA {
 // dimensions, or is complex where the operand is real, is reduced by the engine.
 template <class Op, class... V>
 auto apply(const V&... v);
+template <class Op, class... V>
+auto apply_with(const double* params, const V&... v);
 
 inline double conj(double x) { return x; }
 inline double masked(double x, bool condition) { return condition ? x : 0.0; }

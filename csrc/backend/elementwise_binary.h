@@ -213,14 +213,15 @@ struct Fmod {
 // ---- powers ---------------------------------------------------------------------------------------------------------
 
 struct Pow {
-  static constexpr Info info{"pow",
-                             Promote::Same,
-                             kinds::numeric,
-                             Saves::Inputs,
-                             "input to the power of `exponent`. Integers wrap around, and a negative exponent leaves "
-                             "0 except for the bases "
-                             "1 and -1.",
-                             "input, exponent"};
+  static constexpr Info info{
+      "pow",
+      Promote::Same,
+      kinds::numeric,
+      Saves::Inputs,
+      "input to the power of `exponent`. Integers wrap around. A negative exponent of integers "
+      "raises RuntimeError if it is a number; in a tensor it leaves 0 except for the bases 1 and "
+      "-1.",
+      "input, exponent"};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::pow(a, b);
@@ -437,6 +438,7 @@ struct ClampMin {
                              "",
                              "",
                              "ClampMin"};
+  static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo) {
     return Maximum::fwd(x, lo);
@@ -459,6 +461,7 @@ struct ClampMax {
                              "",
                              "",
                              "ClampMax"};
+  static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T hi) {
     return Minimum::fwd(x, hi);

@@ -17,6 +17,7 @@ struct Clamp {
                              "input, min, max",
                              "",
                              "clip"};
+  static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo, T hi) {
     return Minimum::fwd(Maximum::fwd(x, lo), hi);
@@ -61,6 +62,7 @@ struct Addcmul {
                              Saves::Inputs,
                              "input + value * tensor1 * tensor2; integers wrap around.",
                              "input, tensor1, tensor2, *, Number value=1"};
+  static constexpr OutOfRange numbers = OutOfRange::Raise;
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) {
     return Add::fwd(a, Mul::fwd(Mul::fwd(value, b), c));
@@ -82,6 +84,7 @@ struct Addcdiv {
                              Saves::Inputs,
                              "input + value * tensor1 / tensor2.",
                              "input, tensor1, tensor2, *, Number value=1"};
+  static constexpr OutOfRange numbers = OutOfRange::Raise;
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) {
     return a + value * b / c;

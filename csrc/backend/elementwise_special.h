@@ -304,7 +304,7 @@ struct I0 {
                              "Modified Bessel function of the first kind, order 0.",
                              nullptr,
                              "",
-                             "special.i0"};
+                             "special.i0 special.modified_bessel_i0"};
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::i0(x);
@@ -344,7 +344,7 @@ struct I1 {
                              "Modified Bessel function of the first kind, order 1.",
                              nullptr,
                              "",
-                             "",
+                             "special.modified_bessel_i1",
                              "SpecialI1",
                              false};
   template <class T>

@@ -11,6 +11,7 @@ struct Cosh;
 struct Ge;
 struct Gt;
 struct Le;
+struct LogicalNot;
 struct Isfinite;
 
 // ---- sign ----------------------------------------------------------------------------------------------------------
@@ -676,7 +677,7 @@ struct Hardshrink {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    return masked(g, apply<Gt>(apply<Abs>(s.in[0]), s.params[0]));
+    return masked(g, apply<LogicalNot>(apply<Le>(apply<Abs>(s.in[0]), s.params[0])));
   }
 };
 

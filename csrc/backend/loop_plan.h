@@ -17,8 +17,8 @@ struct OpContext {
   int device = 0;
 };
 
-// A planned iteration (Iter after plan()): axes innermost first, none of size 1, neighbours merged where memory allows.
-// Operands are outputs first.
+// A planned iteration (TensorIterator after plan()): axes innermost first, none of size 1, neighbours merged where
+// memory allows. Operands are outputs first.
 struct LoopPlan : OpContext {
   static constexpr int kMaxOperands = 8;
   struct Operand {

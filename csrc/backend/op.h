@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/dtype.h"
+#include "core/convert.h"
 
 namespace strided {
 
@@ -16,6 +16,8 @@ enum class Promote : uint8_t {
 
 // What the backward formula reads. Anything else may be freed or overwritten. A struct whose gradients do not each read
 // all operands says so in `static constexpr uint8_t reads[]` (call.h).
+// Numbers among the operands wrap around where the dtype cannot hold them, as in PyTorch, unless the struct says
+// otherwise in `static constexpr OutOfRange numbers` (core/convert.h).
 enum class Saves : uint8_t { Nothing = 0, Inputs = 1, Output = 2, Both = 3 };
 constexpr bool saves_inputs(Saves s) { return static_cast<int>(s) & 1; }
 constexpr bool saves_output(Saves s) { return static_cast<int>(s) & 2; }
@@ -32,6 +34,7 @@ struct Info {
   const char* aliases = "";  // other names, blank-separated
   const char* backward = nullptr;  // the node's name without "Backward0" when it is not the capitalised name ("Mul")
   bool inplace = true;             // has a `name_` form
+  bool method = true;              // is a method of Tensor as well, where the name has no dot
 };
 
 // What a backward formula may use: operands by position, the output, the params.

@@ -177,6 +177,26 @@ struct JoinPlan : OpContext {
   char* out = nullptr;
 };
 
+// Fourier transforms of the rows of a batch, along one axis: out[k] = scale * sum over j of in[j] e^(-2 pi i j k / n),
+// with e^(+...) for `inverse`. Of the real kinds, the complex side has the elements 0 ... n / 2; of a ComplexToReal's
+// input, whose other half is the conjugate, the imaginary parts of element 0 and (n even) n / 2 are not read. A Complex
+// one may be in place: same address, same strides.
+struct FftPlan : OpContext {
+  enum Kind : int8_t { Complex, RealToComplex, ComplexToReal };
+  Kind kind = Complex;
+  DType dtype = DType::Float32;  // of the real numbers, and of the parts of complex ones: float32 or float64
+  bool inverse = false;
+  int64_t n = 1;  // at least 1
+  double scale = 1;
+  const char* in = nullptr;
+  char* out = nullptr;
+  int64_t in_stride = 0, out_stride = 0;  // bytes from element to element
+  int ndim = 0;                           // axes of the batch, outermost first, not merged
+  const int64_t* shape = nullptr;
+  const int64_t* in_strides = nullptr;  // bytes
+  const int64_t* out_strides = nullptr;
+};
+
 // Contiguous bytes between devices; -1 is the host. Waits, unless `non_blocking` and the memory allows it.
 struct TransferPlan : OpContext {
   void* to = nullptr;

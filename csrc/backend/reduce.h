@@ -8,12 +8,18 @@
 //   combine(a, b)          the State of a's elements followed by b's; associative up to rounding
 //   identity<S>()          the State of no elements
 //   finish<T>(s, n, p)     the stored result of n elements; second<T>(s) a second result, where there is one
+//   vjp(g, s)              the gradient, in words of ops/reduce/gradients.h; none: the result has no derivative
+//   check(p)               raises for a value that the parameter may not have
+//   OnIntegers             the reduction that serves for bool and integers, where it is another one
+// and `info`, from which follow the function and method, its keywords, out=, documentation and C++ call.
 // p is the op's one parameter (the correction of a variance). The CPU's loops (cpu/reduce/reduce.inc) choose
 // their way by `walk`; Lane<T> is a narrower State that holds up to kReduceChunk elements, so that more of them fit a
 // vector.
 #pragma once
 
 #include "backend/op.h"
+#include "base/dims.h"
+#include "base/error.h"
 #include "base/math.h"
 #include "base/math_complex.h"
 
@@ -25,6 +31,8 @@ constexpr int64_t kReduceChunk = 16384;
 enum class ReduceAlgorithm : uint8_t { Fold, Index, Moments, LogSumExp };
 enum class OnEmpty : uint8_t { Identity, Error };  // what a reduction of no elements gives
 
+enum class NoAxes : uint8_t { All, None };  // what dim=() reduces
+
 struct ReduceInfo {
   const char* name;
   unsigned kinds;
@@ -32,6 +40,26 @@ struct ReduceInfo {
   ReduceAlgorithm walk;
   int outputs;
   const char* doc;
+  // What follows `input` in the signature of the public function, without out=: dim, keepdim, dtype, and perhaps one
+  // number, which is the parameter. Null: functions of ops/reduce use the reduction.
+  const char* arguments = nullptr;
+  Saves saves = Saves::Nothing;
+  Promote promote = Promote::Same;
+  NoAxes no_axes = NoAxes::All;
+  // RuntimeError for other kinds; {which} is "Input" or "Optional" (dtype=), {dtype} its name. Null:
+  // NotImplementedError.
+  const char* refusal = nullptr;
+  bool numbered = false;  // the node is called NameBackward1, not 0, when axes are listed
+};
+
+// What the gradient of a reduction may read.
+template <class V>
+struct ReduceSaved {
+  V x, out;  // the operand and the result, as `saves` says
+  Dims shape;
+  uint64_t axes;  // the reduced ones, as bits
+  bool keepdim;
+  double count;  // of the elements behind each result
 };
 
 inline namespace STRIDED_ISA {
@@ -51,6 +79,10 @@ template <class A>
 struct ScaledSum {
   A max, sum;
 };
+
+#define STRIDED_REDUCTION_TREE \
+  "\n\nChunks are combined in a fixed binary tree: the result is bitwise the same for any number of threads, and " \
+  "rounding errors grow with the logarithm of the number of elements (N. J. Higham, SIAM J. Sci. Comput. 14, 1993)."
 
 namespace reduce {
 
@@ -149,12 +181,20 @@ struct SumFold {
   STRIDED_HD static S combine(S a, S b) {
     return a + b;
   }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return expanded(g, s);
+  }
 };
 // The same, reading NaN as zero.
 struct NanSumFold : SumFold {
   template <class S, class C>
   STRIDED_HD static S map(C x, double) {
     return reduce::is_nan(x) ? S(0) : reduce::widen<S>(x);
+  }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return zero_at_nan(expanded(g, s), s.x);
   }
 };
 struct ProdFold {
@@ -174,6 +214,10 @@ struct ProdFold {
   STRIDED_HD static S combine(S a, S b) {
     return a * b;
   }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return product_gradient(g, s);
+  }
 };
 struct MaxFold {
   template <class T>
@@ -190,7 +234,7 @@ struct MaxFold {
   }
   template <class S>
   STRIDED_HD static S combine(S a, S b) {
-    return reduce::select((a > b) | reduce::is_nan(a), a, b);
+    return reduce::select(reduce::is_nan(a), a, a > b ? a : b);
   }
   template <class S>
   STRIDED_HD static bool better(S a, S b) {
@@ -204,7 +248,7 @@ struct MinFold : MaxFold {
   }
   template <class S>
   STRIDED_HD static S combine(S a, S b) {
-    return reduce::select((a < b) | reduce::is_nan(a), a, b);
+    return reduce::select(reduce::is_nan(a), a, a < b ? a : b);
   }
   template <class S>
   STRIDED_HD static bool better(S a, S b) {
@@ -224,7 +268,20 @@ struct CountFold : SumFold {
 struct Sum : SumFold {
   using Fold = SumFold;
   static constexpr ReduceInfo info{
-      "sum", kinds::all, OnEmpty::Identity, ReduceAlgorithm::Fold, 1, "Sum of the elements."};
+      "sum",
+      kinds::all,
+      OnEmpty::Identity,
+      ReduceAlgorithm::Fold,
+      1,
+      "Sum of the elements. bool and integers are added as int64 (uint64 as uint64), or in `dtype`, to which the input "
+      "is cast first. The sum of nothing is 0." STRIDED_REDUCTION_TREE
+      "\n\n>>> strided.sum(strided.ones(2, 3), 0)\ntensor([2., 2., 2.])",
+      "int[]? dim=None, bool keepdim=False, *, dtype? dtype=None",
+      Saves::Nothing,
+      Promote::Same,
+      NoAxes::All,
+      nullptr,
+      true};
   template <class T, class S>
   STRIDED_HD static reduce::wide_t<T> finish(S s, int64_t, double) {
     return reduce::wide_t<T>(s);
@@ -233,18 +290,47 @@ struct Sum : SumFold {
 struct Mean : SumFold {
   using Fold = SumFold;
   static constexpr ReduceInfo info{
-      "mean", kinds::floating, OnEmpty::Identity, ReduceAlgorithm::Fold, 1, "Arithmetic mean of the elements."};
+      "mean",
+      kinds::floating,
+      OnEmpty::Identity,
+      ReduceAlgorithm::Fold,
+      1,
+      "Arithmetic mean of the elements, NaN of nothing. Floating and complex input only, or such a `dtype` to compute "
+      "in; RuntimeError otherwise." STRIDED_REDUCTION_TREE
+      "\n\n>>> strided.mean(strided.tensor([1., 2., 6.]))\ntensor(3.)",
+      "int[]? dim=None, bool keepdim=False, *, dtype? dtype=None",
+      Saves::Nothing,
+      Promote::Same,
+      NoAxes::All,
+      "mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+      "{dtype}",
+      true};
   template <class T, class S>
   STRIDED_HD static T finish(S s, int64_t n, double) {
     const double d = static_cast<double>(n);
     if constexpr (is_complex_v<T>) return T(static_cast<real_t<T>>(s.re / d), static_cast<real_t<T>>(s.im / d));
     else return T(static_cast<S>(s / d));
   }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return expanded(g, s) / s.count;
+  }
 };
 struct NanSum : NanSumFold {
   using Fold = NanSumFold;
-  static constexpr ReduceInfo info{
-      "nansum", kinds::Float, OnEmpty::Identity, ReduceAlgorithm::Fold, 1, "Sum of the elements that are not NaN."};
+  using OnIntegers = Sum;
+  static constexpr ReduceInfo info{"nansum",
+                                   kinds::Float,
+                                   OnEmpty::Identity,
+                                   ReduceAlgorithm::Fold,
+                                   1,
+                                   "Sum of the elements that are not NaN; otherwise as sum. Not for complex numbers."
+                                   "\n\n>>> strided.nansum(strided.tensor([1., float('nan'), 2.]))\ntensor(3.)",
+                                   "int[]? dim=None, bool keepdim=False, *, dtype? dtype=None",
+                                   Saves::Inputs,
+                                   Promote::Same,
+                                   NoAxes::All,
+                                   "nansum on CPU does not support complex inputs"};
   template <class T, class S>
   STRIDED_HD static T finish(S s, int64_t, double) {
     return T(s);
@@ -253,7 +339,19 @@ struct NanSum : NanSumFold {
 struct Prod : ProdFold {
   using Fold = ProdFold;
   static constexpr ReduceInfo info{
-      "prod", kinds::all, OnEmpty::Identity, ReduceAlgorithm::Fold, 1, "Product of the elements."};
+      "prod",
+      kinds::all,
+      OnEmpty::Identity,
+      ReduceAlgorithm::Fold,
+      1,
+      "Product of the elements, of bool and integers as int64 (modulo 2^64), or in `dtype`. The product of nothing is 1. "
+      "dim: one axis; without it, all.\n\n>>> strided.prod(strided.tensor([[1, 2], [3, 4]]), 1)\ntensor([ 2, 12])",
+      "int? dim=None, bool keepdim=False, *, dtype? dtype=None",
+      Saves::Both,
+      Promote::Same,
+      NoAxes::All,
+      nullptr,
+      true};
   template <class T, class S>
   STRIDED_HD static reduce::wide_t<T> finish(S s, int64_t, double) {
     return reduce::wide_t<T>(s);
@@ -262,25 +360,58 @@ struct Prod : ProdFold {
 struct AMax : MaxFold {
   using Fold = MaxFold;
   static constexpr ReduceInfo info{
-      "amax", kinds::real, OnEmpty::Error, ReduceAlgorithm::Fold, 1, "Largest element; NaN if there is one."};
+      "amax",
+      kinds::real,
+      OnEmpty::Error,
+      ReduceAlgorithm::Fold,
+      1,
+      "Largest element along the axes; NaN where there is one. Its gradient is shared evenly among ties. Real dtypes, bool "
+      "included; an axis of size 0 is an IndexError."
+      "\n\n>>> strided.amax(strided.tensor([[1, 5], [4, 2]]), 1)\ntensor([5, 4])",
+      "int[]? dim=None, bool keepdim=False",
+      Saves::Both};
   template <class T, class S>
   STRIDED_HD static T finish(S s, int64_t, double) {
     return reduce::stored<T>(s);
+  }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return shared_among_ties(g, s);
   }
 };
 struct AMin : MinFold {
   using Fold = MinFold;
   static constexpr ReduceInfo info{
-      "amin", kinds::real, OnEmpty::Error, ReduceAlgorithm::Fold, 1, "Smallest element; NaN if there is one."};
+      "amin",
+      kinds::real,
+      OnEmpty::Error,
+      ReduceAlgorithm::Fold,
+      1,
+      "Smallest element along the axes; NaN where there is one. Its gradient is shared evenly among ties. Real dtypes, bool "
+      "included; an axis of size 0 is an IndexError."
+      "\n\n>>> strided.amin(strided.tensor([[1, 5], [4, 2]]), 1)\ntensor([1, 2])",
+      "int[]? dim=None, bool keepdim=False",
+      Saves::Both};
   template <class T, class S>
   STRIDED_HD static T finish(S s, int64_t, double) {
     return reduce::stored<T>(s);
   }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return shared_among_ties(g, s);
+  }
 };
 struct CountNonzero : CountFold {
   using Fold = CountFold;
-  static constexpr ReduceInfo info{"count_nonzero",       kinds::all, OnEmpty::Identity,
-                                   ReduceAlgorithm::Fold, 1,          "Number of elements that are not zero."};
+  static constexpr ReduceInfo info{
+      "count_nonzero",
+      kinds::all,
+      OnEmpty::Identity,
+      ReduceAlgorithm::Fold,
+      1,
+      "Number of elements that are not zero (NaN is not), as int64."
+      "\n\n>>> strided.count_nonzero(strided.tensor([[0, 1], [2, 0]]), dim=0)\ntensor([1, 1])",
+      "int[]? dim=None"};
   template <class T, class S>
   STRIDED_HD static int64_t finish(S s, int64_t, double) {
     return static_cast<int64_t>(s);
@@ -290,7 +421,17 @@ struct CountNonzero : CountFold {
 struct All : CountFold {
   using Fold = CountFold;
   static constexpr ReduceInfo info{
-      "all", kinds::all, OnEmpty::Identity, ReduceAlgorithm::Fold, 1, "Whether every element is true (not zero)."};
+      "all",
+      kinds::all,
+      OnEmpty::Identity,
+      ReduceAlgorithm::Fold,
+      1,
+      "Whether every element is true (not zero); true of nothing. The result is bool, uint8 for uint8."
+      "\n\n>>> strided.all(strided.tensor([[True, False], [True, True]]), 1)\ntensor([False,  True])",
+      "int[]? dim=None, bool keepdim=False",
+      Saves::Nothing,
+      Promote::Same,
+      NoAxes::None};
   template <class T, class S>
   STRIDED_HD static std::conditional_t<std::is_same_v<T, uint8_t>, uint8_t, bool> finish(S s, int64_t n, double) {
     return s == static_cast<S>(n);
@@ -299,10 +440,57 @@ struct All : CountFold {
 struct Any : CountFold {
   using Fold = CountFold;
   static constexpr ReduceInfo info{
-      "any", kinds::all, OnEmpty::Identity, ReduceAlgorithm::Fold, 1, "Whether some element is true (not zero)."};
+      "any",
+      kinds::all,
+      OnEmpty::Identity,
+      ReduceAlgorithm::Fold,
+      1,
+      "Whether some element is true (not zero); false of nothing. The result is bool, uint8 for uint8."
+      "\n\n>>> strided.any(strided.tensor([[True, False], [False, False]]), 1)\ntensor([ True, False])",
+      "int[]? dim=None, bool keepdim=False",
+      Saves::Nothing,
+      Promote::Same,
+      NoAxes::None};
   template <class T, class S>
   STRIDED_HD static std::conditional_t<std::is_same_v<T, uint8_t>, uint8_t, bool> finish(S s, int64_t, double) {
     return s != 0;
+  }
+};
+
+// Elements in 64 bits: floats as double, integers with their sign.
+struct HashTensor {
+  using Fold = HashTensor;
+  static constexpr ReduceInfo info{
+      "hash_tensor",
+      kinds::real,
+      OnEmpty::Error,
+      ReduceAlgorithm::Fold,
+      1,
+      "Exclusive or of the elements' bits, as uint64: floats are taken as float64, integers as int64. mode: 0, the only "
+      "one. RuntimeError without elements, IndexError for an axis of size 0."
+      "\n\n>>> strided.hash_tensor(strided.tensor([1, 2, 4]))\ntensor(7, dtype=torch.uint64)",
+      "int[]? dim=None, *, bool keepdim=False, int mode=0"};
+  template <class T>
+  using State = uint64_t;
+  template <class T>
+  using Lane = uint64_t;
+  static void check(double mode) { STRIDED_CHECK(mode == 0, RuntimeError, "Unknown hash_tensor mode: ", mode); }
+  template <class S>
+  STRIDED_HD static S identity() {
+    return 0;
+  }
+  template <class S, class C>
+  STRIDED_HD static S map(C x, double) {
+    if constexpr (std::is_floating_point_v<C>) return math::to_bits(static_cast<double>(x));
+    else return reduce::widen<S>(x);
+  }
+  template <class S>
+  STRIDED_HD static S combine(S a, S b) {
+    return a ^ b;
+  }
+  template <class T, class S>
+  STRIDED_HD static uint64_t finish(S s, int64_t, double) {
+    return s;
   }
 };
 
@@ -479,12 +667,17 @@ struct Std : MomentsFold {
 
 struct LogSumExp {
   using Fold = LogSumExp;
-  static constexpr ReduceInfo info{"logsumexp",
-                                   kinds::Float,
-                                   OnEmpty::Identity,
-                                   ReduceAlgorithm::LogSumExp,
-                                   1,
-                                   "Logarithm of the sum of the exponentials, shifted by the largest element."};
+  static constexpr ReduceInfo info{
+      "logsumexp",
+      kinds::Float,
+      OnEmpty::Identity,
+      ReduceAlgorithm::LogSumExp,
+      1,
+      "log(sum(exp(input))) along the axes, computed so that it does not overflow; -inf of nothing. Integers are taken "
+      "as the default dtype.\n\n>>> strided.logsumexp(strided.zeros(4), 0)\ntensor(1.3863)",
+      "int[] dim, bool keepdim=False",
+      Saves::Both,
+      Promote::Floating};
   template <class T>
   using State = ScaledSum<compute_t<T>>;
   template <class S>
@@ -510,10 +703,16 @@ struct LogSumExp {
   STRIDED_HD static T finish(S s, int64_t, double) {
     return T(math::log(s.sum) + shift(s.max));
   }
+  template <class V>
+  static V vjp(const V& g, const ReduceSaved<V>& s) {
+    return expanded(g, s) * weights_of_exp(s);
+  }
 };
 
 using ReductionOps = List<Sum, Mean, NanSum, Prod, AMax, AMin, CountNonzero, All, Any, Norm1, Norm2, NormInf,
-                          NormNegInf, MaxIndex, MinIndex, Var, Std, LogSumExp>;
+                          NormNegInf, MaxIndex, MinIndex, Var, Std, LogSumExp, HashTensor>;
+
+#undef STRIDED_REDUCTION_TREE
 
 }  // namespace STRIDED_ISA
 

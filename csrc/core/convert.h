@@ -9,6 +9,14 @@
 #include "core/dtype.h"
 
 namespace strided {
+
+// What a number becomes as an operand whose dtype cannot hold it.
+enum class OutOfRange : uint8_t {
+  Wrap,      // integers keep the low bits, floats become infinite
+  Saturate,  // integers become the nearest number of the dtype, floats infinite
+  Raise,     // PyTorch's RuntimeError (check_fits in core/scalar.h)
+};
+
 inline namespace STRIDED_ISA {
 
 template <class I, class F>

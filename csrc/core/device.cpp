@@ -1,9 +1,21 @@
 #include "core/device.h"
 
+#include <optional>
+#include <vector>
+
 namespace strided {
 namespace {
-constexpr const char* kNames[kNumDeviceTypes] = {"cpu", "cuda", "xla"};
+struct Defaults {
+  std::optional<Device> set;
+  std::vector<Device> entered;
+};
+Defaults& defaults() {
+  static thread_local Defaults here;
+  return here;
 }
+
+constexpr const char* kNames[kNumDeviceTypes] = {"cpu", "cuda", "xla", "meta"};
+}  // namespace
 
 const char* name_of(DeviceType type) { return kNames[static_cast<int>(type)]; }
 
@@ -28,9 +40,25 @@ Device parse_device(const std::string& text) {
     device.index = static_cast<int8_t>(std::stoi(digits));
     return device;
   }
-  STRIDED_THROW(RuntimeError, "Expected one of cpu, cuda, xla device type at start of device string: ", name);
+  std::string all;
+  for (const char* known : kNames) all += (all.empty() ? "" : ", ") + std::string(known);
+  STRIDED_THROW(RuntimeError, "Expected one of ", all, " device type at start of device string: ", name);
 }
 
 std::ostream& operator<<(std::ostream& out, Device device) { return out << to_string(device); }
+
+const Device* default_device() {
+  const Defaults& here = defaults();
+  if (!here.entered.empty()) return &here.entered.back();
+  return here.set ? &*here.set : nullptr;
+}
+void set_default_device(const Device* device) {
+  defaults().set = device ? std::optional<Device>(*device) : std::nullopt;
+}
+void enter_device(Device device) { defaults().entered.push_back(device); }
+void leave_device() {
+  STRIDED_CHECK(!defaults().entered.empty(), RuntimeError, "a device was left that was not entered");
+  defaults().entered.pop_back();
+}
 
 }  // namespace strided

@@ -47,17 +47,25 @@ bool can_cast(DType from, DType to) {
 
 void ResultType::add_tensor(DType t, bool zero_dim) { (zero_dim ? zero_ : dim_).add(t); }
 
-void ResultType::add_scalar(const Scalar& s) { number_.add(s.dtype(default_dtype())); }
+void ResultType::add_scalar(const Scalar& s) {
+  number_.add(s.dtype(default_dtype()));
+  floats_ = floats_ || !s.is_integral();
+}
 
 DType ResultType::get() const {
   auto combine = [](const Slot& higher, const Slot& lower) {
     if (!higher.used) return lower;
     if (!lower.used || kind(lower.dtype) <= kind(higher.dtype)) return higher;
     Slot out = higher;
-    out.dtype = promote_types(higher.dtype, lower.dtype);
+    // A complex number, however precise, says nothing of the precision of floats with a higher priority.
+    const bool has_complex = is_floating(higher.dtype) && has_loops(higher.dtype);
+    out.dtype = has_complex ? complex_of(higher.dtype) : promote_types(higher.dtype, lower.dtype);
     return out;
   };
-  return combine(dim_, combine(zero_, number_)).dtype;
+  Slot number = number_;
+  // -1 and 2**63 together have no integer dtype, but beside a tensor they are integers nevertheless.
+  if (!floats_ && kind(number.dtype) > 1 && (dim_.used || zero_.used)) number.dtype = DType::Int64;
+  return combine(dim_, combine(zero_, number)).dtype;
 }
 
 }  // namespace strided

@@ -31,6 +31,7 @@ class ResultType {
     }
   };
   Slot dim_, zero_, number_;
+  bool floats_ = false;  // is some number no integer?
 };
 
 }  // namespace strided

@@ -178,7 +178,7 @@ std::unique_ptr<Generator> accelerators[128];
 
 Generator& default_generator(Device device) {
   static Generator generator(system_seed());
-  if (device.is_cpu()) return generator;
+  if (device.is_cpu() || device.is_meta()) return generator;  // of which Meta draws nothing
   const std::lock_guard<std::mutex> lock(making);
   auto& found = accelerators[device.index];
   if (!found) found.reset(new Generator(accelerator_seed, device));

@@ -80,16 +80,22 @@ inline std::ostream& operator<<(std::ostream& out, const Scalar& s) {
   return out;
 }
 
-// A value stored as one element of a dtype, for kernels that take `const void*`.
+// An integer, or a floating-point number truncated, of any sign.
+using Wide = __int128;
+inline Wide to_wide(const Scalar& s) {
+  const int64_t bits = s.to_int();
+  return s.kind() == Scalar::Kind::UInt ? static_cast<Wide>(static_cast<uint64_t>(bits)) : static_cast<Wide>(bits);
+}
+// 1 for an integer above what an integer dtype holds, -1 for one below, 0 for one that it holds.
+int beyond(const Scalar& s, DType t);
+// Raises PyTorch's RuntimeError for a number that a dtype cannot hold: out of range, or complex for a real dtype.
+// Unsigned dtypes take negative integers modulo 2^n, but none below -greatest. Everything is some bool.
+void check_fits(const Scalar& s, DType t);
+
+// A number as one element of a dtype: how each number becomes an operand.
 struct Element {
   alignas(16) char bytes[16];
-  Element(const Scalar& s, DType t) {
-    dispatch(t, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const T v = s.to<T>();
-      std::memcpy(bytes, &v, sizeof(T));
-    });
-  }
+  Element(const Scalar& s, DType t, OutOfRange rule = OutOfRange::Wrap);
 };
 
 }  // namespace strided

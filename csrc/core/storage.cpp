@@ -12,6 +12,11 @@ namespace {
 DeviceMemory memories[kNumDeviceTypes] = {
     {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }, nullptr, nullptr,
      [](void* to, Device, const void* from, Device, size_t n, bool) { std::memcpy(to, from, n); }},
+    {},
+    {},
+    // Meta: tensors without data.
+    {[](size_t, int) -> void* { return nullptr; }, [](void*, size_t, int) {}, nullptr, nullptr,
+     [](void*, Device, const void*, Device, size_t, bool) {}},
 };
 
 }  // namespace
@@ -28,6 +33,7 @@ const DeviceMemory& device_memory(Device device) {
 Device resolve_device(Device device) {
   if (device.is_cpu()) return Device{};
   const DeviceMemory& memory = device_memory(device);
+  if (memory.current == nullptr) return Device{device.type, -1};  // there is one
   if (device.index < 0) device.index = static_cast<int8_t>(memory.current());
   memory.require(device.index);
   return device;

@@ -47,8 +47,8 @@ class Storage : public RefCounted {
 struct DeviceMemory {
   void* (*allocate)(size_t nbytes, int index) = nullptr;
   void (*free)(void* data, size_t nbytes, int index) = nullptr;
-  // Of a backend with several devices: the one that `device='cuda'` names; RuntimeError when there is none of that
-  // number.
+  // Of a backend with several devices (null: there is one): the one that `device='cuda'` names; RuntimeError when there
+  // is none of that number.
   int (*current)() = nullptr;
   void (*require)(int index) = nullptr;
   // Bytes within a device, or between two, one of which is the CPU or both of which are this backend's. Returns when

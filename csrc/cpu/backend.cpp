@@ -14,7 +14,9 @@ namespace strided {
   X(elementwise_double) \
   X(elementwise_half) \
   X(elementwise_complex) \
-  X(elementwise_signed) X(elementwise_unsigned) X(copy) X(where) X(reduce) X(softmax) X(range) X(matrix)
+  X(elementwise_signed) \
+  X(elementwise_unsigned) \
+  X(copy) X(where) X(reduce) X(softmax) X(range) X(matrix) X(sort_loops) X(fft_float) X(fft_double)
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);

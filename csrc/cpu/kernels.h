@@ -59,12 +59,53 @@ struct IndexKernels {
   void (*compress[5])(char* to, const char* from, const char* mask, int64_t count) = {};
 };
 
+// How elements become the keys that are sorted: (key ^ flip) - base. Note [Keys] in backend/sort_keys.h.
+struct SortCoding {
+  uint8_t kind = 0;       // a KeyKind
+  uint64_t infinity = 0;  // of KeyCode
+  uint64_t flip = 0, base = 0;
+};
+constexpr int64_t kSortSlack =
+    64;  // words behind those that are sorted, and behind scratch memory, that may be touched
+// Words are signed: a key of up to 32 bits and the position; or a key of 64 bits, and the position in `index`.
+// Tables of four have a row for items of 1, 2, 4 and 8 bytes.
+struct SortKernels {
+  // Sorts each of `rows` runs of n words that follow each other. scratch: n + kSortSlack words, for each array.
+  void (*words)(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t* scratch) = nullptr;
+  void (*key_range[4])(const char* in, int64_t n, const SortCoding& coding, uint64_t* low, uint64_t* high) = {};
+  // Elements, n in each row; the first one's position is `first`.
+  void (*encode[4])(int64_t* words, int64_t* index, const char* in, int64_t first, int64_t n, int64_t rows,
+                    const SortCoding& coding) = {};
+  // Values and positions of n words of each row. `in`: the beginning of the first row.
+  void (*decode[4])(char* values, int64_t* to, const int64_t* words, const int64_t* index, const char* in, int64_t n,
+                    int64_t rows, const SortCoding& coding) = {};
+};
+
 // Writes out[i] for begin <= i < end.
 using RangeKernel = void (*)(void* out, int64_t begin, int64_t end, const RangeSpec& ramp);
 struct RangeKernels {
   RangeKernel arange[kNumDTypes] = {};
   RangeKernel linspace[kNumDTypes] = {};  // at least two steps
   RangeKernel logspace[kNumDTypes] = {};
+};
+
+struct FftRows;
+struct FftLong;
+struct FftHalf;
+// Fourier transforms (cpu/fft/plan.h) of one floating type.
+struct FftKernels {
+  int lanes = 0;  // rows that are transformed side by side
+  // Up to `lanes` rows.
+  void (*rows)(const FftRows& rows) = nullptr;
+  // One long row, as columns and then as rows of a matrix: groups begin ... end - 1 of `lanes` of them.
+  void (*columns)(const FftLong& row, int64_t begin, int64_t end) = nullptr;
+  void (*matrix_rows)(const FftLong& row, int64_t begin, int64_t end) = nullptr;
+  // Between the transform of a real row and that of its pairs taken as complex numbers.
+  void (*split_half)(const FftHalf& half) = nullptr;
+  void (*join_half)(const FftHalf& half) = nullptr;
+  // to[i] = a[i] * b[i] * scale of complex numbers, i < n; swap: the parts of a and of the result change places
+  void (*multiply)(void* to, const void* a, const void* b, int64_t n, double scale, bool swap_in,
+                   bool swap_out) = nullptr;
 };
 
 constexpr int kMaxElementwise = 192;
@@ -82,6 +123,8 @@ struct KernelTable {
   ScanKernel scan[kNumScans][kNumDTypes] = {};
   RangeKernels range;
   IndexKernels index;
+  SortKernels sort;
+  FftKernels fft[2];  // of float32, float64
 };
 
 KernelTable& kernel_table();

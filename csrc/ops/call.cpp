@@ -7,6 +7,7 @@
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/operators.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "tensor/iter.h"
@@ -141,20 +142,64 @@ Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullpt
 // Integer division by zero has no value: it is an error, found before anything is written.
 bool has_zero(const Tensor& t) {
   NoGradGuard no_grad;
-  if (!backend(t.device()).short_loops || t.numel() > 64 || !t.is_contiguous()) return !item(all(t)).to_bool();
+  if (!backend(t.device()).short_loops || t.numel() > 64 || !t.is_contiguous()) return !truth(all(t), true);
   return dispatch(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* data = t.data_as<T>();
-    for (int64_t i = 0, n = t.numel(); i < n; ++i)
-      if (data[i] == T()) return true;
+    for (int64_t i = 0, n = t.numel(); i < n; ++i) {
+      T value;  // a view in another dtype need not be aligned
+      std::memcpy(&value, t.data() + i * t.itemsize(), sizeof(T));
+      if (value == T()) return true;
+    }
     return false;
   });
 }
-void check_divisor(const OpDef& op, const Operand* in, DType compute) {
-  if (op.arity != 2 || !is_integral(compute)) return;
+// The divisor counts as it enters the loop: 256 is 0 in int8.
+void check_divisor(const OpDef& op, const Operand* in, const Plan& plan) {
+  if (op.arity != 2 || !is_integral(plan.compute)) return;
   if (!(is<FloorDivide>(op) || is<Remainder>(op) || is<Fmod>(op) || is<DivTrunc>(op))) return;
-  const bool zero = in[1].tensor ? has_zero(*in[1].tensor) : !in[1].scalar.to_bool();
+  if (Layout(plan.shape).numel() == 0) return;
+  const Tensor* t = in[1].tensor;
+  bool zero;
+  if (t && t->dtype() != plan.compute) {
+    NoGradGuard no_grad;
+    zero = has_zero(to_dtype(*t, plan.compute));
+  } else if (t) {
+    zero = has_zero(*t);
+  } else {
+    const Element divisor(in[1].scalar, plan.compute);
+    const int64_t size = size_of(plan.compute);
+    zero = std::all_of(divisor.bytes, divisor.bytes + size, [](char byte) { return byte == 0; });
+  }
   STRIDED_CHECK(!zero, RuntimeError, "ZeroDivisionError: ", op.info->name, " of integers by zero");
+}
+
+// PyTorch's rules for an exponent that is a number: no integer to a negative one, and none that wraps around.
+void check_exponent(const OpDef& op, const Operand* in, DType compute) {
+  if (!is<Pow>(op) || in[1].tensor) return;
+  const Scalar& e = in[1].scalar;
+  if (is_integral(compute))
+    STRIDED_CHECK(e.real() >= 0, RuntimeError, "Integers to negative integer powers are not allowed.");
+  if (size_of(compute) <= 2 || is_integral(compute)) check_fits(e, compute);
+}
+
+void check_values(const OpDef& op, const Operand* in, const Plan& plan) {
+  check_divisor(op, in, plan);
+  check_exponent(op, in, plan.compute);
+}
+
+// What a comparison of integers with an integer beyond their dtype gives for each of them; nullopt for others.
+std::optional<bool> decided(const OpDef& op, const Operand* in, DType compute) {
+  if (op.arity != 2 || !is_integer(compute) || !(op.info->saves == Saves::Nothing)) return std::nullopt;
+  const int at = in[0].tensor ? 1 : 0;  // the number
+  if (in[at].tensor || !in[at].scalar.is_integral()) return std::nullopt;
+  const int side = beyond(in[at].scalar, compute);
+  if (side == 0) return std::nullopt;
+  const bool second_is_greater = (side > 0) == (at == 1);
+  if (is<Eq>(op)) return false;
+  if (is<Ne>(op)) return true;
+  if (is<Lt>(op) || is<Le>(op)) return second_is_greater;
+  if (is<Gt>(op) || is<Ge>(op)) return !second_is_greater;
+  return std::nullopt;
 }
 
 // x ** 2 and the like need no general power: the op whose loop serves instead, or null. PyTorch makes the same choices.
@@ -174,13 +219,14 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
     run(op, in, plan, params, result);
     return copy_into(out, result);
   }
+  if (const auto answer = decided(op, in, plan.compute)) return fill_into(out, Scalar(*answer));
   const int64_t n = out.numel();
   if (n == 0) return;
   Element* elements = nullptr;
   alignas(Element) char space[kMaxArity * sizeof(Element)];
   auto element = [&](int i) {
     if (!elements) elements = reinterpret_cast<Element*>(space);
-    return new (&elements[i]) Element(in[i].scalar, plan.compute);
+    return new (&elements[i]) Element(in[i].scalar, plan.compute, op.numbers);
   };
   const Backend& slots = backend(plan.device);
   if (slots.short_loops && n <= ShortLoops::kMost && plan.same_shape && plan.simple && !plan.casts &&
@@ -234,7 +280,7 @@ Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params
   const Plan plan = make_plan(op, in);
   // Nothing to compute: the result is the operand itself, as in PyTorch.
   if ((is<Positive>(op) || (is<ConjPhysical>(op) && !is_complex(plan.compute))) && in[0].tensor) return *in[0].tensor;
-  check_divisor(op, in, plan.compute);
+  check_values(op, in, plan);
   Tensor out = allocate(op, in, plan);
   run(op, in, plan, params, out);
   if (any_requires_grad(op, in))
@@ -255,12 +301,10 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device,
                   ", the tensor to write to on ", out.device());
   } else {
-    STRIDED_CHECK(!grad, RuntimeError, op.info->name,
-                  "(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                  "arguments requires grad.");
+    if (wants && !is_integral(plan.result)) refuse_gradient(op.info->name);
     prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
   }
-  check_divisor(op, in, plan.compute);
+  check_values(op, in, plan);
   // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps,
   // and then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
   Tensor copies[kMaxArity];
@@ -313,33 +357,6 @@ void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.device() == b.device(), RuntimeError,
                 "Expected all tensors to be on the same device, but found at least two devices, ", a.device(), " and ",
                 b.device(), "! (when checking arguments of ", op, ")");
-}
-
-void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
-  check_writable(op, out);
-  STRIDED_CHECK(can_cast(result, out.dtype()), RuntimeError, "result type ", result,
-                " can't be cast to the desired output type ", out.dtype());
-  STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ",
-                out.device());
-  STRIDED_CHECK(!(grad_enabled() && out.requires_grad()), RuntimeError, op,
-                "(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                "arguments requires grad.");
-  if (out.shape() == shape) return;
-  // out= never resizes a view: other tensors may look at that memory.
-  STRIDED_CHECK(
-      out.numel() == 0 && out.offset() == 0 && !out.storage().borrowed() && out.impl()->storage->use_count() == 1,
-      RuntimeError, op, ": the result has shape ", shape, ", but out has shape ", out.shape(),
-      "; only an empty tensor that owns its memory is resized");
-  Layout layout(shape);
-  out.storage().resize(static_cast<size_t>(checked_numel(op, shape) * out.itemsize()));
-  out.impl()->numel = layout.numel();
-  out.impl()->layout = std::move(layout);
-}
-
-void write_out(const char* op, const Tensor& out, const Tensor& result) {
-  prepare_out(op, out, result.shape(), result.dtype(), result.device());
-  copy_into(out, result);
-  bump_version(out, op);
 }
 
 }  // namespace strided

@@ -31,7 +31,8 @@ struct OpDef {
   bool supported[kNumDTypes];
   // Gradient for operand i, in the public ops; null when there is none.
   Tensor (*vjp)(int i, const Tensor& grad, const Saved<Tensor>& saved);
-  uint8_t reads[4];  // bit k of reads[i]: that gradient reads operand k (if the op saves operands at all)
+  uint8_t reads[4];    // bit k of reads[i]: that gradient reads operand k (if the op saves operands at all)
+  OutOfRange numbers;  // what a number becomes that the compute dtype cannot hold
   std::string node_name, inplace_name;  // "MulBackward0", "mul_"
 };
 
@@ -58,12 +59,6 @@ Tensor elementwise_(const Tensor& self, const Args&... args) {
   const Operand in[] = {Operand(self), Operand(args)...};
   return call_elementwise_out(op_def(elementwise_id<Op>), in, nullptr, self, true);
 }
-
-// out= of any op: checks that `out` may hold a result of this dtype and shape on this device, resizes it when it is
-// empty and owns its storage. `op` opens the error text.
-void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
-// copies a finished result there (the generic out= of irregular functions)
-void write_out(const char* op, const Tensor& out, const Tensor& result);
 
 // NotImplementedError for a dtype that is only stored (elementwise ops and reductions cast it; other functions do not).
 void check_has_loops(const char* op, DType dtype);

@@ -20,6 +20,11 @@ bool same_strides(const Tensor& a, const Tensor& b) {
 
 // Between devices the bytes of a block without gaps are moved; casts and gaps are left to the device they are on.
 void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
+  if (dst.device().is_meta()) {
+    expand(src.layout(), dst.shape());  // raises when the shapes do not fit
+    return;
+  }
+  STRIDED_CHECK(!src.device().is_meta(), NotImplementedError, "Cannot copy out of meta tensor; no data!");
   const Tensor from = [&] {
     NoGradGuard no_grad;
     Tensor t = to_dtype(src, dst.dtype());
@@ -100,12 +105,14 @@ void fill_into(const Tensor& dst, const Scalar& value) {
 
 Scalar item(const Tensor& t) {
   STRIDED_CHECK(t.numel() == 1, RuntimeError, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  STRIDED_CHECK(!t.device().is_meta(), RuntimeError, "Tensor.item() cannot be called on meta tensors");
   const Tensor host = to_device(t, Device{});
   return dispatch(t.dtype(), [&](auto tag) -> Scalar {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) return Scalar(*host.data_as<uint8_t>() != 0);
     else {
-      const T v = *host.data_as<T>();
+      T v;  // a view in another dtype need not be aligned
+      std::memcpy(&v, host.data(), sizeof(T));
       if constexpr (is_complex_v<T>) return Scalar(static_cast<double>(v.re), static_cast<double>(v.im));
       else if constexpr (std::is_same_v<T, uint64_t>) return Scalar(v);
       else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(v));
@@ -113,6 +120,8 @@ Scalar item(const Tensor& t) {
     }
   });
 }
+
+bool truth(const Tensor& t, bool without_data) { return t.device().is_meta() ? without_data : item(t).to_bool(); }
 
 Tensor clone(const Tensor& x) {
   Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());

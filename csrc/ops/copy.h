@@ -22,6 +22,8 @@ Tensor to_device(const Tensor& x, Device device, bool non_blocking = false);
 Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking = false);  // returns self
 // The one element of t as a number; RuntimeError when there are more or none. Waits for a device.
 Scalar item(const Tensor& t);
+// Whether the one element of t is not zero; `without_data` on device meta, where nobody knows.
+bool truth(const Tensor& t, bool without_data);
 Tensor fill_(const Tensor& self, const Scalar& value);
 Tensor zero_(const Tensor& self);
 

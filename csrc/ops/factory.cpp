@@ -13,44 +13,6 @@
 #include "ops/shape/view.h"
 
 namespace strided {
-namespace {
-
-using Wide = __int128;
-Wide to_wide(const Scalar& s) {
-  return s.kind() == Scalar::Kind::UInt ? static_cast<Wide>(static_cast<uint64_t>(s.to_int()))
-                                        : static_cast<Wide>(s.to_int());
-}
-
-// Greatest value of an integer type, and least value it is asked for: unsigned types take negative numbers modulo 2^n.
-void integer_bounds(DType t, Wide* least, Wide* greatest) {
-  const int bits = static_cast<int>(8 * size_of(t));
-  *greatest = is_signed(t) ? (Wide(1) << (bits - 1)) - 1 : (Wide(1) << bits) - 1;
-  *least = is_signed(t) ? -*greatest - 1 : -*greatest;
-}
-
-bool real_fits(double v, DType t) {
-  if (std::isnan(v) || std::isinf(v)) return true;
-  return std::fabs(v) <= info_of(t).greatest;
-}
-
-bool fits(const Scalar& s, DType t) {
-  if (is_bool(t)) return true;
-  if (is_complex(t)) return real_fits(s.real(), real_of(t)) && real_fits(s.imag(), real_of(t));
-  if (s.imag() != 0) return false;
-  if (is_floating(t)) return real_fits(s.real(), t);
-  Wide least, greatest;
-  integer_bounds(t, &least, &greatest);
-  if (s.is_integral()) return to_wide(s) >= least && to_wide(s) <= greatest;
-  const double v = s.real();
-  return v >= static_cast<double>(least) && v <= static_cast<double>(greatest) && v < 18446744073709551616.0;
-}
-
-}  // namespace
-
-void check_number(const Scalar& value, DType dtype) {
-  STRIDED_CHECK(fits(value, dtype), RuntimeError, "value cannot be converted to type ", info_of(dtype).written,
-                " without overflow");
-}
 
 // ---------------------------------------------------------------- one value
 
@@ -63,7 +25,7 @@ Tensor zeros(const Dims& shape, DType dtype, Device device) {
 }
 
 Tensor full(const Dims& shape, const Scalar& value, DType dtype, Device device) {
-  check_number(value, dtype);
+  check_fits(value, dtype);
   Tensor out = empty(shape, dtype, device);
   fill_into(out, value);
   return out;
@@ -167,8 +129,8 @@ Tensor make_spaced(const char* op, RangeKind kind, const Scalar& start, const Sc
   STRIDED_CHECK(is_complex(dtype) || (!start.is_complex() && !end.is_complex()), RuntimeError, "torch.", op,
                 "(): inferred dtype ", info_of(complex_of(default_dtype())).written,
                 " can't be safely cast to passed dtype ", dtype);
-  check_number(start, dtype);
-  check_number(end, dtype);
+  check_fits(start, dtype);
+  check_fits(end, dtype);
   RangeSpec ramp;
   ramp.start[0] = start.real();
   ramp.start[1] = start.imag();

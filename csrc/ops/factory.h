@@ -34,8 +34,6 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, DType d
 Tensor complex(const Tensor& real, const Tensor& imag);
 Tensor polar(const Tensor& abs, const Tensor& angle);
 
-// RuntimeError with PyTorch's words when a number does not fit a dtype. Negative ones wrap around in unsigned integers.
-void check_number(const Scalar& value, DType dtype);
 // int64 (uint64 if need be) when all the numbers are integers, else the default floating or complex dtype.
 DType range_dtype(const Scalar& start, const Scalar& end, const Scalar& step);
 

@@ -22,7 +22,9 @@ namespace {
 Tensor number(const Scalar& v, const Tensor& grad) {
   const DType t = grad.dtype();
   const bool same = (t == DType::Float32 || t == DType::Float64) && !v.is_complex();
-  return scalar_tensor(v, same ? t : v.dtype(DType::Float64), grad.device());
+  const Tensor out = empty(Dims(), same ? t : v.dtype(DType::Float64), grad.device());
+  fill_into(out, v);  // as in the forward pass, a number beyond the dtype is infinite
+  return out;
 }
 
 }  // namespace

@@ -40,6 +40,15 @@ auto apply(const V&... v) {
   if constexpr ((std::is_same_v<V, Tensor> || ...)) return elementwise<Op>(v...);
   else return Op::fwd(v...);
 }
+template <class Op, class... V>
+auto apply_with(const double* params, const V&... v) {
+  if constexpr ((std::is_same_v<V, Tensor> || ...)) {
+    const Operand in[] = {Operand(v)...};
+    return call_elementwise(op_def(elementwise_id<Op>), in, params);
+  } else {
+    return Op::fwd(v..., params);
+  }
+}
 }  // namespace STRIDED_ISA
 
 }  // namespace strided

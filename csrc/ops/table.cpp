@@ -28,6 +28,15 @@ struct HasReads : std::false_type {};
 template <class Op>
 struct HasReads<Op, std::void_t<decltype(Op::reads[0])>> : std::true_type {};
 
+template <class Op, class = void>
+struct NumbersOf {
+  static constexpr OutOfRange value = OutOfRange::Wrap;
+};
+template <class Op>
+struct NumbersOf<Op, std::void_t<decltype(Op::numbers)>> {
+  static constexpr OutOfRange value = Op::numbers;
+};
+
 template <class Op, class T>
 void describe_dtype(OpDef& def) {
   constexpr int t = index_of(dtype_of<T>);
@@ -66,6 +75,7 @@ void describe(OpDef& def, int id) {
     def.reads[i] = 15;
     if constexpr (HasReads<Op>::value) def.reads[i] = Op::reads[i];
   }
+  def.numbers = NumbersOf<Op>::value;
   def.node_name = def.info->backward ? def.info->backward : def.info->name;
   def.node_name[0] = static_cast<char>(std::toupper(def.node_name[0]));
   def.node_name += "Backward0";

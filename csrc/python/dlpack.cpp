@@ -59,6 +59,7 @@ struct Exported {
 
 template <class Managed>
 Managed* export_tensor(const Tensor& t) {
+  STRIDED_CHECK(!t.device().is_meta(), BufferError, "Cannot pack tensors on meta");
   auto* e = new Exported<Managed>{};
   t.storage().set_exported();
   e->tensor = make_view(t, t.layout());

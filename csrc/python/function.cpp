@@ -1,11 +1,15 @@
 // The callable that serves functions and methods: matches arguments, calls.
 #include "python/function.h"
-#include "tensor/graph.h"
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
+#include "core/profile.h"
+#include "ops/out.h"
+#include "ops/record.h"
 #include "python/bind/bind.h"
+#include "python/overrides.h"
 #include "python/signature.h"
 
 namespace strided::python {
@@ -31,6 +35,8 @@ struct Function {
   std::vector<std::unique_ptr<Overload>>* overloads;
   PyObject* name;
   PyObject* dict;
+  Audience audience;
+  bool draws;  // random numbers
 };
 
 PyTypeObject* function_type = nullptr;
@@ -44,9 +50,9 @@ std::string type_name(PyObject* o) {
 }
 
 // Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong.
-// `held` owns a tuple made for a variadic parameter.
+// `held` owns a tuple made for a variadic parameter. `strict`: a tensor is a tensor, and no number.
 bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots,
-           PyObject** held, std::string* why) {
+           PyObject** held, std::string* why, bool strict = false) {
   const int n = static_cast<int>(o.params.size());
   std::fill(slots, slots + n, nullptr);
   size_t used = 0;
@@ -120,6 +126,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
       continue;
     }
     if (o.writes_out && i == n - 1) continue;
+    if (strict && !p.takes_tensors && is_tensor(slots[i])) return false;
     if (!o.accepts(o, i, slots[i])) {
       if (why)
         *why = o.name + "(): argument '" + p.name + "' (position " + std::to_string(i + 1) + ") must be " +
@@ -140,31 +147,6 @@ std::string describe_arguments(PyObject* const* args, size_t n_args, PyObject* k
   return out + ")";
 }
 
-// `result` is a tuple nobody else has seen: the tensors written to take the place of those that were computed.
-void write_results(const Overload& o, PyObject* out, PyObject* result) {
-  if (is_tensor(out)) {
-    STRIDED_CHECK(is_tensor(result), TypeError, o.name, ": out= must be a tuple of tensors");
-    write_out(o.name.c_str(), unwrap(out), unwrap(result));
-    return;
-  }
-  STRIDED_CHECK(PySequence_Check(out) && PyTuple_Check(result) && PySequence_Size(out) == PyTuple_GET_SIZE(result),
-                TypeError, o.name, ": out= must be a tensor, or one tensor for each result");
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) {
-    PyObject* to = checked(PySequence_GetItem(out, i));
-    const bool ok = is_tensor(to);
-    try {
-      if (ok) write_out(o.name.c_str(), unwrap(to), unwrap(PyTuple_GET_ITEM(result, i)));
-    } catch (...) {
-      Py_DECREF(to);
-      throw;
-    }
-    PyObject* computed = PyTuple_GET_ITEM(result, i);
-    PyTuple_SET_ITEM(result, i, to);
-    Py_DECREF(computed);
-    STRIDED_CHECK(ok, TypeError, o.name, ": out= must hold tensors");
-  }
-}
-
 // A new tensor, which nobody else has seen, in page-locked memory instead.
 PyObject* pinned(PyObject* made) {
   if (!made) return nullptr;
@@ -179,6 +161,95 @@ PyObject* pinned(PyObject* made) {
   return copy;
 }
 
+// ---------------------------------------------------------------- out=
+
+struct Owned {
+  PyObject* o = nullptr;
+  ~Owned() { Py_XDECREF(o); }
+};
+
+// The tensors that out= names, whose objects `out` keeps.
+std::vector<Tensor> destinations(const Overload& o, PyObject* out) {
+  if (is_tensor(out)) return {unwrap(out)};
+  STRIDED_CHECK(PyTuple_Check(out) || PyList_Check(out), TypeError, o.name,
+                ": out= must be a tensor, or one tensor for each result");
+  STRIDED_CHECK(detail::accepts_tensors(out), TypeError, o.name, ": out= must hold tensors");
+  return detail::to_tensors(out);
+}
+
+// The tensors among the arguments.
+std::vector<Tensor> inputs_of(PyObject* const* slots, size_t n) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < n; ++i) {
+    if (is_tensor(slots[i])) inputs.push_back(unwrap(slots[i]));
+    else if (PyTuple_Check(slots[i]) || PyList_Check(slots[i]))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slots[i]); ++k)
+        if (PyObject* item = PySequence_Fast_GET_ITEM(slots[i], k); is_tensor(item)) inputs.push_back(unwrap(item));
+  }
+  return inputs;
+}
+
+// Positions go into int64 only: other dtypes would round large ones.
+void check_positions(const Overload& o, size_t part, const Tensor& result, const Tensor& out) {
+  const bool positions = part < o.fields.size() ? o.fields[part] == "indices" : o.name.compare(0, 3, "arg") == 0;
+  STRIDED_CHECK(!positions || result.dtype() != DType::Int64 || out.dtype() == DType::Int64, RuntimeError,
+                "Expected out tensor to have dtype long int, but got ", info_of(out.dtype()).written, " instead");
+}
+
+// Without dtype= a result is computed in the dtype of out=, unless that would drop imaginary parts.
+void take_dtype(const Overload& o, PyObject** slots, const std::vector<Tensor>& inputs, const Tensor& out,
+                Owned* held) {
+  for (size_t i = 0; i < o.params.size(); ++i) {
+    if (o.params[i].name != "dtype" || slots[i] != Py_None) continue;
+    if (inputs.empty() || inputs[0].dtype() == out.dtype()) return;
+    if (is_complex(inputs[0].dtype()) && !is_complex(out.dtype())) return;
+    slots[i] = held->o = wrap(out.dtype());
+  }
+}
+
+// Note [out= is a destination] in ops/out.h.
+PyObject* run_with_out(const Overload& o, PyObject** slots) {
+  const char* name = o.name.c_str();
+  PyObject* out = slots[o.params.size() - 1];
+  const std::vector<Tensor> outs = destinations(o, out);
+  const std::vector<Tensor> inputs = inputs_of(slots, o.params.size() - 1);
+  check_destinations(name, outs);
+  const bool wants = needs_grad(inputs), one = is_tensor(out);
+  Owned dtype, result;
+  if (one) take_dtype(o, slots, inputs, outs[0], &dtype);
+  {
+    NoGradGuard no_grad;
+    // Whether there is a gradient to lose shows in the result's dtype; until then nothing is written.
+    std::optional<OutScope> scope;
+    if (one && !wants) scope.emplace(outs[0], inputs);
+    result.o = o.invoke(o, slots);
+  }
+  if (!result.o) return nullptr;
+  STRIDED_CHECK(
+      one == is_tensor(result.o) && (one || PyTuple_GET_SIZE(result.o) == static_cast<Py_ssize_t>(outs.size())),
+      TypeError, name, ": out= must be a tensor, or one tensor for each result");
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    PyObject* part = one ? result.o : PyTuple_GET_ITEM(result.o, static_cast<Py_ssize_t>(i));
+    results.push_back(unwrap(part));
+    if (wants && !is_integral(results[i].dtype())) refuse_gradient(name);
+    check_positions(o, i, results[i], outs[i]);
+  }
+  // Nobody else has seen the computed tensors: their objects are let go before write_out looks who holds the memory.
+  if (one) {
+    Py_CLEAR(result.o);
+  } else {
+    for (size_t i = 0; i < outs.size(); ++i) {
+      const auto k = static_cast<Py_ssize_t>(i);
+      PyObject* computed = PyTuple_GET_ITEM(result.o, k);
+      PyTuple_SET_ITEM(result.o, k, wrap(outs[i]));
+      Py_DECREF(computed);
+    }
+  }
+  write_out(name, outs, results);
+  return one ? Py_NewRef(out) : Py_NewRef(result.o);
+}
+
 PyObject* run(const Overload& o, PyObject** slots) {
   if (o.pins >= 0) {
     PyObject* pin = slots[o.pins];
@@ -186,49 +257,66 @@ PyObject* run(const Overload& o, PyObject** slots) {
                   "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
     if (pin == Py_True) return pinned(o.invoke(o, slots));
   }
-  if (!o.writes_out) return o.invoke(o, slots);
-  PyObject* out = slots[o.params.size() - 1];
-  if (out == Py_None) return o.invoke(o, slots);
-  PyObject* result = nullptr;
-  {
-    NoGradGuard no_grad;
-    result = o.invoke(o, slots);
+  if (o.writes_out && slots[o.params.size() - 1] != Py_None) return run_with_out(o, slots);
+  return o.invoke(o, slots);
+}
+
+// then(i, slots) with the first overload that the arguments fit; TypeError if there is none.
+template <class F>
+PyObject* with_match(const std::vector<std::unique_ptr<Overload>>& overloads, PyObject* const* args, size_t n_args,
+                     PyObject* kwnames, F then) {
+  PyObject* slots[kMaxParams];
+  // max(x, dim) does not take a 0-d tensor for dim as long as max(x, other) does for other.
+  for (const bool strict : {true, false}) {
+    if (strict && overloads.size() == 1) continue;
+    for (size_t i = 0; i < overloads.size(); ++i) {
+      Owned held;
+      if (match(*overloads[i], args, n_args, kwnames, slots, &held.o, nullptr, strict)) return then(i, slots);
+    }
   }
-  if (!result) return nullptr;
-  try {
-    write_results(o, out, result);
-  } catch (...) {
-    Py_DECREF(result);
-    throw;
+  std::string why;
+  if (overloads.size() == 1) {
+    Owned held;
+    match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why);
+  } else {
+    why = overloads[0]->name + "() received an invalid combination of arguments - got " +
+          describe_arguments(args, n_args, kwnames) + ", but expected one of:";
+    for (const auto& overload : overloads) why += "\n * " + overload->signature;
   }
-  if (!is_tensor(out)) return result;
-  Py_DECREF(result);
-  return Py_NewRef(out);
+  throw TypeError(why);
+}
+
+// Apart, so that other calls pay for a look at a flag and no more.
+__attribute__((noinline)) PyObject* run_profiled(const Overload& o, PyObject** slots) {
+  const ProfiledCall profiled([&] { return o.name; });
+  return run(o, slots);
 }
 
 PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const size_t n_args = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    const Function* function = reinterpret_cast<Function*>(self);
+    const size_t n_all = n_args + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
+    if (taken(args, n_all, function->audience)) return hand_over(self, args, n_args, kwnames, function->audience);
+    if (function->draws && draws_for_batch()) return draw_for_batch(self, args, n_args, kwnames);
+    const auto& overloads = *function->overloads;
+    return with_match(overloads, args, n_args, kwnames, [&](size_t i, PyObject** slots) {
+      if (__builtin_expect(profile_on.load(std::memory_order_relaxed), 0)) return run_profiled(*overloads[i], slots);
+      return run(*overloads[i], slots);
+    });
+  });
+}
+
+// f._bind(*args, **kwargs): (which overload a call would take, the value of each of its parameters).
+PyObject* function_bind(PyObject* self, PyObject* const* args, Py_ssize_t n_args, PyObject* kwnames) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
-    PyObject* slots[kMaxParams];
-    struct Held {
-      PyObject* o = nullptr;
-      ~Held() { Py_XDECREF(o); }
-    };
-    for (const auto& overload : overloads) {
-      Held held;
-      if (match(*overload, args, n_args, kwnames, slots, &held.o, nullptr)) return run(*overload, slots);
-    }
-    std::string why;
-    if (overloads.size() == 1) {
-      Held held;
-      match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why);
-    } else {
-      why = overloads[0]->name + "() received an invalid combination of arguments - got " +
-            describe_arguments(args, n_args, kwnames) + ", but expected one of:";
-      for (const auto& overload : overloads) why += "\n * " + overload->signature;
-    }
-    throw TypeError(why);
+    return with_match(overloads, args, static_cast<size_t>(n_args), kwnames, [&](size_t i, PyObject** slots) {
+      const size_t n = overloads[i]->params.size();
+      PyObject* values = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));
+      for (size_t k = 0; k < n; ++k) PyTuple_SET_ITEM(values, static_cast<Py_ssize_t>(k), Py_NewRef(slots[k]));
+      return Py_BuildValue("(nN)", static_cast<Py_ssize_t>(i), values);
+    });
   });
 }
 
@@ -264,6 +352,9 @@ PyObject* function_signatures(PyObject* self, void*) {
   for (size_t i = 0; i < overloads.size(); ++i)
     PyTuple_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyUnicode_FromString(overloads[i]->signature.c_str()));
   return list;
+}
+PyObject* function_overridable(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<Function*>(self)->audience == Audience::Everybody);
 }
 // (parameters, result type, names of the result's parts) of each overload. A parameter is (name, type, kind, default),
 // without the default if there is none; its kind is "positional", "variadic" or "keyword".
@@ -311,9 +402,13 @@ PyGetSetDef function_getset[] = {
     {"__signature__", function_signature, nullptr, nullptr, nullptr},
     {"__text_signature__", function_text_signature, nullptr, nullptr, nullptr},
     {"signatures", function_signatures, nullptr, "The signatures of all overloads, as texts.", nullptr},
+    {"_overridable", function_overridable, nullptr, "True if calls go to __torch_function__ of types that have one.",
+     nullptr},
     {"overloads", function_overloads, nullptr, "The signatures of all overloads, as tuples.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr},
+PyMethodDef function_methods[] = {{"_bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_bind)),
+                                   METH_FASTCALL | METH_KEYWORDS, nullptr},
+                                  {"__reduce__", function_reduce, METH_NOARGS, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
 PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
@@ -338,6 +433,8 @@ Function* function_named(const std::string& name) {
   f->overloads = new std::vector<std::unique_ptr<Overload>>;
   f->name = PyUnicode_InternFromString(name.c_str());
   f->dict = nullptr;
+  f->audience = Audience::Ours;
+  f->draws = false;
   PyDict_SetItemString(functions, name.c_str(), reinterpret_cast<PyObject*>(f));
   return f;  // the table keeps it alive for good
 }
@@ -345,7 +442,16 @@ Function* function_named(const std::string& name) {
 // Methods of one name may have other overloads than the function (relu_ exists only as a method and so on), so the
 // two are told apart by the table's key: methods stand under "Tensor.name".
 void add(const std::string& key, const Overload& o) {
-  function_named(key)->overloads->push_back(std::make_unique<Overload>(o));
+  Function* f = function_named(key);
+  f->overloads->push_back(std::make_unique<Overload>(o));
+  f->draws =
+      f->draws || std::any_of(o.params.begin(), o.params.end(), [](const Param& p) { return p.type == "Generator?"; });
+  // Modes see what has to do with tensors (Note [Who takes a call]).
+  const bool tensors =
+      o.result.find("Tensor") != std::string::npos ||
+      std::any_of(o.params.begin(), o.params.end(), [](const Param& p) { return p.type.compare(0, 6, "Tensor") == 0; });
+  const size_t dot = key.rfind('.');
+  if (tensors && key[dot == std::string::npos ? 0 : dot + 1] != '_') f->audience = Audience::Everybody;
 }
 
 }  // namespace
@@ -367,7 +473,9 @@ Overload make_overload(const char* signature, const detail::Callable& callable, 
     if (parts) o.result = "(" + o.result + ")";
   }
   const int n = static_cast<int>(o.params.size());
-  o.writes_out = context == nullptr && n == callable.arity + 1 && o.params.back().name == "out";
+  for (Param& p : o.params) p.takes_tensors = p.type.find("Tensor") != std::string::npos;
+  o.writes_out = n > 0 && o.params.back().name == "out" &&
+                 (context ? callable.arity == detail::kAllButOut : n == callable.arity + 1);
   if ((n != callable.arity && !o.writes_out && context == nullptr) || n > kMaxParams)
     throw std::logic_error(std::string("signature and C++ function differ in the number of parameters: ") + signature);
   return o;

@@ -35,7 +35,7 @@ struct Param {
   std::string name, type;
   PyObject* name_object = nullptr;    // interned
   PyObject* default_value = nullptr;  // null: required
-  bool keyword_only = false, variadic = false, optional = false;
+  bool keyword_only = false, variadic = false, optional = false, takes_tensors = false;
 };
 
 struct Overload {
@@ -253,6 +253,8 @@ template <>
 struct ResultOf<PyObject*> {
   static constexpr ResultNotation notation{"", 0};  // the text says it
 };
+
+constexpr int kAllButOut = -1;  // the arity of a callable with a context, whose out= is served after the call
 
 struct Callable {
   int arity;

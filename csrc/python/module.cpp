@@ -5,13 +5,16 @@
 #include "base/cpu_features.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
+#include "core/profile.h"
 #include "core/random.h"
 #include "cpu/backend.h"
 #include "cuda/runtime/library.h"
 #include "lapack/library.h"
 #include "ops/operators.h"
 #include "python/bind/bind.h"
+#include "python/files/object.h"
 #include "python/interop.h"
+#include "python/overrides.h"
 #include "python/py_node.h"
 
 namespace py = pybind11;
@@ -72,6 +75,7 @@ py::list ops_table() {
     row["aliases"] = op.info->aliases;
     row["promotes_to_float"] = op.info->promote == Promote::Floating;
     row["inplace"] = op.info->inplace;
+    row["method"] = op.info->method;
     row["differentiable"] = op.vjp != nullptr;
     // What the gradient for each operand reads: bit k stands for operand k.
     py::list reads;
@@ -139,6 +143,12 @@ bool accepts_generator(PyObject* o) { return py::isinstance<Generator>(o); }
 Generator* to_generator(PyObject* o) { return py::handle(o).cast<Generator*>(); }
 }  // namespace strided::python::detail
 
+namespace strided::python {
+PyObject* wrap_storage(const Ref<Storage>& storage) { return py::cast(StorageHandle{storage}).release().ptr(); }
+bool is_storage(PyObject* o) { return py::isinstance<StorageHandle>(o); }
+const Ref<Storage>& unwrap_storage(PyObject* o) { return py::handle(o).cast<const StorageHandle&>().storage; }
+}  // namespace strided::python
+
 PYBIND11_MODULE(checked, m) {
   m.doc() = "The compiled core of strided.";
   py::register_exception_translator([](std::exception_ptr p) {
@@ -154,6 +164,7 @@ PYBIND11_MODULE(checked, m) {
   init_tensor(m.ptr());
   init_nodes(m.ptr());
   init_functions(m.ptr());
+  init_overrides(m.ptr());
   register_cpu_backend();
   register_cuda_backend([](int cuda) { return found("find_cusolver", cuda); });
   register_lapack([] { return found("find_lapack"); });
@@ -226,9 +237,11 @@ PYBIND11_MODULE(checked, m) {
         [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });
 
   bind_elementwise();
+  bind_activations();
   bind_copies();
   bind_autograd();
   bind_cuda();
+  bind_files();
   bind_factories();
   bind_views();
   bind_joining();
@@ -239,6 +252,7 @@ PYBIND11_MODULE(checked, m) {
   bind_decompositions();
   bind_statistics();
   bind_random();
+  bind_fft();
 
   m.def("tensor_from_object", [](py::handle o, py::object dtype) {
     return own(wrap(
@@ -262,6 +276,20 @@ PYBIND11_MODULE(checked, m) {
            x.strides() == y.strides();
   });
 
+  // The profiler. Functions of the table would be recorded themselves.
+  m.def("profile_start", &profile_start);
+  m.def("profile_stop", [] {
+    py::list calls;  // (name, thread, begin, end, bytes, user)
+    for (const ProfileEvent& e : profile_stop())
+      calls.append(py::make_tuple(e.name, e.thread, e.begin, e.end, e.bytes, e.user));
+    return calls;
+  });
+  m.def("profile_begin", [](const std::string& name) {
+    const bool on = profile_on;
+    if (on) profile_begin(name, true);
+    return on;
+  });
+  m.def("profile_end", &profile_end);
   m.def("get_num_threads", [] { return num_threads(); });
   m.def("set_num_threads", [](int64_t n) {
     STRIDED_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");

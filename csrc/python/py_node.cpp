@@ -663,7 +663,7 @@ void init_nodes(PyObject* module) {
                                 SLOT(tp_getset, handle_getset),
                                 {Py_tp_doc, const_cast<char*>("Removes a hook; as a context, at its end.")},
                                 {0, nullptr}};
-  PyType_Spec handle_spec = {"strided.utils.hooks.RemovableHandle", sizeof(PyHandle), 0,
+  PyType_Spec handle_spec = {"strided._C.RemovableHandle", sizeof(PyHandle), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
   handle_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&handle_spec)));
 #undef SLOT

@@ -2,13 +2,16 @@
 #include "python/py_tensor.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "core/profile.h"
 #include "core/promotion.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
 #include "python/function.h"
 #include "python/memory_format.h"
+#include "python/overrides.h"
 #include "python/py_node.h"
 #include "python/subscript.h"
 
@@ -40,7 +43,8 @@ template <class T>
 PyObject* element_to_python(const char* p) {
   if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(*reinterpret_cast<const uint8_t*>(p) != 0);
   else {
-    const T v = *reinterpret_cast<const T*>(p);
+    T v;  // a view in another dtype need not be aligned
+    std::memcpy(&v, p, sizeof(T));
     if constexpr (is_complex_v<T>) return PyComplex_FromDoubles(static_cast<double>(v.re), static_cast<double>(v.im));
     else if constexpr (std::is_same_v<T, uint64_t>) return PyLong_FromUnsignedLongLong(v);
     else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(v);
@@ -77,6 +81,30 @@ namespace {
 
 const Tensor& self_of(PyObject* o) { return unwrap(o); }
 
+// ---------------------------------------------------------------- calls that others take over
+
+// What another type makes of a method of one object.
+PyObject* handed_over(const char* name, PyObject* o, PyObject* argument = nullptr) {
+  PyObject* args[] = {o, argument};
+  return guarded<PyObject*>(nullptr, [&] { return hand_over_attribute(name, nullptr, args, argument ? 2 : 1); });
+}
+
+// TypeError says that the operand is not for us, as NotImplemented does.
+template <class F>
+PyObject* or_not_implemented(F f) {
+  PyObject* result = guarded<PyObject*>(nullptr, f);
+  if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
+}
+PyObject* handed_over(const char* name, const char* reflected, PyObject* a, PyObject* b) {
+  PyObject *straight[] = {a, b}, *swapped[] = {b, a};
+  return or_not_implemented([&] {
+    return is_tensor(a) ? hand_over_attribute(name, nullptr, straight, 2)
+                        : hand_over_attribute(reflected, nullptr, swapped, 2);
+  });
+}
+
 // ---------------------------------------------------------------- operators
 
 // What may stand beside a tensor: a tensor, a number, an ndarray (which is viewed). False: not ours.
@@ -95,12 +123,18 @@ bool as_operand(PyObject* o, Tensor* hold, std::optional<Operand>* out) {
 }
 
 template <class Op>
+const char* op_name() {
+  return op_def(elementwise_id<Op>).info->name;
+}
+
+template <class Op>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     Tensor hold[2];
     std::optional<Operand> left, right;
     if (!as_operand(a, &hold[0], &left) || !as_operand(b, &hold[1], &right)) Py_RETURN_NOTIMPLEMENTED;
     const Operand in[] = {*left, *right};
+    const ProfiledCall profiled(op_name<Op>);
     return wrap(call_elementwise(op_def(elementwise_id<Op>), in));
   });
 }
@@ -111,6 +145,7 @@ PyObject* binary_inplace(PyObject* a, PyObject* b) {
     std::optional<Operand> right;
     if (!as_operand(b, &hold, &right)) Py_RETURN_NOTIMPLEMENTED;
     const Operand in[] = {Operand(unwrap(a)), *right};
+    const ProfiledCall profiled([] { return op_name<Op>() + std::string("_"); });
     call_elementwise_out(op_def(elementwise_id<Op>), in, nullptr, unwrap(a), true);
     return Py_NewRef(a);
   });
@@ -119,6 +154,7 @@ template <class Op>
 PyObject* unary(PyObject* a) {
   return guarded<PyObject*>(nullptr, [&] {
     const Operand in[] = {Operand(unwrap(a))};
+    const ProfiledCall profiled(op_name<Op>);
     return wrap(call_elementwise(op_def(elementwise_id<Op>), in));
   });
 }
@@ -127,9 +163,11 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* mod) {
     PyErr_SetString(PyExc_TypeError, "pow() with a modulus is not supported for tensors");
     return nullptr;
   }
-  return binary<Pow>(a, b);
+  return taken(a, b) ? handed_over("__pow__", "__rpow__", a, b) : binary<Pow>(a, b);
 }
-PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) { return binary_inplace<Pow>(a, b); }
+PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) {
+  return taken(a, b) ? handed_over("__ipow__", "__ipow__", a, b) : binary_inplace<Pow>(a, b);
+}
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -148,6 +186,10 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (taken(a, b)) {
+    static constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};  // in the order of Py_LT ... Py_GE
+    return handed_over(names[op], names[op], a, b);
+  }
   switch (op) {
     case Py_EQ: return binary<Eq>(a, b);
     case Py_NE: return binary<Ne>(a, b);
@@ -161,6 +203,12 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 // ---------------------------------------------------------------- numbers
 
 int truth(PyObject* o) {
+  if (taken(o)) {
+    PyObject* result = handed_over("__bool__", o);
+    const int yes = result ? PyObject_IsTrue(result) : -1;
+    Py_XDECREF(result);
+    return yes;
+  }
   return guarded<int>(-1, [&] {
     const Tensor& t = self_of(o);
     STRIDED_CHECK(t.numel() != 0, RuntimeError, "Boolean value of Tensor with no values is ambiguous");
@@ -169,6 +217,7 @@ int truth(PyObject* o) {
   });
 }
 PyObject* to_python_float(PyObject* o) {
+  if (taken(o)) return handed_over("__float__", o);
   return guarded<PyObject*>(nullptr, [&] {
     const Scalar s = item(self_of(o));
     STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
@@ -177,6 +226,7 @@ PyObject* to_python_float(PyObject* o) {
   });
 }
 PyObject* to_python_int(PyObject* o) {
+  if (taken(o)) return handed_over("__int__", o);
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Scalar s = item(self_of(o));
     if (s.is_integral()) {
@@ -191,6 +241,7 @@ PyObject* to_python_int(PyObject* o) {
   });
 }
 PyObject* to_python_index(PyObject* o) {
+  if (taken(o)) return handed_over("__index__", o);
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& t = self_of(o);
     STRIDED_CHECK(t.numel() == 1 && is_integral(t.dtype()), TypeError,
@@ -212,6 +263,12 @@ PyObject* method_complex(PyObject* o, PyObject*) {
 }
 
 Py_ssize_t length(PyObject* o) {
+  if (taken(o)) {
+    PyObject* result = handed_over("__len__", o);
+    const Py_ssize_t n = result ? PyNumber_AsSsize_t(result, PyExc_OverflowError) : -1;
+    Py_XDECREF(result);
+    return n;
+  }
   return guarded<Py_ssize_t>(-1, [&] {
     const Tensor& t = self_of(o);
     STRIDED_CHECK(t.ndim() > 0, TypeError, "len() of a 0-d tensor");
@@ -221,6 +278,12 @@ Py_ssize_t length(PyObject* o) {
 
 // Iteration asks for one row at a time: a list of all rows of a large tensor would be larger than the tensor.
 PyObject* row(PyObject* o, Py_ssize_t i) {
+  if (taken(o)) {
+    PyObject* index = PyLong_FromSsize_t(i);
+    PyObject* result = index ? handed_over("__getitem__", o, index) : nullptr;
+    Py_XDECREF(index);
+    return result;
+  }
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor& t = self_of(o);
     if (t.ndim() == 0 || i < 0 || i >= t.size(0)) {
@@ -231,6 +294,12 @@ PyObject* row(PyObject* o, Py_ssize_t i) {
   });
 }
 PyObject* iterate(PyObject* o) {
+  if (taken(o)) {
+    PyObject* rows = handed_over("unbind", o);
+    PyObject* iterator = rows ? PyObject_GetIter(rows) : nullptr;
+    Py_XDECREF(rows);
+    return iterator;
+  }
   return guarded<PyObject*>(nullptr, [&] {
     STRIDED_CHECK(self_of(o).ndim() > 0, TypeError, "iteration over a 0-d tensor");
     return PySeqIter_New(o);
@@ -322,14 +391,14 @@ PyObject* method_data_ptr(PyObject* o, PyObject*) {
   return PyLong_FromVoidPtr(t.storage().data() ? t.data() : nullptr);
 }
 PyObject* method_element_size(PyObject* o, PyObject*) { return get_itemsize(o, nullptr); }
-PyObject* method_is_contiguous(PyObject* o, PyObject* args, PyObject* kwargs) {
-  if (PyTuple_GET_SIZE(args) == 0 && !kwargs) return PyBool_FromLong(self_of(o).is_contiguous());
-  static const char* names[] = {"memory_format", nullptr};
-  PyObject* format = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format))
-    return nullptr;
+PyObject* method_is_contiguous(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  const Py_ssize_t n_all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+  if (n_all == 0) return PyBool_FromLong(self_of(o).is_contiguous());
   return guarded<PyObject*>(nullptr, [&] {
-    return PyBool_FromLong(is_contiguous_in(memory_format(format, MemoryFormat::Contiguous), self_of(o)));
+    STRIDED_CHECK(
+        n_all == 1 && (n == 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "memory_format") == 0),
+        TypeError, "is_contiguous() takes one argument, memory_format");
+    return PyBool_FromLong(is_contiguous_in(memory_format(args[0], MemoryFormat::Contiguous), self_of(o)));
   });
 }
 
@@ -541,10 +610,9 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     PyObject* made = checked(PyObject_Call(hook("legacy_constructor"), args, kwargs));
     if (!is_tensor(made) || type == Py_TYPE(made)) return made;
-    PyObject* o = nullptr;
-    const Tensor t = make_view(unwrap(made), unwrap(made).layout());
+    const Tensor t = unwrap(made);
+    PyObject* o = wrap_as(type, t);  // takes the place of `made`, which nobody else has
     Py_DECREF(made);
-    o = wrap_as(type, t);
     return o;
   });
 }
@@ -596,82 +664,153 @@ void tensor_dealloc(PyObject* o) {
 }
 Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4); }
 
-PyGetSetDef getset[] = {
-    {"shape", get_shape, nullptr, "Sizes along each dimension, as torch.Size.", nullptr},
-    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
-    {"dtype", get_dtype, nullptr, "Type of the elements.", nullptr},
-    {"device", get_device, nullptr, "Where the memory is.", nullptr},
-    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
-    {"is_cpu", get_is_cpu, nullptr, "True on the CPU.", nullptr},
-    {"is_cuda", get_is_cuda, nullptr, "True on a CUDA device.", nullptr},
-    {"is_read_only", get_read_only, nullptr,
-     "True when the memory must not be written (a read-only array was wrapped).", nullptr},
-    {"_version", get_version, nullptr, "Counts in-place writes to the storage.", nullptr},
-    {"T", get_T, nullptr, "View with the dimensions in reverse order.", nullptr},
-    {"mT", get_mT, nullptr, "View with the last two dimensions swapped.", nullptr},
-    {"H", get_H, nullptr, "Conjugate transpose of a matrix.", nullptr},
-    {"mH", get_mH, nullptr, "Conjugate transpose of the last two dimensions.", nullptr},
-    {"real", get_real, set_real, "Real parts, as a view; may be assigned to.", nullptr},
-    {"imag", get_imag, set_imag, "Imaginary parts of a complex tensor, as a view; may be assigned to.", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor.",
-     nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "True when no recorded operation made this tensor.", nullptr},
-    {"grad", get_grad, set_grad, "The gradient collected by backward(), or None.", nullptr},
-    {"data", get_data, set_data, "The same memory without the record for autograd.", nullptr},
-    {"grad_fn", get_grad_fn, nullptr, "The step of the graph that made the tensor, or None.", nullptr},
-    {"output_nr", get_output_nr, nullptr, "Which output of grad_fn the tensor is.", nullptr},
-    {"retains_grad", get_retains_grad, nullptr, "True when the gradient of this result of an operation is kept.",
-     nullptr},
-    {"_base", get_base, nullptr, "The tensor this is a view of, or None.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+// ---------------------------------------------------------------- the type
 
+template <PyObject* (*F)(PyObject*, void*)>
+PyObject* get_property(PyObject* o, void* name) {
+  if (!taken(o)) return F(o, nullptr);
+  return guarded<PyObject*>(nullptr,
+                            [&] { return hand_over_attribute(static_cast<const char*>(name), "__get__", &o, 1); });
+}
+template <int (*F)(PyObject*, PyObject*, void*)>
+int set_property(PyObject* o, PyObject* value, void* name) {
+  PyObject* args[] = {o, value ? value : Py_None};
+  if (!taken(args, 2)) return F(o, value, nullptr);
+  return guarded<int>(-1, [&] {
+    Py_DECREF(
+        hand_over_attribute(static_cast<const char*>(name), value ? "__set__" : "__delete__", args, value ? 2 : 1));
+    return 0;
+  });
+}
+PyObject* subscript(PyObject* o, PyObject* key) {
+  return taken(o, key) ? handed_over("__getitem__", o, key) : subscript_get(o, key);
+}
+int set_subscript(PyObject* o, PyObject* key, PyObject* value) {
+  PyObject* args[] = {o, key, value};
+  if (!value || !taken(args, 3)) return subscript_set(o, key, value);
+  return guarded<int>(-1, [&] {
+    Py_DECREF(hand_over_attribute("__setitem__", nullptr, args, 3));
+    return 0;
+  });
+}
+
+// Attributes may make a cycle (Note [Tensors and the garbage collector]).
+PyObject* get_dict(PyObject* o, void*) {
+  PyObject* dict = PyObject_GenericGetDict(o, nullptr);
+  if (dict) track(o);
+  return dict;
+}
+
+#define GET(name, get, doc) {#name, get_property<get>, nullptr, doc, const_cast<char*>(#name)}
+#define GET_SET(name, get, set, doc) {#name, get_property<get>, set_property<set>, doc, const_cast<char*>(#name)}
+PyGetSetDef getset[] = {
+    GET(shape, get_shape, "Sizes along each dimension, as torch.Size."),
+    GET(ndim, get_ndim, "Number of dimensions."),
+    GET(dtype, get_dtype, "Type of the elements."),
+    GET(device, get_device, "Where the memory is."),
+    GET(itemsize, get_itemsize, "Bytes of one element."),
+    GET(nbytes, get_nbytes, "Bytes of all elements."),
+    GET(is_cpu, get_is_cpu, "True on the CPU."),
+    GET(is_cuda, get_is_cuda, "True on a CUDA device."),
+    GET(is_read_only, get_read_only, "True when the memory must not be written (a read-only array was wrapped)."),
+    GET(_version, get_version, "Counts in-place writes to the storage."),
+    GET(T, get_T, "View with the dimensions in reverse order."),
+    GET(mT, get_mT, "View with the last two dimensions swapped."),
+    GET(H, get_H, "Conjugate transpose of a matrix."),
+    GET(mH, get_mH, "Conjugate transpose of the last two dimensions."),
+    GET_SET(real, get_real, set_real, "Real parts, as a view; may be assigned to."),
+    GET_SET(imag, get_imag, set_imag, "Imaginary parts of a complex tensor, as a view; may be assigned to."),
+    GET_SET(requires_grad, get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor."),
+    GET(is_leaf, get_is_leaf, "True when no recorded operation made this tensor."),
+    GET_SET(grad, get_grad, set_grad, "The gradient collected by backward(), or None."),
+    GET_SET(data, get_data, set_data, "The same memory without the record for autograd."),
+    GET(grad_fn, get_grad_fn, "The step of the graph that made the tensor, or None."),
+    GET(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),
+    GET(retains_grad, get_retains_grad, "True when the gradient of this result of an operation is kept."),
+    GET(_base, get_base, "The tensor this is a view of, or None."),
+    {"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+#undef GET
+#undef GET_SET
+
+template <class F>
+PyCFunction as_c(F f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+PyObject* method_elsewhere(const char* name, PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  std::vector<PyObject*> all{o};
+  all.insert(all.end(), args, args + n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0));
+  return guarded<PyObject*>(
+      nullptr, [&] { return hand_over_attribute(name, nullptr, all.data(), 1 + static_cast<size_t>(n), kwnames); });
+}
+
+#define METHOD(name, f, flags, doc) \
+  {#name, [](PyObject* o, PyObject* arg) { return taken(o) ? handed_over(#name, o, arg) : f(o, arg); }, flags, doc}
+#define METHOD_KEYWORDS(name, f, doc) \
+  {#name, as_c(+[](PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) { \
+     return taken(o) ? method_elsewhere(#name, o, args, n, kwnames) : f(o, args, n, kwnames); \
+   }), \
+   METH_FASTCALL | METH_KEYWORDS, doc}
 PyMethodDef methods[] = {
-    {"item", method_item, METH_NOARGS,
-     "item($self)\n--\n\nThe one element as a Python number; RuntimeError for any other number of elements."},
-    {"tolist", method_tolist, METH_NOARGS,
-     "tolist($self)\n--\n\nThe elements as nested lists of Python numbers; of a 0-d tensor, the number."},
-    {"__complex__", method_complex, METH_NOARGS, nullptr},
-    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_size)), METH_FASTCALL | METH_KEYWORDS,
-     "size($self, dim=None)\n--\n\nAll sizes, or the size of one dimension."},
-    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_stride)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "stride($self, dim=None)\n--\n\nSteps in elements along each dimension, or along one."},
-    {"dim", method_dim, METH_NOARGS, "dim($self)\n--\n\nNumber of dimensions."},
-    {"ndimension", method_dim, METH_NOARGS, "ndimension($self)\n--\n\nNumber of dimensions."},
-    {"numel", method_numel, METH_NOARGS, "numel($self)\n--\n\nNumber of elements."},
-    {"nelement", method_numel, METH_NOARGS, "nelement($self)\n--\n\nNumber of elements."},
-    {"storage_offset", method_storage_offset, METH_NOARGS,
-     "storage_offset($self)\n--\n\nPosition of the first element in the storage, in elements."},
-    {"data_ptr", method_data_ptr, METH_NOARGS, "data_ptr($self)\n--\n\nAddress of the first element."},
-    {"element_size", method_element_size, METH_NOARGS, "element_size($self)\n--\n\nBytes of one element."},
-    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_is_contiguous)),
-     METH_VARARGS | METH_KEYWORDS,
-     "is_contiguous($self, memory_format=None)\n--\n\n"
-     "True when the elements stand without gaps in row-major order, or in that of memory_format."},
-    {"detach_", method_detach_in_place, METH_NOARGS,
-     "detach_($self)\n--\n\n"
-     "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."},
-    {"retain_grad", method_retain_grad, METH_NOARGS,
-     "retain_grad($self)\n--\n\nKeeps the gradient of a tensor that is no leaf in .grad during backward()."},
-    {"register_hook", method_register_hook, METH_O,
-     "register_hook($self, hook, /)\n--\n\n"
-     "hook(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
-     "None, takes its place. Returns a handle, whose remove() takes the hook away.\n\n"
-     ">>> x = strided.ones(2, requires_grad=True)\n>>> h = x.register_hook(lambda g: 10 * g)\n>>> x.sum().backward()\n>>> x.grad\n"
-     "tensor([10., 10.])"},
-    {"register_post_accumulate_grad_hook", method_register_post_accumulate, METH_O,
-     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
-     "hook(leaf) is called after backward() has added to leaf.grad. Returns a handle, as register_hook."},
-    {"_is_view", method_is_view, METH_NOARGS, "_is_view($self)\n--\n\nTrue for a view that gradients pass through."},
-    {"detach", method_detach, METH_NOARGS, "detach($self)\n--\n\nThe same memory without the record for autograd."},
+    METHOD(item, method_item, METH_NOARGS,
+           "item($self)\n--\n\nThe one element as a Python number; RuntimeError for any other number of elements."),
+    METHOD(tolist, method_tolist, METH_NOARGS,
+           "tolist($self)\n--\n\nThe elements as nested lists of Python numbers; of a 0-d tensor, the number."),
+    METHOD(__complex__, method_complex, METH_NOARGS, nullptr),
+    METHOD_KEYWORDS(size, method_size, "size($self, dim=None)\n--\n\nAll sizes, or the size of one dimension."),
+    METHOD_KEYWORDS(stride, method_stride,
+                    "stride($self, dim=None)\n--\n\nSteps in elements along each dimension, or along one."),
+    METHOD(dim, method_dim, METH_NOARGS, "dim($self)\n--\n\nNumber of dimensions."),
+    METHOD(ndimension, method_dim, METH_NOARGS, "ndimension($self)\n--\n\nNumber of dimensions."),
+    METHOD(numel, method_numel, METH_NOARGS, "numel($self)\n--\n\nNumber of elements."),
+    METHOD(nelement, method_numel, METH_NOARGS, "nelement($self)\n--\n\nNumber of elements."),
+    METHOD(storage_offset, method_storage_offset, METH_NOARGS,
+           "storage_offset($self)\n--\n\nPosition of the first element in the storage, in elements."),
+    METHOD(data_ptr, method_data_ptr, METH_NOARGS, "data_ptr($self)\n--\n\nAddress of the first element."),
+    METHOD(element_size, method_element_size, METH_NOARGS, "element_size($self)\n--\n\nBytes of one element."),
+    METHOD_KEYWORDS(is_contiguous, method_is_contiguous,
+                    "is_contiguous($self, memory_format=None)\n--\n\n"
+                    "True when the elements stand without gaps in row-major order, or in that of memory_format."),
+    METHOD(detach_, method_detach_in_place, METH_NOARGS,
+           "detach_($self)\n--\n\n"
+           "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."),
+    METHOD(retain_grad, method_retain_grad, METH_NOARGS,
+           "retain_grad($self)\n--\n\nKeeps the gradient of a tensor that is no leaf in .grad during backward()."),
+    METHOD(
+        register_hook, method_register_hook, METH_O,
+        "register_hook($self, hook, /)\n--\n\n"
+        "hook(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
+        "None, takes its place. Returns a handle, whose remove() takes the hook away.\n\n"
+        ">>> x = strided.ones(2, requires_grad=True)\n>>> h = x.register_hook(lambda g: 10 * g)\n>>> x.sum().backward()\n>>> x.grad\n"
+        "tensor([10., 10.])"),
+    METHOD(register_post_accumulate_grad_hook, method_register_post_accumulate, METH_O,
+           "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
+           "hook(leaf) is called after backward() has added to leaf.grad. Returns a handle, as register_hook."),
+    METHOD(_is_view, method_is_view, METH_NOARGS,
+           "_is_view($self)\n--\n\nTrue for a view that gradients pass through."),
+    METHOD(detach, method_detach, METH_NOARGS, "detach($self)\n--\n\nThe same memory without the record for autograd."),
+    {"as_subclass", method_as_subclass, METH_O,
+     "as_subclass($self, cls, /)\n--\n\n"
+     "The same memory as an object of cls, a subclass of Tensor; gradients pass through. TypeError for other classes.\n\n"
+     ">>> class Mine(strided.Tensor): pass\n>>> strided.ones(2).as_subclass(Mine) + 1\nMine([2., 2.])"},
+    {"_make_subclass", as_c(method_make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "_make_subclass(cls, data, require_grad=False)\n--\n\n"
+     "The memory of data as an object of cls that no operation has made, and that wants a gradient if asked."},
+    {"__torch_function__", as_c(method_torch_function), METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "__torch_function__($cls, func, types, args=(), kwargs=None, /)\n--\n\n"
+     "Called for every function of an object of a subclass: calls it, and makes its results objects of the subclass."},
     {nullptr, nullptr, 0, nullptr}};
+#undef METHOD
+#undef METHOD_KEYWORDS
 
 PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
+#define OPERATOR(slot, f, name, reflected) \
+  SLOT(slot, +[](PyObject* a, PyObject* b) { return taken(a, b) ? handed_over(#name, #reflected, a, b) : f(a, b); })
+#define UNARY(slot, Op, name) SLOT(slot, +[](PyObject* a) { return taken(a) ? handed_over(#name, a) : unary<Op>(a); })
 PyType_Slot slots[] = {
     SLOT(tp_new, tensor_new),
     SLOT(tp_init, tensor_init),
@@ -687,37 +826,37 @@ PyType_Slot slots[] = {
     SLOT(tp_members, members),
     SLOT(mp_length, length),
     SLOT(sq_item, row),
-    SLOT(mp_subscript, subscript_get),
-    SLOT(mp_ass_subscript, subscript_set),
-    SLOT(nb_add, binary<Add>),
-    SLOT(nb_subtract, binary<Sub>),
-    SLOT(nb_multiply, binary<Mul>),
-    SLOT(nb_true_divide, binary<Div>),
-    SLOT(nb_floor_divide, binary<FloorDivide>),
-    SLOT(nb_remainder, binary<Remainder>),
+    SLOT(mp_subscript, subscript),
+    SLOT(mp_ass_subscript, set_subscript),
+    OPERATOR(nb_add, binary<Add>, add, add),
+    OPERATOR(nb_subtract, binary<Sub>, sub, __rsub__),
+    OPERATOR(nb_multiply, binary<Mul>, mul, mul),
+    OPERATOR(nb_true_divide, binary<Div>, div, __rtruediv__),
+    OPERATOR(nb_floor_divide, binary<FloorDivide>, __floordiv__, __rfloordiv__),
+    OPERATOR(nb_remainder, binary<Remainder>, remainder, __rmod__),
     SLOT(nb_power, power),
-    SLOT(nb_and, binary<BitwiseAnd>),
-    SLOT(nb_or, binary<BitwiseOr>),
-    SLOT(nb_xor, binary<BitwiseXor>),
-    SLOT(nb_lshift, binary<BitwiseLeftShift>),
-    SLOT(nb_rshift, binary<BitwiseRightShift>),
-    SLOT(nb_inplace_add, binary_inplace<Add>),
-    SLOT(nb_inplace_subtract, binary_inplace<Sub>),
-    SLOT(nb_inplace_multiply, binary_inplace<Mul>),
-    SLOT(nb_inplace_true_divide, binary_inplace<Div>),
-    SLOT(nb_inplace_floor_divide, binary_inplace<FloorDivide>),
-    SLOT(nb_inplace_remainder, binary_inplace<Remainder>),
+    OPERATOR(nb_and, binary<BitwiseAnd>, __and__, bitwise_and),
+    OPERATOR(nb_or, binary<BitwiseOr>, __or__, bitwise_or),
+    OPERATOR(nb_xor, binary<BitwiseXor>, __xor__, bitwise_xor),
+    OPERATOR(nb_lshift, binary<BitwiseLeftShift>, __lshift__, __rlshift__),
+    OPERATOR(nb_rshift, binary<BitwiseRightShift>, __rshift__, __rrshift__),
+    OPERATOR(nb_inplace_add, binary_inplace<Add>, add_, add_),
+    OPERATOR(nb_inplace_subtract, binary_inplace<Sub>, sub_, sub_),
+    OPERATOR(nb_inplace_multiply, binary_inplace<Mul>, mul_, mul_),
+    OPERATOR(nb_inplace_true_divide, binary_inplace<Div>, div_, div_),
+    OPERATOR(nb_inplace_floor_divide, binary_inplace<FloorDivide>, floor_divide_, floor_divide_),
+    OPERATOR(nb_inplace_remainder, binary_inplace<Remainder>, remainder_, remainder_),
     SLOT(nb_inplace_power, power_inplace),
-    SLOT(nb_inplace_and, binary_inplace<BitwiseAnd>),
-    SLOT(nb_inplace_or, binary_inplace<BitwiseOr>),
-    SLOT(nb_inplace_xor, binary_inplace<BitwiseXor>),
-    SLOT(nb_inplace_lshift, binary_inplace<BitwiseLeftShift>),
-    SLOT(nb_inplace_rshift, binary_inplace<BitwiseRightShift>),
-    SLOT(nb_matrix_multiply, matrix_multiply),
-    SLOT(nb_negative, unary<Neg>),
-    SLOT(nb_positive, unary<Positive>),
-    SLOT(nb_absolute, unary<Abs>),
-    SLOT(nb_invert, unary<BitwiseNot>),
+    OPERATOR(nb_inplace_and, binary_inplace<BitwiseAnd>, __iand__, __iand__),
+    OPERATOR(nb_inplace_or, binary_inplace<BitwiseOr>, __ior__, __ior__),
+    OPERATOR(nb_inplace_xor, binary_inplace<BitwiseXor>, __ixor__, __ixor__),
+    OPERATOR(nb_inplace_lshift, binary_inplace<BitwiseLeftShift>, __ilshift__, __ilshift__),
+    OPERATOR(nb_inplace_rshift, binary_inplace<BitwiseRightShift>, __irshift__, __irshift__),
+    OPERATOR(nb_matrix_multiply, matrix_multiply, matmul, __rmatmul__),
+    UNARY(nb_negative, Neg, neg),
+    UNARY(nb_positive, Positive, positive),
+    UNARY(nb_absolute, Abs, abs),
+    UNARY(nb_invert, BitwiseNot, __invert__),
     SLOT(nb_bool, truth),
     SLOT(nb_int, to_python_int),
     SLOT(nb_float, to_python_float),
@@ -730,6 +869,8 @@ PyType_Slot slots[] = {
                        "one of that size, Tensor([1, 2]) one with these values, in the default dtype.")},
     {0, nullptr}};
 #undef SLOT
+#undef OPERATOR
+#undef UNARY
 PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 

@@ -124,10 +124,25 @@ PyObject* device_reduce(PyObject* o, PyObject*) {
   return Py_BuildValue("(O(s))", reinterpret_cast<PyObject*>(device_type),
                        strided::to_string(device_of_object(o)).c_str());
 }
-PyGetSetDef device_getset[] = {{"type", device_type_name, nullptr, "'cpu', 'cuda' or 'xla'.", nullptr},
+PyGetSetDef device_getset[] = {{"type", device_type_name, nullptr, "'cpu', 'cuda', 'xla' or 'meta'.", nullptr},
                                {"index", device_index, nullptr, "Which one, or None for the current one.", nullptr},
                                {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+// `with device:`: factories make their tensors there.
+PyObject* device_enter(PyObject* o, PyObject*) {
+  enter_device(device_of_object(o));
+  return Py_NewRef(o);
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    leave_device();
+    Py_RETURN_NONE;
+  });
+}
+PyMethodDef device_methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
+    {"__enter__", device_enter, METH_NOARGS, "From here on, factories of this thread make their tensors there."},
+    {"__exit__", device_exit, METH_VARARGS, "Ends what __enter__ began."},
+    {nullptr, nullptr, 0, nullptr}};
 PyType_Slot device_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(device_new)},
     {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
@@ -138,6 +153,7 @@ PyType_Slot device_slots[] = {
     {Py_tp_methods, device_methods},
     {Py_tp_doc,
      const_cast<char*>("device(type, index=None): where a tensor's memory lives. Needs no hardware to be named.\n\n"
+                       "As a context: factories that are given no device make their tensors there.\n\n"
                        ">>> strided.device('cuda', 1)\ndevice(type='cuda', index=1)")},
     {0, nullptr}};
 PyType_Spec device_spec = {"strided.device", sizeof(PyDevice), 0, Py_TPFLAGS_DEFAULT, device_slots};

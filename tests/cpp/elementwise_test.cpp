@@ -291,6 +291,7 @@ std::vector<double> params_of() {
   if (std::is_same_v<Op, Polygamma>) return {2};
   if (std::is_same_v<Op, Logit>) return {0.2};
   if (std::is_same_v<Op, NanToNum>) return {nan, nan, nan};
+  if (std::is_same_v<Op, Softplus>) return {2, 20};
   return {0, 0, 0};
 }
 
@@ -359,8 +360,17 @@ TEST(ElementwiseGradients, EqualFiniteDifferences) {
     using Op = typename decltype(tag)::type;
     if constexpr (HasVjp<Op>::value) gradients_of<Op>(tallies, std::make_index_sequence<op_arity<Op>>{});
   });
-  const std::set<std::string> not_differentiable = {"nextafter:0", "nextafter:1", "special.zeta:0", "igamma:0",
-                                                    "igammac:0"};
+  std::set<std::string> not_differentiable = {"nextafter:0", "nextafter:1", "special.zeta:0",
+                                              "igamma:0",    "igammac:0",   "special.airy_ai:0"};
+  for (const char* name : {"chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+                           "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+                           "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "hermite_polynomial_h",
+                           "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"}) {
+    const std::string full = std::string("special.") + name;
+    not_differentiable.insert(full + ":1");  // the degree
+    const bool known = full.find("polynomial_t") != full.npos || full.find("hermite") != full.npos;
+    if (!known) not_differentiable.insert(full + ":0");
+  }
   for (const Tally& t : tallies) {
     if (not_differentiable.count(t.name)) {
       EXPECT_EQ(t.compared, 0) << t.name;

@@ -25,7 +25,8 @@ FLOORS = {
     "cuda": "base core backend cuda",
     "lapack": "base core backend lapack",
     "autograd": "base core backend tensor ops autograd",
-    "python": "base core backend tensor ops cpu cuda lapack autograd python",
+    "files": "base core files",
+    "python": "base core backend tensor ops cpu cuda lapack autograd files python",
 }
 MOST_PYBIND_UNITS = 5
 SKIPPED = 77

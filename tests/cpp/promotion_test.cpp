@@ -91,7 +91,9 @@ TEST(ResultType, LowerPrioritiesOnlyRaiseTheKind) {
   EXPECT_EQ(result({DType::Int8}, {DType::Int64}, {}), DType::Int8);
   EXPECT_EQ(result({DType::Int8}, {DType::Float64}, {}), DType::Float64);
   EXPECT_EQ(result({DType::Float32}, {DType::Float64}, {}), DType::Float32);
-  EXPECT_EQ(result({DType::Float16}, {DType::Complex128}, {}), DType::Complex128);
+  EXPECT_EQ(result({DType::Float16}, {DType::Complex128}, {}), DType::Complex64);
+  EXPECT_EQ(result({DType::Float32}, {DType::Complex128}, {}), DType::Complex64);
+  EXPECT_EQ(result({DType::Float64}, {DType::Complex64}, {}), DType::Complex128);
   EXPECT_EQ(result({DType::UInt8}, {}, {Scalar(1000)}), DType::UInt8);
   EXPECT_EQ(result({DType::UInt8}, {}, {Scalar(1.5)}), DType::Float32);
   EXPECT_EQ(result({DType::Float64}, {}, {Scalar(0.0, 1.0)}), DType::Complex128);

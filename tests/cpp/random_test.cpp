@@ -78,6 +78,7 @@ WeightsFailure choice(DType dtype, int64_t* to, const void* weights, int64_t row
 template <class T>
 std::vector<T> draw(const RandomFill& what, int64_t n, Generator& g) {
   std::vector<T> out(static_cast<size_t>(n));
+  const GeneratorLock lock(g, n);  // which operations hold, for a whole tensor at a time
   cpu::random_fill(kHere, what, dtype_of<T>, out.data(), n, Source(g));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/dims.h"
+#include "base/integer.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
 #include "cpu/kernels.h"
@@ -24,10 +25,6 @@ struct IndexParams {
   int64_t stride = 1;
   Check check = Wrapping;
   int* bad = nullptr;  // becomes 1 when an index is out of range; the loop stops there
-};
-
-struct Item16 {
-  uint64_t a, b;
 };
 
 template <class T>
@@ -340,7 +337,7 @@ void run(const OpContext& on, int ndim, const int64_t* shape, std::initializer_l
   }
   LoopPlan plan;
   static_cast<OpContext&>(plan) = on;
-  const int64_t* given[LoopPlan::kMaxOperands];
+  const int64_t* given[LoopPlan::kMaxOperands] = {};
   for (const Strided& x : operands) given[plan.n_operands++] = x.strides;
   int64_t merged[kMaxDims];
   int axes[kMaxDims];
@@ -380,7 +377,7 @@ Dims index_shape(const IndexPlan& plan, const IndexPlan::Index& index) {
 }
 
 // IndexError for the first index, in row-major order, that is out of range.
-void raise_bad_index(const IndexPlan& plan, int k) {
+[[noreturn]] void raise_bad_index(const IndexPlan& plan, int k) {
   const IndexPlan::Index& index = plan.index[k];
   const IndexParams params = params_of(plan, k, nullptr);
   const Dims shape = index_shape(plan, index);
@@ -402,8 +399,9 @@ void raise_bad_index(const IndexPlan& plan, int k) {
       here -= at[i] * index.strides[i];
       at[i] = 0;
     }
-    if (i < 0) return;  // another thread has changed the indices meanwhile
+    if (i < 0) break;
   }
+  STRIDED_THROW(IndexError, plan.error_prefix, "an index was out of bounds, and another thread has changed it since");
 }
 
 void check_indices(const IndexPlan& plan) {

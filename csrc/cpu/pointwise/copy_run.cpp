@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/dims.h"
+#include "base/integer.h"
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
@@ -56,10 +57,6 @@ void transpose_tiles(char* to, int64_t to_column, const char* from, int64_t from
     }
   });
 }
-
-struct Item16 {
-  uint64_t a, b;
-};
 
 // One matrix, or many, transposed against each other. False when the operands are none.
 bool copy_transposed(const LoopPlan& plan) {

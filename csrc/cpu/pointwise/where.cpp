@@ -1,15 +1,12 @@
 // Choosing by mask: loops that gain from wide vectors, compiled once for each instruction set.
 #include <cstring>
 
+#include "base/integer.h"
 #include "cpu/kernels.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {
 namespace {
-
-struct Item16 {
-  uint64_t a, b;
-};
 
 template <class T>
 T load(const char* p) {

@@ -12,6 +12,7 @@
 
 #include "backend/reduce.h"
 #include "backend/reduce_schedule.h"
+#include "base/integer.h"
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/operations.h"
@@ -37,7 +38,6 @@ struct Scratch {
   }
 };
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 int bit_length(int64_t v) {
   int n = 0;

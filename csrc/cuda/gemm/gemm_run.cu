@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/dims.h"
+#include "base/integer.h"
 #include "cuda/gemm/gemm_tiny.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/runtime.h"
@@ -38,8 +39,6 @@ int tiles_for(const GemmEntry& entry, int device) {
   while (n < entry.tiles && (entry.tile[n].capability == 0 || entry.tile[n].capability == capability)) ++n;
   return n;
 }
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The batch axes, outermost first: those that are walked as one become one, those of one matrix go.
 struct Batch {

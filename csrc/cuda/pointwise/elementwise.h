@@ -17,7 +17,7 @@ template <class Op, class T>
 struct Elementwise {
   using Result = op_result_t<Op, T>;
   static constexpr int arity = op_arity<Op>;
-  static constexpr bool vectors = !IsIn<Op, SpecialOps>::value, casts = true;
+  static constexpr bool vectors = !IsIn<Op, AllSpecialOps>::value, casts = true;
   template <size_t>
   using In = T;
   static constexpr DType dtype(int k) { return k == 0 ? dtype_of<Result> : dtype_of<T>; }

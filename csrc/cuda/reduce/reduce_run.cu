@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "backend/reduce_schedule.h"
+#include "base/integer.h"
 #include "cuda/reduce/reduce.h"
 #include "cuda/runtime/allocator.h"
 #include "cuda/runtime/operations.h"
@@ -14,7 +15,6 @@ constexpr int64_t kMostParts = 4096;
 constexpr int64_t kEnoughBlocks = 1024;  // to fill a large device several times over
 constexpr int64_t kMaxOutputs = int64_t(1) << 30;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t power_of_two_from(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;

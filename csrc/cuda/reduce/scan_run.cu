@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/integer.h"
 #include "cuda/reduce/scan.h"
 #include "cuda/runtime/operations.h"
 
@@ -19,8 +20,6 @@ const ScanTable& scan_table() {
 
 constexpr int64_t kEnoughBlocks = 1024, kEnoughThreads = 1 << 17;  // to fill a large device
 constexpr int64_t kMostParts = 4096;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void run(const ScanEntry& entry, const char* name, int device, ScanArgs& a, bool columns) {
   int64_t wanted = 1, unit = 1;  // parts of a row; elements that may not be parted

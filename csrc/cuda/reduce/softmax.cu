@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/reduce.h"
+#include "base/integer.h"
 #include "cuda/reduce/scan.h"
 #include "cuda/runtime/operations.h"
 
@@ -95,8 +96,6 @@ __global__ void __launch_bounds__(kThreads) softmax_kernel(const STRIDED_GRID_CO
 }
 
 constexpr int64_t kEnoughBlocks = 1024, kLongRow = 2048;  // longer ones get a whole block
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class T>
 void run(const ScanPlan& plan, bool logarithm) {

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "base/integer.h"
 #include "cuda/runtime/runtime.h"
 #include "cuda/sort/radix_sort.h"
 
 namespace strided {
 namespace cuda {
-
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class K>
 struct SortArgs {

@@ -6,6 +6,7 @@
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/operators.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/join.h"
@@ -144,7 +145,7 @@ Tensor others_of_group(const Tensor& x, int axis, const Tensor& index, const Dim
       const Tensor same = elementwise<Eq>(moved(group, by, no_group), group);
       if (distance == 1)
         p = where(same, moved(sorted, by, one), Scalar(1));  // the neighbour, then the products of 2, 4, ...
-      if (!item(any(same)).to_bool()) break;
+      if (!truth(any(same), false)) break;
       p = p * where(same, moved(p, by, one), Scalar(1));
     }
     return n == 1 ? one : p;
@@ -227,7 +228,7 @@ Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, boo
     r.wants_src = src.requires_grad();
     r.src_shape = src.shape();
     r.index = SavedTensor(index);
-    if (product && r.wants_src && index.numel() > 0) r.src_has_zero = !item(all(cut_to(src, index.shape()))).to_bool();
+    if (product && r.wants_src && index.numel() > 0) r.src_has_zero = !truth(all(cut_to(src, index.shape())), true);
     if (extreme || product) r.src = SavedTensor(src);
     if (include_self && (extreme || r.src_has_zero)) r.self = SavedTensor(in_place ? clone(self) : self);
   }
@@ -265,7 +266,7 @@ Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Ten
 namespace {
 
 Tensor gather_along(const Tensor& self, int axis, const Tensor& index, bool wrap) {
-  Tensor out = empty(index.shape(), self.dtype(), self.device());
+  Tensor out = empty_result(index.shape(), self.dtype(), self.device());
   if (index.numel() > 0) indexed_gather(gather_copy("gather", self, axis, as_int64(index), wrap), self, out);
   if (!needs_grad(self)) return out;
   return record("GatherBackward0", out, self,

@@ -37,10 +37,6 @@ Tensor basic_index(const Tensor& self, const BasicIndex& steps);
 // self[steps] = value, which broadcasts (leading axes of size 1 beyond the view's are dropped) and is cast.
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value);
 
-// Raises PyTorch's RuntimeError when a number cannot stand in a dtype: out of range for an integer dtype (negative
-// numbers wrap around in unsigned ones) or for float32, complex for a real dtype.
-void check_fits(const Scalar& value, DType dtype);
-
 // Along one axis, with a vector (or 0-d) index.
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index);
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha);

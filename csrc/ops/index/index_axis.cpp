@@ -5,6 +5,7 @@
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/sort/sort.h"
 
@@ -51,7 +52,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   check_same_device("index_select", self, index);
   IndexedCopy copy = axis_copy("index_select", self, axis, as_int64(index), false);
   copy.error_prefix = "index out of range in self: ";
-  Tensor out = empty(copy.shape, self.dtype(), self.device());
+  Tensor out = empty_result(copy.shape, self.dtype(), self.device());
   indexed_gather(copy, self, out);
   if (!needs_grad(self)) return out;
   return record("IndexSelectBackward0", out, self,
@@ -66,6 +67,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   STRIDED_CHECK(
       !is_integral(self.dtype()) || alpha.is_integral() || alpha.real() == static_cast<double>(alpha.to_int()),
       RuntimeError, "For integral input tensors, argument alpha must not be a floating point number.");
+  check_fits(alpha, self.dtype());
   const bool scaled = alpha.is_complex() || alpha.real() != 1;
   {
     NoGradGuard guard;

@@ -16,8 +16,9 @@ namespace {
 // Calls f(plan) with what a backend does.
 template <class F>
 void with_plan(const IndexedCopy& copy, const Tensor& indexed, const Tensor& dense, const Layout& dense_layout, F&& f) {
+  // In integers, as Tensor::data().
   auto base_of = [](const Tensor& t, const Layout& layout) {
-    return static_cast<char*>(t.storage().data()) + layout.offset * t.itemsize();
+    return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(t.storage().data()) + layout.offset * t.itemsize());
   };
   auto bytes = [](const Layout& layout, int64_t itemsize) {
     Dims strides = layout.strides;
@@ -209,24 +210,6 @@ Tensor apart_from(const Tensor& self, const Tensor& t) {
   const Tensor copy = empty(t.shape(), t.dtype(), t.device());
   copy_into(copy, t);
   return copy;
-}
-
-void check_fits(const Scalar& value, DType dtype) {
-  bool fits = is_complex(dtype) || !value.is_complex() || value.imag() == 0;
-  if (fits && is_integer(dtype)) {
-    const int bits = static_cast<int>(8 * size_of(dtype)) - is_signed(dtype);
-    if (value.is_integral()) {
-      const int64_t v = value.to_int();
-      if (value.kind() == Scalar::Kind::UInt) fits = bits == 64;
-      else if (bits < 63) fits = v < (int64_t(1) << bits) && v >= -(int64_t(1) << bits);
-    } else {
-      const double v = std::trunc(value.real()), limit = std::ldexp(1.0, bits);
-      fits = v < limit && v >= -limit;  // false for NaN
-    }
-  } else if (fits && is_floating(dtype)) {
-    fits = !(std::abs(value.real()) > info_of(dtype).greatest) || std::isinf(value.real());
-  }
-  STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", info_of(dtype).written, " without overflow");
 }
 
 Tensor number(const Scalar& value, DType dtype, Device device) {

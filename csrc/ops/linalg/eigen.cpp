@@ -37,7 +37,7 @@ Pair general_eigen(const Tensor& a, bool vectors) {
   check_square(op, a);
   check_dtype(op, a);
   NoGradGuard guard;
-  STRIDED_CHECK(a.numel() == 0 || item(all(elementwise<Isfinite>(a))).to_bool(), RuntimeError,
+  STRIDED_CHECK(a.numel() == 0 || truth(all(elementwise<Isfinite>(a)), true), RuntimeError,
                 "torch.linalg.eig: input tensor should not contain infs or NaNs.");
   const DType t = complex_of(compute_dtype_of(a.dtype()));
   const Tensor work = copy_by_columns(a), w = empty(values_shape(a), t, a.device()),

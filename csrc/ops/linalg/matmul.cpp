@@ -7,6 +7,7 @@
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/operators.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/scan.h"
@@ -35,6 +36,8 @@ Matrix matrix_of(const Tensor& t) {
   return {t.data(), t.strides()[n - 2], t.strides()[n - 1]};
 }
 
+bool is_one(const Scalar& s) { return s.is_integral() && s.to_int() == 1; }
+
 // c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions. Not recorded.
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
   if (c.numel() == 0) return;
@@ -47,6 +50,14 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
     const Tensor wide = reads ? to_dtype(c, loops) : empty(c.shape(), loops, c.device());
     gemm_into(wide, to_dtype(a, loops), to_dtype(b, loops), alpha, beta);
     return copy_into(c, wide);
+  }
+  // Many products of numbers: a gemm for each would cost more than the products.
+  if (a.size(n - 1) == 1 && c.size(n - 2) == 1 && c.size(n - 1) == 1 && c.numel() > 64 && is_one(alpha) &&
+      !beta.to_bool()) {
+    NoGradGuard no_grad;
+    const Operand in[] = {a, b};
+    call_elementwise_out(op_def(elementwise_id<Mul>), in, nullptr, c, false);
+    return;
   }
   const Element al(alpha, compute), be(beta, compute);
   GemmPlan plan;
@@ -67,18 +78,26 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
-// a @ b for equal batch axes, not recorded.
-Tensor gemm_unrecorded(const Tensor& a, const Tensor& b) {
-  Dims shape = a.shape();
-  shape.back() = b.shape().back();
-  Tensor c = empty(shape, a.dtype(), a.device());
-  gemm_into(c, a, b, Scalar(1), Scalar(0));
-  return c;
+Tensor shown_as(const Tensor& t, const Dims& shape) {
+  Layout layout(shape);
+  layout.offset = t.offset();
+  return make_view(t, std::move(layout));
 }
 
-// The same, recorded.
+// a @ b for equal batch axes, in memory for a result of this shape. Not recorded.
+Tensor gemm_unrecorded(const Tensor& a, const Tensor& b, const Dims& final) {
+  const Tensor out = empty_result(final, a.dtype(), a.device());
+  Dims shape = a.shape();
+  shape.back() = b.shape().back();
+  gemm_into(final == shape ? out : shown_as(out, shape), a, b, Scalar(1), Scalar(0));
+  return out;
+}
+
+// a @ b for equal batch axes, recorded.
 Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
-  Tensor c = gemm_unrecorded(a, b);
+  Dims shape = a.shape();
+  shape.back() = b.shape().back();
+  const Tensor c = gemm_unrecorded(a, b, shape);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
   return record(name, c, {a, b},
@@ -91,8 +110,9 @@ Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
 void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
   STRIDED_CHECK(!(is_integral(t) && !(alpha.is_integral() && beta.is_integral())), RuntimeError,
                 "For integral input tensors, argument alpha and beta must not be a floating point number.");
+  check_fits(alpha, compute_dtype_of(t));
+  check_fits(beta, compute_dtype_of(t));
 }
-bool is_one(const Scalar& s) { return s.is_integral() && s.to_int() == 1; }
 Tensor scaled(const Tensor& x, const Scalar& by) { return is_one(by) ? x : elementwise<Mul>(x, by); }
 Scalar conj(const Scalar& s) { return s.is_complex() ? Scalar(s.real(), -s.imag()) : s; }
 
@@ -113,7 +133,7 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
                 input.dtype(), " and ", a.dtype());
   check_same_device(node, input, a);
   check_scales(a.dtype(), beta, alpha);
-  Tensor c = empty(shape, a.dtype(), a.device());
+  Tensor c = empty_result(shape, a.dtype(), a.device());
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
   gemm_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
@@ -157,7 +177,7 @@ Tensor mv(const Tensor& a, const Tensor& b) {
   Tensor out;
   {
     NoGradGuard guard;
-    out = squeeze(gemm_unrecorded(a, unsqueeze(b, 1)), Dims{1});
+    out = gemm_unrecorded(a, unsqueeze(b, 1), Dims{a.size(0)});
   }
   if (!needs_grad(a, b)) return out;
   return record("MvBackward0", out, {a, b},
@@ -179,7 +199,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   Tensor out;
   {
     NoGradGuard guard;
-    out = reshape(gemm_unrecorded(unsqueeze(a, 0), unsqueeze(b, 1)), Dims{});
+    out = gemm_unrecorded(unsqueeze(a, 0), unsqueeze(b, 1), Dims{});
   }
   if (!needs_grad(a, b)) return out;
   return record("DotBackward0", out, {a, b},
@@ -220,6 +240,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     STRIDED_CHECK(a.size(0) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (1x", a.size(0),
                   " and ", b.size(0), "x", b.size(1), ")");
     check_pair("matmul", a, b);
+    const Dims final{b.size(1)};
+    if (!needs_grad(a, b)) return gemm_unrecorded(unsqueeze(a, 0), b, final);
     return squeeze(gemm_recorded(unsqueeze(a, 0), b), Dims{0});
   }
   check_pair("matmul", a, b);
@@ -233,7 +255,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
                   " and ", other, "x", right.size(1), ")");
     Dims shape = left.shape();
     shape.back() = right.size(1);
-    out = reshape(gemm_recorded(reshape(left, Dims{rows, inner}), right), shape);
+    Dims final = shape;  // without the axis of a vector on the left
+    if (na == 1) final.erase(final.size() - 2);
+    if (nb == 1) final.pop_back();
+    const Tensor flat = reshape(left, Dims{rows, inner});
+    if (!needs_grad(left, right)) return gemm_unrecorded(flat, right, final);
+    out = reshape(gemm_recorded(flat, right), shape);
   } else {
     Dims batch_a(left.shape().data(), left.shape().size() - 2), batch_b(right.shape().data(), right.shape().size() - 2);
     Dims batch = broadcast_shapes(batch_a, batch_b);
@@ -244,8 +271,15 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     shape_a.push_back(inner);
     shape_b.push_back(other);
     shape_b.push_back(right.size(right.ndim() - 1));
-    out = gemm_recorded(left.shape() == shape_a ? left : expand(left, shape_a),
-                        right.shape() == shape_b ? right : expand(right, shape_b));
+    const Tensor wide_a = left.shape() == shape_a ? left : expand(left, shape_a),
+                 wide_b = right.shape() == shape_b ? right : expand(right, shape_b);
+    if (!needs_grad(left, right)) {
+      Dims final = batch;
+      if (na > 1) final.push_back(left.size(left.ndim() - 2));
+      if (nb > 1) final.push_back(right.size(right.ndim() - 1));
+      return gemm_unrecorded(wide_a, wide_b, final);
+    }
+    out = gemm_recorded(wide_a, wide_b);
   }
   if (na == 1) out = squeeze(out, Dims{-2});
   if (nb == 1) out = squeeze(out, Dims{-1});

@@ -66,7 +66,7 @@ Tensor matrix_exp(const Tensor& a) {
       const Tensor finite = masked(norm, elementwise<Isfinite>(norm));  // the others give NaN in any case
       const Tensor halvings =
           elementwise<ClampMin>(elementwise<Ceil>(elementwise<Log2>(finite / p.theta)), Scalar(0.0));
-      const double most = item(amax(halvings)).real();
+      const double most = a.device().is_meta() ? 0.0 : item(amax(halvings)).real();
       const Tensor count = unsqueeze(unsqueeze(halvings, -1), -1);
       e = pade(most > 0 ? x * elementwise<Exp2>(-count) : x, p.degree);
       for (int i = 0; i < most; ++i) e = where(elementwise<Gt>(count, Scalar(i)), matmul(e, e), e);

@@ -7,6 +7,7 @@
 #include "ops/index/index.h"
 #include "ops/linalg/common.h"
 #include "ops/linalg/matmul.h"
+#include "ops/out.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/join.h"
 
@@ -71,14 +72,13 @@ Factors factor(const Tensor& a) {
   return f;
 }
 
-Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op) {
-  Tensor x = packed_copy(b);
-  const int n = b.ndim();
-  if (x.numel() == 0) return x;
-  const int64_t size = b.size(n - 2), columns = b.size(n - 1), count = batches(b);
+void solve_in_place(const Tensor& lu, const Tensor& pivots, const Tensor& x, int op) {
+  if (x.numel() == 0) return;
+  const int n = x.ndim();
+  const int64_t size = x.size(n - 2), columns = x.size(n - 1), count = batches(x);
   Tensor f = lu, p = pivots;
   if (batches(lu) != count && batches(lu) != 1) {
-    Dims shape = batch_shape(b, 2);
+    Dims shape = batch_shape(x, 2);
     Dims pivot_shape = shape;
     shape.push_back(size);
     shape.push_back(size);
@@ -90,9 +90,14 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, i
   p = contiguous(p);
   const bool one = batches(f) == 1;
   const int64_t step = one ? 0 : size * size, pivot_step = one ? 0 : size;
-  backend(b.device())
-      .lu_solve(context("lu_solve", b), x.dtype(), count, size, columns, f.data(), step, p.data_as<int32_t>(),
+  backend(x.device())
+      .lu_solve(context("lu_solve", x), x.dtype(), count, size, columns, f.data(), step, p.data_as<int32_t>(),
                 pivot_step, x.data(), op);
+}
+
+Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, int op) {
+  const Tensor x = packed_copy(b);
+  solve_in_place(lu, pivots, x, op);
   return x;
 }
 
@@ -117,27 +122,46 @@ Tensor permutation_sign(const Tensor& pivots, DType t) {
   return to_dtype(sign, t);
 }
 
-// X with A X = B, or X A = B, for vectors and matrices B, from factors of A (of A^T for X A = B); op 2: with A^H for A.
-// X A = B is A^T X^T = B^T. The batch axes of B are broadcast to `batch`.
-Tensor solve_unrecorded(const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left, int op) {
+// The right-hand sides of A X = B, or X A = B, as the kernel takes them, in memory of their own: matrices whose batch
+// axes are broadcast to `batch`. X A = B is A^T X^T = B^T.
+struct RightSide {
+  Tensor x;  // B, and when it is solved, X
+  DType dtype;
+  bool vector, left;
+};
+RightSide right_side(const Tensor& b, const Dims& batch, bool vector, bool left) {
   NoGradGuard guard;
-  Tensor rhs = vector ? unsqueeze(b, -1) : left ? b : transpose(b, -2, -1);
+  const Tensor given = vector ? unsqueeze(b, -1) : left ? b : transpose(b, -2, -1);
+  RightSide side{Tensor(), given.dtype(), vector, left};
   Dims shape = batch;
-  shape.push_back(rhs.size(rhs.ndim() - 2));
-  shape.push_back(rhs.size(rhs.ndim() - 1));
-  if (rhs.shape() != shape) rhs = expand(rhs, shape);
-  const Tensor x = cast_to(solve_factored(f.lu, f.pivots, rhs, op), b.dtype());
-  return vector ? squeeze(x, Dims{-1}) : left ? x : transpose(x, -2, -1);
+  shape.push_back(given.size(given.ndim() - 2));
+  shape.push_back(given.size(given.ndim() - 1));
+  const DType t = compute_dtype_of(side.dtype);
+  Dims final = shape;
+  if (vector) final.pop_back();
+  side.x = left ? empty_result(final, t, given.device()) : empty(shape, t, given.device());
+  if (vector) side.x = make_view(side.x, strided::unsqueeze(side.x.layout(), final.ndim()));
+  copy_into(side.x, given);
+  return side;
 }
+// From factors of A (of A^T for X A = B); op 2: with A^H for A. Not recorded.
+Tensor solved(const Factors& f, const RightSide& side, int op) {
+  NoGradGuard guard;
+  solve_in_place(f.lu, f.pivots, side.x, op);
+  const Tensor x = cast_to(side.x, side.dtype);
+  return side.vector ? squeeze(x, Dims{-1}) : side.left ? x : transpose(x, -2, -1);
+}
+
+Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left,
+                  int op);
 
 // The same, recorded for A and B.
 // Systems solved from saved factors.
 // X = A^-1 B: the gradient of B is A^-H G, that of A is -(A^-H G) X^H. A^-H G comes from the factors the forward made,
 // and is itself such a system, so every order of derivative uses the same factors. A is saved for its place in the
 // graph only.
-Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left,
-                  int op) {
-  Tensor x = solve_unrecorded(f, b, batch, vector, left, op);
+Tensor solve_recorded(const Tensor& a, const Factors& f, const Tensor& b, Tensor x, const Dims& batch, bool vector,
+                      bool left, int op) {
   if (!needs_grad(a, b)) return x;
   const bool wants_a = a.requires_grad();
   return record("LinalgSolveExBackward0", x, {a, b},
@@ -154,6 +178,11 @@ Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims
                                            : matmul(adjoint_of(second), first);
                   return std::vector<Tensor>{-ga, gb};
                 });
+}
+
+Tensor solve_from(const Tensor& a, const Factors& f, const Tensor& b, const Dims& batch, bool vector, bool left,
+                  int op) {
+  return solve_recorded(a, f, b, solved(f, right_side(b, batch, vector, left), op), batch, vector, left, op);
 }
 
 std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const Tensor& b, bool left, Check check) {
@@ -173,9 +202,12 @@ std::pair<Tensor, Tensor> solve_with_info(const char* op, const Tensor& a, const
   STRIDED_CHECK((left ? rows : columns) == n, RuntimeError, op, ": Incompatible shapes of A and B for the equation ",
                 left ? "AX = B" : "XA = B", " (", n, "x", n, " and ", rows, "x", columns, ")");
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, vector ? 1 : 2));
-  const Factors f = left ? factor(a) : factor(make_view(a, strided::transpose(a.layout(), -2, -1)));
+  // Another thread may resize both while a kernel has given up the interpreter's lock: shapes are read before.
+  const Tensor matrix = make_view(a, left ? a.layout() : strided::transpose(a.layout(), -2, -1));
+  const RightSide side = right_side(b, batch, vector, left);
+  const Factors f = factor(matrix);
   check_info("torch.linalg.solve", LinalgFailure::Singular, f.info, check);
-  return {solve_from(a, f, b, batch, vector, left, 0), f.info};
+  return {solve_recorded(a, f, b, solved(f, side, 0), batch, vector, left, 0), f.info};
 }
 
 }  // namespace
@@ -191,15 +223,24 @@ std::tuple<Tensor, Tensor> solve_ex(const Tensor& a, const Tensor& b, bool left,
 
 namespace {
 
+Tensor inverted(const Factors& f, DType dtype) {
+  NoGradGuard guard;
+  const Tensor& lu = f.lu;
+  const Tensor x =
+      dtype == lu.dtype() ? empty_result(lu.shape(), dtype, lu.device()) : empty(lu.shape(), lu.dtype(), lu.device());
+  fill_into(x, Scalar(0));
+  fill_into(make_view(x, strided::diagonal(x.layout(), 0, -2, -1)), Scalar(1));
+  solve_in_place(lu, f.pivots, x, 0);
+  return x;
+}
+
 std::tuple<Tensor, Tensor> inverse_with_info(const Tensor& a, Check check) {
   check_square("linalg.inv", a);
   check_dtype("linalg.inv", a);
+  const DType dtype = a.dtype();  // before a kernel gives up the interpreter's lock
   const Factors f = factor(a);
   check_info("linalg.inv", LinalgFailure::NotInvertible, f.info, check);
-  const int64_t n = a.size(a.ndim() - 1);
-  const Tensor identity = eye(n, n, compute_dtype_of(a.dtype()), a.device());
-  Tensor x = cast_to(
-      solve_factored(f.lu, f.pivots, make_view(identity, strided::expand(identity.layout(), a.shape())), 0), a.dtype());
+  const Tensor x = cast_to(inverted(f, dtype), dtype);
   if (needs_grad(a))
     // d(A^-1) = -A^-1 dA A^-1
     record("LinalgInvExBackward0", x, a, [x = SavedTensor::output(x)](const Tensor& g) {
@@ -282,7 +323,7 @@ Raised raise_zero_pivots(const Factors& f) {
   const int n = f.lu.ndim();
   const int64_t size = f.lu.size(n - 1);
   Raised r{f, {}, {}};
-  if (f.lu.numel() == 0) return r;
+  if (f.lu.numel() == 0 || f.lu.device().is_meta()) return r;
   const DType real = real_of(f.lu.dtype());
   const double eps = real == DType::Float64 ? 2.2e-16 : 1.2e-7;
   const Tensor sizes = elementwise<Abs>(triu(f.lu, 0)), column = amax(sizes, Dims{-2});

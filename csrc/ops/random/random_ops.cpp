@@ -139,17 +139,12 @@ void check_bounds(DType t, int64_t from, int64_t last) {
   STRIDED_CHECK(inside(last), RuntimeError, "to - 1 is out of bounds for ", info_of(t).type_name);
 }
 
-// The one element of a tensor on any device, as a double.
-double value_of(const Tensor& t) {
-  NoGradGuard guard;
-  return *to_device(to_dtype(t, DType::Float64), Device{}).data_as<double>();
-}
-
 void check_std(double std) { STRIDED_CHECK(std >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", std); }
 void check_std(const Tensor& std) {
   STRIDED_CHECK(!is_complex(std.dtype()), RuntimeError, "normal expects standard deviation to be non-complex");
   NoGradGuard guard;
-  STRIDED_CHECK(std.numel() == 0 || value_of(min(std)) >= 0, RuntimeError, "normal expects all elements of std >= 0.0");
+  STRIDED_CHECK(std.numel() == 0 || truth(elementwise<Ge>(min(std), Scalar(0)), true), RuntimeError,
+                "normal expects all elements of std >= 0.0");
 }
 
 // Neither the mean nor the deviation gets a gradient through the numbers drawn.
@@ -206,7 +201,7 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
     const int64_t most = (int64_t{1} << info_of(dtype).digits) + 1;
     STRIDED_CHECK(n <= most, RuntimeError, "n cannot be greater than ", most, " for ", dtype, " type.");
   } else {
-    check_number(Scalar(n > 0 ? n - 1 : n), dtype);
+    check_fits(Scalar(n > 0 ? n - 1 : n), dtype);
   }
   check_has_loops("randperm", dtype);
   const Tensor out = empty(Dims{n}, dtype, device);

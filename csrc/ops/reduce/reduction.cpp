@@ -1,9 +1,13 @@
 // Reductions as the other operations call them: the table, the axes, the one way to a backend.
 #include "ops/reduce/reduction.h"
 
+#include <cctype>
+
 #include "backend/backend.h"
-#include "ops/copy.h"
+#include "core/promotion.h"
+#include "ops/out.h"
 #include "ops/record.h"
+#include "ops/reduce/gradients.h"
 
 namespace strided {
 namespace {
@@ -19,6 +23,42 @@ void describe(ReductionDef& def, Tag<T>) {
   }
 }
 
+template <class Op, class = void>
+struct VjpOf {
+  static constexpr Tensor (*value)(const Tensor&, const ReduceSaved<Tensor>&) = nullptr;
+};
+template <class Op>
+struct VjpOf<Op, std::void_t<decltype(&Op::template vjp<Tensor>)>> {
+  static constexpr Tensor (*value)(const Tensor&, const ReduceSaved<Tensor>&) = Op::template vjp<Tensor>;
+};
+template <class Op, class = void>
+struct CheckOf {
+  static constexpr void (*value)(double) = nullptr;
+};
+template <class Op>
+struct CheckOf<Op, std::void_t<decltype(&Op::check)>> {
+  static constexpr void (*value)(double) = Op::check;
+};
+template <class Op, class = void>
+struct OnIntegersOf {
+  static constexpr int value = -1;
+};
+template <class Op>
+struct OnIntegersOf<Op, std::void_t<typename Op::OnIntegers>> {
+  static constexpr int value = reduction_id<typename Op::OnIntegers>;
+};
+
+// "count_nonzero" -> "CountNonzeroBackward0"
+std::string node_name(const std::string& name, char number) {
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '_') continue;
+    const bool first = i == 0 || name[i - 1] == '_';
+    out += first ? static_cast<char>(std::toupper(static_cast<unsigned char>(name[i]))) : name[i];
+  }
+  return out + "Backward" + number;
+}
+
 struct Table {
   ReductionDef row[kNumReductions] = {};
   Table() {
@@ -27,6 +67,11 @@ struct Table {
       ReductionDef& def = row[id];
       def.info = &Op::info;
       def.id = id;
+      def.on_integers = OnIntegersOf<Op>::value;
+      def.check = CheckOf<Op>::value;
+      def.vjp = VjpOf<Op>::value;
+      def.node_name[0] = node_name(Op::info.name, '0');
+      def.node_name[1] = node_name(Op::info.name, Op::info.numbered ? '1' : '0');
       for_each(LoopDTypes{}, [&](auto type, int) { describe<Op>(def, type); });
       // Dtypes without loops: those of another dtype serve.
       for (int t = 0; t < kNumDTypes; ++t) {
@@ -45,6 +90,30 @@ struct Table {
 const ReductionDef& reduction_def(int reduction_id) {
   static const Table table;
   return table.row[reduction_id];
+}
+
+bool is_empty_along(const Tensor& x, uint64_t axes) {
+  for (int i = 0; i < x.ndim(); ++i)
+    if (axes >> i & 1 && x.size(i) == 0) return true;
+  return false;
+}
+
+int64_t count_along(const Dims& shape, uint64_t axes) {
+  int64_t n = 1;
+  for (int i = 0; i < shape.ndim(); ++i)
+    if (axes >> i & 1) n *= shape[i];
+  return n;
+}
+
+// A reduction without identity: what PyTorch says of an axis without elements.
+void check_not_empty(const char* op, const Tensor& x, uint64_t axes, bool listed) {
+  if (!is_empty_along(x, axes)) return;
+  STRIDED_CHECK(listed, RuntimeError, op,
+                "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument.");
+  for (int i = 0; i < x.ndim(); ++i)
+    STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, IndexError, op, "(): Expected reduction dim ", i,
+                  " to have non-zero size.");
 }
 
 uint64_t axis_mask(const char* op, const Dims& dims, int ndim) {
@@ -77,8 +146,8 @@ Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, b
     if (!(axes >> k & 1)) shape.push_back(x.size(k));
     else if (keepdim) shape.push_back(1);
   }
-  Tensor out = first ? empty(shape, def.out_dtype[0][i], x.device()) : Tensor();
-  if (second) *second = empty(shape, def.out_dtype[1][i], x.device());
+  Tensor out = first ? empty_result(shape, def.out_dtype[0][i], x.device()) : Tensor();
+  if (second) *second = empty_result(shape, def.out_dtype[1][i], x.device());
   ReducePlan plan;
   plan.name = def.info->name;
   plan.device = x.device().index;
@@ -93,6 +162,55 @@ Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, b
   plan.param = param;
   backend(x.device()).reduce(plan, def.id, compute);
   return out;
+}
+
+namespace {
+
+[[noreturn]] void refuse(const ReduceInfo& info, DType compute, bool given) {
+  STRIDED_CHECK(info.refusal, NotImplementedError, "\"", info.name, "\" not implemented for '", cpp_name_of(compute),
+                "'");
+  std::string text = info.refusal;
+  auto put = [&](const std::string& what, const std::string& value) {
+    const size_t at = text.find(what);
+    if (at != std::string::npos) text.replace(at, what.size(), value);
+  };
+  put("{which}", given ? "Optional" : "Input");
+  put("{dtype}", cpp_name_of(compute));
+  throw RuntimeError(text);
+}
+
+}  // namespace
+
+Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, const Tensor& x,
+                  const ReduceArguments& arguments) {
+  const ReduceInfo& info = *def.info;
+  DType compute = arguments.dtype.value_or(x.dtype());
+  if (info.promote == Promote::Floating && is_integral(compute)) compute = default_dtype();
+  if (def.check) def.check(arguments.param);
+  if (!def.supported[index_of(compute)]) {
+    if (def.on_integers >= 0 && is_integral(compute)) return reduced(reduction_def(def.on_integers), x, arguments);
+    refuse(info, compute, arguments.dtype.has_value());
+  }
+  const bool empty_list = arguments.dims && arguments.dims->empty(), listed = arguments.dims && !empty_list;
+  const uint64_t axes =
+      empty_list && info.no_axes == NoAxes::None ? 0 : axis_mask(name, arguments.dims.value_or(Dims()), x.ndim());
+  if (info.empty == OnEmpty::Error) check_not_empty(name, x, axes, listed);
+  Tensor out = call_reduction(def, x, axes, arguments.keepdim, compute, arguments.param);
+  // sum(dtype=int32) adds in 64 bits, and keeps the low ones.
+  if (arguments.dtype && out.dtype() != *arguments.dtype) out = to_dtype(out, *arguments.dtype);
+  if (!def.vjp || !needs_grad(x) || is_integral(out.dtype())) return out;
+  return record(
+      node ? node : def.node_name[listed].c_str(), out, x,
+      [vjp = def.vjp, axes, keepdim = arguments.keepdim, shape = x.shape(), x = saved_if(saves_inputs(info.saves), x),
+       saved_out = saves_output(info.saves) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
+        const auto count = static_cast<double>(count_along(shape, axes));
+        return vjp(g, {x.was_saved() ? x.get() : Tensor(), saved_out.was_saved() ? saved_out.get() : Tensor(), shape,
+                       axes, keepdim, count});
+      });
+}
+
+Tensor reduced(const ReductionDef& def, const Tensor& x, const ReduceArguments& arguments) {
+  return reduced_as(def.info->name, nullptr, def, x, arguments);
 }
 
 }  // namespace strided

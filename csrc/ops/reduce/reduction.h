@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <tuple>
 
 #include "backend/reduce.h"
@@ -17,10 +18,27 @@ namespace strided {
 struct ReductionDef {
   const ReduceInfo* info;
   int id;
+  int on_integers = -1;  // the reduction that serves for them, where it is another one
   bool supported[kNumDTypes];
   DType out_dtype[2][kNumDTypes];  // of the results for each dtype reduced
+  void (*check)(double param);     // null: any
+  // In the words of ops/reduce/gradients.h; null when there is none.
+  Tensor (*vjp)(const Tensor& grad, const ReduceSaved<Tensor>& saved);
+  std::string node_name[2];  // "SumBackward0", and its name when axes are listed
 };
 const ReductionDef& reduction_def(int reduction_id);
+
+// The public function of a reduction: errors as PyTorch's, promotion, the record for autograd.
+struct ReduceArguments {
+  std::optional<Dims> dims;  // none: all
+  bool keepdim = false;
+  std::optional<DType> dtype = {};  // the input is cast to it first
+  double param = 0;
+};
+Tensor reduced(const ReductionDef& def, const Tensor& x, const ReduceArguments& arguments);
+// The same under another name, and with another name of the node.
+Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, const Tensor& x,
+                  const ReduceArguments& arguments);
 
 // Unrecorded: x, read as `compute` dtype, reduced over the axes whose bits are set. `second`, when not null, becomes
 // the second result; `first` = false leaves out the first one (an undefined tensor is returned).
@@ -37,6 +55,10 @@ Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bo
 Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdim, const Dims& shape);
 // The gradient of an extreme `out` of x: in even parts to all elements equal to it. Recorded.
 Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim);
+bool is_empty_along(const Tensor& x, uint64_t axes);
+// A reduction without identity: what PyTorch says of an axis without elements; `listed`: the caller named axes.
+void check_not_empty(const char* op, const Tensor& x, uint64_t axes, bool listed);
+int64_t count_along(const Dims& shape, uint64_t axes);
 
 // dtype: the input is cast to it first. bool and integers give int64 (uint64 gives uint64).
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});

@@ -1,4 +1,4 @@
-// The public reductions: dtypes and errors as PyTorch has them, and gradients.
+// Reductions that are made of others, or have more than one result: dtypes, errors and gradients as PyTorch has them.
 #include <cmath>
 
 #include "core/promotion.h"
@@ -17,37 +17,14 @@ const ReductionDef& def() {
   return reduction_def(reduction_id<Op>);
 }
 
-bool is_empty_along(const Tensor& x, uint64_t axes) {
-  for (int i = 0; i < x.ndim(); ++i)
-    if (axes >> i & 1 && x.size(i) == 0) return true;
-  return false;
-}
-
-int64_t count_along(const Dims& shape, uint64_t axes) {
-  int64_t n = 1;
-  for (int i = 0; i < shape.ndim(); ++i)
-    if (axes >> i & 1) n *= shape[i];
-  return n;
-}
-
-bool all_axes(const Tensor& x, uint64_t axes) { return axes == axis_mask("", {}, x.ndim()); }
+// The C++ interface lists no axes for all of them.
+std::optional<Dims> listed(const Dims& dims) { return dims.empty() ? std::nullopt : std::optional<Dims>(dims); }
 
 Dims as_dims(uint64_t axes, int ndim) {
   Dims dims;
   for (int i = 0; i < ndim; ++i)
     if (axes >> i & 1) dims.push_back(i);
   return dims;
-}
-
-// A reduction without identity: what PyTorch says of an axis without elements.
-void check_not_empty(const char* op, const Tensor& x, uint64_t axes, bool listed) {
-  if (!is_empty_along(x, axes)) return;
-  STRIDED_CHECK(listed, RuntimeError, op,
-                "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                "'dim' argument.");
-  for (int i = 0; i < x.ndim(); ++i)
-    STRIDED_CHECK(!(axes >> i & 1) || x.size(i) != 0, IndexError, op, "(): Expected reduction dim ", i,
-                  " to have non-zero size.");
 }
 
 Tensor zero_where(const Tensor& x, const Tensor& condition) { return masked_fill(x, condition, Scalar(0)); }
@@ -65,100 +42,27 @@ Tensor parts_in_front(const Tensor& x) {
 
 }  // namespace
 
-Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bool keepdim) {
-  Tensor t = result;
-  if (!keepdim && t.ndim() > 0)
-    for (int i = 0; i < shape.ndim(); ++i)
-      if (axes >> i & 1) t = unsqueeze(t, i);
-  return expand(t, shape);
-}
-
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  const uint64_t axes = axis_mask("sum", dims, x.ndim());
-  Tensor out = call_reduction(def<Sum>(), x, axes, keepdim, dtype.value_or(x.dtype()), 0);
-  // sum(dtype=int32) adds in 64 bits, and keeps the low ones.
-  if (dtype && out.dtype() != *dtype) out = to_dtype(out, *dtype);
-  return record(
-      dims.empty() ? "SumBackward0" : "SumBackward1", out, x,
-      [shape = x.shape(), axes, keepdim](const Tensor& g) { return expand_reduced(g, shape, axes, keepdim); });
+  return reduced(def<Sum>(), x, {listed(dims), keepdim, dtype});
 }
-
 Tensor nansum(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  const DType compute = dtype.value_or(x.dtype());
-  STRIDED_CHECK(!is_complex(compute), RuntimeError, "nansum on CPU does not support complex inputs");
-  if (!is_floating(compute)) return sum(x, dims, keepdim, dtype);
-  const uint64_t axes = axis_mask("nansum", dims, x.ndim());
-  Tensor out = call_reduction(def<NanSum>(), x, axes, keepdim, compute, 0);
-  return record("NansumBackward0", out, x, [axes, keepdim, saved = SavedTensor(x)](const Tensor& g) {
-    const Tensor x = saved.get();
-    return zero_where(expand_reduced(g, x.shape(), axes, keepdim), elementwise<Isnan>(x));
-  });
+  return reduced(def<NanSum>(), x, {listed(dims), keepdim, dtype});
 }
-
-namespace {
-
-Tensor ones_before(const Tensor& x, int64_t dim);
-
-// Products of all other elements along an axis: those before times those after.
-Tensor product_of_others(const Tensor& x, int64_t dim) {
-  const Tensor back = slice(x, dim, x.size(dim) - 1, -x.size(dim) - 1, -1);
-  const Tensor after = cumprod(ones_before(back, dim), dim, std::nullopt);
-  return cumprod(ones_before(x, dim), dim, std::nullopt) * slice(after, dim, x.size(dim) - 1, -x.size(dim) - 1, -1);
-}
-// 1, x[0], ..., x[n - 2]
-Tensor ones_before(const Tensor& x, int64_t dim) {
-  const int64_t n = x.size(dim);
-  const ViewFn all_but_first = [=](const Tensor& t) { return slice(t, dim, 1, n, 1); };
-  Tensor first = zeros(x.shape(), x.dtype(), x.device());
-  fill_into(make_view(first, slice(first.layout(), static_cast<int>(dim), 0, 1, 1)), Scalar(1));
-  return scatter_to_zeros(slice(x, dim, 0, n - 1, 1), x.shape(), all_but_first) + first;
-}
-
-}  // namespace
-
 Tensor prod(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  const uint64_t axes = axis_mask("prod", dims, x.ndim());
-  Tensor out = call_reduction(def<Prod>(), x, axes, keepdim, dtype.value_or(x.dtype()), 0);
-  if (dtype && out.dtype() != *dtype) out = to_dtype(out, *dtype);
-  if (!needs_grad(x)) return out;
-  return record(all_axes(x, axes) ? "ProdBackward0" : "ProdBackward1", out, x,
-                [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-                  const Tensor x = saved.get();
-                  if (x.numel() == 0) return zeros_like(x);
-                  const Tensor wide = expand_reduced(g, x.shape(), axes, keepdim);
-                  bool has_zero;
-                  {
-                    NoGradGuard guard;
-                    has_zero = !item(strided::all(x)).to_bool();
-                  }
-                  if (!has_zero) return wide * conj(expand_reduced(saved_out.get(), x.shape(), axes, keepdim) / x);
-                  // One axis to reduce, then: the reduced ones last, and flat.
-                  if (x.ndim() == 0) return clone(wide);
-                  Dims order, reduced = as_dims(axes, x.ndim());
-                  for (int i = 0; i < x.ndim(); ++i)
-                    if (!(axes >> i & 1)) order.push_back(i);
-                  const int kept = order.ndim();
-                  for (int64_t d : reduced) order.push_back(d);
-                  const Tensor moved = permute(x, order);
-                  const Tensor others = reshape(product_of_others(flatten(moved, kept, -1), kept), moved.shape());
-                  Dims back(order.size());
-                  for (size_t i = 0; i < order.size(); ++i)
-                    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-                  return wide * conj(permute(others, back));
-                });
+  return reduced(def<Prod>(), x, {listed(dims), keepdim, dtype});
 }
-
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
-  const DType compute = dtype.value_or(x.dtype());
-  STRIDED_CHECK(is_floating(compute) || is_complex(compute), RuntimeError, "mean(): could not infer output dtype. ",
-                dtype ? "Optional" : "Input",
-                " dtype must be either a floating point or complex dtype. Got: ", cpp_name_of(compute));
-  const uint64_t axes = axis_mask("mean", dims, x.ndim());
-  Tensor out = call_reduction(def<Mean>(), x, axes, keepdim, compute, 0);
-  return record(dims.empty() ? "MeanBackward0" : "MeanBackward1", out, x,
-                [shape = x.shape(), axes, keepdim](const Tensor& g) {
-                  return expand_reduced(g, shape, axes, keepdim) / static_cast<double>(count_along(shape, axes));
-                });
+  return reduced(def<Mean>(), x, {listed(dims), keepdim, dtype});
+}
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  return reduced(def<LogSumExp>(), x, {listed(dims), keepdim});
+}
+Tensor count_nonzero(const Tensor& x, const Dims& dims) { return reduced(def<CountNonzero>(), x, {listed(dims)}); }
+Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return reduced(def<All>(), x, {dims, keepdim});
+}
+Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return reduced(def<Any>(), x, {dims, keepdim});
 }
 
 Tensor nanmean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
@@ -359,53 +263,13 @@ Tensor dist(const Tensor& x, const Tensor& other, double p) {
                 });
 }
 
-Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
-  const Tensor in = is_integral(x.dtype()) ? to_dtype(x, default_dtype()) : x;
-  const uint64_t axes = axis_mask("logsumexp", dims, x.ndim());
-  Tensor out = call_reduction(def<LogSumExp>(), in, axes, keepdim, in.dtype(), 0);
-  if (!needs_grad(in)) return out;
-  return record("LogsumexpBackward0", out, in,
-                [axes, keepdim, saved = SavedTensor(in), saved_out = SavedTensor::output(out)](const Tensor& g) {
-                  const Tensor x = saved.get(), out = saved_out.get();
-                  // Beside an infinite result the weights are those of equal elements; exp(inf - inf) would be NaN.
-                  const Tensor shift = zero_where(out, elementwise<Isinf>(out));
-                  return expand_reduced(g, x.shape(), axes, keepdim) *
-                         elementwise<Exp>(x - expand_reduced(shift, x.shape(), axes, keepdim));
-                });
-}
-
 // ---------------------------------------------------------------- extremes
-
-Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim) {
-  Tensor mask, count;
-  {
-    NoGradGuard guard;
-    const Tensor wide = expand_reduced(out, x.shape(), axes, keepdim);
-    mask = elementwise<LogicalOr>(elementwise<Eq>(x, wide),
-                                  elementwise<LogicalAnd>(elementwise<Isnan>(x), elementwise<Isnan>(wide)));
-    count = call_reduction(def<CountNonzero>(), mask, axes, keepdim, DType::Bool, 0);
-  }
-  return masked(expand_reduced(g / count, x.shape(), axes, keepdim), mask);
-}
 
 namespace {
 
 void check_ordered(const char* kernel, const Tensor& x) {
   STRIDED_CHECK(!is_complex(x.dtype()), NotImplementedError, "\"", kernel, "\" not implemented for '",
                 cpp_name_of(x.dtype()), "'");
-}
-
-template <class Op>
-Tensor extreme(const char* op, const char* kernel, const char* node, const Tensor& x, const Dims& dims, bool keepdim) {
-  check_ordered(kernel, x);
-  const uint64_t axes = axis_mask(op, dims, x.ndim());
-  check_not_empty(op, x, axes, !dims.empty());
-  Tensor out = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0);
-  if (!needs_grad(x)) return out;
-  return record(node, out, x,
-                [axes, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-                  return share_among_ties(g, saved.get(), saved_out.get(), axes, keepdim);
-                });
 }
 
 template <class Op>
@@ -450,13 +314,13 @@ Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdi
 }
 
 Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
-  return extreme<AMax>("amax", "max_values_cpu", "AmaxBackward0", x, dims, keepdim);
+  return reduced(def<AMax>(), x, {listed(dims), keepdim});
 }
 Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
-  return extreme<AMin>("amin", "min_values_cpu", "AminBackward0", x, dims, keepdim);
+  return reduced(def<AMin>(), x, {listed(dims), keepdim});
 }
-Tensor max(const Tensor& x) { return extreme<AMax>("max", "max_all", "MaxBackward1", x, {}, false); }
-Tensor min(const Tensor& x) { return extreme<AMin>("min", "min_all", "MinBackward1", x, {}, false); }
+Tensor max(const Tensor& x) { return reduced_as("max", "MaxBackward1", def<AMax>(), x, {}); }
+Tensor min(const Tensor& x) { return reduced_as("min", "MinBackward1", def<AMin>(), x, {}); }
 std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
   return extreme_along<MaxIndex>("max", "MaxBackward0", x, dim, keepdim);
 }
@@ -476,29 +340,6 @@ std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim, 
   STRIDED_CHECK(!is_empty_along(x, axis_mask("aminmax", dims, x.ndim())), RuntimeError,
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
   return {amin(x, dims, keepdim), amax(x, dims, keepdim)};
-}
-
-// ---------------------------------------------------------------- truth
-
-namespace {
-
-template <class Op>
-Tensor truth(const char* op, const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
-  // An empty list of axes reduces none of them: one element after the other.
-  const uint64_t axes = dims && dims->empty() ? 0 : axis_mask(op, dims.value_or(Dims()), x.ndim());
-  return call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0);
-}
-
-}  // namespace
-
-Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
-  return truth<All>("all", x, dims, keepdim);
-}
-Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
-  return truth<Any>("any", x, dims, keepdim);
-}
-Tensor count_nonzero(const Tensor& x, const Dims& dims) {
-  return call_reduction(def<CountNonzero>(), x, axis_mask("count_nonzero", dims, x.ndim()), false, x.dtype(), 0);
 }
 
 }  // namespace strided

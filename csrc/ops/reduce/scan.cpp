@@ -6,6 +6,7 @@
 #include "core/promotion.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/join.h"
@@ -19,7 +20,7 @@ Tensor run_scan(ScanOp op, const char* name, const Tensor& x, int axis, Tensor* 
   check_has_loops(name, x.dtype());
   NoGradGuard guard;
   const Tensor in = contiguous(x);
-  Tensor out = empty(x.shape(), x.dtype(), x.device());
+  Tensor out = empty_result(x.shape(), x.dtype(), x.device());
   if (index) *index = empty(x.shape(), DType::Int64, x.device());
   ScanPlan plan;
   plan.name = name;
@@ -70,7 +71,7 @@ Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int
   bool has_zero;
   {
     NoGradGuard guard;
-    has_zero = !item(strided::all(x)).to_bool();
+    has_zero = !truth(strided::all(x), true);
   }
   if (!has_zero) return cumsum_gradient(g * out, axis) / x;
   // d out[i] / d x[k] for i >= k is the product of x[0 .. i] without x[k]: what stands before k, times

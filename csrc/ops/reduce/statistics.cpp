@@ -101,7 +101,8 @@ void check_weights(const char* name, const char* kind, bool right_kind, const Te
                 " to have the same numel as there are observations in the input but got ", w.numel(),
                 " != ", observations);
   NoGradGuard guard;
-  STRIDED_CHECK(observations == 0 || item(amin(w)).real() >= 0, RuntimeError, "cov(): ", name, " cannot be negative");
+  STRIDED_CHECK(observations == 0 || truth(elementwise<Ge>(amin(w), Scalar(0)), true), RuntimeError, "cov(): ", name,
+                " cannot be negative");
 }
 
 }  // namespace
@@ -124,13 +125,12 @@ Tensor cov(const Tensor& x, int64_t correction, const std::optional<Tensor>& fwe
     w = w.defined() ? w * *aweights : *aweights;
   }
   const Tensor total = w.defined() ? sum(w) : full(Dims(), n, DType::Int64, x.device());
-  STRIDED_CHECK(!w.defined() || item(total).real() != 0, RuntimeError,
-                "cov(): weights sum to zero, can't be normalized");
+  STRIDED_CHECK(!w.defined() || truth(total, true), RuntimeError, "cov(): weights sum to zero, can't be normalized");
   const Tensor mean = sum(w.defined() ? rows * w : rows, Dims{1}, true) / total;
   // How many observations the weights stand for, less those that the mean has used up.
   Tensor freedom = aweights && correction != 0 ? total - static_cast<double>(correction) * sum(w * *aweights) / total
                                                : total - correction;
-  *degenerate = item(freedom).real() <= 0;
+  *degenerate = truth(elementwise<Le>(freedom, Scalar(0)), false);
   if (*degenerate) freedom = zeros_like(freedom);
   const Tensor deviation = rows - mean;
   return squeeze(matmul(deviation, conj(transpose(w.defined() ? deviation * w : deviation, 0, 1))) / freedom);

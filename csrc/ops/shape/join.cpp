@@ -9,6 +9,7 @@
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
@@ -92,7 +93,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
     STRIDED_CHECK(!__builtin_add_overflow(total, x.size(axis), &total), RuntimeError, "cat: the result is too large");
   }
   shape[axis] = total;
-  const Tensor out = empty(shape, common_dtype(tensors), tensors[0].device());
+  const Tensor out = empty_result(shape, common_dtype(tensors), tensors[0].device());
   if (!join_rows(out, tensors, axis)) {
     int64_t start = 0;
     for (const Tensor& x : tensors) {
@@ -126,7 +127,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   }
   Dims sizes = shape;
   sizes.insert(static_cast<size_t>(axis), static_cast<int64_t>(tensors.size()));
-  const Tensor out = empty(sizes, common_dtype(tensors), tensors[0].device());
+  const Tensor out = empty_result(sizes, common_dtype(tensors), tensors[0].device());
   for (size_t i = 0; i < tensors.size(); ++i)
     copy_into(make_view(out, select(out.layout(), axis, static_cast<int64_t>(i))), tensors[i]);
   if (!needs_grad(tensors)) return out;

@@ -144,6 +144,8 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
 
 Tensor select_of_all(const char* op, const char* node, const Tensor& x, OrderStatistic what) {
   check_selectable("median_cpu", x);
+  STRIDED_CHECK(x.numel() > 0 || is_floating(x.dtype()), RuntimeError, op,
+                "(): a tensor of integers without elements has no median, and no integer stands for NaN");
   if (x.numel() == 0) return full({}, Scalar(std::numeric_limits<double>::quiet_NaN()), x.dtype(), x.device());
   Tensor out;
   {
@@ -208,7 +210,7 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
   if (q_given.tensor) {
     NoGradGuard guard;
     const Tensor fine = elementwise<LogicalAnd>(elementwise<Ge>(q, Scalar(0)), elementwise<Le>(q, Scalar(1)));
-    STRIDED_CHECK(item(all(fine)).to_bool(), RuntimeError, op, "() q values must be in the range [0, 1]");
+    STRIDED_CHECK(truth(all(fine), true), RuntimeError, op, "() q values must be in the range [0, 1]");
   }
 
   // Rows: the reduced axis last.

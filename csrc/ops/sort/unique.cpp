@@ -178,7 +178,7 @@ struct Range {
 // The range of the values, widened by `margin` when it is a single point; [0, 1] of nothing.
 Range range_of(const char* op, const char* what, const Tensor& x, double margin) {
   Range r{0, 1};
-  if (x.numel() > 0) {
+  if (x.numel() > 0 && !x.device().is_meta()) {
     NoGradGuard guard;
     const auto [low, high] = aminmax(to_dtype(flatten(x, 0, -1), DType::Float64));
     r = {item(low).real(), item(high).real()};

@@ -1,5 +1,9 @@
 // Automatic differentiation as Python calls it. Nodes and hooks are in py_node.cpp.
+#include <unordered_set>
+
 #include "autograd/engine.h"
+#include "ops/nodes.h"
+#include "ops/record.h"
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
 #include "python/py_node.h"
@@ -62,6 +66,36 @@ Tensor at_edge(PyObject* object, int64_t output) {
   return out;
 }
 
+// Do the outputs depend on something that wants a gradient, other than through the inputs?
+bool leads_elsewhere(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs) {
+  std::unordered_set<const Node*> seen;
+  std::unordered_set<const TensorImpl*> leaves;
+  for (const Tensor& x : inputs) {
+    if (const Ref<Node>& node = grad_fn(x)) seen.insert(node.get());
+    else leaves.insert(x.impl());
+  }
+  std::vector<const Node*> left;
+  auto visit = [&](const Node* node) {
+    if (node && seen.insert(node).second) left.push_back(node);
+  };
+  for (const Tensor& y : outputs) {
+    if (!y.requires_grad()) continue;
+    if (const Ref<Node>& node = grad_fn(y)) visit(node.get());
+    else if (!leaves.count(y.impl())) return true;
+  }
+  while (!left.empty()) {
+    const Node* node = left.back();
+    left.pop_back();
+    bool ends = true;
+    for (const Edge& edge : node->next) {
+      if (edge.node) ends = false;
+      visit(edge.node.get());
+    }
+    if (ends && !(node->is_accumulator() && leaves.count(accumulated_leaf(*node).impl()))) return true;
+  }
+  return false;
+}
+
 bool has_record(const Tensor& x) { return x.requires_grad(); }
 void before_write(const Tensor& x, const std::string& op) { check_inplace(op.c_str(), x); }
 void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
@@ -95,6 +129,8 @@ void bind_autograd() {
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
+  def<&leads_elsewhere>("_leads_elsewhere(Tensor[] outputs, Tensor[] inputs)",
+                        "True if the outputs depend on a leaf other than through the inputs.", kFunction);
   def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.",
                    kFunction);
   def<&before_write>("_before_write(Tensor x, str op)", "Raises where a write in place would.", kFunction);

@@ -38,6 +38,7 @@ Tensor pin_memory(const Tensor& t);  // a copy in page-locked memory
 
 // One for each family; module.cpp calls them all.
 void bind_elementwise();
+void bind_activations();
 void bind_reductions();
 void bind_factories();
 void bind_views();
@@ -48,8 +49,10 @@ void bind_decompositions();
 void bind_statistics();
 void bind_sorting();
 void bind_random();
+void bind_fft();
 void bind_copies();
 void bind_autograd();
 void bind_cuda();
+void bind_files();
 
 }  // namespace strided::python

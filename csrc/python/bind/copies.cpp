@@ -1,6 +1,7 @@
 // Copies, casts and questions about dtypes.
 #include "core/promotion.h"
 #include "ops/operators.h"
+#include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "python/bind/bind.h"
@@ -78,7 +79,26 @@ bool complex_numbers(const Tensor& x) { return is_complex(x.dtype()); }
 bool signed_numbers(const Tensor& x) { return is_signed(x.dtype()); }
 int64_t count(const Tensor& x) { return x.numel(); }
 
-void write_result(const Tensor& out, const Tensor& result) { write_out("out", out, result); }
+void write_results(const std::string& name, const std::vector<Tensor>& outs, const std::vector<Tensor>& results) {
+  STRIDED_CHECK(outs.size() == results.size(), ValueError, name, ": out= must be one tensor for each result");
+  write_out(name.c_str(), outs, results);
+}
+
+// ---------------------------------------------------------------- where factories make their tensors
+
+PyObject* chosen_device() {
+  if (const Device* device = default_device()) return wrap(*device);
+  Py_RETURN_NONE;
+}
+void choose_device(std::optional<Device> device) { set_default_device(device ? &*device : nullptr); }
+
+// Device xla, for tests: memory of the host, and a table with nothing in it.
+void register_empty_backend() {
+  DeviceMemory memory = device_memory(Device{});
+  memory.current = [] { return 0; };
+  memory.require = [](int index) { STRIDED_CHECK(index == 0, RuntimeError, "there is one device xla"); };
+  register_device_memory(DeviceType::XLA, memory);
+}
 
 }  // namespace
 
@@ -96,7 +116,7 @@ void bind_copies() {
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
   def<&convert>("_convert(Tensor self, dtype? dtype, device? device, bool copy, bool non_blocking=False)",
                 "What to() comes down to.", kBoth);
-  def<&write_result>("_write_out(Tensor out, Tensor result)", "What out= comes down to.", kFunction);
+  def<&write_results>("_write_out(str name, Tensor[] out, Tensor[] results)", "What out= comes down to.", kFunction);
   def<&same_elements>(
       "equal(Tensor input, Tensor other)",
       "True if both have the same shape and equal elements, whatever their dtypes. NaN equals nothing.");
@@ -116,6 +136,9 @@ void bind_copies() {
   def<&floating_point>("is_floating_point(Tensor input)", "True if the dtype is a floating-point, not complex, one.");
   def<&complex_numbers>("is_complex(Tensor input)", "True if the dtype is complex.");
   def<&signed_numbers>("is_signed(Tensor self)", "True if the dtype holds negative numbers.", kMethod);
+  def<&chosen_device>("_default_device() -> Any", "The device of factories that are given none, or None.", kFunction);
+  def<&choose_device>("_set_default_device(device? device)", "Sets that of this thread.", kFunction);
+  def<&register_empty_backend>("_register_empty_backend()", "Device xla, for tests.", kFunction);
   def<&count>("numel(Tensor input)", "Number of elements.", kFunction);
 }
 

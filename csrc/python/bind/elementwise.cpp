@@ -117,13 +117,14 @@ void bind(const OpDef& op) {
         inplace{0, accepts, invoke_inplace, notation, tensor};
     register_overload(signature(name, operands, true).c_str(), doc.c_str(), kFunction, plain, &op);
     const bool dotted = name.find('.') != std::string::npos;
-    if (!dotted) register_overload(signature(name, method, true).c_str(), doc.c_str(), kMethod, plain, &op);
-    if (!op.info->inplace || dotted) continue;
+    const bool is_method = op.info->method && !dotted;
+    if (is_method) register_overload(signature(name, method, true).c_str(), doc.c_str(), kMethod, plain, &op);
+    if (!op.info->inplace || (dotted && name != op.info->name)) continue;
     const std::string text =
         "In-place form of `" + name +
         "`: writes the result into `self` and returns it. The result must be castable to self's dtype.";
-    register_overload(signature(name + "_", method, false).c_str(), text.c_str(), op.arity == 1 ? kBoth : kMethod,
-                      inplace, &op);
+    const unsigned where = !is_method ? kFunction : op.arity == 1 ? kBoth : kMethod;
+    register_overload(signature(name + "_", method, false).c_str(), text.c_str(), where, inplace, &op);
   }
 }
 
@@ -138,6 +139,7 @@ Tensor scaled(const Tensor& self, const Operand& other, const Scalar& alpha) {
                 "For integral input tensors, argument alpha must not be a floating point number.");
   STRIDED_CHECK(!(alpha.is_bool() && t != DType::Bool), RuntimeError,
                 "Boolean alpha only supported for Boolean results.");
+  check_fits(alpha, t);
   const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, self.device());
   return elementwise<Mul>(b, alpha);
 }

@@ -3,6 +3,7 @@
 #include "ops/call.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
+#include "ops/out.h"
 #include "python/bind/bind.h"
 #include "python/memory_format.h"
 #include "tensor/graph.h"
@@ -20,8 +21,12 @@ struct Target {
   DType dtype;
   Device device;
 
-  Target(const OptTensor& out, const OptDType& asked, const OptDevice& where, DType otherwise, Device home = {})
-      : dtype(out ? out->dtype() : asked.value_or(otherwise)), device(out ? out->device() : where.value_or(home)) {
+  Target(const OptTensor& out, const OptDType& asked, const OptDevice& where, DType otherwise, OptDevice home = {})
+      : dtype(out ? out->dtype() : asked.value_or(otherwise)),
+        device(out     ? out->device()
+               : where ? *where
+               : home  ? *home
+                       : device_in_effect()) {
     STRIDED_CHECK(!asked || dtype == *asked, RuntimeError, "dtype ", *asked, " does not match dtype of out parameter (",
                   dtype, ")");
     if (device.is_cpu()) device.index = -1;
@@ -101,7 +106,7 @@ Tensor blank_like(const Tensor& x, const OptDType& dtype, const OptDevice& devic
 Tensor filled_like(const Tensor& x, const Scalar& value, const OptDType& dtype, const OptDevice& device,
                    bool requires_grad, PyObject* format) {
   const Tensor made = blank_like(x, dtype, device, format);
-  check_number(value, made.dtype());
+  check_fits(value, made.dtype());
   fill_into(made, value);
   return deliver("full_like", made, {}, requires_grad);
 }

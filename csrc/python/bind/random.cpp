@@ -1,6 +1,7 @@
 // Random numbers.
 #include "core/promotion.h"
 #include "ops/call.h"
+#include "ops/out.h"
 #include "ops/random/random_ops.h"
 #include "python/bind/bind.h"
 #include "python/memory_format.h"
@@ -23,7 +24,7 @@ Tensor target(const char* op, const Dims& size, const OptTensor& out, const OptD
               bool requires_grad, DType otherwise) {
   const DType t = dtype.value_or(out ? out->dtype() : otherwise);
   check_grad(requires_grad, t);
-  Device d = device.value_or(out ? out->device() : Device{});
+  Device d = device ? *device : out ? out->device() : device_in_effect();
   if (d.is_cpu()) d.index = -1;
   if (!out) return empty(size, t, d);
   STRIDED_CHECK(t == out->dtype(), RuntimeError, "dtype ", t, " does not match dtype of out parameter (", out->dtype(),
@@ -67,7 +68,9 @@ Tensor make_randint_from_zero(int64_t high, const Dims& size, OPTIONS) {
 }
 Tensor make_randperm(int64_t n, OPTIONS) {
   check_grad(requires_grad, dtype.value_or(DType::Int64));
-  if (!out) return with_grad(randperm(n, dtype.value_or(DType::Int64), device.value_or(Device{}), g), requires_grad);
+  if (!out)
+    return with_grad(randperm(n, dtype.value_or(DType::Int64), device ? *device : device_in_effect(), g),
+                     requires_grad);
   write_out("randperm", *out, randperm(n, dtype.value_or(out->dtype()), out->device(), g));
   return *out;
 }

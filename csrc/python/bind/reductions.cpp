@@ -6,6 +6,7 @@
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/scan.h"
 #include "python/bind/bind.h"
+#include "python/signature.h"
 
 namespace strided::python {
 namespace {
@@ -20,19 +21,6 @@ template <Tensor (*F)(const Tensor&, const Dims&, bool, OptionalDType)>
 Tensor with_dtype(const Tensor& x, const OptionalDims& dims, bool keepdim, OptionalDType dtype) {
   return F(x, dims.value_or(Dims()), keepdim, dtype);
 }
-template <Tensor (*F)(const Tensor&, const Dims&, bool, OptionalDType)>
-Tensor everything(const Tensor& x, OptionalDType dtype) {
-  return F(x, {}, false, dtype);
-}
-template <Tensor (*F)(const Tensor&, const Dims&, bool)>
-Tensor plain(const Tensor& x, const OptionalDims& dims, bool keepdim) {
-  return F(x, dims.value_or(Dims()), keepdim);
-}
-// PyTorch's prod takes one axis.
-Tensor prod_along(const Tensor& x, int64_t dim, bool keepdim, OptionalDType dtype) {
-  return prod(x, {dim}, keepdim, dtype);
-}
-
 template <class R, R (*F)(const Tensor&, const Dims&, double, bool)>
 struct Spread {
   static R with_correction(const Tensor& x, const OptionalDims& dims, const std::optional<Scalar>& correction,
@@ -52,9 +40,6 @@ Tensor min_of(const Tensor& x, const Tensor& other) { return elementwise<Minimum
 Tensor max_all(const Tensor& x) { return max(x); }
 Tensor min_all(const Tensor& x) { return min(x); }
 
-Tensor count_nonzero_along(const Tensor& x, const OptionalDims& dims) {
-  return count_nonzero(x, dims.value_or(Dims()));
-}
 Tensor logsumexp_along(const Tensor& x, const Dims& dims, bool keepdim) { return logsumexp(x, dims, keepdim); }
 
 // torch.norm: p is a number, 'fro' (2, of all axes listed), 'nuc' (of matrices; linalg.matrix_norm knows it) or None
@@ -85,40 +70,83 @@ PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keep
 #define STRIDED_AXES \
   "dim: an int or several; None or () reduces all axes. keepdim leaves reduced axes with size 1. IndexError for an\n" \
   "axis out of range, RuntimeError for one listed twice."
-#define STRIDED_TREE \
-  "\n\nChunks are combined in a fixed binary tree: the result is bitwise the same for any number of threads, and\n" \
-  "rounding errors grow with the logarithm of the number of elements (N. J. Higham, SIAM J. Sci. Comput. 14, 1993)."
 
-void bind_sums() {
-  const char* sum_doc =
-      "Sum of the elements. bool and integers are added as int64 (uint64 as uint64), or in `dtype`, to which the input is cast\n"
-      "first. The sum of nothing is 0.\n\n" STRIDED_AXES STRIDED_TREE
-      "\n\n>>> strided.sum(strided.ones(2, 3), 0)\ntensor([2., 2., 2.])";
-  def<&everything<&sum>>("sum(Tensor input, *, dtype? dtype=None)", sum_doc);
-  def<&with_dtype<&sum>>(
-      "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)", sum_doc);
-  def<&with_dtype<&nansum>>(
-      "nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
-      "Sum of the elements that are not NaN; otherwise as sum. Not for complex numbers.\n\n" STRIDED_AXES
-      "\n\n>>> strided.nansum(strided.tensor([1., float('nan'), 2.]))\ntensor(3.)");
-  const char* prod_doc =
-      "Product of the elements, of bool and integers as int64 (modulo 2^64), or in `dtype`. The product of nothing is 1.\n"
-      "dim: one axis; without it, all.\n\n>>> strided.prod(strided.tensor([[1, 2], [3, 4]]), 1)\ntensor([ 2, 12])";
-  def<&everything<&prod>>("prod(Tensor input, *, dtype? dtype=None)", prod_doc);
-  def<&prod_along>("prod(Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)", prod_doc);
-  const char* mean_doc =
-      "Arithmetic mean of the elements, NaN of nothing. Floating and complex input only, or such a `dtype` to compute in;\n"
-      "RuntimeError otherwise.\n\n" STRIDED_AXES STRIDED_TREE
-      "\n\n>>> strided.mean(strided.tensor([1., 2., 6.]))\ntensor(3.)";
-  def<&with_dtype<&mean>>(
-      "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)", mean_doc);
+// ---------------------------------------------------------------- functions that follow from a struct
+
+// A reduction and the places of its arguments.
+struct Binding {
+  const ReductionDef* def;
+  int dim = -1, keepdim = -1, dtype = -1, param = -1;
+};
+const Binding& binding_of(const Overload& o) { return *static_cast<const Binding*>(o.context); }
+
+bool accepts(const Overload& o, int k, PyObject* arg) {
+  const Binding& b = binding_of(o);
+  if (k == 0) return is_tensor(arg);
+  if (arg == Py_None) return o.params[k].optional;
+  if (k == b.dim)
+    return o.params[k].type.find("[]") != std::string::npos ? detail::accepts_dims(arg) : is_integer_like(arg);
+  if (k == b.keepdim) return detail::accepts_bool(arg);
+  return k == b.dtype ? is_dtype(arg) : detail::accepts_double(arg);
+}
+
+Notation notation(const Overload& o, int k) {
+  const Binding& b = binding_of(o);
+  if (k == 0) return {"Tensor", false};
+  return {k == b.dim       ? "int int[]"
+          : k == b.keepdim ? "bool"
+          : k == b.dtype   ? "dtype"
+                           : "float int",
+          o.params[k].optional};
+}
+
+PyObject* invoke(const Overload& o, PyObject* const* args) {
+  const Binding& b = binding_of(o);
+  ReduceArguments arguments;
+  if (args[b.dim] != Py_None) arguments.dims = detail::to_dims(args[b.dim]);
+  if (b.keepdim >= 0) arguments.keepdim = PyObject_IsTrue(args[b.keepdim]) == 1;
+  if (b.dtype >= 0 && args[b.dtype] != Py_None) arguments.dtype = to_dtype(args[b.dtype]);
+  if (b.param >= 0) arguments.param = detail::to_double(args[b.param]);
+  return wrap(reduced(*b.def, unwrap(args[0]), arguments));
+}
+
+void bind_struct(const ReductionDef& def) {
+  const ReduceInfo& info = *def.info;
+  const bool star = std::string(info.arguments).find('*') != std::string::npos;
+  const std::string text =
+      std::string(info.name) + "(Tensor input, " + info.arguments + (star ? "" : ", *") + ", Tensor? out=None)";
+  std::string about;
+  if (text.find("int[]") != std::string::npos)
+    about += std::string("\n\ndim: an int or several; None reduces all axes, and () ") +
+             (info.no_axes == NoAxes::All ? "does too." : "reduces none.");
+  if (text.find("keepdim") != std::string::npos) about += " keepdim leaves reduced axes with size 1.";
+  about += "\nIndexError for an axis out of range, RuntimeError for one listed twice.";
+  std::string doc = info.doc;
+  const size_t example = doc.find("\n\n>>>");
+  doc.insert(example == std::string::npos ? doc.size() : example, about);
+  auto* binding = new Binding{&def};  // for good, as the functions
+  const Overload parsed = parse_signature(text.c_str());
+  for (int k = 1; k + 1 < static_cast<int>(parsed.params.size()); ++k) {
+    const std::string& name = parsed.params[k].name;
+    (name == "dim"       ? binding->dim
+     : name == "keepdim" ? binding->keepdim
+     : name == "dtype"   ? binding->dtype
+                         : binding->param) = k;
+  }
+  const detail::Callable callable{detail::kAllButOut, accepts, invoke, notation, {"Tensor", 0}};
+  register_overload(text.c_str(), doc.c_str(), kBoth, callable, binding);
+}
+
+void bind_structs() {
+  for (int i = 0; i < kNumReductions; ++i)
+    if (reduction_def(i).info->arguments) bind_struct(reduction_def(i));
+}
+
+void bind_means() {
   def<&with_dtype<&nanmean>>(
       "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Mean of the elements that are not NaN; NaN where there are none. Floating input only.\n\n" STRIDED_AXES
       "\n\n>>> strided.nanmean(strided.tensor([1., float('nan'), 3.]))\ntensor(2.)");
-  def<&count_nonzero_along>("count_nonzero(Tensor input, int[]? dim=None)",
-                            "Number of elements that are not zero (NaN is not), as int64.\n\n" STRIDED_AXES
-                            "\n\n>>> strided.count_nonzero(strided.tensor([[0, 1], [2, 0]]), dim=0)\ntensor([1, 1])");
 }
 
 template <class R, R (*F)(const Tensor&, const Dims&, double, bool)>
@@ -153,16 +181,6 @@ void bind_spreads() {
 }
 
 void bind_extremes() {
-  const char* amax_doc =
-      "Largest element along the axes; NaN where there is one. Its gradient is shared evenly among ties. Real dtypes, bool\n"
-      "included; an axis of size 0 is an IndexError.\n\n" STRIDED_AXES
-      "\n\n>>> strided.amax(strided.tensor([[1, 5], [4, 2]]), 1)\ntensor([5, 4])";
-  def<&plain<&amax>>("amax(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)", amax_doc);
-  const char* amin_doc =
-      "Smallest element along the axes; NaN where there is one. Its gradient is shared evenly among ties. Real dtypes, bool\n"
-      "included; an axis of size 0 is an IndexError.\n\n" STRIDED_AXES
-      "\n\n>>> strided.amin(strided.tensor([[1, 5], [4, 2]]), 1)\ntensor([1, 2])";
-  def<&plain<&amin>>("amin(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)", amin_doc);
   def<&aminmax>(
       "aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[]? out=None) -> (min, max)",
       "Smallest and largest element, of all or along one axis. RuntimeError when there is nothing to compare.\n\n"
@@ -195,17 +213,6 @@ void bind_extremes() {
       "Not for bool and complex. IndexError without elements.\n\n>>> strided.argmin(strided.tensor([[1, 5], [0, 2]]))\ntensor(2)");
 }
 
-void bind_truth() {
-  def<&all>(
-      "all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)",
-      "Whether every element is true (not zero); true of nothing. The result is bool, uint8 for uint8.\n"
-      "dim: an int or several; None reduces all axes, () none.\n\n>>> strided.all(strided.tensor([[True, False], [True, True]]), 1)\ntensor([False,  True])");
-  def<&any>(
-      "any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)",
-      "Whether some element is true (not zero); false of nothing. The result is bool, uint8 for uint8.\n"
-      "dim: an int or several; None reduces all axes, () none.\n\n>>> strided.any(strided.tensor([[True, False], [False, False]]), 1)\ntensor([ True, False])");
-}
-
 void bind_norms() {
   def<&norm>(
       "norm(Tensor input, Number|str? p='fro', int[]? dim=None, bool keepdim=False, dtype? dtype=None, Tensor? out=None) -> Tensor",
@@ -216,10 +223,6 @@ void bind_norms() {
   def<&dist>(
       "dist(Tensor input, Tensor other, float p=2)",
       "The p-norm of input - other.\n\n>>> strided.dist(strided.tensor([1., 2.]), strided.tensor([4., 6.]))\ntensor(5.)");
-  def<&logsumexp_along>(
-      "logsumexp(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)",
-      "log(sum(exp(input))) along the axes, computed so that it does not overflow; -inf of nothing. Integers are taken as the\n"
-      "default dtype.\n\n" STRIDED_AXES "\n\n>>> strided.logsumexp(strided.zeros(4), 0)\ntensor(1.3863)");
 }
 
 void bind_scans() {
@@ -266,10 +269,10 @@ void bind_scans() {
 }  // namespace
 
 void bind_reductions() {
-  bind_sums();
+  bind_structs();
+  bind_means();
   bind_spreads();
   bind_extremes();
-  bind_truth();
   bind_norms();
   bind_scans();
 }

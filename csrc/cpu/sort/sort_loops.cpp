@@ -1,0 +1,439 @@
+// Sorting by keys, in vectors.
+// Quicksort: a partition splits a vector at a time into what is less than the pivot and what is not (S. Gueron,
+// V. Krasnov, "Fast quicksort implementation using AVX instructions", The Computer Journal 59, 2016). Runs of up to
+// kLeaf words are leaves. As many leaves as a vector has lanes are sorted at once, one in each lane, by the network of
+// merge exchange (D. E. Knuth, The Art of Computer Programming 3, algorithm 5.2.2M). No two words are equal, since each
+// carries its position: the sorted order is unique, and stable.
+#include <utility>
+
+#include "backend/sort_keys.h"
+#include "cpu/kernels.h"
+#include "cpu/simd.inc"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace {
+
+using V = Vec<int64_t>;
+constexpr int kWidth = kLanes<int64_t>;
+constexpr int kLeaf = 64;
+static_assert(kLeaf <= kSortSlack && kLeaf % kWidth == 0);
+
+// Words that are sorted, in one array; or keys in one and positions in another (P = 2).
+template <int P>
+struct Run {
+  int64_t* plane[P];
+  Run from(int64_t i) const {
+    Run r = *this;
+    for (int64_t*& p : r.plane) p += i;
+    return r;
+  }
+};
+template <int P>
+struct Item {
+  int64_t v[P];
+};
+template <int P>
+struct Row {  // one word in each lane
+  V v[P];
+};
+
+template <int P>
+Item<P> item(const Run<P>& a, int64_t i) {
+  Item<P> x;
+  for (int p = 0; p < P; ++p) x.v[p] = a.plane[p][i];
+  return x;
+}
+template <int P>
+void put(const Run<P>& a, int64_t i, const Item<P>& x) {
+  for (int p = 0; p < P; ++p) a.plane[p][i] = x.v[p];
+}
+// Of items, and of each lane of rows.
+template <class X>
+STRIDED_INLINE auto less(const X& a, const X& b) {
+  if constexpr (sizeof(a.v) == sizeof(a.v[0])) return a.v[0] < b.v[0];
+  else return (a.v[0] < b.v[0]) | ((a.v[0] == b.v[0]) & (a.v[1] < b.v[1]));
+}
+
+// ---------------------------------------------------------------- leaves: one in each lane
+
+template <int P>
+STRIDED_INLINE void exchange(Row<P>* a, Row<P>* b) {
+  const Row<P> x = *a, y = *b;
+  const V swap = less(y, x);
+  for (int p = 0; p < P; ++p) {
+    a->v[p] = swap ? y.v[p] : x.v[p];
+    b->v[p] = swap ? x.v[p] : y.v[p];
+  }
+}
+
+template <int P>
+void sort_lanes(Row<P>* a, int n) {
+  int top = 1;
+  while (2 * top < n) top *= 2;
+  for (int p = top; p > 0; p /= 2) {
+    int q = top, r = 0, d = p;
+    for (;;) {
+      for (int begin = r; begin < n - d; begin += 2 * p) {
+        const int end = begin + p < n - d ? begin + p : n - d;
+        for (int i = begin; i < end; ++i) exchange(a + i, a + i + d);
+      }
+      if (q == p) break;
+      d = q - p;
+      q /= 2;
+      r = p;
+    }
+  }
+}
+
+// Two rows exchange blocks of lanes: those of a whose place has the bit kBlock with those of b that have not.
+template <int kBlock, int... i>
+STRIDED_INLINE void exchange_blocks(V* a, V* b, std::integer_sequence<int, i...>) {
+  const V x = *a, y = *b;
+  *a = shuffle<V, (i & kBlock ? i - kBlock + kWidth : i)...>(x, y);
+  *b = shuffle<V, (i & kBlock ? i + kWidth : i + kBlock)...>(x, y);
+}
+// Rows become columns, by exchanging blocks of 1, 2, 4, ... lanes.
+template <int kBlock>
+STRIDED_INLINE void transpose_blocks(V* r) {
+  if constexpr (kBlock < kWidth) {
+    for (int i = 0; i < kWidth; ++i)
+      if (!(i & kBlock)) exchange_blocks<kBlock>(r + i, r + i + kBlock, std::make_integer_sequence<int, kWidth>{});
+    transpose_blocks<2 * kBlock>(r);
+  }
+}
+
+template <int P>
+class Leaves {
+ public:
+  // Leaves come in the order of their places, without gaps.
+  void add(const Run<P>& a, int64_t n) {
+    run_[count_] = a;
+    size_[count_++] = n;
+    if (count_ == kWidth) sort();
+  }
+  __attribute__((noinline)) void sort() {
+    int64_t most = 0;
+    V size;
+    for (int l = 0; l < kWidth; ++l) {
+      if (l >= count_) run_[l] = run_[0], size_[l] = 0;
+      size[l] = size_[l];
+      most = size_[l] > most ? size_[l] : most;
+    }
+    if (most > 1) {
+      read(most, size);
+      sort_lanes(row_, static_cast<int>(most));
+      write(most);
+    }
+    count_ = 0;
+  }
+
+ private:
+  void read(int64_t most, const V& size) {
+    V end;
+    for (int l = 0; l < kWidth; ++l) end[l] = INT64_MAX;
+    for (int64_t i = 0; i < most; i += kWidth)
+      for (int p = 0; p < P; ++p) {
+        V r[kWidth];
+        for (int l = 0; l < kWidth; ++l) r[l] = load<V>(run_[l].plane[p] + i);
+        transpose_blocks<1>(r);
+        for (int j = 0; j < kWidth; ++j) row_[i + j].v[p] = size > i + j ? r[j] : end;
+      }
+  }
+  // A vector may reach into the next leaf, which is written later, and beyond the last one, where words are put back.
+  void write(int64_t most) {
+    for (int p = 0; p < P; ++p) {
+      int64_t out[kWidth][kLeaf];
+      for (int64_t i = 0; i < most; i += kWidth) {
+        V r[kWidth];
+        for (int j = 0; j < kWidth; ++j) r[j] = row_[i + j].v[p];
+        transpose_blocks<1>(r);
+        for (int l = 0; l < kWidth; ++l) store(out[l] + i, r[l]);
+      }
+      int64_t* const end = run_[count_ - 1].plane[p] + size_[count_ - 1];
+      const V behind = load<V>(end);
+      for (int l = 0; l < count_; ++l)
+        for (int64_t i = 0; i < size_[l]; i += kWidth) store(run_[l].plane[p] + i, load<V>(out[l] + i));
+      store(end, behind);
+    }
+  }
+
+  Row<P> row_[kLeaf];
+  Run<P> run_[kWidth];
+  int64_t size_[kWidth];
+  int count_ = 0;
+};
+
+// ---------------------------------------------------------------- partition
+
+#if defined(__AVX2__)
+// For each mask of four: the lanes that are set, then the others; 32-bit halves, as vpermd takes them.
+struct Splits {
+  alignas(32) int32_t lane[16][8];
+};
+constexpr Splits make_splits() {
+  Splits s{};
+  for (int mask = 0; mask < 16; ++mask) {
+    int at = 0;
+    for (int set = 1; set >= 0; --set)
+      for (int l = 0; l < 4; ++l)
+        if ((mask >> l & 1) == set) {
+          s.lane[mask][at++] = 2 * l;
+          s.lane[mask][at++] = 2 * l + 1;
+        }
+  }
+  return s;
+}
+constexpr Splits kSplits = make_splits();
+
+// Four words: those less than the pivot go to `low`, the others before `high`. Both places get four, of which the
+// ones that do not belong there are overwritten later.
+template <int P>
+STRIDED_INLINE int split_four(const Run<P>& a, int64_t i, const __m256i* pivot, int64_t low, const Run<P>& scratch,
+                              int64_t high) {
+  __m256i x[P];
+  for (int p = 0; p < P; ++p) x[p] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a.plane[p] + i));
+  __m256i less = _mm256_cmpgt_epi64(pivot[0], x[0]);
+  if constexpr (P == 2) {
+    const __m256i equal = _mm256_cmpeq_epi64(pivot[0], x[0]);
+    less = _mm256_or_si256(less, _mm256_and_si256(equal, _mm256_cmpgt_epi64(pivot[1], x[1])));
+  }
+  const int mask = _mm256_movemask_pd(_mm256_castsi256_pd(less));
+  const __m256i order = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSplits.lane[mask]));
+  for (int p = 0; p < P; ++p) {
+    const __m256i split = _mm256_permutevar8x32_epi32(x[p], order);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(a.plane[p] + low), split);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(scratch.plane[p] + high - 4), split);
+  }
+  return __builtin_popcount(static_cast<unsigned>(mask));
+}
+#endif
+
+// Brings the words less than the pivot to the front and counts them. What is written never passes what was read.
+// The scratch memory is filled from its end, n + kSortSlack.
+template <int P>
+int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
+  const int64_t top = n + kSortSlack;
+  int64_t i = 0, low = 0, high = top;
+#if defined(__AVX2__)
+  __m256i middle[P];
+  for (int p = 0; p < P; ++p) middle[p] = _mm256_set1_epi64x(pivot.v[p]);
+  for (; i + 4 <= n; i += 4) {
+    const int count = split_four(a, i, middle, low, scratch, high);
+    low += count;
+    high -= 4 - count;
+  }
+#endif
+  for (; i < n; ++i) {
+    const Item<P> x = item(a, i);
+    const bool first = less(x, pivot);
+    put(a, low, x);
+    put(scratch, high - 1, x);
+    low += first;
+    high -= !first;
+  }
+  for (int p = 0; p < P; ++p)
+    __builtin_memcpy(a.plane[p] + low, scratch.plane[p] + high, static_cast<size_t>(top - high) * sizeof(int64_t));
+  return low;
+}
+
+// The median of some words; more of them for long runs. It is neither the least nor the greatest of the run.
+template <int P>
+Item<P> choose_pivot(const Run<P>& a, int64_t n) {
+  constexpr int kMost = 63;
+  const int count = n < 256 ? 5 : n < 4096 ? 9 : n < 65536 ? 25 : kMost;
+  Item<P> sample[kMost];
+  const int64_t step = n / count;
+  for (int s = 0; s < count; ++s) {
+    // Not at equal distances, which a pattern of the values could follow.
+    const Item<P> x = item(a, s * step + (static_cast<int64_t>(s) * 2654435761) % step);
+    int j = s;
+    for (; j > 0 && less(x, sample[j - 1]); --j) sample[j] = sample[j - 1];
+    sample[j] = x;
+  }
+  return sample[count / 2];
+}
+
+// For runs whose pivots were bad too often (J. W. J. Williams, "Algorithm 232: heapsort", CACM 7, 1964).
+template <int P>
+void heap_sort(const Run<P>& a, int64_t n) {
+  auto sink = [&](int64_t i, int64_t end) {
+    const Item<P> x = item(a, i);
+    for (int64_t child; (child = 2 * i + 1) < end; i = child) {
+      if (child + 1 < end && less(item(a, child), item(a, child + 1))) ++child;
+      if (!less(x, item(a, child))) break;
+      put(a, i, item(a, child));
+    }
+    put(a, i, x);
+  };
+  for (int64_t i = n / 2; i-- > 0;) sink(i, n);
+  for (int64_t end = n - 1; end > 0; --end) {
+    const Item<P> x = item(a, end);
+    put(a, end, item(a, 0));
+    put(a, 0, x);
+    sink(0, end);
+  }
+}
+
+template <int P>
+void sort_run(Run<P> a, int64_t n, const Run<P>& scratch, int depth, Leaves<P>* leaves) {
+  for (; n > kLeaf; --depth) {
+    if (depth == 0) {
+      leaves->sort();
+      return heap_sort(a, n);
+    }
+    const int64_t low = partition(a, n, choose_pivot(a, n), scratch);
+    sort_run(a, low, scratch, depth - 1, leaves);
+    a = a.from(low);
+    n -= low;
+  }
+  leaves->add(a, n);
+}
+
+template <int P>
+void sort_runs(const Run<P>& a, int64_t n, int64_t rows, const Run<P>& scratch) {
+  Leaves<P> leaves;
+  const int depth = 2 * (64 - __builtin_clzll(static_cast<uint64_t>(n) | 1)) + 4;
+  for (int64_t r = 0; r < rows; ++r) sort_run(a.from(r * n), n, scratch, depth, &leaves);
+  leaves.sort();
+}
+
+void sort_words(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t* scratch) {
+  if (index) sort_runs<2>({{words, index}}, n, rows, {{scratch, scratch + n + kSortSlack}});
+  else sort_runs<1>({{words}}, n, rows, {{scratch}});
+}
+
+// ---------------------------------------------------------------- values and words
+
+// Words compare as signed numbers.
+constexpr uint64_t kSign = uint64_t(1) << 63;
+
+// Calls f with the code of the keys, whose kind is a constant.
+template <class K, class F>
+STRIDED_INLINE void with_code(const SortCoding& c, F&& f) {
+  switch (static_cast<KeyKind>(c.kind)) {
+    case KeyKind::Float: return f(KeyCode<K>{KeyKind::Float, static_cast<K>(c.infinity)});
+    case KeyKind::Bool: return f(KeyCode<K>{KeyKind::Bool, 0});
+    case KeyKind::Signed: return f(KeyCode<K>{KeyKind::Signed, 0});
+    case KeyKind::Unsigned: return f(KeyCode<K>{KeyKind::Unsigned, 0});
+  }
+}
+
+template <class K>
+void key_range(const char* in, int64_t n, const SortCoding& c, uint64_t* low, uint64_t* high) {
+  with_code<K>(c, [&](auto code) {
+    const K flip = static_cast<K>(c.flip);
+    K least = static_cast<K>(~K(0)), most = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const K k = static_cast<K>(code.encode(load<K>(in + i * sizeof(K))) ^ flip);
+      least = k < least ? k : least;
+      most = k > most ? k : most;
+    }
+    *low = least;
+    *high = most;
+  });
+}
+
+template <class K>
+void encode(int64_t* words, int64_t* index, const char* in, int64_t first, int64_t n, int64_t rows,
+            const SortCoding& c) {
+  with_code<K>(c, [&](auto code) {
+    const uint64_t flip = c.flip, base = c.base;
+    for (int64_t r = 0; r < rows; ++r, words += n, in += n * sizeof(K)) {
+      if (index == nullptr) {
+        for (int64_t i = 0; i < n; ++i) {
+          const uint64_t k = (code.encode(load<K>(in + i * sizeof(K))) ^ flip) - base;
+          words[i] = static_cast<int64_t>((k << 32 | static_cast<uint64_t>(first + i)) ^ kSign);
+        }
+      } else {
+        for (int64_t i = 0; i < n; ++i) {
+          const uint64_t k = (code.encode(load<K>(in + i * sizeof(K))) ^ flip) - base;
+          words[i] = static_cast<int64_t>(k ^ kSign);
+          index[i] = first + i;
+        }
+        index += n;
+      }
+    }
+  });
+}
+
+// The key of a word, as encode has it of the value.
+template <class K, bool kNarrow>
+STRIDED_INLINE K key_of(int64_t word, const SortCoding& c) {
+  const uint64_t w = static_cast<uint64_t>(word) ^ kSign;
+  return static_cast<K>(((kNarrow ? w >> 32 : w) + c.base) ^ c.flip);
+}
+
+// Values of one key that differ (zeros, NaN) are read from where they stood. They follow each other.
+template <class K, bool kNarrow>
+void copy_equals(char* values, const int64_t* words, const int64_t* index, const char* in, int64_t n, K key,
+                 const SortCoding& c) {
+  int64_t low = 0;
+  for (int64_t m = n; m > 0;) {
+    const int64_t half = m / 2;
+    const K k = key_of<K, kNarrow>(words[low + half], c);
+    const bool before = static_cast<K>(k ^ c.flip) < static_cast<K>(key ^ c.flip);
+    low += before ? half + 1 : 0;
+    m = before ? m - half - 1 : half;
+  }
+  for (int64_t i = low; i < n && key_of<K, kNarrow>(words[i], c) == key; ++i) {
+    const int64_t from = kNarrow ? words[i] & 0xffffffff : index[i];
+    store(values + i * sizeof(K), load<K>(in + from * sizeof(K)));
+  }
+}
+
+template <class K, bool kNarrow>
+void decode_row(char* values, const int64_t* words, const int64_t* index, const char* in, int64_t n,
+                const SortCoding& c) {
+  with_code<K>(c, [&](auto code) {
+    K several = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const K k = key_of<K, kNarrow>(words[i], c);
+      several |= static_cast<K>(code.stands_for_several(k));
+      store(values + i * sizeof(K), code.decode(k));
+    }
+    if (several == 0) return;
+    copy_equals<K, kNarrow>(values, words, index, in, n, code.zero, c);
+    copy_equals<K, kNarrow>(values, words, index, in, n, code.nan, c);
+  });
+}
+
+// n of the words of a row, which begins at `in`; or all of several rows.
+template <class K>
+void decode(char* values, int64_t* to, const int64_t* words, const int64_t* index, const char* in, int64_t n,
+            int64_t rows, const SortCoding& c) {
+  constexpr int64_t item = sizeof(K);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t* const w = words + r * n;
+    if (values && index) decode_row<K, false>(values + r * n * item, w, index + r * n, in + r * n * item, n, c);
+    else if (values) decode_row<K, true>(values + r * n * item, w, nullptr, in + r * n * item, n, c);
+    if (to == nullptr) continue;
+    if (index) __builtin_memcpy(to + r * n, index + r * n, static_cast<size_t>(n) * sizeof(int64_t));
+    else
+      for (int64_t i = 0; i < n; ++i) to[r * n + i] = w[i] & 0xffffffff;
+  }
+}
+
+template <class K>
+void fill_size(SortKernels& sort, int row) {
+  sort.key_range[row] = key_range<K>;
+  sort.encode[row] = encode<K>;
+  sort.decode[row] = decode<K>;
+}
+
+}  // namespace
+
+void fill_sort_loops(KernelTable& table) {
+  table.sort.words = sort_words;
+  fill_size<uint8_t>(table.sort, 0);
+  fill_size<uint16_t>(table.sort, 1);
+  fill_size<uint32_t>(table.sort, 2);
+  fill_size<uint64_t>(table.sort, 3);
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,126 @@
+#include "ops/out.h"
+
+#include <algorithm>
+
+#include "core/promotion.h"
+#include "ops/copy.h"
+#include "tensor/graph.h"
+
+namespace strided {
+namespace {
+
+// Of the innermost running call with out=.
+thread_local OutScope* current = nullptr;
+
+// Nobody else sees the memory, so that it may be exchanged.
+bool is_alone(const Tensor& t) { return !t.storage().borrowed() && t.impl()->storage->use_count() == 1; }
+
+bool is_resizable(const Tensor& out) { return out.numel() == 0 && out.offset() == 0 && is_alone(out); }
+
+void resize(const char* op, const Tensor& out, const Dims& shape) {
+  Layout layout(shape);
+  out.storage().resize(static_cast<size_t>(checked_numel(op, shape) * out.itemsize()));
+  out.impl()->numel = layout.numel();
+  out.impl()->layout = std::move(layout);
+}
+
+bool can_take_over(const Tensor& out, const Tensor& result) {
+  return out.storage().nbytes() == 0 && result.dtype() == out.dtype() && result.is_contiguous() &&
+         result.offset() == 0 && is_alone(result) &&
+         result.storage().nbytes() == static_cast<size_t>(result.numel() * result.itemsize());
+}
+
+void put(const char* op, const Tensor& out, const Tensor& result) {
+  if (out.shape() == result.shape()) {
+    copy_into(out, result);
+  } else if (can_take_over(out, result)) {
+    out.impl()->storage = result.impl()->storage;
+    out.impl()->layout = result.layout();
+    out.impl()->numel = result.numel();
+  } else {
+    resize(op, out, result.shape());
+    copy_into(out, result);
+  }
+  bump_version(out, op);
+}
+
+}  // namespace
+
+OutScope::OutScope(const Tensor& out, const std::vector<Tensor>& inputs) : out_(&out), outer_(current) {
+  // By addresses: two storages may stand on one memory (arrays of NumPy, DLPack).
+  const auto first = [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.storage().data()); };
+  const auto meet = [&](const Tensor& a, const Tensor& b) {
+    return a.device() == b.device() && first(a) < first(b) + b.storage().nbytes() &&
+           first(b) < first(a) + a.storage().nbytes();
+  };
+  for (const Tensor& t : inputs)
+    if (meet(t, out)) out_ = nullptr;
+  current = this;
+}
+
+OutScope::~OutScope() { current = outer_; }
+
+Tensor empty_result(const Dims& shape, DType dtype, Device device) {
+  const Tensor* out = current ? current->out_ : nullptr;
+  if (!out || out->dtype() != dtype || out->shape() != shape || !out->is_contiguous() ||
+      out->device() != resolve_device(device))
+    return empty(shape, dtype, device);
+  current->out_ = nullptr;
+  return make_view(*out, out->layout());
+}
+
+void refuse_gradient(const char* op) {
+  STRIDED_THROW(RuntimeError, op,
+                "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad.");
+}
+
+void check_destinations(const char* op, const std::vector<Tensor>& outs) {
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const Tensor& out = outs[i];
+    check_writable(op, out);
+    if (grad_enabled() && out.requires_grad()) refuse_gradient(op);
+    for (size_t k = 0; k < i; ++k) {
+      const Tensor& other = outs[k];
+      const bool same_storage = &other.storage() == &out.storage();
+      STRIDED_CHECK(other.impl() != out.impl() &&
+                        !(same_storage &&
+                          overlap(out.layout(), out.itemsize(), other.layout(), other.itemsize()) != Overlap::None),
+                    RuntimeError,
+                    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                    "location. Please clone() the tensor before performing the operation. (",
+                    op, ": two results)");
+    }
+  }
+}
+
+void check_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
+  check_destinations(op, {out});
+  STRIDED_CHECK(can_cast(result, out.dtype()), RuntimeError, "result type ", result,
+                " can't be cast to the desired output type ", out.dtype());
+  STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ",
+                out.device());
+  // out= never resizes a view: other tensors may look at that memory.
+  STRIDED_CHECK(out.shape() == shape || is_resizable(out), RuntimeError, op, ": the result has shape ", shape,
+                ", but out has shape ", out.shape(), "; only an empty tensor that owns its memory is resized");
+}
+
+void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
+  check_out(op, out, shape, result, device);
+  if (out.shape() != shape) resize(op, out, shape);
+}
+
+void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results) {
+  check_destinations(op, outs);
+  for (size_t i = 0; i < outs.size(); ++i) {
+    if (grad_enabled() && results[i].requires_grad()) refuse_gradient(op);
+    check_out(op, outs[i], results[i].shape(), results[i].dtype(), results[i].device());
+  }
+  for (size_t i = 0; i < outs.size(); ++i) put(op, outs[i], results[i]);
+}
+
+void write_out(const char* op, const Tensor& out, const Tensor& result) {
+  write_out(op, std::vector<Tensor>{out}, std::vector<Tensor>{result});
+}
+
+}  // namespace strided
