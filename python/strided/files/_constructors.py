@@ -1,0 +1,239 @@
+"""What a pickle of PyTorch's may make, besides what the machine in C++ makes itself: a closed list.
+
+A name that a file gives is only ever looked up in this list, and in the one that the user of the library extends by
+``serialization.add_safe_globals``. Nothing is imported by a name from a file.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import sys
+from typing import Any
+
+from .. import _C, _storage
+from .._size import Size
+
+__all__ = ["class_name", "constructors", "describe", "name_of", "restore_state"]
+
+# Numbers only: no objects, no records, no texts, no dates.
+_PLAIN = re.compile(r"[<>=|]?([?]|b1|[iu][1248]|f[248]|c8|c16)")
+
+
+def _size(numbers: Any = ()) -> Size:
+    if not isinstance(numbers, (tuple, list)) or not all(type(n) is int for n in numbers):
+        raise TypeError("a Size is made of integers")
+    return Size(numbers)
+
+
+def _device(*args: Any) -> Any:
+    return _C.device(*args)
+
+
+def _layout(name: str) -> Any:
+    from strided import strided
+
+    if name != "torch.strided":
+        raise ValueError(f"there is no layout {name}")
+    return strided
+
+
+def _parameter(data: Any, requires_grad: bool) -> Any:
+    from ..nn.parameter import Parameter
+
+    return Parameter(data, requires_grad)
+
+
+def _tensor(data: Any, requires_grad: bool = False) -> Any:
+    if not isinstance(data, _C.Tensor):
+        raise TypeError("a tensor is made of a tensor")
+    return data
+
+
+def _counter(counts: Any = ()) -> Any:
+    if not isinstance(counts, dict):
+        raise TypeError("a Counter is made of a dictionary")
+    return collections.Counter(counts)
+
+
+# ---------------------------------------------------------------- NumPy
+
+
+def _numpy_dtype(code: Any, align: Any = False, copy: Any = True) -> Any:
+    import numpy
+
+    if not (isinstance(code, str) and _PLAIN.fullmatch(code)):
+        raise TypeError(f"NumPy's dtype {code!r} is no plain number")
+    return numpy.dtype(code, False, True)
+
+
+def _set_dtype_state(dtype: Any, state: Any) -> None:
+    if type(state) is not tuple or len(state) != 8 or state[1] not in ("<", ">", "=", "|"):
+        raise TypeError("the state of a dtype is damaged")
+    if state[0] != 3 or state[2:5] != (None, None, None) or state[5:7] != (-1, -1) or state[7] not in (0, None):
+        raise TypeError("a dtype with fields is no plain number")
+    dtype.__setstate__((3, state[1], None, None, None, -1, -1, 0))
+
+
+def _scalar(dtype: Any, data: Any) -> Any:
+    import numpy
+
+    if not isinstance(dtype, numpy.dtype) or type(data) is not bytes or len(data) != dtype.itemsize:
+        raise TypeError("a number of NumPy's has no bytes, or too many")
+    return numpy.frombuffer(data, dtype)[0]
+
+
+def _array(cls: Any, shape: Any, code: Any) -> Any:
+    import numpy
+
+    if cls is not _ndarray:
+        raise TypeError("an array of an unknown class")
+    return numpy.empty(0, "b")
+
+
+def _ndarray(*args: Any) -> Any:
+    raise TypeError("numpy.ndarray is called")
+
+
+def _set_array_state(array: Any, state: Any) -> None:
+    import numpy
+
+    if type(state) is not tuple or len(state) != 5 or type(state[4]) is not bytes:
+        raise TypeError("the state of an array is damaged")
+    _, shape, dtype, fortran, data = state
+    if type(shape) is not tuple or len(shape) > 32 or not all(type(n) is int and n >= 0 for n in shape):
+        raise TypeError("the shape of an array is damaged")
+    if not isinstance(dtype, numpy.dtype) or type(fortran) is not bool:
+        raise TypeError("the dtype of an array is damaged")
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    if size != len(data):
+        raise ValueError(f"an array of shape {shape} needs {size} bytes, it has {len(data)}")
+    array.__setstate__((1, shape, dtype, fortran, data))
+
+
+def _build_numpy() -> dict[type, Any]:
+    import numpy
+
+    codes = "? b B h H i I l L q Q e f d F D".split()
+    return {numpy.ndarray: _set_array_state, **{type(numpy.dtype(c)): _set_dtype_state for c in codes}}
+
+
+# ---------------------------------------------------------------- the lists
+
+
+def _fixed() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "torch.Size": _size,
+        "torch.device": _device,
+        "torch.serialization._get_layout": _layout,
+        "torch.Tensor": _tensor,
+        "torch.nn.parameter.Parameter": _parameter,
+        "collections.Counter": _counter,
+        "numpy.dtype": _numpy_dtype,
+        "numpy.ndarray": _ndarray,
+    }
+    for module in ("numpy._core.multiarray", "numpy.core.multiarray"):
+        found[f"{module}.scalar"] = _scalar
+        found[f"{module}._reconstruct"] = _array
+    for dtype in _C.dtypes:
+        found[f"torch.{dtype._traits['name']}"] = dtype
+    return found
+
+
+_FIXED = _fixed()
+
+
+def restore_state(obj: Any, state: Any) -> None:
+    """What ``BUILD`` does for a class that the user allowed."""
+    if hasattr(obj, "__setstate__"):
+        obj.__setstate__(state)
+        return
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    obj.__dict__.update(state or {})
+    for name, value in (slots or {}).items():
+        setattr(obj, name, value)
+
+
+def constructors(allowed: dict[str, Any], encoding: str = "utf-8") -> tuple[Any, ...]:
+    """The four things that the machine is given: names, states, classes, and the encoding of Python 2's texts.
+
+    Args:
+        allowed: 'module.name' to the functions and classes that the user allowed.
+    """
+    classes = {one for one in allowed.values() if isinstance(one, type)}
+    build = {one: restore_state for one in classes}
+    # (Before NumPy is imported no pickle can have made an array: the first that does imports it.)
+    build = {**_build_numpy(), **build}
+    return {**_FIXED, **allowed}, build, frozenset({collections.Counter} | classes), encoding
+
+
+def known_names(allowed: dict[str, Any]) -> set[str]:
+    """The names in both lists."""
+    return _FIXED.keys() | allowed.keys()
+
+
+# ---------------------------------------------------------------- the other way
+
+
+def name_of(obj: Any) -> str:
+    """'module.name' of a function or class."""
+    return f"{obj.__module__}.{obj.__qualname__}"
+
+
+def class_name(obj: Any) -> str:
+    """How an error names an object: by itself if it is a function or class, else by its class."""
+    return name_of(obj) if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else name_of(type(obj))
+
+
+_C.set_hook("class_name", class_name)
+
+
+def _describe_numpy(obj: Any, numpy: Any) -> Any:
+    if isinstance(obj, numpy.dtype):
+        code = obj.str[1:]
+        if not _PLAIN.fullmatch(code):
+            return None
+        return "numpy.dtype", (code, False, True), (3, obj.str[0], None, None, None, -1, -1, 0)
+    if isinstance(obj, numpy.generic) and _PLAIN.fullmatch(obj.dtype.str):
+        return "numpy._core.multiarray.scalar", (obj.dtype, obj.tobytes()), None
+    if type(obj) is numpy.ndarray and _PLAIN.fullmatch(obj.dtype.str):
+        state = (1, obj.shape, obj.dtype, False, obj.tobytes())
+        return "numpy._core.multiarray._reconstruct", (numpy.ndarray, (0,), b"b"), state
+    return ("numpy.ndarray", None, None) if obj is numpy.ndarray else None
+
+
+def _describe_allowed(obj: Any, allowed: dict[str, Any]) -> Any:
+    names = {id(one): name for name, one in allowed.items()}
+    if id(obj) in names:
+        return names[id(obj)], None, None
+    if id(type(obj)) not in names:
+        return None
+    reduced = obj.__reduce_ex__(2)
+    if not isinstance(reduced, tuple) or any(part is not None for part in reduced[3:]):
+        return None
+    function, args, state = (*reduced, None)[:3]
+    if function.__name__ == "__newobj__":
+        return f"new {names[id(type(obj))]}", tuple(args[1:]), state
+    return (names[id(function)], args, state) if id(function) in names else None
+
+
+def describe(obj: Any, allowed: dict[str, Any]) -> Any:
+    """(name, arguments, state) of what the writer in C++ does not know itself; None for what cannot be saved."""
+    if isinstance(obj, _C.dtype):
+        return f"torch.{obj._traits['name']}", None, None
+    if isinstance(obj, _C.device):
+        return "torch.device", (obj.type,) if obj.index is None else (obj.type, obj.index), None
+    if isinstance(obj, _storage.TypedStorage):
+        return "storage", obj.untyped(), obj.dtype
+    if type(obj) is collections.Counter:
+        return "collections.Counter", (dict(obj),), None
+    if repr(type(obj)) == "<class 'strided.layout'>":
+        return "torch.serialization._get_layout", ("torch.strided",), None
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and (found := _describe_numpy(obj, numpy)) is not None:
+        return found
+    return _describe_allowed(obj, allowed)

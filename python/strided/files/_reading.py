@@ -1,0 +1,56 @@
+"""A file as a tensor of bytes, of which the readers take pieces."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Tensor
+
+__all__ = ["bytes_of", "is_path", "map_path", "piece", "swapped", "take"]
+
+_f = _C.functions
+
+
+def is_path(f: Any) -> bool:
+    """Whether f names a file; else it is taken for a file object."""
+    return isinstance(f, (str, bytes, os.PathLike))
+
+
+def map_path(path: Any, shared: bool = False) -> Tensor:
+    """All bytes of a file as a tensor on mapped memory; writes stay in this process, unless ``shared``."""
+    fd = os.open(path, os.O_RDWR if shared else os.O_RDONLY)
+    try:
+        return _f["_map_file"](fd, shared)
+    finally:
+        os.close(fd)
+
+
+def piece(whole: Tensor, begin: int, shape: Any, dtype: Any) -> Tensor:
+    """A tensor on a part of a file's bytes, with a storage of its own; RuntimeError if the file ends before."""
+    return _f["_piece_of"](whole, begin, list(shape), dtype)
+
+
+def take(whole: Tensor, begin: int, n: int) -> bytes:
+    """n bytes of a file; RuntimeError if it ends before."""
+    return bytes(memoryview(piece(whole, begin, (n,), _C.uint8).numpy())) if n else b""
+
+
+def bytes_of(data: Any) -> Tensor:
+    """A tensor of bytes on the memory of an object with the buffer protocol."""
+    if len(memoryview(data)) == 0:
+        return _f["empty"]((0,), dtype=_C.uint8)
+    return _C.from_buffer(data, _C.uint8, -1, 0)
+
+
+def swapped(t: Tensor, order: str) -> Tensor:
+    """The tensor itself, or, if its numbers are in the other byte order ('<' or '>'), a copy with their bytes turned
+    around."""
+    if order == ("<" if sys.byteorder == "little" else ">"):
+        return t
+    size = t.dtype.to_real().itemsize if t.dtype.is_complex else t.dtype.itemsize
+    return t.contiguous().view(-1).view(_C.uint8).view(-1, size).flip(1).reshape(-1).view(t.dtype).view(t.shape)

@@ -1,0 +1,54 @@
+"""Models from the network (``strided.hub``): nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+_set: str | None = None
+
+
+def get_dir() -> str:
+    """Where programs keep what they download: set_dir's, else ``$TORCH_HOME/hub``, else below the user's cache."""
+    if _set is not None:
+        return _set
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
+    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
+    return os.path.join(os.path.expanduser(home), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Sets that."""
+    global _set
+    _set = os.path.expanduser(d)
+
+
+def _refuse(name: str) -> Any:
+    raise NotImplementedError(f"hub.{name}: strided downloads nothing; get the file, and read it with torch.load")
+
+
+def load(repo_or_dir: Any, model: str, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError."""
+    return _refuse("load")
+
+
+def list(github: Any, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError."""
+    return _refuse("list")
+
+
+def help(github: Any, model: str, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError."""
+    return _refuse("help")
+
+
+def download_url_to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> None:
+    """NotImplementedError."""
+    _refuse("download_url_to_file")
+
+
+def load_state_dict_from_url(url: str, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError."""
+    return _refuse("load_state_dict_from_url")
