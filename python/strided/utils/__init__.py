@@ -1,1 +1,20 @@
-"""Tools around tensors; :mod:`strided.utils.benchmark` times snippets."""
+"""Tools around tensors: timing of snippets, recomputation instead of memory, trees of containers, DLPack."""
+
+from __future__ import annotations
+
+import importlib as _importlib
+import pkgutil as _pkgutil
+from typing import Any
+
+# The modules load when they are first used.
+_later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locations) if not m.name.startswith("__")}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _later:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | {n for n in _later if not n.startswith("_")})

@@ -1,0 +1,14 @@
+"""Networks: modules, the functions behind them, initial values (``strided.nn``).
+
+>>> net = strided.nn.Sequential(strided.nn.Linear(4, 8), strided.nn.ReLU(), strided.nn.Linear(8, 1))
+>>> net(strided.ones(3, 4)).shape
+torch.Size([3, 1])
+"""
+
+from __future__ import annotations
+
+from . import common_types, functional, init, modules, parameter, utils
+from .modules import *
+from .parameter import Buffer, Parameter
+
+del annotations

@@ -1,0 +1,230 @@
+"""Attention: weighted means of values (Vaswani et al., "Attention Is All You Need", 2017)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from ._dropout import dropout
+from ._linear import linear
+from ._padding import pad
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def _additive(mask, dtype):
+    """A mask to be added to scores: -inf where a boolean one is False."""
+    if mask.dtype != strided.bool:
+        return mask.to(dtype)
+    return strided.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value.
+
+    Args:
+        query: shape (..., queries, features). key: (..., keys, features). value: (..., keys, features of the result).
+        attn_mask: boolean (True: takes part) or added to the scores. is_causal: query i sees keys up to i.
+        scale: 1 / sqrt(features) if None. enable_gqa: fewer heads of key and value, each for several of query.
+        dropout_p: probability that a weight is zeroed.  Rows that see nothing give zeros.
+
+    >>> q = strided.ones(1, 2, 4)
+    >>> strided.nn.functional.scaled_dot_product_attention(q, q, q).shape
+    torch.Size([1, 2, 4])
+    """
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
+        )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()}, key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+        attn_mask = strided.ones(query.size(-2), key.size(-2), dtype=strided.bool, device=query.device).tril_()
+    if enable_gqa:
+        key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
+        value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+    scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    # Both factors get the root of the scale, so that products of 16-bit floats do not overflow.
+    root = math.sqrt(abs(scale))
+    scores = (query * math.copysign(root, scale)).matmul(key.transpose(-2, -1) * root)
+    empty = None
+    if attn_mask is not None:
+        mask = _additive(attn_mask, query.dtype)
+        scores = scores + mask
+        empty = (mask == -math.inf).all(-1, keepdim=True)
+    weights = scores.softmax(-1)
+    if empty is not None and bool(empty.any()):
+        weights = weights.masked_fill(empty, 0)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p, True)
+    return weights.matmul(value)
+
+
+def _canonical(mask, name, dtype):
+    """A mask of multi_head_attention_forward (True: left out) to be added to scores."""
+    if mask is None:
+        return None
+    if mask.dtype != strided.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return mask if mask.is_floating_point() else _additive(~mask, dtype)
+
+
+def _projected(query, key, value, embed_dim, weights, bias):
+    """Queries, keys and values; `weights` is one matrix for the three, or a tuple."""
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    if isinstance(weights, tuple):
+        return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+    if key is value:
+        if query is key:
+            return linear(query, weights, bias).chunk(3, -1)
+        w_q, w_kv = weights.split([embed_dim, embed_dim * 2])
+        b_q, b_kv = (None, None) if bias is None else bias.split([embed_dim, embed_dim * 2])
+        return linear(query, w_q, b_q), *linear(key, w_kv, b_kv).chunk(2, -1)
+    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights.chunk(3), biases))
+
+
+def _check_shapes(query, key, value, key_padding_mask, attn_mask, heads):
+    """Whether there is a batch."""
+    if query.dim() not in (2, 3):
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor"
+        )
+    batched = query.dim() == 3
+    word, axes = ("batched", 3) if batched else ("unbatched", 2)
+    if key.dim() != axes or value.dim() != axes:
+        raise AssertionError(
+            f"For {word} ({axes}-D) `query`, expected `key` and `value` to be {axes}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.dim() != axes - 1:
+        raise AssertionError(
+            f"For {word} ({axes}-D) `query`, expected `key_padding_mask` to be `None` or {axes - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
+        )
+    if attn_mask is not None and attn_mask.dim() not in (2, 3):
+        raise AssertionError(
+            f"For {word} ({axes}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
+        )
+    return batched
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of several heads between projections: what MultiheadAttention computes.
+
+    Args:
+        query: shape (queries, batch, features); key, value: (keys, batch, features). key_padding_mask: (batch, keys),
+            attn_mask: (queries, keys) or (batch * heads, queries, keys): boolean (True: left out) or added.
+
+    Returns the result, and the weights (None without need_weights).
+    """
+    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        same_key, same_value = key is query, value is key
+        query = query.unsqueeze(1)
+        key = query if same_key else key.unsqueeze(1)
+        value = key if same_value else value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, batch, embed_dim = query.shape
+    if embed_dim != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
+    if embed_dim % num_heads:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    padding = _canonical(key_padding_mask, "key_padding_mask", query.dtype)
+    mask = _canonical(attn_mask, "attn_mask", query.dtype)
+    if mask is not None and mask.dim() == 2:
+        if tuple(mask.shape) != (length, key.size(0)):
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, key.size(0))}.")
+        mask = mask.unsqueeze(0)
+    elif mask is not None and tuple(mask.shape) != (batch * num_heads, length, key.size(0)):
+        raise RuntimeError(
+            f"The shape of the 3D attn_mask is {mask.shape}, but should be {(batch * num_heads, length, key.size(0))}."
+        )
+    weights: Any = in_proj_weight
+    if use_separate_proj_weight:
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+    q, k, v = _projected(query, key, value, embed_dim, weights, in_proj_bias)
+    if bias_k is not None and bias_v is not None:
+        k, v = strided.cat([k, bias_k.repeat(1, batch, 1)]), strided.cat([v, bias_v.repeat(1, batch, 1)])
+        mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
+    size = embed_dim // num_heads
+    split = lambda x: x.reshape(x.size(0), batch * num_heads, size).transpose(0, 1)
+    q = split(q)
+    k, v = (split(x) if given is None else given for x, given in ((k, static_k), (v, static_v)))
+    if add_zero_attn:
+        zero = strided.zeros(batch * num_heads, 1, size, dtype=k.dtype, device=k.device)
+        k, v = strided.cat([k, zero], 1), strided.cat([v, zero], 1)
+        mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
+    keys = k.size(1)
+    if padding is not None:
+        if tuple(padding.shape) != (batch, keys):
+            raise AssertionError(f"expecting key_padding_mask shape of {(batch, keys)}, but got {padding.shape}")
+        padding = padding.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, keys)
+        mask = padding if mask is None else mask + padding
+    p = dropout_p if training else 0.0
+    found = None
+    if need_weights:
+        q = q * math.sqrt(1.0 / size)
+        scores = q.bmm(k.transpose(1, 2))
+        found = (scores if mask is None else scores + mask).softmax(-1)
+        if p > 0.0:
+            found = dropout(found, p)
+        made = found.bmm(v)
+    else:
+        four = lambda x: x.view(batch, num_heads, x.size(1), size)
+        if mask is not None:
+            mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, keys)
+        made = scaled_dot_product_attention(four(q), four(k), four(v), mask, p).reshape(batch * num_heads, length, size)
+    made = made.transpose(0, 1).reshape(length * batch, embed_dim)
+    made = linear(made, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    if found is not None:
+        found = found.view(batch, num_heads, length, keys)
+        found = found.mean(1) if average_attn_weights else found
+    if not batched:
+        return made.squeeze(1), None if found is None else found.squeeze(0)
+    return made, found

@@ -1,0 +1,347 @@
+"""Images at other sizes, and at other places."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+import strided
+
+from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+__all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
+
+_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_KEYS = -0.75  # the parameter of the cubic kernel
+
+
+def _cubic(t, a=_KEYS):
+    """The weights of four neighbours for a place t beyond the second (Keys, "Cubic Convolution Interpolation for
+    Digital Image Processing", 1981)."""
+    near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
+    far = lambda x: ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _scale(n, out, factor, align):
+    if align:
+        return (n - 1) / (out - 1) if out > 1 else 0.0
+    return 1.0 / factor if factor else n / out
+
+
+def _sources(n, out, scale, align, dtype, device):
+    """For each place of the output, where it is in the input."""
+    at = strided.arange(out, dtype=dtype, device=device)
+    return at * scale if align else (at + 0.5) * scale - 0.5
+
+
+def _nearest(x, axis, out, factor, exact):
+    n = x.size(axis)
+    at = strided.arange(out, dtype=strided.float32, device=x.device)
+    at = (at + 0.5 if exact else at) * _scale(n, out, factor, False)
+    return x.index_select(axis, at.floor().long().clamp_(0, n - 1))
+
+
+def _mixed(x, axis, taps):
+    """The sum of elements along an axis, times weights: taps are (indices, weights)."""
+    shape = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
+    made = None
+    for index, weight in taps:
+        part, weight = x.index_select(axis, index), weight.to(x.dtype).view(shape)
+        made = part * weight if made is None else strided.addcmul(made, part, weight)
+    return made
+
+
+def _linear(x, axis, out, factor, align):
+    n = x.size(axis)
+    dtype = strided.float64 if x.dtype == strided.float64 else strided.float32
+    at = _sources(n, out, _scale(n, out, factor, align), align, dtype, x.device).clamp_(min=0)
+    low = at.long().clamp_(max=n - 1)
+    part = (at - low).clamp_(0, 1)
+    return _mixed(x, axis, [(low, 1 - part), ((low + 1).clamp_(max=n - 1), part)])
+
+
+def _bicubic(x, axis, out, factor, align):
+    n = x.size(axis)
+    dtype = strided.float64 if x.dtype == strided.float64 else strided.float32
+    at = _sources(n, out, _scale(n, out, factor, align), align, dtype, x.device)
+    low = at.floor()
+    weights = _cubic(at - low)
+    return _mixed(x, axis, [((low.long() + i - 1).clamp_(0, n - 1), w) for i, w in enumerate(weights)])
+
+
+def _antialiased(x, axis, out, factor, align, cubic):
+    """A product with a matrix of weights, whose kernel is as wide as the input is larger than the output."""
+    n = x.size(axis)
+    scale = _scale(n, out, factor, align)
+    wide = max(scale, 1.0)
+    half = (2.0 if cubic else 1.0) * wide
+    matrix = [[0.0] * n for _ in range(out)]
+    for i in range(out):
+        centre = scale * (i + 0.5)
+        first, last = max(int(centre - half + 0.5), 0), min(int(centre + half + 0.5), n)
+        weights = [_kernel(abs(j - centre + 0.5) / wide, cubic) for j in range(first, last)]
+        total = sum(weights)
+        matrix[i][first:last] = [w / total if total else w for w in weights]
+    weights = strided.tensor(matrix, dtype=x.dtype, device=x.device)
+    return x.movedim(axis, -1).matmul(weights.t()).movedim(-1, axis)
+
+
+def _kernel(x, cubic):
+    if not cubic:
+        return max(0.0, 1.0 - x)
+    if x >= 2:
+        return 0.0
+    return _cubic(x, -0.5)[1] if x < 1 else _cubic(x - 1, -0.5)[0]
+
+
+def _sizes(input, size, scale_factor, recompute):
+    """The size of the output, and the factor along each axis (None: as the sizes say)."""
+    axes = input.dim() - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        sizes = list(size) if isinstance(size, (list, tuple)) else [size] * axes
+        if len(sizes) != axes:
+            raise ValueError(
+                f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(input.shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+            )
+        return [int(n) for n in sizes], [None] * axes
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * axes
+    if len(factors) != axes:
+        raise ValueError(
+            f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+        )
+    sizes = [math.floor(n * float(f)) for n, f in zip(input.shape[2:], factors)]
+    return sizes, [None] * axes if recompute else [float(f) for f in factors]
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """A signal, image or volume at another size: input has shape (batch, channels, ...).
+
+    Args:
+        size, scale_factor: of the last axes; one of them. mode: 'nearest', 'nearest-exact', 'linear', 'bilinear',
+            'bicubic', 'trilinear' or 'area'. align_corners: the outermost elements keep their places.
+        recompute_scale_factor: the factor is that of the rounded sizes. antialias: for 'bilinear' and 'bicubic'.
+
+    >>> strided.nn.functional.interpolate(strided.tensor([[[0., 2.]]]), 4, mode="linear")
+    tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+            )
+    elif mode not in _AXES:
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported"
+            f" (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact"
+            f" (got {mode})"
+        )
+    align = bool(align_corners)
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    sizes, factors = _sizes(input, size, scale_factor, recompute_scale_factor)
+    axes = input.dim() - 2
+    if axes not in (1, 2, 3) or mode in _AXES and _AXES[mode] != axes:
+        if mode in _AXES and axes in (1, 2, 3):
+            raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_AXES[mode] + 2}D input")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+        )
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    if min(sizes) <= 0 or min(input.shape[1:]) <= 0:
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input (H: {input.shape[2]}, W: {input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})"
+        )
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
+    for i in range(axes - 1, -1, -1):
+        out, factor, axis = sizes[i], factors[i], i + 2
+        if antialias:
+            input = _antialiased(input, axis, out, factor, align, mode == "bicubic")
+        elif mode in _AXES:
+            if out == input.size(axis) and factor in (None, 1.0):
+                continue
+            input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align)
+        else:
+            input = _nearest(input, axis, out, factor, mode == "nearest-exact")
+    return input.contiguous()
+
+
+def _deprecated(old):
+    warnings.warn(f"`nn.functional.{old}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """The old name of interpolate."""
+    _deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate in the mode 'nearest'."""
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate in the mode 'bilinear' with aligned corners."""
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+# ---------------------------------------------------------------- other places
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The places that an affine map gives the elements of an image: (batch, ..., axes), in [-1, 1], for grid_sample.
+
+    Args:
+        theta: (batch, 2, 3) or (batch, 3, 4). size: of the output, (batch, channels, ...).
+    """
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    axes = len(size) - 2
+    if axes not in (2, 3):
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+        )
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (axes, axes + 1):
+        raise ValueError(
+            f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} for size {size}. Got {theta.shape}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    lines = []
+    for n in size[2:]:
+        line = strided.linspace(-1, 1, n, dtype=theta.dtype, device=theta.device) if n > 1 else theta.new_zeros(1)
+        lines.append(line if align_corners or n == 1 else line * ((n - 1) / n))
+    planes = strided.meshgrid(*lines, indexing="ij")
+    base = strided.stack([*reversed(planes), strided.ones_like(planes[0])], -1).view(1, -1, axes + 1)
+    return base.matmul(theta.transpose(1, 2)).view(theta.size(0), *size[2:], axes)
+
+
+def _reflected(x, low, high):
+    """Places mirrored at the borders low and high until they are inside."""
+    if low == high:
+        return strided.zeros_like(x)
+    span = high - low
+    x = (x - low).abs()
+    flips, rest = (x / span).floor(), x % span
+    return strided.where(flips % 2 == 0, rest + low, span - rest + low)
+
+
+def _placed(x, n, padding_mode, align):
+    if padding_mode == "reflection":
+        x = _reflected(x, 0.0, n - 1.0) if align else _reflected(x, -0.5, n - 0.5)
+    return x if padding_mode == "zeros" else x.clamp(0, n - 1)
+
+
+def _gathered(input, places):
+    """Elements of images at whole places, one tensor for each axis (batch, ...); zeros outside."""
+    n, c, *sizes = input.shape
+    inside, flat = None, None
+    for at, size in zip(places, sizes):
+        here = (at >= 0) & (at < size)
+        inside = here if inside is None else inside & here
+        at = at.clamp(0, size - 1).long()
+        flat = at if flat is None else flat * size + at
+    shape = flat.shape[1:]
+    index = flat.reshape(n, 1, -1).expand(n, c, -1)
+    values = input.reshape(n, c, -1).gather(2, index).view(n, c, *shape)
+    return values * inside.unsqueeze(1).to(values.dtype)
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Images, or volumes, at given places (Jaderberg et al., "Spatial Transformer Networks", 2015).
+
+    Args:
+        input: (batch, channels, height, width), or with depth. grid: (batch, ..., 2) or (..., 3): x, y (and z) in
+            [-1, 1]. mode: 'bilinear', 'nearest', 'bicubic'. padding_mode: what is outside: 'zeros', 'border',
+            'reflection'. align_corners: -1 and 1 are the centres of the outermost elements, not their edges.
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'"
+        )
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+            stacklevel=2,
+        )
+    align, axes = bool(align_corners), input.dim() - 2
+    if axes not in (2, 3) or grid.dim() != input.dim():
+        raise RuntimeError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if input.size(0) != grid.size(0) or grid.size(-1) != axes:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {axes} in last dimension and the batch size of input, but got grid with sizes {list(grid.shape)}"
+        )
+    if mode == "bicubic" and axes == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    sizes, points = input.shape[2:], []
+    for i, n in enumerate(sizes):
+        g = grid[..., axes - 1 - i]
+        points.append((g + 1) * ((n - 1) / 2) if align else ((g + 1) * n - 1) / 2)
+    if mode == "bicubic":
+        return _sampled_cubic(input, points, padding_mode, align)
+    points = [_placed(p, n, padding_mode, align) for p, n in zip(points, sizes)]
+    if mode == "nearest":
+        places = [p.round() for p in points]
+        made = _gathered(input, places)
+        if grid.requires_grad:  # its gradient is zero, and is there
+            made = made + sum(p - p.detach() for p in places).unsqueeze(1)
+        return made
+    lows = [p.detach().floor() for p in points]
+    made = None
+    for corner in itertools.product((0, 1), repeat=axes):
+        weight = None
+        for p, low, side in zip(points, lows, corner):
+            part = p - low if side else low + 1 - p
+            weight = part if weight is None else weight * part
+        value = _gathered(input, [low + side for low, side in zip(lows, corner)]) * weight.unsqueeze(1)
+        made = value if made is None else made + value
+    return made
+
+
+def _sampled_cubic(input, points, padding_mode, align):
+    lows = [p.detach().floor() for p in points]
+    weights = [_cubic(p - low) for p, low in zip(points, lows)]
+    made = None
+    for i, j in itertools.product(range(4), repeat=2):
+        places = [_placed(low + k - 1, n, padding_mode, align) for low, k, n in zip(lows, (i, j), input.shape[2:])]
+        value = _gathered(input, places) * (weights[0][i] * weights[1][j]).unsqueeze(1)
+        made = value if made is None else made + value
+    return made

@@ -1,0 +1,251 @@
+"""Products with a weight, and rows of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import strided
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+__all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias.
+
+    Args:
+        input: shape (..., n). weight: (m, n), or (n,). bias: (m,).
+
+    >>> strided.nn.functional.linear(strided.ones(2), strided.ones(3, 2), strided.ones(3))
+    tensor([3., 3., 3.])
+    """
+    if bias is None:
+        return input.matmul(weight.t())
+    if input.ndim == 2 and weight.ndim == 2:
+        return strided.addmm(bias, input, weight.t())
+    if input.ndim < 2 or weight.ndim != 2 or input.numel() == 0:
+        return input.matmul(weight.t()) + bias
+    rows = input.reshape(-1, input.shape[-1])
+    return strided.addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1 @ weight[k] @ x2 for each k, plus bias[k].
+
+    Args:
+        input1: shape (..., n1). input2: (..., n2). weight: (m, n1, n2). bias: (m,).
+    """
+    if input1.ndim != input2.ndim or input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"
+        )
+    for i, x in enumerate((input1, input2)):
+        if x.shape[-1] != weight.shape[i + 1]:
+            raise RuntimeError(
+                f"bilinear(): input{i + 1} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i + 1]}"
+            )
+    a, b = input1.reshape(-1, input1.shape[-1]), input2.reshape(-1, input2.shape[-1])
+    m, n1, n2 = weight.shape
+    left = a.matmul(weight.permute(1, 0, 2).reshape(n1, m * n2)).view(-1, m, n2)
+    made = left.matmul(b.unsqueeze(-1)).view(*input1.shape[:-1], m)
+    return made if bias is None else made + bias
+
+
+# ---------------------------------------------------------------- rows of a weight
+
+
+def _renormalised(weight, indices, max_norm, norm_type):
+    """Rows that are used, and longer than max_norm, are scaled to it in place."""
+    with strided.no_grad():
+        used = indices.reshape(-1).unique()
+        rows = weight.index_select(0, used)
+        norms = strided.linalg.vector_norm(rows, norm_type, 1, keepdim=True)
+        rows = strided.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
+        weight.index_copy_(0, used, rows)
+
+
+class _Rows(strided.autograd.Function):
+    """Rows of a matrix, with a gradient that leaves one row out, or divides by how often a row was used."""
+
+    @staticmethod
+    def forward(ctx, weight, indices, padding_idx, by_frequency):
+        ctx.save_for_backward(indices)
+        ctx.shape, ctx.padding_idx, ctx.by_frequency = weight.shape, padding_idx, by_frequency
+        return weight.index_select(0, indices.reshape(-1)).view(*indices.shape, weight.shape[1])
+
+    @staticmethod
+    def backward(ctx, grad):
+        (indices,) = ctx.saved_tensors
+        flat, rows = indices.reshape(-1), grad.reshape(-1, ctx.shape[1])
+        if ctx.by_frequency:
+            counts = strided.bincount(flat, minlength=ctx.shape[0])
+            rows = rows / counts.index_select(0, flat).unsqueeze(1)
+        made = strided.zeros(ctx.shape, dtype=grad.dtype, device=grad.device).index_add(0, flat, rows)
+        if ctx.padding_idx is not None:
+            made = made.index_fill(0, strided.tensor([ctx.padding_idx], device=grad.device), 0)
+        return made, None, None, None
+
+
+def _padding(padding_idx, count):
+    if padding_idx is None:
+        return None
+    if not -count <= padding_idx < count:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % count
+
+
+def _check_indices(name, indices):
+    if indices.dtype not in (strided.int32, strided.int64):
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {indices.type()} instead (while checking arguments for {name})"
+        )
+
+
+def _lookup(weight, indices, padding_idx, by_frequency):
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    _check_indices("embedding", indices)
+    if weight.requires_grad and (padding_idx is not None or by_frequency):
+        return _Rows.apply(weight, indices, padding_idx, by_frequency)
+    if indices.ndim == 1:
+        return weight.index_select(0, indices)
+    return weight.index_select(0, indices.reshape(-1)).view(*indices.shape, weight.shape[1])
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of weight that input names: shape (*input.shape, weight.shape[1]).
+
+    Args:
+        input: int64 or int32. padding_idx: a row without gradient. max_norm: rows that are used are scaled down to
+            this norm, in place. scale_grad_by_freq: gradients are divided by how often a row occurs.
+        sparse: accepted; gradients are dense.
+
+    >>> strided.nn.functional.embedding(strided.tensor([1]), strided.eye(2))
+    tensor([[0., 1.]])
+    """
+    padding_idx = _padding(padding_idx, weight.size(0))
+    if max_norm is not None:
+        _renormalised(weight, input, max_norm, norm_type)
+    return _lookup(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def _bags(input, offsets, include_last_offset):
+    """For each index the number of its bag, and the number of bags."""
+    if offsets is None:
+        if input.ndim != 2:
+            raise ValueError(f"offsets has to be a 1D Tensor but got {offsets}")
+        n, length = input.shape
+        return strided.arange(n, device=input.device).repeat_interleave(length), n
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    if len(offsets) and int(offsets[0]) != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {int(offsets[0])}"
+        )
+    if len(offsets) and int(offsets[-1]) > len(input):
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({len(input)}) but got offsets[-1] of {int(offsets[-1])}"
+        )
+    ends = offsets[1:] if include_last_offset else strided.cat([offsets[1:], offsets.new_tensor([len(input)])])
+    starts = offsets[:-1] if include_last_offset else offsets
+    return strided.arange(len(starts), device=input.device).repeat_interleave((ends - starts).long()), len(starts)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of weight that each bag of indices names.
+
+    Args:
+        input: (bags, length), or (n,) with offsets, the position at which each bag begins. mode: 'sum', 'mean', 'max'.
+        per_sample_weights: factors of the rows, for mode='sum'. padding_idx: an index that counts for nothing.
+
+    >>> strided.nn.functional.embedding_bag(strided.tensor([[0, 1]]), strided.eye(2), mode='sum')
+    tensor([[1., 1.]])
+    """
+    _check_indices("embedding_bag", input)
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
+        )
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(
+            f"if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type {type(offsets)}"
+        )
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if input.ndim == 1 and offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    padding_idx = _padding(padding_idx, weight.size(0))
+    if max_norm is not None:
+        _renormalised(weight, input, max_norm, norm_type)
+    bag, count = _bags(input, offsets, include_last_offset)
+    flat = input.reshape(-1)[: len(bag)]
+    factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)[: len(bag)]
+    if padding_idx is not None:
+        kept = flat != padding_idx
+        flat, bag = flat[kept], bag[kept]
+        factors = None if factors is None else factors[kept]
+    rows = _lookup(weight, flat, None, scale_grad_by_freq)
+    if factors is not None:
+        rows = rows * factors.unsqueeze(1)
+    zero = strided.zeros(count, weight.size(1), dtype=weight.dtype, device=weight.device)
+    if mode == "max":
+        index = bag.unsqueeze(1).expand_as(rows)
+        return zero.scatter_reduce(0, index, rows, "amax", include_self=False)
+    total = zero.index_add(0, bag, rows)
+    if mode == "sum":
+        return total
+    return total / strided.bincount(bag, minlength=count).clamp(min=1).to(total.dtype).unsqueeze(1)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the place that each element of an int64 tensor names, 0 elsewhere: an axis more, of num_classes elements.
+
+    >>> strided.nn.functional.one_hot(strided.tensor([2, 0]))
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    if tensor.dtype != strided.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return strided.zeros(*tensor.shape, num_classes, dtype=strided.int64, device=tensor.device)
+    if int(tensor.min()) < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    top = int(tensor.max())
+    if num_classes == -1:
+        num_classes = top + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif top >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    made: Any = strided.zeros(*tensor.shape, num_classes, dtype=strided.int64, device=tensor.device)
+    return made.scatter_(-1, tensor.unsqueeze(-1), 1)

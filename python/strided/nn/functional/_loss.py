@@ -1,0 +1,348 @@
+"""Losses of regression and of pairs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+import strided
+
+from ._activation import logsigmoid
+from ._reduction import chosen, reduced
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Callable, Tensor
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "gaussian_nll_loss",
+    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "poisson_nll_loss",
+    "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
+
+def _pair(input, target):
+    """Both broadcast; a warning where their sizes differ."""
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+    return input, target
+
+
+def _weighted(loss, weight):
+    return loss if weight is None else loss * weight
+
+
+def _weighted_mean(loss, weight, reduction):
+    """mse, l1 and huber with weights: the mean is divided by the sum of the weights."""
+    if weight is None:
+        return reduced(loss, reduction)
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    loss = loss * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """(x - y) ** 2: the mean, the sum ('sum'), or of each element ('none').
+
+    >>> strided.nn.functional.mse_loss(strided.tensor([1., 2.]), strided.tensor([1., 4.]))
+    tensor(2.)
+    """
+    a, b = _pair(input, target)
+    return _weighted_mean((a - b).square(), weight, chosen(size_average, reduce, reduction))
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """|x - y|: the mean, the sum, or of each element."""
+    a, b = _pair(input, target)
+    return _weighted_mean((a - b).abs(), weight, chosen(size_average, reduce, reduction))
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """d ** 2 / 2 for |d| < delta, else delta * (|d| - delta / 2), where d = x - y (Huber, "Robust Estimation of a
+    Location Parameter", 1964)."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    a, b = _pair(input, target)
+    d = (a - b).abs()
+    return _weighted_mean(strided.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """d ** 2 / (2 beta) for |d| < beta, else |d| - beta / 2, where d = x - y."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    a, b = _pair(input, target)
+    reduction = chosen(size_average, reduce, reduction)
+    d = (a - b).abs()
+    return reduced(d if beta == 0 else strided.where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+
+
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """log(1 + exp(-y x)) for y = 1 or -1."""
+    return reduced((-target * input).exp().log1p(), chosen(size_average, reduce, reduction))
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(y log(x) + (1 - y) log(1 - x)) for probabilities x; logarithms are not below -100.
+
+    ValueError for different sizes, RuntimeError for x outside of [0, 1].
+    """
+    reduction = chosen(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size."
+        )
+    if input.numel():
+        low, high = input.detach().aminmax()
+        if not (float(low) >= 0 and float(high) <= 1):
+            raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+    return reduced(_weighted(loss, weight), reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """binary_cross_entropy of sigmoid(x), computed without overflow; pos_weight: a factor of the terms with y."""
+    reduction = chosen(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    log_p = logsigmoid(input)
+    if pos_weight is None:
+        loss = (1 - target) * input - log_p
+    else:
+        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_p
+    return reduced(_weighted(loss, weight), reduction)
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """Kullback-Leibler divergence y * (log(y) - x) of log-probabilities x; log_target: target has logarithms too.
+
+    reduction='batchmean': the sum divided by the size of the first axis.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = chosen(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=2,
+        )
+    loss = target.exp() * (target - input) if log_target else strided.xlogy(target, target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input.size(0) if input.ndim else loss.sum()
+    return reduced(loss, reduction)
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log-likelihood of counts y under a Poisson distribution of mean exp(x), or x; full: with Stirling's
+    approximation of log(y!)."""
+    reduction = chosen(size_average, reduce, reduction)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log-likelihood of y under normal distributions of mean x and variance var, which is at least eps."""
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = strided.full_like(input, var)
+    elif bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif not (var.ndim == input.ndim and all(v in (1, n) for v, n in zip(var.size(), input.size()))):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    var = var.clone()
+    with strided.no_grad():
+        var.clamp_(min=eps)
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """x for y = 1, max(0, margin - x) for y = -1."""
+    near = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
+    return reduced(near + input.masked_fill(target == -1, 0), chosen(size_average, reduce, reduction))
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, -y (x1 - x2) + margin) for y = 1 or -1."""
+    if input1.ndim != input2.ndim or input1.ndim != target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), chosen(size_average, reduce, reduction))
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos(x1, x2) for y = 1, max(0, cos(x1, x2) - margin) for y = -1; vectors stand along the last axis."""
+    if target.ndim not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
+        what = "1D target tensor expects 2D" if target.ndim else "0D target tensor expects 1D"
+        raise RuntimeError(
+            f"{what} input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    eps = 1e-12
+    dots = (input1 * input2).sum(-1)
+    cos = dots / ((input1.square().sum(-1) + eps) * (input2.square().sum(-1) + eps)).sqrt()
+    loss = (1 - cos).masked_fill(target != 1, 0) + (cos - margin).clamp_min(0).masked_fill(target != -1, 0)
+    return reduced(loss, chosen(size_average, reduce, reduction))
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, d(a, p) - d(a, n) + margin) for the p-norm d; swap: the smaller of d(a, n) and d(p, n) (Balntas et al.,
+    "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural Networks", 2016)."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    distance = lambda a, b: strided.pairwise_distance(a, b, p, eps)
+    reduction = chosen(size_average, reduce, reduction)
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = strided.minimum(far, distance(positive, negative))
+    return reduced((margin + near - far).clamp_min(0), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[..., Any] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """triplet_margin_loss with a distance of one's own."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    distance = strided.pairwise_distance if distance_function is None else distance_function
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)

@@ -1,0 +1,252 @@
+"""Normalisation: of batches, layers, groups, instances; and of vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import strided
+
+if TYPE_CHECKING:
+    from ..._typing import Sequence, Tensor
+
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm",
+]  # fmt: skip
+
+
+class _Standardise(strided.autograd.Function):
+    """(x - mean) / sqrt(var + eps) over some axes; further results are 1 / sqrt(var + eps), the mean, the variance.
+
+    The first two have gradients.  Both are what the gradient reads, so that the gradient of the gradient is right.
+    """
+
+    @staticmethod
+    def forward(ctx, x, dims, eps):
+        var, mean = strided.var_mean(x, dims, correction=0, keepdim=True)
+        scale = (var + eps).rsqrt_()
+        made = strided.addcmul(-mean * scale, x, scale)
+        ctx.dims, ctx.count = dims, x.numel() // max(mean.numel(), 1)
+        ctx.save_for_backward(made, scale)
+        ctx.mark_non_differentiable(mean, var)
+        ctx.set_materialize_grads(False)
+        return made, scale, mean, var
+
+    @staticmethod
+    def backward(ctx, grad, grad_scale, *_):
+        made, scale = ctx.saved_tensors
+        result = None
+        if grad is not None:
+            along, mean = (grad * made).mean(ctx.dims, keepdim=True), grad.mean(ctx.dims, keepdim=True)
+            if strided.is_grad_enabled():  # steps of a recorded pass must stay
+                result = (grad - mean - made * along) * scale
+            else:
+                result = (grad - mean).addcmul_(made, along, value=-1).mul_(scale)
+        if grad_scale is not None:
+            more = made * (grad_scale * scale * scale / -ctx.count)
+            result = more if result is None else result + more
+        return result, None, None
+
+
+def _wide(x):
+    """16-bit floats as float32, in which statistics are computed."""
+    return x.float() if x.dtype in (strided.float16, strided.bfloat16) else x
+
+
+def _affine(x, weight, bias):
+    if weight is None:
+        return x if bias is None else x + bias
+    return x * weight if bias is None else strided.addcmul(bias, x, weight)
+
+
+def _channelwise(t, ndim):
+    return None if t is None else _wide(t).reshape([-1 if i == 1 else 1 for i in range(ndim)])
+
+
+def _check_size(size):
+    per_channel = 1
+    for i, n in enumerate(size):
+        per_channel *= 1 if i == 1 else n
+    if per_channel == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {strided.Size(size)}")
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel (dimension 1) with mean 0 and variance 1, then scaled and shifted (Ioffe and Szegedy, "Batch
+    Normalization", 2015).
+
+    In training by the statistics of the batch, which running_mean and running_var follow; else by these two.
+    """
+    if training:
+        _check_size(input.size())
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
+    if input.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got shape {list(input.shape)}")
+    channels = input.size(1)
+    for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if t is not None and t.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    x, ndim = _wide(input), input.ndim
+    w, b = _channelwise(weight, ndim), _channelwise(bias, ndim)
+    if training:
+        made, _, mean, var = _Standardise.apply(x, [d for d in range(ndim) if d != 1], eps)
+        count = x.numel() // max(channels, 1)
+        with strided.no_grad():
+            if running_mean is not None:
+                running_mean.lerp_(mean.detach().reshape(-1).to(running_mean.dtype), momentum)
+            if running_var is not None:
+                unbiased = var.detach().reshape(-1) * (count / max(count - 1, 1))
+                running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+        made = _affine(made, w, b)
+    else:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+        mean, var = _channelwise(running_mean, ndim), _channelwise(running_var, ndim)
+        scale = (var + eps).rsqrt()
+        scale = scale if w is None else scale * w
+        made = strided.addcmul(-mean * scale if b is None else b - mean * scale, x, scale)
+    return made.to(input.dtype)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """batch_norm of each instance by itself (Ulyanov et al., "Instance Normalization", 2016)."""
+    if use_input_stats and (input.ndim < 3 or input[0, 0].numel() == 1):
+        spatial = 1
+        for n in input.shape[2:]:
+            spatial *= n
+        if spatial == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    if not use_input_stats:
+        return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    n, c = input.shape[:2]
+    means, variances = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
+    flat = input.reshape(1, n * c, *input.shape[2:])
+    made = _batch_norm(flat, means, variances, None, None, True, momentum, eps).view(input.shape)
+    with strided.no_grad():
+        for running, many in ((running_mean, means), (running_var, variances)):
+            if running is not None:
+                running.copy_(many.view(n, c).mean(0))
+    if weight is None and bias is None:
+        return made
+    return _affine(_wide(made), _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+
+
+def _last_axes(name, input, normalized_shape, **tensors):
+    shape = tuple(normalized_shape)
+    if len(shape) < 1:
+        raise RuntimeError(
+            f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = {list(shape)}"
+        )
+    for kind, t in tensors.items():
+        if t is not None and tuple(t.shape) != shape:
+            raise RuntimeError(
+                f"Expected {kind} to be of same shape as normalized_shape, but got {kind} of shape {list(t.shape)} and normalized_shape = {list(shape)}"
+            )
+    if tuple(input.shape[-len(shape) :]) != shape:
+        inside = ", ".join(str(n) for n in shape)
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {inside}], but got input of size{list(input.shape)}"
+        )
+    return list(range(-len(shape), 0))
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 over the last axes, which have normalized_shape; then scaled and shifted (Ba, Kiros and
+    Hinton, "Layer Normalization", 2016).
+
+    >>> strided.nn.functional.layer_norm(strided.tensor([[1., 3.]]), [2])
+    tensor([[-1.0000,  1.0000]])
+    """
+    dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    made = _Standardise.apply(_wide(input), dims, eps)[0]
+    return _affine(made, None if weight is None else _wide(weight), None if bias is None else _wide(bias)).to(
+        input.dtype
+    )
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divided by the root of the mean of squares over the last axes, then scaled (Zhang and Sennrich, "Root Mean Square
+    Layer Normalization", 2019).  eps is that of the dtype if None."""
+    dims = _last_axes("rms_norm", input, normalized_shape, weight=weight)
+    x = _wide(input)
+    made = x * (x.square().mean(dims, keepdim=True) + (strided.finfo(x.dtype).eps if eps is None else eps)).rsqrt()
+    return (made if weight is None else made * _wide(weight)).to(input.dtype)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Mean 0 and variance 1 in each of num_groups groups of channels of each instance; then each channel scaled and
+    shifted (Wu and He, "Group Normalization", 2018)."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    n, c = input.shape[:2]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if c % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != (c,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(t.shape)} and input of shape {list(input.shape)}"
+            )
+    groups = _wide(input).reshape(n, num_groups, -1)
+    made = _Standardise.apply(groups, [2], eps)[0].view(input.shape)
+    return _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divided by (k + alpha * mean of squares over `size` neighbouring channels) ** beta (Krizhevsky, Sutskever and
+    Hinton, "ImageNet Classification with Deep Convolutional Neural Networks", 2012)."""
+    if input.ndim < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
+        )
+    if input.numel() == 0:
+        return input
+    from ._padding import pad
+
+    squares = pad(input.square().movedim(1, -1), (size // 2, (size - 1) // 2))
+    mean = squares.unfold(-1, size, 1).mean(-1).movedim(-1, 1)
+    return input / (mean * alpha + k).pow(beta)
+
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
+    """input divided by its p-norm along dim, or by eps where that is larger.
+
+    >>> strided.nn.functional.normalize(strided.tensor([[3., 4.]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return strided.div(input, input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input), out=out)

@@ -1,0 +1,308 @@
+"""Pooling: maxima and means of windows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from .._tuples import _ntuple
+from ._padding import pad
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+__all__ = [
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
+    "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
+]  # fmt: skip
+
+
+def _check(name, input, axes):
+    if input.ndim not in (axes + 1, axes + 2):
+        raise RuntimeError(
+            f"{name}(): Expected {axes + 1}D or {axes + 2}D input, but got input of size: {list(input.shape)}"
+        )
+    return input if input.ndim == axes + 2 else input.unsqueeze(0)
+
+
+def _sizes(name, input, kernel, stride, padding, dilation, ceil_mode):
+    """How many windows there are along each axis; with ceil_mode the last one may hang over the end."""
+    if min(kernel) <= 0 or min(stride) <= 0 or min(dilation) <= 0:
+        raise RuntimeError(f"{name}: kernel_size, stride and dilation must be greater than zero")
+    if any(p < 0 or p > (d * (k - 1) + 1) // 2 for p, k, d in zip(padding, kernel, dilation)):
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={max(kernel)} and dilation={max(dilation)}"
+        )
+    found = []
+    for n, k, s, p, d in zip(input.shape[2:], kernel, stride, padding, dilation):
+        left = n + 2 * p - d * (k - 1) - 1
+        count = (-(-left // s) if ceil_mode else left // s) + 1
+        if ceil_mode and (count - 1) * s >= n + p:
+            count -= 1
+        found.append(count)
+    if min(found) < 1:
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(str(n) for n in input.shape[1:])}). Calculated output size: ({'x'.join(str(n) for n in (input.size(1), *found))}). Output size is too small"
+        )
+    return found
+
+
+def _windowed(x, fill, out, kernel, stride, padding, dilation):
+    """A view of x, padded by `fill`, as (batch, channels, *out, *kernel)."""
+    ends = [
+        (o - 1) * s + d * (k - 1) + 1 - p - n
+        for o, s, d, k, p, n in zip(out, stride, dilation, kernel, padding, x.shape[2:])
+    ]
+    if any(padding) or any(e > 0 for e in ends):
+        x = pad(x, [v for p, e in zip(reversed(padding), reversed(ends)) for v in (p, max(e, 0))], value=fill)
+    elif not x.is_contiguous():
+        x = x.contiguous()
+    steps = x.stride()
+    outer = [t * s for t, s in zip(steps[2:], stride)]
+    inner = [t * d for t, d in zip(steps[2:], dilation)]
+    return x.as_strided((*x.shape[:2], *out, *kernel), (*steps[:2], *outer, *inner), x.storage_offset())
+
+
+def _lowest(x):
+    return -math.inf if x.dtype.is_floating_point else strided.iinfo(x.dtype).min
+
+
+def _flat_places(position, size, out, kernel, stride, padding, dilation):
+    """From the position of an element in its window, its position in the input's plane."""
+    axes = len(size)
+    total = None
+    for i in range(axes):
+        inner = math.prod(kernel[i + 1 :])
+        at = position.div(inner, rounding_mode="floor") % kernel[i] if i else position.div(inner, rounding_mode="floor")
+        start = strided.arange(out[i], device=position.device) * stride[i] - padding[i]
+        at = at * dilation[i] + start.view([-1 if j == i + 2 else 1 for j in range(axes + 2)])
+        total = at if total is None else total * size[i] + at
+    return total
+
+
+class _MaxPool(strided.autograd.Function):
+    """Maxima of windows; a window's gradient goes to the element that is its maximum, the first of equal ones."""
+
+    @staticmethod
+    def forward(ctx, x, out, kernel, stride, padding, dilation, with_places):
+        axes = len(kernel)
+        ctx.options = (out, kernel, stride, padding, dilation)
+        windows = _windowed(x, _lowest(x), *ctx.options)
+        ctx.shape = x.shape
+        if with_places:
+            flat = windows.reshape(*x.shape[:2], *out, math.prod(kernel))
+            best, position = flat.max(-1)
+            places = _flat_places(position, x.shape[2:], *ctx.options)
+            ctx.mark_non_differentiable(places)
+            ctx.save_for_backward(places)
+            return best, places
+        return windows.amax(list(range(-axes, 0)))
+
+    @staticmethod
+    def backward(ctx, grad, _=None):
+        (places,) = ctx.saved_tensors
+        lead = ctx.shape[:2]
+        flat = strided.zeros(*lead, math.prod(ctx.shape[2:]), dtype=grad.dtype, device=grad.device)
+        made = flat.scatter_add(2, places.reshape(*lead, -1), grad.reshape(*lead, -1))
+        return made.view(ctx.shape), None, None, None, None, None, None
+
+
+def _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    x = _check(name, input, axes)
+    many = _ntuple(axes)
+    kernel, padding, dilation = many(kernel_size), many(padding), many(dilation)
+    stride = many(stride) if stride not in (None, (), []) else kernel
+    out = _sizes(name, x, kernel, stride, padding, dilation, ceil_mode)
+    recorded = x.requires_grad and strided.is_grad_enabled()
+    made = _MaxPool.apply(x, out, kernel, stride, padding, dilation, return_indices or recorded)
+    best, places = made if isinstance(made, tuple) else (made, None)
+    if input.ndim == axes + 1:
+        best, places = best.squeeze(0), places if places is None else places.squeeze(0)
+    return (best, places) if return_indices else best
+
+
+def _define_max_pool(axes):
+    name = f"max_pool{axes}d"
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        return _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        return _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"""The maximum of each window of kernel_size over the last {axes} axes.
+
+    Args:
+        input: shape (batch, channels, ...) or (channels, ...). stride: kernel_size if None. padding: by minus infinity.
+        ceil_mode: a last window may hang over the end. return_indices: the positions of the maxima too.
+    """
+    with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
+    with_indices.__doc__ = f"{name} and the positions of the maxima in their planes."
+    return pool, with_indices
+
+
+max_pool1d, max_pool1d_with_indices = _define_max_pool(1)
+max_pool2d, max_pool2d_with_indices = _define_max_pool(2)
+max_pool3d, max_pool3d_with_indices = _define_max_pool(3)
+
+
+# ---------------------------------------------------------------- means
+
+
+def _counts(n, out, k, s, p, include):
+    """How many elements each window along one axis has; with `include` padding counts."""
+    starts = [i * s - p for i in range(out)]
+    low, high = (-p, n + p) if include else (0, n)
+    return [min(a + k, high) - max(a, low) for a in starts]
+
+
+class _SumPool(strided.autograd.Function):
+    """Sums of windows."""
+
+    @staticmethod
+    def forward(ctx, x, out, kernel, stride, padding):
+        ctx.options, ctx.shape = (out, kernel, stride, padding), x.shape
+        if stride == kernel and not any(padding) and all(o * k == n for o, k, n in zip(out, kernel, x.shape[2:])):
+            split = [v for pair in zip(out, kernel) for v in pair]
+            return x.reshape(*x.shape[:2], *split).sum(list(range(3, 3 + 2 * len(out), 2)))
+        windows = _windowed(x, 0, out, kernel, stride, padding, (1,) * len(kernel))
+        return windows.sum(list(range(-len(kernel), 0)))
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _Spread.apply(grad, ctx.shape, *ctx.options), None, None, None, None
+
+
+class _Spread(strided.autograd.Function):
+    """The transpose of _SumPool: each element added to all elements of its window."""
+
+    @staticmethod
+    def forward(ctx, grad, shape, out, kernel, stride, padding):
+        ctx.options = (out, kernel, stride, padding)
+        ends = [max((o - 1) * s + k, n + p) for o, s, k, n, p in zip(out, stride, kernel, shape[2:], padding)]
+        size = [max(e, n + 2 * p) for e, n, p in zip(ends, shape[2:], padding)]
+        made = strided.zeros(*shape[:2], *size, dtype=grad.dtype, device=grad.device)
+        for at in itertools.product(*(range(k) for k in kernel)):
+            place = [slice(i, i + s * (o - 1) + 1, s) for i, s, o in zip(at, stride, out)]
+            made[(slice(None), slice(None), *place)].add_(grad)
+        return made[(..., *(slice(p, p + n) for p, n in zip(padding, shape[2:])))].contiguous()
+
+    @staticmethod
+    def backward(ctx, x):
+        return _SumPool.apply(x, *ctx.options), None, None, None, None, None
+
+
+def _sum_pool(name, axes, x, kernel, stride, padding, ceil_mode):
+    out = _sizes(name, x, kernel, stride, padding, (1,) * axes, ceil_mode)
+    return _SumPool.apply(x, out, kernel, stride, padding), out
+
+
+def _avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    if not input.dtype.is_floating_point and not input.dtype.is_complex:
+        raise RuntimeError(f'"{name}" not implemented for {input.dtype}')
+    x, many = _check(name, input, axes), _ntuple(axes)
+    kernel, padding = many(kernel_size), many(padding)
+    kernel = kernel * axes if len(kernel) == 1 else kernel
+    stride = many(stride) if stride not in (None, (), []) else kernel
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    total, out = _sum_pool(name, axes, x, kernel, stride, padding, ceil_mode)
+    if divisor_override is not None:
+        made = total / divisor_override
+    elif not ceil_mode and (count_include_pad or not any(padding)):
+        made = total / math.prod(kernel)
+    else:
+        made = total
+        for i in range(axes):
+            counts = _counts(x.size(i + 2), out[i], kernel[i], stride[i], padding[i], count_include_pad)
+            shape = [-1 if j == i + 2 else 1 for j in range(axes + 2)]
+            made = made / strided.tensor(counts, dtype=x.dtype, device=x.device).view(shape)
+    return made if input.ndim == axes + 2 else made.squeeze(0)
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of kernel_size over the last axis."""
+    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window of kernel_size over the last two axes.
+
+    Args:
+        count_include_pad: zeros of the padding count. divisor_override: what sums are divided by.
+    """
+    return _avg_pool(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window of kernel_size over the last three axes."""
+    return _avg_pool(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def _lp_pool(axes, input, norm_type, kernel_size, stride, ceil_mode):
+    kernel = _ntuple(axes)(kernel_size)
+    powers = input.pow(norm_type)
+    mean = _avg_pool(f"avg_pool{axes}d", axes, powers, kernel, stride, 0, ceil_mode, True, None)
+    return (mean.sign() * mean.abs().relu()).mul(math.prod(kernel)).pow(1.0 / norm_type)
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """The norm_type-th root of the sum of powers of each window over the last axis."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """The norm_type-th root of the sum of powers of each window over the last two axes."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """The norm_type-th root of the sum of powers of each window over the last three axes."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

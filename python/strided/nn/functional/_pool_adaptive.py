@@ -1,0 +1,168 @@
+"""Pooling to a size that is given; and the way back from maxima to their places."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from .._tuples import _ntuple
+from ._pool import _avg_pool
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
+
+def _windows(n, out):
+    """(start, end) of the windows of an axis of n elements: they cover it, and overlap where out does not divide n."""
+    return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
+
+
+def _target(name, input, output_size, axes):
+    if input.ndim not in (axes + 1, axes + 2):
+        raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got {list(input.shape)}")
+    given = _ntuple(axes)(output_size)
+    if len(given) != axes:
+        raise RuntimeError(f"{name}: internal error: output_size.size() must be {axes}")
+    size = [n if o is None else int(o) for o, n in zip(given, input.shape[-axes:])]
+    if min(size) < 0:
+        raise RuntimeError("elements of output_size must be greater than or equal to 0")
+    if min(input.shape[-axes:], default=1) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)}"
+        )
+    return size
+
+
+def _adaptive_avg_pool(axes, input, output_size):
+    name = f"adaptive_avg_pool{axes}d"
+    size = _target(name, input, output_size, axes)
+    if all(o and n % o == 0 for n, o in zip(input.shape[-axes:], size)):
+        kernel = tuple(n // o for n, o in zip(input.shape[-axes:], size))
+        return _avg_pool(name, axes, input, kernel, None, 0, False, True, None)
+    # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
+    for i, out in enumerate(size):
+        axis, n = input.ndim - axes + i, input.shape[input.ndim - axes + i]
+        weights = strided.zeros(n, out, dtype=input.dtype, device=input.device)
+        for j, (start, end) in enumerate(_windows(n, out)):
+            weights[start:end, j] = 1 / (end - start)
+        input = input.movedim(axis, -1).matmul(weights).movedim(-1, axis)
+    return input.contiguous()
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of windows over the last axis, so many that output_size come out."""
+    return _adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of windows over the last two axes; a size of None is that of the input."""
+    return _adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of windows over the last three axes; a size of None is that of the input."""
+    return _adaptive_avg_pool(3, input, output_size)
+
+
+def _adaptive_max_pool(axes, input, output_size):
+    """Maxima and their places.  Windows are made equally long by repeating their last element."""
+    size = _target(f"adaptive_max_pool{axes}d", input, output_size, axes)
+    lead, planes = input.shape[:-axes], input.shape[-axes:]
+    places, lengths = None, []
+    for i, (n, out) in enumerate(zip(planes, size)):
+        windows = _windows(n, out)
+        longest = max((b - a for a, b in windows), default=1)
+        at = strided.tensor([[min(a + k, b - 1) for k in range(longest)] for a, b in windows], device=input.device)
+        at = at.reshape(out, longest).long()
+        shape = [1] * (2 * axes)
+        shape[i], shape[axes + i] = out, longest
+        at = at.view(shape)
+        places = at if places is None else places * n + at
+        lengths.append(longest)
+    flat = places.reshape(math.prod(size), math.prod(lengths))
+    values = input.reshape(*lead, math.prod(planes)).index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape)
+    best, position = values.max(-1)
+    at = flat.expand(*lead, *flat.shape).gather(-1, position.unsqueeze(-1)).squeeze(-1)
+    return best.view(*lead, *size), at.view(*lead, *size)
+
+
+def _define(axes):
+    name = f"adaptive_max_pool{axes}d"
+
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        return _adaptive_max_pool(axes, input, output_size)
+
+    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        made = _adaptive_max_pool(axes, input, output_size)
+        return made if return_indices else made[0]
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"Maxima of windows over the last {axes} axes, so many that output_size come out."
+    with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
+    with_indices.__doc__ = f"{name} and the positions of the maxima in their planes."
+    return pool, with_indices
+
+
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _define(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _define(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _define(3)
+
+
+def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
+    many = _ntuple(axes)
+    kernel, padding = many(kernel_size), many(padding)
+    stride = many(stride) if stride not in (None, (), []) else kernel
+    if indices.dtype != strided.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+    if indices.shape != input.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+        )
+    default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-axes:], stride, kernel, padding)]
+    size = default
+    if output_size is not None:
+        size = list(output_size)[-axes:]
+        if len(output_size) not in (axes, axes + 2):
+            raise ValueError(
+                f"output_size should be a sequence containing {axes} or {axes + 2} elements, but it has a length of '{len(output_size)}'"
+            )
+        for i, (n, d, s) in enumerate(zip(size, default, stride)):
+            if not d - s < n < d + s:
+                raise ValueError(f'invalid output_size "{output_size}" (dim {i} must be between {d - s} and {d + s})')
+    lead, plane = input.shape[:-axes], math.prod(size)
+    flat, at = input.reshape(*lead, -1), indices.reshape(*lead, -1)
+    if at.numel() and not (int(at.min()) >= 0 and int(at.max()) < plane):
+        raise RuntimeError(
+            f"Found an invalid max index: {int(at.max())} (output volumes are of size {'x'.join(map(str, size))}"
+        )
+    made = strided.zeros(*lead, plane, dtype=input.dtype, device=input.device).scatter(-1, at, flat)
+    return made.view(*lead, *size)
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """The maxima that max_pool1d gave, at their places; zeros elsewhere."""
+    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """The maxima that max_pool2d gave, at their places; zeros elsewhere."""
+    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """The maxima that max_pool3d gave, at their places; zeros elsewhere."""
+    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)

@@ -1,0 +1,233 @@
+"""Hooks of modules: which there are, and the call of a module that has some."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from ... import _C
+from ...autograd import Function
+from ...utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Callable
+
+# Hooks of all modules, by kind.
+everywhere: dict[str, OrderedDict[int, Any]] = {
+    kind: OrderedDict() for kind in ("forward_pre", "forward", "backward_pre", "backward")
+}
+_always_everywhere: OrderedDict[int, bool] = OrderedDict()
+_kwargs_everywhere: OrderedDict[int, bool] = OrderedDict()
+
+
+def _register(hooks, hook):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, args)`` before the forward of every module."""
+    return _register(everywhere["forward_pre"], hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Calls ``hook(module, args, output)`` after the forward of every module."""
+    handle = RemovableHandle(everywhere["forward"], extra_dict=[_always_everywhere, _kwargs_everywhere])
+    everywhere["forward"][handle.id] = hook
+    if with_kwargs:
+        _kwargs_everywhere[handle.id] = True
+    if always_call:
+        _always_everywhere[handle.id] = True
+    return handle
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, grad_output)`` before the gradients of every module are computed."""
+    return _register(everywhere["backward_pre"], hook)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, grad_input, grad_output)`` after the gradients of every module are computed."""
+    return _register(everywhere["backward"], hook)
+
+
+# ---------------------------------------------------------------- the backward pass through a module
+
+
+class _Tap(Function):
+    """The tensors themselves; their gradients go through a function, which may replace them."""
+
+    @staticmethod
+    def forward(ctx, function, *tensors):
+        ctx.set_materialize_grads(False)
+        ctx.function = function
+        ctx.mark_non_differentiable(*(t for t in tensors if not t.requires_grad))
+        return tuple(t.view_as(t) for t in tensors)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return (None, *ctx.function(grads))
+
+
+def _tapped(function, value):
+    """A value with the tensors in it tapped (it may be a tensor, or a tuple, list or dict with tensors)."""
+    names, items = None, None
+    if isinstance(value, _C.Tensor):
+        items = [value]
+    elif isinstance(value, (tuple, list)):
+        items = list(value)
+    elif isinstance(value, dict):
+        names, items = list(value), list(value.values())
+    places = [i for i, t in enumerate(items or ()) if isinstance(t, _C.Tensor)]
+    if not any(items[i].requires_grad for i in places) or not _C.functions["is_grad_enabled"]():
+        return value, False
+    count = len(items)
+
+    def spread(grads):
+        full = [None] * count
+        for i, g in zip(places, grads):
+            full[i] = g
+        made = function(tuple(full))
+        return [made[i] for i in places]
+
+    for i, t in zip(places, _Tap.apply(spread, *(items[i] for i in places))):
+        items[i] = t
+    if isinstance(value, _C.Tensor):
+        return items[0], True
+    if names is not None:
+        return type(value)(zip(names, items)), True
+    return (type(value)(*items) if hasattr(value, "_fields") else type(value)(items)), True
+
+
+def _replaced(old, new):
+    """The gradients a hook gave, as a tuple of the same length; the old ones for None."""
+    if new is None:
+        return old
+    new = new if isinstance(new, tuple) else (new,)
+    if len(new) != len(old):
+        raise RuntimeError(
+            f"Backward hook returned an invalid number of grad_input, got {len(new)}, but expected {len(old)}"
+        )
+    return new
+
+
+class BackwardHooks:
+    """Full backward hooks during one call of a module."""
+
+    def __init__(self, module: Any, pre: Any, post: Any) -> None:
+        self.module, self.pre, self.post = module, pre, post
+        self.grad_outputs, self.inputs, self.count = None, False, 0
+
+    def tap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.count = len(args)
+        args, self.inputs = _tapped(self._at_inputs, args)
+        return args
+
+    def tap_outputs(self, result: Any) -> Any:
+        return _tapped(self._at_outputs, result)[0]
+
+    def _at_outputs(self, grads):
+        for hook in self.pre:
+            made = hook(self.module, grads)
+            grads = _replaced(grads, made)
+        self.grad_outputs = grads
+        if not self.inputs:
+            for hook in self.post:
+                if hook(self.module, (None,) * self.count, grads) is not None:
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
+                    )
+        return grads
+
+    def _at_inputs(self, grads):
+        if self.grad_outputs is None:
+            raise RuntimeError(
+                "Module backward hook for grad_input is called before the grad_output one. This happens because the gradient in your nn.Module flows to the Module's input without passing through the Module's output. Make sure that the output depends on the input and that the loss is computed based on the output."
+            )
+        for hook in self.post:
+            grads = _replaced(grads, hook(self.module, grads, self.grad_outputs))
+        self.grad_outputs = None
+        return grads
+
+
+def _legacy(module, hooks, result):
+    """Hooks of register_backward_hook: they see the gradients of the last operation of the module only."""
+    found = result
+    while not isinstance(found, _C.Tensor):
+        if not found:
+            return
+        found = (
+            next((v for v in found.values() if isinstance(v, _C.Tensor)), None) if isinstance(found, dict) else found[0]
+        )
+    if found is not None and found.grad_fn is not None:
+        for hook in hooks:
+            found.grad_fn.register_hook(lambda gi, go, hook=hook: hook(module, gi, go))
+
+
+# ---------------------------------------------------------------- the call
+
+
+def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The forward of a module, and all hooks around it."""
+    called: set[int] = set()
+    try:
+        return _run(module, args, kwargs, called)
+    except Exception:
+        # always_call: these hooks run after a failure too. What they raise is only told.
+        for found, always, with_kwargs in (
+            (everywhere["forward"], _always_everywhere, _kwargs_everywhere),
+            (module._forward_hooks, module._forward_hooks_always_called, module._forward_hooks_with_kwargs),
+        ):
+            for key, hook in list(found.items()):
+                if key in always and key not in called:
+                    try:
+                        hook(module, args, kwargs, None) if key in with_kwargs else hook(module, args, None)
+                    except Exception as e:
+                        warnings.warn(
+                            f"module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {e}",
+                            stacklevel=3,
+                        )
+        raise
+
+
+def _run(module, args, kwargs, called):
+    for key, hook in [*everywhere["forward_pre"].items(), *module._forward_pre_hooks.items()]:
+        if key in module._forward_pre_hooks_with_kwargs:
+            made = hook(module, args, kwargs)
+            if made is not None:
+                if not (isinstance(made, tuple) and len(made) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {made}."
+                    )
+                args, kwargs = made
+        else:
+            made = hook(module, args)
+            if made is not None:
+                args = made if isinstance(made, tuple) else (made,)
+
+    pre = [*everywhere["backward_pre"].values(), *module._backward_pre_hooks.values()]
+    own = list(module._backward_hooks.values())
+    full = own if module._is_full_backward_hook is not False else []
+    post = [*everywhere["backward"].values(), *full]
+    taps = BackwardHooks(module, pre, post) if pre or post else None
+    if taps:
+        args = taps.tap_inputs(args)
+    result = module.forward(*args, **kwargs)
+    for found, with_kwargs in (
+        (everywhere["forward"], _kwargs_everywhere),
+        (module._forward_hooks, module._forward_hooks_with_kwargs),
+    ):
+        for key, hook in list(found.items()):
+            called.add(key)
+            made = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
+            if made is not None:
+                result = made
+    if taps:
+        result = taps.tap_outputs(result)
+    if own and module._is_full_backward_hook is False:
+        _legacy(module, own, result)
+    return result

@@ -1,0 +1,394 @@
+"""Recurrent networks as modules (``strided.nn.modules.rnn``)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import TYPE_CHECKING
+
+import strided
+
+from .. import init
+from ..functional import _rnn
+from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
+from .module import Module
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Device, DType, Tensor
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU have in common.
+
+    Args:
+        mode: 'LSTM', 'GRU', 'RNN_TANH' or 'RNN_RELU'. input_size, hidden_size: features of input and state.
+        num_layers: layers on top of each other. batch_first: input is (batch, length, features).
+        dropout: probability between layers. bidirectional: a second network reads from the end.
+        proj_size: LSTM only: features of the output, if not those of the state.
+    """
+
+    __constants__ = [
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
+        "proj_size",
+    ]  # fmt: skip
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._check(dropout)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        made = {"device": device, "dtype": dtype}
+        gates, out = _GATES[mode] * hidden_size, proj_size or hidden_size
+        directions = 1 + bidirectional
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for d in range(directions):
+                suffix = f"_l{layer}" + "_reverse" * d
+                given = input_size if layer == 0 else out * directions
+                shapes = {"weight_ih": (gates, given), "weight_hh": (gates, out)}
+                if bias:
+                    shapes.update(bias_ih=(gates,), bias_hh=(gates,))
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                for name, shape in shapes.items():
+                    setattr(self, name + suffix, Parameter(strided.empty(*shape, **made)))
+                self._all_weights.append([name + suffix for name in shapes])
+        self.reset_parameters()
+
+    def _check(self, dropout):
+        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                f"dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
+                stacklevel=4,
+            )
+        if not isinstance(self.hidden_size, int):
+            raise TypeError(f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}")
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+
+    @property
+    def _flat_weights(self):
+        return [getattr(self, name) for group in self._all_weights for name in group]
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in group] for group in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Does nothing: parameters need not stand together."""
+
+    def reset_parameters(self) -> None:
+        """Initial values: uniform, with the bound 1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size != 0:
+            text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first is not False:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        if self.bidirectional is not False:
+            text += f", bidirectional={self.bidirectional}"
+        return text
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """RuntimeError for an input or states that do not fit."""
+        if input.dim() != (3 if batch_sizes is None else 2):
+            raise RuntimeError(f"input must have {3 if batch_sizes is None else 2} dimensions, got {input.dim()}")
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
+        batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
+        count = self.num_layers * (1 + self.bidirectional)
+        sizes = [self.proj_size or self.hidden_size, self.hidden_size]
+        labels = ["hidden[0]", "hidden[1]"] if len(hidden) == 2 else ["hidden"]
+        for state, size, label in zip(hidden, sizes, labels):
+            want = (count, batch, size)
+            if tuple(state.shape) != want:
+                raise RuntimeError(f"Expected {label} size {want}, got {list(state.shape)}")
+
+    def _initial(self, batch, like):
+        count = self.num_layers * (1 + self.bidirectional)
+        sizes = [self.proj_size or self.hidden_size] + [self.hidden_size] * (self.mode == "LSTM")
+        return tuple(strided.zeros(count, batch, n, dtype=like.dtype, device=like.device) for n in sizes)
+
+    def _states(self, hx, batched, order):
+        """Given states as a tuple with a batch, in the order of packed sequences."""
+        states = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
+        if batched is not None:
+            for s in states:
+                if s.dim() != (3 if batched else 2):
+                    kind, axes = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+                    if self.mode == "LSTM":
+                        raise RuntimeError(
+                            f"For {kind} input, hx and cx should also be {axes}-D but got ({states[0].dim()}-D, {states[-1].dim()}-D) tensors"
+                        )
+                    raise RuntimeError(f"For {kind} input, hx should also be {axes}-D but got {s.dim()}-D tensor")
+            if not batched:
+                states = tuple(s.unsqueeze(1) for s in states)
+        return states if order is None else tuple(s.index_select(1, order) for s in states)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(outputs of all steps, last states); input may be a PackedSequence, or have no batch."""
+        options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        if isinstance(input, PackedSequence):
+            data, sizes, order, back = input
+            states = self._initial(int(sizes[0]), data) if hx is None else self._states(hx, None, order)
+            self.check_forward_args(data, states, sizes)
+            rows, states = _rnn.layers(self.mode, data, sizes.tolist(), states, *options)
+            output: Any = PackedSequence(rows, sizes, order, back)
+            if back is not None:
+                states = tuple(s.index_select(1, back) for s in states)
+        else:
+            if input.dim() not in (2, 3):
+                name = "RNN" if self.mode.startswith("RNN") else self.mode
+                raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+            batched = input.dim() == 3
+            x = input if batched else input.unsqueeze(0 if self.batch_first else 1)
+            batch = x.size(0 if self.batch_first else 1)
+            states = self._initial(batch, x) if hx is None else self._states(hx, batched, None)
+            self.check_forward_args(x, states, None)
+            output, states = _rnn.sequences(self.mode, x, states, *options, self.batch_first)
+            if not batched:
+                output = output.squeeze(0 if self.batch_first else 1)
+                states = tuple(s.squeeze(1) for s in states)
+        return output, states if self.mode == "LSTM" else states[0]
+
+
+class RNN(RNNBase):
+    """Elman's network: h = tanh(W x + b + U h + c), or relu."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        self_mode = "RNN_TANH" if nonlinearity == "tanh" else "RNN_RELU"
+        super().__init__(
+            self_mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory.
+
+    >>> y, (h, c) = strided.nn.LSTM(3, 4)(strided.ones(5, 2, 3))
+    >>> y.shape, h.shape
+    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
+
+
+class GRU(RNNBase):
+    """Gated recurrent units."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+
+
+# ---------------------------------------------------------------- single steps
+
+
+class RNNCellBase(Module):
+    """What the cells have in common."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        gates, made = num_chunks * hidden_size, {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(strided.empty(gates, input_size, **made))
+        self.weight_hh = Parameter(strided.empty(gates, hidden_size, **made))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(strided.empty(gates, **made)) if bias else None)
+        self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def reset_parameters(self) -> None:
+        """Initial values: uniform, with the bound 1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _step(self, mode, input, hx):
+        name = type(self).__name__
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if hx is None:
+            zero = strided.zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device)
+            states = (zero,) * (1 + (mode == "LSTM"))
+        else:
+            states = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
+            for s in states:
+                if s.dim() not in (1, 2):
+                    raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {s.dim()}D instead")
+            states = states if batched else tuple(s.unsqueeze(0) for s in states)
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        made = _rnn.cell(mode, x, states, *weights)
+        made = made if batched else tuple(s.squeeze(0) for s in made)
+        return made if mode == "LSTM" else made[0]
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step("RNN_" + self.nonlinearity.upper(), input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
+        return self._step("LSTM", input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step("GRU", input, hx)

@@ -1,0 +1,230 @@
+"""Adam and its relatives (``strided.optim.adam``)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from .optimizer import Optimizer, at_least, check_betas, counted, number, zeros
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+__all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
+
+
+def _decayed(param, grad, group):
+    """The gradient with weight decay; a decoupled one shrinks the parameter instead."""
+    decay = group["weight_decay"]
+    if decay and group.get("decoupled_weight_decay"):
+        param.mul_(1 - number(group["lr"]) * decay)
+    elif decay:
+        return grad.add(param, alpha=decay)
+    return grad
+
+
+def _averaged(param, grad, state, group):
+    """Averages of the gradient and of its square, and the number of the step."""
+    if "exp_avg" not in state:
+        state.setdefault("step", strided.tensor(0.0))
+        state["exp_avg"], state["exp_avg_sq"] = zeros(param), zeros(param)
+    step = counted(state, group)
+    beta1, beta2 = (number(b) for b in group["betas"])
+    state["exp_avg"].lerp_(grad, 1 - beta1)
+    state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
+    return step, beta1, beta2
+
+
+class Adam(Optimizer):
+    """Steps divided by the root of the average of squared gradients (Kingma and Ba, "Adam: A Method for Stochastic
+    Optimization", 2015).
+
+    Args:
+        betas: how slowly the averages of gradients and of squares follow. eps: is added to the root.
+        amsgrad: the largest average so far (Reddi, Kale and Kumar, "On the Convergence of Adam and Beyond", 2018).
+        decoupled_weight_decay: as AdamW. foreach, capturable, differentiable, fused: accepted, without effect.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        at_least(0.0, lr=lr, eps=eps)
+        check_betas(betas)
+        at_least(0.0, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, param, grad, state, group):
+        grad = _decayed(param, grad, group)
+        step, beta1, beta2 = _averaged(param, grad, state, group)
+        square = state["exp_avg_sq"]
+        if group["amsgrad"]:
+            most = state.get("max_exp_avg_sq")
+            square = state["max_exp_avg_sq"] = (
+                square.clone() if most is None else strided.maximum(most, square, out=most)
+            )
+        below = square.sqrt().div_(math.sqrt(1 - beta2**step)).add_(group["eps"])
+        param.addcdiv_(state["exp_avg"], below, value=-number(group["lr"]) / (1 - beta1**step))
+
+
+class AdamW(Adam):
+    """Adam whose weight decay does not go through the averages (Loshchilov and Hutter, "Decoupled Weight Decay
+    Regularization", 2019)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient, slowly forgotten, in the place of the root (the same paper)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        at_least(0.0, lr=lr, eps=eps)
+        check_betas(betas)
+        at_least(0.0, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, param, grad, state, group):
+        if not state:
+            state.update(step=strided.tensor(0.0), exp_avg=zeros(param), exp_inf=zeros(param))
+        step, (beta1, beta2) = counted(state, group), group["betas"]
+        grad = _decayed(param, grad, group)
+        state["exp_avg"].lerp_(grad, 1 - beta1)
+        largest = state["exp_inf"]
+        strided.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"]), out=largest)
+        param.addcdiv_(state["exp_avg"], largest, value=-number(group["lr"]) / (1 - beta1**step))
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum (Dozat, "Incorporating Nesterov Momentum into Adam", 2016)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        at_least(0.0, lr=lr, eps=eps)
+        check_betas(betas)
+        at_least(0.0, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, param, grad, state, group):
+        if not state:
+            state.update(step=strided.tensor(0.0), mu_product=strided.tensor(1.0))
+        grad = _decayed(param, grad, group)
+        step, beta1, beta2 = _averaged(param, grad, state, group)
+        mu, after = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
+        state["mu_product"] *= mu
+        product, lr = float(state["mu_product"]), number(group["lr"])
+        below = state["exp_avg_sq"].div(1 - beta2**step).sqrt_().add_(group["eps"])
+        param.addcdiv_(grad, below, value=-lr * (1 - mu) / (1 - product))
+        param.addcdiv_(state["exp_avg"], below, value=-lr * after / (1 - product * after))
+
+
+class RAdam(Optimizer):
+    """Adam that first steps without division, until the variance of the averages is known (Liu et al., "On the Variance
+    of the Adaptive Learning Rate and Beyond", 2020)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        at_least(0.0, lr=lr, eps=eps)
+        check_betas(betas)
+        at_least(0.0, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def _update(self, param, grad, state, group):
+        grad = _decayed(param, grad, group)
+        step, beta1, beta2 = _averaged(param, grad, state, group)
+        left = 1 - beta2**step
+        mean = state["exp_avg"] / (1 - beta1**step)
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2**step / left
+        if length > 5.0:
+            top = (length - 4) * (length - 2) * longest
+            factor = math.sqrt(top / ((longest - 4) * (longest - 2) * length)) * math.sqrt(left)
+            mean = mean.mul_(factor).div_(state["exp_avg_sq"].sqrt().add_(group["eps"]))
+        param.add_(mean, alpha=-number(group["lr"]))

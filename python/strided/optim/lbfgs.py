@@ -1,0 +1,232 @@
+"""L-BFGS (``strided.optim.lbfgs``)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from .optimizer import Optimizer, number
+
+if TYPE_CHECKING:
+    from .._typing import Any, Callable
+
+__all__ = ["LBFGS"]
+
+
+def _minimum_of_cubic(x1, f1, g1, x2, f2, g2, bounds=None):
+    """Where the cubic through two points with their slopes is least, within bounds (Nocedal and Wright, "Numerical
+    Optimization", 2006, equation 3.59)."""
+    low, high = bounds if bounds is not None else (x1, x2) if x1 <= x2 else (x2, x1)
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1**2 - g1 * g2
+    if square < 0:
+        return (low + high) / 2.0
+    d2 = math.sqrt(square)
+    if x1 <= x2:
+        at = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+    else:
+        at = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+    return min(max(at, low), high)
+
+
+class _Search:
+    """A line search for the strong Wolfe conditions (the same book, algorithms 3.5 and 3.6).
+
+    `at(t)` gives the value and the gradient at step t along a direction.
+    """
+
+    def __init__(self, at, direction, f, g, slope, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
+        self.at, self.direction = at, direction
+        self.f, self.slope, self.c1, self.c2 = f, slope, c1, c2
+        self.tolerance, self.most, self.calls = tolerance, most, 0
+        self.start = (0.0, f, g, slope)
+
+    def _point(self, t):
+        f, g = self.at(t)
+        self.calls += 1
+        return t, f, g.clone(), float(g.dot(self.direction))
+
+    def _fails(self, point, best):
+        return point[1] > self.f + self.c1 * point[0] * self.slope or point[1] >= best
+
+    def run(self, t):
+        """(value, gradient, step)."""
+        size = float(self.direction.abs().max())
+        before, now, count, bracket = self.start, self._point(t), 0, None
+        while count < self.most:
+            if now[1] > self.f + self.c1 * now[0] * self.slope or count > 1 and now[1] >= before[1]:
+                bracket = [before, now]
+                break
+            if abs(now[3]) <= -self.c2 * self.slope:
+                return now[1], now[2], now[0]
+            if now[3] >= 0:
+                bracket = [before, now]
+                break
+            low, high = now[0] + 0.01 * (now[0] - before[0]), now[0] * 10
+            t = _minimum_of_cubic(before[0], before[1], before[3], now[0], now[1], now[3], (low, high))
+            before, now, count = now, self._point(t), count + 1
+        if bracket is None:
+            bracket = [self.start, now]
+        return self._zoom(bracket, size, count)
+
+    def _inside(self, bracket, stalled):
+        """A step within the bracket, not too near to its ends twice in a row."""
+        (a, fa, _, ga), (b, fb, _, gb) = bracket
+        t, low, high = _minimum_of_cubic(a, fa, ga, b, fb, gb), min(a, b), max(a, b)
+        if min(high - t, t - low) / (high - low) >= 0.1:
+            return t, False
+        if stalled or t >= high or t <= low:
+            return (high - 0.1 * (high - low) if abs(t - high) < abs(t - low) else low + 0.1 * (high - low)), False
+        return t, True
+
+    def _zoom(self, bracket, size, count):
+        stalled = False
+        low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
+        while count < self.most:
+            if abs(bracket[1][0] - bracket[0][0]) * size < self.tolerance:
+                break
+            t, stalled = self._inside(bracket, stalled)
+            now, count = self._point(t), count + 1
+            if self._fails(now, bracket[low][1]):
+                bracket[high] = now
+                low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
+                continue
+            done = abs(now[3]) <= -self.c2 * self.slope
+            if not done and now[3] * (bracket[high][0] - bracket[low][0]) >= 0:
+                bracket[high] = bracket[low]
+            bracket[low] = now
+            if done:
+                break
+        t, f, g, _ = bracket[low]
+        return f, g, t
+
+
+class LBFGS(Optimizer):
+    """Limited-memory BFGS (Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989).
+
+    step needs a closure, which clears the gradients, computes the loss, its gradients, and returns the loss.
+
+    Args:
+        max_iter, max_eval: iterations and calls of the closure in one step. tolerance_grad, tolerance_change: where it
+            ends. history_size: pairs that are kept. line_search_fn: 'strong_wolfe', or None for steps of length lr.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        if number(lr) < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        defaults = {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+
+    def _gradient(self):
+        return strided.cat([(strided.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params])
+
+    def _move(self, step, direction):
+        at = 0
+        for p in self._params:
+            p.add_(direction[at : at + p.numel()].view_as(p), alpha=step)
+            at += p.numel()
+
+    def _direction(self, state, grad):
+        """Minus the inverse Hessian, as the kept pairs tell it, times the gradient: two loops over the pairs."""
+        q, factors = grad.neg(), []
+        pairs = list(zip(state["old_dirs"], state["old_stps"], state["ro"]))
+        for y, s, ro in reversed(pairs):
+            factors.append(float(s.dot(q)) * ro)
+            q.add_(y, alpha=-factors[-1])
+        q.mul_(state["H_diag"])
+        for (y, s, ro), a in zip(pairs, reversed(factors)):
+            q.add_(s, alpha=a - float(y.dot(q)) * ro)
+        return q
+
+    def _remember(self, state, grad, size):
+        y, s = grad.sub(state["prev_flat_grad"]), state["d"].mul(state["t"])
+        ys = float(y.dot(s))
+        if ys <= 1e-10:
+            return
+        for name, value in (("old_dirs", y), ("old_stps", s), ("ro", 1.0 / ys)):
+            if len(state[name]) == size:
+                state[name].pop(0)
+            state[name].append(value)
+        state["H_diag"] = ys / float(y.dot(y))
+
+    @strided.no_grad()
+    def step(self, closure: Callable[[], Any]) -> Any:
+        """Up to max_iter iterations; gives back the loss at the beginning."""
+        closure = strided.enable_grad()(closure)
+        group, state = self.param_groups[0], self.state[self._params[0]]
+        lr, small = number(group["lr"]), group["tolerance_change"]
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first = closure()
+        loss, calls = float(first), 1
+        state["func_evals"] += 1
+        grad = self._gradient()
+        if float(grad.abs().max()) <= group["tolerance_grad"]:
+            return first
+        for n in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            if state["n_iter"] == 1:
+                state.update(d=grad.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            else:
+                self._remember(state, grad, group["history_size"])
+                state["d"] = self._direction(state, grad)
+            direction = state["d"]
+            state["prev_flat_grad"], before = grad.clone(), loss
+            t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if state["n_iter"] == 1 else lr
+            slope = float(grad.dot(direction))
+            if slope > -small:
+                break
+            if group["line_search_fn"] is not None:
+                loss, grad, t, used = self._searched(closure, t, direction, loss, grad, slope)
+            else:
+                self._move(t, direction)
+                used = 0
+                if n != group["max_iter"]:
+                    loss = float(closure())
+                    grad, used = self._gradient(), 1
+            state["t"] = t
+            calls += used
+            state["func_evals"] += used
+            state["prev_loss"] = before
+            if calls >= group["max_eval"] or float(grad.abs().max()) <= group["tolerance_grad"]:
+                break
+            if float(direction.mul(t).abs().max()) <= small or abs(loss - before) < small:
+                break
+        return first
+
+    def _searched(self, closure, t, direction, loss, grad, slope):
+        start = [p.clone() for p in self._params]
+
+        def at(step):
+            self._move(step, direction)
+            value = float(closure())
+            found = self._gradient()
+            for p, s in zip(self._params, start):
+                p.copy_(s)
+            return value, found
+
+        search = _Search(at, direction, loss, grad, slope)
+        loss, grad, t = search.run(t)
+        self._move(t, direction)
+        return loss, grad, t, search.calls

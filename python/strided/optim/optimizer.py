@@ -1,0 +1,315 @@
+"""The base of optimizers (``strided.optim.optimizer``)."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+import strided
+
+from ..utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from .._typing import Any, Callable, Tensor
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+
+class _Required:
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+_pre_everywhere: OrderedDict[int, Any] = OrderedDict()
+_post_everywhere: OrderedDict[int, Any] = OrderedDict()
+
+
+def _register(hooks, hook):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(optimizer, args, kwargs)`` before step of every optimizer."""
+    return _register(_pre_everywhere, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(optimizer, args, kwargs)`` after step of every optimizer."""
+    return _register(_post_everywhere, hook)
+
+
+def _with_hooks(step):
+    @functools.wraps(step)
+    def call(self, *args, **kwargs):
+        for hook in [*_pre_everywhere.values(), *self._optimizer_step_pre_hooks.values()]:
+            made = hook(self, args, kwargs)
+            if made is not None:
+                if not (isinstance(made, tuple) and len(made) == 2):
+                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {made}.")
+                args, kwargs = made
+        result = step(self, *args, **kwargs)
+        for hook in [*self._optimizer_step_post_hooks.values(), *_post_everywhere.values()]:
+            hook(self, args, kwargs)
+        return result
+
+    call.hooked = True
+    return call
+
+
+_HOOKS = (
+    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+)  # fmt: skip
+
+
+class Optimizer:
+    """Base of optimizers: groups of parameters with their options, and what is kept for each parameter.
+
+    A subclass has ``step``, or ``_update(param, grad, state, group)``, which changes one parameter.
+
+    Args:
+        params: parameters; or dicts with 'params' and options; or (name, parameter) pairs.
+        defaults: the options of groups that do not say otherwise.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        for name in _HOOKS:
+            setattr(self, name, OrderedDict())
+        if not getattr(type(self).step, "hooked", False):
+            type(self).step = _with_hooks(type(self).step)
+        if isinstance(params, strided.Tensor):
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {strided.typename(params)}"
+            )
+        self.state: defaultdict[Tensor, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group: a dict with 'params', and options that differ from the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, strided.Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = list(params)
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        if names and len(names) != len(params):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        params = [p[1] if isinstance(p, tuple) else p for p in params]
+        group = {**param_group, "params": params}
+        if names:
+            group["param_names"] = names
+        for p in params:
+            if not isinstance(p, strided.Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + strided.typename(p))
+            if not self.defaults.get("differentiable", None) and not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            group.setdefault(name, default)
+        if len({id(p) for p in params}) != len(params):
+            import warnings
+
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        if any(id(p) in known for p in params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
+            raise ValueError("all optimizer param groups should be with/without names.")
+        param_group.update(group)
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Gradients of all parameters to None, or to zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = p.grad.detach().zero_()
+
+    def _update(self, param, grad, state, group):
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step of all parameters that have a gradient; closure, if given, computes the loss before, which is what
+        comes back."""
+        loss = None
+        if closure is not None:
+            with strided.enable_grad():
+                loss = closure()
+        with strided.no_grad():
+            for group in self.param_groups:
+                down = -1 if group.get("maximize") else 1
+                for p in group["params"]:
+                    if p.grad is not None:
+                        state = self.state.get(p, {})
+                        self._update(p, p.grad if down == 1 else -p.grad, state, group)
+                        if state:  # an optimizer that keeps nothing has no state
+                            self.state[p] = state
+        return loss
+
+    # ------------------------------------------------------------ state
+
+    def state_dict(self) -> dict[str, Any]:
+        """'state': what is kept for each parameter, by its number; 'param_groups': options, numbers of parameters."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {k: v for k, v in group.items() if k != "params"}
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {(numbers[id(k)] if isinstance(k, strided.Tensor) else k): v for k, v in self.state.items()}
+        made: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            given = hook(self, made)
+            made = made if given is None else given
+        return made
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes what state_dict gave; floating tensors get dtype and device of their parameters.
+
+        ValueError for other numbers of groups or parameters.
+        """
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            given = hook(self, state_dict)
+            state_dict = state_dict if given is None else given
+        mine, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(mine) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(mine, saved)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        params = {n: p for a, b in zip(mine, saved) for p, n in zip(a["params"], b["params"])}
+        state: defaultdict[Tensor, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            state[params[key] if key in params else key] = self._cast(params.get(key), value)
+        groups = []
+        for a, b in zip(mine, saved):
+            if "param_names" in a and "param_names" not in b:
+                b["param_names"] = a["param_names"]
+            groups.append({**b, "params": a["params"]})
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def _cast(self, param, value, key=None):
+        if isinstance(value, strided.Tensor):
+            if param is None or key == "step":
+                return value.clone() if param is None else value.float()
+            return value.to(dtype=param.dtype if param.is_floating_point() else None, device=param.device)
+        if isinstance(value, dict):
+            return {k: self._cast(param, v, k) for k, v in value.items()}
+        if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+            return type(value)(self._cast(param, v) for v in value)
+        return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
+        for group in self.param_groups:
+            for name, value in self.__dict__.get("defaults", {}).items():
+                group.setdefault(name, value)
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {k}: {group[k]}\n" for k in sorted(group) if k != "params")
+        return text + ")"
+
+    # ------------------------------------------------------------ hooks
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(optimizer, args, kwargs)`` before step."""
+        return _register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``hook(optimizer, args, kwargs)`` after step."""
+        return _register(self._optimizer_step_post_hooks, hook)
+
+    def _register_at(self, hooks, hook, prepend):
+        handle = _register(hooks, hook)
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
+        return handle
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` before state_dict."""
+        return self._register_at(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` after state_dict; what it returns, if not None, takes its place."""
+        return self._register_at(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` before load_state_dict."""
+        return self._register_at(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` after load_state_dict."""
+        return self._register_at(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def at_least(low: float, **values: Any) -> None:
+    """ValueError, worded as PyTorch does, for an option below `low`."""
+    names = {"lr": "learning rate", "eps": "epsilon value", "rho": "rho value"}
+    for name, value in values.items():
+        if not low <= (float(value) if isinstance(value, strided.Tensor) else value):
+            raise ValueError(f"Invalid {names.get(name, name + ' value')}: {value}")
+
+
+def check_betas(betas: tuple[float, float]) -> None:
+    """ValueError unless both are in [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def counted(state: dict[str, Any], group: dict[str, Any]) -> float:
+    """The number of the step that begins."""
+    state["step"] += 1
+    return float(state["step"])
+
+
+def number(x: Any) -> float:
+    """A number from a number or a tensor of one element (a learning rate may be either)."""
+    return float(x) if isinstance(x, strided.Tensor) else x
+
+
+def zeros(p: Tensor) -> Tensor:
+    """Zeros in the order of memory of a parameter."""
+    return strided.zeros_like(p)

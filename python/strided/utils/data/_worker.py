@@ -1,0 +1,203 @@
+"""Processes that read batches ahead."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import queue
+import random
+import traceback
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import strided
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Iterator
+
+_LOOK = 0.5  # seconds between looks whether a worker has died
+
+
+@dataclass
+class WorkerInfo:
+    """What a worker knows of itself: its number, how many there are, its seed, its copy of the data set."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker of a DataLoader, what it knows of itself; None in any other process."""
+    return _worker_info
+
+
+def fetch(source: Any, index: Any, iterable: bool, batched: bool, collate: Any, drop_last: bool) -> Any:
+    """One batch.  StopIteration at the end of an iterable data set."""
+    if iterable:
+        if not batched:
+            return collate(next(source))
+        data = list(itertools.islice(source, len(index)))
+        if not data or drop_last and len(data) < len(index):
+            raise StopIteration
+        return collate(data)
+    if not batched:
+        return collate(source[index])
+    if callable(getattr(source, "__getitems__", None)):
+        return collate(source.__getitems__(index))
+    return collate([source[i] for i in index])
+
+
+class _Failure:
+    """An exception in a worker: its type, and its traceback as a text."""
+
+    def __init__(self, error, number):
+        self.kind, self.number = type(error), number
+        self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+    def raise_again(self):
+        text = f"Caught {self.kind.__name__} in DataLoader worker process {self.number}.\nOriginal {self.text}"
+        if self.kind is KeyError:
+            raise KeyError(text)
+        try:
+            error = self.kind(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error
+
+
+def _work(number, loader, tasks, results):
+    """What a worker does: reads what its queue asks for, until that says None."""
+    global _worker_info
+    strided.set_num_threads(1)
+    source, failed = None, None
+    while (task := tasks.get()) is not None:
+        kind, value, index = task
+        if kind == "begin":
+            seed, failed = value + number, None
+            random.seed(seed)
+            strided.manual_seed(seed)
+            _worker_info = WorkerInfo(number, loader["num_workers"], seed, loader["dataset"])
+            try:
+                if loader["worker_init_fn"] is not None and index:
+                    loader["worker_init_fn"](number)
+                source = iter(loader["dataset"]) if loader["iterable"] else loader["dataset"]
+            except Exception as error:
+                failed = _Failure(error, number)
+            continue
+        try:
+            made = failed or fetch(
+                source, index, loader["iterable"], loader["batched"], loader["collate_fn"], loader["drop_last"]
+            )
+            ended = False
+        except StopIteration:
+            made, ended = None, True
+        except Exception as error:
+            made, ended = _Failure(error, number), False
+        results.put((value, made, ended))
+
+
+def _stop(tasks, processes):
+    for q in tasks:
+        q.put(None)
+    for p in processes:
+        p.join(timeout=1)
+        if p.is_alive():
+            p.terminate()
+
+
+class Workers:
+    """The workers of one DataLoader.  Batches come out in the order of their indices."""
+
+    def __init__(self, loader: Any) -> None:
+        context = loader.multiprocessing_context or "fork"
+        if isinstance(context, str):
+            context = multiprocessing.get_context(context)
+        self.loader, self.count = weakref.proxy(loader), loader.num_workers
+        shown = {
+            "dataset": loader.dataset, "num_workers": loader.num_workers, "worker_init_fn": loader.worker_init_fn,
+            "iterable": loader._iterable, "batched": loader.batch_sampler is not None, "collate_fn": loader.collate_fn,
+            "drop_last": loader.drop_last,
+        }  # fmt: skip
+        self.results, self.fresh, self.epoch = context.Queue(), True, 0
+        self.tasks = [context.Queue() for _ in range(self.count)]
+        self.processes = [
+            context.Process(target=_work, args=(i, shown, self.tasks[i], self.results), daemon=True)
+            for i in range(self.count)
+        ]
+        for p in self.processes:
+            p.start()
+        self._end = weakref.finalize(self, _stop, self.tasks, self.processes)
+
+    def alive(self) -> bool:
+        """Whether there are workers to be used again."""
+        return self._end.alive and all(p.is_alive() for p in self.processes)
+
+    def _result(self):
+        """The next result of any worker.  RuntimeError for one that died, or that takes too long."""
+        waited = 0.0
+        while True:
+            step = min(_LOOK, self.loader.timeout or _LOOK)
+            try:
+                return self.results.get(timeout=step)
+            except queue.Empty:
+                waited += step
+            dead = [str(p.pid) for p in self.processes if not p.is_alive()]
+            if dead:
+                self._end()
+                raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly")
+            if self.loader.timeout and waited >= self.loader.timeout:
+                self._end()
+                raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds")
+
+    def batches(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
+        """All batches for the indices."""
+        self.epoch += 1
+        loader, epoch = self.loader, self.epoch
+        for q in self.tasks:
+            q.put(("begin", seed, self.fresh))
+        self.fresh = False
+        running, ready = set(range(self.count)), {}
+        sent, given, turn = 0, 0, itertools.cycle(range(self.count))
+
+        def send():
+            """Asks the next worker that still has data for the next batch; False if there is none to ask for."""
+            nonlocal sent
+            index = next(indices, _NONE) if running else _NONE
+            if index is _NONE:
+                return False
+            worker = next(i for i in turn if i in running)
+            self.tasks[worker].put(("batch", (epoch, sent, worker), index))
+            sent += 1
+            return True
+
+        for _ in range(max(1, loader.prefetch_factor) * self.count):
+            if not send():
+                break
+        try:
+            while given < sent:
+                while given not in ready:
+                    (when, number, worker), made, ended = self._result()
+                    if when != epoch:  # what is left of an epoch that was not read to its end
+                        continue
+                    if ended:
+                        running.discard(worker)
+                    ready[number] = made, ended
+                made, ended = ready.pop(given)
+                given += 1
+                send()
+                if isinstance(made, _Failure):
+                    made.raise_again()
+                if not ended:
+                    yield made
+        finally:
+            if not loader.persistent_workers:
+                self._end()
+
+
+_NONE = object()

@@ -1,0 +1,91 @@
+"""DataLoader: batches of this process and of workers, in order; failures of workers."""
+
+import os
+
+import pytest
+import strided
+from strided.utils.data import DataLoader, IterableDataset, TensorDataset, get_worker_info, random_split
+
+
+class Bad:
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        if i == 4:
+            raise KeyError("four")
+        return i
+
+
+class Numbers(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        start, step = (0, 1) if info is None else (info.id, info.num_workers)
+        return iter(range(start, 9, step))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_batches_come_in_order(workers):
+    data = TensorDataset(strided.arange(10), strided.arange(10.0) * 2)
+    loader = DataLoader(data, batch_size=4, num_workers=workers)
+    for _ in range(2):
+        found = list(loader)
+        assert [x.tolist() for x, _ in found] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+        assert [y.dtype for _, y in found] == [strided.float32] * 3
+
+
+def test_shuffling_is_that_of_the_seed():
+    def order():
+        strided.manual_seed(0)
+        return [b.tolist() for b in DataLoader(range(8), 8, shuffle=True)]
+
+    assert order() == order() and sorted(order()[0]) == list(range(8)) and order()[0] != list(range(8))
+
+
+def test_workers_share_a_stream():
+    loader = DataLoader(Numbers(), batch_size=2, num_workers=2)
+    found = [v for b in loader for v in b.tolist()]
+    assert sorted(found) == list(range(9))
+
+
+def test_workers_that_live_on():
+    loader = DataLoader(range(6), num_workers=2, persistent_workers=True, collate_fn=lambda b: os.getpid())
+    first, second = set(loader), set(loader)
+    assert first == second and os.getpid() not in first
+    iterator = iter(loader)
+    next(iterator)
+    del iterator  # an epoch that was not read to its end does not disturb the next
+    assert len(list(loader)) == 6
+
+
+def test_a_failure_of_a_worker_is_raised_here():
+    with pytest.raises(KeyError, match="worker process 0"):
+        list(DataLoader(Bad(), num_workers=1))
+    with pytest.raises(KeyError, match="four"):
+        list(DataLoader(Bad()))
+
+
+def test_a_worker_that_dies_is_told():
+    loader = DataLoader(range(3), num_workers=1, collate_fn=lambda b: os._exit(3))
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(loader)
+
+
+def test_a_worker_that_takes_too_long():
+    import time
+
+    loader = DataLoader(range(3), num_workers=1, collate_fn=lambda b: time.sleep(5), timeout=0.2)
+    with pytest.raises(RuntimeError, match="timed out"):
+        list(loader)
+
+
+def test_worker_init_fn_and_info():
+    seen = lambda b: (get_worker_info().id, get_worker_info().num_workers, os.environ["STRIDED_TEST_WORKER"])
+    init = lambda i: os.environ.__setitem__("STRIDED_TEST_WORKER", str(i))
+    found = list(DataLoader(range(4), num_workers=2, collate_fn=seen, worker_init_fn=init))
+    assert found == [(0, 2, "0"), (1, 2, "1")] * 2 and get_worker_info() is None
+
+
+def test_random_split_covers_everything_once():
+    parts = random_split(range(10), [0.3, 0.7])
+    assert [len(p) for p in parts] == [3, 7] and sorted(i for p in parts for i in p) == list(range(10))

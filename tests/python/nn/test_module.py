@@ -1,0 +1,159 @@
+"""Module: parameters, state dicts, hooks, containers; small networks beside NumPy."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import strided
+from strided import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 4)
+        self.b = nn.Linear(4, 2, bias=False)
+        self.register_buffer("count", strided.zeros(1))
+
+    def forward(self, x):
+        return self.b(self.a(x).relu())
+
+
+def test_values_are_those_of_numpy():
+    net, x = Net(), strided.randn(5, 3)
+    w, b, v = (p.detach().numpy() for p in net.parameters())
+    want = np.maximum(x.numpy() @ w.T + b, 0) @ v.T
+    np.testing.assert_allclose(net(x).detach().numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_names_and_state():
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == ["a.weight", "a.bias", "b.weight"]
+    assert list(net.state_dict()) == ["count", "a.weight", "a.bias", "b.weight"]
+    other = Net()
+    assert not strided.equal(other.a.weight, net.a.weight)
+    assert str(other.load_state_dict(net.state_dict())) == "<All keys matched successfully>"
+    assert strided.equal(other.a.weight, net.a.weight) and other.a.weight is not net.a.weight
+
+
+def test_what_a_state_dict_lacks_or_has_too_much():
+    net, state = Net(), Net().state_dict()
+    state["c"] = state.pop("a.bias")
+    with pytest.raises(RuntimeError, match='Missing key.s. in state_dict: "a.bias"(.|\n)*Unexpected.*"c"'):
+        net.load_state_dict(state)
+    keys = net.load_state_dict(state, strict=False)
+    assert keys.missing_keys == ["a.bias"] and keys.unexpected_keys == ["c"]
+    with pytest.raises(RuntimeError, match="size mismatch for a.weight"):
+        net.load_state_dict({**Net().state_dict(), "a.weight": strided.ones(1, 1)})
+
+
+def test_copies_are_independent_and_keep_what_is_shared():
+    net = Net()
+    net.c = net.a
+    made = copy.deepcopy(net)
+    assert made.c is made.a and isinstance(made.a.weight, nn.Parameter)
+    made.a.weight.data.zero_()
+    assert bool((net.a.weight != 0).any())
+    again = pickle.loads(pickle.dumps(nn.Linear(2, 1)))
+    assert isinstance(again.weight, nn.Parameter) and again.weight.requires_grad
+
+
+def test_a_parameter_is_the_memory_it_was_given():
+    for dtype in (strided.float32, strided.float64, strided.bfloat16, strided.complex64):
+        x = strided.ones(3, dtype=dtype)
+        p = nn.Parameter(x)
+        assert p.dtype == dtype and p.data_ptr() == x.data_ptr() and p.is_leaf and p.requires_grad
+    with pytest.raises(TypeError):
+        nn.Parameter([1.0])
+    with pytest.raises(RuntimeError):
+        nn.Parameter(strided.arange(3))
+
+
+def test_hooks_come_and_go():
+    net, log = nn.Linear(2, 1), []
+    with net.register_forward_hook(lambda m, a, y: log.append(1)):
+        net(strided.ones(1, 2))
+    net(strided.ones(1, 2))
+    assert log == [1]
+    handle = net.register_full_backward_hook(lambda m, gi, go: log.append([tuple(g.shape) for g in gi + go]))
+    net(strided.ones(3, 2, requires_grad=True)).sum().backward()
+    handle.remove()
+    assert log[1] == [(3, 2), (3, 1)]
+
+
+def test_to_another_dtype_keeps_the_parameters():
+    net = Net()
+    before = list(net.parameters())
+    net.double()
+    assert all(a is b and a.dtype == strided.float64 for a, b in zip(net.parameters(), before))
+    assert net(strided.ones(1, 3, dtype=strided.float64)).dtype == strided.float64
+    with pytest.raises(TypeError, match="only accepts floating point"):
+        net.to(strided.int64)
+
+
+def test_import_of_the_package_does_not_load_networks():
+    import subprocess
+    import sys
+
+    code = "import sys, strided; assert not any(m.startswith('strided.nn') for m in sys.modules); strided.nn.Linear"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_same_seed_same_parameters():
+    strided.manual_seed(1)
+    a = nn.Linear(3, 2).weight
+    strided.manual_seed(1)
+    assert strided.equal(a, nn.Linear(3, 2).weight)
+    # What PyTorch 2.13 has after manual_seed(1).
+    np.testing.assert_allclose(
+        a.detach().numpy().ravel(), [0.2975, -0.2548, -0.1119, 0.2710, -0.5435, 0.3462], atol=6e-5
+    )
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
+def test_dropout(p):
+    layer, x = nn.Dropout(p), strided.ones(2000)
+    y = layer(x).numpy()
+    kept = y != 0
+    assert abs(kept.mean() - (1 - p)) < 0.05
+    if p < 1:
+        np.testing.assert_allclose(y[kept], 1 / (1 - p), rtol=1e-6)
+    assert layer.eval()(x) is x
+
+
+def test_batch_norm_follows_the_batches():
+    m, x = nn.BatchNorm1d(3), strided.randn(50, 3) * 2 + 1
+    y, a = m(x).detach().numpy(), x.numpy()
+    np.testing.assert_allclose(y, (a - a.mean(0)) / np.sqrt(a.var(0) + 1e-5), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(m.running_mean.numpy(), 0.1 * a.mean(0), rtol=1e-4)
+    np.testing.assert_allclose(m.running_var.numpy(), 0.9 + 0.1 * a.var(0, ddof=1), rtol=1e-4)
+    z = m.eval()(x).detach().numpy()
+    np.testing.assert_allclose(
+        z, (a - m.running_mean.numpy()) / np.sqrt(m.running_var.numpy() + 1e-5), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("make", [lambda: nn.LayerNorm(4), lambda: nn.BatchNorm1d(4), lambda: nn.GroupNorm(2, 4)])
+def test_gradients_of_normalisation_of_both_orders(make):
+    m = make().double()
+    x = strided.randn(5, 4, dtype=strided.float64, requires_grad=True)
+    assert strided.autograd.gradcheck(m, x)
+    assert strided.autograd.gradgradcheck(m, x)
+
+
+def test_cross_entropy_of_classes_and_of_probabilities():
+    x, y = strided.randn(6, 4), strided.tensor([0, 1, 2, 3, 1, 1])
+    a = x.numpy()
+    logs = a - np.log(np.exp(a).sum(1, keepdims=True))
+    want = -logs[np.arange(6), y.numpy()].mean()
+    assert abs(float(nn.functional.cross_entropy(x, y)) - want) < 1e-5
+    assert abs(float(nn.functional.cross_entropy(x, nn.functional.one_hot(y, 4).float())) - want) < 1e-5
+    with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+        nn.functional.cross_entropy(x, strided.tensor([0, 1, 2, 3, 1, 4]))
+
+
+def test_an_embedding_leaves_out_the_gradient_of_its_padding():
+    m = nn.Embedding(4, 2, padding_idx=1)
+    m(strided.tensor([0, 1, 1, 3])).sum().backward()
+    assert m.weight.grad.sum(1).tolist() == [2.0, 0.0, 0.0, 2.0] and m.weight[1].tolist() == [0.0, 0.0]

@@ -1,0 +1,156 @@
+"""Recurrent networks, attention, transformers, packed sequences: as PyTorch has them."""
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import strided  # noqa: E402
+from nn_compare import assert_same_tensors, compare_call, compare_module  # noqa: E402
+
+
+def x(*shape, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+CASES = {
+    "RNN(3, 4)": [x(5, 2, 3)],
+    "RNN(3, 4, nonlinearity='relu', bias=False)": [x(5, 2, 3)],
+    "RNN(3, 4, 2, batch_first=True, bidirectional=True)": [x(2, 5, 3)],
+    "LSTM(3, 4)": [x(5, 2, 3)],
+    "LSTM(3, 4) ": [x(5, 3)],
+    "LSTM(3, 4, 2, bidirectional=True, dropout=0.4)": [x(5, 2, 3)],
+    "LSTM(3, 4, 2, proj_size=2, batch_first=True)": [x(2, 5, 3)],
+    "LSTM(3, 4, bidirectional=True)": [x(5, 2, 3), (x(2, 2, 4), x(2, 2, 4, seed=2))],
+    "GRU(3, 4)": [x(5, 2, 3)],
+    "GRU(3, 4, 2, bidirectional=True, batch_first=True, dropout=0.3)": [x(2, 5, 3), x(4, 2, 4)],
+    "GRU(3, 4, bias=False)": [x(5, 3), x(1, 4)],
+    "RNNCell(3, 4)": [x(2, 3)],
+    "RNNCell(3, 4, nonlinearity='relu')": [x(2, 3), x(2, 4)],
+    "LSTMCell(3, 4)": [x(2, 3), (x(2, 4), x(2, 4, seed=2))],
+    "GRUCell(3, 4, bias=False)": [x(3), x(4)],
+    "MultiheadAttention(8, 2)": [x(5, 3, 8), x(4, 3, 8), x(4, 3, 8, seed=2)],
+    "MultiheadAttention(8, 2, dropout=0.3)": [x(5, 3, 8), x(4, 3, 8), x(4, 3, 8, seed=2)],
+    "MultiheadAttention(8, 4, bias=False, batch_first=True)": [x(3, 5, 8), x(3, 4, 8), x(3, 4, 8, seed=2)],
+    "MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True, kdim=6, vdim=5)": [
+        x(5, 3, 8),
+        x(4, 3, 6),
+        x(4, 3, 5),
+    ],
+    "TransformerEncoderLayer(8, 2, 16)": [x(5, 3, 8)],
+    "TransformerEncoderLayer(8, 2, 16, 0.0, 'gelu', norm_first=True, batch_first=True)": [x(3, 5, 8)],
+    "TransformerDecoderLayer(8, 2, 16)": [x(5, 3, 8), x(4, 3, 8)],
+    "TransformerDecoderLayer(8, 2, 16, norm_first=True, bias=False)": [x(5, 3, 8), x(4, 3, 8)],
+    "TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2, nn.LayerNorm(8))": [x(5, 3, 8)],
+    "Transformer(8, 2, 1, 2, 16)": [x(5, 3, 8), x(4, 3, 8)],
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_module(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compare_module(lambda nn: eval("nn." + text.strip(), {"nn": nn}), CASES[text], tol=1e-4)
+
+
+def packed(lib, mode, x, lengths, **options):
+    lib.manual_seed(2)
+    net = getattr(lib.nn, mode)(3, 4, 2, bidirectional=True)
+    p = lib.nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
+    y, h = net(p)
+    y, n = lib.nn.utils.rnn.pad_packed_sequence(y, **options)
+    return y, n, h
+
+
+@pytest.mark.parametrize("mode", ["LSTM", "GRU", "RNN"])
+def test_packed(mode):
+    compare_call(lambda lib, x: packed(lib, mode, x, lib.tensor([2, 5, 3])), [x(5, 3, 3)])
+    compare_call(lambda lib, x: packed(lib, mode, x, [5, 2, 1], batch_first=True, padding_value=-1.0), [x(5, 3, 3)])
+
+
+def test_sequences():
+    rows = [x(3, 2), x(5, 2), x(1, 2)]
+
+    def run(lib, *rows):
+        r = lib.nn.utils.rnn
+        p = r.pack_sequence(list(rows), enforce_sorted=False)
+        left = r.pad_sequence(list(rows), True, 7.0, padding_side="left")
+        return [left, r.pad_sequence(list(rows)), p.data, p.batch_sizes, p.sorted_indices, *r.unpack_sequence(p)]
+
+    compare_call(run, rows)
+
+
+MASKS = {
+    "attn_mask": lambda t: {"attn_mask": t.ones(5, 4).tril().eq(0)},
+    "added": lambda t: {"attn_mask": t.arange(20.0).view(5, 4) / 10, "need_weights": False},
+    "three": lambda t: {"attn_mask": t.arange(120.0).view(6, 5, 4) / 50, "average_attn_weights": False},
+    "padding": lambda t: {"key_padding_mask": t.tensor([[False, False, False, True]] * 3)},
+    "both": lambda t: {
+        "key_padding_mask": t.tensor([[False, False, True, True]] * 3),
+        "attn_mask": t.ones(5, 4).tril(1).eq(0),
+        "need_weights": False,
+    },
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name):
+    def run(lib, q, k, v):
+        lib.manual_seed(1)
+        return lib.nn.MultiheadAttention(8, 2)(q, k, v, **MASKS[name](lib))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compare_call(run, [x(5, 3, 8), x(4, 3, 8), x(4, 3, 8, seed=2)])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"is_causal": True},
+        {"scale": 0.3},
+        {"dropout_p": 0.4},
+        {"attn_mask": torch.ones(5, 4).tril().bool()},
+        {"attn_mask": torch.arange(20.0).view(5, 4)},
+    ],
+)
+def test_scaled_dot_product_attention(options):
+    run = lambda lib, q, k, v, **o: lib.nn.functional.scaled_dot_product_attention(q, k, v, **o)
+    compare_call(run, [x(2, 3, 5, 6), x(2, 3, 4, 6), x(2, 3, 4, 7)], options)
+
+
+def test_grouped_heads():
+    run = lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    compare_call(run, [x(2, 4, 5, 6), x(2, 2, 4, 6), x(2, 2, 4, 7)])
+
+
+def test_causal_mask():
+    make = lambda lib: lib.nn.Transformer.generate_square_subsequent_mask(4)
+    assert_same_tensors(make(strided), make(torch))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_ctc_loss(reduction, packed):
+    scores = x(7, 3, 5)
+    targets = torch.tensor([[1, 2, 2], [3, 1, 0], [4, 4, 4]])
+    lengths = torch.tensor([3, 2, 1])
+    if packed:
+        targets = torch.tensor([1, 2, 2, 3, 1, 4])
+
+    def run(lib, s, t, n):
+        logs = lib.nn.functional.log_softmax(s, 2)
+        return lib.nn.functional.ctc_loss(logs, t, lib.tensor([7, 6, 5]), n, reduction=reduction)
+
+    compare_call(run, [scores, targets, lengths], tol=1e-4)
+
+
+def test_ctc_loss_of_what_does_not_fit():
+    def run(lib, s):
+        targets = lib.tensor([[1, 1, 1], [2, 1, 1]])
+        loss = lib.nn.CTCLoss(zero_infinity=True, reduction="sum")
+        return loss(lib.nn.functional.log_softmax(s, 2), targets, (3, 3), (3, 2))
+
+    compare_call(run, [x(3, 2, 4)], tol=1e-4)

@@ -1,0 +1,231 @@
+"""Optimizers and schedulers: twenty steps of the same numbers, the same state dicts, texts and errors as PyTorch."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import strided  # noqa: E402
+
+OPTIMIZERS = [
+    "SGD(p, lr=0.1)",
+    "SGD(p, lr=0.1, momentum=0.9)",
+    "SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)",
+    "SGD(p, 0.1, 0.5, dampening=0.3, maximize=True)",
+    "Adam(p)",
+    "Adam(p, lr=0.05, betas=(0.8, 0.9), eps=1e-4, weight_decay=0.1, amsgrad=True)",
+    "Adam(p, maximize=True, foreach=False)",
+    "AdamW(p, lr=0.02)",
+    "AdamW(p, 0.02, weight_decay=0.3, amsgrad=True, fused=False)",
+    "Adamax(p, lr=0.02, weight_decay=0.1)",
+    "NAdam(p, lr=0.02)",
+    "NAdam(p, lr=0.02, weight_decay=0.1, decoupled_weight_decay=True)",
+    "RAdam(p, lr=0.02)",
+    "RAdam(p, lr=0.02, weight_decay=0.1, decoupled_weight_decay=True)",
+    "Adagrad(p, lr=0.1, lr_decay=0.01, weight_decay=0.1, initial_accumulator_value=0.5)",
+    "Adadelta(p, lr=0.5, weight_decay=0.1)",
+    "RMSprop(p)",
+    "RMSprop(p, lr=0.02, momentum=0.5, centered=True, weight_decay=0.1)",
+    "Rprop(p, lr=0.02)",
+    "ASGD(p, lr=0.02, weight_decay=0.1, t0=5)",
+    "LBFGS(p, lr=0.5, max_iter=3)",
+    "LBFGS(p, line_search_fn='strong_wolfe', max_iter=5, history_size=4)",
+    "Adafactor(p, lr=0.02, weight_decay=0.1)",
+    "Muon(p[:1], lr=0.02)",
+]
+
+
+def losses(lib, text, steps):
+    lib.manual_seed(2)
+    net = lib.nn.Sequential(lib.nn.Linear(3, 5), lib.nn.Tanh(), lib.nn.Linear(5, 2))
+    x, y = lib.randn(8, 3), lib.randn(8, 2)
+    opt = eval("lib.optim." + text, {"lib": lib, "p": list(net.parameters())})
+    found = []
+
+    def closure():
+        opt.zero_grad()
+        loss = lib.nn.functional.mse_loss(net(x), y)
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        if "LBFGS" in text:
+            found.append(float(opt.step(closure)))
+        else:
+            found.append(float(closure()))
+            opt.step()
+    return found, net, opt
+
+
+def plain(value):
+    if isinstance(value, (strided.Tensor, torch.Tensor)):
+        return value.detach().double().numpy().round(4).tolist()
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def keys(value):
+    if isinstance(value, dict):
+        return {k: keys(v) for k, v in value.items()}
+    return type(value).__name__
+
+
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_optimizer(text):
+    steps = 8 if "LBFGS" in text else 20
+    got, net, opt = losses(strided, text, steps)
+    want, their_net, their_opt = losses(torch, text, steps)
+    tol = 2e-2 if "Muon" in text else 1e-3 if "LBFGS" in text else 2e-5
+    np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
+    for a, b in zip(net.parameters(), their_net.parameters()):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=10 * tol, atol=10 * tol)
+    assert repr(opt) == repr(their_opt)
+    mine, theirs = opt.state_dict(), their_opt.state_dict()
+    assert mine["param_groups"] == theirs["param_groups"]
+    if "LBFGS" not in text:
+        assert keys(mine["state"]) == keys(theirs["state"])
+    again = eval("strided.optim." + text, {"strided": strided, "p": list(net.parameters())})
+    again.load_state_dict(mine)
+    assert plain(again.state_dict()["state"]) == plain(mine["state"])
+
+
+SCHEDULERS = [
+    "StepLR(opt, 3)",
+    "StepLR(opt, 2, gamma=0.5)",
+    "MultiStepLR(opt, [2, 5, 5], 0.3)",
+    "ExponentialLR(opt, 0.9)",
+    "ConstantLR(opt, 0.5, 4)",
+    "LinearLR(opt, 0.25, 0.75, 6)",
+    "PolynomialLR(opt, 8, 2.0)",
+    "CosineAnnealingLR(opt, 5, 0.01)",
+    "CosineAnnealingWarmRestarts(opt, 3, 2)",
+    "LambdaLR(opt, lambda n: 0.9**n)",
+    "MultiplicativeLR(opt, lambda n: 0.9)",
+    "CyclicLR(opt, 0.01, 0.2, 3, 2)",
+    "CyclicLR(opt, 0.01, 0.2, 3, mode='triangular2')",
+    "CyclicLR(opt, 0.01, 0.2, 3, mode='exp_range', gamma=0.9)",
+    "OneCycleLR(opt, 0.3, total_steps=14)",
+    "OneCycleLR(opt, 0.3, epochs=2, steps_per_epoch=7, anneal_strategy='linear', three_phase=True)",
+    "SequentialLR(opt, [L.LinearLR(opt, 0.1, total_iters=3), L.ExponentialLR(opt, 0.5)], [4])",
+    "ChainedScheduler([L.ConstantLR(opt, 0.1, 3), L.ExponentialLR(opt, 0.9)])",
+]
+
+
+def schedule(lib, text):
+    params = [lib.nn.Parameter(lib.ones(1)), lib.nn.Parameter(lib.ones(1))]
+    opt = lib.optim.SGD([{"params": [params[0]]}, {"params": [params[1]], "lr": 0.05}], lr=0.1, momentum=0.9)
+    L = lib.optim.lr_scheduler
+    scheduler = eval("L." + text, {"L": L, "opt": opt})
+    found = []
+    for _ in range(12):
+        found += [[g["lr"], g["momentum"], last] for g, last in zip(opt.param_groups, scheduler.get_last_lr())]
+        opt.step()
+        scheduler.step()
+    state = scheduler.state_dict()
+    scheduler.load_state_dict(state)
+    return found, keys(state)
+
+
+@pytest.mark.parametrize("text", SCHEDULERS)
+def test_scheduler(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (got, mine), (want, theirs) = schedule(strided, text), schedule(torch, text)
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert mine == theirs
+
+
+def plateau(lib, **options):
+    opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.1)
+    s = lib.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1, **options)
+    found = []
+    for value in [1.0, 0.9, 0.9, 0.91, 0.95, 0.7, 0.8, 0.8, 0.8, 0.8]:
+        s.step(lib.tensor(value))
+        found.append((opt.param_groups[0]["lr"], s.num_bad_epochs, s.best))
+    return found, keys(s.state_dict())
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "max"}, {"factor": 0.5, "cooldown": 2, "min_lr": 0.02, "threshold_mode": "abs"}]
+)
+def test_plateau(options):
+    (got, mine), (want, theirs) = plateau(strided, **options), plateau(torch, **options)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert mine == theirs
+
+
+def averages(lib, **options):
+    lib.manual_seed(0)
+    net = lib.nn.Sequential(lib.nn.Linear(2, 3), lib.nn.BatchNorm1d(3))
+    swa = lib.optim.swa_utils
+    if "decay" in options:
+        options = {"multi_avg_fn": swa.get_ema_multi_avg_fn(options.pop("decay")), **options}
+    model, opt = swa.AveragedModel(net, **options), lib.optim.SGD(net.parameters(), lr=0.1)
+    rates = swa.SWALR(opt, 0.02, anneal_epochs=3)
+    for _ in range(5):
+        opt.zero_grad()
+        net(lib.randn(6, 2)).square().sum().backward()
+        opt.step()
+        rates.step()
+        model.update_parameters(net)
+    swa.update_bn([lib.randn(6, 2), lib.randn(6, 2)], model)
+    return plain(model.state_dict()), opt.param_groups[0]["lr"]
+
+
+@pytest.mark.parametrize("options", [{}, {"decay": 0.9}, {"use_buffers": True, "decay": 0.5}])
+def test_averaged_models(options):
+    (got, a), (want, b) = averages(strided, **options), averages(torch, **options)
+    assert list(got) == list(want) and abs(a - b) < 1e-9
+    for name in want:
+        np.testing.assert_allclose(got[name], want[name], atol=2e-4)
+
+
+def hooked(t):
+    opt, log = t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1), []
+    opt.register_step_pre_hook(lambda o, a, k: log.append("pre"))
+    opt.register_step_post_hook(lambda o, a, k: log.append("post"))
+    opt.register_state_dict_post_hook(lambda o, d: log.append(sorted(d)))
+    opt.register_load_state_dict_pre_hook(lambda o, d: log.append("load"))
+    opt.step()
+    opt.load_state_dict(opt.state_dict())
+    return log
+
+
+CALLS = {
+    "empty": lambda t: t.optim.SGD([], 0.1),
+    "tensor": lambda t: t.optim.SGD(t.ones(1), 0.1),
+    "not tensors": lambda t: t.optim.SGD([1], 0.1),
+    "non leaf": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1)) * 2], 0.1),
+    "twice": lambda t: (lambda p: t.optim.SGD([{"params": p}, {"params": p}], 0.1))([t.nn.Parameter(t.ones(1))]),
+    "set": lambda t: t.optim.SGD([{"params": {t.nn.Parameter(t.ones(1))}}], 0.1),
+    "lr": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1))], -1),
+    "lr adam": lambda t: t.optim.Adam([t.nn.Parameter(t.ones(1))], -1),
+    "beta": lambda t: t.optim.Adam([t.nn.Parameter(t.ones(1))], 1, (0.1, 1.0)),
+    "eps": lambda t: t.optim.RMSprop([t.nn.Parameter(t.ones(1))], 1, eps=-1),
+    "nesterov": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1))], 1, nesterov=True),
+    "groups": lambda t: t.optim.SGD([{"params": [t.nn.Parameter(t.ones(1))], "lr": 3}], 0.1).param_groups[0]["lr"],
+    "names": lambda t: t.optim.SGD(t.nn.Linear(1, 1).named_parameters(), 0.1).param_groups[0]["param_names"],
+    "load": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1))], 1).load_state_dict({"state": {}, "param_groups": []}),
+    "hooks": hooked,
+    "not optimizer": lambda t: t.optim.lr_scheduler.StepLR(3, 1),
+    "zero_grad": lambda t: (
+        p := t.nn.Parameter(t.ones(1)),
+        setattr(p, "grad", t.ones(1)),
+        t.optim.SGD([p], 0.1).zero_grad(False),
+        p.grad.tolist(),
+    )[3],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_as_pytorch(name):
+    def outcome(t):
+        try:
+            return repr(CALLS[name](t))
+        except Exception as error:
+            return type(error).__name__, str(error).replace("strided", "torch")
+
+    assert outcome(strided) == outcome(torch)
