@@ -1,0 +1,88 @@
+"""autograd.Functions of the user's own under vmap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..autograd.function import Function
+from ._batched import BatchedTensor, Tensor, batched, expanded, union
+from ._vmap import enter, leave
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+
+class VmapInfo(NamedTuple):
+    """What ``vmap(info, in_dims, *args)`` of a Function is told."""
+
+    batch_size: int
+    randomness: str
+
+
+class _Context:
+    """The ctx that forward and backward of the user see."""
+
+    saved_tensors: tuple[Any, ...] = ()
+
+    def __init__(self, needs: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        raise RuntimeError("vmap: an autograd.Function that writes to its inputs has no batching rule")
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        self.constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        pass
+
+
+def apply(cls: Any, args: Any, kwargs: Any) -> Any:
+    """cls.apply(*args) where some arguments vary: by its own rule, ``cls.vmap``, or with forward and backward that see
+    one sample each, as every function under vmap does."""
+    levels = union(args)
+    if "vmap" in vars(cls):
+        level = levels[-1]
+        dims = tuple(0 if type(a) is BatchedTensor and level in a._levels else None for a in args)
+        plain = [a if d is None else leave(a, 0, level) for a, d in zip(args, dims)]
+        made, out_dims = cls.vmap(VmapInfo(level.size, level.randomness), dims, *plain)
+        if isinstance(made, tuple):
+            out_dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(made)
+            return tuple(enter(y, d, level) for y, d in zip(made, out_dims))
+        return enter(made, out_dims, level)
+    own = [a._levels if type(a) is BatchedTensor else () for a in args]
+    several = []
+
+    class OfBatch(Function):
+        @staticmethod
+        def forward(ctx, *values):
+            inside = [batched(v, ls) if ls else v for v, ls in zip(values, own)]
+            ctx.user = _Context(ctx.needs_input_grad)
+            if cls.setup_context is Function.setup_context:
+                made = cls.forward(ctx.user, *inside, **kwargs)
+            else:
+                made = cls.forward(*inside, **kwargs)
+                cls.setup_context(ctx.user, tuple(inside), made)
+            several.append(isinstance(made, tuple))
+            results = made if isinstance(made, tuple) else (made,)
+            found = tuple(expanded(y, levels) if isinstance(y, Tensor) else y for y in results)
+            constant = getattr(ctx.user, "constant", ())
+            ctx.mark_non_differentiable(*(y for y, r in zip(found, results) if any(r is c for c in constant)))
+            return found
+
+        @staticmethod
+        def backward(ctx, *grads):
+            found = cls.backward(ctx.user, *(g if g is None else batched(g, levels) for g in grads))
+            found = found if isinstance(found, tuple) else (found,)
+            # An input that does not vary gets the sum: the engine adds up what the forward pass broadcast.
+            return tuple(expanded(g, levels) if isinstance(g, Tensor) else g for g in found)
+
+    OfBatch.__name__ = cls.__name__
+    made = OfBatch.apply(*(a._value if type(a) is BatchedTensor else a for a in args))
+    results = tuple(batched(y, levels) if isinstance(y, Tensor) else y for y in made)
+    return results if several[0] else results[0]

@@ -1,0 +1,123 @@
+"""Modules as functions of their parameters."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Any, Iterator
+
+
+def _place(module, name):
+    """(the dict that holds a parameter or buffer of this dotted name, its key)"""
+    *path, key = name.split(".")
+    for part in path:
+        module = getattr(module, part)
+    for held in (module._parameters, module._buffers):
+        if key in held:
+            return held, key
+    raise KeyError(name)
+
+
+@contextlib.contextmanager
+def _swapped(module: Any, values: dict[str, Any], tie_weights: bool) -> Iterator[None]:
+    places = {name: _place(module, name) for name in values}
+    all_names = {n: p for n, p in (*module.named_parameters(remove_duplicate=False),
+                                   *module.named_buffers(remove_duplicate=False))}  # fmt: skip
+    full = dict(values)
+    if tie_weights:
+        for name, value in values.items():
+            for other, tensor in all_names.items():
+                if tensor is all_names[name] and other not in values:
+                    full[other], places[other] = value, _place(module, other)
+    before = {name: held[key] for name, (held, key) in places.items()}
+    try:
+        for name, (held, key) in places.items():
+            held[key] = full[name]
+        yield
+    finally:
+        for name, (held, key) in places.items():
+            held[key] = before[name]
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """module(*args, **kwargs) with other parameters and buffers, by name; the module stays as it is.
+
+    Args:
+        parameter_and_buffer_dicts: a dict, or several dicts of different names.
+        args: the arguments; a single one need not be in a tuple.
+        tie_weights: parameters that are one in the module are one in the call.
+        strict: RuntimeError for names that are missing or too many.
+    """
+    if isinstance(parameter_and_buffer_dicts, dict):
+        values = dict(parameter_and_buffer_dicts)
+    elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
+        if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        values = {k: v for d in parameter_and_buffer_dicts for k, v in d.items()}
+        if sum(map(len, parameter_and_buffer_dicts)) > len(values):
+            raise ValueError("the dictionaries have names in common: it is not clear which value is meant")
+    else:
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
+        )
+    names = {n for n, _ in (*module.named_parameters(remove_duplicate=False),
+                            *module.named_buffers(remove_duplicate=False))}  # fmt: skip
+    unexpected, missing = sorted(set(values) - names), sorted(names - set(values))
+    if unexpected and strict or missing and strict:
+        parts = [f"Unexpected key(s): {', '.join(unexpected)}."] * bool(unexpected)
+        parts += [f"Missing key(s): {', '.join(missing)}."] * bool(missing)
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(parts))
+    values = {k: v for k, v in values.items() if k in names}
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _swapped(module, values, tie_weights):
+        return module(*args, **(kwargs or {}))
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Takes the running statistics from every batch normalisation of a module, in place; returns the module.
+
+    Under vmap they would be written to for all samples at once.
+    """
+    from ..nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+def stack_module_state(models: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(parameters, buffers) of several modules of one class, stacked along a new first axis: for vmap over models."""
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or not any(m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+
+    def stacked(of):
+        found = {}
+        for name in of[0]:
+            tensors = [each[name] for each in of]
+            leaf = all(t.is_leaf for t in tensors)
+            made = _C.functions["stack"]([t.detach() for t in tensors] if leaf else tensors)
+            if leaf and tensors[0].requires_grad:
+                made = made.requires_grad_()
+            found[name] = made
+        return found
+
+    return stacked([dict(m.named_parameters()) for m in models]), stacked([dict(m.named_buffers()) for m in models])

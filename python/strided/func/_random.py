@@ -1,0 +1,114 @@
+"""Random functions under vmap: one draw for each sample, or one for all, as the vmap's ``randomness`` says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ._batched import BatchedTensor, Tensor, aligned, batched, expanded, running, union
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+_ERROR = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+# What only the shape and the dtype of their first argument count for.
+_LIKE = ("rand_like", "randn_like", "randint_like")
+
+
+def _levels():
+    """The running levels that every sample draws for itself; RuntimeError where drawing is an error."""
+    levels = running()
+    if any(level.randomness == "error" for level in levels):
+        raise RuntimeError(_ERROR)
+    return tuple(level for level in levels if level.randomness == "different")
+
+
+def draw(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """A random function whose arguments do not vary with the batch."""
+    own = _levels()
+    drawer = _C._set_drawer(None)
+    try:
+        if not own:
+            return func(*args, **kwargs)
+        return _draw_each(func, args, kwargs, own)
+    finally:
+        _C._set_drawer(drawer)
+
+
+def _draw_each(func, args, kwargs, own):
+    from ._rules import bind, call
+
+    parameters, values = bind(func, args, kwargs)
+    sizes = [level.size for level in own]
+    if func.__name__.endswith("_"):
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+            "randomness. If this is necessary for your usage, please file an issue"
+        )
+    if func.__name__ == "randperm":
+        many = 1
+        for n in sizes:
+            many *= n
+        rows = [call(func, parameters, values) for _ in range(many)]
+        return batched(_C.functions["stack"](rows).reshape(*sizes, -1), own)
+    if "size" in values:
+        size = values["size"]
+        values["size"] = (*sizes, *([size] if isinstance(size, int) else size))
+    for name, value in values.items():
+        if isinstance(value, Tensor):
+            values[name] = value.expand(*sizes, *value.shape)
+    return batched(call(func, parameters, values), own)
+
+
+def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
+    """The rule of a random function with arguments that vary with the batch."""
+    from ._rules import bind, call
+
+    different = _levels()
+    parameters, values = bind(func, args, kwargs)
+    tensors = [v for v in values.values() if isinstance(v, Tensor)]
+    levels = union(tensors)
+    name = func.__name__
+    drawer = _C._set_drawer(None)
+    try:
+        first = tensors[0]
+        if name in _LIKE:
+            value = _without(first, different)
+            values["input"] = value.expand(*(level.size for level in different), *first.shape)
+            return batched(call(func, parameters, values), different)
+        if any(level not in different for level in levels):
+            if not name.endswith("_") or union(tensors[1:]):
+                raise RuntimeError(f"vmap: {name} does not support same randomness with a batched tensor input")
+            drawn = _C.functions["empty"](first.shape, dtype=first.dtype, device=first.device)
+            sizes = [level.size for level in different]
+            values["input"] = drawn.expand(*sizes, *first.shape).contiguous()
+            return first.copy_(batched(call(func, parameters, values), different))
+        every = tuple(sorted({*levels, *different}, key=lambda level: level.number))
+        wide = max(t.ndim for t in tensors)
+        if name.endswith("_"):
+            if type(first) is not BatchedTensor or first._levels != every:
+                raise RuntimeError(
+                    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
+                    "same randomness. If this is necessary for your usage, please file an issue"
+                )
+            args = [aligned(a, every, wide) if isinstance(a, Tensor) else a for a in args]
+            func(*args, **kwargs)
+            return first
+        for key, value in values.items():
+            if isinstance(value, Tensor):
+                values[key] = expanded(value, every, wide)
+        if name == "multinomial" and len(every) > 1 or (name == "multinomial" and first.ndim == 2):
+            rows = values["input"].reshape(-1, first.shape[-1])
+            out = func(rows, *(values[p[0]] for p in parameters[1:] if p[2] != "keyword"))
+            return batched(out.reshape(*values["input"].shape[:-1], out.shape[-1]), every)
+        return batched(call(func, parameters, values), every)
+    finally:
+        _C._set_drawer(drawer)
+
+
+def _without(t, levels):
+    """A tensor of the shape, dtype and device of t, without values."""
+    return _C.functions["empty"]((), dtype=t.dtype, device=t.device).expand(t.shape)

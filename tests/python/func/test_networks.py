@@ -1,0 +1,160 @@
+"""Functions of networks under vmap, against a loop over the samples."""
+
+import pytest
+import strided as torch
+import strided.nn.functional as F
+from strided import nn
+from strided.func import functional_call, grad, vmap
+
+N = 3
+
+
+def draw(*shape, seed=0):
+    torch.manual_seed(seed)
+    return torch.randn(shape, dtype=torch.float64)
+
+
+CALLS = {
+    "linear": (F.linear, (4, 3), (5, 3), (5,)),
+    "linear of a row": (F.linear, (3,), (5, 3), (5,)),
+    "conv1d": (lambda x, w, b: F.conv1d(x, w, b, padding=1, stride=2), (2, 4, 7), (6, 4, 3), (6,)),
+    "conv2d": (lambda x, w, b: F.conv2d(x, w, b, groups=2, dilation=2), (2, 4, 7, 6), (6, 2, 3, 2), (6,)),
+    "conv2d of one image": (F.conv2d, (4, 5, 5), (2, 4, 3, 3)),
+    "conv3d": (F.conv3d, (1, 2, 3, 4, 3), (2, 2, 2, 2, 2)),
+    "conv_transpose2d": (lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2), (2, 4, 3, 3), (4, 3, 2, 2), (3,)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), (2, 3, 4, 6)),
+    "max_pool1d of one row": (lambda x: F.max_pool1d(x, 2, return_indices=True), (3, 6)),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2, padding=1), (2, 3, 4, 6)),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, 2), (2, 3, 5, 6)),
+    "adaptive_max_pool1d": (lambda x: F.adaptive_max_pool1d(x, 2), (2, 3, 5)),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (4,), w, b), (3, 4), (4,), (4,)),
+    "group_norm": (lambda x: F.group_norm(x, 2), (2, 4, 3)),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), (4, 2, 3)),
+    "instance_norm": (F.instance_norm, (4, 2, 3)),
+    "interpolate": (lambda x: F.interpolate(x, scale_factor=2.0), (1, 2, 3, 3)),
+    "normalize": (F.normalize, (3, 4)),
+    "gelu": (F.gelu, (3,)),
+    "silu": (F.silu, (3,)),
+    "elu": (F.elu, (3,)),
+    "softplus": (F.softplus, (3,)),
+    "leaky_relu": (F.leaky_relu, (3,)),
+    "hardtanh": (F.hardtanh, (3,)),
+    "softmax": (lambda x: F.softmax(x, -1), (3, 4)),
+    "prelu": (F.prelu, (2, 3, 2), (3,)),
+    "mse_loss": (F.mse_loss, (3, 4), (3, 4)),
+    "smooth_l1_loss": (F.smooth_l1_loss, (3, 4), (3, 4)),
+    "binary_cross_entropy_with_logits": (F.binary_cross_entropy_with_logits, (3,), (3,)),
+    "cross_entropy of probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (3, 4), (3, 4)),
+    "cosine_similarity": (F.cosine_similarity, (3, 4), (3, 4)),
+    "pad": (lambda x: F.pad(x, (1, 2), value=3.0), (2, 3)),
+    "bilinear": (F.bilinear, (2, 3), (2, 4), (5, 3, 4)),
+    "attention": (F.scaled_dot_product_attention, (2, 5, 4), (2, 6, 4), (2, 6, 4)),
+    "fft": (lambda x: (torch.fft.fft(x), torch.fft.rfft2(x), torch.fft.fftn(x), torch.fft.fftshift(x, 0)), (3, 4)),
+}
+
+
+def leaves(result):
+    return [result] if isinstance(result, torch.Tensor) else list(result)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name):
+    function, *shapes = CALLS[name]
+    given = [draw(N, *shape, seed=i) for i, shape in enumerate(shapes)]
+    for varies in [range(len(shapes)), *([i] for i in range(len(shapes)) if len(shapes) > 1)]:
+        args = [x if i in varies else x[0] for i, x in enumerate(given)]
+        rows = [function(*(x[k] if i in varies else x for i, x in enumerate(args))) for k in range(N)]
+        found = vmap(function, in_dims=tuple(0 if i in varies else None for i in range(len(args))))(*args)
+        for a, parts in zip(leaves(found), zip(*map(leaves, rows))):
+            b = torch.stack(parts)
+            assert a.shape == b.shape and a.dtype == b.dtype
+            assert torch.allclose(a, b, rtol=1e-9, atol=1e-11), name
+
+
+def test_class_losses():
+    x, y = draw(N, 4, 5), torch.tensor([[0, 1, 2, 4], [3, 3, 0, 1], [2, 0, 4, 4]])
+    found = vmap(F.cross_entropy)(x, y)
+    assert torch.allclose(found, torch.stack([F.cross_entropy(a, b) for a, b in zip(x, y)]))
+    w = draw(6, 2)
+    assert vmap(F.embedding, in_dims=(0, None))(y, w).equal(F.embedding(y, w))
+
+
+def test_dropout_draws_for_each_sample():
+    x = torch.ones(N, 100)
+    different = vmap(F.dropout, randomness="different")(x)
+    assert not different[0].equal(different[1])
+    same = vmap(F.dropout, randomness="same")(x)
+    assert same[0].equal(same[1]) and not same[0].equal(x[0])
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        vmap(F.dropout)(x)
+
+
+def test_gradients_of_a_convolutional_network():
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 3), nn.LogSoftmax(-1)
+    ).double()
+    params = {n: p.detach() for n, p in model.named_parameters()}
+    x, y = draw(N, 1, 8, 8), torch.tensor([0, 2, 1])
+
+    def loss(params, x, y):
+        return F.nll_loss(functional_call(model, params, (x[None],)), y[None])
+
+    found = vmap(grad(loss), in_dims=(None, 0, 0))(params, x, y)
+    for k in range(N):
+        model.zero_grad()
+        F.nll_loss(model(x[k : k + 1]), y[k : k + 1]).backward()
+        for name, p in model.named_parameters():
+            assert torch.allclose(found[name][k], p.grad, rtol=1e-9, atol=1e-11), name
+
+
+class Scaled(torch.autograd.Function):
+    """x**2 * w, with a gradient that says so."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        assert x.ndim == 1
+        return x**2 * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return 2 * x * w * g, x**2 * g
+
+
+class Ruled(torch.autograd.Function):
+    seen = []
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        Ruled.seen.append((info.batch_size, info.randomness, in_dims))
+        return Ruled.apply(x.movedim(in_dims[0], 0)), 0
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
+def test_functions_of_the_users_own(dims):
+    x, w = (draw(*([N] if d == 0 else []), 4, seed=i) for i, d in enumerate(dims))
+    assert torch.allclose(vmap(Scaled.apply, in_dims=dims)(x, w), x**2 * w)
+    found = vmap(grad(lambda x, w: Scaled.apply(x, w).sum(), argnums=(0, 1)), in_dims=dims)(x, w)
+    assert torch.allclose(found[0], (2 * x * w).expand(N, 4)) and torch.allclose(found[1], (x**2).expand(N, 4))
+    found = vmap(grad(lambda x, w: grad(lambda x: Scaled.apply(x, w).sum())(x).sum()), in_dims=dims)(x, w)
+    assert torch.allclose(found, (2 * w).expand(N, 4))
+    a, b = (t.clone().requires_grad_() for t in (x, w))
+    vmap(Scaled.apply, in_dims=dims)(a, b).sum().backward()
+    expected = torch.autograd.grad((a**2 * b).expand(N, 4).sum(), (a, b))
+    assert torch.allclose(a.grad, expected[0]) and torch.allclose(b.grad, expected[1])
+
+
+def test_functions_with_a_rule_of_their_own():
+    x = draw(2, N, 4)
+    assert vmap(Ruled.apply)(x[0]).equal(2 * x[0]) and Ruled.seen[-1] == (N, "error", (0,))
+    assert vmap(vmap(Ruled.apply))(x).equal(2 * x)

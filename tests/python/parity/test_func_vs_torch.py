@@ -1,0 +1,121 @@
+"""strided.func and torch.overrides beside PyTorch: the same program in both libraries."""
+
+import operator
+import warnings
+
+import numpy as np
+import pytest
+import strided
+
+torch = pytest.importorskip("torch")
+warnings.filterwarnings("ignore", category=UserWarning)
+
+
+def data(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def numbers(result):
+    if hasattr(result, "detach"):
+        return [np.asarray(result.detach().numpy())]
+    if isinstance(result, dict):
+        return [x for key in sorted(result) for x in numbers(result[key])]
+    return [x for part in result for x in numbers(part)]
+
+
+def mlp(lib, p, x):
+    return lib.tanh(p["w"] @ x + p["b"]).square().sum() + p["b"].sin().prod()
+
+
+PROGRAMS = {
+    "per sample": lambda lib, f, w, b, x: f.vmap(f.grad(lambda p, x: mlp(lib, p, x)), in_dims=(None, 0))(
+        {"w": w, "b": b}, x
+    ),
+    "jacrev": lambda lib, f, w, b, x: f.jacrev(lambda w, b: (w @ x[0] + b) ** 2, argnums=(0, 1))(w, b),
+    "jacfwd": lambda lib, f, w, b, x: f.jacfwd(lambda w, b: {"y": (w @ x[0] + b) ** 2}, argnums=(1, 0))(w, b),
+    "hessian": lambda lib, f, w, b, x: f.hessian(lambda p: mlp(lib, p, x[0]))({"w": w, "b": b}),
+    "hessians": lambda lib, f, w, b, x: f.vmap(f.hessian(lambda x: (x.sum() * x.cos()).exp().sum()))(x),
+    "vjp": lambda lib, f, w, b, x: f.vjp(lambda w, x: lib.softmax(x @ w.T, -1), w, x)[1](x @ w.T),
+    "vjp of a batch": lambda lib, f, w, b, x: f.vmap(f.vjp(lib.sin, w)[1])(lib.stack([w, 2 * w])),
+    "jvp": lambda lib, f, w, b, x: f.jvp(lambda w, b: (w.exp() * b[:, None], b.cos()), (w, b), (w * 2, b + 1)),
+    "jvp of a batch": lambda lib, f, w, b, x: f.vmap(lambda t: f.jvp(lib.sin, (x,), (t,)))(lib.stack([x, 2 * x])),
+    "linearize": lambda lib, f, w, b, x: f.linearize(lib.tanh, x)[1](x * 2),
+    "value": lambda lib, f, w, b, x: f.grad_and_value(lambda p: (mlp(lib, p, x[0]), p["b"]), has_aux=True)(
+        {"w": w, "b": b}
+    ),
+    "nested vmap": lambda lib, f, w, b, x: f.vmap(f.vmap(lib.dot, in_dims=(None, 0)), in_dims=(0, None))(x, x * 2),
+    "axes": lambda lib, f, w, b, x: f.vmap(lambda a, c: (a * c, a.cumsum(0)), in_dims=(1, None), out_dims=(1, -1))(
+        x, lib.ones_like(x[:, 0])
+    ),
+    "indices": lambda lib, f, w, b, x: f.vmap(lambda a, i: (a[i], a.index_select(0, i)))(
+        x, lib.tensor([[0, 1], [2, 0], [1, 1], [0, 0]])
+    ),
+    "third": lambda lib, f, w, b, x: f.grad(f.grad(f.grad(lambda t: (t**5).sin())))(b[0]),
+    "laplacian": lambda lib, f, w, b, x: f.vmap(lambda r: f.jacfwd(f.jacrev(lambda r: (r**4).sum()))(r).trace())(x),
+    "ensemble": lambda lib, f, w, b, x: f.vmap(lambda w, x: x @ w.T, in_dims=(0, None))(lib.stack([w, w * 2]), x),
+    "solve": lambda lib, f, w, b, x: f.vmap(lib.linalg.solve, in_dims=(None, 0))(
+        x[:3] @ x[:3].T + 3 * lib.eye(3, dtype=x.dtype), x
+    ),
+    "einsum": lambda lib, f, w, b, x: f.vmap(lambda a: lib.einsum("i,ji->j", a, w))(x),
+    "eigenvalues": lambda lib, f, w, b, x: f.vmap(lambda a: lib.linalg.eigvalsh(lib.outer(a, a)))(x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_transforms(name):
+    found = []
+    for lib, func in ((strided, strided.func), (torch, __import__("torch.func").func)):
+        given = [lib.tensor(data(*shape, seed=i)) for i, shape in enumerate([(2, 3), (2,), (4, 3)])]
+        found.append(numbers(PROGRAMS[name](lib, func, *given)))
+    assert len(found[0]) == len(found[1])
+    for a, b in zip(*found):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+CALLS = {
+    **{
+        f"{op} {kind}": (
+            lambda x, y, f=getattr(operator, op), k=kind: f(*{"ss": (x, x), "sy": (x, y), "3s": (3, x)}[k])
+        )
+        for op in "add sub mul truediv floordiv mod pow lt le gt ge ne".split()
+        for kind in ("ss", "sy", "3s")
+        if (op, kind) != ("truediv", "3s")
+    },
+    "neg": lambda x, y: -x,
+    "bool": lambda x, y: bool(x[0, 0]),
+    "len": lambda x, y: len(x),
+    "getitem": lambda x, y: x[0],
+    "setitem": lambda x, y: x.__setitem__(0, 1),
+    "contains": lambda x, y: 1.0 in x,
+    "shape": lambda x, y: x.shape,
+    "real": lambda x, y: x.real,
+    "grad": lambda x, y: x.grad,
+    "stack": lambda x, y: "torch.stack".split(".")[0] and type(x).mean(x),
+    "to": lambda x, y: x.double(),
+    "matmul": lambda x, y: y @ x,
+    "iadd": lambda x, y: operator.iadd(y, x),
+    "hash": lambda x, y: hash(x),
+    "size": lambda x, y: x.size(0),
+    "numpy": lambda x, y: x.numpy(),
+    "requires_grad_": lambda x, y: x.requires_grad_(),
+    "requires_grad": lambda x, y: setattr(x, "requires_grad", True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_which_function_is_handed_over(name):
+    found = []
+    for lib in (strided, torch):
+        seen = []
+
+        class Logged(lib.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None, seen=seen, lib=lib):
+                names = __import__(f"{lib.__name__}.overrides").overrides.resolve_name
+                seen.append((names(func), len(args), [t.__name__ for t in types if t is not lib.Tensor]))
+                return super().__torch_function__(func, types, args, kwargs)
+
+        result = CALLS[name](lib.ones(2, 2).as_subclass(Logged), lib.ones(2, 2))
+        found.append((seen, type(result).__name__))
+    assert found[0] == found[1]
