@@ -12,8 +12,9 @@ tensor([[0, 3],
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
-import sys as _sys
+import pkgutil as _pkgutil
 
 from . import _C
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
@@ -21,6 +22,7 @@ from ._C import dtypes as _dtypes
 from ._size import Size
 from . import _signature as _signature
 from .version import __version__
+from ._seat import install_as_torch
 
 # ---------------------------------------------------------------- names of the core
 
@@ -75,24 +77,38 @@ _namespaces.fill(globals())
 from . import linalg, return_types, special
 from ._typeinfo import finfo, iinfo
 from ._printing import get_printoptions, printoptions, set_printoptions
+from ._activations import *
+from ._segments import *
 from ._creation import *
 from ._composite import *
 from ._lowrank import *
 from ._determinism import *
+from ._spectral import *
 from ._random import *
+from ._transforms import vmap
 from ._broadcast import broadcast_shapes
+from ._standard import *
 from . import _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
 
-from . import _tensor
+from . import _tensor, _tensor_memory
 
 _tensor.install(Tensor)
+_tensor_memory.install(Tensor)
 
 from . import autograd, backends, cuda, memory, random, utils
 from ._aliases import *
 from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
 from ._lobpcg import lobpcg
+from ._switches import *
+from .amp import GradScaler, autocast
+from .compiler import compile
+
+Event, Stream = cuda.Event, cuda.Stream
+
+from ._from_file import from_file
+from .serialization import load, save
 
 get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
 
@@ -116,10 +132,31 @@ def is_storage(obj: object) -> bool:  # noqa: A001
     return isinstance(obj, (UntypedStorage, _storage.TypedStorage))
 
 
+# ---------------------------------------------------------------- namespaces that load when they are first used
+
+# Every public module of the package that the lines above have not loaded: `strided.fft` needs no import of its own, and
+# costs nothing until somebody asks for it.
+_later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locations)} - globals().keys()
+_later = {name for name in _later if not name.startswith(("_", "lib"))}  # lib*.so beside them are no modules
+
+
 def __getattr__(name):
+    if name in _later:
+        return _importlib.import_module(f"{__name__}.{name}")
+    if not name.startswith("_") and name in _of_networks():
+        return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
     if name == "torch":  # `import strided.torch` is a frequent slip
         raise AttributeError("strided takes torch's place itself: `import strided as torch`")
     raise AttributeError(f"module 'strided' has no attribute {name!r}")
+
+
+def _of_networks():
+    """The names of strided.nn that PyTorch has here too.  Looking for one loads strided.nn, once."""
+    return _importlib.import_module(f"{__name__}.nn._top").__all__
+
+
+def __dir__():
+    return sorted(globals().keys() | _later | set(_of_networks()))
 
 
 del _d, annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 
@@ -18,11 +19,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m strided", description="Tensors in PyTorch's language.")
     commands = parser.add_subparsers(dest="command", metavar="command")
     commands.add_parser("info", help="version, build, devices, and a self-test")
+    commands.add_parser(
+        "run", help="a script, -m module or -c code, where `import torch` gives strided", add_help=False
+    )
+    from .files._commands import add_commands, run_command
+
+    add_commands(commands)
     commands.add_parser("tour", help="a guided run through views, fits, batches and errors; under a minute")
-    command = parser.parse_args(arguments).command
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["run"]:  # the rest is the program's
+        from ._seat import run
+
+        return run(words[1:])
+    parsed = parser.parse_args(words)
+    command = parsed.command
     if command is None:
         parser.print_help()
         return 0
+    if command in ("inspect", "convert"):
+        return run_command(parsed)
 
     # Only now, so that the usage is there at once and whatever is broken below.
     import strided

@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from . import _C, contiguous_format
+from ._overrides import overridable
 
 if TYPE_CHECKING:
     from ._typing import Any, Tensor
@@ -19,6 +20,7 @@ def _add(name, function, doc=None):
     if doc is not None:
         function.__name__ = function.__qualname__ = name
         function.__doc__ = doc
+        function = overridable(function)
     globals()[name] = function
     __all__.append(name)
 
@@ -43,8 +45,7 @@ def _copying(view, several: bool):
         if out is None:
             parts = [part.clone(memory_format=contiguous_format) for part in ([result] if one else result)]
             return parts[0] if one else tuple(parts)
-        for to, part in [(out, result)] if one else zip(out, result, strict=True):
-            _f["_write_out"](to, part)
+        _f["_write_out"]("out", [out] if one else list(out), [result] if one else list(result))
         return out
 
     if several:

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from . import _C
+from ._overrides import overridable
 
 if TYPE_CHECKING:
     from . import return_types
@@ -14,19 +15,20 @@ if TYPE_CHECKING:
 
 _f = _C.functions
 
-__all__ = []
+__all__ = ["typename"]
 
 
 def _public(function: F) -> F:
     """Puts a function of this file among the package's."""
     __all__.append(function.__name__)
-    return function
+    return overridable(function)
 
 
 def _method(function: F) -> F:
     """The same, and among the methods of Tensor."""
+    function = _public(function)
     setattr(_C.Tensor, function.__name__, function)
-    return _public(function)
+    return function
 
 
 @_public
@@ -142,7 +144,7 @@ def _in_place(function):
 
     write.__name__ = write.__qualname__ = function.__name__ + "_"
     write.__doc__ = f"In-place form of {function.__name__}."
-    setattr(_C.Tensor, write.__name__, write)
+    setattr(_C.Tensor, write.__name__, overridable(write))
 
 
 _in_place(float_power)
@@ -200,6 +202,9 @@ def gradient(
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    for d in (places := [d + input.ndim if d < 0 else d for d in dims]):
+        if places.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     x = input if input.dtype.is_floating_point or input.dtype.is_complex else input.to(_f["get_default_dtype"]())
     steps = list(spacing) if isinstance(spacing, (list, tuple)) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
@@ -488,7 +493,6 @@ def rsub(input: Tensor, other: TensorOrNumber, *, alpha: Number = 1) -> Tensor:
     )
 
 
-@_public
 def typename(obj: object) -> str:
     """A name for the type of obj: of a tensor 'torch.FloatTensor' or the like."""
     if isinstance(obj, _C.Tensor):

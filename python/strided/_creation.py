@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from . import _C
+from ._overrides import seen_by_modes
 
 if TYPE_CHECKING:
     from ._typing import Any, Device, DType, Number, Tensor
@@ -14,6 +15,7 @@ __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "s
 
 _f = _C.functions
 _CPU = _C.device("cpu")
+_default_device = _f["_default_device"]  # None: where the data is
 
 
 def _check(op, dtype, device):
@@ -30,6 +32,7 @@ def _asarray(value):
 _C.set_hook("asarray", _asarray)
 
 
+@seen_by_modes
 def tensor(
     data: Any,
     *,
@@ -43,7 +46,8 @@ def tensor(
     Args:
         data: sequences must be regular: ValueError otherwise.
         dtype: inferred from the data if None: bool, int64, the default float, or complex; arrays keep theirs.
-        device: where to make it; None is the CPU, or the device of `data` if that is a tensor.
+        device: where to make it; None is the default device if there is one (``set_default_device``), else that of
+            `data` if it is a tensor, else the CPU.
         requires_grad: whether autograd should record operations on it; floating-point and complex dtypes only.
         pin_memory: whether its memory is page-locked, for faster copies to a CUDA device; RuntimeError without one.
 
@@ -53,6 +57,7 @@ def tensor(
     """
     _check("tensor", dtype, device)
     made = _C.tensor_from_object(data, dtype)
+    device = _default_device() if device is None else device
     if device is not None:
         made = _f["_convert"](made, None, device, False)
     if pin_memory:
@@ -62,6 +67,7 @@ def tensor(
     return made
 
 
+@seen_by_modes
 def scalar_tensor(
     value: Number,
     *,
@@ -76,6 +82,7 @@ def scalar_tensor(
     return tensor(value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
+@seen_by_modes
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor on the memory of a NumPy array: writes show on both sides. Strides, also negative ones, carry over.
 
@@ -103,6 +110,7 @@ def _shared(data):
     return None
 
 
+@seen_by_modes
 def as_tensor(data: Any, dtype: DType | None = None, device: Device | None = None) -> Tensor:
     """`data` as a tensor, without a copy where memory, dtype and device allow.
 
@@ -113,9 +121,10 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Device | None = Non
     t = _shared(data)
     if t is None:
         return tensor(data, dtype=dtype, device=device)
-    return _f["_convert"](t, dtype, device, False)
+    return _f["_convert"](t, dtype, _default_device() if device is None else device, False)
 
 
+@seen_by_modes
 def asarray(
     obj: Any,
     *,
@@ -139,7 +148,7 @@ def asarray(
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
-    made = _f["_convert"](t, dtype, device, bool(copy))
+    made = _f["_convert"](t, dtype, _default_device() if device is None else device, bool(copy))
     if copy is False and made is not t:
         raise ValueError("can't alias tensor with other dtype or device without a copy.")
     if not requires_grad:
@@ -150,6 +159,7 @@ def asarray(
     return made
 
 
+@seen_by_modes
 def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor on the memory of an object with the buffer protocol (read-only if that is).
 
@@ -166,6 +176,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     return made
 
 
+@seen_by_modes
 def from_dlpack(ext_tensor: Any, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of any object with ``__dlpack__`` (or a capsule); read-only memory stays read-only.
 
@@ -194,7 +205,7 @@ def _legacy(dtype, args, kwargs):
     _check("new", None, device)
     dtype = dtype or _f["get_default_dtype"]()
     if not args:
-        made = _f["empty"]((0,), dtype=dtype)
+        made = _f["empty"]((0,), dtype=dtype, device=_CPU)
     elif len(args) == 1 and not isinstance(args[0], int):
         if isinstance(args[0], _C.UntypedStorage):
             made = _C.storage_as_tensor(args[0], dtype)
@@ -203,7 +214,7 @@ def _legacy(dtype, args, kwargs):
                 raise TypeError(f"expected {dtype} (got {args[0].dtype})")
             made = args[0].detach()
         elif isinstance(args[0], tuple) and type(args[0]).__name__ == "Size":
-            made = _f["empty"](args[0], dtype=dtype)
+            made = _f["empty"](args[0], dtype=dtype, device=_CPU)
         elif hasattr(args[0], "untyped"):
             made = _C.storage_as_tensor(args[0].untyped(), dtype)
         else:
@@ -211,7 +222,7 @@ def _legacy(dtype, args, kwargs):
             if made.ndim == 0:
                 raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
     else:
-        made = _f["empty"](args, dtype=dtype)
+        made = _f["empty"](args, dtype=dtype, device=_CPU)
     return made if device is None else _f["_convert"](made, None, device, False)
 
 

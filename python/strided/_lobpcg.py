@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _C
+from ._overrides import overridable
 from ._typeinfo import finfo
 from .autograd import Function, no_grad
 from .linalg import LinAlgError
@@ -19,6 +20,7 @@ _eigh, _cat = _f["linalg.eigh"], _f["cat"]
 __all__ = ["lobpcg"]
 
 
+@overridable
 def lobpcg(
     A: Tensor,
     k: int | None = None,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _C
+from ._overrides import overridable
 
 if TYPE_CHECKING:
     from ._typing import Tensor
@@ -27,6 +28,7 @@ def _random_basis(times, times_adjoint, columns, like, niter):
     return basis
 
 
+@overridable
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -66,6 +68,7 @@ def svd_lowrank(
     return (V, S, U) if m < n else (U, S, V)
 
 
+@overridable
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of the rows of A (*, m, n): (U, S, V), the columns of V being the q main directions.
 

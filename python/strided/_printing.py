@@ -226,7 +226,10 @@ def _suffixes(t: Any, default_dtype: Any) -> list[str]:
     if t.device.type != "cpu":
         found.append(f"device='{t.device}'")
     size = f"size={tuple(t.shape)}"
-    if t.numel() == 0:
+    if t.device.type == "meta":
+        guessable = {default}
+        found.append(size)
+    elif t.numel() == 0:
         guessable = {default}  # without elements there is nothing to guess from
         if t.dim() != 1:
             found.append(size)
@@ -261,9 +264,10 @@ def tensor_repr(t: Any, default_dtype: Any = None) -> str:
 
         default_dtype = get_default_dtype()
     name = type(t).__name__
+    without_data = t.device.type == "meta"
     prefix = "tensor(" if name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
-    text = prefix + _contents(t.detach(), indent)
+    text = prefix + ("..." if without_data else _contents(t.detach(), indent))
     # PyTorch counts two characters more on the last line than it has when there is no other, and one more else; so do
     # we, for the same line breaks.
     used = len(text) - text.rfind("\n") + 1
@@ -286,7 +290,7 @@ def tensor_format(t: Any, spec: str) -> str:
     >>> f"{torch.tensor(3.14159):.2f}"
     '3.14'
     """
-    if t.dim() == 0:
+    if t.dim() == 0 and t.device.type != "meta":
         return format(t.detach().item(), spec)
     if spec:
         raise TypeError(f"unsupported format string passed to {type(t).__name__}.__format__")

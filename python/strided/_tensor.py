@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 from . import _C, _printing, _storage, preserve_format
+from ._overrides import overridable
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -68,7 +70,7 @@ def type_(self, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Without dtype the type's name, as ``'torch.FloatTensor'`` or ``'torch.cuda.FloatTensor'``; else the tensor cast
     to it (a dtype, or such a name, which says where too)."""
     if dtype is None:
-        return f"torch.{'' if self.is_cpu else 'cuda.'}{self.dtype._cpp_name}Tensor"
+        return f"torch.{'' if self.is_cpu else self.device.type + '.'}{self.dtype._cpp_name}Tensor"
     if isinstance(dtype, str):
         module, _, name = dtype.rpartition(".")
         for d in _C.dtypes:
@@ -189,6 +191,8 @@ def __dlpack__(
     """A DLPack capsule of the memory; versioned when max_version allows.  On a CUDA device `stream` is the consumer's,
     which waits
     for what was queued here: an int, None or 1 for the default stream, -1 for no waiting."""
+    if self.is_meta:
+        raise BufferError("Cannot pack tensors on meta")
     if self.is_cuda:
         from .cuda._interop import dlpack_wait
 
@@ -233,35 +237,57 @@ def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
         memo[key] = _C.storage_as_tensor(source, _C.uint8).clone()
     whole = _C.storage_as_tensor(_C.untyped_storage(memo[key]), self.dtype)
     made = whole.as_strided(self.size(), self.stride(), self.storage_offset())
-    if self.requires_grad:
-        made.requires_grad = True
+    made = _as_type(made, type(self), self.requires_grad)
     if self.grad is not None:
-        made.grad = __deepcopy__(self.grad, memo)
+        made.grad = self.grad.__deepcopy__(memo)
     memo[id(self)] = made
+    if attributes := self.__dict__:
+        made.__dict__.update(copy.deepcopy(attributes, memo))
     return made
 
 
-def __copy__(self) -> Tensor:
-    made = self.detach()
-    if self.requires_grad:
-        if not self.is_leaf:
-            return self.view_as(self)
-        made.requires_grad = True
-    return made
-
-
-def _rebuild(data: bytes, dtype, size, stride, requires_grad, device="cpu"):
-    made = _C.from_buffer(bytearray(data), dtype, -1, 0) if data else _f["empty"]((0,), dtype=dtype)
-    made = _f["_convert"](made.as_strided(size, stride, 0).clone(), None, _C.device(device), False)
+def _as_type(made, kind, requires_grad):
+    """A new tensor as an object of `kind`, that wants a gradient if asked."""
+    if kind is not _C.Tensor:
+        return _C.Tensor._make_subclass(kind, made, requires_grad)
     if requires_grad:
         made.requires_grad = True
     return made
 
 
+def __copy__(self) -> Tensor:
+    if self.requires_grad and not self.is_leaf:
+        made = self.as_subclass(type(self))
+    else:
+        made = _as_type(self.detach(), type(self), self.requires_grad)
+    if attributes := self.__dict__:
+        made.__dict__.update(attributes)
+    return made
+
+
+def _rebuild(data: bytes, dtype, size, stride, requires_grad, device="cpu"):
+    made = _C.from_buffer(bytearray(data), dtype, -1, 0) if data else _f["empty"]((0,), dtype=dtype, device=_CPU)
+    made = _f["_convert"](made.as_strided(size, stride, 0).clone(), None, _C.device(device), False)
+    return _as_type(made, _C.Tensor, requires_grad)
+
+
+def _rebuild_type(kind, attributes, *args):
+    made = _rebuild(*args)
+    made = _as_type(made, kind, made.requires_grad)
+    made.__dict__.update(attributes)
+    return made
+
+
+def _rebuild_meta(size, stride, dtype, requires_grad):
+    return _f["empty_strided"](size, stride, dtype=dtype, device=_C.device("meta"), requires_grad=requires_grad)
+
+
 def __reduce_ex__(self, protocol):
+    if self.is_meta:
+        return _rebuild_meta, (tuple(self.size()), tuple(self.stride()), self.dtype, self.requires_grad)
     # A result of an operation comes back as a leaf. The copy has no gaps, and keeps the order of dimensions.
     c = self.detach().cpu().clone()
-    return _rebuild, (
+    args = (
         bytes(c.as_strided((c.numel(),), (1,), 0).view(_C.uint8).numpy()) if c.numel() else b"",
         self.dtype,
         tuple(self.size()),
@@ -269,6 +295,9 @@ def __reduce_ex__(self, protocol):
         self.requires_grad,
         str(self.device),
     )
+    if type(self) is _C.Tensor and not self.__dict__:
+        return _rebuild, args
+    return _rebuild_type, (type(self), dict(self.__dict__), *args)
 
 
 # ---------------------------------------------------------------- autograd
@@ -284,6 +313,14 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
 # ---------------------------------------------------------------- small things
 
 
+def __repr__(self, *, tensor_contents: Any = None) -> str:
+    return _printing.tensor_repr(self)
+
+
+def __format__(self, spec: str) -> str:
+    return _printing.tensor_format(self, spec)
+
+
 def __contains__(self, element: object) -> bool:
     if isinstance(element, (_C.Tensor, int, float, complex)):
         return bool((self == element).any())
@@ -295,13 +332,8 @@ def __reversed__(self) -> Tensor:
 
 
 def get_device(input: Tensor) -> int:
-    """Index of the CUDA device; -1 on the CPU."""
-    return -1 if input.is_cpu else input.device.index
-
-
-def is_shared(self) -> bool:
-    """False: no other process sees the memory."""
-    return False
+    """Index of the device; -1 where there are not several."""
+    return -1 if input.device.index is None else input.device.index
 
 
 def sum_to_size(self, *size: Any) -> Tensor:
@@ -314,6 +346,8 @@ def sum_to_size(self, *size: Any) -> Tensor:
     lead = self.ndim - len(size)
     if lead < 0 or any(n not in (1, self.shape[lead + i]) for i, n in enumerate(size)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    if not size:
+        return self.sum()
     dims = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
     if not dims:
         return self
@@ -347,6 +381,24 @@ def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) 
     return _mapped(callable, self, x, y)
 
 
+def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:  # noqa: N807  (the standard's name)
+    """The namespace of the Array API standard: :mod:`strided.array_api`.  ValueError for a version it does not have.
+
+    >>> strided.ones(2).__array_namespace__().__name__
+    'strided.array_api'
+    """
+    from . import array_api
+
+    return array_api._of_version(api_version)
+
+
+def to_device(self, device: Device, /, *, stream: Any = None) -> Tensor:
+    """The tensor on another device (Array API); itself if it is there.  ValueError for a stream: copies wait."""
+    if stream is not None:
+        raise ValueError("to_device(): copies wait for what was queued before them; stream must be None")
+    return _f["_convert"](self, None, _C.device(device), False)
+
+
 def conj(self) -> Tensor:
     """Complex conjugate (a copy); the tensor itself if it is real."""
     return _f["conj_physical"](self) if self.dtype.is_complex else self
@@ -359,21 +411,34 @@ def install(Tensor) -> None:
         for name, value in globals().items()
         if callable(value)
         and getattr(value, "__module__", None) == __name__
-        and name not in ("install", "_caster", "_converted", "_rebuild", "_cuda_array_interface", "type_", "_mapped")
+        and name
+        not in (
+            "install",
+            "overridable",
+            "_caster",
+            "_converted",
+            "_rebuild",
+            "_rebuild_meta",
+            "_rebuild_type",
+            "_as_type",
+            "_cuda_array_interface",
+            "type_",
+            "_mapped",
+        )
     }
     for name, value in own.items():
-        setattr(Tensor, name, value)
-    Tensor.type = type_
+        setattr(Tensor, name, overridable(value))
+    Tensor.type = overridable(type_)
     for dtype in _C.dtypes:
         if name := dtype._traits["method"]:
-            setattr(Tensor, name, _caster(dtype, name))
+            setattr(Tensor, name, overridable(_caster(dtype, name)))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
-    for name in "ipu maia meta mkldnn mps mtia nested quantized sparse sparse_csr vulkan xla xpu".split():
+    for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xla xpu".split():
         setattr(Tensor, f"is_{name}", False)
-    Tensor.__repr__ = Tensor.__str__ = lambda self, *, tensor_contents=None: _printing.tensor_repr(self)
-    Tensor.__format__ = _printing.tensor_format
+    Tensor.__repr__ = Tensor.__str__ = overridable(__repr__)
+    Tensor.__format__ = overridable(__format__)
     Tensor.__array_priority__ = (
         1000  # NumPy's operators leave the work to ours: array + tensor is tensor.__radd__(array)
     )

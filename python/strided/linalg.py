@@ -13,6 +13,7 @@ class LinAlgError(RuntimeError):
 
 
 _C.set_hook("LinAlgError", LinAlgError)
+_C._LinAlgError = LinAlgError  # programs written for PyTorch before 1.12 catch it under this name
 
 globals().update(_namespaces.in_namespace("linalg"))
 

@@ -35,7 +35,13 @@ def _remake(name, fields, values):
 _C.set_hook("return_type", _make)
 
 # The results of functions that are written in Python.
-for _name, _fields in (("frexp", ("mantissa", "exponent")), ("histogramdd", ("hist", "bin_edges"))):
+for _name, _fields in (
+    ("frexp", ("mantissa", "exponent")),
+    ("histogramdd", ("hist", "bin_edges")),
+    ("unique_all", ("values", "indices", "inverse_indices", "counts")),
+    ("unique_counts", ("values", "counts")),
+    ("unique_inverse", ("values", "inverse_indices")),
+):
     _make(_name, _fields)
 
 

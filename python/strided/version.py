@@ -6,3 +6,8 @@ __version__ = build_info()["version"]  # pyproject.toml's, told to the compiler
 
 cuda = None
 hip = None
+rocm = None
+xpu = None
+
+debug = False
+git_version = None

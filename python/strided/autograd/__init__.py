@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._overrides import overridable
 from . import anomaly_mode, forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -18,8 +19,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
     "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode",
-    "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "is_inference_mode_enabled", "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "profiler":  # which loads when it is first used
+        import importlib
+
+        return importlib.import_module(".profiler", __package__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | {"profiler"})
+
 
 _run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]
 
@@ -52,6 +66,7 @@ def _given(grads, n):
     return grads
 
 
+@overridable
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -75,6 +90,7 @@ def backward(
     _run(tensors, _given(grad_tensors, len(tensors)), keep, create_graph, inputs, True)
 
 
+@overridable
 def grad(
     outputs: Any,
     inputs: Any,

@@ -161,6 +161,10 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls forward on the arguments and puts the results into the graph."""
+        if any(type(a) is not _C.Tensor and hasattr(type(a), "__strided_function__") for a in args):
+            from ..func._functions import apply
+
+            return apply(cls, args, kwargs)
         ctx = cls._context_class()
         ctx._is_tensor = [isinstance(a, _C.Tensor) for a in args]
         tensors = tuple(a for a in args if isinstance(a, _C.Tensor))

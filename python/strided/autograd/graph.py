@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 Node = _C.Node
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version",
     "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
@@ -69,6 +70,55 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _state.disabled = before
+
+
+class _Kept:
+    """What allow_mutation_on_saved_tensors keeps."""
+
+    def __init__(self) -> None:
+        self._copies: dict[int, Tensor] = {}
+        self._count = 0
+
+    def _pack(self, t: Tensor) -> int:
+        self._count += 1
+        self._copies[self._count] = t.detach().clone()
+        return self._count
+
+    def _unpack(self, number: int) -> Tensor:
+        if number not in self._copies:
+            raise RuntimeError("the tensors that allow_mutation_on_saved_tensors kept were cleared")
+        return self._copies[number]
+
+    def clear(self) -> None:
+        """Gives the memory back. No backward pass through what was computed in the context is possible then."""
+        self._copies.clear()
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_Kept]:
+    """Context: tensors may be changed in place after an operation saved them; the backward pass uses what they were.
+
+    Each tensor is copied when it is saved, so this takes more memory and time. The value of the context has a
+    ``clear()``, which gives the copies back. RuntimeError for one within another.
+
+    >>> with strided.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     x = strided.ones(2, requires_grad=True)
+    ...     y = x.clone()
+    ...     z = y.sin()
+    ...     y.zero_()
+    tensor([0., 0.], grad_fn=<ZeroBackward0>)
+    >>> z.sum().backward(); bool((x.grad == x.cos()).all())
+    True
+    """
+    if getattr(_state, "copies", False):
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    kept = _Kept()
+    _state.copies = True
+    try:
+        with saved_tensors_hooks(kept._pack, kept._unpack):
+            yield kept
+    finally:
+        _state.copies = False
 
 
 class GradientEdge(NamedTuple):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from .. import _C
-from . import cuda, cudnn, mps
+from . import cpu, cuda, cudnn, cusparselt, kleidiai, mkl, mkldnn, mps, openmp, opt_einsum
 
-__all__ = ["cuda", "cudnn", "get_float32_matmul_precision", "mps", "set_float32_matmul_precision"]
+__all__ = [
+    "cpu", "cuda", "cudnn", "cusparselt", "get_float32_matmul_precision", "kleidiai", "mkl", "mkldnn", "mps", "openmp",
+    "opt_einsum", "set_float32_matmul_precision",
+]  # fmt: skip
 
 
 def get_float32_matmul_precision() -> str:

@@ -7,6 +7,7 @@ The library with the kernels is opened when a device is first asked for; without
 from __future__ import annotations
 
 from . import _solver as _solver
+from . import amp
 from ._device import (
     current_device,
     device,
@@ -45,7 +46,7 @@ from ._random import (
 from ._streams import Event, Stream, current_stream, default_stream, set_stream, stream
 
 __all__ = [
-    "ElementwiseKernel", "Event", "Stream", "current_device", "current_stream", "default_stream", "device",
+    "ElementwiseKernel", "Event", "Stream", "amp", "current_device", "current_stream", "default_stream", "device",
     "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
     "get_rng_state_all", "initial_seed", "is_available", "is_initialized", "manual_seed", "manual_seed_all",

@@ -1,0 +1,51 @@
+"""Functions written in Python, handed to the types of the user's own that ask for them (``__torch_function__``).
+
+What is registered in the compiled core asks by itself: Note [Who takes a call] in ``csrc/python/overrides.h``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from . import _C
+
+if TYPE_CHECKING:
+    from ._typing import F
+
+
+def overridable(function: F) -> F:
+    """The function; a call with an object of a type of the user's own goes to that type's ``__torch_function__``."""
+    return cast("F", _C._overridable(function))
+
+
+def seen_by_modes(function: F) -> F:
+    """The same for a function that makes a tensor of any object: PyTorch shows it to modes, but not to types."""
+    return cast("F", _C._overridable(function, True))
+
+
+class _Switch:
+    """Context in which ``__torch_function__`` is not called."""
+
+    _state = 0
+
+    def __enter__(self) -> None:
+        self._before = _C._set_torch_function_state(max(self._state, _C._get_torch_function_state()))
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_torch_function_state(self._before)
+
+
+class DisableTorchFunctionSubclass(_Switch):
+    """Context in which types are not asked, and objects of subclasses count as tensors; modes are asked."""
+
+    _state = 1
+
+
+class DisableTorchFunction(_Switch):
+    """Context in which neither types nor modes are asked."""
+
+    _state = 2
+
+
+_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+_C.DisableTorchFunction = DisableTorchFunction

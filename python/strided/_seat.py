@@ -1,0 +1,156 @@
+"""strided in PyTorch's place: ``import torch`` gives strided, for programs that cannot be edited."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, DistributionFinder
+
+__all__ = ["install_as_torch"]
+
+_HERE = __package__ or "strided"
+
+
+def _ours(name: str) -> str:
+    """``strided.x`` for ``torch.x``."""
+    return _HERE + name.removeprefix("torch")
+
+
+class _Finder:
+    """Answers for ``torch`` and what is below it, before anybody else: the modules, and the installed version."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        found = importlib.util.find_spec(_ours(name))
+        if found is None:
+            return None  # and no other finder knows it: ModuleNotFoundError names torch.x
+        spec = ModuleSpec(name, _Loader, origin=found.origin, is_package=found.submodule_search_locations is not None)
+        spec.has_location = found.has_location
+        return spec
+
+    @staticmethod
+    def find_distributions(context: DistributionFinder.Context) -> Iterator[Distribution]:
+        if context.name is None or context.name.lower() == "torch":
+            yield _distribution()
+
+
+class _Loader:
+    """Gives the module of strided itself, not a copy."""
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(_ours(spec.name))
+        spec.loader_state = module.__spec__
+        return module
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        module.__spec__ = module.__spec__.loader_state  # the import put that of torch.x there
+        _answer_as_torch(module)
+
+
+def _distribution() -> Distribution:
+    from importlib.metadata import Distribution
+
+    class Torch(Distribution):
+        def read_text(self, filename: str) -> str | None:
+            texts = {
+                "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {sys.modules['torch'].__version__}\n",
+                "top_level.txt": "torch\n",
+            }
+            return texts.get(filename)
+
+        def locate_file(self, path: Any) -> Any:
+            return os.path.join(os.path.dirname(os.path.dirname(__file__)), path)
+
+    return Torch()
+
+
+def _answer_as_torch(module: ModuleType) -> None:
+    """Makes the classes in `module` say that they are torch's, and gives every loaded module its second name.
+
+    Libraries ask ``type(x).__module__`` which backend an array belongs to; pickles name classes by it.
+    """
+    for value in list(vars(module).values()):
+        home = getattr(value, "__module__", None)
+        if isinstance(value, type) and isinstance(home, str) and (home + ".").startswith(_HERE + "."):
+            value.__module__ = "torch" + home.removeprefix(_HERE)
+    for name, loaded in list(sys.modules.items()):
+        if name.startswith(_HERE + ".") and loaded is not None:
+            loaded.__name__ = "torch" + name.removeprefix(_HERE)
+            sys.modules.setdefault(loaded.__name__, loaded)
+
+
+def install_as_torch() -> None:
+    """Puts strided in PyTorch's place in this process: ``import torch`` and ``import torch.x`` give strided's modules.
+
+    They are the same objects, ``torch is strided``. From then on ``strided.__name__`` is ``"torch"``, ``__version__``
+    is that of the PyTorch that strided follows, ``importlib.metadata.version("torch")`` says the same, and classes name
+    ``torch`` as their module. What strided lacks stays a ModuleNotFoundError that names ``torch.x``. A second call
+    changes nothing. Processes that this one starts have no such seat: call it there too, or start them with
+    ``python -m strided run``.
+
+    Raises:
+        RuntimeError: something else was imported as ``torch`` already.
+
+    >>> import subprocess, sys
+    >>> program = "import strided; strided.install_as_torch(); import torch; print(torch.ones(2))"
+    >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout)
+    tensor([1., 1.])
+    <BLANKLINE>
+    """
+    import strided
+
+    there = sys.modules.get("torch")
+    if there is strided:
+        return
+    if there is not None:
+        where = getattr(there, "__file__", None) or "memory"
+        raise RuntimeError(f"install_as_torch: torch is imported already, from {where}; call this before that")
+    from . import torch_version, version
+
+    sys.meta_path.insert(0, _Finder)
+    strided.__name__ = "torch"
+    strided.__version__ = version.__version__ = torch_version.__version__
+    sys.modules["torch"] = strided
+    _answer_as_torch(strided)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """``python -m strided run``: a program with strided in PyTorch's place.
+
+    Args:
+        arguments: ``script.py args``, ``-m module args`` or ``-c code args``, as Python takes them.
+
+    Returns:
+        2 if there is nothing to run, else 0. What the program raises, SystemExit too, goes through.
+    """
+    import runpy
+
+    kind = arguments[0] if arguments else ""
+    if not kind or kind.startswith("-") and (kind not in ("-m", "-c") or len(arguments) < 2):
+        print("usage: python -m strided run [-m module | -c code | script.py] ...", file=sys.stderr)
+        return 2
+    install_as_torch()
+    if kind == "-m":
+        sys.argv[:] = arguments[1:]  # run_module puts the file's name first
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv[:] = ["-c", *arguments[2:]]
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(arguments[1], "<string>", "exec"), main.__dict__)
+    else:
+        sys.argv[:] = arguments
+        sys.path[0] = os.path.dirname(os.path.abspath(kind))
+        runpy.run_path(kind, run_name="__main__")
+    return 0

@@ -1,0 +1,180 @@
+"""The names of TorchScript (``strided.jit``). Nothing is compiled: functions and modules come back as they are."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from ._once import warn_once
+from .futures import Future
+
+__all__ = [
+    "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "ScriptWarning", "TracerWarning", "annotate",
+    "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
+    "optimize_for_inference", "optimized_execution", "script", "script_if_tracing", "script_method", "strict_fusion",
+    "trace", "trace_module", "unused", "wait",
+]  # fmt: skip
+
+_WHY = "strided has no TorchScript; functions and modules are returned as they are, and run as Python"
+
+
+class Error(RuntimeError):
+    """The error of TorchScript programs; nothing here raises it."""
+
+
+class ScriptWarning(Warning):
+    """A category of warnings; nothing here warns so."""
+
+
+class TracerWarning(Warning):
+    """A category of warnings; nothing here warns so."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Nothing: there are none."""
+
+
+class _Absent(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{cls.__name__}: strided has no TorchScript")
+
+
+class ScriptModule(metaclass=_Absent):
+    """No object is one: for ``isinstance``."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """No object is one: for ``isinstance``."""
+
+
+class ScriptFunction(metaclass=_Absent):
+    """No object is one: for ``isinstance``."""
+
+
+class Attribute(NamedTuple):
+    """A value with the type it is declared to have."""
+
+    value: Any
+    type: Any
+
+
+def script(obj: Any, *args: Any, **options: Any) -> Any:
+    """`obj` itself, a function, class or module. There is one warning."""
+    warn_once("torch.jit.script", _WHY)
+    return obj
+
+
+def trace(func: Any = None, *args: Any, **options: Any) -> Any:
+    """`func` itself, a function or module; without one a decorator. There is one warning.
+
+    What Python decides stays open: a trace would keep how it was decided for the example.
+    """
+    warn_once("torch.jit.trace", _WHY)
+    return _same if func is None else func
+
+
+def trace_module(mod: Any, inputs: Any, *args: Any, **options: Any) -> Any:
+    """`mod` itself. There is one warning."""
+    warn_once("torch.jit.trace_module", _WHY)
+    return mod
+
+
+def _same(obj: Any) -> Any:
+    return obj
+
+
+def script_if_tracing(fn: Any) -> Any:
+    """`fn` itself: nothing is traced."""
+    return fn
+
+
+def script_method(fn: Any) -> Any:
+    """`fn` itself."""
+    return fn
+
+
+def export(fn: Any) -> Any:
+    """`fn` itself."""
+    return fn
+
+
+def ignore(drop: Any = False, **options: Any) -> Any:
+    """The function itself; ``ignore(drop=...)`` is a decorator."""
+    return drop if callable(drop) else _same
+
+
+def unused(fn: Any) -> Any:
+    """`fn` itself."""
+    return fn
+
+
+def interface(obj: Any) -> Any:
+    """The class itself."""
+    return obj
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """`the_value`."""
+    return the_value
+
+
+def freeze(mod: Any, *args: Any, **options: Any) -> Any:
+    """`mod` itself. There is one warning."""
+    warn_once("torch.jit.freeze", _WHY)
+    return mod
+
+
+def optimize_for_inference(mod: Any, *args: Any, **options: Any) -> Any:
+    """`mod` itself. There is one warning."""
+    warn_once("torch.jit.optimize_for_inference", _WHY)
+    return mod
+
+
+def is_scripting() -> bool:
+    """False."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False."""
+    return False
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """The built-in function."""
+    return builtins.isinstance(obj, target_type)
+
+
+def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
+    """The future of ``func(*args, **kwargs)``, which is called at once.
+
+    >>> torch.jit.wait(torch.jit.fork(torch.add, torch.ones(2), 1))
+    tensor([2., 2.])
+    """
+    future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future) -> Any:
+    """Its result."""
+    return future.wait()
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """A context that changes nothing."""
+    yield
+
+
+@contextlib.contextmanager
+def strict_fusion() -> Iterator[None]:
+    """A context that changes nothing."""
+    yield
+
+
+# Names with which libraries mark overloads.
+_overload = _overload_method = _script_if_tracing = _same
