@@ -48,7 +48,7 @@ def test_elementwise(name, dtype):
         rest = iter(views)
         host = [next(rest) if isinstance(a, torch.Tensor) else a for a in args]
         device = [a.cuda() if isinstance(a, torch.Tensor) else a for a in host]
-        params = {"n": 2} if name == "polygamma" else {}
+        params = {"polygamma": {"n": 2}, "threshold": {"threshold": 0.5, "value": 2}}.get(name, {})
         close(elementwise.call(name, device, **params), elementwise.call(name, host, **params))
 
 

@@ -58,12 +58,30 @@ NEVER_RECORDED = "resize_ resize_as_".split()
 ROUNDING = "bfloat16 cfloat float half".split()
 # What a Python function makes of numbers.
 MAPPED = "apply_ map_ map2_".split()
+# The Array API's names of functions that have cases under PyTorch's, and the class behind them: test_array_api.py.
+STANDARD = """
+    astype bitwise_invert broadcast_arrays cumulative_prod cumulative_sum expand_dims isdtype matrix_transpose
+    permute_dims take_along_axis to_device unique_all unique_counts unique_inverse unique_values unstack vecdot
+""".split()
+# Made of recorded functions, which have cases: tests/python/fft, tests/python/func.
+COMPOSED = "istft stft vmap".split()
+WINDOWS = "bartlett_window blackman_window hamming_window hann_window kaiser_window".split()
+# Files, programs, and what is asked of the process: tests/python/files, test_program_names.py, test_seat.py.
+PROGRAMS = """
+    as_subclass clear_autocast_cache compile compiled_with_cxx11_abi const_data_ptr dim_order from_file
+    get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_default_device get_device_module grad_dtype
+    hash_tensor install_as_torch is_anomaly_check_nan_enabled is_anomaly_enabled is_autocast_cache_enabled
+    is_autocast_cpu_enabled is_autocast_enabled is_distributed is_vulkan_available is_warn_always_enabled load
+    module_load name new reinforce resize resize_as save set_ set_anomaly_enabled set_autocast_enabled
+    set_default_device set_default_tensor_type set_flush_denormal set_num_interop_threads set_warn_always share_memory_
+    storage_type volatile
+""".split()
 # Another device: test_cuda.py.
 DEVICES = "cuda pin_memory record_stream".split()
 WITHOUT_CASE = [
     *NO_REAL_RESULT, *NO_DERIVATIVE, *NO_DERIVATIVE_OF_FACTORS, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS,
     *NEVER_RECORDED, *ROUNDING,
-    *MAPPED, *DEVICES,
+    *MAPPED, *DEVICES, *STANDARD, *COMPOSED, *WINDOWS, *PROGRAMS,
 ]  # fmt: skip
 
 # Other names: the cases of the second are run with the first.
@@ -97,8 +115,7 @@ def public_names():
         if callable(getattr(module, name)) and not isinstance(getattr(module, name), type)
     }
     names = table | modules | set(dir(torch.Tensor))
-    names = {n for n in names if not n.startswith("nn.")}  # of a module that does not exist yet
-    assert not hasattr(torch, "nn")
+    names = {n for n in names if not n.startswith("nn.")}  # elementwise, so in the table of operations
     return {n for n in names if not n.rpartition(".")[2].startswith("_")}
 
 
@@ -114,8 +131,12 @@ class Mentions(ast.NodeVisitor):
         self.names = set()
 
     def visit_Attribute(self, node):
-        inside = isinstance(node.value, ast.Name) and node.value.id == "linalg"
-        self.names.add(f"linalg.{node.attr}" if inside else node.attr)
+        self.names.add(node.attr)
+        if isinstance(node.value, ast.Name) and node.value.id == "linalg":
+            self.names.discard(node.attr)
+            self.names.add(f"linalg.{node.attr}")
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "fft":
+            self.names.add(f"fft.{node.attr}")
         self.generic_visit(node)
 
 
@@ -241,7 +262,8 @@ def test_zero_d(key, dtype):
 
 
 # A 0-d tensor is no input for them: they want an axis, or a matrix.
-NEEDS_AXES = """
+NEEDS_AXES = (
+    """
     bmm cartesian_prod cat chain_matmul cholesky_inverse cholesky_solve chunk combinations cross diag diag_embed
     diagonal diagonal_scatter diff dot dsplit fill_diagonal_ fliplr flipud gradient hsplit linalg.cholesky
     linalg.cholesky_ex linalg.cond linalg.cross linalg.det linalg.diagonal linalg.eig linalg.eigh linalg.eigvals
@@ -253,8 +275,10 @@ NEEDS_AXES = """
     tensor_split trace tril tril_ triu triu_ unbind unflatten vander vdot view_as_complex vsplit
     addbmm_ addmm_ addmv_ addr_ baddbmm_
     cdist corrcoef cumulative_trapezoid histogramdd lobpcg lu nuclear_norm pca_lowrank pdist renorm renorm_ slice_copy
-    svd_lowrank trapezoid triangular_solve
+    svd_lowrank trapezoid triangular_solve segment_reduce
 """.split()
+    + [key for key in CASES if key.startswith("fft.") and key != "fft.ifftn"]
+)
 
 
 def test_every_function_that_takes_0d_tensors_has_a_case_of_one():

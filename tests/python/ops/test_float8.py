@@ -71,6 +71,8 @@ def test_elementwise_ops_are_those_of_float32(name, dtype):
         return
     if name == "polygamma":
         function = lambda x, *_: torch.polygamma(2, x)  # noqa: E731
+    if name == "threshold":
+        function = lambda x, *_: torch.threshold(x, 0.5, 7.0)  # noqa: E731
     if name in ("addcmul", "addcdiv"):
         function = lambda a, b, c, *_: getattr(torch, name)(a, b, c, value=2.5)  # noqa: E731
     operands = [list(layouts(samples(dtype, k))) for k in range(row["arity"])]

@@ -539,3 +539,14 @@ def test_hostile_input_raises(code):
     x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
     with pytest.raises((RuntimeError, IndexError, TypeError, ValueError, MemoryError)):
         eval(code, {"torch": torch, "x": x})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "complex64"])
+def test_many_products_of_numbers(dtype):
+    a, b = (torch.arange(1, 101).to(getattr(torch, dtype)).reshape(100, 1, 1) for _ in range(2))
+    expected = (a * b).tolist()
+    assert torch.bmm(a, b).tolist() == expected
+    out = torch.empty(100, 1, 1, dtype=a.dtype)
+    assert torch.bmm(a, b.flip(0).flip(0), out=out) is out
+    assert out.tolist() == expected
+    assert torch.matmul(a.reshape(100, 1), b[:1, 0]).flatten().tolist() == a.flatten().tolist()

@@ -497,3 +497,54 @@ def test_gradients_at_ties_and_zeros():
     z = torch.zeros(3, requires_grad=True)
     z.norm().backward()
     assert z.grad.tolist() == [0, 0, 0]
+
+
+def test_a_reduction_is_its_struct():
+    for name in "sum nansum prod mean amax amin count_nonzero all any logsumexp".split():
+        f = torch.functions[name] if hasattr(torch, "functions") else getattr(torch, name)
+        (text,) = f.signatures
+        assert text.endswith("Tensor? out=None)"), text
+        assert "dim" in text
+        assert ">>>" in f.__doc__
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        axis = {"dim": 1}
+        expected = f(x, **axis)
+        assert getattr(x, name)(**axis).tolist() == expected.tolist()
+        assert f(x, axis=1, out=torch.empty(0, dtype=expected.dtype)).tolist() == expected.tolist()
+        if "keepdim" in text:
+            assert f(x, keepdims=True, **axis).shape == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_hash_tensor(dtype):
+    for shape in SHAPES:
+        a = array(shape, dtype)
+        bits = a.astype(np.float64 if dtype in FLOATS else np.int64).view(np.uint64)
+        for (_, t), axis, keep in itertools.product(layouts(a, dtype), axes_of(len(shape)), (False, True)):
+            got = torch.hash_tensor(t, axis, keepdim=keep)
+            want = np.bitwise_xor.reduce(bits, axis=axis, keepdims=keep)
+            assert got.dtype == torch.uint64 and got.tolist() == want.tolist()
+
+
+def test_hash_tensor_errors():
+    with pytest.raises(RuntimeError, match="Unknown hash_tensor mode: 1"):
+        torch.hash_tensor(torch.ones(2), mode=1)
+    with pytest.raises(NotImplementedError):
+        torch.hash_tensor(torch.ones(2, dtype=torch.complex64))
+    with pytest.raises(RuntimeError, match="Expected reduction dim to be specified"):
+        torch.hash_tensor(torch.ones(0))
+    with pytest.raises(IndexError, match="to have non-zero size"):
+        torch.hash_tensor(torch.ones(2, 0), 1)
+    assert not torch.hash_tensor(torch.ones(2, requires_grad=True)).requires_grad
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+)
+def test_hash_tensor_is_pytorchs(dtype):
+    theirs = pytest.importorskip("torch")
+    values = [[0.0, -1.5, 3.25], [7.0, 100.0, -0.0]]
+    for how in ({}, {"dim": 1}, {"dim": (0, 1), "keepdim": True}):
+        a, b = (T.hash_tensor(T.tensor(values).to(getattr(T, dtype)), **how) for T in (torch, theirs))
+        assert a.tolist() == b.tolist()

@@ -134,3 +134,14 @@ def test_resize():
 def test_device():
     s = torch.zeros(1).storage()
     assert str(s.device) == "cpu" and not s.is_cuda and not s.is_shared() and s.get_device() == -1
+
+
+def test_elements_that_are_not_aligned():
+    for dtype in ("int16", "int32", "float32", "int64", "complex64", "complex128"):
+        values = torch.tensor([3, 1], dtype=getattr(torch, dtype))
+        memory = bytearray(b"?" + bytes(values.view(torch.uint8).tolist()))
+        shown = torch.frombuffer(memory, dtype=torch.uint8, offset=1).view(values.dtype)
+        assert shown.tolist() == values.tolist()
+        assert shown[1].item() == 1
+        if "int" in dtype:
+            assert (torch.tensor([7, 7], dtype=values.dtype) // shown).tolist() == [2, 7]

@@ -54,9 +54,11 @@ def run_share(share):
     """All calls of one worker, restarted after each crash: the problems as (position, text)."""
     problems, crashes, skip = [], 0, 0
     while True:
-        with tempfile.NamedTemporaryFile() as progress:
-            command = [sys.executable, __file__, "--work", str(share), str(SHARES), str(skip), progress.name]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        # (In a folder of its own: some functions write files.)
+        with tempfile.NamedTemporaryFile() as progress, tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, str(Path(__file__).resolve()), "--work", str(share), str(SHARES), str(skip)]
+            command.append(progress.name)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
             position = Path(progress.name).read_text().strip()
         problems += [json.loads(line) for line in done.stdout.splitlines()]
         if done.returncode == 0:

@@ -16,21 +16,6 @@ _runner = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_runner)
 CASES = list(_runner.cases("strided"))
 
-# What needs work that has not been done yet. These run too; what passes early may leave the list, what is not in it
-# must pass.
-_SPECTRAL = "stft and its family come with the fft work"
-LATER = {
-    "family-spectral": _SPECTRAL,
-    "ml-ops-named": _SPECTRAL,
-    "ml-serialization": "files come with the serialisation work",
-}
-
-
-def _marked(case):
-    marks = [pytest.mark.xfail(reason=LATER[case.id], strict=False)] if case.id in LATER else []
-    marks += [pytest.mark.alone] if case.id in TIMED else []
-    return pytest.param(case, id=case.id, marks=marks)
-
 
 # These compare times of two pieces of code. What else the machine does at that moment can spoil one try, not three.
 # This one says that a GPU is faster than the CPU, with matrices of 5000 rows; an emulated one is not.
@@ -38,7 +23,10 @@ ON_A_GPU = {"timing-matmul-gpu"}
 TIMED = {"storage-sharing", "dtype-speed", "vectorized-timing", "vectorized-speedup", "linalg-solve-vs-inv"}
 
 
-@pytest.mark.parametrize("case", [_marked(case) for case in CASES])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.id, marks=[pytest.mark.alone] if case.id in TIMED else []) for case in CASES],
+)
 def test_transcript(case):
     if reason := case.skip_reason():
         pytest.skip(reason)
@@ -53,4 +41,4 @@ def test_transcript(case):
 
 
 def test_list_names_transcripts_that_exist():
-    assert set(LATER) | TIMED | ON_A_GPU <= {case.id for case in CASES}
+    assert TIMED | ON_A_GPU <= {case.id for case in CASES}

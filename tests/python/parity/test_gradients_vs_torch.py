@@ -54,6 +54,7 @@ NO_SECOND_GRADIENT_IN_TORCH = {
         name: "no derivative"
         for name in ("cdist", "cdist 0", "cdist 1", "cdist 1.5", "cdist 3", "cdist inf", "cdist broadcast")
     },
+    **{f"segment_reduce{kind}": "no derivative" for kind in ("", " mean", " prod", " max")},
     **{name: "no derivative" for name in ("pdist", "pdist 1", "pdist 3")},
     "det singular c": "a wrong one",
     "det zero": "NaN",

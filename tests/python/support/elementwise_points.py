@@ -10,7 +10,15 @@ COMPLEX = [n for n, row in ROWS.items() if "complex128" in row["out_dtypes"]]
 
 
 # Operands without a derivative: NotImplementedError.
-NONE = {("nextafter", 0), ("nextafter", 1), ("special.zeta", 0), ("igamma", 0), ("igammac", 0)}
+POLYNOMIALS = {name for name in ROWS if "_polynomial_" in name}
+# Their derivative is another polynomial times the degree, which has none itself.
+ONCE = {"special.chebyshev_polynomial_t", "special.shifted_chebyshev_polynomial_t"}
+TWICE = {"special.hermite_polynomial_h", "special.hermite_polynomial_he"}
+NONE = (
+    {(name, 1) for name in POLYNOMIALS}
+    | {(name, 0) for name in POLYNOMIALS - ONCE - TWICE}
+    | {("nextafter", 0), ("nextafter", 1), ("special.zeta", 0), ("igamma", 0), ("igammac", 0), ("special.airy_ai", 0)}
+)
 
 
 DOMAINS = {
@@ -25,7 +33,11 @@ DOMAINS = {
     "sin": [(-3, 3)], "cos": [(-3, 3)], "tan": [(-1.2, 1.2)], "i0": [(-4, 4)], "special.i1": [(-4, 4)],
     "special.i0e": [(-4, 4)],
     "special.i1e": [(-4, 4)], "special.xlog1py": [(-2, 2), (-0.6, 3)], "special.erfcx": [(-1, 4)],
-    "hardshrink": [(0.7, 3)],
+    "special.hermite_polynomial_h": [(-1.5, 1.5), (0, 5)], "special.hermite_polynomial_he": [(-1.5, 1.5), (0, 5)],
+    "special.shifted_chebyshev_polynomial_t": [(0.15, 0.85), (0, 12)],
+    "hardshrink": [(0.7, 3)], "special.bessel_y0": [(0.5, 8)], "special.bessel_y1": [(0.5, 8)],
+    "special.modified_bessel_k0": [(0.5, 4)], "special.modified_bessel_k1": [(0.5, 4)],
+    "special.scaled_modified_bessel_k0": [(0.5, 4)], "special.scaled_modified_bessel_k1": [(0.5, 4)],
 }  # fmt: skip
 
 
@@ -47,6 +59,12 @@ def params_of(name):
         return {"n": 1}
     if name == "logit":
         return {"eps": 0.1}
+    if name == "threshold":
+        return {"threshold": 0.4, "value": 7.0}
+    if name in ("nn.functional.elu", "_elu_grad"):
+        return {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}
+    if name in ("nn.functional.softplus", "_softplus_grad"):
+        return {"beta": 2.0, "threshold": 1.0}
     return {}
 
 

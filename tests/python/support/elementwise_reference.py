@@ -6,6 +6,7 @@ either the dtype itself or, where ``exact`` stands, Python integers one by one, 
 
 import math
 import statistics
+from fractions import Fraction
 
 import numpy as np
 
@@ -105,6 +106,88 @@ def bessel(order, scaled):
         return float(np.mean(np.exp(x * np.cos(_angles) - (abs(x) if scaled else 0)) * np.cos(order * _angles)))
 
     return each(value)
+
+
+def bessel_j(order):
+    """The mean over a period of cos(order t - x sin t)."""
+
+    def value(x):
+        return float(np.mean(np.cos(order * _angles - x * np.sin(_angles))))
+
+    return each(value)
+
+
+_steps = np.linspace(0, 25, 20001)
+
+
+_nodes, _weights = np.polynomial.legendre.leggauss(40)
+
+
+def integral(f, begin, end, pieces):
+    """Of f by Gauss's rule of 40 points on each of some pieces."""
+    half = (end - begin) / pieces / 2
+    middles = begin + half * (2 * np.arange(pieces) + 1)
+    return half * float((f(middles[:, None] + half * _nodes) * _weights).sum())
+
+
+def bessel_y(order):
+    """NIST DLMF 10.9.7: an integral over a half period, and one to infinity."""
+
+    def value(x):
+        near = integral(lambda t: np.sin(x * np.sin(t) - order * t), 0, np.pi, 8)
+        far = integral(
+            lambda t: (np.exp(order * t) + (-1) ** order * np.exp(-order * t)) * np.exp(-x * np.sinh(t)), 0, 12, 48
+        )
+        return (near - far) / np.pi
+
+    return each(value)
+
+
+def bessel_k(order, scaled):
+    """The integral of exp(-x cosh t) cosh(order t), t > 0, by the trapezoidal rule."""
+
+    def value(x):
+        y = np.exp(-x * (np.cosh(_steps) - (1 if scaled else 0))) * np.cosh(order * _steps)
+        return float((y.sum() - 0.5 * y[0]) * (_steps[1] - _steps[0]))
+
+    return each(value)
+
+
+def airy(x):
+    """The power series of Ai (DLMF 9.4.1)."""
+    f = g = 0.0
+    a, b = 1.0, x
+    for k in range(60):
+        f, g = f + a, g + b
+        a *= x**3 / ((3 * k + 2) * (3 * k + 3))
+        b *= x**3 / ((3 * k + 3) * (3 * k + 4))
+    return f / (3 ** (2 / 3) * math.gamma(2 / 3)) - g / (3 ** (1 / 3) * math.gamma(1 / 3))
+
+
+def three_term(first, step):
+    """Polynomials p_(k+1) = step(k, x, p_k, p_(k-1)) with p_0 = 1 and p_1 = first(x); exact for rational x."""
+
+    def value(x, n):
+        if n <= -1:
+            return 0.0
+        x, before, last = Fraction(x), Fraction(1), first(Fraction(x))
+        if int(n) == 0:
+            return 1.0
+        for k in range(1, int(n)):
+            before, last = last, step(k, x, last, before)
+        return float(last)
+
+    return each(value)
+
+
+def chebyshev(first, shifted=False):
+    def at(x):
+        return 2 * x - 1 if shifted else x
+
+    return three_term(lambda x: first(at(x)), lambda k, x, p, q: 2 * at(x) * p - q)
+
+
+CHEBYSHEV = {"t": lambda x: x, "u": lambda x: 2 * x, "v": lambda x: 2 * x - 1, "w": lambda x: 2 * x + 1}
 
 
 def erfcx(x):
@@ -208,6 +291,74 @@ def shift(left):
 
 def xlogy_like(log):
     return lambda x, y: np.where((x == 0) & ~np.isnan(y), 0.0, x * log(y))
+
+
+# ---- activations
+
+
+def elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
+    return np.where(x > 0, scale * x, scale * alpha * np.expm1(input_scale * x))
+
+
+def elu_grad(g, x, alpha=1.0, scale=1.0, input_scale=1.0):
+    return g * np.where(x > 0, scale, scale * alpha * input_scale * np.exp(input_scale * x))
+
+
+def normal(x):
+    return each(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)))(x)
+
+
+def gelu_grad(g, x):
+    return g * (normal(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gelu_tanh(x):
+    return x * logistic(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+
+
+def gelu_tanh_grad(g, x):
+    k = 2 * math.sqrt(2 / math.pi)
+    u = k * (x + 0.044715 * x**3)
+    return g * logistic(u) * (1 + x * logistic(-u) * k * (1 + 3 * 0.044715 * x**2))
+
+
+def silu_grad(g, x):
+    return g * np.conj(logistic(x) * (1 + x * (1 - logistic(x))))
+
+
+def mish_grad(g, x):
+    t = np.log1p(np.exp(x))
+    return g * (np.tanh(t) + x / np.cosh(t) ** 2 * logistic(x))
+
+
+def softplus(x, beta=1.0, threshold=20.0):
+    return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
+
+
+def softplus_grad(g, x, beta=1.0, threshold=20.0):
+    return np.where(x * beta > threshold, g, g * logistic(x * beta))
+
+
+def near_zero(x, lambd=0.5):
+    return np.where(np.abs(x) <= lambd, 0.0 * x, x - np.copysign(lambd, x))
+
+
+def threshold(x, threshold, value):
+    if x.dtype.kind in "iu":
+        low, high = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+        threshold, value = (x.dtype.type(min(max(int(v), low), high)) for v in (threshold, value))
+    return np.where(x <= threshold, value, x).astype(x.dtype)
+
+
+def hardtanh(x, min_val=-1.0, max_val=1.0):
+    if x.dtype.kind in "iu":
+        low, high = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+        min_val, max_val = (x.dtype.type(min(max(int(v), low), high)) for v in (min_val, max_val))
+    return np.clip(x, min_val, max_val)
 
 
 def integers(function):
@@ -325,6 +476,26 @@ REFERENCES = {
     "special.i0e": bessel(0, True),
     "special.i1": bessel(1, False),
     "special.i1e": bessel(1, True),
+    "special.bessel_j0": bessel_j(0),
+    "special.bessel_j1": bessel_j(1),
+    "special.bessel_y0": bessel_y(0),
+    "special.bessel_y1": bessel_y(1),
+    "special.modified_bessel_k0": bessel_k(0, False),
+    "special.modified_bessel_k1": bessel_k(1, False),
+    "special.scaled_modified_bessel_k0": bessel_k(0, True),
+    "special.scaled_modified_bessel_k1": bessel_k(1, True),
+    "special.spherical_bessel_j0": lambda x: np.where(x == 0, 1, np.sin(x) / x),
+    "special.airy_ai": each(airy),
+    **{f"special.chebyshev_polynomial_{k}": chebyshev(p) for k, p in CHEBYSHEV.items()},
+    **{f"special.shifted_chebyshev_polynomial_{k}": chebyshev(p, True) for k, p in CHEBYSHEV.items()},
+    "special.hermite_polynomial_h": three_term(lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - 2 * k * q),
+    "special.hermite_polynomial_he": three_term(lambda x: x, lambda k, x, p, q: x * p - k * q),
+    "special.laguerre_polynomial_l": three_term(
+        lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1)
+    ),
+    "special.legendre_polynomial_p": three_term(
+        lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1)
+    ),
     "logit": logit,
     "sinc": real_or(np.sinc, lambda x: np.where(x == 0, 1, np.sin(np.pi * x) / (np.pi * np.where(x == 0, 1, x)))),
     "special.entr": lambda x: np.where(x == 0, 0.0, np.where(x < 0, -np.inf, -x * np.log(x))),
@@ -332,6 +503,31 @@ REFERENCES = {
     "special.xlog1py": xlogy_like(np.log1p),
     "logaddexp": real_or(np.logaddexp, logaddexp_complex),
     "logaddexp2": np.logaddexp2,
+    # activations and their gradients
+    "_elu_grad": elu_grad,
+    "nn.functional.elu": elu,
+    "_gelu_grad": gelu_grad,
+    "_gelu": lambda x: x * normal(x),
+    "_gelu_tanh_grad": gelu_tanh_grad,
+    "_gelu_tanh": gelu_tanh,
+    "_silu_grad": silu_grad,
+    "nn.functional.silu": lambda x: x * logistic(x),
+    "_mish_grad": mish_grad,
+    "nn.functional.mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "_softplus_grad": softplus_grad,
+    "nn.functional.softplus": softplus,
+    "nn.functional.logsigmoid": lambda x: np.where(x < 0, x - np.log1p(np.exp(x)), -np.log1p(np.exp(-x))),
+    "nn.functional.tanhshrink": lambda x: x - np.tanh(x),
+    "_softsign": lambda x: x / (1 + np.abs(x)),
+    "threshold": threshold,
+    "nn.functional.hardtanh": hardtanh,
+    "nn.functional.hardsigmoid": lambda x: np.clip((x + 3) / 6, 0, 1),
+    "_hardswish_grad": lambda g, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)),
+    "nn.functional.hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "_softshrink": near_zero,
+    "_prelu_grad": lambda g, x, w: np.where(x > 0, g, g * w),
+    "_prelu_kernel": lambda x, w: np.where(x > 0, x, x * w),
+    "nn.functional.leaky_relu": lambda x, negative_slope=0.01: np.where(x > 0, x, x * negative_slope),
     # three and more
     "clamp": lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi),
     "lerp": lerp,
@@ -350,7 +546,15 @@ DOMAINS = {
     "logit": [(0.01, 0.99)], "special.xlog1py": [(-5, 5), (-0.9, 5)], "sin": [(-100, 100)], "cos": [(-100, 100)],
     "tan": [(-100, 100)],
     "erfc": [(-5, 5)], "sinc": [(-20, 20)], "special.ndtr": [(-5, 5)], "ldexp": [(-5, 5), (-10, 10)],
-    "lerp": [(-5, 5)] * 3,
+    "lerp": [(-5, 5)] * 3, "_gelu": [(-5, 20)], "_gelu_grad": [(-5, 5)], "_gelu_tanh": [(-4, 20)],
+    "_gelu_tanh_grad": [(-5, 5)], "_silu_grad": [(-20, 20)], "nn.functional.mish": [(-20, 20)],
+    "_mish_grad": [(-20, 20)], "special.bessel_j0": [(-20, 20)], "special.bessel_j1": [(-20, 20)],
+    "special.bessel_y0": [(0.5, 10)], "special.bessel_y1": [(0.5, 10)], "special.modified_bessel_k0": [(0.01, 20)],
+    "special.modified_bessel_k1": [(0.01, 20)], "special.scaled_modified_bessel_k0": [(0.01, 20)],
+    "special.scaled_modified_bessel_k1": [(0.01, 20)], "special.spherical_bessel_j0": [(-20, 20)],
+    "special.airy_ai": [(-4, 1)], **{f"special.{kind}_polynomial_{k}": [(-1.5, 1.5), (-2, 12)]
+        for kind, letters in (("chebyshev", "tuvw"), ("shifted_chebyshev", "tuvw"), ("legendre", "p"),
+            ("laguerre", "l"), ("hermite", ("h", "he"))) for k in letters},
 }  # fmt: skip
 
 PARAMS = {
@@ -359,5 +563,13 @@ PARAMS = {
     "hardshrink": [{}, {"lambd": 2.0}],
     "polygamma": [{"n": 0}, {"n": 1}, {"n": 3}],
     "nan_to_num": [{}, {"nan": 1.5, "posinf": 2.0, "neginf": -3.0}],
+    "nn.functional.elu": [{}, {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}],
+    "_elu_grad": [{}, {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}],
+    "nn.functional.softplus": [{}, {"beta": 2.0, "threshold": 1.0}],
+    "_softplus_grad": [{}, {"beta": 2.0, "threshold": 1.0}],
+    "threshold": [{"threshold": 0.25, "value": 7.0}, {"threshold": 1e30, "value": -1e30}],
+    "nn.functional.hardtanh": [{}, {"min_val": -2.0, "max_val": 0.5}],
+    "_softshrink": [{}, {"lambd": 2.0}],
+    "nn.functional.leaky_relu": [{}, {"negative_slope": 0.25}],
     "isclose": [{"rtol": 0.1, "atol": 0.01, "equal_nan": False}, {"rtol": 0.0, "atol": 1.0, "equal_nan": True}],
 }

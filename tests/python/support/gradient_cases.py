@@ -727,4 +727,56 @@ IN_PLACE = {
     "setitem scalar": (lambda x: assigned(x * 1, 0, 2.0), normal(2, 3)),
 }  # fmt: skip
 
-CASES = {**REDUCTIONS, **VIEWS, **MOVES, **MATRICES, **STATISTICS, **ZERO_D, **IN_PLACE}
+functional = (
+    {name[14:]: f for name, f in torch._C.functions.items() if name.startswith("nn.functional.")}
+    if hasattr(torch._C, "functions")
+    else vars(torch.nn.functional)
+)
+
+ACTIVATIONS = {
+    "celu": (lambda x: torch.celu(x, 0.5), apart(2, 3), REAL),
+    "celu_": (lambda x: torch.celu_(x * 1, 0.5), apart(2, 3), REAL),
+    "selu": (lambda x: torch.selu(x), apart(2, 3), REAL),
+    "selu_": (lambda x: torch.selu_(x * 1), apart(2, 3), REAL),
+    "prelu": (lambda x, w: torch.prelu(x, w), apart(2, 3), normal(3), REAL),
+    "prelu one": (lambda x, w: torch.prelu(x, w), apart(2, 3), normal(1), REAL),
+    "rrelu": (lambda x: torch.rrelu(x), apart(2, 3), REAL),
+    "rrelu_": (lambda x: torch.rrelu_(x * 1), apart(2, 3), REAL),
+    "gelu": (lambda x: functional["gelu"](x), normal(2, 3), REAL),
+    "gelu tanh": (lambda x: functional["gelu"](x, approximate="tanh"), normal(2, 3), REAL),
+    "relu6": (lambda x: functional["relu6"](x), apart(2, 3), REAL),
+    "softshrink": (lambda x: functional["softshrink"](x, 0.25), apart(2, 3), REAL),
+    "segment_reduce": (lambda x: torch.segment_reduce(x, "sum", lengths=index(2, 0, 1)), normal(3, 2), REAL),
+    "segment_reduce mean": (lambda x: torch.segment_reduce(x, "mean", lengths=index(2, 0, 1), initial=1), normal(3, 2),
+        REAL),
+    "segment_reduce prod": (lambda x: torch.segment_reduce(x, "prod", offsets=index(0, 1, 3)), positive(3, 2), REAL),
+    "segment_reduce max": (lambda x: torch.segment_reduce(x, "max", lengths=index(2, 1)), apart(3, 2), REAL),
+    "constant_pad_nd": (lambda x: torch.constant_pad_nd(x, (1, -1, 0, 2), 3.0), normal(2, 3)),
+    "softsign": (lambda x: functional["softsign"](x), apart(2, 3)),
+}  # fmt: skip
+
+# Fourier transforms. Lengths that pad and cut, even and odd; several axes.
+FOURIER = {
+    "fft.fft": (lambda x: torch.fft.fft(x, 6), normal(2, 5)),
+    "fft.ifft": (lambda x: torch.fft.ifft(x, 3, 0, "ortho"), normal(4, 2)),
+    "fft.rfft": (lambda x: torch.fft.rfft(x), normal(2, 5), REAL),
+    "fft.irfft": (lambda x: torch.fft.irfft(x, 6), normal(2, 4)),
+    "fft.hfft": (lambda x: torch.fft.hfft(x, 5), normal(2, 3)),
+    "fft.ihfft": (lambda x: torch.fft.ihfft(x, 4), normal(2, 5), REAL),
+    "fft.fft2": (lambda x: torch.fft.fft2(x), normal(3, 4)),
+    "fft.ifft2": (lambda x: torch.fft.ifft2(x, (2, 5)), normal(3, 4)),
+    "fft.rfft2": (lambda x: torch.fft.rfft2(x, norm="forward"), normal(3, 4), REAL),
+    "fft.irfft2": (lambda x: torch.fft.irfft2(x), normal(3, 3)),
+    "fft.hfft2": (lambda x: torch.fft.hfft2(x), normal(3, 3)),
+    "fft.ihfft2": (lambda x: torch.fft.ihfft2(x), normal(3, 4), REAL),
+    "fft.fftn": (lambda x: torch.fft.fftn(x, dim=(0, 2)), normal(2, 3, 2)),
+    "fft.ifftn": (lambda x: torch.fft.ifftn(x), normal(2, 3)),
+    "fft.rfftn": (lambda x: torch.fft.rfftn(x, (3, 4)), normal(2, 3), REAL),
+    "fft.irfftn": (lambda x: torch.fft.irfftn(x), normal(2, 3)),
+    "fft.hfftn": (lambda x: torch.fft.hfftn(x), normal(2, 3)),
+    "fft.ihfftn": (lambda x: torch.fft.ihfftn(x), normal(2, 4), REAL),
+    "fft.fftshift": (lambda x: torch.fft.fftshift(x), normal(2, 3)),
+    "fft.ifftshift": (lambda x: torch.fft.ifftshift(x, 1), normal(2, 3)),
+}  # fmt: skip
+
+CASES = {**FOURIER, **ACTIVATIONS, **REDUCTIONS, **VIEWS, **MOVES, **MATRICES, **STATISTICS, **ZERO_D, **IN_PLACE}

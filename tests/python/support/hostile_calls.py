@@ -9,7 +9,10 @@ import operator
 import random
 
 # What changes how later calls behave, so that a call could not be repeated alone.
-LEFT_OUT = {"set_num_threads", "set_printoptions", "printoptions", "set_cache_limit"}
+LEFT_OUT = {
+    "set_num_threads", "set_printoptions", "printoptions", "set_cache_limit", "set_default_device",
+    "set_default_tensor_type", "set_anomaly_enabled", "install_as_torch",
+}  # fmt: skip
 
 
 def _hostile_integers():
@@ -353,12 +356,17 @@ def python_signature(name, function):
     return f"{name}({', '.join(words)})"
 
 
+# Where functions in Python are, besides the table's.
+PYTHON_PLACES = (
+    "", "Tensor.", "linalg.", "special.", "autograd.", "random.", "memory.", "testing.", "accelerator.", "compiler.",
+    "jit.", "cpu.", "profiler.", "utils.checkpoint.", "utils.dlpack.",
+)  # fmt: skip
+
+
 def python_functions(strided):
     """Public callables that are not in the table: what is written in Python, and the members of the Tensor type."""
-    for prefix, place in (("", strided), ("Tensor.", strided.Tensor), ("linalg.", strided.linalg),
-        ("special.", strided.special),
-                          ("autograd.", strided.autograd), ("random.", strided.random),
-                          ("memory.", strided.memory)):  # fmt: skip
+    for prefix in PYTHON_PLACES:
+        place = operator.attrgetter(prefix.rstrip("."))(strided) if prefix else strided
         for name in sorted(dir(place)):
             value = getattr(place, name)
             if not name.startswith("_") and callable(value) and not isinstance(value, strided._C.Function):

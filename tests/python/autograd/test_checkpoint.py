@@ -1,0 +1,158 @@
+"""utils.checkpoint: what is computed again gives the same gradients, and takes less memory meanwhile."""
+
+import gc
+import weakref
+
+import pytest
+import strided as torch
+from strided.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+
+BOTH = pytest.mark.parametrize("use_reentrant", [True, False])
+
+
+def block(x, w):
+    return ((x @ w).sin().exp() * x).cumsum(0)
+
+
+def leaves():
+    torch.manual_seed(1)
+    return torch.randn(3, 3, dtype=torch.float64).requires_grad_(), torch.randn(
+        3, 3, dtype=torch.float64
+    ).requires_grad_()
+
+
+@BOTH
+def test_gradients_are_the_same(use_reentrant):
+    x, w = leaves()
+    block(block(x, w), w).sum().backward()
+    expected = [x.grad, w.grad]
+    x.grad = w.grad = None
+    y = checkpoint(block, x, w, use_reentrant=use_reentrant)
+    checkpoint(block, y, w, use_reentrant=use_reentrant).sum().backward()
+    assert (x.grad == expected[0]).all() and (w.grad == expected[1]).all()
+
+
+def test_autograd_grad_and_higher_orders():
+    x, w = leaves()
+
+    def second(run):
+        y = run(x, w).sum()
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        return torch.autograd.grad(g.pow(2).sum(), w)[0]
+
+    again = second(lambda *args: checkpoint(block, *args, use_reentrant=False))
+    assert torch.allclose(again, second(block))
+
+
+def test_what_the_function_only_sees_gets_gradients():
+    x, w = leaves()
+    checkpoint(lambda t: block(t, w), x.detach(), use_reentrant=False).sum().backward()
+    expected = torch.autograd.grad(block(x, w).sum(), w)[0]
+    assert (w.grad == expected).all()
+
+
+@BOTH
+def test_random_numbers_are_drawn_again(use_reentrant):
+    x = torch.ones(1000, requires_grad=True)
+    torch.manual_seed(5)
+    y = checkpoint(lambda t: t * torch.rand(1000), x, use_reentrant=use_reentrant)
+    after = torch.rand(1)
+    y.sum().backward()
+    assert (x.grad == y.detach()).all()
+    torch.manual_seed(5)
+    torch.rand(1000)
+    assert torch.rand(1) == after
+
+
+@BOTH
+def test_several_results_and_keywords(use_reentrant):
+    x = torch.ones(2, requires_grad=True)
+    a, n, b = checkpoint(lambda t, scale=2: (t * scale, 3, t.exp()), x, use_reentrant=use_reentrant)
+    assert n == 3
+    (a.sum() + b.sum()).backward()
+    assert torch.allclose(x.grad, 2 + torch.ones(2).exp())
+    if use_reentrant:
+        with pytest.raises(ValueError, match="Unexpected keyword arguments: scale"):
+            checkpoint(lambda t, scale: t, x, scale=3, use_reentrant=True)
+    else:
+        assert checkpoint(lambda t, scale: t * scale, x, scale=3, use_reentrant=False).tolist() == [3, 3]
+
+
+def test_nothing_is_kept():
+    kept = []
+
+    def watched(t):
+        middle = t.exp()
+        kept.append(weakref.ref(middle))
+        return middle.sin()
+
+    x = torch.ones(5, requires_grad=True)
+    y = checkpoint(watched, x, use_reentrant=False)
+    gc.collect()
+    assert len(kept) == 1 and kept[0]() is None
+    y.sum().backward()
+    assert len(kept) == 2  # once more
+
+
+def test_the_second_run_stops_early():
+    ends = []
+
+    def steps(t):
+        y = t.exp().sin()
+        ends.append(1)
+        return y
+
+    for early, count in ((True, 1), (False, 2)):
+        ends.clear()
+        x = torch.ones(2, requires_grad=True)
+        checkpoint(steps, x, use_reentrant=False, early_stop=early).sum().backward()
+        assert len(ends) == count
+        ends.clear()
+        with set_checkpoint_early_stop(early):
+            y = checkpoint(steps, x, use_reentrant=False)
+        y.sum().backward()
+        assert len(ends) == count
+
+
+def test_a_function_that_differs():
+    calls = []
+
+    def f(t):
+        calls.append(1)
+        return t.exp() if len(calls) == 1 else t.exp().sum() * t.sin().exp()
+
+    def g(t):
+        calls.append(1)
+        return t.exp() if len(calls) == 1 else t[:1].exp()
+
+    for function, message in ((f, "different number of tensors|different metadata"), (g, "different metadata")):
+        calls.clear()
+        x = torch.ones(2, requires_grad=True)
+        y = checkpoint(function, x, use_reentrant=False, early_stop=False)
+        with pytest.raises(CheckpointError, match=message):
+            y.sum().backward()
+
+
+def test_warnings_and_wrong_arguments():
+    x = torch.ones(1, requires_grad=True)
+    with pytest.warns(UserWarning, match="use_reentrant parameter"):
+        checkpoint(torch.exp, x)
+    with pytest.warns(UserWarning, match="None of the inputs"):
+        checkpoint(torch.exp, x.detach(), use_reentrant=True)
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(torch.exp, x, use_reentrant=False, determinism_check="maybe")
+    with pytest.raises(ValueError, match="context_fn"):
+        checkpoint(torch.exp, x, use_reentrant=True, debug=True)
+
+
+@BOTH
+@pytest.mark.parametrize("segments", [1, 2, 3, 5])
+def test_sequences(use_reentrant, segments):
+    steps = [torch.sin, torch.exp, torch.cos, torch.sinh, torch.tanh]
+    x = torch.ones(3, requires_grad=True)
+    y = x
+    for step in steps:
+        y = step(y)
+    (expected,) = torch.autograd.grad(y.sum(), x)
+    checkpoint_sequential(steps, segments, x, use_reentrant=use_reentrant).sum().backward()
+    assert torch.allclose(x.grad, expected)

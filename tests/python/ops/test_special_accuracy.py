@@ -1,0 +1,107 @@
+"""Special functions in float64 against 22 digits (support/special_points.json), and polynomials against exact ones."""
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import elementwise_reference as ref
+import numpy as np
+import pytest
+import strided as torch
+
+POINTS = json.loads((Path(__file__).parents[1] / "support" / "special_points.json").read_text("utf-8"))
+
+
+def envelope(name, x):
+    """What the error is measured by where a function oscillates, that is, next to its zeros."""
+    if name == "airy_ai" and x < -1:
+        return abs(x) ** -0.25 / math.sqrt(math.pi)
+    if name[:8] in ("bessel_j", "bessel_y") and (x > 5 or name[7] == "y"):
+        return math.sqrt(2 / math.pi / x)
+    return 0.0
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_within_four_ulp(name):
+    f = getattr(torch.special, name)
+    xs = [float.fromhex(x) for x, _ in POINTS[name]]
+    got = f(torch.tensor(xs, dtype=torch.float64)).tolist()
+    single = f(torch.tensor(xs, dtype=torch.float32)).tolist()
+    for x, y, s, (_, digits) in zip(xs, got, single, POINTS[name]):
+        want = Fraction(digits)
+        ulp = np.spacing(max(abs(float(want)), envelope(name, x)))
+        # (Y without a fused multiply-add: 4.002)
+        most = 5 if name.startswith("bessel_y") else 4
+        assert abs(Fraction(y) - want) <= most * Fraction(float(ulp)), (x, y, digits)
+        # x itself is rounded for float32: its value is that of the rounded x in float64.
+        exact = f(torch.tensor(float(np.float32(x)), dtype=torch.float64))
+        if name == "spherical_bessel_j0":  # the one with a path of its own for float32
+            assert abs(s - exact.item()) <= np.spacing(np.float32(1))
+        else:
+            assert s == exact.to(torch.float32).item() or math.isnan(s) and math.isnan(exact)
+
+
+def test_ends():
+    inf, nan = math.inf, math.nan
+    x = torch.tensor([0.0, inf, -inf, nan, -1.0], dtype=torch.float64)
+    ends = {
+        "bessel_j0": [1, 0, 0, nan], "bessel_j1": [0, 0, 0, nan], "bessel_y0": [-inf, 0, nan, nan, nan],
+        "bessel_y1": [-inf, 0, nan, nan, nan], "modified_bessel_k0": [inf, 0, nan, nan, nan],
+        "modified_bessel_k1": [inf, 0, nan, nan, nan], "scaled_modified_bessel_k0": [inf, 0, nan, nan, nan],
+        "scaled_modified_bessel_k1": [inf, 0, nan, nan, nan], "spherical_bessel_j0": [1, 0, 0, nan],
+        "airy_ai": [0.355028053887817239, 0, 0, nan],
+    }  # fmt: skip
+    for name, want in ends.items():
+        got = getattr(torch.special, name)(x).numpy()[: len(want)]
+        np.testing.assert_array_equal(got, np.array(want, dtype=float), err_msg=name)
+    # odd and even
+    y = torch.linspace(0.1, 30, 50, dtype=torch.float64)
+    assert (torch.special.bessel_j0(-y) == torch.special.bessel_j0(y)).all()
+    assert (torch.special.bessel_j1(-y) == -torch.special.bessel_j1(y)).all()
+    assert torch.special.modified_bessel_i0 is torch.special.i0 or (torch.special.modified_bessel_i0(y) == y.i0()).all()
+    assert (torch.special.modified_bessel_i1(y) == torch.special.i1(y)).all()
+    assert torch.special.modified_bessel_k0(torch.tensor(800.0)).item() == 0
+    assert torch.special.airy_ai(torch.tensor([200.0, 1e30])).tolist() == [0, 0]
+    far = torch.special.airy_ai(torch.tensor([-1e12, -1e100, -1e300], dtype=torch.float64))
+    assert (far.abs() < 1e-3).all()
+
+
+POLYNOMIALS = [name[8:] for name in torch._C.functions if name.startswith("special.") and "_polynomial_" in name]
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_are_correctly_rounded(name):
+    """Next to zeros as well, and for high degrees."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-1, 1, 30), rng.uniform(-4, 4, 20), [1.0, -1.0, 0.5, 0.0]])
+    n = np.concatenate([rng.integers(0, 40, 48), [63, 64, 100, 127, 65, 128]])
+    got = getattr(torch.special, name)(torch.tensor(x), torch.tensor(n)).numpy()
+    np.testing.assert_allclose(got, ref.REFERENCES["special." + name](x, n), rtol=2e-16, atol=0)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_degrees(name):
+    f = getattr(torch.special, name)
+    x = torch.tensor([0.25, -2.0, math.nan], dtype=torch.float64)
+    assert f(x, 0).tolist() == [1, 1, 1] and f(x, -1).tolist() == [0, 0, 0] and f(x, -0.5).tolist() == [1, 1, 1]
+    np.testing.assert_array_equal(f(x, 2.9).numpy(), f(x, 2).numpy())
+    assert math.isnan(f(x, 3)[2]) and f(x, math.nan).isnan().all()
+    assert f(0.5, torch.tensor([1, 2])).shape == (2,) and f(torch.ones(2, 1), torch.arange(3)).shape == (2, 3)
+    assert f(torch.tensor([1]), 2).dtype == torch.float32
+    # degrees of any size come to an end; what overflows is infinite
+    for n in (10**6, 10**9, 2**62):
+        assert f(x[:2], n).shape == (2,)
+    big = torch.tensor([1e100, -1e100, math.inf], dtype=torch.float64)
+    odd = -1 if name == "laguerre_polynomial_l" else 1
+    assert f(big, 5).tolist() == [odd * math.inf, -odd * math.inf, odd * math.inf]
+    assert f(big, 6).tolist() == [math.inf] * 3
+
+
+def test_derivatives_of_hermite_polynomials():
+    x = torch.tensor([0.3, -1.2], dtype=torch.float64, requires_grad=True)
+    for f, factor in ((torch.special.hermite_polynomial_h, 2), (torch.special.hermite_polynomial_he, 1)):
+        (g,) = torch.autograd.grad(f(x, 5).sum(), [x])
+        assert (g == factor * 5 * f(x.detach(), 4)).all()
+    with pytest.raises(NotImplementedError, match="the derivative for 'legendre_polynomial_p' is not implemented"):
+        torch.special.legendre_polynomial_p(x, 3).sum().backward()

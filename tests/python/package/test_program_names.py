@@ -1,0 +1,330 @@
+"""Names that programs need to get past their imports, and what they do."""
+
+import collections
+import importlib
+import subprocess
+import sys
+import warnings
+
+import pytest
+import strided as torch
+
+# ---------------------------------------------------------------- compilation
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("torch.compile", lambda f: torch.compile(f)),
+        ("torch.compile", lambda f: torch.compile(fullgraph=True)(f)),
+        ("torch.jit.script", lambda f: torch.jit.script(f)),
+        ("torch.jit.trace", lambda f: torch.jit.trace(f, torch.ones(2))),
+        ("torch.jit.freeze", lambda f: torch.jit.freeze(f)),
+    ],
+)
+def test_functions_come_back_with_one_warning(name, call):
+    from strided import _once
+
+    _once._told.discard(name)
+
+    def f(x):
+        return x + 1
+
+    with pytest.warns(UserWarning, match=name) as caught:
+        assert call(f) is f
+    assert caught[0].filename == __file__ or "compiler.py" in caught[0].filename
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert call(f) is f
+
+
+def test_decorators_change_nothing():
+    def f(x):
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jit, compiler = torch.jit, torch.compiler
+        plain = [jit.export, jit.unused, jit.ignore, jit.script_method, jit.interface, jit.script_if_tracing,
+                 jit._overload, jit._overload_method, compiler.allow_in_graph, compiler.assume_constant_result,
+                 compiler.disable, jit.ignore(drop=True), compiler.disable(recursive=False)]  # fmt: skip
+        assert all(decorate(f) is f for decorate in plain)
+        assert torch.compile(f, disable=True) is f
+        assert not (jit.is_scripting() or jit.is_tracing() or compiler.is_compiling() or compiler.is_exporting())
+        assert jit.annotate(int, 3) == 3 and jit.isinstance(3, int) and not isinstance(f, jit.ScriptModule)
+        assert jit.fork(torch.add, 1, torch.ones(1)).wait() == 2
+    with pytest.raises(NotImplementedError, match="ScriptModule"):
+        jit.ScriptModule()
+    with pytest.raises(TypeError):
+        torch.compile(3)
+    from strided import _dynamo, onnx
+
+    _dynamo.reset()
+    _dynamo.config.cache_size_limit = 3
+    assert _dynamo.disable(f) is f and not isinstance(f, _dynamo.OptimizedModule) and not onnx.is_in_onnx_export()
+    with pytest.raises(NotImplementedError, match="ONNX"):
+        onnx.export(f, ())
+
+
+# ---------------------------------------------------------------- devices and parts that are not there
+
+
+ABSENT = "mps xpu mtia distributed backends.mkl backends.mkldnn backends.openmp backends.opt_einsum backends.cudnn"
+
+
+@pytest.mark.parametrize("name", ABSENT.split())
+def test_what_is_not_there_says_so(name):
+    assert importlib.import_module(f"strided.{name}").is_available() is False
+
+
+def test_the_accelerator_is_cuda():
+    accelerator = torch.accelerator
+    assert accelerator.is_available() == torch.cuda.is_available()
+    assert accelerator.device_count() == torch.cuda.device_count()
+    assert (accelerator.current_accelerator(True) is None) == (not torch.cuda.is_available())
+    accelerator.synchronize()
+    with accelerator.device_index(None):
+        pass
+    assert torch.get_device_module("cpu") is torch.cpu and torch.cpu.current_device() == "cpu"
+    assert torch.get_device_module("cuda:0") is torch.cuda
+    with pytest.raises(RuntimeError, match=r"torch\.meta"):
+        torch.get_device_module("meta")
+
+
+def test_nothing_is_downloaded(monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", "/somewhere")
+    assert torch.hub.get_dir() == "/somewhere/hub"
+    for call in (torch.hub.load, torch.hub.load_state_dict_from_url, torch.hub.download_url_to_file):
+        with pytest.raises(NotImplementedError, match=f"hub.{call.__name__}"):
+            call("a", "b")
+
+
+# ---------------------------------------------------------------- switches
+
+
+def test_set_default_tensor_type():
+    with pytest.warns(UserWarning, match="deprecated"):
+        torch.set_default_tensor_type(torch.DoubleTensor)
+    assert torch.ones(1).dtype == torch.float64
+    with pytest.warns(UserWarning, match="deprecated"):
+        torch.set_default_tensor_type("torch.FloatTensor")
+    assert torch.get_default_dtype() == torch.float32
+    for wrong in (torch.float32, "torch.NoTensor", "xpu.FloatTensor", 3, torch.LongTensor):
+        with pytest.warns(UserWarning, match="deprecated"), pytest.raises(TypeError):
+            torch.set_default_tensor_type(wrong)
+
+
+def test_switches_answer():
+    assert torch.set_flush_denormal(False) and not torch.set_flush_denormal(True)
+    torch.set_num_interop_threads(1)
+    with pytest.raises(RuntimeError):
+        torch.set_num_interop_threads(0)
+    torch.set_warn_always(True)
+    assert torch.is_warn_always_enabled()
+    torch.set_warn_always(False)
+    torch.set_anomaly_enabled(True, False)
+    assert torch.is_anomaly_enabled() and not torch.is_anomaly_check_nan_enabled()
+    torch.set_anomaly_enabled(False)
+    assert not torch.is_autocast_enabled() and torch.get_autocast_dtype("cuda") == torch.float16
+
+
+# ---------------------------------------------------------------- mixed precision
+
+
+def test_autocast_is_off_or_refused():
+    with torch.autocast("cpu", enabled=False), torch.amp.autocast("cpu", torch.bfloat16, False):
+        assert (torch.ones(1, 1) @ torch.ones(1, 1)).dtype == torch.float32
+    with pytest.raises(NotImplementedError, match="autocast"):
+        torch.autocast("cpu")
+    with pytest.raises(NotImplementedError, match="autocast"):
+        torch.cpu.amp.autocast()
+    with pytest.raises(RuntimeError, match="Expected one of"):
+        torch.autocast("tpu")
+    if not torch.cuda.is_available():
+        with pytest.warns(UserWarning, match="CUDA is not available"), torch.cuda.amp.autocast():
+            pass
+    assert torch.amp.custom_fwd(len, device_type="cpu") is len and torch.amp.custom_bwd(device_type="cpu")(len) is len
+
+
+class Descent:
+    """An optimizer."""
+
+    def __init__(self, *parameters):
+        self.param_groups, self.steps = [{"params": parameters}], 0
+
+    def step(self):
+        self.steps += 1
+
+
+def test_grad_scaler():
+    x = torch.tensor([2.0], requires_grad=True)
+    scaler, step = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2), Descent(x)
+    for expected in (4.0, 8.0):
+        x.grad = None
+        scaler.scale(x * 3).sum().backward()
+        assert x.grad == 3 * (4.0 if expected == 4.0 else 4.0)
+        scaler.unscale_(step)
+        assert x.grad == 3
+        with pytest.raises(RuntimeError, match="already been called"):
+            scaler.unscale_(step)
+        scaler.step(step)
+        with pytest.raises(RuntimeError, match="already been called"):
+            scaler.step(step)
+        scaler.update()
+        assert scaler.get_scale() == expected
+    assert step.steps == 2
+    state = scaler.state_dict()
+    x.grad = torch.tensor([float("inf")])
+    scaler.step(step)
+    scaler.update()
+    assert step.steps == 2 and scaler.get_scale() == 4.0
+    scaler.load_state_dict(state)
+    assert scaler.get_scale() == 8.0
+    with pytest.raises(AssertionError):
+        scaler.update()
+    off = torch.amp.GradScaler("cpu", enabled=False)
+    assert off.scale(x) is x and off.get_scale() == 1.0 and off.state_dict() == {}
+    off.step(step)
+    assert step.steps == 3
+
+
+# ---------------------------------------------------------------- processes
+
+
+def test_processes(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import strided.multiprocessing as mp, strided as torch
+
+def fill(i, shared, sent):
+    shared[i] += 1 + sent.sum()
+
+def fail(i):
+    if i == 1:
+        raise ValueError("from process one")
+
+if __name__ == "__main__":
+    shared = torch.zeros(2).share_memory_()
+    mp.start_processes(fill, (shared, torch.ones(2)), nprocs=2, start_method="fork")
+    print(shared.tolist(), shared.is_shared(), torch.zeros(2).is_shared())
+    try:
+        mp.start_processes(fail, nprocs=2, start_method="fork")
+    except mp.ProcessRaisedException as error:
+        print(error.error_index, "from process one" in str(error))
+""")
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[3.0, 3.0] True False\n1 True\n", done.stderr[-2000:]
+
+
+def test_sharing_strategies():
+    mp = torch.multiprocessing
+    assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies() and mp.Queue and mp.Process
+    with pytest.raises(AssertionError):
+        mp.set_sharing_strategy("telepathy")
+
+
+# ---------------------------------------------------------------- trees of containers
+
+Point = collections.namedtuple("Point", "x y")
+
+TREES = [
+    1, None, (), [], {}, (1, [2, {"a": 3, "b": (4,)}]), Point(1, [2]), collections.OrderedDict(b=1, a=2),
+    collections.defaultdict(list, {"k": [1, 2]}), collections.deque([1, 2], maxlen=3), torch.Size([2, 3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_trees_come_apart_and_together(tree):
+    pytree = torch.utils._pytree
+    leaves, spec = pytree.tree_flatten(tree)
+    again = pytree.tree_unflatten(leaves, spec)
+    assert again == tree and type(again) is type(tree)
+    assert spec == pytree.tree_structure(tree) and spec.num_leaves == len(leaves)
+    assert [leaf for _, leaf in pytree.tree_leaves_with_path(tree)] == leaves
+    for path, leaf in pytree.tree_leaves_with_path(tree):
+        assert pytree.key_get(tree, path) is leaf
+
+
+def test_trees_that_do_not_fit():
+    pytree = torch.utils._pytree
+    assert pytree.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, {"b": 20, "a": 10}) == {"a": 11, "b": 22}
+    for other, message in (([1], "arity"), ({"a": 1}, "type"), (3, "type")):
+        with pytest.raises(ValueError, match=f"Node {message} mismatch"):
+            pytree.tree_map(lambda a, b: a, [1, 2], other)
+    with pytest.raises(ValueError, match="holds 2 items"):
+        pytree.tree_unflatten([1], pytree.tree_structure([1, 2]))
+    assert pytree._broadcast_to_and_flatten(0, pytree.tree_structure([1, (2, 3)])) == [0, 0, 0]
+    assert pytree._broadcast_to_and_flatten([0], pytree.tree_structure([1, 2])) is None
+
+
+def test_classes_of_the_users_own():
+    pytree = torch.utils._pytree
+
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda children, _: Pair(*children))
+    assert pytree.tree_leaves([Pair(1, 2)]) == [1, 2]
+    assert pytree.tree_map(lambda x: -x, Pair(1, 2)).b == -2
+    assert pytree.tree_leaves(Pair(1, 2), is_leaf=lambda x: isinstance(x, Pair))[0].a == 1
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_pytree_node(Pair, None, None)
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_set():
+    x = torch.zeros(2)
+    base = torch.arange(6.0)
+    assert x.set_(base) is x and x.data_ptr() == base.data_ptr() and x.shape == (6,)
+    x.set_(base.untyped_storage(), 1, (2, 2), (2, 1))
+    assert x.tolist() == [[1, 2], [3, 4]]
+    x.set_(base.storage(), 4)
+    assert x.tolist() == [4, 5]
+    x.set_(torch.zeros(2).storage(), 0, (5,))
+    assert x.shape == (5,) and x.untyped_storage().nbytes() == 20
+    assert x.set_().shape == (0,)
+    with pytest.raises(RuntimeError, match="torch.int8"):
+        x.set_(torch.ones(1, dtype=torch.int8))
+    with pytest.raises(RuntimeError, match="offset"):
+        x.set_(base.untyped_storage(), -1, (1,))
+    with pytest.raises(TypeError):
+        x.set_(3)
+    with pytest.raises(RuntimeError):
+        x.set_(torch.ones(1, device="meta"))
+    with pytest.raises(RuntimeError, match="gradient"):
+        torch.ones(2, requires_grad=True).set_(base)
+
+
+def test_questions_about_memory():
+    x = torch.ones(2, 3, 4).permute(2, 0, 1)
+    assert x.dim_order() == (1, 2, 0) and x.const_data_ptr() == x.data_ptr() and x.grad_dtype == torch.float32
+    assert x.storage_type() is torch.FloatStorage and x.name is None and not x.volatile
+    assert x.new(2, 3).shape == (2, 3) and x.to(torch.int8).new([1, 2]).dtype == torch.int8
+    with pytest.raises(RuntimeError):
+        torch.ones(2, 2).expand(2, 2, 2).dim_order(ambiguity_check=True)
+    assert torch.ones(2, 2).expand(2, 2, 2).dim_order() == (0, 1, 2)
+    with pytest.warns(UserWarning, match="resize"):
+        assert x.resize(24).shape == (24,)
+    with pytest.warns(UserWarning, match="resize"), pytest.raises(RuntimeError, match="requested resize to 3"):
+        x.resize(3)
+    y = torch.zeros(2, requires_grad=True)
+    with torch.no_grad():
+        assert y.module_load(torch.ones(2)).tolist() == [1, 1] and y.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 1000])
+def test_hash_tensor(n):
+    x = torch.arange(n) * 12345678901 - 5
+    expected = 0
+    for v in x.tolist():
+        expected ^= v % 2**64
+    assert torch.hash_tensor(x).item() == expected
+    assert torch.hash_tensor(x.flip(0)).item() == expected
+    assert torch.hash_tensor(x.repeat(3, 1), 0, keepdim=True).tolist() == [[v % 2**64 for v in x.tolist()]]
+
+
+def test_the_error_of_singular_matrices_has_its_old_name():
+    with pytest.raises(torch._C._LinAlgError):
+        torch.linalg.inv(torch.zeros(2, 2))

@@ -1,0 +1,179 @@
+"""strided in PyTorch's place: install_as_torch, `python -m strided run`, and the version that programs compare."""
+
+import subprocess
+import sys
+
+import pytest
+import strided
+
+TorchVersion = strided.torch_version.TorchVersion
+
+
+def run(*words, status=0, cwd=None):
+    """What `python -m strided run ...` prints."""
+    command = [sys.executable, "-m", "strided", "run", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=cwd)
+    assert done.returncode == status, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_it_is_never_there_by_itself():
+    program = (
+        "import sys, strided, strided.utils.benchmark; assert not any(n.split('.')[0] == 'torch' for n in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert strided.__name__ == "strided" and strided.Tensor.__module__ == "strided"
+
+
+def test_modules_are_the_same_objects():
+    run(
+        "-c",
+        """
+import torch, torch.linalg, torch.autograd.forward_ad as forward_ad
+from torch.utils.benchmark import Timer
+from torch import Tensor, float32
+from torch.autograd import *
+import strided, strided.linalg, strided.autograd.forward_ad, strided.utils.benchmark
+assert torch is strided and torch.linalg is strided.linalg and forward_ad is strided.autograd.forward_ad
+assert Timer is strided.utils.benchmark.Timer and Tensor is strided.Tensor and float32 is strided.float32
+assert forward_ad.__spec__.name == "strided.autograd.forward_ad"
+strided.install_as_torch()  # once more
+assert sum(getattr(f, "__module__", "").endswith("_seat") for f in __import__("sys").meta_path) == 1
+""",
+    )
+
+
+def test_what_there_is_not_is_an_import_error():
+    run(
+        "-c",
+        """
+import importlib.util, torch
+for name in ("torch.no_such", "torch.linalg.no_such", "torch.no_such.deep"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        assert name.startswith(error.name), error.name
+        assert error.name in str(error)
+    else:
+        raise AssertionError(name)
+try:
+    from torch.linalg import no_such
+except ImportError as error:
+    assert "from 'torch.linalg'" in str(error), error
+assert importlib.util.find_spec("torch.no_such") is None
+""",
+    )
+
+
+def test_what_libraries_ask():
+    run(
+        "-c",
+        """
+import importlib.metadata, importlib.util, torch
+assert torch.__name__ == "torch" and torch.linalg.__name__ == "torch.linalg"
+assert importlib.util.find_spec("torch") is not None
+assert importlib.metadata.version("torch") == torch.__version__ == torch.version.__version__
+assert importlib.metadata.version("pytest")
+assert torch.__version__.startswith("2.13.0+strided.") and torch.__version__ >= (2, 4) and torch.__version__ < "3"
+for kind in (torch.Tensor, torch.device, torch.dtype, torch.Size, torch.finfo):
+    assert kind.__module__ == "torch", kind
+assert torch.no_grad.__module__ == "torch.autograd.grad_mode"
+""",
+    )
+
+
+def test_pickles_and_copies():
+    run(
+        "-c",
+        """
+import copy, pickle, torch
+x = torch.arange(6.0).view(2, 3)
+things = [torch.Tensor, torch.float32, torch.device("cpu"), torch.Size([2]), torch.no_grad, torch.finfo]
+for thing in things:
+    assert pickle.loads(pickle.dumps(thing)) == thing
+    assert copy.deepcopy(thing) == thing
+assert (pickle.loads(pickle.dumps(x)) == x).all() and (copy.deepcopy(x) == x).all()
+""",
+    )
+
+
+def test_scripts_modules_and_their_arguments(tmp_path):
+    (tmp_path / "beside.py").write_text("import torch\nname = torch.__name__\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, beside, torch\n"
+        "print(__name__, beside.name, sys.argv[1:], __file__.endswith('script.py'))\n"
+        "if __name__ == '__main__': sys.exit(3)\n"
+    )
+    assert run(str(script), "-m", "x", status=3).strip() == "__main__ torch ['-m', 'x'] True"
+    assert run("-m", "script", "-c", "x", status=3, cwd=tmp_path).strip() == "__main__ torch ['-c', 'x'] True"
+    assert run("-c", "import sys; print(sys.argv, __name__)", "1") == "['-c', '1'] __main__\n"
+
+
+@pytest.mark.parametrize("words", [(), ("-m",), ("-x",)])
+def test_nothing_to_run(words):
+    assert run(*words, status=2) == ""
+
+
+def test_tests_run_in_it(tmp_path):
+    (tmp_path / "test_one.py").write_text(
+        "import torch\ndef test_it():\n    assert torch.__file__.split('/')[-2] == 'strided'\n"
+    )
+    assert "1 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
+
+
+def test_a_torch_that_is_there_already_is_left_alone():
+    program = """
+import sys, types, strided
+sys.modules["torch"] = types.ModuleType("torch")
+try:
+    strided.install_as_torch()
+except RuntimeError as error:
+    print(error)
+assert strided.__name__ == "strided"
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert "torch is imported already" in done.stdout, done.stderr
+
+
+def test_libraries_find_their_backend():
+    pytest.importorskip("einops")
+    pytest.importorskip("opt_einsum")
+    run(
+        "-c",
+        """
+import torch, einops, opt_einsum
+x = torch.arange(6.0).view(2, 3)
+assert (einops.rearrange(x, "a b -> b a") == x.t()).all()
+assert (einops.reduce(x, "a b -> a", "sum") == x.sum(1)).all()
+assert (opt_einsum.contract("ab,cb->ac", x, x) == x @ x.t()).all()
+""",
+    )
+
+
+# In ascending order; what stands in one row is equal.
+ORDER = [
+    ["1.0.dev1"], ["1.0a1"], ["1.0rc2", "1.0.RC.2", "1.0c2"], ["1", "1.0", "1.0.0", "v1.0"], ["1.0+cpu"],
+    ["1.0+cpu.2"], ["1.0+2"], ["1.0.post1.dev2"], ["1.0.post1", "1.0-1"], ["1.9"], ["1.10.0a0"], ["1.10"], ["2.13"],
+]  # fmt: skip
+
+
+def test_versions_are_ordered():
+    flat = [(row, text) for row, texts in enumerate(ORDER) for text in texts]
+    for row, text in flat:
+        a = TorchVersion(text)
+        for other_row, other in flat:
+            assert (a == other) == (row == other_row) and (a != other) == (row != other_row), (text, other)
+            assert (a < other) == (row < other_row) and (a > other) == (row > other_row), (text, other)
+            assert (a <= other) == (row <= other_row) and (a >= other) == (row >= other_row), (text, other)
+    assert TorchVersion("2.13.0") == (2, 13) and TorchVersion("2.13.0") > (2, 9, 5) and TorchVersion("2.1") <= (2, 1)
+    assert TorchVersion("2.0") != "parrot" and TorchVersion("2.0") < "parrot"
+    assert hash(TorchVersion("2.0")) == hash("2.0") and isinstance(TorchVersion("2.0"), str)
+
+
+def test_versions_of_the_library_packaging():
+    packaging = pytest.importorskip("packaging.version")
+    flat = [text for texts in ORDER for text in texts]
+    for a in flat:
+        for b in flat:
+            assert (TorchVersion(a) < packaging.Version(b)) == (packaging.Version(a) < packaging.Version(b))

@@ -1,0 +1,69 @@
+"""out= beside PyTorch: which calls are refused, with which words, and what dtype is computed in."""
+
+import pytest
+import strided
+
+torch_ref = pytest.importorskip("torch")
+
+E = lambda T, *shape, dtype="float32": T.zeros(shape, dtype=getattr(T, dtype))  # noqa: E731
+X = [[1.7, 2.7], [3.7, 4.9]]
+
+
+def outcome(call, T):
+    try:
+        result = call(T)
+    except (RuntimeError, TypeError, IndexError) as error:
+        return type(error).__name__, str(error).split("arguments require")[0]
+    return [(str(part.dtype), part.tolist()) for part in ([result] if isinstance(result, T.Tensor) else result)]
+
+
+CASES = {
+    "sum int64": lambda T, x: T.sum(x, 0, out=E(T, 2, dtype="int64")),
+    "sum int8 of int64": lambda T, x: T.sum(x.long(), 0, out=E(T, 2, dtype="int8")),
+    "sum float of int64": lambda T, x: T.sum(x.long(), 0, out=E(T, 2)),
+    "sum bool": lambda T, x: T.sum(x.long(), 0, out=E(T, 2, dtype="bool")),
+    "prod int64": lambda T, x: T.prod(x, 0, out=E(T, 2, dtype="int64")),
+    "cumsum int64": lambda T, x: T.cumsum(x, 0, out=E(T, 2, 2, dtype="int64")),
+    "cumprod int64": lambda T, x: T.cumprod(x, 0, out=E(T, 2, 2, dtype="int64")),
+    "argmax": lambda T, x: T.argmax(x, 0, out=E(T, 2, dtype="int64")),
+    "argmax int32": lambda T, x: T.argmax(x, 0, out=E(T, 2, dtype="int32")),
+    "argmax float": lambda T, x: T.argmax(x, 0, out=E(T, 2)),
+    "argmax grad": lambda T, x: T.argmax(x.requires_grad_(), 0, out=E(T, 2, dtype="int64")),
+    "eq grad": lambda T, x: T.eq(x.requires_grad_(), 3.7, out=E(T, 2, 2, dtype="bool")),
+    "all grad": lambda T, x: T.all(x.requires_grad_(), 0, out=E(T, 2, dtype="bool")),
+    "max float": lambda T, x: T.max(x, 1, out=(E(T, 2), E(T, 2))),
+    "max int32": lambda T, x: T.max(x, 1, out=(E(T, 2), E(T, 2, dtype="int32"))),
+    "sort float": lambda T, x: T.sort(x, out=(E(T, 2, 2), E(T, 2, 2))),
+    "topk float": lambda T, x: T.topk(x, 1, out=(E(T, 2, 1), E(T, 2, 1))),
+    "max other": lambda T, x: T.max(x, T.tensor(3.0)),
+    "max 0-d integer": lambda T, x: T.max(x, T.tensor(1)),
+    "max 0-d integer of integers": lambda T, x: T.max(x.long(), T.tensor(2)),
+    "max 0-d integer as method": lambda T, x: x.long().min(T.tensor(2)),
+    "max dim": lambda T, x: T.max(x, dim=T.tensor(1)),
+    "sum dim": lambda T, x: T.sum(x, T.tensor(1)),
+    "std": lambda T, x: T.std(x, T.tensor(1)),
+    **{
+        f"{name} grad": lambda T, x, f=f: f(T, x.requires_grad_())
+        for name, f in {
+            "sum": lambda T, x: T.sum(x, 0, out=E(T, 2)),
+            "mean": lambda T, x: T.mean(x, 0, out=E(T, 2)),
+            "cumsum": lambda T, x: T.cumsum(x, 0, out=E(T, 2, 2)),
+            "cat": lambda T, x: T.cat([T.ones(2, 2), x], out=E(T, 4, 2)),
+            "stack": lambda T, x: T.stack([x, x], out=E(T, 2, 2, 2)),
+            "matmul": lambda T, x: T.matmul(x, x, out=E(T, 2, 2)),
+            "mv": lambda T, x: T.mv(x, T.ones(2), out=E(T, 2)),
+            "sort": lambda T, x: T.sort(x, out=(E(T, 2, 2), E(T, 2, 2, dtype="int64"))),
+            "topk": lambda T, x: T.topk(x, 1, out=(E(T, 2, 1), E(T, 2, 1, dtype="int64"))),
+            "max": lambda T, x: T.max(x, 1, out=(E(T, 2), E(T, 2, dtype="int64"))),
+            "index_select": lambda T, x: T.index_select(x, 0, T.tensor([0]), out=E(T, 1, 2)),
+            "add": lambda T, x: T.add(x, 1, out=E(T, 2, 2)),
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_pytorch(name):
+    assert outcome(lambda T: CASES[name](T, T.tensor(X)), strided) == outcome(
+        lambda T: CASES[name](T, T.tensor(X)), torch_ref
+    )
