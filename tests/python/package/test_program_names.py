@@ -69,7 +69,7 @@ def test_decorators_change_nothing():
 # ---------------------------------------------------------------- devices and parts that are not there
 
 
-ABSENT = "mps xpu mtia distributed backends.mkl backends.mkldnn backends.openmp backends.opt_einsum backends.cudnn"
+ABSENT = "mps xpu mtia backends.mkl backends.mkldnn backends.openmp backends.opt_einsum backends.cudnn"
 
 
 @pytest.mark.parametrize("name", ABSENT.split())

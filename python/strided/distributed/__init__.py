@@ -1,0 +1,67 @@
+"""Tensors and programs on several processes (``strided.distributed``).
+
+A program runs as several ranks.  ``world()`` is the Communicator of all of them; ranks are processes of MPI
+(``mpiexec -n 4 python program.py``) or, in ``simulate(n)``, threads of one process.
+
+>>> def program():
+...     x = strided.tensor([strided.distributed.world().rank])
+...     strided.distributed.world().all_reduce(x, "max")
+...     return x.item()
+>>> strided.distributed.simulate(4, program)
+[3, 3, 3, 3]
+"""
+
+from __future__ import annotations
+
+import os as _os
+
+from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
+from ._comm import Communicator, Request, Traffic, Transfer
+from ._comm import rank_state as _rank_state
+from ._comm import this_rank as _this_rank
+from ._threads import simulate
+
+__all__ = [
+    "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
+    "Transfer", "is_available", "is_initialized", "is_torchelastic_launched", "simulate", "world",
+]  # fmt: skip
+
+
+def world() -> Communicator:
+    """The communicator of all ranks of this program.
+
+    In a simulation it is that of the simulated ranks; under ``mpiexec`` or ``srun`` that of the job, made at the first
+    call; else this process is the only rank, and no MPI is needed.  ``STRIDED_DISTRIBUTED_TIMEOUT`` is the number of
+    seconds that a call may wait (1800); with ``STRIDED_DISTRIBUTED_CHECKS=0`` calls are not compared across ranks.
+
+    Raises:
+        ImportError: several processes, and no mpi4py.
+
+    >>> strided.distributed.world().size
+    1
+    """
+    if _this_rank.world is not None:
+        return _this_rank.world
+    state = _rank_state()
+    if "world" not in state:
+        from . import _mpi, _threads
+
+        checks = _os.environ.get("STRIDED_DISTRIBUTED_CHECKS", "1") != "0"
+        timeout = float(_os.environ.get("STRIDED_DISTRIBUTED_TIMEOUT", "1800"))
+        state["world"] = _mpi.world(checks, timeout) if _mpi.started_by_mpi() else _threads.alone(checks, timeout)
+    return state["world"]
+
+
+def is_available() -> bool:
+    """True: ranks in one process need nothing else."""
+    return True
+
+
+def is_initialized() -> bool:
+    """False."""
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """False."""
+    return False

@@ -1,0 +1,293 @@
+"""Ranks as processes, over MPI (``pip install 'strided[mpi]'``: mpi4py, and an MPI as a wheel; or the cluster's own).
+
+Calls are started without blocking and polled, so that a time limit holds and Ctrl-C is seen.  Tensors of a device go
+through the host, unless ``STRIDED_MPI_CUDA=1`` says that this MPI takes device memory.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ._checks import DistError, MismatchError, TimeoutExpired, check_headers
+from ._comm import Communicator, Request
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+_HEADER = 256  # bytes of a header that travels in one piece
+_P2P_HEADER = 32
+
+
+def _mpi():
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise ImportError(
+            "strided.distributed needs MPI for more than one process: pip install 'strided[mpi]' (mpi4py and an MPI), "
+            f"or mpi4py beside the MPI of your cluster. The reason: {error}"
+        ) from None
+    return MPI
+
+
+def _buffer(data):
+    """What mpi4py takes for a flat tensor of bytes."""
+    if data.is_cuda:
+        return data  # by __cuda_array_interface__
+    return data.numpy()
+
+
+def _joined(pieces):
+    """(one tensor with the bytes of all pieces in order, True if it is their own memory)"""
+    start = pieces[0].data_ptr()
+    at, storage = start, pieces[0].untyped_storage().data_ptr()
+    for p in pieces:
+        if p.data_ptr() != at or p.untyped_storage().data_ptr() != storage:
+            break
+        at += p.numel()
+    else:
+        if len(pieces) > 1:
+            return pieces[0].as_strided((at - start,), (1,), pieces[0].storage_offset()), True
+        return pieces[0], True
+    return _C.functions["cat"](pieces), False
+
+
+def _layout(pieces):
+    sizes = [p.numel() for p in pieces]
+    starts = [0]
+    for n in sizes[:-1]:
+        starts.append(starts[-1] + n)
+    return sizes, starts
+
+
+class MPIRequest(Request):
+    """A transfer of MPI; with a header where calls are checked."""
+
+    def __init__(self, comm, requests, keep, check=None):
+        self._comm, self._requests, self._keep, self._check = comm, requests, keep, check
+
+    def wait(self):
+        for request in self._requests:
+            self._comm._finish(request)
+        self._requests = []
+        check, self._check = self._check, None
+        if check is not None:
+            check()
+
+    def is_completed(self):
+        return all(r.Test() for r in self._requests)
+
+
+class MPICommunicator(Communicator):
+    """A Communicator over one of MPI's."""
+
+    def __init__(self, mpi_comm: Any, name: str, parent: Communicator | None, checks: bool, timeout: float) -> None:
+        super().__init__(mpi_comm.Get_rank(), mpi_comm.Get_size(), name, parent, checks, timeout)
+        self._MPI, self._comm = _mpi(), mpi_comm
+        self._takes_devices = os.environ.get("STRIDED_MPI_CUDA") == "1"
+
+    def _stage(self, t):
+        t = t.detach()
+        if t.is_cuda and not self._takes_devices:
+            return t.cpu().contiguous()
+        t = t.contiguous()
+        if t.is_cuda:
+            _C.functions["zeros"](()).to(t.device)  # MPI is on no stream: what is queued must have been done
+            from .. import cuda
+
+            cuda.synchronize(t.device)
+        return t
+
+    def _finish(self, request):
+        """Polls until it is done; after some time with pauses, so that ranks that share a core get on."""
+        limit, turns = None, 0
+        try:
+            while not request.Test():
+                turns += 1
+                if turns < 100:
+                    continue
+                if turns % 64 == 0:
+                    now = time.monotonic()
+                    limit = now + self.timeout if limit is None else limit
+                    if now > limit:
+                        raise TimeoutExpired(
+                            f"rank {self.rank} waited {self.timeout} s in {self.current} on {self.name} (call "
+                            f"{self._number}): another rank has ended, or makes other calls"
+                        )
+                time.sleep(0 if turns < 2000 else 1e-4)
+        except self._MPI.Exception as error:
+            raise DistError(f"{self.current} on {self.name}, rank {self.rank}: MPI says: {error}") from None
+
+    # ------------------------------------------------------------ headers
+
+    def _announce(self, header):
+        text = ";".join(map(str, header[0])).encode() + b"|" + ",".join(map(str, header[1])).encode()
+        size = len(text).to_bytes(4, "little")
+        mine = bytearray((size + text)[:_HEADER].ljust(_HEADER, b"\0"))
+        everything = bytearray(_HEADER * self.size)
+        self._finish(self._comm.Iallgather([mine, _HEADER, self._MPI.BYTE], [everything, _HEADER, self._MPI.BYTE]))
+        parts = [bytes(everything[i : i + _HEADER]) for i in range(0, len(everything), _HEADER)]
+        varies = header[0][1] in ("all_to_all", "all_gather", "gather", "scatter", "reduce_scatter")
+        if not varies and all(p == parts[0] for p in parts):
+            return
+        sizes = [int.from_bytes(p[:4], "little") for p in parts]
+        if max(sizes) > _HEADER - 4:
+            starts = [sum(sizes[:i]) for i in range(self.size)]
+            everything = bytearray(sum(sizes))
+            self._finish(
+                self._comm.Iallgatherv(
+                    [bytearray(text), len(text), self._MPI.BYTE], [everything, sizes, starts, self._MPI.BYTE]
+                )  # fmt: skip
+            )
+            texts = [bytes(everything[i : i + n]) for i, n in zip(starts, sizes)]
+        else:
+            texts = [p[4 : 4 + n] for p, n in zip(parts, sizes)]
+        wrong = check_headers([_parsed(t) for t in texts], self.name)
+        if wrong is not None:
+            raise MismatchError(wrong)
+
+    # ------------------------------------------------------------ calls
+
+    def _bytes(self, data):
+        return [_buffer(data), data.numel(), self._MPI.BYTE]
+
+    def _pieces(self, pieces):
+        joined, own = _joined(pieces)
+        return [_buffer(joined), *_layout(pieces), self._MPI.BYTE], joined, own
+
+    @staticmethod
+    def _unpack(joined, pieces):
+        for target, source in zip(pieces, joined.split([p.numel() for p in pieces])):
+            target.copy_(source)
+
+    def _barrier(self):
+        self._finish(self._comm.Ibarrier())
+
+    def _broadcast(self, data, root):
+        self._finish(self._comm.Ibcast(self._bytes(data), root))
+
+    def _all_gather(self, outputs, data):
+        into, joined, own = self._pieces(outputs)
+        self._finish(self._comm.Iallgatherv(self._bytes(data), into))
+        if not own:
+            self._unpack(joined, outputs)
+
+    def _gather(self, outputs, data, root):
+        if outputs is None:
+            self._finish(self._comm.Igatherv(self._bytes(data), None, root))
+            return
+        into, joined, own = self._pieces(outputs)
+        self._finish(self._comm.Igatherv(self._bytes(data), into, root))
+        if not own:
+            self._unpack(joined, outputs)
+
+    def _scatter(self, data, inputs, root):
+        given = None if inputs is None else self._pieces(inputs)[0]
+        self._finish(self._comm.Iscatterv(given, self._bytes(data), root))
+
+    def _all_to_all(self, outputs, inputs):
+        given, _, _ = self._pieces(inputs)
+        into, joined, own = self._pieces(outputs)
+        self._finish(self._comm.Ialltoallv(given, into))
+        if not own:
+            self._unpack(joined, outputs)
+
+    def _split(self, color, key, name):
+        # Colors are any values; MPI takes numbers, and every rank gives each color the same one.
+        colors = self.all_gather_object(color)
+        numbers = {str(c): i for i, c in reversed(list(enumerate(colors)))}
+        number = self._MPI.UNDEFINED if color is None else numbers[str(color)]
+        made = self._comm.Split(number, key)
+        if color is None:
+            return None
+        return MPICommunicator(made, name, self, self.checks, self.timeout)
+
+    # ------------------------------------------------------------ messages
+
+    def _isend(self, data, dest, tag, dtype):
+        requests, keep = [], [data]
+        if self.checks:
+            header = bytearray(f"{data.numel()} {dtype}".encode().ljust(_P2P_HEADER, b"\0"))
+            keep.append(header)
+            requests.append(self._comm.Isend([header, _P2P_HEADER, self._MPI.BYTE], dest, 2 * tag))
+        requests.append(self._comm.Isend(self._bytes(data), dest, 2 * tag + 1))
+        return MPIRequest(self, requests, keep)
+
+    def _irecv(self, data, source, tag, dtype):
+        payload = self._bytes(data)
+        if not self.checks:
+            return MPIRequest(self, [self._comm.Irecv(payload, source, 2 * tag + 1)], [data])
+        header = bytearray(_P2P_HEADER)
+
+        def wrong():
+            n, there = header.rstrip(b"\0").decode().split()
+            if int(n) == data.numel() and there == dtype:
+                return None
+            return MismatchError(
+                f"{self.name}: rank {source} sends {n} bytes of {there} to rank {self.rank}, which expects "
+                f"{data.numel()} bytes of {dtype}"
+            )
+
+        requests = [self._comm.Irecv([header, _P2P_HEADER, self._MPI.BYTE], source, 2 * tag)]
+        requests.append(self._comm.Irecv(payload, source, 2 * tag + 1))
+        return _CheckedReceive(self, requests, [data, header], wrong)
+
+    def abort(self, error):
+        _tell_and_abort(self, error)
+
+
+class _CheckedReceive(MPIRequest):
+    """A message behind its header: a message of the wrong size is named before MPI truncates it."""
+
+    def wait(self):
+        if self._requests:
+            self._comm._finish(self._requests[0])
+            error = self._check()
+            if error is not None:
+                self._requests[1].Cancel()
+                self._requests = []
+                raise error
+            self._comm._finish(self._requests[1])
+            self._requests = []
+
+
+def _parsed(text):
+    fixed, _, sizes = text.decode().partition("|")
+    number, call, dtype, op, root = fixed.split(";")
+    return (int(number), call, dtype, op, int(root)), tuple(int(n) for n in sizes.split(",") if n)
+
+
+# ---------------------------------------------------------------- the program's own communicator, and its end
+
+
+def started_by_mpi() -> bool:
+    """Whether this process was started by mpiexec or srun, as one of several."""
+    sizes = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PALS_SIZE")
+    return any(os.environ.get(name, "1") not in ("", "1") for name in sizes)
+
+
+def world(checks: bool, timeout: float) -> MPICommunicator:
+    """The communicator of all processes of the job; an error that nobody catches ends the job from here on."""
+    comm = MPICommunicator(_mpi().COMM_WORLD.Dup(), "world", None, checks, timeout)
+    if comm.size > 1:
+        before = sys.excepthook
+
+        def hook(kind, error, trace):
+            before(kind, error, trace)
+            _tell_and_abort(comm, error)
+
+        sys.excepthook = hook
+    return comm
+
+
+def _tell_and_abort(comm, error):
+    last = f", after or in its call of {comm.current} (call {comm._number} on {comm.name})" if comm.current else ""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    sys.stderr.write(f"strided.distributed: rank {comm.rank} of {comm.size} ended the job{last}: {text}\n")
+    sys.stderr.flush()
+    sys.stdout.flush()
+    comm._MPI.COMM_WORLD.Abort(1)

@@ -1,0 +1,122 @@
+"""The same calls on real processes, where mpiexec and mpi4py are."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
+
+pytestmark = pytest.mark.skipif(
+    MPIEXEC is None or importlib.util.find_spec("mpi4py") is None,
+    reason="no mpiexec or no mpi4py: pip install 'strided[mpi]'",
+)
+
+
+def mpiexec(n, program, **variables):
+    text = "import strided as torch\ndist = torch.distributed\ncomm = dist.world()\n" + textwrap.dedent(program)
+    return subprocess.run(
+        [MPIEXEC, "-n", str(n), sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"STRIDED_NUM_THREADS": "1", "STRIDED_DISTRIBUTED_TIMEOUT": "20"} | variables,
+    )
+
+
+CALLS = """
+    r, n = comm.rank, comm.size
+    x = torch.arange(9000, dtype=torch.float64) * (r + 1) / 3
+    expected = torch.arange(9000, dtype=torch.float64) / 3
+    for i in range(1, n):
+        expected = expected + torch.arange(9000, dtype=torch.float64) * (i + 1) / 3
+    comm.all_reduce(x)
+    assert torch.equal(x, expected)
+    y = torch.full((4, 4), r, dtype=torch.int32)[:, ::2].t()
+    comm.all_reduce(y, "max")
+    assert (y == n - 1).all()
+    size = lambda i: 0 if i == 1 else i + 2
+    mine = torch.full((size(r),), r, dtype=torch.bfloat16)
+    outs = [torch.empty(size(i), dtype=torch.bfloat16) for i in range(n)]
+    comm.all_gather(outs, mine)
+    assert all((o == i).all() and o.numel() == size(i) for i, o in enumerate(outs))
+    whole = torch.empty(sum(size(i) for i in range(n)), dtype=torch.bfloat16)  # pieces of one memory
+    comm.all_gather(whole.split([size(i) for i in range(n)]), mine)
+    assert torch.equal(whole, torch.cat(outs))
+    outs = [torch.empty(size(i), dtype=torch.bfloat16) for i in range(n)] if r == n - 1 else None
+    comm.gather(outs, mine, n - 1)
+    assert outs is None or all((o == i).all() for i, o in enumerate(outs))
+    into = torch.empty(size(r))
+    comm.scatter(into, [torch.full((size(i),), 5.0 + i) for i in range(n)] if r == 0 else None, 0)
+    assert (into == 5 + r).all()
+    outs = [torch.empty(i + 1, 2) for i in range(n)]
+    comm.all_to_all(outs, [torch.full((r + 1, 2), 10.0 * r + i) for i in range(n)])
+    assert all((o == 10 * i + r).all() for i, o in enumerate(outs))
+    z = torch.tensor([True, False]) if r == n - 1 else torch.zeros(2, dtype=torch.bool)
+    comm.broadcast(z, n - 1)
+    assert z.tolist() == [True, False]
+    z = torch.empty(3)
+    comm.reduce_scatter(z, [torch.full((3,), float(i)) for i in range(n)])
+    assert (z == n * r).all()
+    row = comm.split("even" if r % 2 == 0 else "odd", -r)
+    assert row.size == len(range(r % 2, n, 2)) and row.all_gather_object(r) == sorted(range(r % 2, n, 2), reverse=True)
+    assert (comm.split(None) if r else comm.split(0).size) == (None if r else 1)
+    into = torch.zeros(6)
+    comm.sendrecv(torch.full((3,), float(r)), (r + 1) % n, into[::2], (r - 1) % n, tag=4)
+    assert into.tolist() == [(r - 1) % n, 0.0] * 3
+    assert comm.broadcast_object({"a": [1, "b"]}, 0) == {"a": [1, "b"]}
+    comm.barrier()
+    print(comm.all_gather_object("done"))
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_calls(n):
+    done = mpiexec(n, CALLS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [str(["done"] * n)] * n
+
+
+def test_a_mismatch_is_told_on_every_rank():
+    done = mpiexec(
+        2,
+        """
+        import sys
+        for call in (
+            lambda: comm.all_reduce(torch.ones(2 + comm.rank)),
+            lambda: comm.all_to_all([torch.ones(99), torch.ones(1)], [torch.ones(1)] * 2),
+            lambda: comm.barrier() if comm.rank else comm.all_gather([torch.ones(2)] * 2, torch.ones(2)),
+            lambda: comm.recv(torch.ones(1), 0) if comm.rank else comm.send(torch.ones(50), 1),
+        ):
+            try:
+                call()
+            except dist.MismatchError as error:
+                sys.stdout.write(f"{error}\\n")
+        comm.barrier()
+        """,
+    )
+    lines = sorted(done.stdout.splitlines())
+    assert done.returncode == 0, done.stderr
+    assert lines[0] == lines[1] == "all_reduce on world: ranks differ in number of elements: 2 on rank 0; 3 on rank 1"
+    assert lines[2] == lines[3] and "rank 0 gives 1 elements to rank 0, which expects 99" in lines[2]
+    assert "rank 0 sends 200 bytes of torch.float32 to rank 1, which expects 4 bytes" in lines[4]
+    assert lines[5] == lines[6] and "all_gather on rank 0; barrier on rank 1" in lines[5]
+
+
+def test_a_rank_that_raises_ends_the_job():
+    done = mpiexec(3, "comm.barrier()\nif comm.rank == 1: raise KeyError('here')\ncomm.all_reduce(torch.ones(1))")
+    assert done.returncode != 0
+    assert (
+        "rank 1 of 3 ended the job, after or in its call of barrier (call 1 on world): KeyError: 'here'" in done.stderr
+    )
+
+
+def test_a_rank_that_waits_too_long_ends_the_job():
+    program = "import time\nif comm.rank: time.sleep(60)\ncomm.barrier()"
+    done = mpiexec(2, program, STRIDED_DISTRIBUTED_TIMEOUT="1")
+    assert done.returncode != 0
+    assert "TimeoutExpired: rank 0 waited 1.0 s in barrier on world (call 1)" in done.stderr
