@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser(
         "run", help="a script, -m module or -c code, where `import torch` gives strided", add_help=False
     )
+    commands.add_parser("launch", help="a program on several ranks, by mpiexec or srun", add_help=False)
     from .files._commands import add_commands, run_command
 
     add_commands(commands)
@@ -31,6 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from ._seat import run
 
         return run(words[1:])
+    if words[:1] == ["launch"]:
+        from ._launch import launch
+
+        return launch(words[1:])
     parsed = parser.parse_args(words)
     command = parsed.command
     if command is None:
