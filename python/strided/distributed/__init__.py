@@ -13,6 +13,7 @@ A program runs as several ranks.  ``world()`` is the Communicator of all of them
 
 from __future__ import annotations
 
+import importlib as _importlib
 import os as _os
 
 from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
@@ -65,3 +66,9 @@ def is_initialized() -> bool:
 def is_torchelastic_launched() -> bool:
     """False."""
     return False
+
+
+def __getattr__(name):
+    if name == "linalg":
+        return _importlib.import_module(f"{__name__}.linalg")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

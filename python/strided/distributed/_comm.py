@@ -82,7 +82,7 @@ def _check_op(call, op, tensor):
 
 def flat_bytes(t: Tensor) -> Tensor:
     """The memory of a contiguous tensor, as a 1-d tensor of uint8."""
-    return t.detach().reshape(-1).view(_C.uint8)
+    return t.detach().as_strided((t.numel(),), (1,)).view(_C.uint8)
 
 
 def _bytes_of(text):

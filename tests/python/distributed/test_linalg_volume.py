@@ -1,0 +1,126 @@
+"""What the algorithms send and keep, counted on simulated ranks."""
+
+import gc
+
+import pytest
+import strided as torch
+from distributed_linalg import dist, random
+from strided.distributed.linalg import _cholesky, _lu, _matmul, _model, _triangular, _update
+
+GRIDS = [(1, 1), (1, 4), (2, 2), (4, 1), (2, 3)]
+
+
+def sent(rows, columns, program):
+    """Elements of float64 that all ranks of a grid send while program(linalg, grid)() runs."""
+
+    def start():
+        linalg = dist.linalg
+        grid = linalg.Grid(dist.world(), rows, columns)
+        run = program(linalg, grid)
+        grid.comm.traffic.reset()
+        run()
+        return grid.comm.traffic.sent
+
+    return sum(dist.simulate(rows * columns, start)) / 8
+
+
+@pytest.mark.parametrize(("rows", "columns"), GRIDS)
+@pytest.mark.parametrize("pivoting", ["partial", "tournament"])
+def test_lu_sends_what_the_formula_says(rows, columns, pivoting):
+    n, block = 96, 6
+    A = random(n, n)
+    found = sent(rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _lu.lu_inplace(F, pivoting))
+    assert found <= 1.2 * _model.lu(n, block, rows, columns)
+    p = rows * columns
+    if rows == columns and p > 1:  # ScaLAPACK Users' Guide, table 5.8
+        assert found - n * block * (rows * rows - 1) <= (3 + p.bit_length() / 4) * n * n * p**0.5
+
+
+@pytest.mark.parametrize(("rows", "columns"), GRIDS)
+def test_cholesky_and_products_send_what_the_formulas_say(rows, columns):
+    n, block = 96, 6
+    A = random(n, n)
+    A = A @ A.mT + torch.eye(n, dtype=A.dtype)
+    found = sent(rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _cholesky.cholesky_inplace(F))
+    assert found <= 1.2 * _model.cholesky(n, block, rows, columns)
+    found = sent(rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _matmul.product(F, F))
+    assert found == _model.matmul(n, n, n, rows, columns)
+
+
+def test_systems_with_few_right_hand_sides_do_not_move_the_matrix():
+    n, block = 96, 6
+    T, B = random(n, n) / n + torch.eye(n, dtype=torch.float64), random(n, 4, seed=1)
+    for upper in (True, False):
+        for adjoint in (True, False):
+
+            def program(L, grid):
+                t, b = L.from_full(T, block, grid), L.from_full(B, block, grid)
+                return lambda: _triangular.triangular_inplace(t, b, upper=upper, adjoint=adjoint)  # noqa: B023
+
+            assert sent(2, 2, program) <= 4 * B.numel() < T.numel() / 4
+
+
+def peak(rows, columns, program):
+    """The most memory that all ranks have together while run() of `run = program(linalg, grid)` runs, in bytes, without
+    what they had before `program` was called."""
+
+    def start():
+        linalg = dist.linalg
+        grid = linalg.Grid(dist.world(), rows, columns)
+        grid.comm.barrier()
+        before = torch.memory.memory_stats()["allocated_bytes"]
+        grid.comm.barrier()
+        run = program(linalg, grid)
+        grid.comm.barrier()
+        torch.memory.reset_peak_memory_stats()
+        grid.comm.barrier()
+        result = run()
+        grid.comm.barrier()
+        found = torch.memory.memory_stats()["peak_allocated_bytes"] - before
+        grid.comm.barrier()
+        del result
+        return found
+
+    gc.collect()
+    return max(dist.simulate(rows * columns, start))
+
+
+@pytest.mark.parametrize(("rows", "columns"), GRIDS)
+def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns, monkeypatch):
+    monkeypatch.setattr(_update, "_PIECE", 1024)
+    n, block = 192, 4
+    A, B = random(n, n) + n * torch.eye(n, dtype=torch.float64), random(n, n, seed=1)
+    H = A @ A.mT
+    full, panel = n * n * 8, n * block * 8  # of all ranks together
+    panels = 6 * panel * max(rows, columns)
+
+    def piece(L, grid, x):
+        return L.from_full(x, block, grid)
+
+    def product(L, grid):
+        a, b = piece(L, grid, A), piece(L, grid, B)
+        return lambda: L.matmul(a, b)
+
+    def factor(L, grid):  # the factors are the output
+        a = piece(L, grid, A)
+        return lambda: L.Factors(a)
+
+    def in_place(L, grid):
+        a = piece(L, grid, A)
+        return lambda: L.Factors(a, overwrite=True)
+
+    def system(L, grid):  # the factors are an output: the gradient reads them
+        a, b = piece(L, grid, A), piece(L, grid, B)
+        return lambda: L.solve(a, b)
+
+    def cholesky(L, grid):
+        a = piece(L, grid, H)
+        return lambda: L.cholesky(a)
+
+    def adjoint(L, grid):
+        a = piece(L, grid, A)
+        return lambda: L.adjoint(a)
+
+    for program, matrices in ((product, 3), (factor, 2), (in_place, 1), (system, 4), (cholesky, 2), (adjoint, 2)):
+        found = peak(rows, columns, program)
+        assert found <= 1.3 * matrices * full + panels, (program.__name__, found / full, panels / full)
