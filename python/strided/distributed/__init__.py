@@ -17,14 +17,21 @@ import importlib as _importlib
 import os as _os
 
 from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
+from ._collectives import *
+from ._collectives import __all__ as _collectives
 from ._comm import Communicator, Request, Traffic, Transfer
 from ._comm import rank_state as _rank_state
 from ._comm import this_rank as _this_rank
+from ._groups import *
+from ._groups import __all__ as _groups
+from ._objects import *
+from ._objects import __all__ as _objects
 from ._threads import simulate
 
 __all__ = [
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
-    "Transfer", "is_available", "is_initialized", "is_torchelastic_launched", "simulate", "world",
+    "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
+    *_groups, *_collectives, *_objects,
 ]  # fmt: skip
 
 
@@ -56,11 +63,6 @@ def world() -> Communicator:
 def is_available() -> bool:
     """True: ranks in one process need nothing else."""
     return True
-
-
-def is_initialized() -> bool:
-    """False."""
-    return False
 
 
 def is_torchelastic_launched() -> bool:

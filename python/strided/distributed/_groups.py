@@ -1,0 +1,498 @@
+"""The default group and groups of some ranks, under PyTorch's names."""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import TYPE_CHECKING
+
+from .._once import warn_once
+from ._comm import rank_state, this_rank
+
+if TYPE_CHECKING:
+    from .._typing import Any, Iterable, Sequence
+    from ._comm import Communicator
+
+__all__ = [
+    "Backend", "GroupMember", "ProcessGroup", "ReduceOp", "destroy_process_group", "get_backend",
+    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_backend_available",
+    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_ucc_available",
+    "is_xccl_available", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group",
+]  # fmt: skip
+
+_ELSEWHERE = ("gloo", "nccl", "ucc", "xccl", "hccl")  # what programs name; MPI does their work here
+
+
+class ReduceOp(enum.Enum):
+    """How tensors of several ranks become one. ``AVG`` takes floating point and complex tensors, ``BAND``, ``BOR`` and
+    ``BXOR`` integers and bool."""
+
+    SUM = "sum"
+    AVG = "avg"
+    PRODUCT = "prod"
+    MIN = "min"
+    MAX = "max"
+    BAND = "band"
+    BOR = "bor"
+    BXOR = "bxor"
+
+
+class Backend(str):
+    """The name of what moves the bytes, in lower case. Here it is always ``"mpi"``."""
+
+    UNDEFINED, MPI, GLOO, NCCL, UCC, XCCL = "undefined", "mpi", "gloo", "nccl", "ucc", "xccl"
+    backend_list = ["undefined", "mpi"]
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return str.__new__(cls, name.lower())
+
+
+class ProcessGroup:
+    """Some ranks of the program, or all. Made by :func:`init_process_group` and :func:`new_group`."""
+
+    def __init__(self, comm: Communicator, ranks: Sequence[int], desc: str) -> None:
+        self._comm, self._ranks, self.group_desc = comm, list(ranks), desc
+        self._destroyed = False
+
+    def rank(self) -> int:
+        """This rank's number in the group."""
+        return self._comm.rank
+
+    def size(self) -> int:
+        """How many ranks the group has."""
+        return self._comm.size
+
+    def name(self) -> str:
+        """The backend: ``"mpi"``."""
+        return "mpi"
+
+    @property
+    def group_name(self) -> str:
+        """What errors call the group."""
+        return self._comm.name
+
+    @property
+    def communicator(self) -> Communicator:
+        """What carries the group's calls, and counts them (``communicator.traffic``)."""
+        return self._comm
+
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self.group_name}: rank {self.rank()} of {self.size()}>"
+
+
+class _Known(type):
+    """The default group of the rank that asks."""
+
+    @property
+    def WORLD(cls) -> ProcessGroup | None:  # noqa: N802  (PyTorch's name)
+        return _state().get("default")
+
+    @WORLD.setter
+    def WORLD(cls, pg: ProcessGroup | None) -> None:  # noqa: N802
+        _state()["default"] = pg
+
+
+class group(metaclass=_Known):  # noqa: N801  (PyTorch's name)
+    """``group.WORLD`` is the default group; None before :func:`init_process_group`."""
+
+
+class GroupMember(metaclass=_Known):
+    """``WORLD``; ``NON_GROUP_MEMBER``, which ranks that are not in a group get for it."""
+
+    NON_GROUP_MEMBER = -100
+
+
+def _state() -> dict[str, Any]:
+    return rank_state().setdefault("groups", {})
+
+
+def resolve(pg: Any) -> ProcessGroup | None:
+    """The group itself, the default one for None; None where this rank is not in it."""
+    if pg is None:
+        pg = _state().get("default")
+        if pg is None:
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call init_process_group."
+            )
+    if isinstance(pg, ProcessGroup):
+        if pg._destroyed:
+            raise ValueError("Invalid process group specified: it was destroyed")
+        return pg
+    if pg is GroupMember.NON_GROUP_MEMBER:
+        return None
+    raise TypeError(f"a ProcessGroup is required, got {type(pg).__name__}")
+
+
+# ---------------------------------------------------------------- the default group
+
+
+def _seconds(timeout: Any) -> float:
+    return float(timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout)
+
+
+_INSTEAD = "groups of strided talk over MPI, and get_backend() is 'mpi'"
+
+
+def _foreign(call: str, backend: Any) -> list[str]:
+    """The names in a backend for which MPI is taken; ValueError if there is an unknown one."""
+    parts = [] if backend is None else str(backend).lower().split(",")
+    names = {part.rpartition(":")[2].strip() for part in parts} - {"mpi", "undefined"}
+    for name in sorted(names.difference(_ELSEWHERE)):
+        raise ValueError(f"{call}: there is no backend {name!r}; strided has 'mpi'")
+    return sorted(names)
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Makes the default group: all ranks of ``mpiexec``, ``srun`` or ``python -m strided launch``, or of a simulation.
+
+    Each simulated rank has a default group of its own. MPI knows who the ranks are: ``init_method`` is not needed, and
+    ``world_size`` and ``rank`` are compared with what MPI says. A process that was started alone is a group of one.
+
+    Args:
+        backend: ``"mpi"`` or None. ``"gloo"``, ``"nccl"`` and ``"ucc"`` (also ``"cpu:gloo,cuda:nccl"``) give MPI too,
+            with one warning, so that programs written for PyTorch run as they are.
+        init_method: not used.
+        timeout: a timedelta, or seconds, that a call may wait for other ranks; 30 minutes if None.
+        world_size, rank: what the program expects; -1 for whatever is.
+        store, pg_options: None.
+        group_name: what errors call the group.
+        device_id: not used.
+
+    Raises:
+        ValueError: there is a default group already; no such backend.
+        RuntimeError: the ranks are not those that world_size, rank, or WORLD_SIZE in the environment say.
+        NotImplementedError: a store or options were given.
+        ImportError: several processes, and no mpi4py.
+
+    >>> def program():
+    ...     dist = strided.distributed
+    ...     dist.init_process_group("mpi")
+    ...     x = strided.tensor([dist.get_rank() + 1.])
+    ...     dist.all_reduce(x)
+    ...     dist.destroy_process_group()
+    ...     return x.item()
+    >>> strided.distributed.simulate(3, program)
+    [6.0, 6.0, 6.0]
+    """
+    from . import world
+
+    if is_initialized():
+        raise ValueError("trying to initialize the default process group twice!")
+    for name in _foreign("init_process_group", backend):
+        warn_once(f"init_process_group(backend={name!r})", _INSTEAD)
+    if store is not None or pg_options is not None:
+        raise NotImplementedError("init_process_group: store and pg_options are not there; MPI knows the ranks")
+    comm = world()
+    wanted = os.environ.get("WORLD_SIZE", "") if this_rank.world is None else ""
+    for what, size in (("world_size", world_size), ("WORLD_SIZE", int(wanted) if wanted.isdigit() else -1)):
+        if size not in (-1, comm.size):
+            raise RuntimeError(
+                f"init_process_group: {what} is {size}, but MPI has {comm.size} rank(s). Start the program with "
+                f"python -m strided launch -n {size}, mpiexec or srun; torchrun starts no MPI, and an mpiexec of another "
+                "MPI than mpi4py's starts programs of one rank each"
+            )
+    if rank not in (-1, comm.rank):
+        raise RuntimeError(f"init_process_group: rank is {rank}, but MPI says {comm.rank}")
+    comm = comm.split(0, comm.rank)
+    comm.name = group_name or "the default group"
+    if timeout is not None:
+        comm.timeout = _seconds(timeout)
+    state = _state()
+    state["default"] = ProcessGroup(comm, range(comm.size), "default_pg")
+    state["all"] = [state["default"]]
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Takes a group away; all of them if it is None or the default one."""
+    pg = resolve(group)
+    if pg is None:
+        raise ValueError("Invalid process group specified")
+    state = _state()
+    gone = list(state["all"]) if pg is state["default"] else [pg]
+    state["all"] = [other for other in state["all"] if other not in gone]
+    if pg is state["default"]:
+        state["default"] = None
+    for other in gone:
+        other._destroyed = True
+
+
+def is_initialized() -> bool:
+    """Whether this rank has a default group."""
+    return _state().get("default") is not None
+
+
+# ---------------------------------------------------------------- who is who
+
+
+def get_rank(group: Any = None) -> int:
+    """This rank's number in the group, the default one if None; -1 where it is not in it."""
+    pg = resolve(group)
+    return -1 if pg is None else pg.rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """How many ranks the group has, the default one if None; -1 on ranks that are not in it."""
+    pg = resolve(group)
+    return -1 if pg is None else pg.size()
+
+
+def get_backend(group: Any = None) -> Backend:
+    """``"mpi"``, whatever was asked for."""
+    if resolve(group) is None:
+        raise ValueError("Invalid process group specified")
+    return Backend("mpi")
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """``"mpi"``, for every device."""
+    from .. import _C
+
+    _C.device(device)
+    return "mpi"
+
+
+def get_process_group_ranks(group: Any) -> list[int]:
+    """The group's ranks, by their numbers in the default group."""
+    pg = resolve(group)
+    if pg is None:
+        raise ValueError("Invalid process group specified")
+    return list(pg._ranks)
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """The number in the group of a rank of the default group; ValueError if it is not in it."""
+    ranks = get_process_group_ranks(group)
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The number in the default group of a rank of the group; ValueError if the group is smaller."""
+    ranks = get_process_group_ranks(group)
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The number of this rank on its machine: LOCAL_RANK, as ``python -m strided launch`` sets it.
+
+    Raises:
+        RuntimeError: LOCAL_RANK is not set, and no fallback was given.
+    """
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError("get_node_local_rank: LOCAL_RANK is not set; give fallback_rank")
+
+
+def get_pg_count() -> int:
+    """How many groups this rank is in."""
+    return len(_state().get("all", ()))
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed, which programs of several processes need."""
+    import importlib.util
+
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend is there: ``"mpi"``, where mpi4py is."""
+    return backend.lower() == "mpi" and is_mpi_available()
+
+
+def is_nccl_available() -> bool:
+    """False."""
+    return False
+
+
+def is_gloo_available() -> bool:
+    """False."""
+    return False
+
+
+def is_ucc_available() -> bool:
+    """False."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """False."""
+    return False
+
+
+# ---------------------------------------------------------------- groups of some ranks
+
+
+def new_group(
+    ranks: Iterable[int] | None = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """A group of some ranks. Every rank of the default group must call this, members or not, in the same order.
+
+    Args:
+        ranks: numbers in the default group; all if None.
+        timeout: a timedelta or seconds; as the default group if None.
+        backend: as for :func:`init_process_group`.
+        pg_options: None.
+        use_local_synchronization: False: members alone cannot make a group.
+        group_desc: a description.
+        device_id: not used.
+        sort_ranks: whether numbers in the group follow those in the default group, else the order given.
+
+    Returns:
+        The group; ``GroupMember.NON_GROUP_MEMBER`` on ranks that are not in it.
+
+    Raises:
+        RuntimeError: ranks are not different numbers of ranks.
+        NotImplementedError: pg_options, or use_local_synchronization.
+
+    >>> def program():
+    ...     dist = strided.distributed
+    ...     dist.init_process_group()
+    ...     even = dist.new_group([0, 2])
+    ...     x = strided.tensor([dist.get_rank()])
+    ...     if dist.get_rank(even) >= 0:
+    ...         dist.all_reduce(x, group=even)
+    ...     return x.item()
+    >>> strided.distributed.simulate(3, program)
+    [2, 1, 2]
+    """
+    default = resolve(None)
+    for name in _foreign("new_group", backend):
+        warn_once(f"new_group(backend={name!r})", _INSTEAD)
+    if pg_options is not None or use_local_synchronization:
+        raise NotImplementedError("new_group: pg_options and use_local_synchronization are not there")
+    members = list(range(default.size())) if ranks is None else list(ranks)
+    if sort_ranks:
+        members.sort()
+    if len(members) > default.size():
+        raise RuntimeError(
+            "the new group's world size should be less or equal to the world size set by init_process_group"
+        )
+    if any(not 0 <= r < default.size() for r in members):
+        raise RuntimeError("The new group's rank should be within the world_size set by init_process_group")
+    if len(set(members)) != len(members):
+        raise RuntimeError(f"new_group: ranks must differ, got {members}")
+    return _made(default, members, timeout, group_desc)
+
+
+def _made(parent: ProcessGroup, members: list[int], timeout: Any, desc: str | None) -> Any:
+    """The group of members, given by their numbers in the default group; all ranks of the parent come here."""
+    me = parent._ranks[parent.rank()]
+    inside = me in members
+    comm = parent.communicator.split(
+        "-".join(map(str, members)) if inside else None, members.index(me) if inside else 0
+    )
+    if comm is None:
+        return GroupMember.NON_GROUP_MEMBER
+    comm.name = f"group of ranks {members}" if len(members) <= 16 else f"group of {len(members)} ranks"
+    if timeout is not None:
+        comm.timeout = _seconds(timeout)
+    pg = ProcessGroup(comm, members, desc or "undefined")
+    _state()["all"].append(pg)
+    return pg
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """(the group of this rank, None where it is in none; all groups): one for each list of ranks, which are disjoint.
+
+    Raises:
+        ValueError: no lists, or a rank in two of them.
+    """
+    lists = [list(ranks) for ranks in ranks_per_subgroup_list]
+    if not lists:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    flat = [r for ranks in lists for r in ranks]
+    if len(set(flat)) != len(flat):
+        raise ValueError("new_subgroups_by_enumeration: a rank is in two lists")
+    groups = [new_group(ranks, timeout, backend, pg_options, group_desc=group_desc) for ranks in lists]
+    mine = [pg for pg in groups if pg is not GroupMember.NON_GROUP_MEMBER]
+    return (mine[0] if mine else None), groups
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: Any = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """(the group of this rank, all groups): consecutive ranks, group_size in each; those of one machine if None.
+
+    Raises:
+        ValueError: the number of ranks is no multiple of group_size.
+    """
+    if group is not None:
+        raise NotImplementedError("new_subgroups: group is not there; the default group is cut")
+    size = get_world_size()
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if group_size <= 0 or size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by the group size ({group_size})")
+    lists = [list(range(k, k + group_size)) for k in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
+
+
+def split_group(
+    parent_pg: Any = None,
+    split_ranks: Sequence[Sequence[int]] | None = None,
+    timeout: Any = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Cuts a group into several at once, and gives the one of this rank; None where it is in none.
+
+    Args:
+        parent_pg: the group; the default one if None. All its ranks must call this.
+        split_ranks: for each new group its ranks, by their numbers in parent_pg.
+        timeout, group_desc, backend: as for :func:`new_group`.
+
+    Raises:
+        ValueError: no lists, or a rank in two of them.
+    """
+    parent = resolve(parent_pg)
+    if parent is None:
+        raise ValueError("Invalid process group specified")
+    for name in _foreign("split_group", backend):
+        warn_once(f"split_group(backend={name!r})", _INSTEAD)
+    if pg_options is not None:
+        raise NotImplementedError("split_group: pg_options are not there")
+    lists = [list(ranks) for ranks in split_ranks or ()]
+    flat = [r for ranks in lists for r in ranks]
+    if not lists or len(set(flat)) != len(flat) or any(not 0 <= r < parent.size() for r in flat):
+        raise ValueError("split_group: split_ranks are disjoint lists of ranks of the group")
+    mine = next((ranks for ranks in lists if parent.rank() in ranks), [])
+    made = _made(parent, [parent._ranks[r] for r in mine], timeout, group_desc)
+    return None if made is GroupMember.NON_GROUP_MEMBER else made
