@@ -85,6 +85,7 @@ from ._lowrank import *
 from ._determinism import *
 from ._spectral import *
 from ._random import *
+from ._samplers import *
 from ._transforms import vmap
 from ._broadcast import broadcast_shapes
 from ._standard import *
