@@ -1,7 +1,7 @@
 #!/bin/bash
 # A job of 2 machines with 4 ranks each, for Slurm:
 #
-#     sbatch examples/slurm.sh examples/distributed_digits.py --epochs 20
+#     sbatch examples/slurm.sh examples/data_parallel.py --epochs 20
 #
 # The number of ranks and of cores for each is taken from the lines below. With strided[mpi] (MPICH as a wheel) nothing
 # else is needed. With the cluster's own MPI load its module here, and install mpi4py from source in that environment.

@@ -7,7 +7,7 @@ torch.Size([3, 1])
 
 from __future__ import annotations
 
-from . import common_types, functional, init, modules, parameter, utils
+from . import common_types, functional, init, modules, parallel, parameter, utils
 from .modules import *
 from .parameter import Buffer, Parameter
 

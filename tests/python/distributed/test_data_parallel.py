@@ -1,0 +1,370 @@
+"""DistributedDataParallel: every rank has the gradients, and after each step the parameters, of one process that
+computes the whole batch."""
+
+import dataclasses
+
+import pytest
+import strided
+from strided import distributed as dist
+from strided import nn, optim
+from strided.nn.parallel import DistributedDataParallel as DDP
+from strided.nn.parallel import _reducer
+from strided.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+RANKS = [1, 2, 3, 4, 6, 7]
+ranks = pytest.mark.parametrize("n", RANKS)
+SAMPLES = 84  # a multiple of every number of ranks
+
+
+def net(seed=0):
+    strided.manual_seed(seed)
+    return nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 2)).double()
+
+
+def data():
+    generator = strided.Generator()
+    generator.manual_seed(3)
+    x = strided.randn(SAMPLES, 5, dtype=strided.float64, generator=generator)
+    return x, strided.stack([x.sum(1).sin(), (x * x).mean(1)], 1)
+
+
+def grouped(n, program, *args):
+    def ranked():
+        dist.init_process_group()
+        return program(dist.get_rank(), n, *args)
+
+    return dist.simulate(n, ranked)
+
+
+def close(a, b, tolerance=1e-12):
+    strided.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def equal_everywhere(results):
+    """The same bits on all ranks."""
+    for other in results[1:]:
+        for a, b in zip(results[0], other):
+            assert a.tolist() == b.tolist()
+
+
+def steps(model, optimizer, batches):
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return losses
+
+
+@ranks
+@pytest.mark.parametrize("bucket", [None, 0.0005])
+def test_training_is_that_of_the_whole_batch(n, bucket):
+    x, y = data()
+    alone = net()
+    expected = steps(alone, optim.Adam(alone.parameters(), lr=0.02), [(x, y)] * 5)
+
+    def program(rank, n):
+        model = DDP(net(seed=rank), bucket_cap_mb=bucket)  # rank 0 gives its parameters to all
+        part = slice(rank * SAMPLES // n, (rank + 1) * SAMPLES // n)
+        losses = steps(model, optim.Adam(model.parameters(), lr=0.02), [(x[part], y[part])] * 5)
+        for loss in losses:
+            dist.all_reduce(loss, dist.ReduceOp.AVG)
+        return [*losses, *(p.detach() for p in model.parameters())]
+
+    results = grouped(n, program)
+    equal_everywhere(results)
+    for found, wanted in zip(results[0], [*expected, *(p.detach() for p in alone.parameters())]):
+        close(found, wanted, 1e-9)
+
+
+def test_with_loaders_and_samplers():
+    """Each epoch in another order: the losses of one process whose batches are those of all ranks side by side."""
+    x, y = data()
+    n, epochs, batch = 3, 2, 7
+    alone, expected = net(), []
+    optimizer = optim.SGD(alone.parameters(), lr=0.1, momentum=0.9)
+    whole = DistributedSampler(x, 1, 0, seed=1)
+    for epoch in range(epochs):
+        whole.set_epoch(epoch)
+        order = list(whole)
+        expected += steps(alone, optimizer, [(x[order[k : k + batch * n]], y[order[k : k + batch * n]])
+                                             for k in range(0, SAMPLES, batch * n)])  # fmt: skip
+
+    def program(rank, n):
+        samples = TensorDataset(x, y)
+        sampler = DistributedSampler(samples, seed=1)
+        loader = DataLoader(samples, batch, sampler=sampler)
+        model = DDP(net())
+        optimizer, losses = optim.SGD(model.parameters(), lr=0.1, momentum=0.9), []
+        for epoch in range(epochs):
+            sampler.set_epoch(epoch)
+            losses += steps(model, optimizer, loader)
+        for loss in losses:
+            dist.all_reduce(loss, dist.ReduceOp.AVG)
+        return losses
+
+    results = grouped(n, program)
+    equal_everywhere(results)
+    close(strided.stack(results[0]), strided.stack(expected), 1e-9)
+
+
+@pytest.mark.parametrize("as_views", [False, True])
+def test_no_sync_adds_up(as_views):
+    x, y = data()
+
+    def program(rank, n):
+        model = DDP(net(), gradient_as_bucket_view=as_views)
+        traffic = model.process_group.communicator.traffic
+        halves = [slice(rank * 12 + k * SAMPLES // 2, rank * 12 + 12 + k * SAMPLES // 2) for k in (0, 1)]
+        traffic.reset()
+        with model.no_sync():
+            (nn.functional.mse_loss(model(x[halves[0]]), y[halves[0]]) / 2).backward()
+        assert traffic.calls == {}
+        own = [p.grad.clone() for p in model.parameters()]
+        (nn.functional.mse_loss(model(x[halves[1]]), y[halves[1]]) / 2).backward()
+        assert sum(traffic.calls.values()) >= 1
+        return own, [p.grad for p in model.parameters()]
+
+    results = grouped(3, program)
+    assert results[0][0][0].tolist() != results[1][0][0].tolist()
+    equal_everywhere([averaged for _, averaged in results])
+    alone = net()
+    rows = [r * 12 + i + h for r in range(3) for h in (0, SAMPLES // 2) for i in range(12)]
+    nn.functional.mse_loss(alone(x[rows]), y[rows]).backward()
+    for found, p in zip(results[0][1], alone.parameters()):
+        close(found, p.grad)
+
+
+def test_a_second_backward_adds_to_the_average():
+    x, y = data()
+
+    def program(rank, n):
+        model = DDP(net())
+        for _ in range(2):
+            nn.functional.mse_loss(model(x[rank::n]), y[rank::n]).backward()
+        return [p.grad for p in model.parameters()]
+
+    results = grouped(2, program)
+    equal_everywhere(results)
+    alone = net()
+    (2 * nn.functional.mse_loss(alone(x), y)).backward()
+    for found, p in zip(results[0], alone.parameters()):
+        close(found, p.grad)
+
+
+class Branches(nn.Module):
+    """One of two branches, and a third that nobody takes."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right, self.never = (nn.Linear(3, 1, bias=False) for _ in range(3))
+        for k, p in enumerate(self.parameters()):
+            p.data.fill_(k + 1.0)
+
+    def forward(self, x, left):
+        return {"out": [self.left(x) if left else self.right(x)], "note": "a text"}
+
+
+@ranks
+def test_parameters_that_some_ranks_do_not_use(n):
+    def program(rank, n):
+        model = DDP(Branches(), find_unused_parameters=True)
+        found = []
+        for turn in range(2):
+            model.zero_grad()
+            result = model(strided.ones(1, 3), left=(rank + turn) % 2 == 0)
+            assert result["note"] == "a text"
+            result["out"][0].sum().backward()
+            inner = model.module
+            found.append([None if p.grad is None else p.grad.tolist() for p in inner.parameters()])
+        return found
+
+    for found in grouped(n, program):
+        for turn, (left, right, never) in enumerate(found):
+            share = sum((r + turn) % 2 == 0 for r in range(n)) / n
+            for gradient, expected in ((left, share), (right, 1 - share)):
+                if expected == 0:
+                    assert gradient is None
+                else:
+                    assert gradient[0] == pytest.approx([expected] * 3)
+            assert never is None
+
+
+def test_unused_parameters_are_named():
+    def program(rank, n):
+        model = DDP(Branches())
+        model(strided.ones(1, 3), left=True)["out"][0].sum().backward()
+        with pytest.raises(RuntimeError, match=r"got no gradient: right\.weight, never\.weight\. Pass find_unused"):
+            model(strided.ones(1, 3), left=True)
+        return True
+
+    assert grouped(2, program) == [True, True]
+
+
+@dataclasses.dataclass
+class Result:
+    score: object
+    extra: tuple
+
+
+class Structured(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 1), nn.Linear(2, 1)
+
+    def forward(self, x):
+        return Result(self.a(x), (self.b(x), {"plain": 3, "no gradient": x}))
+
+
+def test_structures_of_results():
+    def program(rank, n):
+        model = DDP(Structured(), find_unused_parameters=True)
+        result = model(strided.ones(1, 2))
+        assert isinstance(result, Result) and result.extra[1]["plain"] == 3
+        (result.score + result.extra[0]).sum().backward()
+        return [p.grad.tolist() for p in model.parameters()]
+
+    assert grouped(2, program) == [[[[1.0, 1.0]], [1.0], [[1.0, 1.0]], [1.0]]] * 2
+
+
+@ranks
+def test_buffers_are_those_of_rank_0(n):
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(strided.ones(1))
+            self.register_buffer("seen", strided.zeros(2))
+            self.register_buffer("count", strided.zeros((), dtype=strided.int64))
+
+        def forward(self, x):
+            self.seen += x.detach()
+            self.count += 1
+            return self.weight * x
+
+    def program(rank, n, shared):
+        model = DDP(Counting(), broadcast_buffers=shared)
+        for _ in range(2):
+            model(strided.full((2,), rank + 1.0)).sum().backward()
+        with strided.no_grad():
+            model.eval()(strided.zeros(2))
+        return model.module.seen.tolist(), model.module.count.item()
+
+    assert grouped(n, program, True) == [([2.0, 2.0], 3)] * n
+    assert grouped(n, program, False) == [([2.0 * (r + 1)] * 2, 3) for r in range(n)]
+
+
+def test_the_order_of_the_calls_does_not_follow_the_order_of_gradients():
+    """Buckets are averaged in one order on all ranks, though gradients of parameters arrive in another on each."""
+
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = nn.ParameterList([nn.Parameter(strided.ones(4)) for _ in range(6)])
+
+        def forward(self, order):
+            total = 0
+            for k in order:
+                total = (total + self.weights[k] * (k + 1)) * 1.5
+            return total
+
+    def program(rank, n):
+        model = DDP(Sum(), bucket_cap_mb=1e-5)
+        assert len(model._reducer._buckets) == 6
+        order = list(range(6)) if rank == 0 else [3, 0, 5, 1, 4, 2]
+        model(order).sum().backward()
+        return [p.grad for p in model.parameters()]
+
+    equal_everywhere(grouped(2, program))
+
+
+def test_buckets():
+    f32, f64 = strided.float32, strided.float64
+    ps = [strided.ones(n, dtype=d) for n, d in ((10, f32), (100, f32), (5, f64), (200, f32), (50, f64), (1, f32))]
+    groups = _reducer.buckets(ps, first=100, size=400)
+    assert sorted(k for group in groups for k in group) == list(range(6))
+    assert groups[0] == [5, 3] and all(len({ps[k].dtype for k in group}) == 1 for group in groups)
+    assert _reducer.buckets([], 1, 1) == []
+
+
+def test_16_bit_gradients_are_summed_in_float32():
+    def program(rank, n):
+        layer = nn.Linear(1, 1, bias=False).to(strided.bfloat16)
+        model = DDP(layer)
+        # bfloat16 has 8 bits: 256 + 1 + 1 + 1 would stay 256
+        model(strided.full((1, 1), 256.0 if rank == 0 else 1.0, dtype=strided.bfloat16)).sum().backward()
+        return layer.weight.grad.item()
+
+    assert grouped(4, program) == [float(strided.tensor(259 / 4).bfloat16())] * 4
+
+
+def test_communication_hooks():
+    def program(rank, n):
+        model, seen = DDP(net(), bucket_cap_mb=0.0005), []
+
+        def hook(state, bucket):
+            assert state == "state" and len(bucket.gradients()) == len(bucket.parameters())
+            seen.append((bucket.index(), bucket.is_last(), bucket.buffer().numel()))
+            total = bucket.buffer().float()
+            dist.all_reduce(total)
+            future = strided.futures.Future()
+            future.set_result(total.double() / n)
+            return future
+
+        model.register_comm_hook("state", hook)
+        with pytest.raises(RuntimeError, match="only be called once"):
+            model.register_comm_hook(None, hook)
+        x, y = data()
+        nn.functional.mse_loss(model(x[rank::n]), y[rank::n]).backward()
+        assert [index for index, _, _ in seen] == list(range(len(seen))) and [last for _, last, _ in seen][-1]
+        assert sum(size for _, _, size in seen) == sum(p.numel() for p in model.parameters())
+        return [p.grad for p in model.parameters()]
+
+    results = grouped(2, program)
+    equal_everywhere(results)
+    alone = net()
+    x, y = data()
+    nn.functional.mse_loss(alone(x), y).backward()
+    close(results[0][0], next(alone.parameters()).grad, 1e-5)
+
+
+def test_groups_of_some_ranks_train_apart():
+    def program(rank, n):
+        mine, _ = dist.new_subgroups(2)
+        model = DDP(nn.Linear(1, 1, bias=False), process_group=mine)
+        model(strided.full((1, 1), float(rank))).sum().backward()
+        return model.module.weight.grad.item()
+
+    assert grouped(4, program) == [0.5, 0.5, 2.5, 2.5]
+
+
+def test_errors():
+    def program(rank, n):
+        with pytest.raises(RuntimeError, match="doesn't have any parameter that requires a gradient"):
+            DDP(nn.Tanh())
+        with pytest.raises(RuntimeError, match="rank 1 has parameters that rank 0 does not have.*weight"):
+            DDP(nn.Linear(2 + rank, 1))
+        with pytest.raises(ValueError, match="single element"):
+            DDP(nn.Linear(1, 1), device_ids=[0, 1])
+        with pytest.raises(NotImplementedError, match="equally many batches"):
+            DDP(nn.Linear(1, 1)).join()
+        return True
+
+    assert grouped(2, program) == [True, True]
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        DDP(nn.Linear(1, 1))
+
+
+def test_state_dict_and_evaluation():
+    def program(rank, n):
+        model = DDP(net())
+        assert all(name.startswith("module.") for name in model.state_dict())
+        model.load_state_dict(model.state_dict())
+        model.eval()
+        with strided.no_grad():
+            first = model(data()[0])
+        close(first, net()(data()[0]).detach())
+        return True
+
+    assert grouped(2, program) == [True, True]
