@@ -228,7 +228,7 @@ def watch(child: int, here: Place, note: int, report: int) -> int:
         what = f"was killed by {signal.Signals(-status).name}"
     where = os.pread(note, ROOM, 0).rstrip(b"\0").decode("utf-8", "replace")
     line = f"strided launch: rank {here.rank} of {here.size} (process {child} on {os.uname().nodename}) "
-    line += (what or f"ended with status {status}") + (f", {where}" if where else "") + "\n"
+    line += (what or f"ended with status {status}") + (f", {where}" if where and where not in what else "") + "\n"
     status = status if status > 0 else 128 - status
     tell(here, status, trace + line)
     end_the_job(status)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from .. import _C
 from ._checks import DistError, MismatchError, TimeoutExpired, check_headers
 from ._comm import Communicator, Request
+from ._ending import GRACE, Farewells, ended, note
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -85,10 +86,38 @@ class MPIRequest(Request):
 class MPICommunicator(Communicator):
     """A Communicator over one of MPI's."""
 
+    _farewells: Farewells | None = None  # of the process
+    _members: list[int] | None = None
+
     def __init__(self, mpi_comm: Any, name: str, parent: Communicator | None, checks: bool, timeout: float) -> None:
         super().__init__(mpi_comm.Get_rank(), mpi_comm.Get_size(), name, parent, checks, timeout)
         self._MPI, self._comm = _mpi(), mpi_comm
         self._takes_devices = os.environ.get("STRIDED_MPI_CUDA") == "1"
+
+    @property
+    def current(self) -> str:
+        """The call that runs, or ran last."""
+        return self._current
+
+    @current.setter
+    def current(self, call: str) -> None:
+        self._current = call
+        if call:
+            note.write(f"in {call}, call {self._number} on {self.name}")
+
+    def _count(self, call, sent, received, messages):
+        super()._count(call, sent, received, messages)
+        note.write(f"after {call}, call {self._number} on {self.name}")
+
+    def _gone(self):
+        """The ranks of this communicator that have ended, by their numbers in it."""
+        gone = MPICommunicator._farewells.gone() if MPICommunicator._farewells is not None else None
+        if not gone:
+            return []
+        if self._members is None:
+            ours, world = self._comm.Get_group(), self._MPI.COMM_WORLD.Get_group()
+            self._members = list(self._MPI.Group.Translate_ranks(ours, range(self.size), world))
+        return [r for r, member in enumerate(self._members) if member in gone]
 
     def _stage(self, t):
         t = t.detach()
@@ -104,7 +133,7 @@ class MPICommunicator(Communicator):
 
     def _finish(self, request):
         """Polls until it is done; after some time with pauses, so that ranks that share a core get on."""
-        limit, turns = None, 0
+        limit, turns, late = None, 0, 0.0
         try:
             while not request.Test():
                 turns += 1
@@ -118,6 +147,11 @@ class MPICommunicator(Communicator):
                             f"rank {self.rank} waited {self.timeout} s in {self.current} on {self.name} (call "
                             f"{self._number}): another rank has ended, or makes other calls"
                         )
+                    gone = self._gone()
+                    if gone and not late:  # lower ranks first, so that one error is told
+                        late = now + GRACE + 0.1 * min(self.rank, 20)
+                    if gone and now > late:
+                        raise ended(self, gone)
                 time.sleep(0 if turns < 2000 else 1e-4)
         except self._MPI.Exception as error:
             raise DistError(f"{self.current} on {self.name}, rank {self.rank}: MPI says: {error}") from None
@@ -274,6 +308,7 @@ def world(checks: bool, timeout: float) -> MPICommunicator:
     """The communicator of all processes of the job; an error that nobody catches ends the job from here on."""
     comm = MPICommunicator(_mpi().COMM_WORLD.Dup(), "world", None, checks, timeout)
     if comm.size > 1:
+        MPICommunicator._farewells = Farewells(_mpi())
         before = sys.excepthook
 
         def hook(kind, error, trace):
@@ -285,7 +320,7 @@ def world(checks: bool, timeout: float) -> MPICommunicator:
 
 
 def _tell_and_abort(comm, error):
-    last = f", after or in its call of {comm.current} (call {comm._number} on {comm.name})" if comm.current else ""
+    last = f", {note.text}" if note.text else ""
     text = "".join(traceback.format_exception_only(type(error), error)).strip()
     sys.stderr.write(f"strided.distributed: rank {comm.rank} of {comm.size} ended the job{last}: {text}\n")
     sys.stderr.flush()
