@@ -2,6 +2,7 @@
 # make test    builds, then all tests: lint, C++ (ctest) and Python (pytest)
 # make parity  builds, installs PyTorch (CPU) beside it, and runs the tests that compare the two
 # make fuzz    gives the readers of files random and guided changes of good files, FUZZ_SECONDS=60
+# make bench   installs the peers (PyTorch, JAX, SciPy) and compares speed, one thread and all; figures and pictures in bench/results
 # make lint    checks the text of the sources: format, rules, widths, notes (part of make test; needs no compiler)
 # make format  formats the sources
 # make venv    builds only: `import strided` works in .venv/bin/python, with the Python sources in place
@@ -26,7 +27,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -nam
 
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: tour test parity fuzz lint format venv sanitized clean
+.PHONY: tour test parity fuzz bench lint format venv sanitized clean
 .DELETE_ON_ERROR:
 
 tour: $(VENV)/with-tour
@@ -52,6 +53,13 @@ fuzz: $(VENV)/with-test
 	-$(PIP) install -q atheris
 	for reader in archive pickle stream safetensors npy npz gguf; do \
 	  $(PY) tests/python/files/file_fuzzing.py $(FUZZ_SECONDS) $$reader || exit 1; done
+
+# JAX at its best has all of its package; PyTorch as for parity.
+bench: PIP_OPTIONS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+bench: $(VENV)/with-test $(VENV)/tools-parity $(VENV)/tools-bench
+	for threads in $$(printf '1\n$(JOBS)\n' | uniq); do for more in '' --curves; do \
+	  $(PY) bench/compare.py --threads $$threads $$more --pictures bench/results \
+	    --json bench/results/compare$$more-$$threads.json || exit 1; done; done
 
 # A virtual environment and a build of its own. Python itself leaves memory behind, so leaks are looked for in C++ only.
 SANITIZED := VENV=build/sanitized/venv BUILD=build/sanitized/make DEFINES=-Ccmake.define.STRIDED_SANITIZE=ON
@@ -100,14 +108,14 @@ $(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
 	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON $(CUDA) -e .
 	@touch $@
 
-# What the build, the package and one of its extras need, from pyproject.toml (of lint and parity the extra alone).
+# What the build, the package and one of its extras need, from pyproject.toml (of lint, parity and bench the extra alone).
 # scikit-build-core asks for CMake and Ninja when this machine has none that will do.
 define REQUIREMENTS
 import json, subprocess, sys
 def ask(*words):
     return json.loads(subprocess.check_output([sys.executable, "-m", "scikit_build_core", "build", *words]))
 project, extra = ask("project-table"), sys.argv[1]
-base = [] if extra in ("lint", "parity") else [*ask("requires", "--mode", "editable"), *project["dependencies"]]
+base = [] if extra in ("lint", "parity", "bench") else [*ask("requires", "--mode", "editable"), *project["dependencies"]]
 print(*base, *project["optional-dependencies"][extra], sep="\n")
 endef
 export REQUIREMENTS

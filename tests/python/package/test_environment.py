@@ -59,7 +59,7 @@ def test_tests_that_start_processes_or_print_pass_in_a_hostile_environment():
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("script", ["side_by_side.py", "autograd.py"])
+@pytest.mark.parametrize("script", ["compare.py"])
 def test_benchmarks_leave_it_out_before_they_load_a_library(script):
     code = f"""
 import runpy, sys
