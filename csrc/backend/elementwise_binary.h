@@ -95,8 +95,8 @@ struct Div {
 // ---- integral quotients and remainders ------------------------------------------------------------------------------
 
 // Note [Usual operands]
-// fwd of these is exact for every operand, and no vector code. Where is_usual says so, which are nearly all operands in
-// practice, `usual` gives the same, and is vector code: csrc/cpu/pointwise/loops.inc asks for some elements at a time.
+// fwd of these is right for every operand, and slow. Where is_usual says so, which are nearly all operands in practice,
+// `usual` gives the same bits, and is fast vector code: csrc/cpu/pointwise/loops.inc asks for some elements at a time.
 
 struct DivTrunc {
   static constexpr Info info{"_div_trunc",

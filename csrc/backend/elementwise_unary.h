@@ -442,6 +442,14 @@ struct Sin {
   STRIDED_HD static T fwd(T x) {
     return math::sin(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::is_near_quadrant(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::sin_near(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * conj(apply<Cos>(s.in[0]));
@@ -455,6 +463,14 @@ struct Cos {
   STRIDED_HD static T fwd(T x) {
     return math::cos(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::is_near_quadrant(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::cos_near(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return -g * conj(apply<Sin>(s.in[0]));
@@ -467,6 +483,14 @@ struct Tan {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::tan(x);
+  }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::is_near_quadrant(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::tan_near(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

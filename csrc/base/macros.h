@@ -11,6 +11,8 @@
 #endif
 
 #define STRIDED_INLINE inline __attribute__((always_inline))
+// For functions that loops call and that a compiler finds too large to inline by itself: a call is never vectorised.
+#define STRIDED_INLINE_HD STRIDED_HD __attribute__((always_inline))
 #define STRIDED_LIKELY(x) __builtin_expect(!!(x), 1)
 #define STRIDED_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

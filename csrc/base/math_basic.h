@@ -146,7 +146,6 @@ STRIDED_HD float round(float x) { return __builtin_rintf(x); }
 STRIDED_HD double round(double x) { return __builtin_rint(x); }
 STRIDED_HD float sqrt(float x) { return __builtin_sqrtf(x); }
 STRIDED_HD double sqrt(double x) { return __builtin_sqrt(x); }
-STRIDED_HD float rsqrt(float x) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))); }
 STRIDED_HD double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 #endif
 
@@ -234,6 +233,15 @@ STRIDED_HD T product_minus(T a, T b, T c) {
   return (p.hi - c) + p.lo;
 #endif
 }
+
+#if !STRIDED_DEVICE_CODE
+// y = 1 / s and s = sqrt(x) are each rounded; what they lack is found from s^2 - x and s y - 1.
+STRIDED_HD float rsqrt(float x) {
+  const float s = sqrt(x), y = 1 / s;
+  const float value = y - y * (product_minus(s, y, 1.0f) - 0.5f * (product_minus(s, s, x) * y) * y);
+  return (x == 0) | isinf(x) ? y : value;
+}
+#endif
 
 // The quotient of two pairs: one division and one step of refinement, in error by little more than the last rounding.
 template <class T>

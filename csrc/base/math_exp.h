@@ -392,7 +392,7 @@ STRIDED_HD float pow(float x, float y) {
   const double power = exponent * log_sum<F64>(log_parts<F64>(abs(static_cast<double>(x)), 0));
   return pow_special(x, y, static_cast<float>(exp_impl<Lite>(clamp_keep_nan(power, -200.0, 200.0), 0)));
 }
-STRIDED_HD double pow(double x, double y) {
+STRIDED_INLINE_HD double pow(double x, double y) {
   const Pair<double> l = log_pair(abs(x));
   const double exponent = clamp_keep_nan(y, -0x1p80, 0x1p80);
   const Pair<double> p = two_prod(exponent, l.hi);

@@ -12,12 +12,16 @@ namespace math {
 // sin, cos and tan need x * 2/pi modulo 4 to full relative precision, for every finite x. Following M. H. Payne and
 // R. N. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18 (1983), x = X 2^b with an integer
 // X (or b = 0) is multiplied by 2^b * 2/pi modulo 4, so that parts of the constant that add only multiples of 4 are
-// dropped beforehand. There is no other path for small x: a branch would keep the loop from vectorising.
+// dropped beforehand.
 //   float   b is 0, 27, 54 or 81, so that X < 2^50. The constant is cut into 29 + 29 + 53 bits: products of the first
 //           two with the 24 bits of X are exact in double, and so is their reduction.
 //   double  b is a multiple of 16, so that X < 2^69, and the constant, four doubles, comes from a table (a gather in
 //           vector code); products and sums are pairs. The double nearest to a multiple of pi/2, relative to its size,
 //           leaves 2^-61, still with 40 bits to spare.
+// Up to 2^20, where nearly all arguments are, subtracting n pi/2 is much less work (W. J. Cody and W. Waite, "Software
+// Manual for the Elementary Functions", 1980): pi/2 is cut into parts of 33 bits, whose products with n < 2^20 are
+// exact. Both ways are computed and one is selected, so that a result does not depend on its neighbours; loops take
+// the short way alone where all of some elements allow it (Note [Usual operands] in backend/elementwise_binary.h).
 
 // x = (4 k + quadrant) pi/2 + r, |r| <= pi/4; the quadrant stands in the low bits.
 struct ReducedFloat {
@@ -26,7 +30,20 @@ struct ReducedFloat {
 };
 STRIDED_HD double modulo_4(double x) { return mul_add(-4.0, math::round(x * 0.25), x); }
 
-STRIDED_HD ReducedFloat reduce_quadrant(float x) {
+constexpr double kHalfPi1 = 0x1.921fb544p0, kHalfPi2 = 0x1.0b4611a6p-34;  // 33 bits each
+constexpr double kHalfPi3 = 0x1.3198a2e037073p-69, kHalfPi4 = 0x1.129024e088a68p-123;
+template <class T>
+STRIDED_HD bool is_near_quadrant(T x) {
+  return abs(x) <= T(0x1p20);
+}
+
+STRIDED_HD ReducedFloat reduce_near(float x) {
+  const double d = x;
+  const double t = d * 0x1.45f306dc9c883p-1 + F64::magic;
+  const double n = t - F64::magic;
+  return {(d - n * kHalfPi1) - n * 0x1.0b4611a626331p-34, to_bits(t)};
+}
+STRIDED_HD ReducedFloat reduce_far(float x) {
   const double d = x;
   const double a = abs(d);
   const bool b27 = a >= 0x1p50, b54 = a >= 0x1p77, b81 = a >= 0x1p104;
@@ -42,6 +59,11 @@ STRIDED_HD ReducedFloat reduce_quadrant(float x) {
   const double n = t - F64::magic;
   const double f = ((m1 - n) + m2) + scaled * p3;
   return {f * 0x1.921fb54442d18p0, to_bits(t)};
+}
+STRIDED_HD ReducedFloat reduce_quadrant(float x) {
+  const ReducedFloat near = reduce_near(x), far = reduce_far(x);
+  const bool is_near = is_near_quadrant(x);
+  return {is_near ? near.r : far.r, is_near ? near.quadrant : far.quadrant};
 }
 
 struct ReducedDouble {
@@ -113,7 +135,16 @@ constexpr double kTwoOverPi[61][4] = {
     {0x1.7527bac7ebe5fp+0, 0x1.7b3d0739f78a5p-56, 0x1.497535fdafd89p-111, -0x1.ca8bdea7f33eep-170},
 };
 
-STRIDED_HD ReducedDouble reduce_quadrant(double x) {
+// The difference may be as small as 2^-57, and is as accurate as larger ones: each rounding error is kept.
+STRIDED_HD ReducedDouble reduce_near(double x) {
+  const double t = x * 0x1.45f306dc9c883p-1 + F64::magic;
+  const double n = t - F64::magic;
+  const Pair<double> w = two_prod(n, kHalfPi3);
+  const Pair<double> a = two_sum(x - n * kHalfPi1, -(n * kHalfPi2));
+  const Pair<double> b = two_sum(a.hi, -w.hi);
+  return {fast_two_sum(b.hi, b.lo + (a.lo - (w.lo + n * kHalfPi4))), to_bits(t)};
+}
+STRIDED_HD ReducedDouble reduce_far(double x) {
   const int64_t exponent = static_cast<int64_t>((to_bits(x) >> 52) & 0x7ff);
   const int64_t above = exponent > 1075 ? exponent - 1075 : 0;
   const uint64_t infinite = exponent == 0x7ff ? 0 : ~uint64_t(0);
@@ -137,6 +168,11 @@ STRIDED_HD ReducedDouble reduce_quadrant(double x) {
   const Pair<double> r = two_prod(f.hi, 0x1.921fb54442d18p0);
   const double r_lo = r.lo + mul_add(f.hi, 0x1.1a62633145c07p-54, f.lo * 0x1.921fb54442d18p0);
   return {fast_two_sum(r.hi, r_lo), to_bits(t)};
+}
+STRIDED_INLINE_HD ReducedDouble reduce_quadrant(double x) {
+  const ReducedDouble near = reduce_near(x), far = reduce_far(x);
+  const bool is_near = is_near_quadrant(x);
+  return {{is_near ? near.r.hi : far.r.hi, is_near ? near.r.lo : far.r.lo}, is_near ? near.quadrant : far.quadrant};
 }
 
 // (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4, z = r^2, |r| <= pi/4.
@@ -167,8 +203,7 @@ STRIDED_HD Pair<T> cos_kernel(T r, T lo) {
 }
 
 // sin(x + turns pi/2).
-STRIDED_HD float sin_quadrant(float x, uint32_t turns) {
-  const ReducedFloat v = reduce_quadrant(x);
+STRIDED_HD float sin_quadrant(const ReducedFloat& v, uint32_t turns) {
   const uint32_t q = static_cast<uint32_t>(v.quadrant) + turns;
   const float r = static_cast<float>(v.r);
   const float lo = static_cast<float>(v.r - static_cast<double>(r));
@@ -176,29 +211,27 @@ STRIDED_HD float sin_quadrant(float x, uint32_t turns) {
   const float value = (q & 1) != 0 ? c : s;
   return from_bits<float>(to_bits(value) ^ (q & 2) << 30);
 }
-STRIDED_HD double sin_quadrant(double x, uint64_t turns) {
-  const ReducedDouble v = reduce_quadrant(x);
+STRIDED_INLINE_HD double sin_quadrant(const ReducedDouble& v, uint64_t turns) {
   const uint64_t q = v.quadrant + turns;
   const double s = sin_kernel(v.r.hi, v.r.lo).hi, c = cos_kernel(v.r.hi, v.r.lo).hi;
   const double value = (q & 1) != 0 ? c : s;
   return from_bits<double>(to_bits(value) ^ (q & 2) << 62);
 }
 
-STRIDED_HD float sin(float x) {
-  const float value = sin_quadrant(x, 0);
+STRIDED_HD float sin_of(float x, const ReducedFloat& v) {
+  const float value = sin_quadrant(v, 0);
   return abs(x) < 0x1p-13f ? x : value;
 }
-STRIDED_HD double sin(double x) {
-  const double value = sin_quadrant(x, 0);
+STRIDED_INLINE_HD double sin_of(double x, const ReducedDouble& v) {
+  const double value = sin_quadrant(v, 0);
   return abs(x) < 0x1p-27 ? x : value;
 }
-STRIDED_HD float cos(float x) { return sin_quadrant(x, 1); }
-STRIDED_HD double cos(double x) {
-  const double value = sin_quadrant(x, 1);
+STRIDED_HD float cos_of(float, const ReducedFloat& v) { return sin_quadrant(v, 1); }
+STRIDED_INLINE_HD double cos_of(double x, const ReducedDouble& v) {
+  const double value = sin_quadrant(v, 1);
   return abs(x) < 0x1p-27 ? 1.0 : value;
 }
-STRIDED_HD float tan(float x) {
-  const ReducedFloat v = reduce_quadrant(x);
+STRIDED_HD float tan_of(float x, const ReducedFloat& v) {
   const double z = v.r * v.r;
   const double s = mul_add(
       v.r * z, poly(z, -0.16666666641423633, 0.0083333293622081042, -0.0001983932715529038, 2.7182376965535153e-06),
@@ -210,12 +243,31 @@ STRIDED_HD float tan(float x) {
   const float value = static_cast<float>((odd ? -c : s) / (odd ? s : c));
   return abs(x) < 0x1p-13f ? x : value;
 }
-STRIDED_HD double tan(double x) {
-  const ReducedDouble v = reduce_quadrant(x);
+STRIDED_INLINE_HD double tan_of(double x, const ReducedDouble& v) {
   const Pair<double> s = sin_kernel(v.r.hi, v.r.lo), c = cos_kernel(v.r.hi, v.r.lo);
   const bool odd = (v.quadrant & 1) != 0;
   const double value = divide<double>({odd ? -c.hi : s.hi, odd ? -c.lo : s.lo}, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
   return abs(x) < 0x1p-27 ? x : value;
+}
+
+STRIDED_HD float sin(float x) { return sin_of(x, reduce_quadrant(x)); }
+STRIDED_HD double sin(double x) { return sin_of(x, reduce_quadrant(x)); }
+STRIDED_HD float cos(float x) { return cos_of(x, reduce_quadrant(x)); }
+STRIDED_HD double cos(double x) { return cos_of(x, reduce_quadrant(x)); }
+STRIDED_HD float tan(float x) { return tan_of(x, reduce_quadrant(x)); }
+STRIDED_HD double tan(double x) { return tan_of(x, reduce_quadrant(x)); }
+// The same where is_near_quadrant(x).
+template <class T>
+STRIDED_HD T sin_near(T x) {
+  return sin_of(x, reduce_near(x));
+}
+template <class T>
+STRIDED_HD T cos_near(T x) {
+  return cos_of(x, reduce_near(x));
+}
+template <class T>
+STRIDED_HD T tan_near(T x) {
+  return tan_of(x, reduce_near(x));
 }
 
 // (asin s - s) / s^3, z = s^2 <= 1/4.
@@ -377,7 +429,7 @@ STRIDED_HD double erfcx_positive(double x) { return erfcx_numerator<F64>((x - 2)
 
 // erfc(a) for 1/2 <= a <= high.
 template <class P>
-STRIDED_HD double erfc_large(double a) {
+STRIDED_INLINE_HD double erfc_large(double a) {
   const Pair<double> square = two_prod(a, a);
   const double t = (a - 2) / (a + 2);
   return exp_impl<P>(-square.hi, -square.lo) * (erfcx_numerator<P>(t) / (1 + 2 * a));
@@ -390,7 +442,7 @@ STRIDED_HD double erf_impl(double x) {
   return copysign(a < 1 ? near : far, x);
 }
 template <class P>
-STRIDED_HD double erfc_impl(double x, double high) {
+STRIDED_INLINE_HD double erfc_impl(double x, double high) {
   const double a = abs(x);
   const double near = 1 - mul_add(x, erf_tail<P>(x * x), x);
   const double far = erfc_large<P>(a > high ? high : a);
@@ -413,7 +465,7 @@ STRIDED_HD float erf(float x) {
 }
 STRIDED_HD double erf(double x) { return erf_impl<F64>(x); }
 STRIDED_HD float erfc(float x) { return static_cast<float>(erfc_impl<Lite>(x, 10.9)); }
-STRIDED_HD double erfc(double x) { return erfc_impl<F64>(x, 28.0); }
+STRIDED_INLINE_HD double erfc(double x) { return erfc_impl<F64>(x, 28.0); }
 
 }  // namespace math
 }  // namespace STRIDED_ISA
