@@ -19,23 +19,12 @@ from __future__ import annotations
 from ._layout import Axis, Grid, Matrix
 from ._recorded import adjoint, cholesky, det, inv, matmul, slogdet, solve, solve_triangular
 from ._solve import Factors
+from ._spectral import cond, eigh, eigvalsh, lstsq, norm, qr, svd, svdvals, tsqr
 from ._transfer import from_full, to_full
 
 __all__ = [
-    "Axis",
-    "Factors",
-    "Grid",
-    "Matrix",
-    "adjoint",
-    "cholesky",
-    "det",
-    "from_full",
-    "inv",
-    "matmul",
-    "slogdet",
-    "solve",
-    "solve_triangular",
-    "to_full",
-]
+    "Axis", "Factors", "Grid", "Matrix", "adjoint", "cholesky", "cond", "det", "eigh", "eigvalsh", "from_full", "inv",
+    "lstsq", "matmul", "norm", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "to_full", "tsqr",
+]  # fmt: skip
 
 del annotations
