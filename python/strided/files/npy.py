@@ -161,19 +161,23 @@ def _read_npy(path: Any) -> Tensor:
     return _array(numbers, header._replace(begin=0), False)
 
 
-def _header_of(t: Tensor) -> tuple[bytes, Tensor]:
-    """The header, and the tensor whose elements in their order are those of the file."""
-    if t.dtype not in _OF:
-        raise TypeError(f"save_npy: NumPy's files have no {t.dtype}; convert the tensor first")
-    fortran = not t.is_contiguous() and t.ndim > 1 and t.permute(*range(t.ndim - 1, -1, -1)).is_contiguous()
-    code = _OF[t.dtype]
-    order = "|" if t.dtype.itemsize == 1 else "<"
-    text = f"{{'descr': '{order}{code}', 'fortran_order': {fortran}, 'shape': {tuple(t.shape)}, }}"
+def header_bytes(dtype: Any, shape: tuple[int, ...], fortran: bool = False) -> bytes:
+    """The header of an array; TypeError for a dtype that NumPy does not have."""
+    if dtype not in _OF:
+        raise TypeError(f"save_npy: NumPy's files have no {dtype}; convert the tensor first")
+    order = "|" if dtype.itemsize == 1 else "<"
+    text = f"{{'descr': '{order}{_OF[dtype]}', 'fortran_order': {fortran}, 'shape': {tuple(shape)}, }}"
     # NumPy leaves room for the longest number of rows, and brings the numbers to a multiple of 64.
-    room = 21 - len(repr(t.shape[-1 if fortran else 0])) if t.ndim else 0
+    room = 21 - len(repr(shape[-1 if fortran else 0])) if shape else 0
     text += " " * room
     text += " " * (-(len(text) + 11) % 64) + "\n"
-    head = _MAGIC + b"\1\0" + struct.pack("<H", len(text)) + text.encode("latin1")
+    return _MAGIC + b"\1\0" + struct.pack("<H", len(text)) + text.encode("latin1")
+
+
+def _header_of(t: Tensor) -> tuple[bytes, Tensor]:
+    """The header, and the tensor whose elements in their order are those of the file."""
+    fortran = not t.is_contiguous() and t.ndim > 1 and t.permute(*range(t.ndim - 1, -1, -1)).is_contiguous()
+    head = header_bytes(t.dtype, t.shape, fortran)
     t = t.detach().cpu()
     t = t.permute(*range(t.ndim - 1, -1, -1)) if fortran else t.contiguous()
     return head, swapped(t, "<").reshape(-1).view(_C.uint8) if t.numel() else t.reshape(-1)

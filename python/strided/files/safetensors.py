@@ -7,6 +7,7 @@ the tensors tile the file without a gap or an overlap, no name is there twice, s
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -288,18 +289,27 @@ def _layout(tensors: Any, metadata: Any) -> tuple[bytes, list[Tensor]]:
     shared = [names for names in storages.values() if len(names) > 1]
     if shared:
         raise RuntimeError(f"Some tensors share memory, this will lead to duplicate memory on disk: {shared}")
-    order = sorted(tensors.items(), key=lambda item: (-_RANK[_NAMES[item[1].dtype]], item[0].encode()))
+    head, begins = header_bytes({name: (t.dtype, tuple(t.shape)) for name, t in tensors.items()}, metadata)
+    return head, [tensors[name] for name in begins]
+
+
+def header_bytes(
+    tensors: dict[str, tuple[Any, tuple[int, ...]]], metadata: dict[str, str] | None
+) -> tuple[bytes, dict[str, int]]:
+    """The header and its length, for tensors of these dtypes and shapes; and in the order of the file where each
+    begins, counted from the end of the header."""
+    order = sorted(tensors.items(), key=lambda item: (-_RANK[_NAMES[item[1][0]]], item[0].encode()))
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
-    at = 0
-    for name, t in order:
-        end = at + t.numel() * t.dtype.itemsize
-        header[name] = {"dtype": _NAMES[t.dtype], "shape": list(t.shape), "data_offsets": [at, end]}
-        at = end
+    begins, at = {}, 0
+    for name, (dtype, shape) in order:
+        end = at + math.prod(shape) * dtype.itemsize
+        header[name] = {"dtype": _NAMES[dtype], "shape": list(shape), "data_offsets": [at, end]}
+        begins[name], at = at, end
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
         raise ValueError(f"save_file: the header takes {len(text)} bytes, the format allows {LONGEST_HEADER}")
-    return struct.pack("<Q", len(text)) + text, [t for _, t in order]
+    return struct.pack("<Q", len(text)) + text, begins
 
 
 def _bytes(t: Tensor) -> Tensor:

@@ -1,0 +1,395 @@
+"""Files that all ranks read and write at once, each its own part (``strided.distributed.files``).
+
+==================================  ===============================================
+``load_npy``, ``save_npy``          NumPy's ``.npy``: one array
+``load_file``, ``save_file``        safetensors: several tensors by name
+``Part``                            what a rank holds of a tensor, for the writers
+==================================  ===============================================
+
+Files are those of ``strided.files``: the same bytes, whoever wrote them. They must be in a folder that all ranks see.
+A file is written beside the old one and takes its place when every rank has written its part; where a rank fails, all
+ranks raise, and the old file stays.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ..files import npy, safetensors
+from ..files._reading import bytes_of, piece, swapped
+from ..files._writing import _beside, _flush_folder
+from ._checks import RankError
+from ._comm import flat_bytes
+from ._groups import resolve
+
+if TYPE_CHECKING:
+    from .._typing import Any, Callable, Iterator, Sequence, Tensor
+    from ._comm import Communicator
+
+    Ranges = list[tuple[int, int]]
+
+__all__ = ["Part", "load_file", "load_npy", "save_file", "save_npy"]
+
+_f = _C.functions
+_AT_ONCE = 1 << 30  # bytes; systems write less than 2 GiB in one call
+
+
+# ---------------------------------------------------------------- regions: for each axis the ranges of indices
+
+
+def _region(call: str, index: Any, shape: Sequence[int]) -> list[Ranges]:
+    """The ranges that an index of slices names; axes that it does not reach are whole."""
+    given = index if isinstance(index, tuple) else (index,)
+    if len(given) > len(shape):
+        raise IndexError(f"{call}: an index of {len(given)} slices for a tensor of shape {tuple(shape)}")
+    found = []
+    for k, n in enumerate(shape):
+        part = given[k] if k < len(given) else slice(None)
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise TypeError(f"{call}: an index is made of slices with step 1, got {part!r}")
+        start, stop, _ = part.indices(n)
+        found.append([(start, stop)] if stop > start else [])
+    return found
+
+
+def _sizes(region: list[Ranges]) -> list[int]:
+    return [sum(b - a for a, b in ranges) for ranges in region]
+
+
+def _runs(shape: Sequence[int], region: list[Ranges]) -> Iterator[tuple[int, int]]:
+    """(first element, how many) of the pieces of a row-major tensor that lie in a region, in the order of elements."""
+    if 0 in _sizes(region):
+        return
+    inner, axis = 1, len(shape) - 1
+    while axis >= 0 and region[axis] == [(0, shape[axis])]:
+        inner *= shape[axis]
+        axis -= 1
+    if axis < 0:
+        yield 0, inner
+        return
+    ends = [(a * inner, (b - a) * inner) for a, b in region[axis]]
+    strides = [math.prod(shape[k + 1 :]) for k in range(axis)]
+
+    def walk(k: int, at: int) -> Iterator[tuple[int, int]]:
+        if k == axis:
+            for start, n in ends:
+                yield at + start, n
+            return
+        for a, b in region[k]:
+            for i in range(a, b):
+                yield from walk(k + 1, at + i * strides[k])
+
+    yield from walk(0, 0)
+
+
+def _select(t: Tensor, region: list[Ranges]) -> Tensor:
+    """What lies in a region, in memory of its own."""
+    for dim, ranges in enumerate(region):
+        if len(ranges) == 1:
+            t = t.narrow(dim, ranges[0][0], ranges[0][1] - ranges[0][0])
+        elif not ranges:
+            t = t.narrow(dim, 0, 0)
+        else:
+            t = _f["cat"]([t.narrow(dim, a, b - a) for a, b in ranges], dim)
+    return _f["empty"](t.shape, dtype=t.dtype).copy_(t)
+
+
+def _intersect(a: list[Ranges], b: list[Ranges]) -> bool:
+    return all(any(x[0] < y[1] and y[0] < x[1] for x in p for y in q) for p, q in zip(a, b))
+
+
+class Part:
+    """What this rank holds of a tensor that is spread over the ranks, for :func:`save_npy` and :func:`save_file`.
+
+    The parts of all ranks must be the whole tensor, each element in one part.
+
+    Args:
+        tensor: this rank's elements.
+        shape: of the whole tensor, the same on all ranks.
+        index: a slice, or a tuple of slices with step 1: where they are; axes that are not named are whole.
+
+    Raises:
+        ValueError: tensor does not have the shape of the index.
+
+    >>> strided.distributed.files.Part(strided.ones(2, 3), (8, 3), slice(4, 6))
+    Part((2, 3) of (8, 3))
+    """
+
+    def __init__(self, tensor: Tensor, shape: Sequence[int], index: Any) -> None:
+        self.tensor, self.shape = tensor, tuple(shape)
+        self.region = _region("Part", index, self.shape)
+        if _sizes(self.region) != list(tensor.shape):
+            raise ValueError(
+                f"Part: a tensor of shape {tuple(tensor.shape)} for an index of shape {tuple(_sizes(self.region))}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Part({tuple(self.tensor.shape)} of {self.shape})"
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _mapped(path: Any) -> Tensor:
+    """All bytes of a file, which may be larger than memory: nobody may write to them, so none is set aside."""
+    with open(path, "rb") as f:
+        if os.fstat(f.fileno()).st_size == 0:
+            return _f["empty"](0, dtype=_C.uint8)
+        return bytes_of(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def load_npy(path: Any, index: Any = None, *, device: Any = "cpu") -> Tensor:
+    """The part of a ``.npy`` file that an index names. Nothing else is read, and ranks need not call it together.
+
+    Args:
+        path: a path.
+        index: a slice, or a tuple of slices with step 1; all of it if None.
+        device: where the tensor goes.
+
+    Raises:
+        ValueError: the file is damaged, or has objects, texts or records.
+        IndexError: more slices than axes.
+
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.npy")
+    >>> strided.files.save_npy(path, strided.arange(6).reshape(3, 2))
+    >>> strided.distributed.files.load_npy(path, slice(1, 3))
+    tensor([[2, 3],
+            [4, 5]])
+    """
+    whole = _mapped(path)
+    header = npy.read_header(whole)
+    region = _region("load_npy", () if index is None else index, header.shape)
+    return _read_npy(whole, header, region).to(device)
+
+
+def _read_npy(whole: Tensor, header: Any, region: list[Ranges]) -> Tensor:
+    shape = header.shape[::-1] if header.fortran else header.shape
+    try:
+        t = piece(whole, header.begin, shape, header.dtype)
+    except RuntimeError as problem:
+        raise ValueError(f"npy: {problem}") from None
+    t = t.permute(*range(t.ndim - 1, -1, -1)) if header.fortran and t.ndim > 1 else t
+    t = _select(t, region)
+    return swapped(t, header.order) if header.dtype.itemsize > 1 else t
+
+
+def load_file(path: Any, index: dict[str, Any] | None = None, *, device: Any = "cpu") -> dict[str, Tensor]:
+    """Parts of the tensors of a safetensors file, by name. Nothing else is read; ranks need not call it together.
+
+    Args:
+        path: a path.
+        index: for names a slice or a tuple of slices with step 1; tensors that are not named are read whole.
+        device: where the tensors go.
+
+    Raises:
+        RuntimeError: the file is damaged.
+        KeyError: index names a tensor that the file does not have.
+        NotImplementedError: the file has a dtype that strided has not.
+    """
+    whole = _mapped(path)
+    header = safetensors.read_header(whole)
+    given = {} if index is None else dict(index)
+    for name in given:
+        if name not in header.tensors:
+            raise KeyError(f"File does not contain tensor {name}")
+    found = {}
+    for name in sorted(header.tensors):
+        t = safetensors._tensor(whole, header, name)
+        found[name] = _select(t, _region("load_file", given.get(name, ()), t.shape)).to(device)
+    return found
+
+
+# ---------------------------------------------------------------- writing
+
+
+def save_npy(path: Any, tensor: Any, *, group: Any = None) -> None:
+    """Writes a tensor whose parts are on the ranks as a ``.npy`` file; each rank writes its own. All ranks call it.
+
+    Args:
+        path: a path in a folder that all ranks see; the same on all ranks.
+        tensor: a :class:`Part`, or a plain tensor, which is the same on all ranks: the first rank writes it.
+        group: who takes part; the default group if None, all ranks without one.
+
+    Raises:
+        TypeError: a dtype that NumPy does not have.
+        ValueError: parts overlap, or are not the whole tensor.
+        OSError: this rank could not write; RankError on the others. The old file stays.
+
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.npy")
+    >>> def program():
+    ...     rank = strided.distributed.world().rank
+    ...     mine = strided.distributed.files.Part(strided.full((1, 2), rank), (3, 2), slice(rank, rank + 1))
+    ...     strided.distributed.files.save_npy(path, mine)
+    >>> _ = strided.distributed.simulate(3, program)
+    >>> strided.files.load_npy(path).tolist()
+    [[0, 0], [1, 1], [2, 2]]
+    """
+    part = _part("save_npy", "the tensor", tensor)
+    head = npy.header_bytes(part.tensor.dtype, part.shape)
+    _write("save_npy", path, head, {"the tensor": part}, {"the tensor": 0}, group)
+
+
+def save_file(tensors: dict[str, Any], path: Any, metadata: dict[str, str] | None = None, *, group: Any = None) -> None:
+    """Writes tensors whose parts are on the ranks as a safetensors file; each rank writes its own. All ranks call it.
+
+    Args:
+        tensors: by name a :class:`Part`, or a plain tensor, which is the same on all ranks.
+        path, group: as for :func:`save_npy`.
+        metadata: texts by name.
+
+    Raises:
+        ValueError: parts overlap, or are not the whole tensor; a dtype that the format has not.
+        TypeError: names or metadata are no texts.
+        OSError: this rank could not write; RankError on the others. The old file stays.
+    """
+    if not isinstance(tensors, dict) or not all(isinstance(name, str) for name in tensors):
+        raise TypeError("save_file: tensors by name are required")
+    if metadata is not None and not all(isinstance(x, str) for pair in metadata.items() for x in pair):
+        raise TypeError("save_file: metadata must be texts by name")
+    parts = {name: _part("save_file", repr(name), t) for name, t in tensors.items()}
+    for name, part in parts.items():
+        if part.tensor.dtype not in safetensors._NAMES:
+            raise ValueError(f"save_file: safetensors has no {part.tensor.dtype}, which {name!r} has")
+    head, begins = safetensors.header_bytes({name: (p.tensor.dtype, p.shape) for name, p in parts.items()}, metadata)
+    _write("save_file", path, head, parts, begins, group)
+
+
+def _part(call: str, name: str, t: Any) -> Part:
+    if isinstance(t, Part):
+        return t
+    if not isinstance(t, _C.Tensor):
+        raise TypeError(f"{call}: {name} is a Tensor or a Part, got {type(t).__name__}")
+    made = Part(t, t.shape, ())
+    made.region = None  # type: ignore[assignment]  # of the first rank
+    return made
+
+
+def _communicator(group: Any) -> Communicator:
+    from . import is_initialized, world
+
+    if group is None and not is_initialized():
+        return world()
+    pg = resolve(group)
+    if pg is None:
+        raise ValueError("this rank is not in the group")
+    return pg.communicator
+
+
+def _agree(comm: Communicator, call: str, problem: Exception | None) -> None:
+    """All ranks go on, or none: where one has a problem it raises that, and the others a RankError that names it."""
+    text = None if problem is None else f"{type(problem).__name__}: {problem}"
+    for rank, theirs in enumerate(comm.all_gather_object(text)):
+        if theirs is not None:
+            if problem is not None:
+                raise problem
+            error = RankError(f"{call}: rank {rank}: {theirs}")
+            error.rank = rank
+            raise error
+
+
+def _check_cover(comm: Communicator, call: str, parts: dict[str, Part]) -> None:
+    """ValueError on all ranks, unless the parts of each tensor are disjoint and together all of it."""
+    mine = [[name, list(p.shape), str(p.tensor.dtype), p.region] for name, p in parts.items()]
+    every = comm.all_gather_object(mine)
+    for rank, theirs in enumerate(every):
+        if [entry[:3] for entry in theirs] != [entry[:3] for entry in every[0]]:
+            raise ValueError(f"{call}: rank {rank} gives other names, shapes or dtypes than rank 0")
+    for k, (name, p) in enumerate(parts.items()):
+        regions = [theirs[k][3] for theirs in every]
+        if all(region is None for region in regions):
+            continue
+        if any(region is None for region in regions):
+            raise ValueError(f"{call}: {name} is a Part on some ranks, and a plain tensor on others")
+        held = [math.prod(_sizes(region)) for region in regions]
+        for r in range(comm.size):
+            for s in range(r):
+                if held[r] and held[s] and _intersect(regions[r], regions[s]):
+                    raise ValueError(f"{call}: the parts of {name} on ranks {s} and {r} overlap")
+        if sum(held) != math.prod(p.shape):
+            raise ValueError(f"{call}: the parts of {name} have {sum(held)} of its {math.prod(p.shape)} elements")
+
+
+def _write_at(fd: int, data: memoryview, at: int) -> None:
+    while len(data):
+        n = os.pwrite(fd, data[:_AT_ONCE], at)
+        data, at = data[n:], at + n
+
+
+def _write_part(fd: int, begin: int, part: Part, first: bool) -> None:
+    if part.region is None and not first:
+        return
+    region = _region("", (), part.shape) if part.region is None else part.region
+    if 0 in _sizes(region):
+        return
+    data = memoryview(flat_bytes(swapped(part.tensor.detach().cpu().contiguous(), "<")).numpy())
+    size, at = part.tensor.dtype.itemsize, 0
+    for start, n in _runs(part.shape, region):
+        _write_at(fd, data[at : at + n * size], begin + start * size)
+        at += n * size
+
+
+def _create(target: str, head: bytes, size: int) -> str:
+    """A new file of that size beside the target, with the header; its name."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise OSError(f"{target} is no regular file, and cannot be written by several ranks")
+    made = _beside(target)
+    fd = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        if mode is not None:
+            os.fchmod(fd, stat.S_IMODE(mode))
+        os.truncate(fd, size)
+        _write_at(fd, memoryview(head), 0)
+    finally:
+        os.close(fd)
+    return made
+
+
+def _tried(work: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    try:
+        return work(), None
+    except Exception as problem:  # told to all ranks, and raised there
+        return None, problem
+
+
+def _write(call: str, path: Any, head: bytes, parts: dict[str, Part], begins: dict[str, int], group: Any) -> None:
+    comm = _communicator(group)
+    first, target = comm.rank == 0, os.path.realpath(os.fsdecode(path))
+    _check_cover(comm, call, parts)
+    size = len(head) + max(
+        (begins[k] + math.prod(p.shape) * p.tensor.dtype.itemsize for k, p in parts.items()), default=0
+    )
+    made, problem = _tried(lambda: _create(target, head, size)) if first else (None, None)
+    _agree(comm, call, problem)
+    made = comm.broadcast_object(made, 0)
+
+    def write() -> None:
+        fd = os.open(made, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            for name, part in parts.items():
+                _write_part(fd, len(head) + begins[name], part, first)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    _, problem = _tried(write)
+    try:
+        _agree(comm, call, problem)
+    except Exception:
+        if first:
+            _tried(lambda: os.unlink(made))
+        raise
+    _, problem = (
+        _tried(lambda: (os.replace(made, target), _flush_folder(os.path.dirname(target)))) if first else (None, None)
+    )
+    _agree(comm, call, problem)
