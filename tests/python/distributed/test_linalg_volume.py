@@ -10,8 +10,8 @@ from strided.distributed.linalg import _cholesky, _lu, _matmul, _model, _triangu
 GRIDS = [(1, 1), (1, 4), (2, 2), (4, 1), (2, 3)]
 
 
-def sent(rows, columns, program):
-    """Elements of float64 that all ranks of a grid send while program(linalg, grid)() runs."""
+def traffic(rows, columns, program):
+    """(elements of float64, messages) that all ranks of a grid send while program(linalg, grid)() runs."""
 
     def start():
         linalg = dist.linalg
@@ -19,9 +19,13 @@ def sent(rows, columns, program):
         run = program(linalg, grid)
         grid.comm.traffic.reset()
         run()
-        return grid.comm.traffic.sent
+        return grid.comm.traffic.sent / 8, grid.comm.traffic.messages
 
-    return sum(dist.simulate(rows * columns, start)) / 8
+    return [sum(counts) for counts in zip(*dist.simulate(rows * columns, start), strict=True)]
+
+
+def sent(rows, columns, program):
+    return traffic(rows, columns, program)[0]
 
 
 @pytest.mark.parametrize(("rows", "columns"), GRIDS)
@@ -29,7 +33,10 @@ def sent(rows, columns, program):
 def test_lu_sends_what_the_formula_says(rows, columns, pivoting):
     n, block = 96, 6
     A = random(n, n)
-    found = sent(rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _lu.lu_inplace(F, pivoting))
+    found, messages = traffic(
+        rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _lu.lu_inplace(F, pivoting)
+    )
+    assert messages <= 1.05 * _model.lu_messages(n, block, rows, columns, pivoting)
     assert found <= 1.2 * _model.lu(n, block, rows, columns)
     p = rows * columns
     if rows == columns and p > 1:  # ScaLAPACK Users' Guide, table 5.8
@@ -41,10 +48,16 @@ def test_cholesky_and_products_send_what_the_formulas_say(rows, columns):
     n, block = 96, 6
     A = random(n, n)
     A = A @ A.mT + torch.eye(n, dtype=A.dtype)
-    found = sent(rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _cholesky.cholesky_inplace(F))
+    found, messages = traffic(
+        rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _cholesky.cholesky_inplace(F)
+    )
     assert found <= 1.2 * _model.cholesky(n, block, rows, columns)
-    found = sent(rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _matmul.product(F, F))
+    assert messages <= _model.cholesky_messages(n, block, rows, columns)
+    found, messages = traffic(
+        rows, columns, lambda L, grid: lambda F=L.from_full(A, block, grid): _matmul.product(F, F)
+    )
     assert found == _model.matmul(n, n, n, rows, columns)
+    assert messages == _model.matmul_messages(n, block, rows, columns)
 
 
 def test_systems_with_few_right_hand_sides_do_not_move_the_matrix():
@@ -117,10 +130,19 @@ def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns, monkey
         a = piece(L, grid, H)
         return lambda: L.cholesky(a)
 
+    def inverse(L, grid):  # the factors besides
+        a = piece(L, grid, A)
+        return lambda: L.inv(a)
+
+    def qr(L, grid):  # R is made beside the reflectors
+        a = piece(L, grid, A)
+        return lambda: L.qr(a)
+
     def adjoint(L, grid):
         a = piece(L, grid, A)
         return lambda: L.adjoint(a)
 
-    for program, matrices in ((product, 3), (factor, 2), (in_place, 1), (system, 4), (cholesky, 2), (adjoint, 2)):
+    needs = ((product, 3), (factor, 2), (in_place, 1), (system, 4), (cholesky, 2), (inverse, 4), (qr, 4), (adjoint, 2))
+    for program, matrices in needs:
         found = peak(rows, columns, program)
         assert found <= 1.3 * matrices * full + panels, (program.__name__, found / full, panels / full)

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ... import _C
 from ._layout import Matrix, same_grid
 from ._transfer import broadcast, reduce
 from ._update import add_product
 
 if TYPE_CHECKING:
     from ..._typing import Tensor
+
+
+_cat = _C.functions["cat"]
+# Panels are collected up to this width, and a sixteenth of this rank's share, before they are multiplied: each product
+# reads and writes all of the result.
+_INNER = 256
 
 
 def product(A: Matrix, B: Matrix, *, adjoint: str = "") -> Matrix:
@@ -57,8 +64,14 @@ def row_panel(A: Matrix, first: int, end: int, owner: int, cols: slice = slice(N
 
 def _plain(A: Matrix, B: Matrix) -> Matrix:
     C = A.new((A.shape[0], B.shape[1]))
-    for (first, end, column), (_, _, row) in zip(A.cols.steps(), B.rows.steps(), strict=True):
-        add_product(C.local, column_panel(A, first, end, column), row_panel(B, first, end, row))
+    steps = list(zip(A.cols.steps(), B.rows.steps(), strict=True))
+    together = max(1, min(_INNER // A.block, len(steps) // (16 * max(A.grid.rows, A.grid.columns))))
+    for at in range(0, len(steps), together):
+        group = steps[at : at + together]
+        left = [column_panel(A, first, end, column) for (first, end, column), _ in group]
+        right = [row_panel(B, first, end, row) for _, (first, end, row) in group]
+        pair = (_cat(left, 1), _cat(right, 0)) if len(group) > 1 else (left[0], right[0])
+        add_product(C.local, *pair)
     return C
 
 

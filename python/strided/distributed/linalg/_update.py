@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ..._typing import Tensor
 
 # Elements of one product: it is made beside C and then added, so it has to stay in a cache, and be small beside C.
-_PIECE = 1 << 16
+_PIECE = 1 << 17
 
 
 def add_product(C: Tensor, A: Tensor, B: Tensor) -> None:
