@@ -47,8 +47,9 @@ def _plain(value: Any, tensors: list[Tensor], where: str) -> Any:
         t = value.detach().cpu().contiguous()
         tensors.append(t)
         return {"tensor": [str(t.dtype).rpartition(".")[2], list(t.shape)]}
+    typename = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise TypeError(
-        f"{where} is a {kind.__module__}.{kind.__qualname__}: between ranks go numbers, texts, bytes, None, lists, tuples, "
+        f"{where} is a {typename}: between ranks go numbers, texts, bytes, None, lists, tuples, "
         "dicts, sets, dtypes, devices and tensors; other objects would have to be pickled, which runs code"
     )
 

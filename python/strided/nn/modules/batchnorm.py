@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import strided
@@ -92,16 +93,11 @@ class _BatchNorm(_NormBase):
                 factor = 1.0 / float(self.num_batches_tracked)
         of_batch = self.training or self.running_mean is None and self.running_var is None
         keeps = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if keeps else None,
-            self.running_var if keeps else None,
-            self.weight,
-            self.bias,
-            of_batch,
-            factor,
-            self.eps,
-        )
+        mean, var = (self.running_mean, self.running_var) if keeps else (None, None)
+        return self._normalised(input, mean, var, of_batch, factor)
+
+    def _normalised(self, input, mean, var, of_batch, factor):
+        return F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, factor, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -134,7 +130,20 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation for several processes; here there is one, and it is batch normalisation."""
+    """Batch normalisation by mean and variance of the batches of all ranks, in training.
+
+    Their batches may differ in size. Gradients go through the sums over ranks, to any order. Without a default group,
+    or with a group of one rank, it is batch normalisation.
+
+    Args:
+        process_group: whose batches count; the default group if None.
+
+    >>> def program():
+    ...     strided.distributed.init_process_group()
+    ...     return strided.nn.SyncBatchNorm(1)(strided.full((1, 1), strided.distributed.get_rank() * 2.)).item()
+    >>> [round(x, 4) for x in strided.distributed.simulate(2, program)]
+    [-1.0, 1.0]
+    """
 
     def __init__(
         self,
@@ -149,6 +158,16 @@ class SyncBatchNorm(_BatchNorm):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
         self.process_group = process_group
+
+    def _normalised(self, input, mean, var, of_batch, factor):
+        if self.training and "strided.distributed" in sys.modules:
+            group: Any = strided.distributed
+            if group.is_initialized() and group.get_world_size(self.process_group) > 1:
+                from ..parallel._sync_norm import batch_norm
+
+                comm = (self.process_group or group.group.WORLD).communicator
+                return batch_norm(input, mean, var, self.weight, self.bias, factor, self.eps, comm)
+        return super()._normalised(input, mean, var, of_batch, factor)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
