@@ -190,6 +190,9 @@ CORE = {
     },
     "DisableTorchFunction": {},
     "DisableTorchFunctionSubclass": {},
+    "Graph": {},
+    "ScriptFunction": {},
+    "Value": {},
     "Function": {
         "__call__": "(self, *args: Any, **kwargs: Any) -> Any",
         "signatures": "_tuple[_str, ...]",

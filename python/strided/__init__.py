@@ -75,6 +75,7 @@ from . import _namespaces
 _namespaces.fill(globals())
 
 from . import linalg, return_types, special
+from . import _core_names
 from ._typeinfo import finfo, iinfo
 from ._printing import get_printoptions, printoptions, set_printoptions
 from ._activations import *
@@ -96,6 +97,7 @@ _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: Untyped
 from . import _tensor, _tensor_memory
 
 _tensor.install(Tensor)
+_core_names.install()
 _tensor_memory.install(Tensor)
 
 from . import autograd, backends, cuda, memory, random, utils
@@ -105,6 +107,8 @@ from ._lobpcg import lobpcg
 from ._switches import *
 from .amp import GradScaler, autocast
 from .compiler import compile
+from .futures import Future
+from ._core_names import PyTorchFileReader
 
 Event, Stream = cuda.Event, cuda.Stream
 

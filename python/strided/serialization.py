@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from . import _C
 
@@ -45,6 +45,10 @@ __all__ = [
 
 _f = _C.functions
 DEFAULT_PROTOCOL = 2
+
+# Types that programs name in annotations.
+FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | str | dict[str, str] | None
 
 
 class LoadEndianness(enum.Enum):

@@ -38,6 +38,9 @@ class ReduceOp(enum.Enum):
     BXOR = "bxor"
 
 
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # PyTorch's operations are of an inner type
+
+
 class Backend(str):
     """The name of what moves the bytes, in lower case. Here it is always ``"mpi"``."""
 

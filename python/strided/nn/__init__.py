@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import common_types, functional, init, modules, parallel, parameter, utils
 from .modules import *
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter
 
 del annotations

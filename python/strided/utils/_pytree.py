@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -187,6 +187,14 @@ _NAMED = NodeDef(
 )
 
 
+SUPPORTED_NODES[namedtuple] = _NAMED  # type: ignore[index]  # the key under which PyTorch has named tuples
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The key of ``SUPPORTED_NODES`` for an object: its type, or ``collections.namedtuple`` for named tuples."""
+    return namedtuple if is_namedtuple_instance(tree) else type(tree)
+
+
 def _node_of(tree: Any) -> NodeDef | None:
     return SUPPORTED_NODES.get(type(tree)) or (_NAMED if is_namedtuple_instance(tree) else None)
 
@@ -200,6 +208,8 @@ class TreeSpec:
     __slots__ = ("type", "context", "children_specs", "num_nodes", "num_leaves", "num_children", "_make")
 
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec], make: Any = None) -> None:
+        if make is None and type in SUPPORTED_NODES:  # made by a program, of what SUPPORTED_NODES says
+            make = SUPPORTED_NODES[type].unflatten_fn
         self.type, self.context, self.children_specs, self._make = type, context, children_specs, make
         self.num_children = len(children_specs)
         self.num_nodes = 1 + sum(c.num_nodes for c in children_specs)

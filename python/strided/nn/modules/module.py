@@ -17,6 +17,7 @@ from ._hooks import (
 )
 from ._registration import HookRegistration
 from ._state import StateDicts
+from ._state import _IncompatibleKeys as _IncompatibleKeys
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Device, DType, Iterator, Tensor

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import strided
 
+from ..._core_names import absent
 from ._collate import default_collate, default_convert
 from ._worker import Workers, fetch, get_worker_info
 from .dataset import IterableDataset
@@ -29,6 +30,12 @@ class _Endless(Sampler[None]):
 
 def _new_seed(generator):
     return int(strided.empty((), dtype=strided.int64).random_(generator=generator).item())
+
+
+# PyTorch's iterators, for isinstance; those of DataLoader are generators.
+_BaseDataLoaderIter = absent("_BaseDataLoaderIter", __name__)
+_SingleProcessDataLoaderIter = absent("_SingleProcessDataLoaderIter", __name__)
+_MultiProcessingDataLoaderIter = absent("_MultiProcessingDataLoaderIter", __name__)
 
 
 class DataLoader(Generic[_T]):

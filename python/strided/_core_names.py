@@ -1,0 +1,76 @@
+"""Names of PyTorch's compiled module that libraries ask for: what they are here, or that there is no such object."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _C
+
+
+class Absent(type):
+    """The type of classes without objects: they exist for ``isinstance`` and annotations."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{cls.__name__}: strided has no such objects")
+
+
+def absent(name: str, module: str) -> type:
+    """A class without objects."""
+    return Absent(name, (), {"__module__": module, "__doc__": "No object is one: for ``isinstance``."})
+
+
+class PyTorchFileReader(metaclass=Absent):
+    """PyTorch's reader of the archives that ``save`` writes; ``strided.load`` reads them."""
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced."""
+
+
+def _is_tracing() -> bool:
+    """False: nothing is traced."""
+    return False
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing: there is no log."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Is a ``vmap`` running?  (Derivatives of ``strided.func`` leave tensors as they are.)"""
+    batched = sys.modules.get(f"{__package__}.func._batched")
+    return batched is not None and bool(batched.running())
+
+
+class _VariableFunctions:
+    """The functions of the package, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(sys.modules[__package__], name, None)
+        if found is None or not callable(found):
+            raise AttributeError(f"type object 'torch._C._VariableFunctions' has no attribute {name!r}")
+        return found
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """What the arguments of ``Module.to`` say: device, dtype, non_blocking, memory_format."""
+    from .nn.modules.module import parse_to
+
+    return parse_to(args, kwargs)
+
+
+class _Networks:
+    """Functions under the name of a module of the compiled core."""
+
+    _parse_to = staticmethod(_parse_to)
+
+
+def install() -> None:
+    """Puts the names into the compiled module."""
+    for function in (_get_tracing_state, _is_tracing, _log_api_usage_once, _are_functorch_transforms_active):
+        setattr(_C, function.__name__, function)
+    for name in ("Graph", "Value", "ScriptFunction"):
+        setattr(_C, name, absent(name, f"{__package__}._C"))
+    _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
+    _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks

@@ -1,0 +1,86 @@
+"""Names that libraries import or ask for: there, and honest about what there is not."""
+
+from collections import namedtuple
+
+import pytest
+import strided
+from strided.nn.parallel import DataParallel, data_parallel, gather, scatter
+from strided.nn.parallel.scatter_gather import scatter_kwargs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_C.Value()", "_C.Graph()", "fx.Graph()", "fx.Node()", "fx.GraphModule(None, None)", "fx.symbolic_trace(len)",
+        "fx.replace_pattern(None, None, None)", "fx.interpreter.Interpreter(None)", "masked.MaskedTensor(1, 2)",
+        "masked.masked_tensor(1, 2)", "PyTorchFileReader('x')",
+    ],
+)  # fmt: skip
+def test_what_there_is_not_says_so(text):
+    with pytest.raises(NotImplementedError, match=r"\w+: strided"):
+        eval(text, vars(strided) | {"fx": strided.fx, "masked": strided.masked})
+
+
+def test_no_object_is_one():
+    for kind in (strided._C.Value, strided.fx.Proxy, strided.masked.MaskedTensor):
+        assert not isinstance(strided.ones(1), kind)
+    assert issubclass(strided.fx.GraphModule, strided.nn.Module)
+
+    class Mine(strided.fx.Interpreter):  # libraries derive classes that they may never use
+        pass
+
+    assert not strided.masked.is_masked_tensor(strided.ones(1))
+
+
+def test_names_of_the_core():
+    C = strided._C
+    assert C._get_tracing_state() is None and C._is_tracing() is False
+    assert isinstance(strided.ones(1), C._TensorBase) and isinstance(C._TensorBase, C._TensorMeta)
+    assert C._VariableFunctions.add is strided.add
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        C._VariableFunctions.nothing
+    seen = []
+    strided.vmap(lambda x: (seen.append(C._are_functorch_transforms_active()), x)[1])(strided.ones(2))
+    assert seen == [True] and not C._are_functorch_transforms_active()
+    assert C._nn._parse_to("cpu", strided.float64)[:2] == (strided.device("cpu"), strided.float64)
+    assert strided.functional.einsum is strided.einsum
+    assert strided.fx.wrap("len") == "len" and strided.fx.wrap(len) is len
+    with pytest.raises(RuntimeError, match="Unsupported type"):
+        strided.fx.wrap(3)
+
+
+def test_data_parallel_without_devices():
+    if strided.cuda.device_count():
+        pytest.skip("there are devices")
+    net = strided.nn.Linear(2, 3)
+    x = strided.ones(4, 2)
+    assert DataParallel(net)(x).equal(net(x)) and data_parallel(net, x).equal(net(x))
+    assert list(DataParallel(net).state_dict()) == ["module.weight", "module.bias"]
+    with pytest.raises(NotImplementedError, match="several devices"):
+        DataParallel(net, [0, 1])
+
+
+def test_scatter_and_gather():
+    Pair = namedtuple("Pair", "a b")
+    x = strided.arange(5)
+    parts = scatter({"x": Pair(x, "s"), "y": [x]}, ["cpu", "cpu"])
+    assert [p["x"].a.tolist() for p in parts] == [[0, 1, 2], [3, 4]]
+    assert all(type(p["x"]) is Pair and p["x"].b == "s" for p in parts)
+    back = gather([p["x"].a for p in parts], "cpu")
+    assert back.equal(x)
+    assert gather([{"l": strided.tensor(1.0)}, {"l": strided.tensor(2.0)}], "cpu")["l"].tolist() == [1, 2]
+    assert gather([None, None], "cpu") is None
+    with pytest.raises(ValueError, match="same number of keys"):
+        gather([{}, {"a": x}], "cpu")
+    positional, keywords = scatter_kwargs((x,), {}, ["cpu", "cpu"])
+    assert len(positional) == len(keywords) == 2 and keywords[0] == {}
+
+
+def test_named_tuples_in_the_table_of_nodes():
+    from strided.utils import _pytree
+
+    Pair = namedtuple("Pair", "a b")
+    kind = _pytree._get_node_type(Pair(1, 2))
+    leaves, context = _pytree.SUPPORTED_NODES[kind].flatten_fn(Pair(1, 2))
+    spec = _pytree.TreeSpec(kind, context, [_pytree.LeafSpec(), _pytree.LeafSpec()])
+    assert _pytree.tree_unflatten(leaves, spec) == Pair(1, 2)
