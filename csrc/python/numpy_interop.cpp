@@ -2,6 +2,8 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <optional>
+
 #include "ops/copy.h"
 #include "ops/shape/view.h"
 #include "python/function.h"
@@ -23,7 +25,27 @@ py::dtype numpy_dtype(DType t) {
                     "; install ml_dtypes for it, or use tensor.float().numpy()");
     }
   }
-  return py::dtype(std::string(name_of(t)));
+  static PyObject* made[kNumDTypes] = {};  // kept for good
+  PyObject*& dtype = made[index_of(t)];
+  if (!dtype) dtype = py::dtype(std::string(name_of(t))).release().ptr();
+  return py::reinterpret_borrow<py::dtype>(dtype);
+}
+
+// Of NumPy's own dtypes, which kind and size tell apart, in this machine's byte order; asking for the name is slow.
+std::optional<DType> native_dtype(const py::dtype& d) {
+  if (d.byteorder() != '=' && d.byteorder() != '|') return std::nullopt;
+  const char kind = d.kind();
+  const DTypeSet kinds = kind == 'f'   ? kFloatDTypes
+                         : kind == 'i' ? kIntegerDTypes & kSignedDTypes
+                         : kind == 'u' ? kIntegerDTypes & ~kSignedDTypes
+                         : kind == 'b' ? kBoolDTypes
+                         : kind == 'c' ? kComplexDTypes
+                                       : DTypeSet{0};
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto t = static_cast<DType>(i);
+    if (contains(kinds, t) && info_of(t).buffer_format && size_of(t) == d.itemsize()) return t;
+  }
+  return std::nullopt;
 }
 
 DType dtype_of_array(const py::array& a) {
@@ -31,6 +53,7 @@ DType dtype_of_array(const py::array& a) {
   STRIDED_CHECK(
       d.byteorder() != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<'), ValueError,
       "from_numpy: the array's byte order is not this machine's; use array.astype(array.dtype.newbyteorder('='))");
+  if (const std::optional<DType> native = native_dtype(d)) return *native;
   const std::string name = py::str(d.attr("name"));
   for (int i = 0; i < kNumDTypes; ++i)
     if (name == kDTypeInfo[i].name) return static_cast<DType>(i);

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _f = _C.functions
 _CPU = _C.device("cpu")
+_DType = type(_C.dtypes[0])
 
 
 # ---------------------------------------------------------------- dtype and device
@@ -43,6 +44,8 @@ def to(
     >>> strided.ones(2).to(strided.int16)
     tensor([1, 1], dtype=torch.int16)
     """
+    if len(args) == 1 and type(args[0]) is _DType and device is other is memory_format is None:  # nearly every call
+        return _f["_convert"](self, args[0], None, copy, bool(non_blocking))
     args = list(args)
     if args and isinstance(args[0], _C.Tensor):
         other = args.pop(0)

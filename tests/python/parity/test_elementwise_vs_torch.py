@@ -235,6 +235,9 @@ def test_values(name, dtype):
                 else torch.ones_like(ins[0], dtype=torch.bool)
             )
             got, want, ins = got[keep], want[keep], [x[keep] for x in ins]
+        if name == "_gelu":  # PyTorch's AVX-512 code gives NaN at infinity, its other code infinity
+            keep = ~ins[0].isinf()
+            got, want, ins = got[keep], want[keep], [x[keep] for x in ins]
         if name in ("_div_trunc", "floor_divide") and dtype in ("float16", "bfloat16"):
             continue  # PyTorch rounds the quotient to 16 bits before it truncates
         compare(name, dtype, got, want, ins)
