@@ -112,6 +112,7 @@ CORE = {
         "is_cpu": "_bool",
         "is_cuda": "_bool",
         "is_meta": "_bool",
+        "is_xla": "_bool",
         "grad_dtype": "_dtype | None",
         "name": "None",
         "volatile": "_bool",

@@ -59,7 +59,8 @@ struct Exported {
 
 template <class Managed>
 Managed* export_tensor(const Tensor& t) {
-  STRIDED_CHECK(!t.device().is_meta(), BufferError, "Cannot pack tensors on meta");
+  STRIDED_CHECK(t.device().is_cpu() || t.device().is_cuda(), BufferError, "Cannot pack tensors on ",
+                name_of(t.device().type));
   auto* e = new Exported<Managed>{};
   t.storage().set_exported();
   e->tensor = make_view(t, t.layout());

@@ -16,6 +16,7 @@
 #include "python/interop.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
+#include "xla/backend.h"
 
 namespace py = pybind11;
 using namespace strided;
@@ -168,6 +169,7 @@ PYBIND11_MODULE(checked, m) {
   register_cpu_backend();
   register_cuda_backend([](int cuda) { return found("find_cusolver", cuda); });
   register_lapack([] { return found("find_lapack"); });
+  register_xla_backend([] { return found("find_pjrt_plugin"); });
   set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
                  [](void* state) {
                    // A daemon thread that comes back after the interpreter's end is unwound by PyEval_RestoreThread
@@ -241,6 +243,7 @@ PYBIND11_MODULE(checked, m) {
   bind_copies();
   bind_autograd();
   bind_cuda();
+  bind_xla();
   bind_files();
   bind_factories();
   bind_views();

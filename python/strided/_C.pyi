@@ -475,7 +475,8 @@ class Tensor:
     is_sparse: _bool
     is_sparse_csr: _bool
     is_vulkan: _bool
-    is_xla: _bool
+    @property
+    def is_xla(self) -> _bool: ...
     is_xpu: _bool
     def isclose(self, other: TensorOrNumber, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
     def isfinite(self, *, out: Tensor | None = None) -> Tensor: ...

@@ -20,16 +20,16 @@ _HERE = __package__ or "strided"
 
 
 def _ours(name: str) -> str:
-    """``strided.x`` for ``torch.x``."""
+    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``."""
     return _HERE + name.removeprefix("torch")
 
 
 class _Finder:
-    """Answers for ``torch`` and what is below it, before anybody else: the modules, and the installed version."""
+    """Answers for ``torch``, ``torch_xla`` and what is below them, before anybody else: modules, and the version."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != "torch" and not name.startswith("torch."):
+        if name.partition(".")[0] not in ("torch", "torch_xla"):
             return None
         found = importlib.util.find_spec(_ours(name))
         if found is None:

@@ -438,7 +438,7 @@ def install(Tensor) -> None:
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
-    for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xla xpu".split():
+    for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split():
         setattr(Tensor, f"is_{name}", False)
     Tensor.__repr__ = Tensor.__str__ = overridable(__repr__)
     Tensor.__format__ = overridable(__format__)

@@ -208,4 +208,5 @@ def install(Tensor) -> None:
     Tensor.grad_dtype = property(_grad_dtype, doc="The dtype that a gradient has: the tensor's own.")
     Tensor.name = property(lambda self: None, doc="None: tensors have no names.")
     Tensor.volatile = property(lambda self: False, doc="False: removed from PyTorch in 0.4.")
+    Tensor.is_xla = property(lambda self: self.device.type == "xla", doc="True for a tensor on an XLA device.")
     Tensor.is_meta = property(lambda self: self.device.type == "meta", doc="True for a tensor without data.")

@@ -24,9 +24,10 @@ FLOORS = {
     "cpu": "base core backend cpu",
     "cuda": "base core backend cuda",
     "lapack": "base core backend lapack",
+    "xla": "base core backend xla",
     "autograd": "base core backend tensor ops autograd",
     "files": "base core files",
-    "python": "base core backend tensor ops cpu cuda lapack autograd files python",
+    "python": "base core backend tensor ops cpu cuda lapack xla autograd files python",
 }
 MOST_PYBIND_UNITS = 5
 SKIPPED = 77

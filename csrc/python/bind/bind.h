@@ -53,6 +53,7 @@ void bind_fft();
 void bind_copies();
 void bind_autograd();
 void bind_cuda();
+void bind_xla();
 void bind_files();
 
 }  // namespace strided::python

@@ -7,6 +7,7 @@
 #include "python/bind/bind.h"
 #include "python/memory_format.h"
 #include "tensor/graph.h"
+#include "xla/backend.h"
 
 namespace strided::python {
 namespace {
@@ -97,6 +98,7 @@ void register_empty_backend() {
   DeviceMemory memory = device_memory(Device{});
   memory.current = [] { return 0; };
   memory.require = [](int index) { STRIDED_CHECK(index == 0, RuntimeError, "there is one device xla"); };
+  clear_xla_backend();
   register_device_memory(DeviceType::XLA, memory);
 }
 

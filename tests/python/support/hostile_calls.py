@@ -214,7 +214,7 @@ class Arguments:
             "dtype": lambda: getattr(strided, rng.choice(self.dtypes)),
             "int[][]": lambda: [self.sizes(), self.sizes()],
             "Generator": strided.Generator,
-            "device": lambda: rng.choice(["cpu", "cuda", "xla:3", strided.device("cpu")]),
+            "device": lambda: rng.choice(["cpu", "cuda", "cuda:99", strided.device("cpu")]),
         }
         if kind in makers:
             return makers[kind]()

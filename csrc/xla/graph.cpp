@@ -1,0 +1,229 @@
+#include "xla/graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "base/parallel.h"
+#include "xla/plugin.h"
+
+namespace strided::xla {
+
+// A chain of a million operations is freed by a loop, not by as many nested calls.
+Node::~Node() {
+  if (buffer) destroy(buffer);
+  if (in.empty()) return;
+  static thread_local std::vector<Value>* waiting = nullptr;
+  if (waiting) {
+    for (Value& v : in) waiting->push_back(std::move(v));
+    return;
+  }
+  std::vector<Value> list = std::move(in);
+  waiting = &list;
+  while (!list.empty()) {
+    const Value last = std::move(list.back());
+    list.pop_back();
+  }
+  waiting = nullptr;
+}
+
+Value add(const char* op, std::vector<Value> in, DType dtype, const Dims& shape, std::string text) {
+  Value node = make_ref<Node>();
+  node->op = op;
+  node->text = std::move(text);
+  node->in = std::move(in);
+  node->dtype = dtype;
+  node->shape = shape;
+  return node;
+}
+Value add(const char* op, std::initializer_list<Value> in, DType dtype, const Dims& shape, std::string text) {
+  return add(op, std::vector<Value>(in), dtype, shape, std::move(text));
+}
+Value add(const char* op, std::vector<Value> in, std::vector<Type> results, std::string text) {
+  Value node = add(op, std::move(in), results[0].dtype, results[0].shape, std::move(text));
+  node->results = std::move(results);
+  return node;
+}
+Value part(const Value& of, int i) {
+  Value node = add("", {of}, of->results[i].dtype, of->results[i].shape);
+  node->kind = Node::Part;
+  node->part = i;
+  return node;
+}
+
+Value array(std::vector<char> bytes, DType dtype, const Dims& shape) {
+  Value node = add("", {}, dtype, shape);
+  node->kind = Node::Array;
+  node->bytes = std::move(bytes);
+  return node;
+}
+
+std::string list(const Dims& values) {
+  std::string text = "array<i64";
+  for (int i = 0; i < values.ndim(); ++i) {
+    text += i ? ", " : ": ";
+    text += std::to_string(values[i]);
+  }
+  return text + ">";
+}
+
+std::string type_text(DType dtype, const Dims& shape) {
+  std::string text = "tensor<";
+  for (const int64_t n : shape) {
+    text += std::to_string(n);
+    text += 'x';
+  }
+  return text + element_type(dtype) + ">";
+}
+
+namespace {
+
+bool is_argument(const Node& n) { return n.kind == Node::Number || n.kind == Node::Array || n.buffer; }
+
+// Operands before what is made of them, without recursion.
+std::vector<Node*> in_order(const std::vector<Node*>& outputs) {
+  static uint64_t walks = 0;
+  const uint64_t walk = ++walks;
+  std::vector<Node*> order;
+  std::vector<std::pair<Node*, size_t>> path;
+  for (Node* output : outputs) {
+    if (output->seen == walk) continue;
+    output->seen = walk;
+    path.emplace_back(output, 0);
+    while (!path.empty()) {
+      auto& [node, next] = path.back();
+      if (is_argument(*node) || next == node->in.size()) {
+        order.push_back(node);
+        path.pop_back();
+        continue;
+      }
+      Node* operand = node->in[next++].get();
+      if (operand->seen == walk) continue;
+      operand->seen = walk;
+      path.emplace_back(operand, 0);
+    }
+  }
+  return order;
+}
+
+void put_name(std::string* text, const Node& n) {
+  if (n.kind == Node::Part) {
+    *text += '%';
+    *text += std::to_string(n.in[0]->id);
+    *text += '#';
+    *text += std::to_string(n.part);
+    return;
+  }
+  *text += is_argument(n) ? "%a" : "%";
+  *text += std::to_string(n.id);
+}
+
+}  // namespace
+
+std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>* arguments) {
+  const std::vector<Node*> order = in_order(outputs);
+  int ids = 0;
+  std::string body, head = "func.func @main(";
+  for (Node* n : order) {
+    if (is_argument(*n)) {
+      n->id = static_cast<int>(arguments->size());
+      if (n->id) head += ", ";
+      put_name(&head, *n);
+      head += ": " + type_text(n->dtype, n->shape);
+      arguments->push_back(n);
+      continue;
+    }
+    if (n->kind == Node::Part) continue;
+    n->id = ids++;
+    body += "  %" + std::to_string(n->id);
+    if (!n->results.empty()) body += ":" + std::to_string(n->results.size());
+    body += " = \"";
+    body += n->op;
+    body += "\"(";
+    for (size_t i = 0; i < n->in.size(); ++i) {
+      if (i) body += ", ";
+      put_name(&body, *n->in[i]);
+    }
+    body += ") ";
+    body += n->text;
+    body += " : (";
+    for (size_t i = 0; i < n->in.size(); ++i) {
+      if (i) body += ", ";
+      body += type_text(n->in[i]->dtype, n->in[i]->shape);
+    }
+    body += ") -> ";
+    if (n->results.empty()) {
+      body += type_text(n->dtype, n->shape);
+    } else {
+      body += "(";
+      for (size_t i = 0; i < n->results.size(); ++i) {
+        if (i) body += ", ";
+        body += type_text(n->results[i].dtype, n->results[i].shape);
+      }
+      body += ")";
+    }
+    body += "\n";
+  }
+  std::string names, types;
+  for (const Node* n : outputs) {
+    if (!names.empty()) names += ", ", types += ", ";
+    put_name(&names, *n);
+    types += type_text(n->dtype, n->shape);
+  }
+  return head + ") -> (" + types + ") {\n" + body + "  return " + names + " : " + types + "\n}\n";
+}
+
+namespace {
+Counters counted;
+}
+Counters counters() { return counted; }
+
+void ensure_array(Node* node, int device) {
+  if (node->buffer) return;
+  node->buffer = upload(node->bytes.data(), node->dtype, node->shape.data(), node->shape.ndim(), device);
+  node->bytes = {};
+}
+
+// What becomes of nodes: Note [Nodes].
+void run(const std::vector<Node*>& outputs, int device) {
+  std::vector<Node*> arguments;
+  const std::string text = write_program(outputs, &arguments);
+  const GilRelease unlocked;
+  static auto* programs = new std::unordered_map<std::string, pjrt::Executable*>;
+  pjrt::Executable*& program = (*programs)[text];
+  if (program) {
+    ++counted.cached;
+  } else {
+    program = compile(text);
+    ++counted.compiled;
+  }
+  std::vector<pjrt::Buffer*> in, numbers, out(outputs.size(), nullptr);
+  struct FreeNumbers {
+    std::vector<pjrt::Buffer*>& list;
+    ~FreeNumbers() {
+      for (pjrt::Buffer* b : list) destroy(b);
+    }
+  } free_numbers{numbers};
+  for (Node* n : arguments) {
+    if (n->kind == Node::Number) {  // of no device, so not kept
+      numbers.push_back(upload(n->bytes.data(), n->dtype, nullptr, 0, device));
+      in.push_back(numbers.back());
+    } else {
+      ensure_array(n, device);
+      in.push_back(n->buffer);
+    }
+  }
+  execute(program, in, &out, device);
+  ++counted.executed;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Node* n = outputs[i];
+    n->kind = Node::Array;
+    n->buffer = out[i];
+    n->text = {};
+    n->results = {};
+    const std::vector<Value> operands = std::move(n->in);
+    n->in.clear();
+  }
+}
+
+}  // namespace strided::xla

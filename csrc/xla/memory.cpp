@@ -1,0 +1,403 @@
+#include "xla/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "base/parallel.h"
+#include "core/storage.h"
+#include "xla/ops.h"
+#include "xla/plugin.h"
+#include "xla/view.h"
+
+namespace strided::xla {
+namespace {
+
+std::mutex mutex;
+
+// One storage: Note [Addresses].
+struct Block {
+  uintptr_t base = 0;
+  size_t nbytes = 0;
+  int device = 0;
+  uint64_t serial = 0;
+  Value value;             // null: nobody has written
+  std::vector<char> host;  // in its place: bytes of the host, whose dtype the first reader says
+};
+
+struct Check {
+  Value bad;
+  std::function<void(int64_t)> raise;
+};
+
+struct State {
+  std::map<uintptr_t, std::unique_ptr<Block>> blocks;
+  std::map<uint64_t, Block*> by_serial;    // programs are the same in each step: results in order of allocation
+  std::vector<uintptr_t> free_ranges[64];  // by the logarithm of their size
+  uintptr_t next = 0, end = 0;
+  uint64_t serial = 0;
+  std::vector<Check> checks[128];
+};
+State& state() {
+  static State* s = new State;  // tensors may be freed last
+  return *s;
+}
+
+int size_class(size_t nbytes) {
+  int log = 6;
+  while ((size_t{1} << log) < nbytes) ++log;
+  return log;
+}
+
+uintptr_t reserve(size_t nbytes) {
+  State& s = state();
+  const int log = size_class(nbytes);
+  if (!s.free_ranges[log].empty()) {
+    const uintptr_t range = s.free_ranges[log].back();
+    s.free_ranges[log].pop_back();
+    return range;
+  }
+  const size_t size = size_t{1} << log;
+  if (s.end - s.next < size) {
+    const size_t more = std::max(size, size_t{1} << 40);
+    void* range = mmap(nullptr, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    STRIDED_CHECK(range != MAP_FAILED, OutOfMemoryError, "XLA: no address range for ", nbytes, " bytes");
+    s.next = reinterpret_cast<uintptr_t>(range);
+    s.end = s.next + more;
+  }
+  const uintptr_t range = s.next;
+  s.next += size;
+  return range;
+}
+
+void* allocate(size_t nbytes, int device) {
+  if (nbytes == 0) return nullptr;
+  const Lock lock;
+  State& s = state();
+  auto block = std::make_unique<Block>();
+  block->base = reserve(nbytes);
+  block->nbytes = nbytes;
+  block->device = device;
+  block->serial = ++s.serial;
+  s.by_serial.emplace_hint(s.by_serial.end(), block->serial, block.get());
+  const uintptr_t base = block->base;
+  s.blocks[base] = std::move(block);
+  return reinterpret_cast<void*>(base);
+}
+
+void release(void* data, size_t nbytes, int) {
+  if (!data) return;
+  std::unique_ptr<Block> block;  // freed after the lock: it may be the end of a long graph
+  const Lock lock;
+  State& s = state();
+  const auto found = s.blocks.find(reinterpret_cast<uintptr_t>(data));
+  block = std::move(found->second);
+  s.blocks.erase(found);
+  s.by_serial.erase(block->serial);
+  s.free_ranges[size_class(nbytes)].push_back(block->base);
+}
+
+Block& block_of(const void* data) {
+  State& s = state();
+  auto after = s.blocks.upper_bound(reinterpret_cast<uintptr_t>(data));
+  STRIDED_CHECK(after != s.blocks.begin(), RuntimeError, "XLA: an operand is not in the memory of this device");
+  Block& block = *(--after)->second;
+  STRIDED_CHECK(reinterpret_cast<uintptr_t>(data) <= block.base + block.nbytes, RuntimeError,
+                "XLA: an operand is not in the memory of this device");
+  return block;
+}
+
+int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_t>(block.nbytes) / size_of(dtype); }
+
+// The whole storage in a dtype.
+Value value_of(Block& block, DType dtype) {
+  const int64_t n = elements_of(block, dtype);
+  if (!block.host.empty()) {
+    if (block.nbytes % size_of(dtype)) {
+      block.value = array(std::move(block.host), DType::UInt8, {static_cast<int64_t>(block.nbytes)});
+    } else {
+      block.value = array(std::move(block.host), dtype, {n});
+    }
+    block.host = {};
+  }
+  if (!block.value) return constant_int(0, dtype, {n});
+  return retype(block.value, dtype, n);
+}
+
+void check_fits(const Block& block, DType dtype) {
+  STRIDED_CHECK(block.nbytes % static_cast<size_t>(size_of(dtype)) == 0, NotImplementedError, "write of ", dtype,
+                " on device 'xla' to part of a storage of ", block.nbytes, " bytes");
+}
+
+// Elements from the start of the storage.
+int64_t offset_of(const Block& block, const void* data, DType dtype) {
+  const auto bytes = static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) - block.base);
+  STRIDED_CHECK(bytes % size_of(dtype) == 0, NotImplementedError,
+                "a view on device 'xla' whose elements are not aligned in their storage");
+  return bytes / size_of(dtype);
+}
+
+View view_of(const Block& block, const void* data, DType dtype, int ndim, const int64_t* shape,
+             const int64_t* strides) {
+  View view;
+  view.offset = offset_of(block, data, dtype);
+  view.shape = Dims(shape, static_cast<size_t>(ndim));
+  view.strides = Dims(strides, static_cast<size_t>(ndim));
+  for (int i = 0; i < ndim; ++i) {
+    if (shape[i] == 1) view.strides[i] = 0;
+    STRIDED_CHECK(view.strides[i] % size_of(dtype) == 0, NotImplementedError,
+                  "a view on device 'xla' whose elements are not aligned in their storage");
+    view.strides[i] /= size_of(dtype);
+  }
+  return view;
+}
+
+Dims contiguous_strides(const Dims& shape, DType dtype) {
+  Dims strides = shape;
+  int64_t step = size_of(dtype);
+  for (int i = shape.ndim() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= std::max<int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+
+bool is_empty(int ndim, const int64_t* shape) { return std::find(shape, shape + ndim, 0) != shape + ndim; }
+
+}  // namespace
+
+Lock::Lock() {
+  if (mutex.try_lock()) return;
+  const GilRelease unlocked;
+  mutex.lock();
+}
+Lock::~Lock() { mutex.unlock(); }
+
+Value read(const void* data, DType dtype, int ndim, const int64_t* shape, const int64_t* strides) {
+  if (is_empty(ndim, shape)) return constant_int(0, dtype, Dims(shape, static_cast<size_t>(ndim)));
+  Block& block = block_of(data);
+  return read_view(value_of(block, dtype), view_of(block, data, dtype, ndim, shape, strides));
+}
+Value read(const void* data, DType dtype, const Dims& shape) {
+  return read(data, dtype, shape.ndim(), shape.data(), contiguous_strides(shape, dtype).data());
+}
+
+void write(void* data, DType dtype, int ndim, const int64_t* shape, const int64_t* strides, const Value& value) {
+  if (is_empty(ndim, shape)) return;
+  Block& block = block_of(data);
+  const Value converted = reshape(convert(value, dtype), Dims(shape, static_cast<size_t>(ndim)));
+  const View view = view_of(block, data, dtype, ndim, shape, strides);
+  const int64_t n = elements_of(block, dtype);
+  if (block.nbytes % static_cast<size_t>(size_of(dtype)) == 0) {
+    if (Value whole = write_whole(view, converted, n)) {
+      block.value = std::move(whole);
+      block.host = {};
+      return;
+    }
+  }
+  check_fits(block, dtype);
+  block.value = write_view(value_of(block, dtype), view, converted);
+}
+void write(void* data, DType dtype, const Dims& shape, const Value& value) {
+  write(data, dtype, shape.ndim(), shape.data(), contiguous_strides(shape, dtype).data(), value);
+}
+
+Value storage_of(const void* data, DType dtype, int64_t* offset) {
+  Block& block = block_of(data);
+  check_fits(block, dtype);
+  *offset = offset_of(block, data, dtype);
+  return value_of(block, dtype);
+}
+void set_storage(void* data, const Value& value) {
+  Block& block = block_of(data);
+  block.value = value;
+  block.host = {};
+}
+
+Dims shape_of(const LoopPlan& plan) {
+  Dims shape(static_cast<size_t>(plan.ndim));
+  for (int i = 0; i < plan.ndim; ++i) shape[i] = plan.shape[plan.ndim - 1 - i];
+  return shape;
+}
+
+namespace {
+Dims strides_of(const LoopPlan& plan, int operand) {
+  Dims strides(static_cast<size_t>(plan.ndim));
+  for (int i = 0; i < plan.ndim; ++i) strides[i] = plan.operand[operand].strides[plan.ndim - 1 - i];
+  return strides;
+}
+}  // namespace
+
+Value read(const LoopPlan& plan, int k) {
+  const LoopPlan::Operand& operand = plan.operand[k];
+  const Dims shape = shape_of(plan);
+  if (operand.immediate) return broadcast(number(operand.data, operand.dtype), shape);
+  return read(operand.data, operand.dtype, plan.ndim, shape.data(), strides_of(plan, k).data());
+}
+void write(const LoopPlan& plan, int k, const Value& value) {
+  const LoopPlan::Operand& operand = plan.operand[k];
+  const Dims shape = shape_of(plan);
+  write(operand.data, operand.dtype, plan.ndim, shape.data(), strides_of(plan, k).data(), value);
+}
+
+void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise) {
+  state().checks[device].push_back({bad, std::move(raise)});
+}
+
+namespace {
+
+// Under the lock.
+void run_recorded(int device, const Value& also = {}) {
+  State& s = state();
+  std::vector<Node*> outputs;
+  std::vector<Value> alive;
+  std::unordered_set<Node*> wanted;
+  auto want = [&](const Value& v) {
+    if (v->buffer || v->kind == Node::Array) return;
+    if (!wanted.insert(v.get()).second) return;
+    if (v->kind == Node::Number || v->kind == Node::Part) return;
+    outputs.push_back(v.get());
+    alive.push_back(v);
+  };
+  // A storage holds an operation's own result: what is none becomes one.
+  auto as_operation = [](Value* v) {
+    if ((*v)->buffer || (*v)->kind == Node::Array || (*v)->kind == Node::Operation) return;
+    *v = add("stablehlo.reshape", {*v}, (*v)->dtype, (*v)->shape);
+  };
+  for (auto& [serial, block] : s.by_serial) {
+    if (block->device != device || !block->value) continue;
+    as_operation(&block->value);
+    if (!block->value->results.empty()) continue;
+    want(block->value);
+  }
+  std::vector<Check> checks = std::move(s.checks[device]);
+  s.checks[device].clear();
+  for (Check& check : checks) {
+    check.bad = reshape(check.bad, {1});
+    as_operation(&check.bad);
+    want(check.bad);
+  }
+  if (also) want(also);
+  if (outputs.empty()) return;
+  run(outputs, device);
+  for (const Check& check : checks) {
+    int64_t bad = kGood;
+    download(check.bad->buffer, &bad, 0, sizeof(bad), sizeof(bad));
+    if (bad != kGood) check.raise(bad);
+  }
+}
+
+void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
+  if (n == block.nbytes) {
+    block.host.assign(from, from + n);
+    block.value = {};
+    return;
+  }
+  if (!block.value) {
+    block.host.resize(block.nbytes);
+    std::memcpy(block.host.data() + offset, from, n);
+    return;
+  }
+  const DType dtype = [&] {
+    const auto size = static_cast<size_t>(size_of(block.value->dtype));
+    return offset % size == 0 && n % size == 0 ? block.value->dtype : DType::UInt8;
+  }();
+  const int64_t size = size_of(dtype), count = static_cast<int64_t>(n) / size;
+  const Value part = array(std::vector<char>(from, from + n), dtype, {count});
+  block.value = update(value_of(block, dtype), part, {static_cast<int64_t>(offset) / size});
+}
+
+void copy_to_host(Block& block, size_t offset, char* to, size_t n) {
+  if (block.value) run_recorded(block.device);
+  else if (!state().checks[block.device].empty()) run_recorded(block.device);
+  if (!block.host.empty()) {
+    std::memcpy(to, block.host.data() + offset, n);
+  } else if (!block.value) {
+    std::memset(to, 0, n);
+  } else {
+    if (!block.value->bytes.empty()) {
+      std::memcpy(to, block.value->bytes.data() + offset, n);
+      return;
+    }
+    const GilRelease unlocked(n >= 65536);
+    download(block.value->buffer, to, offset, n, block.nbytes);
+  }
+}
+
+// Between storages of the device: the elements as they are.
+void copy_within(Block& to, size_t to_offset, Block& from, size_t from_offset, size_t n) {
+  Value source;
+  if (from.host.empty() && !from.value) return;
+  if (!from.value) value_of(from, DType::UInt8);
+  DType dtype = from.value->dtype;
+  const auto size = static_cast<size_t>(size_of(dtype));
+  if (to_offset % size || from_offset % size || n % size || to.nbytes % size) dtype = DType::UInt8;
+  const int64_t step = size_of(dtype), count = static_cast<int64_t>(n) / step;
+  source = value_of(from, dtype);
+  if (from.device != to.device) {
+    run_recorded(from.device);
+    if (source->kind != Node::Array && !source->buffer) run({source.get()}, from.device);
+    ensure_array(source.get(), from.device);
+    Value there = array({}, source->dtype, source->shape);
+    there->buffer = copy_to_device(source->buffer, to.device);
+    source = there;
+  }
+  const int64_t first = static_cast<int64_t>(from_offset) / step;
+  source = slice(source, {first}, {first + count});
+  if (n == to.nbytes) {
+    to.value = source;
+    to.host = {};
+  } else {
+    to.value = update(value_of(to, dtype), source, {static_cast<int64_t>(to_offset) / step});
+  }
+}
+
+void copy(void* to, Device to_device, const void* from, Device from_device, size_t n, bool) {
+  if (n == 0) return;
+  const Lock lock;
+  auto offset = [](const Block& block, const void* data) { return reinterpret_cast<uintptr_t>(data) - block.base; };
+  if (from_device.is_cpu()) {
+    Block& block = block_of(to);
+    copy_from_host(block, offset(block, to), static_cast<const char*>(from), n);
+  } else if (to_device.is_cpu()) {
+    Block& block = block_of(from);
+    copy_to_host(block, offset(block, from), static_cast<char*>(to), n);
+  } else {
+    Block &target = block_of(to), &source = block_of(from);
+    copy_within(target, offset(target, to), source, offset(source, from), n);
+  }
+}
+
+void require(int device) {
+  const int count = device_count();
+  STRIDED_CHECK(device < count, RuntimeError, "XLA error: there is no device xla:", device, ", there are ", count);
+}
+
+}  // namespace
+
+void synchronize(int device) {
+  const Lock lock;
+  run_recorded(device);
+}
+
+void run_now(int device) { run_recorded(device); }
+int64_t value_now(const Value& number, int device) {
+  const Value wanted = add("stablehlo.reshape", {number}, DType::Int64, {1});
+  run_recorded(device, wanted);
+  int64_t value = 0;
+  download(wanted->buffer, &value, 0, sizeof(value), sizeof(value));
+  return value;
+}
+
+void register_memory() {
+  register_device_memory(DeviceType::XLA,
+                         {allocate, release, [] { return device_count() > 0 ? 0 : 0; }, require, copy});
+}
+
+}  // namespace strided::xla

@@ -1,0 +1,51 @@
+// Storages of the device: what address range stands for which value, and how views are read and written.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "backend/loop_plan.h"
+#include "xla/graph.h"
+
+namespace strided::xla {
+
+// Note [Addresses]
+// Memory of this device has addresses that nobody may touch: ranges that are reserved and closed. They make plans what
+// they are on other devices. A storage is one value with one axis, of the dtype of the last whole write; reading a
+// view takes elements of it, and writing to a view makes a new value.
+
+// The elements of a view, axes outermost first, strides in bytes. The shape of the value is `shape`.
+Value read(const void* data, DType dtype, int ndim, const int64_t* shape, const int64_t* strides);
+Value read(const void* data, DType dtype, const Dims& shape);  // contiguous
+// Writes a value of that shape, of any dtype, which is converted. No element of the view may appear twice.
+void write(void* data, DType dtype, int ndim, const int64_t* shape, const int64_t* strides, const Value& value);
+void write(void* data, DType dtype, const Dims& shape, const Value& value);
+
+// The whole storage that an address lies in, as elements of a dtype, and where the address is in it.
+Value storage_of(const void* data, DType dtype, int64_t* offset);
+void set_storage(void* data, const Value& value);
+
+// A planned iteration: shape outermost first, operands as values, results.
+Dims shape_of(const LoopPlan& plan);
+Value read(const LoopPlan& plan, int operand);
+void write(const LoopPlan& plan, int operand, const Value& value);
+
+// The next wait raises what `make(value)` says if `bad`, an int64, is not kGood.
+constexpr int64_t kGood = INT64_MIN;
+void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise);
+
+// Runs what is recorded for the device.
+void synchronize(int device);
+void run_now(int device);                            // the same, under the lock
+int64_t value_now(const Value& number, int device);  // an int64 without axes, after running what it needs
+// Held while anything is recorded or run.
+class Lock {
+ public:
+  Lock();
+  ~Lock();
+  Lock(const Lock&) = delete;
+};
+
+void register_memory();
+
+}  // namespace strided::xla

@@ -1,0 +1,280 @@
+#include "xla/ops.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/scalar.h"
+#include "xla/plugin.h"
+
+namespace strided::xla {
+namespace {
+
+std::string hex(const unsigned char* bytes, int64_t n) {
+  std::string text = "0x";
+  for (int64_t i = n - 1; i >= 0; --i) {
+    text += "0123456789ABCDEF"[bytes[i] >> 4];
+    text += "0123456789ABCDEF"[bytes[i] & 15];
+  }
+  return text;
+}
+
+// One element as MLIR writes it; floating-point numbers by their bits.
+std::string literal(const void* data, DType dtype) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  const int64_t size = size_of(dtype);
+  if (dtype == DType::Bool) return *bytes ? "true" : "false";
+  if (is_complex(dtype)) return "(" + hex(bytes, size / 2) + "," + hex(bytes + size / 2, size / 2) + ")";
+  if (!is_integral(dtype)) return hex(bytes, size);
+  return dispatch(dtype, [&](auto tag) -> std::string {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>) {
+      T v;
+      std::memcpy(&v, data, sizeof(T));
+      return std::to_string(v);
+    } else {
+      return "";
+    }
+  });
+}
+
+Value constant_of(const void* bytes, DType dtype, const Dims& shape) {
+  return add("stablehlo.constant", {}, dtype, shape,
+             "{value = dense<" + literal(bytes, dtype) + "> : " + type_text(dtype, shape) + "}");
+}
+
+bool is_identity(const std::vector<int>& order) {
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i] != static_cast<int>(i)) return false;
+  return true;
+}
+
+int64_t numel_of(const Dims& shape) {
+  int64_t n = 1;
+  for (const int64_t size : shape) n *= size;
+  return n;
+}
+
+// Floating point to integer: what does not fit becomes the least number, as in core/convert.h.
+Value truncated(const Value& x, DType dtype) {
+  const bool wide = size_of(dtype) == 8 || dtype == DType::UInt32;
+  const DType to = wide ? DType::Int64 : DType::Int32;
+  const double bound = wide ? 9223372036854775808.0 : 2147483648.0;
+  const Value from = size_of(x->dtype) < 4 ? convert(x, DType::Float32) : x;
+  const Value fits = binary("stablehlo.and", compare("LT", from, constant(bound, from->dtype, from->shape)),
+                            compare("GE", from, constant(-bound, from->dtype, from->shape)));
+  const Value least = constant_int(wide ? INT64_MIN : INT32_MIN, to, x->shape);
+  const Value result = convert(select(fits, add("stablehlo.convert", {from}, to, x->shape), least), dtype);
+  if (dtype != DType::UInt64) return result;
+  const Value large = binary("stablehlo.and", compare("GE", from, constant(bound, from->dtype, from->shape)),
+                             compare("LT", from, constant(2 * bound, from->dtype, from->shape)));
+  return select(large, add("stablehlo.convert", {from}, dtype, x->shape), result);
+}
+
+}  // namespace
+
+Value constant(double value, DType dtype, const Dims& shape) {
+  const Element element(Scalar(value), dtype);
+  return constant_of(element.bytes, dtype, shape);
+}
+Value constant_int(int64_t value, DType dtype, const Dims& shape) {
+  const Element element(Scalar(value), dtype);
+  return constant_of(element.bytes, dtype, shape);
+}
+
+Value number(const void* bytes, DType dtype) {
+  for (const int64_t plain : {0, 1}) {
+    const Element element{Scalar(plain), dtype};
+    if (std::memcmp(bytes, element.bytes, static_cast<size_t>(size_of(dtype))) == 0)
+      return constant_of(bytes, dtype, {});
+  }
+  return argument(bytes, dtype);
+}
+
+Value argument(const void* bytes, DType dtype) {
+  Value node = add("", {}, dtype, {});
+  node->kind = Node::Number;
+  const char* first = static_cast<const char*>(bytes);
+  node->bytes.assign(first, first + size_of(dtype));
+  return node;
+}
+
+Value iota(DType dtype, const Dims& shape, int axis) {
+  return add("stablehlo.iota", {}, dtype, shape, "{iota_dimension = " + std::to_string(axis) + " : i64}");
+}
+
+Value unary(const char* op, const Value& x) { return add(op, {x}, x->dtype, x->shape); }
+Value binary(const char* op, const Value& a, const Value& b) { return add(op, {a, b}, a->dtype, a->shape); }
+
+Value compare(const char* direction, const Value& a, const Value& b) {
+  return add("stablehlo.compare", {a, b}, DType::Bool, a->shape,
+             std::string("{comparison_direction = #stablehlo<comparison_direction ") + direction + ">}");
+}
+Value select(const Value& condition, const Value& a, const Value& b) {
+  return add("stablehlo.select", {condition, a, b}, a->dtype, a->shape);
+}
+
+Value is_nan(const Value& x) { return compare("NE", x, x); }
+
+Value convert(const Value& x, DType dtype) {
+  if (x->dtype == dtype) return x;
+  const DType from = x->dtype;
+  if (dtype == DType::Bool) return compare("NE", x, constant_int(0, from, x->shape));
+  if (is_complex(from)) {
+    if (!is_complex(dtype)) return convert(add("stablehlo.real", {x}, real_of(from), x->shape), dtype);
+    return add("stablehlo.convert", {x}, dtype, x->shape);
+  }
+  if (is_complex(dtype)) {
+    const Value re = convert(x, real_of(dtype));
+    return add("stablehlo.complex", {re, constant_int(0, re->dtype, x->shape)}, dtype, x->shape);
+  }
+  if (!is_integral(from) && is_integral(dtype)) return truncated(x, dtype);
+  return add("stablehlo.convert", {x}, dtype, x->shape);
+}
+
+Value bitcast(const Value& x, DType dtype) {
+  if (x->dtype == dtype) return x;
+  return add("stablehlo.bitcast_convert", {x}, dtype, x->shape);
+}
+
+Value reshape(const Value& x, const Dims& shape) {
+  if (x->shape == shape) return x;
+  const bool again = x->kind == Node::Operation && !x->buffer && std::strcmp(x->op, "stablehlo.reshape") == 0;
+  const Value from = again ? x->in[0] : x;
+  if (from->shape == shape) return from;
+  return add("stablehlo.reshape", {from}, x->dtype, shape);
+}
+
+Value transpose(const Value& x, const std::vector<int>& order) {
+  if (is_identity(order)) return x;
+  Dims shape, axes;
+  for (const int axis : order) {
+    shape.push_back(x->shape[axis]);
+    axes.push_back(axis);
+  }
+  return add("stablehlo.transpose", {x}, x->dtype, shape, "{permutation = " + list(axes) + "}");
+}
+
+Value reverse(const Value& x, const Dims& axes) {
+  if (axes.empty()) return x;
+  return add("stablehlo.reverse", {x}, x->dtype, x->shape, "{dimensions = " + list(axes) + "}");
+}
+
+Value slice(const Value& x, const Dims& start, const Dims& limit) {
+  Dims shape, steps;
+  for (int i = 0; i < start.ndim(); ++i) {
+    shape.push_back(limit[i] - start[i]);
+    steps.push_back(1);
+  }
+  if (shape == x->shape) return x;
+  return add(
+      "stablehlo.slice", {x}, x->dtype, shape,
+      "{start_indices = " + list(start) + ", limit_indices = " + list(limit) + ", strides = " + list(steps) + "}");
+}
+
+Value pad(const Value& x, const Dims& low, const Dims& high, const Value& with) {
+  Dims shape, between;
+  for (int i = 0; i < low.ndim(); ++i) {
+    shape.push_back(x->shape[i] + low[i] + high[i]);
+    between.push_back(0);
+  }
+  if (shape == x->shape) return x;
+  return add("stablehlo.pad", {x, with}, x->dtype, shape,
+             "{edge_padding_low = " + list(low) + ", edge_padding_high = " + list(high) +
+                 ", interior_padding = " + list(between) + "}");
+}
+
+Value concatenate(const std::vector<Value>& parts, int axis) {
+  if (parts.size() == 1) return parts[0];
+  Dims shape = parts[0]->shape;
+  for (size_t i = 1; i < parts.size(); ++i) shape[axis] += parts[i]->shape[axis];
+  return add("stablehlo.concatenate", parts, parts[0]->dtype, shape,
+             "{dimension = " + std::to_string(axis) + " : i64}");
+}
+
+Value broadcast(const Value& x, const Dims& shape, const Dims& axes) {
+  if (x->shape == shape) return x;
+  return add("stablehlo.broadcast_in_dim", {x}, x->dtype, shape, "{broadcast_dimensions = " + list(axes) + "}");
+}
+Value broadcast(const Value& x, const Dims& shape) {
+  if (numel_of(shape) == 1) return reshape(x, shape);
+  return broadcast(reshape(x, {}), shape, {});
+}
+
+Value update(const Value& x, const Value& part, const Dims& start) {
+  if (part->shape == x->shape) return part;
+  std::vector<Value> in = {x, part};
+  for (const int64_t at : start) in.push_back(constant_int(at, DType::Int64));
+  return add("stablehlo.dynamic_update_slice", std::move(in), x->dtype, x->shape);
+}
+
+std::string region(const std::vector<std::pair<DType, int>>& pairs, const std::string& body) {
+  std::string text = "({\n    ^bb0(";
+  int at = 0;
+  for (const auto& [dtype, count] : pairs)
+    for (int i = 0; i < count; ++i, ++at)
+      text += (at ? std::string(", ") : std::string()) + "%x" + std::to_string(at) + ": " + type_text(dtype, {});
+  return text + "):\n" + body + "  }) ";
+}
+
+namespace {
+// Of two values of one dtype, by one operation.
+std::string pair_region(const char* op, DType dtype) {
+  const std::string t = type_text(dtype, {});
+  std::string body;
+  if (op[0]) body = std::string("      %r = \"") + op + "\"(%x0, %x1) : (" + t + ", " + t + ") -> " + t + "\n";
+  return region({{dtype, 2}},
+                body + "      \"stablehlo.return\"(" + (op[0] ? "%r" : "%x1") + ") : (" + t + ") -> ()\n");
+}
+}  // namespace
+
+Value fold(const char* op, const Value& x, const Value& start, const Dims& axes) {
+  if (axes.empty()) return x;
+  Dims shape;
+  for (int i = 0, k = 0; i < x->shape.ndim(); ++i) {
+    if (k < axes.ndim() && axes[k] == i) ++k;
+    else shape.push_back(x->shape[i]);
+  }
+  return add("stablehlo.reduce", {x, start}, x->dtype, shape,
+             pair_region(op, x->dtype) + "{dimensions = " + list(axes) + "}");
+}
+
+Value sorted(const std::vector<Value>& operands, bool descending) {
+  std::vector<std::pair<DType, int>> pairs;
+  std::vector<Type> types;
+  for (const Value& v : operands) {
+    pairs.emplace_back(v->dtype, 2);
+    types.push_back({v->dtype, v->shape});
+  }
+  const DType key = operands[0]->dtype;
+  const std::string t = type_text(key, {});
+  const char* kind = !is_integral(key) ? "TOTALORDER" : kDTypeInfo[index_of(key)].is_signed ? "SIGNED" : "UNSIGNED";
+  return add(
+      "stablehlo.sort", operands, types,
+      region(pairs, std::string("      %r = \"stablehlo.compare\"(%x0, %x1) {comparison_direction = "
+                                "#stablehlo<comparison_direction ") +
+                        (descending ? "GT" : "LT") + ">, compare_type = #stablehlo<comparison_type " + kind + ">} : (" +
+                        t + ", " + t + ") -> tensor<i1>\n      \"stablehlo.return\"(%r) : (tensor<i1>) -> ()\n") +
+          "{dimension = " + std::to_string(operands[0]->shape.ndim() - 1) + " : i64, is_stable = true}");
+}
+
+Value sorted_order(const Value& keys) {
+  return part(sorted({keys, iota(DType::Int64, keys->shape, keys->shape.ndim() - 1)}, false), 1);
+}
+
+Value take(const Value& flat, const Value& index) {
+  return add("stablehlo.gather", {flat, index}, flat->dtype, index->shape,
+             "{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], "
+             "index_vector_dim = " +
+                 std::to_string(index->shape.ndim()) + ">, slice_sizes = array<i64: 1>, indices_are_sorted = false}");
+}
+
+Value put(const Value& flat, const Value& index, const Value& values, const char* op, bool unique) {
+  return add("stablehlo.scatter", {flat, index, values}, flat->dtype, flat->shape,
+             pair_region(op, flat->dtype) +
+                 "{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], "
+                 "scatter_dims_to_operand_dims = [0], index_vector_dim = " +
+                 std::to_string(index->shape.ndim()) +
+                 ">, indices_are_sorted = false, unique_indices = " + (unique ? "true" : "false") + "}");
+}
+
+}  // namespace strided::xla

@@ -1,0 +1,272 @@
+#include "xla/plugin.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace strided::xla {
+namespace {
+
+using namespace pjrt;
+
+std::string (*find_plugin)() = nullptr;
+
+struct Plugin {
+  const Api* api = nullptr;
+  Client* client = nullptr;
+  Device* const* devices = nullptr;
+  int count = 0;
+  std::string why_not;
+
+  Plugin() {
+    const char* named = std::getenv("STRIDED_PJRT_PLUGIN");
+    const std::string path = named && *named ? named : find_plugin ? find_plugin() : "";
+    if (path.empty()) {
+      why_not = "no PJRT plugin is installed: pip install xla-cpu-pjrt, or name one in STRIDED_PJRT_PLUGIN";
+      return;
+    }
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+      const char* error = dlerror();
+      why_not = "the PJRT plugin could not be opened (" + std::string(error ? error : path.c_str()) + ")";
+      return;
+    }
+    using Entry = const Api* (*)();
+    const auto entry = reinterpret_cast<Entry>(dlsym(handle, "GetPjrtApi"));
+    api = entry ? entry() : nullptr;
+    if (!api) {
+      why_not = path + " is no PJRT plugin: it has no function GetPjrtApi";
+      return;
+    }
+    if (api->version.major != 0 ||
+        api->struct_size < offsetof(Api, function) + sizeof(void*) * (kBufferToHostBuffer + 1)) {
+      why_not = path + " has version " + std::to_string(api->version.major) + "." + std::to_string(api->version.minor) +
+                " of PJRT's interface, which strided does not know";
+      api = nullptr;
+      return;
+    }
+    start();
+  }
+
+  void start() {
+    InitializeArgs initialize;
+    if (failed(kPluginInitialize, &initialize)) return;
+    ClientCreateArgs create;
+    NamedValue count_option;
+    if (const char* wanted = std::getenv("STRIDED_XLA_CPU_DEVICES"); wanted && *wanted) {
+      count_option.name = "cpu_device_count";
+      count_option.name_size = std::strlen(count_option.name);
+      count_option.value = std::atoi(wanted);
+      create.options = &count_option;
+      create.num_options = 1;
+    }
+    if (failed(kClientCreate, &create)) return;
+    DevicesArgs list;
+    list.client = create.client;
+    if (failed(kClientAddressableDevices, &list)) return;
+    client = create.client;
+    devices = list.devices;
+    count = static_cast<int>(list.num_devices);
+  }
+
+  bool has(Function f) const {
+    return api->struct_size >= offsetof(Api, function) + sizeof(void*) * (f + 1) && api->function[f] != nullptr;
+  }
+  Error* call(Function f, void* arguments) const {
+    return reinterpret_cast<Error* (*)(void*)>(api->function[f])(arguments);
+  }
+  // The text of an error, which is freed.
+  std::string text_of(Error* error, int* code = nullptr) const {
+    ErrorMessageArgs message;
+    message.error = error;
+    reinterpret_cast<void (*)(void*)>(api->function[kErrorMessage])(&message);
+    std::string text(message.message, message.message_size);
+    if (code) {
+      ErrorCodeArgs get;
+      get.error = error;
+      call(kErrorGetCode, &get);
+      *code = get.code;
+    }
+    ErrorArgs destroy;
+    destroy.error = error;
+    reinterpret_cast<void (*)(void*)>(api->function[kErrorDestroy])(&destroy);
+    return text;
+  }
+
+ private:
+  bool failed(Function f, void* arguments) {
+    Error* error = call(f, arguments);
+    if (error) why_not = "the PJRT plugin finds no device: " + text_of(error);
+    return error != nullptr;
+  }
+};
+
+const Plugin& plugin() {
+  static const Plugin* p = new Plugin;  // open until the process ends: tensors may be freed last
+  return *p;
+}
+const Plugin& working() {
+  const Plugin& p = plugin();
+  STRIDED_CHECK(p.client, RuntimeError, "XLA is not available: ", p.why_not, ". Use device='cpu'.");
+  return p;
+}
+
+void check(const Plugin& p, Error* error, const char* what) {
+  if (!error) return;
+  int code = 0;
+  const std::string text = p.text_of(error, &code);
+  if (code == kResourceExhausted) STRIDED_THROW(OutOfMemoryError, "XLA out of memory while it ", what, ": ", text);
+  STRIDED_THROW(RuntimeError, "XLA error while it ", what, ": ", text);
+}
+
+void wait(const Plugin& p, Event* event, const char* what) {
+  if (!event) return;
+  EventArgs arguments;
+  arguments.event = event;
+  Error* error = p.call(kEventAwait, &arguments);
+  EventArgs destroy;
+  destroy.event = event;
+  p.call(kEventDestroy, &destroy);
+  check(p, error, what);
+}
+
+constexpr struct {
+  const char* name;
+  BufferType type;
+} kElementTypes[kNumDTypes] = {
+    {"i1", kPred},   {"ui8", kU8},   {"i8", kS8},    {"i16", kS16},           {"i32", kS32},           {"i64", kS64},
+    {"ui16", kU16},  {"ui32", kU32}, {"ui64", kU64}, {"f8E4M3FN", kF8E4M3FN}, {"f8E5M2", kF8E5M2},     {"f16", kF16},
+    {"bf16", kBF16}, {"f32", kF32},  {"f64", kF64},  {"complex<f32>", kC64},  {"complex<f64>", kC128},
+};
+static_assert(index_of(DType::Bool) == 0 && index_of(DType::UInt16) == 6 && index_of(DType::Float8_e4m3fn) == 9 &&
+                  index_of(DType::Complex128) == 16 && kNumDTypes == 17,
+              "in the order of STRIDED_DTYPES");
+
+}  // namespace
+
+const char* element_type(DType dtype) { return kElementTypes[index_of(dtype)].name; }
+
+void set_plugin_finder(std::string (*find)()) { find_plugin = find; }
+
+int device_count() { return working().count; }
+int device_count_or_zero() { return plugin().client ? plugin().count : 0; }
+std::string why_no_plugin() { return plugin().client ? "" : plugin().why_not; }
+
+std::string platform_name() {
+  const Plugin& p = working();
+  PlatformNameArgs arguments;
+  arguments.client = p.client;
+  check(p, p.call(kClientPlatformName, &arguments), "named its platform");
+  return {arguments.name, arguments.name_size};
+}
+std::string device_kind(int device) {
+  const Plugin& p = working();
+  DescriptionArgs description;
+  description.device = p.devices[device];
+  check(p, p.call(kDeviceGetDescription, &description), "described a device");
+  KindArgs kind;
+  kind.description = description.description;
+  check(p, p.call(kDescriptionKind, &kind), "described a device");
+  return {kind.kind, kind.kind_size};
+}
+
+Executable* compile(const std::string& text) {
+  const Plugin& p = working();
+  // A CompileOptionsProto: executable_build_options { num_replicas: 1, num_partitions: 1 },
+  // compile_portable_executable: true, so that one program runs on any of the devices. On the CPU also
+  // env_option_overrides { key: "xla_cpu_enable_fast_min_max" value { bool_field: false } }: else the larger of a
+  // number and NaN is the number.
+  static const std::string options = [] {
+    std::string text("\x1a\x04\x20\x01\x28\x01\x20\x01", 8);
+    const std::string name = "xla_cpu_enable_fast_min_max";
+    if (platform_name() != "cpu") return text;
+    const std::string no("\x12\x02\x10\x00", 4);
+    const std::string entry = std::string("\x0a") + static_cast<char>(name.size()) + name + no;
+    return text + "\x3a" + static_cast<char>(entry.size()) + entry;
+  }();
+  Program program;
+  program.code = text.data();
+  program.code_size = text.size();
+  CompileArgs arguments;
+  arguments.client = p.client;
+  arguments.program = &program;
+  arguments.options = options.data();
+  arguments.options_size = options.size();
+  check(p, p.call(kClientCompile, &arguments), "compiled a program");
+  return arguments.executable;
+}
+
+Buffer* upload(const void* data, DType dtype, const int64_t* shape, int ndim, int device) {
+  const Plugin& p = working();
+  FromHostArgs arguments;
+  arguments.client = p.client;
+  arguments.data = data;
+  arguments.type = kElementTypes[index_of(dtype)].type;
+  arguments.dims = shape;
+  arguments.num_dims = static_cast<size_t>(ndim);
+  arguments.device = p.devices[device];
+  check(p, p.call(kBufferFromHostBuffer, &arguments), "copied to a device");
+  try {
+    wait(p, arguments.done_with_host, "copied to a device");
+  } catch (...) {
+    destroy(arguments.buffer);
+    throw;
+  }
+  return arguments.buffer;
+}
+
+void execute(Executable* program, const std::vector<Buffer*>& in, std::vector<Buffer*>* out, int device) {
+  const Plugin& p = working();
+  ExecuteOptions options;
+  ExecuteArgs arguments;
+  Buffer* const* list = in.data();
+  Buffer** results = out->data();
+  arguments.executable = program;
+  arguments.options = &options;
+  arguments.argument_lists = &list;
+  arguments.num_args = in.size();
+  arguments.output_lists = &results;
+  arguments.device = p.devices[device];
+  check(p, p.call(kExecutableExecute, &arguments), "ran a program");
+}
+
+void download(Buffer* buffer, void* to, size_t offset, size_t size, size_t total) {
+  const Plugin& p = working();
+  if (size != total && p.has(kBufferCopyRawToHost)) {
+    RawToHostArgs arguments;
+    arguments.buffer = buffer;
+    arguments.to = to;
+    arguments.offset = static_cast<int64_t>(offset);
+    arguments.size = static_cast<int64_t>(size);
+    if (Error* error = p.call(kBufferCopyRawToHost, &arguments)) p.text_of(error);  // not every plugin can: see below
+    else return wait(p, arguments.event, "copied from a device");
+  }
+  std::vector<char> whole(size == total ? 0 : total);
+  ToHostArgs arguments;
+  arguments.buffer = buffer;
+  arguments.to = size == total ? to : whole.data();
+  arguments.size = total;
+  check(p, p.call(kBufferToHostBuffer, &arguments), "copied from a device");
+  wait(p, arguments.event, "copied from a device");
+  if (size != total) std::memcpy(to, whole.data() + offset, size);
+}
+
+Buffer* copy_to_device(Buffer* buffer, int device) {
+  const Plugin& p = working();
+  CopyToDeviceArgs arguments;
+  arguments.buffer = buffer;
+  arguments.device = p.devices[device];
+  check(p, p.call(kBufferCopyToDevice, &arguments), "copied between devices");
+  return arguments.copy;
+}
+
+void destroy(Buffer* buffer) {
+  const Plugin& p = plugin();
+  BufferArgs arguments;
+  arguments.buffer = buffer;
+  if (Error* error = p.call(kBufferDestroy, &arguments)) p.text_of(error);
+}
+
+}  // namespace strided::xla

@@ -1,0 +1,35 @@
+// The plugin that compiles and runs programs: opened by its path when a device is first asked for, never before.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "xla/pjrt.h"
+
+namespace strided::xla {
+
+// Who finds the plugin when STRIDED_PJRT_PLUGIN names none: a path, or an empty string. It must not raise.
+void set_plugin_finder(std::string (*find)());
+
+// RuntimeError, which says what to install, where there is no plugin; ever after too.
+int device_count();
+std::string platform_name();
+std::string device_kind(int device);
+int device_count_or_zero();   // 0 where there is no plugin; never raises
+std::string why_no_plugin();  // in one sentence; empty where there is one
+
+pjrt::Executable* compile(const std::string& program);  // RuntimeError with the compiler's words
+// One contiguous array.
+pjrt::Buffer* upload(const void* data, DType dtype, const int64_t* shape, int ndim, int device);
+void execute(pjrt::Executable* program, const std::vector<pjrt::Buffer*>& arguments,
+             std::vector<pjrt::Buffer*>* results, int device);
+// `size` bytes from `offset` of an array of `total` bytes with one axis; waits.
+void download(pjrt::Buffer* buffer, void* to, size_t offset, size_t size, size_t total);
+pjrt::Buffer* copy_to_device(pjrt::Buffer* buffer, int device);
+void destroy(pjrt::Buffer* buffer);
+
+// What StableHLO calls a dtype: "f32".
+const char* element_type(DType dtype);
+
+}  // namespace strided::xla

@@ -1,0 +1,163 @@
+"""Laziness, the cache of programs, several devices, training, and errors."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import strided as torch
+import strided_xla
+import strided_xla.core.xla_model as xm
+from strided_xla.debug import metrics
+from xla_calls import check_program, needs_plugin
+
+
+def compiled():
+    return metrics.counter_value("UncachedCompile")
+
+
+def executed():
+    return metrics.counter_value("ExecuteComputation")
+
+
+@needs_plugin
+def test_nothing_runs_before_it_is_wanted():
+    xm.mark_step()
+    before = executed()
+    x = torch.ones(4, device="xla")
+    y = (x * 3 + 1).sum()
+    assert executed() == before
+    assert y.item() == 16
+    assert executed() == before + 1
+    xm.mark_step()
+    assert executed() == before + 1  # nothing was left
+
+
+@needs_plugin
+def test_a_second_step_compiles_nothing():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).to("xla")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x, target = torch.randn(6, 5).to("xla"), torch.tensor([0, 1, 2, 0, 1, 2]).to("xla")
+    losses, counts = [], []
+    for step in range(6):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), target)
+        loss.backward()
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1 / (step + 1)  # a number is an argument of the program
+        optimizer.step()
+        xm.mark_step()
+        losses.append(loss.detach())
+        counts.append(compiled())
+    assert counts[3] == counts[4] == counts[5]
+    values = [v.item() for v in losses]
+    assert values[-1] < values[0]
+
+
+@needs_plugin
+def test_training_gives_the_cpu_s_numbers():
+    def program(x, w1, w2):
+        w1, w2 = w1.detach().requires_grad_(), w2.detach().requires_grad_()
+        optimizer = torch.optim.Adam([w1, w2], lr=0.05)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = (torch.tanh(x @ w1) @ w2).square().mean() + w1[:, ::2].abs().sum()
+            loss.backward()
+            optimizer.step()
+        return [w1, w2, w1.grad, loss]
+
+    check_program(program, torch.randn(7, 4), torch.randn(4, 6), torch.randn(6, 2))
+
+
+@needs_plugin
+def test_gradients():
+    def program(x, y):
+        x, y = x.detach().requires_grad_(), y.detach().requires_grad_()
+        z = (
+            (x * y).sin().sum(1)
+            + x.max(1).values
+            + (x @ y.t()).diagonal()
+            + x[:, [0, 2]].prod(1)
+            + torch.cat([x, y], 1).logsumexp(1)
+        )
+        w = x.clone()
+        w[1:] *= 2
+        (z.sum() + w.pow(3).sum()).backward(create_graph=True)
+        second = torch.autograd.grad(x.grad.square().sum(), y)[0]
+        return [x.grad, y.grad, second]
+
+    check_program(program, torch.randn(3, 4), torch.randn(3, 4))
+
+
+@needs_plugin
+def test_several_devices():
+    n = strided_xla.device_count()
+    assert [str(d) for d in strided_xla.devices()] == [f"xla:{i}" for i in range(n)]
+    assert xm.get_xla_supported_devices(max_devices=1) == ["xla:0"] and len(xm.xla_real_devices()) == n
+    assert xm.get_xla_supported_devices("nothing") is None and xm.xla_device_hw("cpu") == "CPU"
+    if n < 2:
+        pytest.skip("the plugin has one device")
+    a = torch.arange(3.0, device="xla:1") + 1
+    b = a.to("xla:0")
+    assert (str(a.device), str(b.device), b.tolist(), (a * 2).tolist()) == ("xla:1", "xla:0", [1, 2, 3], [2, 4, 6])
+    with pytest.raises(RuntimeError, match="same device"):
+        a + b
+
+
+@needs_plugin
+def test_long_chains_are_freed_and_run():
+    x = torch.zeros(2, device="xla")
+    for _ in range(300):
+        x = x + 1
+    assert x.tolist() == [300, 300]
+    for _ in range(100_000):
+        x = x + 1  # never run
+    del x
+
+
+@needs_plugin
+def test_errors():
+    with pytest.raises(RuntimeError, match=r"there is no device xla:99"):
+        torch.ones(2, device="xla:99")
+    with pytest.raises(RuntimeError, match=r"there is no device xla:99"):
+        xm.xla_device(99)
+    with pytest.raises(TypeError, match="xla"):
+        torch.ones(2, device="xla").numpy()
+
+
+SCRIPT = """
+import strided, strided_xla
+import strided_xla.core.xla_model as xm
+print(strided_xla.device_count(), strided.device("xla:1"))
+for f in (lambda: strided.ones(2, device="xla"), lambda: strided.ones(2).to("xla"), xm.xla_device):
+    try:
+        print("no error", f())
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "plugin, what",
+    [
+        ("/nowhere/plugin.so", "the PJRT plugin could not be opened"),
+        (strided_xla._functions and torch._C.__file__, "is no PJRT plugin: it has no function GetPjrtApi"),
+    ],
+    ids=["missing", "another library"],
+)
+def test_without_a_plugin(plugin, what):
+    env = dict(os.environ, STRIDED_PJRT_PLUGIN=plugin)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, env=env)
+    assert done.returncode == 0, done.stderr[-1000:]
+    first, *errors = done.stdout.strip().split("\n")
+    assert first == "0 xla:1"
+    assert len(errors) == 3 and all(e.startswith("XLA is not available: ") and what in e for e in errors), errors
+
+
+def test_in_torch_s_place():
+    code = "import torch, torch_xla.core.xla_model as xm, torch_xla; print(xm.mark_step.__module__, torch_xla.device_count() >= 0)"
+    done = subprocess.run(
+        [sys.executable, "-m", "strided", "run", "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split()[1:] == ["True"], done.stderr[-1000:]
