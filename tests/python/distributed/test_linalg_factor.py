@@ -2,14 +2,13 @@
 
 import pytest
 import strided as torch
-from distributed_linalg import DTYPES, RANKS, close, on_ranks, random, size
+from distributed_linalg import RANKS, RANKS_AND_DTYPES, close, on_ranks, random, size
 from strided.distributed.linalg import _lu as lu
 
 LU_SHAPES = [(0, 0, 2), (1, 1, 2), (3, 2, 4), (7, 9, 2), (9, 5, 2), (16, 16, 4), (13, 13, 3)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize(("ranks", "dtype"), RANKS_AND_DTYPES)
 @pytest.mark.parametrize("pivoting", ["partial", "tournament"])
 def test_lu(ranks, dtype, pivoting):
     for m, n, block in LU_SHAPES:
@@ -45,8 +44,7 @@ def test_lu_of_singular_matrices(ranks, pivoting):
         close((F.tril(-1) + torch.eye(9, dtype=F.dtype)) @ F.triu(), A[lu.row_order(pivots, 9)], 40, torch.ones(9, 9))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize(("ranks", "dtype"), RANKS_AND_DTYPES)
 def test_triangular_systems(ranks, dtype):
     n = 7
     for k, upper, adjoint, unit in [
@@ -67,8 +65,7 @@ def test_triangular_systems(ranks, dtype):
         close((full.mH if adjoint else full) @ X, B, 4 * n, full, X)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize(("ranks", "dtype"), RANKS_AND_DTYPES)
 def test_systems_inverses_and_determinants(ranks, dtype):
     for n, k, block in ((0, 2, 2), (1, 1, 2), (5, 1, 4), (11, 12, 2), (12, 3, 4)):
         A, B = random(n, n, dtype=dtype), random(n, k, dtype=dtype, seed=1)
@@ -112,8 +109,7 @@ def test_singular_matrices_raise_on_every_rank(ranks):
     assert (det.item(), sign.item(), log.item()) == (0, 0, float("-inf"))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize(("ranks", "dtype"), RANKS_AND_DTYPES)
 def test_cholesky(ranks, dtype):
     for n, block in ((0, 2), (1, 2), (6, 4), (13, 2), (16, 4)):
         B = random(n, n, dtype=dtype)

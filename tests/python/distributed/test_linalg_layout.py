@@ -2,7 +2,7 @@
 
 import pytest
 import strided as torch
-from distributed_linalg import DTYPES, RANKS, close, dist, on_ranks, random
+from distributed_linalg import RANKS, RANKS_AND_DTYPES, close, dist, on_ranks, random
 from strided.distributed.linalg import Axis
 from strided.distributed.linalg import _transfer as transfer
 
@@ -90,8 +90,7 @@ def test_moves_between_layouts(ranks, m, n, block):
     assert torch.equal(permuted, full[:, order]) and torch.equal(eye, torch.eye(m, n, dtype=full.dtype))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize(("ranks", "dtype"), RANKS_AND_DTYPES)
 def test_products(ranks, dtype):
     for m, k, n, block in ((7, 10, 5, 2), (1, 3, 1, 2), (4, 0, 3, 2), (9, 8, 7, 4)):
         A, B, C, D = (random(*s, dtype=dtype, seed=i) for i, s in enumerate([(m, k), (k, n), (m, n), (n, k)]))
@@ -104,6 +103,30 @@ def test_products(ranks, dtype):
         plain, left, right = on_ranks(ranks, program)
         for got, (x, y) in zip((plain, left, right), ((A, B), (A.mH, C), (A, D.mH)), strict=True):
             close(got, x @ y, 4 * max(1, x.shape[1]), x, y)
+
+
+@pytest.mark.parametrize(("ranks", "layers"), [(1, 1), (2, 2), (4, 2), (6, 3), (7, 7), (8, 2)])
+def test_products_in_layers(ranks, layers):
+    for m, k, n, block in ((7, 10, 5, 2), (1, 3, 1, 2), (4, 0, 3, 2), (9, 8, 17, 1)):
+        A, B = random(m, k), random(k, n, seed=1)
+
+        def program(linalg, grid):
+            a, b = linalg.from_full(A, block, grid), linalg.from_full(B, block, grid)  # noqa: B023
+            return linalg.to_full(linalg.matmul(a, b, layers=layers))
+
+        close(on_ranks(ranks, program), A @ B, 4 * max(1, k), A, B)
+
+
+def test_layers_that_do_not_fit():
+    def program(linalg, grid):
+        a = linalg.from_full(torch.ones(3, 3), 1, grid)
+        for layers in (0, 2):
+            with pytest.raises(ValueError, match=f"3 ranks do not make {layers} layers"):
+                linalg.matmul(a, a, layers=layers)
+        with pytest.raises(NotImplementedError, match="in 3 layers"):
+            linalg.matmul(a, a, layers=3, adjoint="left")
+
+    on_ranks(3, program)
 
 
 def test_exchange_takes_a_whole_copy_from_one_rank_only():

@@ -5,6 +5,11 @@ import strided as torch
 dist = torch.distributed
 RANKS = [1, 2, 3, 4, 6, 7]
 DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
+# Every number of ranks, and every dtype on the smallest grid that is one in both directions.
+RANKS_AND_DTYPES = [
+    (1, torch.complex128), (2, torch.float32), (3, torch.complex64), *((4, dtype) for dtype in DTYPES),
+    (6, torch.complex64), (7, torch.float64),
+]  # fmt: skip
 
 
 def on_ranks(n, program, *, rows=None):

@@ -26,6 +26,12 @@ _INNER = 256
 
 def product(A: Matrix, B: Matrix, *, adjoint: str = "") -> Matrix:
     """A B; A^H B with adjoint="left"; A B^H with adjoint="right".  Not recorded: `matmul` is."""
+    check_product(A, B, adjoint)
+    return {"": _plain, "left": _left, "right": _right}[adjoint](A, B)
+
+
+def check_product(A: Matrix, B: Matrix, adjoint: str) -> None:
+    """RuntimeError or ValueError for operands that do not fit together."""
     same_grid("matmul", A, B)
     inner = {"": (A.shape[1], B.shape[0]), "left": (A.shape[0], B.shape[0]), "right": (A.shape[1], B.shape[1])}[adjoint]
     if inner[0] != inner[1]:
@@ -33,7 +39,6 @@ def product(A: Matrix, B: Matrix, *, adjoint: str = "") -> Matrix:
             f"mat1 and mat2 shapes cannot be multiplied ({A.shape[0]}x{A.shape[1]} and {B.shape[0]}x{B.shape[1]}"
             f"{', adjoint=' + adjoint if adjoint else ''})"
         )
-    return {"": _plain, "left": _left, "right": _right}[adjoint](A, B)
 
 
 def column_panel(A: Matrix, first: int, end: int, owner: int, rows: slice = slice(None)) -> Tensor:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ... import _C
 from ...autograd import Function
 from . import _cholesky, _matmul, _transfer, _triangular
+from ._layers import Layers, product_layers
 from ._layout import Matrix, square
 from ._solve import Factors, check
 
@@ -47,10 +48,15 @@ def scaled(A: Matrix, factor: Any) -> Matrix:
 
 class _Product(Function):
     @staticmethod
-    def forward(ctx, a, b, at_a, at_b, adjoint):
+    def forward(ctx, a, b, at_a, at_b, adjoint, layers):
         ctx.save_for_backward(a, b)
         ctx.at, ctx.adjoint = (at_a, at_b), adjoint
-        C = _matmul.product(Matrix(a, *at_a), Matrix(b, *at_b), adjoint=adjoint)
+        A, B = Matrix(a, *at_a), Matrix(b, *at_b)
+        if layers == 1:
+            C = _matmul.product(A, B, adjoint=adjoint)
+        else:
+            _matmul.check_product(A, B, adjoint)
+            C = product_layers(A, B, Layers(A.grid.comm, layers))
         ctx.at_c = layout(C)
         return C.local
 
@@ -64,15 +70,17 @@ class _Product(Function):
             "right": (lambda: matmul(G, B), lambda: matmul(G, A, adjoint="left")),
         }[ctx.adjoint]
         grads = (f().local if needed else None for f, needed in zip(formulas, ctx.needs_input_grad, strict=False))
-        return (*grads, None, None, None)
+        return (*grads, None, None, None, None)
 
 
-def matmul(A: Matrix, B: Matrix, *, adjoint: str = "") -> Matrix:
+def matmul(A: Matrix, B: Matrix, *, adjoint: str = "", layers: int = 1) -> Matrix:
     """A B; A^H B with adjoint="left"; A B^H with adjoint="right".  No transposed copy is made.
 
     SUMMA (R. van de Geijn and J. Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997).  A rank of
     a P x Q grid receives its share of A's columns and of B's rows once, (m k / P) (Q - 1) / Q + (k n / Q) (P - 1) / P
-    elements; besides the result it keeps two panels of one block.
+    elements; besides the result it keeps two panels.  With `layers` = c, which the number of ranks is a multiple of,
+    the ranks work in c layers (2.5 dimensions: E. Solomonik and J. Demmel, 2011): less is sent, by the square root of
+    c, and each rank holds c times its share of the result for a while.  Gradients are computed in one layer.
 
     A (m, k), B (k, n); float32, float64, complex64, complex128, one dtype, grid and block.  RuntimeError for sizes that
     do not fit; ValueError for another grid.  Backward error: k eps |A| |B|, as for one process.
@@ -88,7 +96,9 @@ def matmul(A: Matrix, B: Matrix, *, adjoint: str = "") -> Matrix:
     """
     if adjoint not in ("", "left", "right"):
         raise ValueError(f'matmul: adjoint must be "", "left" or "right", got {adjoint!r}')
-    local = _Product.apply(A.local, B.local, layout(A), layout(B), adjoint)
+    if layers != 1 and adjoint:
+        raise NotImplementedError(f"matmul: adjoint={adjoint!r} in {layers} layers")
+    local = _Product.apply(A.local, B.local, layout(A), layout(B), adjoint, layers)
     m, n = A.shape[adjoint == "left"], B.shape[adjoint != "right"]
     return Matrix(local, (m, n), A.block, A.grid)
 
