@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--mpi-args", default="", metavar="WORDS", help="words for that program, before the ranks' command")
     add("--label", action="store_true", help="each line of output begins with its rank")
     add("--as-torch", action="store_true", help="`import torch` gives strided, as in `python -m strided run`")
+    add("--simulate", action="store_true", help="ranks as threads of one process, which need no MPI and take turns")
     add("--dry-run", action="store_true", help="print the command, do not run it")
     return parser
 
@@ -96,7 +97,7 @@ def find_starter(asked: str | None, environment: Mapping[str, str]) -> str:
     if mpiexec is None:
         raise LaunchError(
             "there is no mpiexec: pip install 'strided[mpi]', or load the cluster's MPI (module load ...). "
-            "Without MPI, strided.distributed.simulate(n) runs ranks in one process"
+            "Without MPI, --simulate runs the ranks in one process"
         )
     return mpiexec
 
@@ -258,6 +259,12 @@ def _launch(options: Any, program: list[str], environment: Mapping[str, str]) ->
         raise LaunchError(f"-n must be 1 or more, got {options.ranks}")
     if program[0] not in ("-m", "-c") and not os.path.isfile(program[0]):
         raise LaunchError(f"there is no file {program[0]!r}")
+    if options.simulate:
+        if options.ranks is None:
+            raise LaunchError("how many ranks? Say -n 4")
+        from .simulated import run
+
+        return run(options.ranks, program, options.as_torch)
     here = _rank.place(environment)
     if here is not None and (here.size > 1 or options.ranks in (None, 1)):  # this is a rank already
         if options.ranks not in (None, here.size):

@@ -190,10 +190,10 @@ def end_the_job(status: int) -> NoReturn:
     was not started yet; the message "abort" of the PMI protocol, version 1, tells it not to.
     """
     port = os.environ.get("PMI_FD", "")
-    if port.isdigit():
+    if port.isdigit() and "SLURM_PROCID" not in os.environ:  # Slurm's port may speak another version
         try:
             os.write(int(port), f"cmd=abort exitcode={status}\n".encode())
-            signal.pause()  # until mpiexec ends this process as well
+            time.sleep(5)  # mpiexec ends this process as well
         except OSError:
             pass
     os._exit(status)

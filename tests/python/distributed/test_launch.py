@@ -156,6 +156,48 @@ def test_inside_a_job_it_is_a_rank(tmp_path):
     assert status == 2 and "-n 8 differs from the 4 ranks that were started already" in err
 
 
+# ---------------------------------------------------------------- simulated ranks
+
+PROGRAM = """\
+import sys
+import strided
+from strided import distributed as dist
+dist.init_process_group()
+mine = dist.get_rank()
+x = strided.tensor([mine])
+dist.all_reduce(x)
+assert x.item() == 3 and mine == dist.get_rank()  # each rank has globals of its own
+{fault}
+dist.barrier()
+if mine == 0:
+    print("sum", x.item(), __name__, sys.argv)
+sys.exit(0)
+"""
+
+
+def test_simulated_ranks(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM.format(fault=""))
+    assert run("-n", 3, "--simulate", script, "a") == (0, f"sum 3 __main__ {[str(script), 'a']}\n", "")
+    status, out, err = run("-n", 3, "--simulate", "-m", "program", cwd=tmp_path, env=package_path())
+    assert (status, out.split(" [")[0], err) == (0, "sum 3 __main__", "")
+    assert run("-n", 3, "--simulate", "-c", PROGRAM.format(fault="")) == (0, "sum 3 __main__ ['-c']\n", "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected", "text"),
+    [
+        ("if mine == 1: raise ValueError('no data')", 1, "simulated rank 1 of 3 raised ValueError: no data"),
+        ("if mine == 1: sys.exit(3)", 3, "simulated rank 1 of 3 called sys.exit(3)"),
+        ("if mine == 1: sys.exit()", 1, "no rank can go on"),
+    ],
+)
+def test_simulated_ranks_that_fail(fault, expected, text):
+    status, out, err = run("-n", 3, "--simulate", "-c", PROGRAM.format(fault=fault))
+    assert (status, out) == (expected, "") and text in err.splitlines()[-1]
+    assert "_threads.py" not in err and "simulated.py" not in err
+
+
 # ---------------------------------------------------------------- errors before anything is started
 
 
