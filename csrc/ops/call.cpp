@@ -332,8 +332,9 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
       bool read = false;
       for (int k = 0; k < op.arity; ++k)
         read = read || (op.reads[k] >> i & 1 && in[k].tensor && in[k].tensor->requires_grad());
-      if (!read || !t || &t->storage() != &out.storage() ||
-          overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) == Overlap::None)
+      if (!read || !t || &t->storage() != &out.storage()) continue;
+      // An empty one overlaps nothing, but shares the version that the write counts up.
+      if (t->numel() != 0 && overlap(t->layout(), t->itemsize(), out.layout(), out.itemsize()) == Overlap::None)
         continue;
       old[i] = clone(*t);
       before[i].tensor = &old[i];

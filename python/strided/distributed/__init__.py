@@ -16,19 +16,30 @@ from __future__ import annotations
 import importlib as _importlib
 import os as _os
 
+from . import tensor
 from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
 from ._collectives import *
 from ._collectives import __all__ as _collectives
 from ._comm import Communicator, Request, Traffic, Transfer
 from ._comm import rank_state as _rank_state
 from ._comm import this_rank as _this_rank
+from ._factories import empty, full, ones, rand, randn, zeros
 from ._groups import *
 from ._groups import __all__ as _groups
+from ._move import set_gather_limit
 from ._objects import *
 from ._objects import __all__ as _objects
+from ._sharded import ShardedTensor, distribute_tensor
 from ._threads import simulate
+from .device_mesh import DeviceMesh, init_device_mesh
+from .placement import BlockCyclic, Partial, Placement, Replicate, Shard
+
+DTensor = ShardedTensor
 
 __all__ = [
+    "BlockCyclic", "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "ShardedTensor",
+    "distribute_tensor", "empty", "full", "tensor", "init_device_mesh", "ones", "rand", "randn", "set_gather_limit",
+    "zeros",
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
     "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
     *_groups, *_collectives, *_objects,

@@ -165,6 +165,7 @@ class Communicator:
         self._recorders: list[list[Transfer]] = []
         self._number, self._splits = 0, 0
         self.current = ""  # the call that runs, for errors
+        self.purpose = ""  # what the next call is for: compared across ranks, and named where they differ
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(rank={self.rank}, size={self.size}, name={self.name!r})"
@@ -213,12 +214,12 @@ class Communicator:
 
     def _begin(self, call, tensor, sizes, op="", root=-1):
         self._number += 1
-        self.current = call
+        self.current, purpose, self.purpose = call, self.purpose, ""
         if root != -1 and not 0 <= root < self.size:
             raise ValueError(f"{call}: root is {root}, but ranks go from 0 to {self.size - 1}")
         if self.checks and self.size > 1:
             dtype = "" if tensor is None else str(tensor.dtype).rpartition(".")[2]
-            self._announce(((self._number, call, dtype, op, root), tuple(sizes)))
+            self._announce(((self._number, call, dtype, f"{op} {purpose}" if purpose else op, root), tuple(sizes)))
 
     def _many(self, call, tensors, like):
         if len(tensors) != self.size:

@@ -46,6 +46,9 @@ def apply(cls: Any, args: Any, kwargs: Any) -> Any:
     """cls.apply(*args) where some arguments vary: by its own rule, ``cls.vmap``, or with forward and backward that see
     one sample each, as every function under vmap does."""
     levels = union(args)
+    if not levels:
+        types = sorted({type(a).__name__ for a in args if hasattr(type(a), "__strided_function__")})
+        raise NotImplementedError(f"{cls.__name__}.apply of {types}: apply it to plain tensors, such as x.to_local()")
     if "vmap" in vars(cls):
         level = levels[-1]
         dims = tuple(0 if type(a) is BatchedTensor and level in a._levels else None for a in args)

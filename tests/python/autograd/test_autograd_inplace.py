@@ -510,3 +510,13 @@ def inference_and_modes(t):
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+def test_an_empty_tensor_is_written_as_any_other():
+    import strided as torch
+
+    x = torch.zeros(0, 3, requires_grad=True)
+    y = x * 1
+    y.clamp_(0, 1).mul_(y)
+    y.sum().backward()
+    assert x.grad.shape == (0, 3)

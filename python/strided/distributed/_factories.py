@@ -1,0 +1,114 @@
+"""New sharded tensors: zeros, ones, full, empty, rand, randn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import _C
+from . import _philox
+from ._layout import Spec
+from ._sharded import ShardedTensor, indices, wrap
+from .placement import Partial, checked
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+_f = _C.functions
+
+__all__ = ["empty", "full", "ones", "rand", "randn", "zeros"]
+
+
+def _spec(name, size, mesh, placements):
+    from . import init_device_mesh, world
+
+    size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else mesh
+    placed = checked(placements, mesh, len(size))
+    if any(isinstance(p, Partial) for p in placed):
+        raise ValueError(f"{name}: a new tensor is cut or replicated, got {placed}")
+    return Spec(mesh, placed, size)
+
+
+def _made(function, spec, device_mesh_type, **named):
+    return function(spec.local_shape(), device=device_mesh_type, **named)
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, mesh: Any = None,
+         placements: Any = None, device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """A tensor of one value.  mesh: all ranks in a row for None; placements: all Replicate for None."""
+    spec = _spec("full", (tuple(size),), mesh or device_mesh, placements)
+    local = _made(lambda s, **k: _f["full"](s, fill_value, **k), spec, spec.mesh.device_type, dtype=dtype)
+    return wrap(local.requires_grad_(requires_grad), spec)
+
+
+def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
+          device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """A tensor of zeros, of which each rank makes its shard.
+
+    >>> def program():
+    ...     mesh = strided.distributed.init_device_mesh("cpu", (2,))
+    ...     return strided.distributed.zeros(3, 4, mesh=mesh, placements=[strided.distributed.Shard(0)]).to_local().shape
+    >>> strided.distributed.simulate(2, program)
+    [torch.Size([2, 4]), torch.Size([1, 4])]
+    """
+    spec = _spec("zeros", size, mesh or device_mesh, placements)
+    local = _made(_f["zeros"], spec, spec.mesh.device_type, dtype=dtype)
+    return wrap(local.requires_grad_(requires_grad), spec)
+
+
+def ones(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
+         device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """A tensor of ones."""
+    spec = _spec("ones", size, mesh or device_mesh, placements)
+    local = _made(_f["ones"], spec, spec.mesh.device_type, dtype=dtype)
+    return wrap(local.requires_grad_(requires_grad), spec)
+
+
+def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
+          device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """A tensor with values that nobody has set."""
+    spec = _spec("empty", size, mesh or device_mesh, placements)
+    local = _made(_f["empty"], spec, spec.mesh.device_type, dtype=dtype)
+    return wrap(local.requires_grad_(requires_grad), spec)
+
+
+def _key(mesh):
+    """64 random bits of the first rank's default generator; every rank draws, so that generators stay together."""
+    drawn = _f["randint"](0, 1 << 32, (2,))
+    mesh.comm.broadcast(drawn, 0)
+    low, high = drawn.tolist()
+    return high << 32 | low
+
+
+def _random(name, draw, size, dtype, requires_grad, mesh, placements):
+    spec = _spec(name, size, mesh, placements)
+    dtype = _f["get_default_dtype"]() if dtype is None else dtype
+    if not dtype.is_floating_point:
+        raise NotImplementedError(f"{name}: for floating point dtypes, got {dtype}")
+    position = _f["zeros"]((), dtype=_C.int64)
+    for d, n in enumerate(spec.shape):
+        position = position.unsqueeze(-1) * n + indices(spec, d)
+    local = draw(position, _key(spec.mesh), dtype).to(spec.mesh.device_type)
+    return wrap(local.requires_grad_(requires_grad), spec)
+
+
+def rand(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
+         device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """Numbers in [0, 1).  They depend on the seed of rank 0 and on the place in the whole tensor: not on the number of
+    ranks, nor on placements.
+
+    >>> def program():
+    ...     strided.manual_seed(0)
+    ...     mesh = strided.distributed.init_device_mesh("cpu", (strided.distributed.world().size,))
+    ...     return strided.distributed.rand(5, mesh=mesh, placements=[strided.distributed.Shard(0)]).full_tensor()
+    >>> a, b = (strided.distributed.simulate(n, program)[0] for n in (1, 3))
+    >>> strided.equal(a, b)
+    True
+    """
+    return _random("rand", _philox.uniform, size, dtype, requires_grad, mesh or device_mesh, placements)
+
+
+def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
+          device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """The same of the standard normal distribution."""
+    return _random("randn", _philox.normal, size, dtype, requires_grad, mesh or device_mesh, placements)

@@ -1,0 +1,305 @@
+"""Movement of shards between layouts, with gradients.
+
+Note [Gradients of sharded tensors]
+A shard is a tensor that records its own graph; every rank's graph has the same nodes.  The gradient of a tensor has its
+placements, but that of a Partial one is Replicate: each term has the gradient of the sum.  So the gradient of a move
+from S to D is the move back, from the gradient's layout of D to that of S.  A tensor that all ranks have and that each
+uses for another part of the result (a factor that is Replicate beside one that is cut) is `spread`: the identity, whose
+gradient is the sum over the ranks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ..autograd.function import Function
+from ..autograd.grad_mode import no_grad
+from . import _comm
+from ._layout import Layout, Spec, common
+from .placement import Partial, Replicate
+
+if TYPE_CHECKING:
+    from .._typing import Any, Tensor
+
+_f = _C.functions
+_has_record = _f["_has_record"]
+_recording = _f["is_grad_enabled"]
+
+
+# ---------------------------------------------------------------- what is told about transfers
+
+_LIMIT = 1 << 30
+
+
+def set_gather_limit(nbytes: int | None) -> None:
+    """From so many bytes on a rank, a move that gives every rank the whole of a tensor warns (1 GiB; None: never)."""
+    _comm.rank_state()["gather_limit"] = math.inf if nbytes is None else nbytes
+
+
+class _Told:
+    """What the function that runs is called, and who listens."""
+
+    def __init__(self):
+        self.function, self.listeners, self.replicates = "", [], False
+
+
+def told() -> _Told:
+    """The state of this rank."""
+    state = _comm.rank_state()
+    if "told" not in state:
+        state["told"] = _Told()
+    return state["told"]
+
+
+def _tell(comm, what):
+    """Puts into the header of the next call what is moved, for errors, and tells listeners."""
+    state = told()
+    comm.purpose = f"{state.function}: {what}" if state.function else what
+    for listener in state.listeners:
+        listener(comm, state.function, what)
+
+
+def _warn_of_gather(src, dst, itemsize):
+    nbytes = math.prod(dst.local_shape()) * itemsize
+    limit = _comm.rank_state().get("gather_limit", _LIMIT)
+    if nbytes > limit and nbytes > 2 * math.prod(src.local_shape()) * itemsize:
+        warnings.warn(
+            f"{told().function or 'redistribute'} gathers {nbytes} bytes on every rank ({src!r} -> {dst!r}); the limit is "
+            f"{limit} (strided.distributed.set_gather_limit)",
+            stacklevel=2,
+        )
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def _take(t, pieces):
+    """The elements of t at positions [(start, length), ...] of each axis."""
+    for dim, parts in enumerate(pieces):
+        if len(parts) == 1:
+            start, n = parts[0]
+            if n != t.shape[dim]:
+                t = t.narrow(dim, start, n)
+        else:
+            t = _f["cat"]([t.narrow(dim, start, n) for start, n in parts], dim)
+    return t
+
+
+def _put(t, pieces, value):
+    """Writes value to the same positions."""
+    many = [dim for dim, parts in enumerate(pieces) if len(parts) > 1]
+    for dim, parts in enumerate(pieces):
+        if len(parts) == 1:
+            t = t.narrow(dim, *parts[0])
+    for choice in itertools.product(*(_placed(pieces[dim]) for dim in many)):
+        into, source = t, value
+        for dim, (start, at, n) in zip(many, choice):
+            into, source = into.narrow(dim, start, n), source.narrow(dim, at, n)
+        into.copy_(source)
+
+
+def _placed(parts):
+    """(position, position in the packed value, length) of each part."""
+    at = 0
+    for start, n in parts:
+        yield start, at, n
+        at += n
+
+
+def _shared(mine, theirs):
+    """Positions in mine and in theirs of what two ranks have in common, for each axis; None for nothing."""
+    a, b = [], []
+    for x, y in zip(mine, theirs):
+        pieces = common(x, y)
+        if not pieces:
+            return None
+        a.append([(i, n) for i, _, n in pieces])
+        b.append([(j, n) for _, j, n in pieces])
+    return a, b
+
+
+# ---------------------------------------------------------------- one move
+
+
+def _matches(axis_kinds, src, dst):
+    """Does the rank at src send to that at dst?  Along axes where all sources have the same, only its own row does."""
+    return all(kind != "own" or s == d for kind, s, d in zip(axis_kinds, src, dst))
+
+
+def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
+    """The shard of this rank in the layout dst of the tensor whose shards in src are `local`; elements that src does
+    not have are 0.  Both have one shape.  Only what a rank lacks travels, from one rank that has it."""
+    mesh = src.mesh
+    ops = {p.reduce_op for p, q in zip(src.placements, dst.placements) if isinstance(p, Partial) and p != q}
+    assert len(ops) <= 1, "one operation at a time"
+    kinds = []
+    for p, q in zip(src.placements, dst.placements):
+        # A term, or a part of what becomes a term, stays in its row; so does what every row has.
+        own = isinstance(p, Replicate) or (isinstance(q, Partial) and not (isinstance(p, Partial) and p != q))
+        kinds.append("own" if own else "sum" if isinstance(p, Partial) else "cut")
+    axes = [a for a, kind in enumerate(kinds) if kind != "own"]
+    me = mesh._coordinate
+    mine, wanted = src.ranges(me), dst.ranges(me)
+    if len(axes) == 1 and mesh.ndim > 1:
+        comm = mesh._axes[axes[0]]
+        (axis,) = axes
+        at = [(*me[:axis], i, *me[axis + 1 :]) for i in range(mesh.shape[axis])]
+    else:
+        comm, at = mesh.comm, mesh.coordinates
+
+    empty = _f["empty"](0, dtype=local.dtype, device=local.device)
+    if not axes:
+        at, comm = [me], None
+    inputs, outputs, places = [], [], []
+    for other in at:
+        give = _matches(kinds, me, other) and _shared(mine, dst.ranges(other))
+        inputs.append(_take(local, give[0]).contiguous() if give else empty)
+        get = _matches(kinds, other, me) and _shared(src.ranges(other), wanted)
+        places.append(get[1] if get else None)
+        shape = [sum(n for _, n in parts) for parts in get[1]] if get else [0]
+        outputs.append(empty.new_empty(shape) if comm is not None and other != me else empty)
+    position = at.index(me)
+    if comm is not None:
+        outputs[position], sent = empty, list(inputs)
+        sent[position] = empty
+        _tell(comm, f"{src!r} -> {dst!r}")
+        comm.all_to_all(outputs, sent)
+    outputs[position] = inputs[position]
+
+    result = _f["zeros"](dst.local_shape(), dtype=local.dtype, device=local.device)
+    terms: dict[Any, list[Tensor]] = {}
+    where: dict[Any, Any] = {}
+    for other, value, place in zip(at, outputs, places):
+        if place is not None:
+            key = tuple(-1 if kind == "sum" else c for kind, c in zip(kinds, other))
+            terms.setdefault(key, []).append(value)
+            where[key] = place
+    for key, values in terms.items():
+        value = values[0] if len(values) == 1 else _comm._combine(values, *ops)
+        if len(values) == 1 and ops == {"avg"}:
+            value = value / mesh_terms(src, dst)
+        _put(result, where[key], value)
+    return result
+
+
+def mesh_terms(src: Layout, dst: Layout) -> int:
+    """How many terms a sum has that a move makes."""
+    return math.prod(
+        n for n, p, q in zip(src.mesh.shape, src.placements, dst.placements) if isinstance(p, Partial) and p != q
+    )
+
+
+class _Move(Function):
+    """Shards in one layout to shards in another one."""
+
+    @staticmethod
+    def forward(ctx, local, src, dst):
+        ctx.src, ctx.dst = src, dst
+        return exchange(local, src, dst)
+
+    @staticmethod
+    def backward(ctx, grad):
+        src, dst = ctx.src, ctx.dst
+        back = _Move.apply(grad, dst.dual(), src.dual())
+        terms = [a for a, (p, q) in enumerate(zip(src.placements, dst.placements)) if isinstance(p, Partial) and p != q]
+        if any(src.placements[a].reduce_op == "avg" for a in terms):
+            back = back / mesh_terms(src, dst)
+        return spread(back, src.mesh, terms), None, None
+
+
+class _AllReduce(Function):
+    """The sum over the ranks along some mesh axes, for each of them."""
+
+    @staticmethod
+    def forward(ctx, local, mesh, axes, op, what):
+        ctx.mesh, ctx.axes, ctx.op = mesh, axes, op
+        total = local.clone()
+        for axis in axes:
+            _tell(mesh._axes[axis], what)
+            mesh._axes[axis].all_reduce(total, op)
+        return total
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.op == "avg":
+            grad = grad / math.prod(ctx.mesh.shape[a] for a in ctx.axes)
+        return spread(grad, ctx.mesh, ctx.axes), None, None, None, None
+
+
+class _Spread(Function):
+    """The identity; the gradient is the sum over the ranks along some mesh axes."""
+
+    @staticmethod
+    def forward(ctx, local, mesh, axes):
+        ctx.mesh, ctx.axes = mesh, axes
+        return local.view_as(local)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _AllReduce.apply(grad, ctx.mesh, ctx.axes, "sum", "gradient of what every rank has"), None, None
+
+
+def spread(local: Tensor, mesh: Any, axes: Any) -> Tensor:
+    """See Note [Gradients of sharded tensors]."""
+    axes = [a for a in axes if mesh.shape[a] > 1]
+    if axes and _recording() and _has_record(local):
+        return _Spread.apply(local, mesh, axes)
+    return local
+
+
+class _FirstOnly(Function):
+    """What every rank has, as terms of a sum: the first rank along the axes keeps it, others have 0."""
+
+    @staticmethod
+    def forward(ctx, local, is_first):
+        return local.clone() if is_first else _f["zeros_like"](local)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def moved(local: Tensor, src: Layout, dst: Layout) -> Tensor:
+    """exchange, with its gradient."""
+    return _Move.apply(local, src, dst)
+
+
+def redistribute(local: Tensor, src: Spec, dst: Spec) -> Tensor:
+    """The shard in placements dst of the tensor with shards `local` in src, with its gradient."""
+    if src == dst:
+        return local
+    mesh = src.mesh
+    # Sums that every rank gets, and all but one of different operations, are made first.
+    now = list(src.placements)
+    pending = [a for a, (p, q) in enumerate(zip(now, dst.placements)) if isinstance(p, Partial) and p != q]
+    if any(now[a].reduce_op not in ("sum", "avg") for a in pending) and _recording() and _has_record(local):
+        raise NotImplementedError(f"the gradient of a sum of terms by {[now[a] for a in pending]} is not implemented")
+    reduced = [a for a in pending if not dst.placements[a].is_shard()]
+    rest = [a for a in pending if a not in reduced]
+    reduced += [a for a in rest[1:] if now[a] != now[rest[0]]]
+    for a in reduced:
+        local = _AllReduce.apply(local, mesh, [a], now[a].reduce_op, f"{src!r} -> {dst!r}")
+        now[a] = Replicate()
+    src = src.with_(now)
+    if src == dst:
+        return local
+    # Replicate to Partial needs no transfer; the gradient of a term is the whole.
+    for a, (p, q) in enumerate(zip(now, dst.placements)):
+        if isinstance(p, Replicate) and isinstance(q, Partial):
+            if q.reduce_op == "sum":
+                local = _FirstOnly.apply(local, mesh._coordinate[a] == 0)
+            elif q.reduce_op not in ("avg", "min", "max", "band", "bor"):
+                raise NotImplementedError(f"redistribute: {p} -> {q}")
+            now[a] = q
+        elif p.is_shard() and isinstance(q, Partial) and q.reduce_op != "sum":
+            raise NotImplementedError(f"redistribute: {p} -> {q}")
+    src = src.with_(now)
+    if src == dst:
+        return local
+    with no_grad():
+        _warn_of_gather(src, dst, local.itemsize)
+    return _Move.apply(local, src, dst)

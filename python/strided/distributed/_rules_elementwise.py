@@ -1,0 +1,315 @@
+"""Rules of functions of single elements, from the op table: operands broadcast, and so do their placements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ._layout import Spec
+from ._move import spread
+from ._sharded import (
+    RULES,
+    ShardedTensor,
+    first_sharded,
+    name_of,
+    placed,
+    refuse,
+    rule,
+    sharded,
+    without_terms,
+    wrap,
+)
+from .placement import BlockCyclic, Placement, Replicate, Shard
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+Tensor = _C.Tensor
+_f = _C.functions
+
+# Functions that are linear in all their tensors together, or in the first beside a number: sums of terms stay so.
+_LINEAR_TOGETHER = {"add", "sub", "subtract"}
+_LINEAR_ALONE = {"neg", "negative", "positive", "mul", "multiply", "div", "divide", "true_divide"}
+
+
+def _tensors(values):
+    return [v for v in values if isinstance(v, Tensor)]
+
+
+def moved_to(p: Placement, dim: int) -> Placement:
+    """A placement that cuts another axis."""
+    return BlockCyclic(dim, p.block) if isinstance(p, BlockCyclic) else Shard(dim)
+
+
+def broadcast_spec(operands: list[ShardedTensor], shape: Any) -> Spec:
+    """The layout of what operands make together: along each mesh axis the cut of the largest operand that has one."""
+    mesh, n = operands[0]._spec.mesh, len(shape)
+    ordered = sorted(operands, key=lambda t: -t.numel())
+    found: list[Placement] = []
+    for axis in range(mesh.ndim):
+        best: Placement = Replicate()
+        for t in ordered:
+            p = t._spec.placements[axis]
+            if p.is_shard():
+                dim = p.dim + n - t.ndim  # type: ignore[attr-defined]
+                if t.shape[p.dim] == shape[dim]:  # type: ignore[attr-defined]
+                    best = moved_to(p, dim)
+                    break
+        found.append(best)
+    return Spec(mesh, tuple(found), shape)
+
+
+def fitted(t: ShardedTensor, spec: Spec, spreads: bool = True) -> Tensor:
+    """The shard of an operand beside shards of a result in `spec`, to which it broadcasts."""
+    offset = len(spec.shape) - t.ndim
+    wanted: list[Placement] = []
+    for p in spec.placements:
+        dim = p.dim - offset if p.is_shard() else -1  # type: ignore[attr-defined]
+        fits = dim >= 0 and t.shape[dim] == spec.shape[dim + offset]
+        wanted.append(moved_to(p, dim) if fits else Replicate())
+    local = placed(t, wanted)._local
+    if not spreads:
+        return local
+    axes = [a for a, (w, p) in enumerate(zip(wanted, spec.placements)) if isinstance(w, Replicate) and p != w]
+    return spread(local, spec.mesh, axes)
+
+
+def again(result: Any, spec: Spec) -> Any:
+    """Every tensor of a result with this layout."""
+    if isinstance(result, Tensor):
+        return wrap(result, spec)
+    if isinstance(result, (tuple, list)):
+        parts = [again(part, spec) for part in result]
+        return tuple.__new__(type(result), parts) if isinstance(result, tuple) else parts
+    return result
+
+
+def _no_out(func, args, kwargs):
+    if kwargs.get("out") is not None:
+        raise refuse(func, args, "out= has no rule: use the result")
+
+
+def elementwise(func: Any, args: Any, kwargs: Any) -> Any:
+    """The function on the shards, after operands were brought to one layout."""
+    x = args[0] if args else None
+    if type(x) is ShardedTensor and not kwargs:
+        spec = x._spec
+        if not spec.is_partial:
+            if len(args) == 1:
+                result = func(x._local)
+                return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
+            y = args[1]
+            if len(args) == 2:
+                if type(y) in (int, float, bool, complex):
+                    return wrap(func(x._local, y), spec)
+                if type(y) is ShardedTensor and (y._spec is spec or y._spec == spec):
+                    return wrap(func(x._local, y._local), spec)
+    return _general(func, args, kwargs)
+
+
+def _general(func, args, kwargs):
+    _no_out(func, args, kwargs)
+    like = first_sharded((*args, *kwargs.values()))
+    args = [sharded(a, like, func) if isinstance(a, Tensor) else a for a in args]
+    kwargs = {k: sharded(v, like, func) if isinstance(v, Tensor) else v for k, v in kwargs.items()}
+    operands = _tensors((*args, *kwargs.values()))
+    name = name_of(func)
+    terms = {t._spec.placements for t in operands}
+    if (
+        len(terms) == 1
+        and like._spec.is_partial
+        and all(p.is_partial("sum") or not p.is_partial() for p in like._spec.placements)
+        and len({t.shape for t in operands}) == 1
+        and (
+            (name in _LINEAR_TOGETHER and all(isinstance(a, Tensor) for a in args))
+            or (
+                name in _LINEAR_ALONE
+                and len(operands) == 1
+                and isinstance(args[0], Tensor)
+                and "rounding_mode" not in kwargs
+            )
+        )
+    ):
+        plain = [a._local if isinstance(a, Tensor) else a for a in args]
+        return wrap(func(*plain, **kwargs), like._spec)
+    shape = _broadcast([t.shape for t in operands])
+    spec = broadcast_spec(operands, shape)
+
+    def plain(v):
+        return fitted(v, spec) if isinstance(v, Tensor) else v
+
+    return again(func(*[plain(a) for a in args], **{k: plain(v) for k, v in kwargs.items()}), spec)
+
+
+def _broadcast(shapes):
+    if all(s == shapes[0] for s in shapes):
+        return shapes[0]
+    empty = [_f["empty"](1).expand(*s) if s else _f["empty"](()) for s in shapes]
+    return _f["broadcast_tensors"](empty)[0].shape
+
+
+def in_place(func: Any, args: Any, kwargs: Any) -> Any:
+    """The same, written into the first operand, whose layout stays."""
+    target = args[0]
+    if not isinstance(target, ShardedTensor):
+        raise refuse(func, args, "a plain tensor takes no sharded values")
+    spec = target._spec
+    if spec.is_partial:
+        raise refuse(func, args, "a sum of terms cannot be written into")
+    others = [sharded(a, target, func) if isinstance(a, Tensor) else a for a in args[1:]]
+    named = {k: sharded(v, target, func) if isinstance(v, Tensor) else v for k, v in kwargs.items()}
+    plain = [fitted(a, spec) if isinstance(a, Tensor) else a for a in others]
+    func(target._local, *plain, **{k: fitted(v, spec) if isinstance(v, Tensor) else v for k, v in named.items()})
+    return target
+
+
+for _row in _C.ops_table():
+    for _name in (_row["name"], *_row["aliases"].split()):
+        RULES[_name], RULES[f"{_name}_"] = elementwise, in_place
+for _name in "clamp clip fill copy".split():
+    RULES[_name], RULES[f"{_name}_"] = elementwise, in_place
+rule("complex polar zero_ masked_fill nan_to_num isclose")(elementwise)
+rule("zero_ masked_fill_ nan_to_num_")(in_place)
+
+
+@rule("where")
+def _where(func, args, kwargs):
+    if len(args) + len(kwargs) == 1:
+        raise refuse(func, args, "where with a condition only gives as many results as there are True elements")
+    return elementwise(func, args, kwargs)
+
+
+def of_shards(func: Any, args: Any, kwargs: Any) -> Any:
+    """Each shard for itself: copies, casts."""
+    x = args[0]
+    if not isinstance(x, ShardedTensor):
+        return elementwise(func, args, kwargs)
+    if x._spec.is_partial and name_of(func) not in ("clone", "detach", "contiguous", "requires_grad_"):
+        x = without_terms(x)
+    rest = [a._local if isinstance(a, ShardedTensor) else a for a in args[1:]]
+    result = func(x._local, *rest, **kwargs)
+    return x if result is x._local else again(result, x._spec)
+
+
+rule(
+    "clone contiguous detach detach_ to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
+    "resolve_conj resolve_neg conj conj_physical retain_grad view_as_real_ __copy__ "
+    + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"])
+)(of_shards)
+
+
+def _like(func, args, kwargs):
+    x = without_terms(args[0])
+    return again(func(x._local, *args[1:], **kwargs), x._spec)
+
+
+rule("zeros_like ones_like empty_like full_like")(_like)
+
+
+@rule("is_floating_point is_complex is_signed is_pinned is_inference is_conj is_neg get_device element_size")
+def _of_dtype(func, args, kwargs):
+    return func(*[a._local if isinstance(a, ShardedTensor) else a for a in args], **kwargs)
+
+
+@rule("result_type")
+def _result_type(func, args, kwargs):
+    return func(*[a._local if isinstance(a, ShardedTensor) else a for a in args])
+
+
+@rule("numel")
+def _numel(func, args, kwargs):
+    return args[0].shape.numel()
+
+
+@rule("equal")
+def _equal(func, args, kwargs):
+    a, b = args
+    return a.shape == b.shape and bool(_f["eq"](a, b).all())
+
+
+@rule("allclose")
+def _allclose(func, args, kwargs):
+    return bool(_f["isclose"](*args, **kwargs).all())
+
+
+# ---------------------------------------------------------------- operators
+
+for _name, _plain in {
+    "__floordiv__": "floor_divide", "__pow__": "pow", "__and__": "bitwise_and", "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+}.items():  # fmt: skip
+    RULES[_name] = lambda func, args, kwargs, f=_f[_plain]: f(*args)
+    RULES[f"__i{_name[2:]}"] = lambda func, args, kwargs, f=_f[f"Tensor.{_plain}_"]: f(*args)
+for _name, _plain in {
+    "__rsub__": "sub", "__rtruediv__": "div", "__rdiv__": "div", "__rfloordiv__": "floor_divide",
+    "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
+    "__rrshift__": "bitwise_right_shift",
+}.items():  # fmt: skip
+    RULES[_name] = lambda func, args, kwargs, f=_f[_plain]: f(args[1], args[0])
+RULES["__invert__"] = lambda func, args, kwargs: _f["bitwise_not"](args[0])
+
+
+# ---------------------------------------------------------------- gradients
+
+
+def _run_backward(run, tensors, grads, **named):
+    locals_, given = [], []
+    for t, g in zip(tensors, grads):
+        if isinstance(t, ShardedTensor):
+            # The gradient of a sum of terms is that of each term.
+            if g is None:
+                if t.numel() != 1:
+                    raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                g = _f["ones_like"](t._local)
+            elif isinstance(g, ShardedTensor):
+                from ._layout import dual
+
+                g = placed(g, dual(t._spec.placements))._local
+            locals_.append(t._local)
+        else:
+            locals_.append(t)
+        given.append(g)
+    return run(locals_, given, **named)
+
+
+def _list(x):
+    return list(x) if isinstance(x, (tuple, list)) else [x]
+
+
+@rule("backward")
+def _backward(func, args, kwargs):
+    from ..autograd import backward
+
+    def of(
+        tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None, **other
+    ):
+        if isinstance(tensors, Tensor):
+            grad_tensors = other.pop("gradient", grad_tensors)
+        tensors = _list(tensors)
+        grads = [None] * len(tensors) if grad_tensors is None else _list(grad_tensors)
+        if inputs is not None:
+            inputs = [x._local if isinstance(x, ShardedTensor) else x for x in _list(inputs)]
+        return _run_backward(
+            backward, tensors, grads, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs
+        )
+
+    return of(*args, **kwargs)
+
+
+@rule("grad")
+def _grad(func, args, kwargs):
+    from ..autograd import grad
+    from ._sharded import gradient
+
+    def of(outputs, inputs, grad_outputs=None, **named):
+        outputs, inputs = _list(outputs), _list(inputs)
+        grads = [None] * len(outputs) if grad_outputs is None else _list(grad_outputs)
+        plain = [x._local if isinstance(x, ShardedTensor) else x for x in inputs]
+
+        def run(outs, given, **named):
+            return grad(outs, plain, given, **named)
+
+        found = _run_backward(run, outputs, grads, **named)
+        return tuple(gradient(x, g) if isinstance(x, ShardedTensor) else g for x, g in zip(inputs, found))
+
+    return of(*args, **kwargs)

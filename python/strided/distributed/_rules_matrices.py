@@ -1,0 +1,186 @@
+"""Rules of matrix products: along each mesh axis the way that moves the fewest bytes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ._layout import Spec
+from ._move import spread
+from ._rules_elementwise import moved_to
+from ._sharded import by_calls, first_sharded, placed, refuse, rule, sharded, wrap
+from .placement import Partial, Replicate, Shard
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+Tensor = _C.Tensor
+_f = _C.functions
+
+
+def _axis_of(placement, letters):
+    """The letter of the axis that is cut; '' for Replicate, '+' for a sum of terms."""
+    if placement.is_shard():
+        return letters[placement.dim]
+    return "+" if placement == Partial("sum") else "" if placement.is_replicate() else "?"
+
+
+def _lacks(has, wants, ranks):
+    """Which part of an operand a rank must get, as a share of the whole."""
+    if has == wants:
+        return 0.0
+    if wants == "":
+        return 1 - 1 / ranks if has != "+" else 2 * (1 - 1 / ranks)
+    return 0.0 if has == "" else (1 - 1 / ranks) / (ranks if has != "+" else 1)
+
+
+def product(func: Any, a: Any, b: Any, left: str, right: str, out: str, call: Any) -> Any:
+    """The contraction of two tensors whose axes have letters; axes that `out` lacks are summed over.
+
+    Along a mesh axis all three may be cut along one letter; along a summed one the results are terms of a sum.
+    """
+    mesh = a._spec.mesh
+    letters = [c for c in dict.fromkeys(left + right) if c not in ("",)]
+    sizes = dict(zip(left, a.shape))
+    for c, n in zip(right, b.shape):
+        sizes[c] = n if sizes.get(c, 1) == 1 else sizes[c]
+    total_out = math.prod(sizes[c] for c in out)
+    choices: list[str] = []
+    for axis, ranks in enumerate(mesh.shape):
+        has_a, has_b = _axis_of(a._spec.placements[axis], left), _axis_of(b._spec.placements[axis], right)
+        if has_a == "+" and has_b == "" or has_b == "+" and has_a == "":
+            choices.append("+")
+            continue
+        best = None
+        # What is cut already comes first, so that it wins where nothing must move either way.
+        for c in dict.fromkeys([*(h for h in (has_a, has_b) if h not in ("", "+", "?")), *letters, ""]):
+            if c and (c not in left and c not in right):
+                continue
+            small = (c in left and a.shape[left.index(c)] == 1) or (c in right and b.shape[right.index(c)] == 1)
+            if c and small and sizes[c] != 1:
+                continue
+            if has_a == has_b == "" and c:
+                continue
+            cost = a.numel() * _lacks(has_a, c if c in left else "", ranks)
+            cost += b.numel() * _lacks(has_b, c if c in right else "", ranks)
+            cost += total_out * (1 - 1 / ranks) if c and c not in out else 0
+            if best is None or cost < best[0]:
+                best = (cost, c)
+        choices.append(best[1])
+
+    def want(t, names, cuts):
+        kept = [p if c == "+" else moved_to(cuts[i], names.index(c)) if c and c in names else Replicate()
+                for i, (c, p) in enumerate(zip(choices, t._spec.placements))]  # fmt: skip
+        return placed(t, kept)
+
+    # How the letter is cut: as in the operand that is cut along it already, so that the blocks of both agree.
+    cuts = []
+    for axis, c in enumerate(choices):
+        of = [(t._spec.placements[axis], names) for t, names in ((a, left), (b, right)) if c and c in names]
+        cuts.append(next((p for p, names in of if p.is_shard(names.index(c))), Shard(0)))
+    a, b = want(a, left, cuts), want(b, right, cuts)
+    made = []
+    for axis, c in enumerate(choices):
+        if c == "+" or (c and c not in out):
+            made.append(Partial("sum"))
+        elif c:
+            source, names = (a, left) if c in left else (b, right)
+            made.append(moved_to(source._spec.placements[axis], out.index(c)))
+            assert names
+        else:
+            made.append(Replicate())
+    locals_ = []
+    for t in (a, b):
+        axes = [i for i, p in enumerate(made) if t._spec.placements[i] == Replicate() and p != Replicate()]
+        locals_.append(spread(t._local, mesh, axes))
+    spec = Spec(mesh, tuple(made), [sizes[c] for c in out])
+    return wrap(call(*locals_), spec)
+
+
+_LETTERS = "abcdefghijklmnopq"
+
+
+@rule("matmul mm bmm mv dot inner vdot __matmul__ __rmatmul__")
+def _matmul(func, args, kwargs):
+    if kwargs.get("out") is not None:
+        raise refuse(func, args, "out= has no rule: use the result")
+    a, b = (*args, *kwargs.values())[:2]
+    name = func.__name__
+    if name == "__rmatmul__":
+        a, b = b, a
+    like = first_sharded((a, b))
+    a, b = sharded(a, like, func), sharded(b, like, func)
+    wanted = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1), "vdot": (1, 1)}.get(name)
+    if wanted and (a.ndim, b.ndim) != wanted:
+        raise RuntimeError(f"{name}: expected tensors with {wanted[0]} and {wanted[1]} axes, got {a.ndim} and {b.ndim}")
+    if 0 in (a.ndim, b.ndim):
+        raise RuntimeError("both arguments to matmul need to be at least 1D")
+    if name == "inner":
+        if a.ndim > 1 or b.ndim > 1:
+            raise refuse(func, args, "more than one axis")
+    if name == "vdot":
+        a = a.conj()
+    k, m = b.shape[-2 if b.ndim > 1 else 0], a.shape[-1]
+    if k != m:
+        raise RuntimeError(f"{name}: shapes {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied ({m} != {k})")
+    batch = max(a.ndim, b.ndim) - 2
+    names = _LETTERS[: max(batch, 0)]
+    left = names[len(names) - (a.ndim - 2) :] + "yx" if a.ndim > 1 else "x"
+    right = names[len(names) - (b.ndim - 2) :] + "xz" if b.ndim > 1 else "x"
+    if a.ndim == 2:
+        left = "yx"
+    if b.ndim == 2:
+        right = "xz"
+    out = names + ("y" if a.ndim > 1 else "") + ("z" if b.ndim > 1 else "")
+    for c in names:
+        sizes = {t.shape[s.index(c)] for t, s in ((a, left), (b, right)) if c in s} - {1}
+        if len(sizes) > 1:
+            raise RuntimeError(f"{name}: batches of {tuple(a.shape)} and {tuple(b.shape)} do not fit together")
+    call = _f["dot"] if name == "vdot" else _f["matmul"]
+    return product(func, a, b, left, right, out, call)
+
+
+@by_calls("addmm")
+def _addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    made = _f["matmul"](mat1, mat2)
+    return (input if beta == 1 else beta * input) + (made if alpha == 1 else alpha * made)
+
+
+by_calls("addmv baddbmm")(_addmm)
+
+
+@by_calls("outer ger")
+def _outer(input, vec2):
+    return input.unsqueeze(1) * vec2.unsqueeze(0)
+
+
+@rule("einsum")
+def _einsum(func, args, kwargs):
+    equation, *operands = args
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = list(operands[0])
+    text = equation.replace(" ", "") if isinstance(equation, str) else "?"
+    if "->" not in text or "." in text or len(operands) != 2 or len(text.split("->")[0].replace(",", "")) != sum(
+        t.ndim for t in operands):  # fmt: skip
+        raise refuse(func, operands, "there are rules for two operands and an equation like 'ij,jk->ik'")
+    if any(t.ndim == 0 for t in operands):
+        raise refuse(func, operands, "operands without axes")
+    (left, right), out = text.split("->")[0].split(","), text.split("->")[1]
+    like = first_sharded(operands)
+    a, b = (sharded(t, like, func) for t in operands)
+    if len(set(left)) < len(left) or len(set(right)) < len(right) or any(
+        a.shape[left.index(c)] != b.shape[right.index(c)] for c in set(left) & set(right)):  # fmt: skip
+        raise refuse(func, operands, f"the equation {equation}")
+    return product(
+        func, a, b, left, right, out, lambda x, y: _f["einsum"](text, x, y) if "einsum" in _f else func(text, x, y)
+    )
+
+
+@rule("linear")
+def _linear(func, args, kwargs):
+    def linear(input, weight, bias=None):
+        made = _f["matmul"](input, weight.t())
+        return made if bias is None else made + bias
+
+    return linear(*args, **kwargs)

@@ -1,0 +1,510 @@
+"""Tensors spread over a mesh: the class, and how calls find their rules.
+
+A ShardedTensor holds the shard of this rank, a plain tensor that records its own graph, and a Spec that says which
+indices it is.  Calls arrive by ``__torch_function__``; each function has a rule (``_rules_*.py``), which moves what
+must be moved and calls the function on shards.  A function without a rule raises NotImplementedError.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from typing import TYPE_CHECKING
+
+from .. import _C
+from .._size import Size
+from ..autograd.grad_mode import no_grad
+from ..utils._pytree import tree_map
+from . import _move
+from ._layout import Spec, dual
+from .placement import Placement, Replicate, checked
+
+if TYPE_CHECKING:
+    from .._typing import Any, Iterator
+
+Tensor = _C.Tensor
+_f = _C.functions
+_NOTHING = _f["empty"](0)
+
+RULES: dict[str, Any] = {}  # of functions of the core and of Tensor, by name, without "Tensor."
+_known: dict[Any, Any] = {}
+
+
+def rule(names: str) -> Any:
+    """Decorator: the rule for these functions.  rule(func, args, kwargs)"""
+
+    def register(function):
+        RULES.update(dict.fromkeys(names.split(), function))
+        return function
+
+    return register
+
+
+def by_calls(names: str) -> Any:
+    """Decorator: the rule is a function of the same arguments, made of other functions."""
+
+    def register(function):
+        rule(names)(lambda func, args, kwargs: function(*args, **kwargs))
+        return function
+
+    return register
+
+
+def _find(func):
+    _load()
+    if func is _C.functions["_has_record"]:
+        return lambda func, args, kwargs: func(args[0]._local)
+    if isinstance(func, _C.Function):
+        return RULES.get(func.__qualname__.removeprefix("Tensor.")) or _missing(func)
+    if isinstance(func, _C.OverridableFunction):
+        # A function made of others: these have the rules.
+        return RULES.get(func.__name__) or _composed
+    owner = getattr(func, "__self__", None)
+    if inspect.isgetsetdescriptor(owner):
+        return _property(owner.__name__, func.__name__)
+    return RULES.get(func.__name__) or _missing(func)
+
+
+def _composed(func, args, kwargs):
+    with implicit_replication():  # plain tensors that the function makes are the same on every rank
+        return func.__wrapped__(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Context in which a plain tensor beside a sharded one counts as Replicate: the same on every rank.  Elsewhere that
+    is an error, because nothing could tell that it differs."""
+    state = _move.told()
+    before, state.replicates = state.replicates, True
+    try:
+        yield
+    finally:
+        state.replicates = before
+
+
+def _load():
+    from . import (  # noqa: F401
+        _rules_elementwise,
+        _rules_index,
+        _rules_matrices,
+        _rules_order,
+        _rules_reduce,
+        _rules_shape,
+    )
+
+
+def name_of(func: Any) -> str:
+    """The name of a function in errors."""
+    return getattr(func, "__qualname__", getattr(func, "__name__", str(func))).removeprefix("Tensor.")
+
+
+def refuse(func: Any, args: Any, why: str = "there is no rule for it") -> NotImplementedError:
+    """The error of a function without a rule, with the placements of its operands."""
+    specs = ", ".join(repr(a._spec) for a in args if isinstance(a, ShardedTensor))
+    return NotImplementedError(
+        f"{func if isinstance(func, str) else name_of(func)} of sharded tensors ({specs}): {why}. "
+        "x.full_tensor() gathers, where it fits; x.redistribute() changes placements"
+    )
+
+
+def _missing(func):
+    def stop(func, args, kwargs):
+        flat = [t for a in (*args, *kwargs.values()) for t in (a if isinstance(a, (tuple, list)) else [a])]
+        given = [t for t in flat if isinstance(t, ShardedTensor)]
+        if func.__name__.endswith("_") or _draws(func) or not all(t._spec.is_whole for t in given):
+            raise refuse(func, flat)
+        # Every rank has everything: each does the same.
+        return tree_map(lambda t: wrap(t, given[0]._spec.with_(shape=t.shape)) if isinstance(t, Tensor) else t,
+                        func(*_plain(args), **_plain(kwargs)))  # fmt: skip
+
+    return stop
+
+
+def _plain(x):
+    return tree_map(lambda t: t._local if isinstance(t, ShardedTensor) else t, x)
+
+
+def _draws(func):
+    return isinstance(func, _C.Function) and any(
+        p[1] == "Generator?" for params, _, _ in func.overloads for p in params
+    )
+
+
+_PROPERTIES = {
+    "T": lambda x: x.permute(*reversed(range(x.ndim))),
+    "mT": lambda x: x.transpose(-1, -2),
+    "H": lambda x: x.transpose(0, 1).conj() if x.ndim == 2 else x.mH,
+    "mH": lambda x: x.transpose(-1, -2).conj(),
+    "real": lambda x: wrap(x._local.real, x._spec),
+    "imag": lambda x: wrap(x._local.imag, x._spec),
+    "data": lambda x: wrap(x._local.data, x._spec),
+    "grad": lambda x: gradient(x, x._local.grad),
+}
+
+
+def gradient(x: ShardedTensor, local: Tensor | None) -> Any:
+    """A gradient of a shard as the gradient of the whole."""
+    return None if local is None else wrap(local, x._spec.with_(dual(x._spec.placements)))
+
+
+def _property(name, access):
+    if access == "__get__":
+        return lambda func, args, kwargs: (
+            _PROPERTIES[name](args[0]) if name in _PROPERTIES else getattr(args[0]._local, name)
+        )
+
+    def assign(func, args, kwargs):
+        x, value = args
+        if name not in ("grad", "requires_grad", "data"):
+            raise AttributeError(f"the attribute {name} of a sharded tensor cannot be assigned to")
+        if isinstance(value, ShardedTensor):
+            value = value.redistribute(x.device_mesh, dual(x.placements) if name == "grad" else x.placements)._local
+        setattr(x._local, name, value)
+
+    return assign
+
+
+def _stops(text):
+    def stop(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{text}: use x.to_local() for the shard, x.full_tensor() for the whole")
+
+    return stop
+
+
+class ShardedTensor(Tensor):
+    """A tensor whose elements are spread over the ranks of a DeviceMesh.  ``DTensor`` is the same class.
+
+    It is made by distribute_tensor, from_local, the factories (``zeros(..., mesh=, placements=)``) and by functions of
+    such tensors.  Functions that take tensors take it, methods and operators too; every rank makes the same calls.
+    What has no rule raises NotImplementedError; nothing is gathered unasked.
+
+    >>> def program():
+    ...     from strided.distributed import Shard, distribute_tensor, init_device_mesh
+    ...     mesh = init_device_mesh("cpu", (2,))
+    ...     x = distribute_tensor(strided.arange(6.), mesh, [Shard(0)])
+    ...     return (x * 2).to_local(), x.sum().full_tensor()
+    >>> strided.distributed.simulate(2, program)[1]
+    (tensor([ 6.,  8., 10.]), tensor(15.))
+    """
+
+    _local: Tensor
+    _spec: Spec
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            found = _known[func]
+        except KeyError:
+            found = _known[func] = _find(func)
+        state = _move.told()
+        if state.function:
+            return found(func, args, kwargs or {})
+        state.function = name_of(func)
+        try:
+            return found(func, args, kwargs or {})
+        finally:
+            state.function = ""
+
+    __strided_function__ = __torch_function__
+
+    # ------------------------------------------------------------ what can be asked without a rule
+
+    @property
+    def shape(self) -> Size:
+        return self._spec.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._spec.shape)
+
+    @property
+    def dtype(self) -> Any:
+        return self._local.dtype
+
+    @property
+    def device_mesh(self) -> Any:
+        """The mesh."""
+        return self._spec.mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """The placement along each axis of the mesh."""
+        return self._spec.placements
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self._local.itemsize
+
+    @property
+    def requires_grad(self) -> bool:  # type: ignore[override]
+        return self._local.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self._local.requires_grad = on
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        strides, n = [], 1
+        for size in reversed(self.shape):
+            strides.append(n)
+            n *= max(size, 1)
+        found = tuple(reversed(strides))
+        return found if dim is None else found[dim]
+
+    def dim(self) -> int:
+        return self.ndim
+
+    def numel(self) -> int:
+        return self.shape.numel()
+
+    ndimension, nelement = dim, numel
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return self._local.is_contiguous()
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return (
+            f"ShardedTensor(local={self._local!r}, shape={tuple(self.shape)}, mesh={self._spec.mesh}, "
+            f"placements={self.placements})"
+        )
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.numel() == 1 and spec else repr(self)
+
+    numpy = __array__ = data_ptr = storage = untyped_storage = __dlpack__ = _stops(
+        "a sharded tensor has no memory of one piece"
+    )  # type: ignore
+    __deepcopy__ = __reduce_ex__ = _stops("a sharded tensor cannot be pickled")  # type: ignore[assignment]
+    tolist = _stops("tolist would gather")
+
+    def item(self) -> Any:
+        """The value of a tensor of one element, on every rank."""
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return self.detach().full_tensor().item()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        return self.item().__index__()
+
+    is_nonzero = __bool__
+
+    # ------------------------------------------------------------ PyTorch's DTensor
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor,
+        device_mesh: Any = None,
+        placements: Any = None,
+        *,
+        run_check: bool = False,
+        shape: Any = None,
+        stride: Any = None,
+    ) -> ShardedTensor:
+        """The tensor whose shard on this rank is local_tensor; gradients flow to it.
+
+        Args:
+            placements: all Replicate for None.
+            run_check: what must be the same on several ranks is taken from the first of them.
+            shape: of the whole; without it the sizes of shards are asked for along axes that are cut (a small call).
+
+        Raises:
+            ValueError: the shards are not of the sizes that the placements give for this shape.
+        """
+        from . import init_device_mesh, world
+
+        mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
+        placed = checked(placements, mesh, local_tensor.ndim)
+        sizes = list(local_tensor.shape) if shape is None else list(shape)
+        if shape is None:
+            everyone = mesh.comm.all_gather_object(list(local_tensor.shape))
+            for dim in range(len(sizes)):
+                cut = [a for a, p in enumerate(placed) if p.is_shard(dim)]
+                me = mesh._coordinate
+                sizes[dim] = sum(
+                    s[dim] for c, s in zip(mesh.coordinates, everyone)
+                    if all(a in cut or x == y for a, (x, y) in enumerate(zip(c, me)))
+                )  # fmt: skip
+        spec = Spec(mesh, placed, sizes)
+        if spec.local_shape() != tuple(local_tensor.shape):
+            raise ValueError(
+                f"from_local: rank {mesh.comm.rank} has a shard of shape {tuple(local_tensor.shape)}; for {spec!r} it is "
+                f"{spec.local_shape()}"
+            )
+        local = local_tensor
+        if run_check:
+            with no_grad():
+                for a, p in enumerate(placed):
+                    if isinstance(p, Replicate):
+                        mesh._axes[a].broadcast(local, 0)
+        return wrap(local.view_as(local) if local.requires_grad else local, spec)
+
+    def to_local(self, *, grad_placements: Any = None) -> Tensor:
+        """The shard of this rank; gradients flow back from it."""
+        return self._local
+
+    def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
+        """The whole tensor, on every rank, with its gradient."""
+        return self.redistribute(placements=(Replicate(),) * self._spec.mesh.ndim)._local
+
+    def redistribute(self, device_mesh: Any = None, placements: Any = None, *, async_op: bool = False) -> ShardedTensor:
+        """The same tensor in other placements, with its gradient.
+
+        Each rank gets what it lacks, directly from a rank that has it: no rank holds more than its shards.  Terms of a
+        sum (Partial) are added, in the order of ranks, where they arrive.
+
+        Raises:
+            NotImplementedError: another mesh.
+        """
+        spec = self._spec
+        if device_mesh is not None and device_mesh != spec.mesh:
+            raise NotImplementedError(f"redistribute: from {spec.mesh} to another mesh, {device_mesh}")
+        return to_spec(self, spec.with_(checked(placements, spec.mesh, self.ndim)))
+
+
+def wrap(local: Tensor, spec: Spec) -> ShardedTensor:
+    """The tensor with this shard."""
+    made = _NOTHING.as_subclass(ShardedTensor)
+    made._local, made._spec = local, spec
+    return made
+
+
+def to_spec(x: ShardedTensor, spec: Spec) -> ShardedTensor:
+    """x in the placements of spec."""
+    if x._spec is spec or x._spec == spec:
+        return x
+    state = _move.told()
+    outer = state.function
+    state.function = outer or "redistribute"
+    try:
+        return wrap(_move.redistribute(x._local, x._spec, spec), spec)
+    finally:
+        state.function = outer
+
+
+def placed(x: ShardedTensor, placements: Any) -> ShardedTensor:
+    """x in these placements."""
+    return x if tuple(placements) == x._spec.placements else to_spec(x, x._spec.with_(placements))
+
+
+def without_terms(x: ShardedTensor) -> ShardedTensor:
+    """x with its sums made."""
+    if not x._spec.is_partial:
+        return x
+    return placed(x, dual(x._spec.placements))
+
+
+def sharded(x: Any, like: ShardedTensor, func: Any) -> ShardedTensor:
+    """x as a sharded tensor: a number or plain tensor of one element is the same on every rank."""
+    if isinstance(x, ShardedTensor):
+        if x._spec.mesh is not like._spec.mesh and x._spec.mesh != like._spec.mesh:
+            raise RuntimeError(f"{name_of(func)}: tensors on two meshes, {like._spec.mesh} and {x._spec.mesh}")
+        return x
+    if isinstance(x, Tensor) and (x.ndim == 0 or _move.told().replicates):
+        return wrap(x, Spec(like._spec.mesh, (Replicate(),) * like._spec.mesh.ndim, x.shape))
+    raise RuntimeError(
+        f"{name_of(func)}: a sharded tensor of shape {tuple(like.shape)} and a plain one of shape {tuple(x.shape)}: "
+        "distribute_tensor(x, mesh, placements) makes it a sharded one, implicit_replication() takes it as it is"
+    )
+
+
+def first_sharded(args: Any) -> ShardedTensor:
+    """The first sharded tensor among arguments and lists of them."""
+    for a in args:
+        if isinstance(a, ShardedTensor):
+            return a
+        if isinstance(a, (tuple, list)):
+            for b in a:
+                if isinstance(b, ShardedTensor):
+                    return b
+    raise AssertionError("no sharded tensor")
+
+
+def distribute_tensor(
+    tensor: Tensor, device_mesh: Any = None, placements: Any = None, *, src_data_rank: int | None = 0
+) -> ShardedTensor:
+    """A plain tensor, spread over a mesh.
+
+    Args:
+        tensor: the whole, of the same shape and dtype on every rank.
+        placements: all Replicate for None.
+        src_data_rank: every rank gets its part of the values of this rank of the mesh; None: each cuts its own tensor,
+            nothing is sent, and all must have the same values.
+
+    >>> def program():
+    ...     from strided.distributed import Shard, distribute_tensor, init_device_mesh
+    ...     mesh = init_device_mesh("cpu", (3,))
+    ...     return distribute_tensor(strided.arange(7), mesh, [Shard(0)]).to_local()
+    >>> strided.distributed.simulate(3, program)
+    [tensor([0, 1, 2]), tensor([3, 4, 5]), tensor([6])]
+    """
+    from . import init_device_mesh, world
+
+    mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
+    whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
+    spec = whole.with_(checked(placements, mesh, tensor.ndim))
+    with no_grad():
+        if src_data_rank is None:
+            local = _move.redistribute(tensor.detach(), whole, spec)
+        else:
+            shards = spec.with_(dual(spec.placements))
+            pieces = None
+            local = _f["empty"](shards.local_shape(), dtype=tensor.dtype, device=tensor.device)
+            if mesh.comm.rank == src_data_rank:
+                full = [[(0, n)] if n else [] for n in tensor.shape]
+                pieces = []
+                for c in mesh.coordinates:
+                    found = _move._shared(full, shards.ranges(c))
+                    piece = _move._take(tensor.detach(), found[0]) if found else local.new_empty(0)
+                    pieces.append(piece.contiguous())
+            mesh.comm.purpose = f"distribute {spec!r}"
+            mesh.comm.scatter(local, pieces, src_data_rank)
+            local = _move.redistribute(local, shards, spec)
+        local = local.clone() if local.data_ptr() == tensor.data_ptr() else local
+    return wrap(local.requires_grad_(tensor.requires_grad), spec)
+
+
+def bind(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The values of the parameters of the overload that is called, by name, without out=."""
+    which, values = func._bind(*args, **kwargs)
+    found = {p[0]: v for p, v in zip(func.overloads[which][0], values)}
+    if found.pop("out", None) is not None:
+        raise refuse(func, args, "out= has no rule: use the result")
+    return found
+
+
+def indices(spec: Any, dim: int) -> Tensor:
+    """The indices along an axis that this rank holds, in order."""
+    parts = [_f["arange"](a, b) for a, b in spec.ranges(spec.mesh._coordinate)[dim]]
+    return _f["cat"](parts) if parts else _f["empty"](0, dtype=_C.int64)

@@ -1,0 +1,235 @@
+"""Ranks arranged in a grid with named axes: ``DeviceMesh``."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+from .._size import Size
+from ._comm import Communicator
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+__all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+class DeviceMesh:
+    """The ranks of a communicator in an n-dimensional grid, in row-major order.
+
+    device_type: "cpu" or "cuda", where shards live; shape; mesh_dim_names: names of the axes, or None.  All ranks make
+    the same meshes in the same order: a mesh has a communicator for each of its axes.
+
+    Args:
+        mesh_shape: sizes of the axes; their product is the number of ranks.  A nest of rank numbers, as PyTorch takes
+            it, must list all ranks in order.
+        comm: whose ranks; those of the program for None.
+    """
+
+    def __init__(
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: tuple[str, ...] | None = None,
+        comm: Communicator | None = None,
+        _shape: tuple[int, ...] | None = None,
+    ) -> None:
+        from . import world
+
+        comm = world() if comm is None else comm
+        if _shape is None:
+            ranks, _shape = _flat(mesh)
+            if ranks != list(range(comm.size)):
+                raise ValueError(
+                    f"DeviceMesh: the ranks of a mesh are those of its communicator in order, 0 to {comm.size - 1}; got "
+                    f"{ranks}. A mesh of some ranks: DeviceMesh(..., comm=comm.split(color))"
+                )
+        if math.prod(_shape) != comm.size:
+            raise ValueError(
+                f"DeviceMesh: a mesh of shape {tuple(_shape)} has {math.prod(_shape)} ranks, not {comm.size}"
+            )
+        if device_type not in ("cpu", "cuda"):
+            raise ValueError(f"DeviceMesh: device_type is 'cpu' or 'cuda', got {device_type!r}")
+        if mesh_dim_names is not None and (
+            len(mesh_dim_names) != len(_shape) or len(set(mesh_dim_names)) < len(_shape)
+        ):
+            raise ValueError(f"DeviceMesh: {len(_shape)} different names for {len(_shape)} axes, got {mesh_dim_names}")
+        self.device_type, self.shape, self.ndim = device_type, tuple(_shape), len(_shape)
+        self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        self.comm = comm
+        self._coordinate = self.coordinate_of(comm.rank)
+        self._axes = [self._along(axis) for axis in range(self.ndim)]
+
+    def _along(self, axis):
+        if self.ndim == 1:
+            return self.comm
+        at = list(self._coordinate)
+        at[axis] = 0
+        return self.comm.split(f"{axis}:{at}", self._coordinate[axis])
+
+    @property
+    def mesh(self) -> Any:
+        """The rank numbers as a tensor of the shape of the mesh."""
+        from .._C import functions
+
+        return functions["arange"](self.comm.size).view(self.shape)
+
+    def coordinate_of(self, rank: int) -> tuple[int, ...]:
+        """Where a rank stands in the grid."""
+        found = []
+        for n in reversed(self.shape):
+            rank, i = divmod(rank, n)
+            found.append(i)
+        return tuple(reversed(found))
+
+    @functools.cached_property
+    def coordinates(self) -> list[tuple[int, ...]]:
+        """The coordinates of all ranks, in their order."""
+        return list(itertools.product(*map(range, self.shape)))
+
+    def get_coordinate(self) -> list[int]:
+        """Where this rank stands in the grid."""
+        return list(self._coordinate)
+
+    def axis(self, mesh_dim: int | str | None) -> int:
+        """The number of an axis given by name or number; a mesh of one axis needs neither."""
+        if mesh_dim is None:
+            if self.ndim != 1:
+                raise RuntimeError(f"DeviceMesh: which of {self.ndim} axes is meant? Give mesh_dim")
+            return 0
+        if isinstance(mesh_dim, str):
+            if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
+                raise KeyError(f"DeviceMesh: no axis {mesh_dim!r}; axes are {self.mesh_dim_names}")
+            return self.mesh_dim_names.index(mesh_dim)
+        if not -self.ndim <= mesh_dim < self.ndim:
+            raise IndexError(f"DeviceMesh: no axis {mesh_dim} of {self.ndim}")
+        return mesh_dim % self.ndim
+
+    def get_group(self, mesh_dim: int | str | None = None) -> Communicator:
+        """The communicator of the ranks along an axis, through this rank."""
+        return self._axes[self.axis(mesh_dim)]
+
+    def get_all_groups(self) -> list[Communicator]:
+        """get_group of each axis."""
+        return list(self._axes)
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """The coordinate of this rank along an axis."""
+        return self._coordinate[self.axis(mesh_dim)]
+
+    def get_rank(self) -> int:
+        """The number of this rank."""
+        return self.comm.rank
+
+    def size(self, mesh_dim: int | str | None = None) -> int:
+        """How many ranks there are, or how many along an axis."""
+        return self.comm.size if mesh_dim is None else self.shape[self.axis(mesh_dim)]
+
+    def __getitem__(self, name: str) -> DeviceMesh:
+        """The mesh of one axis, of the ranks along it through this rank."""
+        axis = self.axis(name)
+        if self.ndim == 1:
+            return self
+        return DeviceMesh(
+            self.device_type, None, mesh_dim_names=(name,), comm=self._axes[axis], _shape=(self.shape[axis],)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, DeviceMesh)
+            and (self.shape, self.device_type, self.mesh_dim_names)
+            == (other.shape, other.device_type, other.mesh_dim_names)
+            and self.comm is other.comm
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.device_type, id(self.comm)))
+
+    def __repr__(self) -> str:
+        names = self.mesh_dim_names or [None] * self.ndim
+        axes = ", ".join(f"{name}={n}" if name else str(n) for name, n in zip(names, self.shape))
+        return f"DeviceMesh({self.device_type!r}, ({axes}))"
+
+    def show(self, shape: Any, placements: Any = None) -> str:
+        """A picture of who owns which block of a tensor: its ranks, one line for each block of rows.
+
+        Args:
+            shape: of a tensor with one or two axes, or a ShardedTensor.
+
+        >>> def program():
+        ...     mesh = strided.distributed.init_device_mesh("cpu", (2, 2))
+        ...     return mesh.show((5, 4), [strided.distributed.Shard(0), strided.distributed.Shard(1)])
+        >>> print(strided.distributed.simulate(4, program)[0])
+              0:2  2:4
+        0:3   0    1
+        3:5   2    3
+        """
+        from ._layout import Spec
+        from .placement import checked
+
+        if hasattr(shape, "placements"):
+            shape, placements = shape.shape, shape.placements
+        shape = Size(shape)
+        if len(shape) not in (1, 2):
+            raise ValueError(f"show: a picture has one or two axes, the tensor has {len(shape)}")
+        spec = Spec(self, checked(placements, self, len(shape)), shape)
+        owned = [spec.ranges(c) for c in self.coordinates]
+        cuts = []
+        for dim, n in enumerate(shape):
+            ends = {0, n} | {end for ranges in owned for r in ranges[dim] for end in r}
+            ordered = sorted(ends)
+            cuts.append(list(zip(ordered, ordered[1:])))
+        rows, columns = cuts[0], cuts[1] if len(shape) == 2 else [None]
+
+        def owners(row, column):
+            found = []
+            for rank, ranges in enumerate(owned):
+                inside = all(
+                    part is None or any(a <= part[0] and part[1] <= b for a, b in of)
+                    for part, of in zip((row, column), (*ranges, []))
+                )
+                if inside:
+                    found.append(rank)
+            return ",".join(map(str, found))
+
+        table = [["", *(f"{c[0]}:{c[1]}" if c else "" for c in columns)]]
+        table += [[f"{r[0]}:{r[1]}", *(owners(r, c) for c in columns)] for r in rows]
+        widths = [max(len(line[i]) for line in table) + 2 for i in range(len(table[0]))]
+        widths[0] += 1
+        lines = ["".join(cell.ljust(w) for cell, w in zip(line, widths)).rstrip() for line in table]
+        return "\n".join(line for line in lines if line)
+
+
+def _flat(mesh):
+    """(rank numbers in order, shape) of a nest of lists or a tensor."""
+    mesh = mesh.tolist() if hasattr(mesh, "tolist") else mesh
+    shape, level = [], mesh
+    while isinstance(level, (list, tuple)):
+        shape.append(len(level))
+        level = level[0]
+    flat = mesh
+    for _ in shape[1:]:
+        flat = [x for part in flat for x in part]
+    return list(flat), tuple(shape)
+
+
+def init_device_mesh(
+    device_type: str,
+    mesh_shape: Any,
+    *,
+    mesh_dim_names: tuple[str, ...] | None = None,
+    comm: Communicator | None = None,
+) -> DeviceMesh:
+    """A DeviceMesh of this shape over all ranks of the program (or of comm).  Every rank calls it.
+
+    >>> def program():
+    ...     mesh = strided.distributed.init_device_mesh("cpu", (2, 3), mesh_dim_names=("rows", "columns"))
+    ...     return mesh.get_local_rank("rows"), mesh.size("columns")
+    >>> strided.distributed.simulate(6, program)[5]
+    (1, 3)
+    """
+    shape = (mesh_shape,) if isinstance(mesh_shape, int) else tuple(mesh_shape)
+    return DeviceMesh(device_type, None, mesh_dim_names=mesh_dim_names, comm=comm, _shape=shape)

@@ -1,0 +1,418 @@
+"""Every sharding rule against the unsharded function, with gradients: tables of calls, every placement."""
+
+import elementwise_points
+import pytest
+import strided as torch
+from gradient_cases import CASES
+from sharded_cases import MESHES, compare
+from strided import _C
+
+dist = torch.distributed
+
+
+def everywhere(function, makers, ranks=(1, 2, 3, 4, 6, 7), **named):
+    for n in ranks:
+        for mesh_shape in MESHES[n]:
+            torch.manual_seed(n)
+            tensors = [make() for make in makers]
+            dist.simulate(n, compare, mesh_shape, function, tensors, **named)
+
+
+def operand(op, i, shape):
+    x = torch.rand(shape, dtype=torch.float64) * 0.8 + 0.1
+    return x if "float64" in op["out_dtypes"] else (x * 7).to(torch.int64) + 1
+
+
+@pytest.mark.parametrize("name", [op["name"] for op in _C.ops_table()])
+def test_elementwise(name):
+    op = next(o for o in _C.ops_table() if o["name"] == name)
+    n = op["arity"] - ("addc" in name)
+    params = elementwise_points.params_of(name)
+    if "polygamma" in name:
+        function = lambda x: _C.functions[name](x, 1)
+    elif name in ("threshold", "logit"):
+        function = lambda x: _C.functions[name](x, *params.values())
+    else:
+        function = _C.functions[name]
+    makers = [lambda i=i: operand(op, i, [(3, 5), (5,), (3, 1)][i]) for i in range(n)]
+    gradients = op["differentiable"] and not any((name, i) in elementwise_points.NONE for i in range(n))
+    everywhere(function, makers, ranks=(4,), exact=not gradients, gradients=gradients)
+
+
+# ---------------------------------------------------------------- everything else that has a gradient
+
+# Cases of functions that have no rule for some placements: NotImplementedError, never a silent gather.
+REFUSED = """
+fft.fft2
+fft.ifft2
+fft.rfft2
+fft.irfft2
+fft.hfft2
+fft.ihfft2
+fft.fftn
+fft.ifftn
+fft.rfftn
+fft.irfftn
+fft.hfftn
+fft.ihfftn
+fft.fftshift
+fft.ifftshift
+celu
+celu_
+selu
+selu_
+prelu
+prelu one
+rrelu_
+gelu
+gelu tanh
+relu6
+softshrink
+segment_reduce
+segment_reduce mean
+segment_reduce prod
+segment_reduce max
+constant_pad_nd
+softsign
+linalg.norm
+matrix_norm fro
+matrix_norm 1
+matrix_norm inf
+nanmedian
+median
+quantile
+quantile several
+quantile of the fractions
+quantile midpoint
+nanquantile
+broadcast_tensors
+diagonal
+diagonal dims
+linalg.diagonal
+unfold
+as_strided overlapping
+view_as_real
+view_as_complex
+tensor_split
+hsplit
+vsplit
+dsplit
+atleast_1d
+atleast_2d
+atleast_3d
+hstack
+vstack
+dstack
+column_stack
+block_diag
+cartesian_prod
+combinations
+meshgrid
+diag
+diag matrix
+diag_embed
+diagflat
+rot90
+repeat
+tile
+repeat_interleave
+repeat_interleave counts
+masked_select
+masked_scatter
+take
+scatter
+scatter value
+scatter_add
+scatter part of src
+scatter add
+scatter multiply
+scatter multiply value
+scatter add value
+scatter_reduce sum
+scatter_reduce sum not self
+scatter_reduce prod
+scatter_reduce prod not self
+scatter_reduce mean
+scatter_reduce mean not self
+scatter_reduce amax
+scatter_reduce amax not self
+scatter_reduce amin
+scatter_reduce amin not self
+index_reduce prod
+index_reduce prod not self
+index_reduce mean
+index_reduce mean not self
+index_reduce amax
+index_reduce amax not self
+index_reduce amin
+index_reduce amin not self
+scatter_reduce prod complex
+scatter_reduce mean complex
+scatter_reduce prod zeros
+scatter_reduce prod long
+scatter_reduce prod long zeros
+scatter_reduce prod part of src
+index_reduce prod zeros
+put
+index_add
+index_copy
+index_fill
+index_put
+index_put accumulate
+put accumulate
+select_scatter
+slice_scatter
+diagonal_scatter
+item ints ints
+item mask
+item mask of rows
+kron
+linalg.vander
+vander
+vecdot
+inner
+tensordot
+addr
+addbmm
+chain_matmul
+multi_dot
+linalg.cross
+cross
+einsum diagonal
+einsum three
+einsum ...
+solve
+solve vector
+solve broadcast
+solve right
+solve_triangular
+solve_triangular upper right
+solve_triangular unit
+solve vectors
+solve right broadcast
+inv
+inv batch
+det
+det batch
+det singular
+det zero
+det some singular
+slogdet
+slogdet batch
+logdet
+cholesky
+cholesky upper batch
+cholesky_solve
+cholesky_solve of the factor
+cholesky_solve upper
+cholesky_inverse
+lu
+lu_factor
+lu_solve
+lu_solve torch
+lu_solve adjoint
+lu_solve right
+lu wide
+lu tall
+lu_factor_ex
+lu_unpack
+solve_ex
+inv_ex
+cholesky_ex
+matrix_power
+matrix_power -2
+tensorinv
+tensorsolve
+svd
+svd tall
+svd wide batch
+svd full
+svd values
+svd u
+svd vh
+svd torch
+svdvals
+matrix_norm nuc
+matrix_norm 2
+matrix_norm -2
+cond
+cond -2
+pinv
+pinv wide batch
+pinv hermitian
+pinverse
+qr
+qr tall
+qr wide batch
+qr complete
+qr q
+qr r
+householder_product
+householder_product fewer
+orgqr
+ormqr
+ormqr right
+eigh
+eigh upper batch
+eigh vectors
+eigvalsh
+eig
+eig values
+eigvals
+lstsq
+lstsq wide
+lstsq residuals
+lstsq vectors
+matrix_exp
+matrix_exp linalg
+trapezoid
+trapezoid points
+cumulative_trapezoid
+cumulative_trapezoid points
+cov
+cov weights
+corrcoef
+cdist
+cdist 0
+cdist 1
+cdist 1.5
+cdist 3
+cdist inf
+cdist broadcast
+cdist product
+cdist many rows
+pdist
+pdist 1
+pdist 3
+cosine_similarity
+renorm
+renorm some
+renorm 1
+renorm inf
+frobenius_norm nuclear_norm
+as_strided_scatter
+view_as_real_copy
+histogramdd
+lu packed
+triangular_solve
+triangular_solve transpose
+svd_lowrank
+svd_lowrank wide
+pca_lowrank
+lobpcg
+lobpcg smallest
+0-d cumsum_ cumprod_
+0-d quantile
+0-d transpose_ t_
+0-d unfold
+0-d as_strided
+0-d as_strided_
+0-d item mask
+0-d setitem
+0-d take
+0-d take_along_dim
+0-d put
+0-d put_
+0-d gather
+0-d gather index
+0-d scatter
+0-d scatter into a row
+0-d scatter of a row
+0-d scatter_
+0-d scatter_add
+0-d scatter_add_
+0-d scatter_reduce
+0-d scatter_reduce index
+0-d scatter_reduce_
+0-d index_select
+0-d index_add
+0-d index_add_
+0-d index_copy
+0-d index_copy_
+0-d index_fill
+0-d index_fill_
+0-d index_reduce
+0-d index_reduce_
+0-d index_put
+0-d index_put_
+0-d masked_fill_
+0-d masked_scatter
+0-d masked_scatter_
+0-d repeat
+0-d repeat_interleave
+0-d einsum
+0-d tensordot
+0-d addr
+0-d addbmm
+0-d cov
+0-d cosine_similarity
+0-d as_strided_scatter
+copy_
+fill_
+zero_
+add_ twice
+mul_ by itself
+iadd isub imul
+clamp_
+masked_fill_
+masked_scatter_
+scatter_
+scatter_add_
+index_add_
+index_copy_
+index_fill_
+index_put_
+renorm_
+renorm_ of a view
+float_power_ mvlgamma_
+fill_diagonal_
+fill_diagonal_ wrap
+index_reduce_
+scatter_reduce_
+scatter_reduce_ zeros
+scatter_reduce_ amax
+put_
+put_ transposed
+t_ triu_
+as_strided_
+tril_
+cumsum_
+cumprod_
+cumprod_ zero
+cumprod_ of a view
+addmv_
+addr_
+addbmm_
+baddbmm_
+addmm_
+transpose_
+unsqueeze_ squeeze_
+setitem mask
+setitem ints
+setitem slice
+setitem int
+setitem scalar
+"""
+REFUSED = {line for line in REFUSED.splitlines() if line}
+RANKS = {name: [2, 3, 4, 6, 7, 1][i % 6] for i, name in enumerate(CASES)}
+BELOW = {"lobpcg", "lobpcg smallest"}  # long, and refused at their first step
+
+
+def run_case(name, ranks):
+    function, *makers = CASES[name]
+    given = makers.pop() if isinstance(makers[-1], dict) else {}
+    kind = torch.float64 if "r" in given.get("kinds", "rc") else torch.complex128
+    refused = []
+    everywhere(function, [lambda m=m: m(kind) for m in makers], ranks=ranks, refused=refused)
+    return refused
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in REFUSED])
+def test_function(name):
+    assert run_case(name, [RANKS[name]]) == []
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED - BELOW))
+def test_what_has_no_rule_says_so(name):
+    refused = run_case(name, [2])
+    assert refused and all("of sharded tensors" in text and "placements" in text for text in refused)

@@ -1,0 +1,430 @@
+"""Sharded tensors: placements, meshes, movement, factories, gradients, what is refused."""
+
+import itertools
+import warnings
+
+import pytest
+import strided as torch
+from sharded_cases import MESHES, options
+from strided.distributed import (
+    BlockCyclic,
+    Partial,
+    Replicate,
+    Shard,
+    ShardedTensor,
+    distribute_tensor,
+    init_device_mesh,
+    simulate,
+    world,
+)
+
+dist = torch.distributed
+RANKS = [1, 2, 3, 4, 6, 7]
+
+
+def on(n, program, *args):
+    """program(mesh, ...) on a row of n ranks."""
+    return simulate(n, lambda: program(init_device_mesh("cpu", (n,)), *args))
+
+
+# ---------------------------------------------------------------- who owns what
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 10, 16])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+def test_shards_are_the_chunks_of_the_axis_and_blocks_are_dealt_in_turn(n, size):
+    x = torch.arange(n)
+    pieces = list(x.chunk(size)) + [x[:0]] * size
+    cyclic = [torch.cat([x[:0], *x.split(3)[r::size]]) if n else x for r in range(size)]
+
+    def program(mesh):
+        return distribute_tensor(x, mesh, [Shard(0)]).to_local(), distribute_tensor(
+            x, mesh, [BlockCyclic(0, 3)]
+        ).to_local()
+
+    for r, (a, b) in enumerate(on(size, program)):
+        assert torch.equal(a, pieces[r]) and torch.equal(b, cyclic[r])
+
+
+def test_several_axes_of_a_mesh_may_cut_one_axis():
+    def program():
+        mesh = init_device_mesh("cpu", (2, 3))
+        x = distribute_tensor(torch.arange(11), mesh, [Shard(0), Shard(0)])
+        return x.to_local().tolist(), x.full_tensor().tolist()
+
+    found = simulate(6, program)
+    assert [a for a, _ in found] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10]]
+    assert all(b == list(range(11)) for _, b in found)
+
+
+@pytest.mark.parametrize("n", RANKS)
+def test_any_placement_to_any_other(n):
+    """Values, gradients, and shapes smaller than the mesh; no rank gets more than it lacks."""
+    for mesh_shape in MESHES[n]:
+        for shape in [(5, 3), (2, 1)] if len(mesh_shape) == 1 else [(5, 3)]:
+            x = torch.arange(float(shape[0] * shape[1]), dtype=torch.float64).view(shape) + 1
+            found = options(x)
+            pairs = found if len(mesh_shape) == 1 else [(a, b) for a, b in itertools.product(found, found)][::3]
+
+            def program(mesh_shape=mesh_shape, pairs=pairs, x=x):
+                mesh = init_device_mesh("cpu", mesh_shape)
+                placements = [p if isinstance(p, tuple) else (p,) for p in pairs]
+                for src, dst in itertools.product(placements, placements):
+                    given = distribute_tensor(x, mesh, src, src_data_rank=None).requires_grad_()
+                    received = mesh.comm.traffic.received
+                    moved = given.redistribute(placements=dst)
+                    received = mesh.comm.traffic.received - received
+                    assert moved.placements == dst and moved.to_local().shape == moved._spec.local_shape()
+                    assert torch.equal(moved.full_tensor(), x), (src, dst)
+                    if not any(p.is_partial() for p in src):
+                        assert received <= moved.to_local().nbytes, (src, dst)
+                    (slope,) = torch.autograd.grad((moved.full_tensor() * x).sum(), [given])
+                    assert torch.equal(slope.full_tensor(), x), (src, dst)
+
+            simulate(n, program)
+
+
+def test_what_moves_is_what_a_rank_lacks():
+    def program(mesh):
+        x = dist.zeros(8, 8, dtype=torch.float64, mesh=mesh, placements=[Shard(0)])
+        moved = []
+        for placements in ([Shard(1)], [BlockCyclic(0, 1)], [Replicate()], [Shard(0)]):
+            before = mesh.comm.traffic.received
+            x.redistribute(placements=placements)
+            moved.append((mesh.comm.traffic.received - before) // 8)
+        y = dist.zeros(8, 8, dtype=torch.float64, mesh=mesh)
+        before = mesh.comm.traffic.received
+        y.redistribute(placements=[Shard(1)])
+        return [*moved, mesh.comm.traffic.received - before]
+
+    assert on(4, program)[0] == [12, 8, 48, 0, 0]
+
+
+def test_sums_of_terms():
+    def program(mesh):
+        local = torch.full((3, 2), mesh.get_local_rank() + 1.0, dtype=torch.bfloat16)
+        found = []
+        for op, value in (("sum", 6.0), ("avg", 2.0), ("max", 3.0), ("min", 1.0), ("prod", 6.0)):
+            x = ShardedTensor.from_local(local, mesh, [Partial(op)])
+            assert (x.full_tensor() == value).all() and x.full_tensor().dtype is torch.bfloat16
+            assert (x.redistribute(placements=[Shard(0)]).to_local() == value).all()
+            found.append((x * 1).full_tensor()[0, 0].item())
+        return found
+
+    assert on(3, program) == [[6.0, 2.0, 3.0, 1.0, 6.0]] * 3
+
+
+def test_sums_of_linear_functions_wait():
+    def program(mesh):
+        x = ShardedTensor.from_local(torch.ones(4), mesh, [Partial()])
+        return (x + x).placements, (-x * 2).placements, x.sum().placements, x.exp().placements, (x * x).placements
+
+    assert on(2, program)[0] == ((Partial(),),) * 3 + ((Replicate(),),) * 2
+
+
+# ---------------------------------------------------------------- making and taking apart
+
+
+def test_from_local_finds_the_shape_and_checks_it():
+    def program(mesh):
+        r = mesh.get_local_rank()
+        x = ShardedTensor.from_local(torch.full((2 if r < 2 else 1, 3), r), mesh, [Shard(0)])
+        with pytest.raises(ValueError, match="from_local: rank . has a shard of shape"):
+            ShardedTensor.from_local(torch.zeros(1 + (r == 2)), mesh, [Shard(0)], shape=(4,))
+        y = ShardedTensor.from_local(torch.tensor([r]), mesh, [Replicate()], run_check=True)
+        return x.shape, x.full_tensor()[:, 0].tolist(), y.to_local().item()
+
+    assert on(3, program) == [((5, 3), [0, 0, 1, 1, 2], 0)] * 3
+
+
+def test_gradients_flow_to_local_and_from_local():
+    def program(mesh):
+        local = torch.full((2,), mesh.get_local_rank() + 1.0, requires_grad=True)
+        x = ShardedTensor.from_local(local * 1, mesh, [Shard(0)])
+        (x * x).sum().backward()
+        y = dist.ones(3, mesh=mesh, placements=[Shard(0)], requires_grad=True)
+        y.to_local().mul(3).sum().backward()
+        y.sum().backward()
+        return local.grad.tolist(), y.grad.to_local().tolist(), y.grad.placements
+
+    assert on(2, program) == [
+        ([2.0, 2.0], [4.0, 4.0], (Shard(0),)), ([4.0, 4.0], [4.0], (Shard(0),)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", ["rand", "randn"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_random_numbers_do_not_depend_on_ranks_and_placements(draw, dtype):
+    def program(shape):
+        torch.manual_seed(5)
+        mesh = init_device_mesh("cpu", shape)
+        make = getattr(dist, draw)
+        cut = [Shard(0), BlockCyclic(1, 2)][: mesh.ndim]
+        return make(7, 6, dtype=dtype, mesh=mesh, placements=cut).full_tensor(), make(3, mesh=mesh).full_tensor()
+
+    first = simulate(1, program, (1,))[0]
+    for n in RANKS:
+        for shape in MESHES[n]:
+            for a, b in zip(simulate(n, program, shape)[0], first):
+                assert torch.equal(a, b)
+    assert not torch.equal(first[0][0, :3], first[1])
+
+
+def test_random_numbers_are_spread_as_they_should():
+    def program():
+        x, y = (make(40000, dtype=torch.float64) for make in (dist.rand, dist.randn))
+        return x.full_tensor(), y.full_tensor()
+
+    x, y = simulate(1, program)[0]
+    assert abs(x.mean() - 0.5) < 0.006 and 0 <= x.min() < 0.001 and 0.999 < x.max() < 1
+    counts = torch.histc(x, 10, 0.0, 1.0)
+    assert ((counts - 4000).abs() < 250).all()
+    assert abs(y.mean()) < 0.02 and abs(y.std() - 1) < 0.02 and abs((y**4).mean() - 3) < 0.2
+    assert abs((x[:-1] * x[1:]).mean() - 0.25) < 0.006
+
+
+def test_words_of_philox_are_those_of_its_paper():
+    from strided.distributed._philox import philox
+
+    # The first test vector of the authors' implementation: counter and key 0.
+    assert [int(w) for w in philox(torch.tensor([0]), 0)] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+
+
+def test_factories():
+    def program(mesh):
+        z = dist.zeros(5, 2, mesh=mesh, placements=[Shard(0)], dtype=torch.int8)
+        o = dist.ones((4,), mesh=mesh, placements=[BlockCyclic(0, 1)], requires_grad=True)
+        f = dist.full((2, 2), 7.5, mesh=mesh)
+        e = dist.empty(3, mesh=mesh, placements=[Shard(0)])
+        with pytest.raises(ValueError, match="cut or replicated"):
+            dist.zeros(3, mesh=mesh, placements=[Partial()])
+        assert (
+            z.dtype is torch.int8
+            and o.requires_grad
+            and f.full_tensor().tolist() == [[7.5] * 2] * 2
+            and e.shape == (3,)
+        )
+        assert torch.zeros_like(o).placements == o.placements and (torch.ones_like(z) == 1).all()
+        return z.to_local().shape
+
+    assert on(3, program) == [(2, 2), (2, 2), (1, 2)]
+
+
+def test_the_tensor_of_rank_0_is_distributed():
+    def program(mesh):
+        return distribute_tensor(torch.full((3,), float(world().rank)), mesh, [Shard(0)]).full_tensor().tolist()
+
+    assert on(3, program) == [[0.0] * 3] * 3
+
+
+# ---------------------------------------------------------------- the mesh
+
+
+def test_meshes():
+    def program():
+        mesh = init_device_mesh("cpu", (2, 3), mesh_dim_names=("rows", "columns"))
+        same = dist.DeviceMesh("cpu", [[0, 1, 2], [3, 4, 5]], mesh_dim_names=("rows", "columns"))
+        row = mesh["columns"]
+        assert mesh.mesh.tolist() == [[0, 1, 2], [3, 4, 5]] and same.shape == mesh.shape
+        assert row.shape == (3,) and row.get_local_rank() == mesh.get_local_rank("columns")
+        assert mesh.get_group("rows").size == 2 and mesh.size() == 6 and mesh.size("columns") == 3
+        for call, error in (
+            (lambda: init_device_mesh("cpu", (4,)), ValueError),
+            (lambda: dist.DeviceMesh("cpu", [1, 0, 2, 3, 4, 5]), ValueError),
+            (lambda: mesh["depth"], KeyError),
+            (lambda: mesh.get_group(), RuntimeError),
+            (lambda: init_device_mesh("tpu", (6,)), ValueError),
+        ):
+            with pytest.raises(error):
+                call()
+        return mesh.get_coordinate()
+
+    assert simulate(6, program) == [[i, j] for i in range(2) for j in range(3)]
+
+
+def test_a_picture_of_a_mesh():
+    def program():
+        mesh = init_device_mesh("cpu", (2, 2))
+        x = dist.zeros(4, 6, mesh=mesh, placements=[BlockCyclic(0, 1), BlockCyclic(1, 2)])
+        return mesh.show(x), mesh.show((5,), [Shard(0), Replicate()])
+
+    table, line = simulate(4, program)[0]
+    assert table.split() == "0:2 2:4 4:6 0:1 0 1 0 1:2 2 3 2 2:3 0 1 0 3:4 2 3 2".split()
+    assert line.splitlines() == ["0:3   0,1", "3:5   2,3"]
+
+
+# ---------------------------------------------------------------- as a tensor
+
+
+def test_it_answers_as_a_tensor():
+    def program(mesh):
+        x = dist.ones(4, 3, mesh=mesh, placements=[Shard(0)], dtype=torch.float64)
+        assert isinstance(x, torch.Tensor) and x.shape == (4, 3) and x.size(1) == 3 and x.ndim == x.dim() == 2
+        assert x.numel() == 12 and x.stride() == (3, 1) and x.nbytes == 96 and len(x) == 4
+        assert x.is_floating_point() and x.dtype is torch.float64 and x.device == torch.device("cpu")
+        assert x.sum().item() == 12.0 and float(x.mean()) == 1.0 and bool((x == 1).all()) and f"{x.sum():.1f}" == "12.0"
+        assert x.T.shape == (3, 4) and x.T.placements == (Shard(1),) and x.mT.shape == (3, 4)
+        assert torch.equal(x, x.clone()) and torch.allclose(x, x * (1 + 1e-12)) and "Shard(dim=0)" in repr(x)
+        assert [row.full_tensor().tolist() for row in x] == [[1.0] * 3] * 4
+        x[1:3, 0] = 5
+        x[0] = distribute_tensor(torch.arange(3.0, dtype=torch.float64), mesh, [Shard(0)])
+        x += 1
+        return x.full_tensor().tolist(), torch.float32 is x.float().dtype
+
+    for value, single in on(3, program):
+        assert value == [[1.0, 2.0, 3.0], [6.0, 2.0, 2.0], [6.0, 2.0, 2.0], [2.0, 2.0, 2.0]] and single
+
+
+def test_what_cannot_be_is_refused():
+    def program(mesh):
+        x = dist.ones(4, 4, mesh=mesh, placements=[Shard(0)])
+        with pytest.raises(NotImplementedError, match=r"svd of sharded tensors .*Shard\(dim=0\)"):
+            torch.linalg.svd(x)
+        with pytest.raises(RuntimeError, match="a plain one of shape"):
+            x + torch.ones(4)
+        with dist.tensor.implicit_replication():
+            assert ((x + torch.arange(4)).full_tensor() == torch.arange(4) + 1).all()
+        with pytest.raises(NotImplementedError, match="to_local"):
+            x.numpy()
+        with pytest.raises(RuntimeError, match="4 elements|16 elements"):
+            x.item()
+        with pytest.raises(RuntimeError, match="two meshes"):
+            x + dist.ones(4, 4, mesh=init_device_mesh("cpu", (1, mesh.size())))
+        with pytest.raises(NotImplementedError, match="out="):
+            torch.add(x, x, out=dist.empty(4, 4, mesh=mesh))
+        with pytest.raises(NotImplementedError, match="shape of its result"):
+            torch.nonzero(x)
+        with pytest.raises(IndexError, match="2 axes"):
+            x.redistribute(placements=[Shard(2)])
+        with pytest.raises(ValueError, match="one for each"):
+            x.redistribute(placements=[Shard(0), Shard(1)])
+        with pytest.raises(TypeError, match="placements are"):
+            x.redistribute(placements=["Shard"])
+        with pytest.raises(RuntimeError, match="scalar outputs"):
+            x.requires_grad_().exp().backward()
+
+    on(2, program)
+
+
+def test_ranks_that_differ_are_told():
+    def program(mesh):
+        n = 4 + mesh.get_local_rank()
+        x = dist.zeros(n, mesh=mesh, placements=[Shard(0)])
+        with pytest.raises(dist.MismatchError, match=r"redistribute: \(4,\) .*on rank 0; .*\(5,\) .* on rank 1"):
+            x.full_tensor()
+        y = dist.zeros(4, mesh=mesh, placements=[Shard(0)])
+        with pytest.raises(dist.MismatchError, match="redistribute"):
+            y.redistribute(placements=[Replicate() if mesh.get_local_rank() else BlockCyclic(0, 1)])
+
+    on(2, program)
+
+
+def test_a_large_gather_warns():
+    def program(mesh):
+        x = dist.zeros(100, mesh=mesh, placements=[Shard(0)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            x.full_tensor()
+        dist.set_gather_limit(100)
+        with pytest.warns(UserWarning, match=r"gathers 400 bytes on every rank .* the limit is 100"):
+            x.full_tensor()
+        dist.set_gather_limit(None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            x.full_tensor()
+
+    on(3, program)
+
+
+# ---------------------------------------------------------------- order
+
+
+@pytest.mark.parametrize("n", RANKS)
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_line_is_sorted_where_it_lies(n, descending):
+    torch.manual_seed(n)
+    nan = float("nan")
+    lines = [
+        torch.rand(50), torch.randint(0, 4, (40,)), torch.zeros(23), torch.tensor([3.0, nan, -0.0, 0.0, -nan, -1.0]),
+        torch.tensor([2.0]), torch.randint(0, 255, (9,)).to(torch.uint8), torch.rand(30).to(torch.bfloat16),
+        torch.empty(0), torch.rand(12) > 0.5,
+    ]  # fmt: skip
+
+    def program(mesh):
+        for line in lines:
+            for placement in (Shard(0), BlockCyclic(0, 2)):
+                x = distribute_tensor(line, mesh, [placement])
+                if x.dtype is torch.float32:
+                    x.requires_grad_()
+                before = mesh.comm.traffic.received
+                values, indices = torch.sort(x, descending=descending, stable=True)
+                expected = torch.sort(line, descending=descending, stable=True)
+                assert values.placements == (placement,)
+                assert torch.equal(indices.full_tensor(), expected.indices), (line, indices.full_tensor())
+                assert str(values.detach().full_tensor()) == str(expected.values)
+                weights = torch.arange(float(len(line)))
+                if x.requires_grad:
+                    slope = torch.autograd.grad((values.full_tensor() * weights).sum(), x)[0].full_tensor()
+                    assert torch.equal(slope[expected.indices], weights)
+                assert before is not None
+
+    on(n, program)
+
+
+def test_cases_of_no_elements_and_ties():
+    """Fewer rows than ranks; the first of equals; NaN wins."""
+    nan = float("nan")
+    x = torch.tensor([[1.0, 5.0, 5.0, nan], [1.0, 7.0, 2.0, 0.0], [1.0, 7.0, 5.0, nan]])
+
+    def program(mesh):
+        for placement in (Shard(0), Shard(1), BlockCyclic(0, 1), BlockCyclic(1, 1)):
+            s = distribute_tensor(x, mesh, [placement])
+            for name in ("max", "min"):
+                for dim in (0, 1):
+                    a, b = getattr(s, name)(dim), getattr(x, name)(dim)
+                    assert torch.equal(a.indices.full_tensor(), b.indices), (placement, name, dim)
+                assert torch.equal(getattr(s, f"arg{name}")().full_tensor(), getattr(x, f"arg{name}")()), placement
+            clean, plain = torch.nan_to_num(s), torch.nan_to_num(x)
+            a, b = clean.topk(2, 0), plain.topk(2, 0)
+            assert torch.equal(a.values.full_tensor(), b.values)
+            c = clean.detach().requires_grad_()
+            p = plain.clone().requires_grad_()
+            c.amax(0).sum().backward()
+            p.amax(0).sum().backward()
+            assert torch.equal(c.grad.full_tensor(), p.grad), placement
+
+    for n in (2, 5, 7):
+        on(n, program)
+
+
+# ---------------------------------------------------------------- programs
+
+
+def test_a_network_learns_the_same_for_any_number_of_ranks():
+    torch.manual_seed(1)
+    inputs, targets = torch.rand(12, 5, dtype=torch.float64), torch.rand(12, 2, dtype=torch.float64)
+    first, second = torch.rand(5, 8, dtype=torch.float64) - 0.5, torch.rand(8, 2, dtype=torch.float64) - 0.5
+
+    def steps(x, y, a, b):
+        for _ in range(3):
+            loss = ((torch.tanh(x @ a) @ b - y) ** 2).mean()
+            da, db = torch.autograd.grad(loss, [a, b])
+            a, b = (a - 0.1 * da).detach().requires_grad_(), (b - 0.1 * db).detach().requires_grad_()
+        return loss, a, b
+
+    expected = steps(inputs, targets, first.clone().requires_grad_(), second.clone().requires_grad_())
+    plans = {
+        "rows": (Shard(0), Shard(0), Replicate(), Replicate()),
+        "weights": (Replicate(), Replicate(), Shard(1), Shard(0)),
+        "all": (Shard(1), Shard(0), Shard(0), Shard(1)),
+    }
+    for n, plan in itertools.product((2, 3), plans):
+
+        def program(mesh, plan=plan):
+            given = [distribute_tensor(t, mesh, [p]) for t, p in zip((inputs, targets, first, second), plans[plan])]
+            found = steps(*given[:2], given[2].requires_grad_(), given[3].requires_grad_())
+            return [t.full_tensor() for t in found]
+
+        for found in on(n, program):
+            for a, b in zip(found, expected):
+                assert torch.allclose(a, b, rtol=1e-12), plan
