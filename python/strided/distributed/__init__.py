@@ -82,6 +82,6 @@ def is_torchelastic_launched() -> bool:
 
 
 def __getattr__(name):
-    if name == "linalg":
-        return _importlib.import_module(f"{__name__}.linalg")
+    if name in ("algorithms", "files", "linalg", "nn"):
+        return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

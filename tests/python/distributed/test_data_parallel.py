@@ -368,3 +368,35 @@ def test_state_dict_and_evaluation():
         return True
 
     assert grouped(2, program) == [True, True]
+
+
+@pytest.mark.parametrize("name", ["allreduce_hook", "fp16_compress_hook", "bf16_compress_hook", "fp16", "bf16"])
+def test_hooks_of_the_library(name):
+    from strided.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    wrapped = f"{name}_compress_wrapper"
+    hook = (
+        getattr(default_hooks, wrapped)(default_hooks.allreduce_hook)
+        if len(name) == 4
+        else getattr(default_hooks, name)
+    )
+
+    def program(rank, n):
+        model = DDP(net().float())
+        traffic = model.process_group.communicator.traffic
+        model.register_comm_hook(None, hook)
+        x, y = (t.float() for t in data())
+        traffic.reset()
+        nn.functional.mse_loss(model(x[rank::n]), y[rank::n]).backward()
+        return traffic.sent, [p.grad for p in model.parameters()]
+
+    results = grouped(2, program)
+    equal_everywhere([gradients for _, gradients in results])
+    alone = net().float()
+    x, y = (t.float() for t in data())
+    nn.functional.mse_loss(alone(x), y).backward()
+    size = sum(p.numel() for p in alone.parameters())
+    assert results[0][0] == size * (4 if name == "allreduce_hook" else 2)
+    for found, p in zip(results[0][1], alone.parameters()):
+        assert found.dtype == strided.float32
+        close(found, p.grad, 1e-5 if name == "allreduce_hook" else 2e-2)
