@@ -88,9 +88,12 @@ template <class V>
 double flop_rate(int threads, double lanes) {
   constexpr int kChains = 12, kTimes = 1 << 22;
   const double took = best(threads, [&](int t) {
-    V sums[kChains] = {}, a = V{} + 1.0f, b = V{} + 0.5f;
+    volatile float opaque = 0.5f;  // the compiler would multiply by a constant in other ways
+    V sums[kChains], a = V{} + opaque, b = V{} + opaque;
+    for (auto& sum : sums) {
+      sum = V{} + opaque;  // each read anew: equal chains would be made one
+    }
     for (int k = 0; k < kTimes; ++k) {
-      asm volatile("" : "+m"(*&t));
       for (auto& sum : sums) {
         sum = sum * a + b;
       }

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -199,6 +201,34 @@ void cpu_free(void* data, size_t nbytes) {
   std::lock_guard<std::mutex> lock(s.mutex);
   s.bins[c].push_back(data);
 }
+
+// Without huge pages every 4 KiB cost a page fault later, more than writing zeros now.
+#if defined(__linux__)
+bool has_huge_pages() {
+  static const bool found = [] {
+    char text[64] = {};
+    std::FILE* file = std::fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    if (file == nullptr) return false;
+    const size_t n = std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    return n > 0 && std::strstr(text, "[never]") == nullptr;
+  }();
+  return found;
+}
+
+bool cpu_clear(void* data, size_t nbytes) {
+  if (nbytes < 2 * kHuge || !has_huge_pages()) return false;
+  const auto first = reinterpret_cast<uintptr_t>(data), last = first + nbytes;
+  const uintptr_t begin = (first + kHuge - 1) / kHuge * kHuge, end = last / kHuge * kHuge;
+  // Private anonymous memory, which is all that the allocator hands out, reads as zeros afterwards (madvise(2)).
+  if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) != 0) return false;
+  std::memset(data, 0, begin - first);
+  std::memset(reinterpret_cast<void*>(end), 0, last - end);
+  return true;
+}
+#else
+bool cpu_clear(void*, size_t) { return false; }
+#endif
 
 MemoryStats cpu_memory_stats() {
   return {allocated.load(), peak.load(), cached.load(), allocations.load(), hits.load()};

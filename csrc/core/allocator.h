@@ -20,6 +20,9 @@ constexpr size_t kAlignment = 64;
 // A block of at least `nbytes`, aligned to 64 bytes; throws OutOfMemoryError. nbytes == 0 gives a null pointer.
 void* cpu_allocate(size_t nbytes);
 void cpu_free(void* data, size_t nbytes);
+// Zeroes a large block that was just allocated by giving its pages back: the system hands out zeroed ones where it is
+// touched again. False where that does not pay (small blocks, no huge pages): nothing was done.
+bool cpu_clear(void* data, size_t nbytes);
 MemoryStats cpu_memory_stats();
 void cpu_reset_peak();
 void cpu_empty_cache();

@@ -11,7 +11,7 @@ namespace {
 
 DeviceMemory memories[kNumDeviceTypes] = {
     {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }, nullptr, nullptr,
-     [](void* to, Device, const void* from, Device, size_t n, bool) { std::memcpy(to, from, n); }},
+     [](void* to, Device, const void* from, Device, size_t n, bool) { std::memcpy(to, from, n); }, cpu_clear},
     {},
     {},
     // Meta: tensors without data.

@@ -55,6 +55,8 @@ struct DeviceMemory {
   // they may be read; with `non_blocking` perhaps earlier, if host memory is page-locked.
   void (*copy)(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
                bool non_blocking) = nullptr;
+  // Zeroes a block that `allocate` gave, where that is cheaper than writing zeros; false: it was not done. May be null.
+  bool (*clear)(void* data, size_t nbytes) = nullptr;
 };
 void register_device_memory(DeviceType type, DeviceMemory memory);
 const DeviceMemory& device_memory(Device device);  // RuntimeError when no backend serves the device

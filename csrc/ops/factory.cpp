@@ -19,8 +19,12 @@ namespace strided {
 Tensor zeros(const Dims& shape, DType dtype, Device device) {
   Tensor out = empty(shape, dtype, device);
   const size_t nbytes = static_cast<size_t>(out.numel() * out.itemsize());
-  if (nbytes > 0 && nbytes <= 65536 && backend(device).short_loops) std::memset(out.data(), 0, nbytes);
-  else fill_into(out, Scalar(false));
+  if (nbytes > 0 && nbytes <= 65536 && backend(device).short_loops) {
+    std::memset(out.data(), 0, nbytes);
+  } else {
+    const auto clear = device_memory(out.device()).clear;
+    if (clear == nullptr || !clear(out.data(), nbytes)) fill_into(out, Scalar(false));
+  }
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <random>
@@ -47,6 +48,22 @@ TEST(Allocator, BlocksAreAlignedWritableAndApart) {
 TEST(Allocator, EmptyRequestIsNull) {
   EXPECT_EQ(cpu_allocate(0), nullptr);
   cpu_free(nullptr, 0);
+}
+
+TEST(Allocator, ClearedBlocksAreZero) {
+  std::vector<size_t> sizes = {1, 4096, (size_t(4) << 20) - 1, size_t(4) << 20, (size_t(9) << 20) + 12345};
+  for (size_t n : sizes) {
+    for (int round = 0; round < 2; ++round) {  // the second block is the first one, written to
+      char* data = static_cast<char*>(cpu_allocate(n));
+      std::memset(data, -1, n);
+      if (cpu_clear(data, n)) {
+        EXPECT_EQ(std::count(data, data + n, 0), static_cast<std::ptrdiff_t>(n));
+      } else {
+        EXPECT_EQ(std::count(data, data + n, 0), 0) << "nothing was done";
+      }
+      cpu_free(data, n);
+    }
+  }
 }
 
 TEST(Allocator, FreedBlocksAreHandedOutAgain) {

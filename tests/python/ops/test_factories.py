@@ -327,3 +327,12 @@ def test_errors(call, kind, text):
     with pytest.raises(kind) as caught:
         call()
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("bytes_", [2**22 - 4, 2**22, 2**22 + 4, 3 * 2**21 + 12])
+def test_zeros_are_zeros_in_memory_that_was_written(bytes_):
+    for _ in range(3):
+        x = torch.zeros(bytes_ // 4)
+        assert not x.any()
+        x.fill_(1.5)
+        del x
