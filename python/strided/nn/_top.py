@@ -44,6 +44,7 @@ __all__ = [
     "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding", "embedding_bag",
     "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "grid_sampler",
+    "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "gru", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm",
     "lstm_cell", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
     "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "rms_norm", "rnn_relu",
@@ -71,6 +72,28 @@ def grid_sampler(
     """``nn.functional.grid_sample`` with numbers for the modes."""
     modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
     return F.grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`grid_sampler` of images."""
+    return _grid_sampler(2, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`grid_sampler` of volumes."""
+    return _grid_sampler(3, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _grid_sampler(axes, input, grid, *options):
+    if input.ndim != axes + 2:
+        raise RuntimeError(
+            f"grid_sampler_{axes}d(): expected {axes + 2}D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    return grid_sampler(input, grid, *options)
 
 
 def batch_norm(

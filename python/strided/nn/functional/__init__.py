@@ -18,6 +18,7 @@ from ._normalization import *
 from ._padding import *
 from ._pool import *
 from ._pool_adaptive import *
+from ._pool_fractional import *
 from ..._overrides import overridable
 
 for _name, _function in list(globals().items()):

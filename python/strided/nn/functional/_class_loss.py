@@ -166,6 +166,8 @@ def cross_entropy(
 
 
 def _rows(name, input, target):
+    if input.ndim == 0 and target.ndim < 2:  # one class
+        return input.reshape(1, 1), target.reshape(-1)
     if not (input.ndim in (1, 2) and input.numel() or input.ndim == 2 and input.size(1) != 0):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
@@ -215,7 +217,8 @@ def multilabel_margin_loss(
     reduction = chosen(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    x, y = input.reshape(-1, input.shape[-1]), target.reshape(-1, input.shape[-1])
+    classes = input.shape[-1] if input.ndim else 1
+    x, y = input.reshape(-1, classes), target.reshape(-1, classes)
     real = (y < 0).cumsum(1) == 0
     labels = y.masked_fill(~real, 0)
     is_label = strided.zeros(x.shape, dtype=strided.int64, device=x.device).scatter_add_(1, labels, real.long()) > 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .._tuples import _ntuple
+from .._tuples import _ints
 from ._padding import pad
 
 if TYPE_CHECKING:
@@ -30,22 +30,25 @@ _BUFFER = 1 << 22  # bytes of columns that are made at a time: they should stay 
 class _Geometry:
     """Sizes of one convolution: kernel, stride, padding, dilation along each axis, groups, and the input's sizes."""
 
-    __slots__ = ("dilation", "groups", "kernel", "padding", "size", "stride")
+    __slots__ = ("dilation", "groups", "kernel", "out", "padding", "size", "stride")
 
-    def __init__(self, kernel, stride, padding, dilation, groups, size):
+    def __init__(self, kernel, stride, padding, dilation, groups, size, out=None):
         self.kernel, self.stride, self.padding = tuple(kernel), tuple(stride), tuple(padding)
         self.dilation, self.groups, self.size = tuple(dilation), groups, tuple(size)
+        self.out = out  # where it is not all that fits: a transposed convolution with output_padding
 
     def padded(self):
         return [n + 2 * p for n, p in zip(self.size, self.padding)]
 
     def output(self):
+        if self.out is not None:
+            return list(self.out)
         spans = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel)]
         return [(n - s) // step + 1 for n, s, step in zip(self.padded(), spans, self.stride)]
 
     def is_pointwise(self):
         ones = all(k == 1 for k in self.kernel) and all(s == 1 for s in self.stride)
-        return ones and not any(self.padding)
+        return ones and not any(self.padding) and list(self.size) == self.output()
 
     def taps(self):
         """For each element of the kernel the part of the padded input it is multiplied with, as slices."""
@@ -339,7 +342,7 @@ def _same(input, kernel, dilation):
 
 def _conv(name, axes, input, weight, bias, stride, padding, dilation, groups):
     x, batched = _batched(name, input, weight, axes)
-    stride, dilation = _ntuple(axes)(stride), _ntuple(axes)(dilation)
+    stride, dilation = _ints(axes)(stride), _ints(axes)(dilation)
     _check_positive(stride, dilation, groups)
     kernel = weight.shape[2:]
     if x.size(1) != weight.size(1) * groups:
@@ -358,7 +361,7 @@ def _conv(name, axes, input, weight, bias, stride, padding, dilation, groups):
         padding = (0,) * axes
     elif isinstance(padding, str):
         raise RuntimeError(f"Invalid padding string: '{padding}'")
-    padding = _ntuple(axes)(padding)
+    padding = _ints(axes)(padding)
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
     geometry = _Geometry(kernel, stride, padding, dilation, groups, x.shape[2:])
@@ -419,7 +422,7 @@ def conv3d(
 
 def _conv_transpose(name, axes, input, weight, bias, stride, padding, output_padding, groups, dilation):
     grad, batched = _batched(name, input, weight, axes)
-    stride, padding, more, dilation = (_ntuple(axes)(v) for v in (stride, padding, output_padding, dilation))
+    stride, padding, more, dilation = (_ints(axes)(v) for v in (stride, padding, output_padding, dilation))
     _check_positive(stride, dilation, groups)
     if grad.size(1) != weight.size(0):
         raise RuntimeError(
@@ -440,7 +443,7 @@ def _conv_transpose(name, axes, input, weight, bias, stride, padding, output_pad
         raise RuntimeError(
             f"Given input size per channel: {list(grad.shape[2:])}. Calculated output size per channel: {size}. Output size is too small"
         )
-    geometry = _Geometry(kernel, stride, padding, dilation, groups, size)
+    geometry = _Geometry(kernel, stride, padding, dilation, groups, size, grad.shape[2:])
     return _finished(_OfInput.apply(grad, weight, geometry), bias, batched)
 
 

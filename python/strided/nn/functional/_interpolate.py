@@ -174,6 +174,10 @@ def interpolate(
         )
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
+    whole = mode in _AXES and not input.is_floating_point()
+    if whole and input.dtype != strided.uint8:
+        raise NotImplementedError(f"interpolate: mode {mode!r} takes floating point and uint8, got {input.dtype}")
+    input = input.float() if whole else input
     for i in range(axes - 1, -1, -1):
         out, factor, axis = sizes[i], factors[i], i + 2
         if antialias:
@@ -182,9 +186,11 @@ def interpolate(
             if out == input.size(axis) and factor in (None, 1.0):
                 continue
             input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align)
-        else:
+        if whole:  # bytes after each axis, as in PyTorch: a bicubic curve that leaves 0 ... 255 is cut
+            input = input.round().clamp_(0, 255)
+        elif mode not in _AXES:
             input = _nearest(input, axis, out, factor, mode == "nearest-exact")
-    return input.contiguous()
+    return (input.to(strided.uint8) if whole else input).contiguous()
 
 
 def _deprecated(old):

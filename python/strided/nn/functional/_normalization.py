@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import strided
@@ -220,7 +221,7 @@ def group_norm(
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
-    groups = _wide(input).reshape(n, num_groups, -1)
+    groups = _wide(input).reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
     made = _Standardise.apply(groups, [2], eps)[0].view(input.shape)
     return _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
 
@@ -237,7 +238,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     from ._padding import pad
 
     squares = pad(input.square().movedim(1, -1), (size // 2, (size - 1) // 2))
-    mean = squares.unfold(-1, size, 1).mean(-1).movedim(-1, 1)
+    windows = squares.unfold(-1, size, 1)
+    if input.is_floating_point():
+        mean = windows.mean(-1).movedim(-1, 1)
+    else:
+        mean = windows.sum(-1).div(size, rounding_mode="trunc").movedim(-1, 1)
     return input / (mean * alpha + k).pow(beta)
 
 

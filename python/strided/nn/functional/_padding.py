@@ -96,7 +96,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if len(sides) not in (1, 2, 3) or input.ndim - len(sides) not in (1, 2):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     _check_sides(mode, input, sides)
-    input, sides = _cropped(input, sides)
+    if mode != "replicate":  # which may repeat an element that is cut off on the other side
+        input, sides = _cropped(input, sides)
     for axis, before, after in sides:
         if before or after:
             input = input.index_select(axis, _places(mode, input.size(axis), before, after, input.device))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .._tuples import _ntuple
+from .._tuples import _ints
 from ._padding import pad
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class _MaxPool(strided.autograd.Function):
 
 def _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     x = _check(name, input, axes)
-    many = _ntuple(axes)
+    many = _ints(axes)
     kernel, padding, dilation = many(kernel_size), many(padding), many(dilation)
     stride = many(stride) if stride not in (None, (), []) else kernel
     out = _sizes(name, x, kernel, stride, padding, dilation, ceil_mode)
@@ -217,10 +217,15 @@ def _sum_pool(name, axes, x, kernel, stride, padding, ceil_mode):
     return _SumPool.apply(x, out, kernel, stride, padding), out
 
 
+def _mean_of(total, count, whole):
+    return strided.div(total, count, rounding_mode="trunc") if whole else total / count
+
+
 def _avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    if not input.dtype.is_floating_point and not input.dtype.is_complex:
+    whole = input.dtype == strided.int64
+    if not input.dtype.is_floating_point and not whole:
         raise RuntimeError(f'"{name}" not implemented for {input.dtype}')
-    x, many = _check(name, input, axes), _ntuple(axes)
+    x, many = _check(name, input, axes), _ints(axes)
     kernel, padding = many(kernel_size), many(padding)
     kernel = kernel * axes if len(kernel) == 1 else kernel
     stride = many(stride) if stride not in (None, (), []) else kernel
@@ -228,15 +233,17 @@ def _avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_
         raise RuntimeError("divisor must be not zero")
     total, out = _sum_pool(name, axes, x, kernel, stride, padding, ceil_mode)
     if divisor_override is not None:
-        made = total / divisor_override
+        made = _mean_of(total, divisor_override, whole)
     elif not ceil_mode and (count_include_pad or not any(padding)):
-        made = total / math.prod(kernel)
+        made = _mean_of(total, math.prod(kernel), whole)
     else:
-        made = total
+        found = None
         for i in range(axes):
             counts = _counts(x.size(i + 2), out[i], kernel[i], stride[i], padding[i], count_include_pad)
             shape = [-1 if j == i + 2 else 1 for j in range(axes + 2)]
-            made = made / strided.tensor(counts, dtype=x.dtype, device=x.device).view(shape)
+            counts = strided.tensor(counts, dtype=x.dtype, device=x.device).view(shape)
+            found = counts if found is None else found * counts
+        made = _mean_of(total, found, whole)
     return made if input.ndim == axes + 2 else made.squeeze(0)
 
 
@@ -287,7 +294,7 @@ def avg_pool3d(
 
 
 def _lp_pool(axes, input, norm_type, kernel_size, stride, ceil_mode):
-    kernel = _ntuple(axes)(kernel_size)
+    kernel = _ints(axes)(kernel_size)
     powers = input.pow(norm_type)
     mean = _avg_pool(f"avg_pool{axes}d", axes, powers, kernel, stride, 0, ceil_mode, True, None)
     return (mean.sign() * mean.abs().relu()).mul(math.prod(kernel)).pow(1.0 / norm_type)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .._tuples import _ntuple
+from .._tuples import _ints
 from ._pool import _avg_pool
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _windows(n, out):
 def _target(name, input, output_size, axes):
     if input.ndim not in (axes + 1, axes + 2):
         raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got {list(input.shape)}")
-    given = _ntuple(axes)(output_size)
+    given = _ints(axes)(output_size)
     if len(given) != axes:
         raise RuntimeError(f"{name}: internal error: output_size.size() must be {axes}")
     size = [n if o is None else int(o) for o, n in zip(given, input.shape[-axes:])]
@@ -117,7 +117,7 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _define(3)
 
 
 def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
-    many = _ntuple(axes)
+    many = _ints(axes)
     kernel, padding = many(kernel_size), many(padding)
     stride = many(stride) if stride not in (None, (), []) else kernel
     if indices.dtype != strided.int64:

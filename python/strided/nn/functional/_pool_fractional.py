@@ -1,0 +1,132 @@
+"""Maxima of windows at places that are drawn (B. Graham, "Fractional Max-Pooling", 2014)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from .._tuples import _ints
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+__all__ = [
+    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+]  # fmt: skip
+
+
+def _starts(u, n, out, kernel):
+    """Where windows begin along an axis of n elements: u (batch, channels) between 0 and 1 shifts the steps."""
+    alpha = (n - kernel) / (out - 1) if out > 1 else 0.0
+    i = strided.arange(out, dtype=u.dtype, device=u.device)
+    u = u.unsqueeze(-1)
+    found = ((i + u) * alpha).long() - (u * alpha).long()
+    found[..., out - 1] = n - kernel
+    return found
+
+
+def _sizes(name, x, kernel, output_size, output_ratio, axes):
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if output_size is None:
+        if any(not 0 < r < 1 for r in _ints(axes)(output_ratio)):
+            raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
+        return [int(n * r) for n, r in zip(x.shape[2:], _ints(axes)(output_ratio))]
+    return list(_ints(axes)(output_size))
+
+
+def _pool(name, axes, input, kernel_size, output_size, output_ratio, samples):
+    if input.ndim not in (axes + 1, axes + 2) or min(input.shape[-axes - 1 :]) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor with non-zero sizes, got {list(input.shape)}"
+        )
+    x = input if input.ndim == axes + 2 else input.unsqueeze(0)
+    kernel = _ints(axes)(kernel_size)
+    out = _sizes(name, x, kernel, output_size, output_ratio, axes)
+    if any(o < 1 or o + k - 1 > n for o, k, n in zip(out, kernel, x.shape[2:])):
+        raise RuntimeError(f"{name}(): windows of {kernel} at {out} places do not fit {list(x.shape[2:])}")
+    lead = x.shape[:2]
+    if samples is None:
+        samples = strided.rand(*lead, axes, dtype=x.dtype, device=x.device)
+    if tuple(samples.shape) != (*lead, axes):
+        raise RuntimeError(f"{name}(): expected _random_samples of shape {[*lead, axes]}, got {list(samples.shape)}")
+    # PyTorch's numbers: in two dimensions the first number is that of the last axis.
+    order = (1, 0) if axes == 2 else (0, 1, 2)
+    with strided.no_grad():
+        places = None
+        for i in range(axes):
+            start = _starts(samples[..., order[i]], x.size(i + 2), out[i], kernel[i])
+            at = start.unsqueeze(-1) + strided.arange(kernel[i], device=x.device)
+            shape = [1] * (2 * axes)
+            shape[i], shape[axes + i] = out[i], kernel[i]
+            at = at.view(*lead, *shape)
+            places = at if places is None else places * x.size(i + 2) + at
+        places = places.reshape(*lead, math.prod(out), math.prod(kernel))
+        planes = x.detach().flatten(2)
+        values = planes.gather(2, places.flatten(2)).view(places.shape)
+        best = values.max(-1, keepdim=True).indices
+        places = places.gather(-1, best).squeeze(-1)
+    made = x.flatten(2).gather(2, places).view(*lead, *out)
+    places = places.view(*lead, *out)
+    return (made, places) if input.ndim == axes + 2 else (made.squeeze(0), places.squeeze(0))
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """fractional_max_pool2d and the positions of the maxima in their planes."""
+    return _pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """fractional_max_pool3d and the positions of the maxima in their volumes."""
+    return _pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Maxima of windows of kernel_size over the last two axes, at places whose steps are drawn for each plane.
+
+    Args:
+        output_size, output_ratio: how many windows, or how many for each element; one of them.
+        return_indices: the positions of the maxima too.
+
+    >>> strided.nn.functional.fractional_max_pool2d(strided.ones(1, 1, 6, 6), 2, output_size=3).shape
+    torch.Size([1, 1, 3, 3])
+    """
+    made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return made if return_indices else made[0]
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """The same over the last three axes."""
+    made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return made if return_indices else made[0]
