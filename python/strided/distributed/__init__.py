@@ -23,6 +23,7 @@ from ._collectives import __all__ as _collectives
 from ._comm import Communicator, Request, Traffic, Transfer
 from ._comm import rank_state as _rank_state
 from ._comm import this_rank as _this_rank
+from ._explain import Explanation, explain
 from ._factories import empty, full, ones, rand, randn, zeros
 from ._groups import *
 from ._groups import __all__ as _groups
@@ -38,8 +39,8 @@ DTensor = ShardedTensor
 
 __all__ = [
     "BlockCyclic", "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "ShardedTensor",
-    "distribute_tensor", "empty", "full", "tensor", "init_device_mesh", "ones", "rand", "randn", "set_gather_limit",
-    "zeros",
+    "Explanation", "distribute_tensor", "empty", "explain", "full", "init_device_mesh", "ones", "rand", "randn",
+    "set_gather_limit", "tensor", "zeros",
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
     "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
     *_groups, *_collectives, *_objects,

@@ -165,6 +165,7 @@ class Communicator:
         self._recorders: list[list[Transfer]] = []
         self._number, self._splits = 0, 0
         self.current = ""  # the call that runs, for errors
+        self.why: tuple[str, str] | None = None  # the function that needs the next call, and what it moves
         self.purpose = ""  # what the next call is for: compared across ranks, and named where they differ
 
     def __repr__(self) -> str:
@@ -231,6 +232,8 @@ class Communicator:
 
     def _count(self, call, sent, received, messages):
         transfer = Transfer(call, sent, received, messages)
+        for listener in rank_state().get("listeners", ()):
+            listener(self, transfer)
         comm = self
         while comm is not None:
             traffic = comm.traffic

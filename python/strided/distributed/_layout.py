@@ -93,12 +93,13 @@ class Layout:
 class Spec(Layout):
     """A Layout that placements say all about."""
 
-    __slots__ = ("mesh", "placements", "shape", "_known", "_hash", "dims")
+    __slots__ = ("mesh", "placements", "shape", "_known", "dims", "is_partial")
 
     def __init__(self, mesh: Any, placements: tuple[Placement, ...], shape: Any) -> None:
         self.mesh, self.placements, self.shape = mesh, placements, Size(shape)
         self._known: dict[tuple[int, ...], list[Ranges]] = {}
         # For each mesh axis the axis of the tensor that it cuts, or None.
+        self.is_partial = any(isinstance(p, Partial) for p in placements)
         self.dims = tuple(p.dim if isinstance(p, (Shard, BlockCyclic)) else None for p in placements)
 
     def __eq__(self, other: object) -> bool:
@@ -139,10 +140,6 @@ class Spec(Layout):
         """The same with other placements or another shape."""
         return Spec(self.mesh, tuple(placements if placements is not None else self.placements),
                     self.shape if shape is None else shape)  # fmt: skip
-
-    @property
-    def is_partial(self) -> bool:
-        return any(isinstance(p, Partial) for p in self.placements)
 
     @property
     def is_whole(self) -> bool:

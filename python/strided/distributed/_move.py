@@ -41,10 +41,10 @@ def set_gather_limit(nbytes: int | None) -> None:
 
 
 class _Told:
-    """What the function that runs is called, and who listens."""
+    """What the function that runs is called, and whether plain tensors count as the same on every rank."""
 
     def __init__(self):
-        self.function, self.listeners, self.replicates = "", [], False
+        self.function, self.replicates = "", False
 
 
 def told() -> _Told:
@@ -56,11 +56,10 @@ def told() -> _Told:
 
 
 def _tell(comm, what):
-    """Puts into the header of the next call what is moved, for errors, and tells listeners."""
-    state = told()
-    comm.purpose = f"{state.function}: {what}" if state.function else what
-    for listener in state.listeners:
-        listener(comm, state.function, what)
+    """Puts into the header of the next call what is moved, for errors, and keeps it for listeners (explain)."""
+    function = told().function
+    comm.purpose = f"{function}: {what}" if function else what
+    comm.why = function, what
 
 
 def _warn_of_gather(src, dst, itemsize):

@@ -89,22 +89,31 @@ def _no_out(func, args, kwargs):
         raise refuse(func, args, "out= has no rule: use the result")
 
 
+def at_once(func: Any, args: Any) -> Any:
+    """The function on the shards where all operands have one layout already; None elsewhere."""
+    x = args[0] if args else None
+    if type(x) is ShardedTensor and not x._spec.is_partial:
+        spec = x._spec
+        if len(args) == 1:
+            result = func(x._local)
+            return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
+        y = args[1]
+        if len(args) == 2:
+            kind = type(y)
+            if kind is float or kind is int or kind is bool or kind is complex:
+                return wrap(func(x._local, y), spec)
+            if kind is ShardedTensor and (y._spec is spec or y._spec == spec):
+                return wrap(func(x._local, y._local), spec)
+    return None
+
+
 def elementwise(func: Any, args: Any, kwargs: Any) -> Any:
     """The function on the shards, after operands were brought to one layout."""
-    x = args[0] if args else None
-    if type(x) is ShardedTensor and not kwargs:
-        spec = x._spec
-        if not spec.is_partial:
-            if len(args) == 1:
-                result = func(x._local)
-                return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
-            y = args[1]
-            if len(args) == 2:
-                if type(y) in (int, float, bool, complex):
-                    return wrap(func(x._local, y), spec)
-                if type(y) is ShardedTensor and (y._spec is spec or y._spec == spec):
-                    return wrap(func(x._local, y._local), spec)
-    return _general(func, args, kwargs)
+    made = None if kwargs else at_once(func, args)
+    return _general(func, args, kwargs) if made is None else made
+
+
+elementwise.is_elementwise, elementwise.at_once = True, at_once  # type: ignore[attr-defined]
 
 
 def _general(func, args, kwargs):

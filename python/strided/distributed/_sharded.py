@@ -192,10 +192,13 @@ class ShardedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        try:
-            found = _known[func]
-        except KeyError:
+        found = _known.get(func)
+        if found is None:
             found = _known[func] = _find(func)
+        if not kwargs and getattr(found, "is_elementwise", False):
+            made = found.at_once(func, args)
+            if made is not None:
+                return made
         state = _move.told()
         if state.function:
             return found(func, args, kwargs or {})

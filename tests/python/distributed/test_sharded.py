@@ -336,6 +336,24 @@ def test_a_large_gather_warns():
     on(3, program)
 
 
+def test_what_moves_is_explained():
+    def program(mesh):
+        x = dist.ones(6, 4, dtype=torch.float64, mesh=mesh, placements=[Shard(0)], requires_grad=True)
+        w = dist.ones(4, 4, dtype=torch.float64, mesh=mesh, requires_grad=True)
+        nothing = dist.explain(lambda: x * 2 + 1)()
+        both = dist.explain(lambda: (x @ w).exp().sum().backward())()
+        gathered = dist.explain(lambda x: x.full_tensor())(x)
+        assert str(nothing) == "nothing is moved" and nothing.result.shape == (6, 4)
+        assert torch.equal(gathered.result, torch.ones(6, 4, dtype=torch.float64))
+        (one,) = gathered.transfers
+        assert one.function == "redistribute" and one.received == gathered.received == 128 and one.call == "all_to_all"
+        return [(t.function, t.call, t.what, t.received) for t in both.transfers], str(gathered).splitlines()[-1]
+
+    moved, total = on(3, program)[1]
+    assert moved == [("backward", "all_reduce", "gradient of what every rank has", 256)]
+    assert total.split() == ["total", "128", "128"]
+
+
 # ---------------------------------------------------------------- order
 
 
