@@ -6,6 +6,9 @@
 ``Part``                            what a rank holds of a tensor, for the writers
 ==================================  ===============================================
 
+Tensors that are spread over a mesh (``ShardedTensor``) are read with ``placements=`` and written as they are; parts of
+plain tensors are given by an index.
+
 Files are those of ``strided.files``: the same bytes, whoever wrote them. They must be in a folder that all ranks see.
 A file is written beside the old one and takes its place when every rank has written its part; where a rank fails, all
 ranks raise, and the old file stays.
@@ -20,6 +23,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from .. import _C
+from ..autograd import no_grad
 from ..files import npy, safetensors
 from ..files._reading import bytes_of, piece, swapped
 from ..files._writing import _beside, _flush_folder
@@ -37,6 +41,7 @@ __all__ = ["Part", "load_file", "load_npy", "save_file", "save_npy"]
 
 _f = _C.functions
 _AT_ONCE = 1 << 30  # bytes; systems write less than 2 GiB in one call
+_SHORT = 1 << 15  # bytes; many pieces that are shorter are worth an exchange between ranks
 
 
 # ---------------------------------------------------------------- regions: for each axis the ranges of indices
@@ -122,7 +127,9 @@ class Part:
 
     def __init__(self, tensor: Tensor, shape: Sequence[int], index: Any) -> None:
         self.tensor, self.shape = tensor, tuple(shape)
-        self.region = _region("Part", index, self.shape)
+        self.region: list[Ranges] | None = _region("Part", index, self.shape)
+        self.placements = ""  # of a ShardedTensor, whose shards are the whole by their definition
+        self.writes = True  # unless another rank has the same shard
         if _sizes(self.region) != list(tensor.shape):
             raise ValueError(
                 f"Part: a tensor of shape {tuple(tensor.shape)} for an index of shape {tuple(_sizes(self.region))}"
@@ -143,16 +150,36 @@ def _mapped(path: Any) -> Tensor:
         return bytes_of(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def load_npy(path: Any, index: Any = None, *, device: Any = "cpu") -> Tensor:
+def _shards(call: str, shape: Sequence[int], mesh: Any, placements: Any) -> Any:
+    """The layout of a tensor that is read in these placements."""
+    from . import init_device_mesh, world
+    from ._layout import Spec
+    from .placement import checked
+
+    mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else mesh
+    spec = Spec(mesh, checked(placements, mesh, len(shape)), shape)
+    if spec.is_partial:
+        raise ValueError(f"{call}: a tensor that is read is cut or replicated, got {list(spec.placements)}")
+    return spec
+
+
+def _sharded(local: Tensor, spec: Any) -> Tensor:
+    from ._sharded import wrap
+
+    return wrap(local.to(spec.mesh.device_type), spec)
+
+
+def load_npy(path: Any, index: Any = None, *, device: Any = "cpu", mesh: Any = None, placements: Any = None) -> Tensor:
     """The part of a ``.npy`` file that an index names. Nothing else is read, and ranks need not call it together.
 
     Args:
         path: a path.
         index: a slice, or a tuple of slices with step 1; all of it if None.
         device: where the tensor goes.
+        mesh, placements: for a ShardedTensor, of which each rank reads its shard; mesh: all ranks in a row for None.
 
     Raises:
-        ValueError: the file is damaged, or has objects, texts or records.
+        ValueError: the file is damaged, or has objects, texts or records; an index and placements; Partial.
         IndexError: more slices than axes.
 
     >>> import tempfile, os
@@ -164,6 +191,11 @@ def load_npy(path: Any, index: Any = None, *, device: Any = "cpu") -> Tensor:
     """
     whole = _mapped(path)
     header = npy.read_header(whole)
+    if mesh is not None or placements is not None:
+        if index is not None:
+            raise ValueError("load_npy: an index or placements, not both")
+        spec = _shards("load_npy", header.shape, mesh, placements)
+        return _sharded(_read_npy(whole, header, spec.ranges(spec.mesh._coordinate)), spec)
     region = _region("load_npy", () if index is None else index, header.shape)
     return _read_npy(whole, header, region).to(device)
 
@@ -179,28 +211,39 @@ def _read_npy(whole: Tensor, header: Any, region: list[Ranges]) -> Tensor:
     return swapped(t, header.order) if header.dtype.itemsize > 1 else t
 
 
-def load_file(path: Any, index: dict[str, Any] | None = None, *, device: Any = "cpu") -> dict[str, Tensor]:
+def load_file(
+    path: Any, index: dict[str, Any] | None = None, *, device: Any = "cpu", mesh: Any = None, placements: Any = None
+) -> dict[str, Tensor]:
     """Parts of the tensors of a safetensors file, by name. Nothing else is read; ranks need not call it together.
 
     Args:
         path: a path.
         index: for names a slice or a tuple of slices with step 1; tensors that are not named are read whole.
         device: where the tensors go.
+        mesh, placements: for names placements, with which they become ShardedTensors, each rank reading its shard.
 
     Raises:
         RuntimeError: the file is damaged.
-        KeyError: index names a tensor that the file does not have.
+        KeyError: index or placements name a tensor that the file does not have.
+        ValueError: both name the same tensor; Partial.
         NotImplementedError: the file has a dtype that strided has not.
     """
     whole = _mapped(path)
     header = safetensors.read_header(whole)
-    given = {} if index is None else dict(index)
-    for name in given:
+    given, placed = dict(index or {}), dict(placements or {})
+    for name in (*given, *placed):
         if name not in header.tensors:
             raise KeyError(f"File does not contain tensor {name}")
+        if name in given and name in placed:
+            raise ValueError(f"load_file: an index or placements, not both: {name}")
     found = {}
     for name in sorted(header.tensors):
         t = safetensors._tensor(whole, header, name)
+        if name in placed:
+            spec = _shards("load_file", t.shape, mesh, placed[name])
+            mesh = spec.mesh
+            found[name] = _sharded(_select(t, spec.ranges(mesh._coordinate)), spec)
+            continue
         found[name] = _select(t, _region("load_file", given.get(name, ()), t.shape)).to(device)
     return found
 
@@ -213,12 +256,13 @@ def save_npy(path: Any, tensor: Any, *, group: Any = None) -> None:
 
     Args:
         path: a path in a folder that all ranks see; the same on all ranks.
-        tensor: a :class:`Part`, or a plain tensor, which is the same on all ranks: the first rank writes it.
-        group: who takes part; the default group if None, all ranks without one.
+        tensor: a ShardedTensor, a :class:`Part`, or a plain tensor, which is the same on all ranks and which the first
+            rank writes. Shards whose pieces of the file are short are exchanged first, so that each rank writes rows.
+        group: who takes part; if None the ranks of the mesh, else the default group, all ranks without one.
 
     Raises:
         TypeError: a dtype that NumPy does not have.
-        ValueError: parts overlap, or are not the whole tensor.
+        ValueError: parts overlap, or are not the whole tensor; a ShardedTensor is Partial.
         OSError: this rank could not write; RankError on the others. The old file stays.
 
     >>> import tempfile, os
@@ -231,6 +275,7 @@ def save_npy(path: Any, tensor: Any, *, group: Any = None) -> None:
     >>> strided.files.load_npy(path).tolist()
     [[0, 0], [1, 1], [2, 2]]
     """
+    group = _of_mesh("save_npy", [tensor]) if group is None else group
     part = _part("save_npy", "the tensor", tensor)
     head = npy.header_bytes(part.tensor.dtype, part.shape)
     _write("save_npy", path, head, {"the tensor": part}, {"the tensor": 0}, group)
@@ -240,7 +285,7 @@ def save_file(tensors: dict[str, Any], path: Any, metadata: dict[str, str] | Non
     """Writes tensors whose parts are on the ranks as a safetensors file; each rank writes its own. All ranks call it.
 
     Args:
-        tensors: by name a :class:`Part`, or a plain tensor, which is the same on all ranks.
+        tensors: by name a ShardedTensor, a :class:`Part`, or a plain tensor, which is the same on all ranks.
         path, group: as for :func:`save_npy`.
         metadata: texts by name.
 
@@ -253,6 +298,7 @@ def save_file(tensors: dict[str, Any], path: Any, metadata: dict[str, str] | Non
         raise TypeError("save_file: tensors by name are required")
     if metadata is not None and not all(isinstance(x, str) for pair in metadata.items() for x in pair):
         raise TypeError("save_file: metadata must be texts by name")
+    group = _of_mesh("save_file", list(tensors.values())) if group is None else group
     parts = {name: _part("save_file", repr(name), t) for name, t in tensors.items()}
     for name, part in parts.items():
         if part.tensor.dtype not in safetensors._NAMES:
@@ -264,16 +310,48 @@ def save_file(tensors: dict[str, Any], path: Any, metadata: dict[str, str] | Non
 def _part(call: str, name: str, t: Any) -> Part:
     if isinstance(t, Part):
         return t
+    if hasattr(t, "_spec"):
+        return _part_of_mesh(call, name, t)
     if not isinstance(t, _C.Tensor):
         raise TypeError(f"{call}: {name} is a Tensor or a Part, got {type(t).__name__}")
     made = Part(t, t.shape, ())
-    made.region = None  # type: ignore[assignment]  # of the first rank
+    made.region = None  # the first rank writes all of it
     return made
 
 
-def _communicator(group: Any) -> Communicator:
-    from . import is_initialized, world
+def _part_of_mesh(call: str, name: str, t: Any) -> Part:
+    """What this rank writes of a ShardedTensor: its shard, unless other ranks have the same one and come first."""
+    from .placement import Replicate, Shard
 
+    if t._spec.is_partial:
+        raise ValueError(f"{call}: {name} is Partial; redistribute it first, which adds up what the ranks have")
+    spec = t._spec
+    first = spec.ranges((0,) * spec.mesh.ndim)
+    run = next(_runs(spec.shape, first), (0, 0))[1]
+    if 0 < run * t.dtype.itemsize < _SHORT and math.prod(_sizes(first)) > 16 * run:
+        with no_grad():
+            t = t.redistribute(placements=[Shard(0)] * spec.mesh.ndim)
+    spec, local = t._spec, t._local.detach()
+    made = Part(local, local.shape, ())
+    twins = [c for p, c in zip(spec.placements, spec.mesh._coordinate) if isinstance(p, Replicate)]
+    made.shape, made.placements = tuple(spec.shape), repr(spec)
+    made.region, made.writes = spec.ranges(spec.mesh._coordinate), not any(twins)
+    return made
+
+
+def _of_mesh(call: str, tensors: Sequence[Any]) -> Any:
+    """The communicator of the mesh that tensors are spread over; None if none is."""
+    meshes = [t._spec.mesh for t in tensors if hasattr(t, "_spec")]
+    if any(mesh.comm is not meshes[0].comm for mesh in meshes):
+        raise ValueError(f"{call}: tensors of one file are spread over the same ranks")
+    return meshes[0].comm if meshes else None
+
+
+def _communicator(group: Any) -> Communicator:
+    from . import Communicator, is_initialized, world
+
+    if isinstance(group, Communicator):
+        return group
     if group is None and not is_initialized():
         return world()
     pg = resolve(group)
@@ -296,13 +374,16 @@ def _agree(comm: Communicator, call: str, problem: Exception | None) -> None:
 
 def _check_cover(comm: Communicator, call: str, parts: dict[str, Part]) -> None:
     """ValueError on all ranks, unless the parts of each tensor are disjoint and together all of it."""
-    mine = [[name, list(p.shape), str(p.tensor.dtype), p.region] for name, p in parts.items()]
+    mine = [
+        [name, list(p.shape), str(p.tensor.dtype), p.placements, None if p.placements else p.region]
+        for name, p in parts.items()
+    ]
     every = comm.all_gather_object(mine)
     for rank, theirs in enumerate(every):
-        if [entry[:3] for entry in theirs] != [entry[:3] for entry in every[0]]:
-            raise ValueError(f"{call}: rank {rank} gives other names, shapes or dtypes than rank 0")
+        if [entry[:4] for entry in theirs] != [entry[:4] for entry in every[0]]:
+            raise ValueError(f"{call}: rank {rank} gives other names, shapes, dtypes or placements than rank 0")
     for k, (name, p) in enumerate(parts.items()):
-        regions = [theirs[k][3] for theirs in every]
+        regions = [theirs[k][4] for theirs in every]
         if all(region is None for region in regions):
             continue
         if any(region is None for region in regions):
@@ -323,7 +404,7 @@ def _write_at(fd: int, data: memoryview, at: int) -> None:
 
 
 def _write_part(fd: int, begin: int, part: Part, first: bool) -> None:
-    if part.region is None and not first:
+    if not (part.writes if part.region is not None else first):
         return
     region = _region("", (), part.shape) if part.region is None else part.region
     if 0 in _sizes(region):
