@@ -19,17 +19,17 @@ import os as _os
 from . import tensor
 from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
 from ._collectives import *
-from ._collectives import __all__ as _collectives
+from ._collectives import __all__ as _names_of_calls
 from ._comm import Communicator, Request, Traffic, Transfer
 from ._comm import rank_state as _rank_state
 from ._comm import this_rank as _this_rank
 from ._explain import Explanation, explain
 from ._factories import empty, full, ones, rand, randn, zeros
 from ._groups import *
-from ._groups import __all__ as _groups
+from ._groups import __all__ as _names_of_groups
 from ._move import set_gather_limit
 from ._objects import *
-from ._objects import __all__ as _objects
+from ._objects import __all__ as _names_of_objects
 from ._sharded import ShardedTensor, distribute_tensor
 from ._threads import simulate
 from .device_mesh import DeviceMesh, init_device_mesh
@@ -43,7 +43,7 @@ __all__ = [
     "set_gather_limit", "tensor", "zeros",
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
     "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
-    *_groups, *_collectives, *_objects,
+    *_names_of_groups, *_names_of_calls, *_names_of_objects,
 ]  # fmt: skip
 
 

@@ -203,6 +203,10 @@ class Communicator:
     def _split(self, color: int | None, key: int, name: str) -> Communicator | None:
         raise NotImplementedError
 
+    def members(self) -> list[int]:
+        """The ranks of this communicator, by their numbers in the program's."""
+        raise NotImplementedError
+
     def abort(self, error: BaseException) -> None:
         """Ends the program on all ranks, with this error and the number of this rank."""
         raise NotImplementedError

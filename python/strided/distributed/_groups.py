@@ -7,11 +7,10 @@ import os
 from typing import TYPE_CHECKING
 
 from .._once import warn_once
-from ._comm import rank_state, this_rank
+from ._comm import Communicator, rank_state, this_rank
 
 if TYPE_CHECKING:
     from .._typing import Any, Iterable, Sequence
-    from ._comm import Communicator
 
 __all__ = [
     "Backend", "GroupMember", "ProcessGroup", "ReduceOp", "destroy_process_group", "get_backend",
@@ -126,6 +125,9 @@ def resolve(pg: Any) -> ProcessGroup | None:
         return pg
     if pg is GroupMember.NON_GROUP_MEMBER:
         return None
+    if isinstance(pg, Communicator):  # of an axis of a mesh
+        known = _state().setdefault("of communicators", {})
+        return known.setdefault(pg, ProcessGroup(pg, pg.members(), "of a communicator"))
     raise TypeError(f"a ProcessGroup is required, got {type(pg).__name__}")
 
 

@@ -112,12 +112,13 @@ class MPICommunicator(Communicator):
     def _gone(self):
         """The ranks of this communicator that have ended, by their numbers in it."""
         gone = MPICommunicator._farewells.gone() if MPICommunicator._farewells is not None else None
-        if not gone:
-            return []
+        return [r for r, member in enumerate(self.members()) if member in gone] if gone else []
+
+    def members(self):
         if self._members is None:
             ours, world = self._comm.Get_group(), self._MPI.COMM_WORLD.Get_group()
             self._members = list(self._MPI.Group.Translate_ranks(ours, range(self.size), world))
-        return [r for r, member in enumerate(self._members) if member in gone]
+        return list(self._members)
 
     def _stage(self, t):
         t = t.detach()

@@ -284,6 +284,9 @@ class ThreadCommunicator(Communicator):
         what = f"recv from rank {source}, tag {tag}, on {self.name}"
         return self._post((source, self.rank, tag), False, data, dtype, what)
 
+    def members(self):
+        return list(self._room.members)
+
     def abort(self, error):
         self._room.world.fail(_rank_error(self._me, self.current, error))
         raise _Ended

@@ -339,6 +339,21 @@ def test_groups_of_some_ranks_train_apart():
     assert grouped(4, program) == [0.5, 0.5, 2.5, 2.5]
 
 
+def test_an_axis_of_a_mesh_is_a_group():
+    def program(rank, n):
+        mesh = dist.init_device_mesh("cpu", (2, 3), mesh_dim_names=("model", "data"))
+        along = mesh.get_group("data")
+        model = DDP(nn.Linear(1, 1, bias=False), process_group=along)
+        model(strided.full((1, 1), float(rank))).sum().backward()
+        x = strided.tensor([rank])
+        dist.broadcast(x, src=3 * mesh.get_local_rank("model") + 2, group=along)
+        assert dist.get_process_group_ranks(along) == [3 * (rank // 3) + k for k in range(3)]
+        assert dist.get_rank(along) == rank % 3 and dist.get_world_size(along) == 3
+        return model.module.weight.grad.item(), x.item()
+
+    assert grouped(6, program) == [(1.0, 2)] * 3 + [(4.0, 5)] * 3
+
+
 def test_errors():
     def program(rank, n):
         with pytest.raises(RuntimeError, match="doesn't have any parameter that requires a gradient"):

@@ -53,6 +53,12 @@ if rank % 2 == 0:
 else:
     assert odd is dist.GroupMember.NON_GROUP_MEMBER
 
+if n == 4:
+    along = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("model", "data")).get_group("data")
+    w = strided.tensor([rank])
+    dist.broadcast(w, src=rank // 2 * 2 + 1, group=along)
+    assert w.item() == rank // 2 * 2 + 1 and along.members() == [rank // 2 * 2, rank // 2 * 2 + 1]
+
 strided.manual_seed(rank)
 net = nn.parallel.DistributedDataParallel(nn.Linear(4, 2), find_unused_parameters=True)
 net(strided.full((2, 4), rank + 1.0)).sum().backward()

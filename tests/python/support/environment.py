@@ -12,9 +12,23 @@ ASKED_FOR = {
     "PYTHONPATH",  # where strided is, for processes that tests start
     "PYTHONHOME",
 }
-# What libraries for linear algebra and threads read, what changes how Python runs, and what programs print.
-PREFIXES = ("STRIDED_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_", "GOMP_", "KMP_", "VECLIB_", "NUMEXPR_", "PYTHON")
-NAMES = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS"}
+# What libraries for linear algebra and threads read, what changes how Python runs, what starters of ranks set, and what
+# programs print.
+PREFIXES = ("STRIDED_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_", "GOMP_", "KMP_", "VECLIB_", "NUMEXPR_", "PYTHON",
+            "SLURM_", "PMI_", "PMIX_", "OMPI_", "MPI_LOCAL", "HYDI_")  # fmt: skip
+NAMES = {
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "PY_COLORS",
+}
 
 
 def clean(environment) -> None:

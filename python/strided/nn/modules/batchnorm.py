@@ -163,9 +163,10 @@ class SyncBatchNorm(_BatchNorm):
         if self.training and "strided.distributed" in sys.modules:
             group: Any = strided.distributed
             if group.is_initialized() and group.get_world_size(self.process_group) > 1:
+                from ...distributed._groups import resolve
                 from ..parallel._sync_norm import batch_norm
 
-                comm = (self.process_group or group.group.WORLD).communicator
+                comm = resolve(self.process_group).communicator
                 return batch_norm(input, mean, var, self.weight, self.bias, factor, self.eps, comm)
         return super()._normalised(input, mean, var, of_batch, factor)
 

@@ -99,7 +99,7 @@ class DistributedDataParallel(Module):
         dim: not used.
         broadcast_buffers: whether each forward begins with the buffers of rank 0 (running means of batch norms).
         init_sync: whether parameters are compared and become those of rank 0 at first.
-        process_group: who takes part; the default group if None.
+        process_group: who takes part; the default group if None. An axis of a mesh will do: ``mesh.get_group("data")``.
         bucket_cap_mb: size of a bucket in MiB; 25 if None. The first is 1 MiB at most.
         find_unused_parameters: whether some parameters may get no gradient, different ones on each rank. Their
             gradients count as zero; what no rank used keeps its ``.grad``. Costs a walk through the graph.
@@ -145,10 +145,10 @@ class DistributedDataParallel(Module):
             )
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
-        group: Any = strided.distributed
-        self.process_group = group.group.WORLD if process_group is None else process_group
-        if self.process_group is None or group.get_rank(self.process_group) < 0:
-            group.get_rank(self.process_group)  # raises where there is no default group
+        from ...distributed._groups import resolve
+
+        self.process_group: Any = resolve(process_group)
+        if self.process_group is None:
             raise ValueError("DistributedDataParallel: this rank is not in process_group")
         self.module, self.dim = module, dim
         self.device_ids, self.output_device = device_ids, output_device
