@@ -52,7 +52,7 @@ class Reflectors:
             Q, R = tsqr_parts(grid.column_comm, panel.contiguous(), heights)
             block = A.local.new_empty((width + 1, width))
             if grid.row == owner:
-                block[:width], block[width] = signed_lu(Q[:width])
+                block[:width], block[width] = signed_lu(Q[:width], end == A.shape[0])
             broadcast(grid.column_comm, block, owner)
             LU, signs = block[:width], block[width]
             Y1, message[:width] = reflectors(LU, signs)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ... import _C
 from ...autograd import Function
+from ...linalg import LinAlgError
 from . import _cholesky, _matmul, _transfer, _triangular
 from ._layers import Layers, product_layers
 from ._layout import Matrix, square
@@ -274,7 +275,9 @@ class _Determinant(Function):
         a, *results = ctx.saved_tensors
         A = Matrix(a, *ctx.at)
         if ctx.factors.info:
-            raise NotImplementedError("the gradient of the determinant of a singular distributed matrix")
+            if ctx.logarithm:
+                raise LinAlgError("linalg.slogdet: the gradient of the determinant of a singular matrix is not finite")
+            return _adjugate(A).local.mul_(grads[0]), None, None
         inverse = solve(A, A.eye(A.shape[0]), adjoint=True, factors=ctx.factors).local
         if not ctx.logarithm:
             return inverse * (grads[0] * results[0].conj()), None, None
@@ -283,6 +286,19 @@ class _Determinant(Function):
         if a.is_complex():
             factor = _f["complex"](g_log, (g_sign * sign.conj()).imag)
         return inverse * factor, None, None
+
+
+def _adjugate(A: Matrix) -> Matrix:
+    """The adjoint of the adjugate (det(A) A^-1 where that exists): of U diag(S) V^H it is what the products of all but
+    one singular value put between the same vectors."""
+    from ._eigh import svd
+
+    U, S, V = svd(A)
+    before, after = (_f["cat"]([S.new_ones(1), x[:-1]]).cumprod(0) for x in (S, S.flip(0)))
+    others = (before * after.flip(0)).to(A.dtype)
+    sign = Factors(U).det() * Factors(V).det().conj()
+    U.local.mul_(others.index_select(0, U.col_indices()) * sign.conj())
+    return _matmul.product(U, V, adjoint="right")
 
 
 def det(A: Matrix) -> Tensor:

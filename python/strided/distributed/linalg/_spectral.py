@@ -126,8 +126,8 @@ def qr(A: Matrix, mode: str = "reduced") -> QR:
     """(Q, R), A = Q R, by blocked Householder reflections whose panels are tall-skinny QRs.
 
     A (m, n); Q (m, k), R (k, n) with k = min(m, n), or k = m with mode="complete"; float32, float64, complex64,
-    complex128.  Backward error: max(m, n) eps |A|; |Q^H Q - I| about max(m, n) eps, whatever A is.  The elements on R's
-    diagonal have other signs (phases) than those of one process.  ValueError for another mode.
+    complex128.  Backward error: max(m, n) eps |A|; |Q^H Q - I| about max(m, n) eps, whatever A is.  Signs are those of
+    one process for an A of full rank.  ValueError for another mode.
 
     J. Demmel, L. Grigori, M. Hoemmen, J. Langou, "Communication-optimal parallel and sequential QR and LU
     factorizations", 2012; G. Ballard et al., "Reconstructing Householder vectors from tall-skinny QR", 2014.

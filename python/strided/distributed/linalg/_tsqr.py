@@ -76,15 +76,19 @@ def _sorted_qr(A: Tensor) -> tuple[Tensor, Tensor]:
     return result, R
 
 
-def signed_lu(Q: Tensor) -> tuple[Tensor, Tensor]:
-    """(L and U in one, s) with Q - diag(s) = L U and |s| = 1, for a square block of orthonormal columns.
+def signed_lu(Q: Tensor, last: bool) -> tuple[Tensor, Tensor]:
+    """(L and U in one, s) with Q - diag(s) = L U and s = 1 or -1, for a square block of orthonormal columns.
 
-    The signs are chosen as the elimination goes, so that each pivot is at least 1 and none is searched for.
+    The signs are chosen as the elimination goes, so that each pivot is at least 1 and none is searched for; they are
+    LAPACK's.  `last`: no row follows the block, so that its last reflector, where it is real, is the identity.
     """
     M, signs = Q.clone().contiguous(), []
     for i in range(M.shape[0]):
-        d = M[i, i].item()
-        s = -d / abs(d) if d else -1.0
+        s = -1.0 if M[i, i].real.item() >= 0 else 1.0
+        if last and i + 1 == M.shape[0] and not M.is_complex():
+            signs.append(-s)
+            M[i, i] = 0
+            break
         signs.append(s)
         M[i, i] -= s
         if i + 1 < M.shape[0]:

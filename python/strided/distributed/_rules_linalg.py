@@ -1,0 +1,381 @@
+"""Rules of linear algebra: a matrix is dealt out in blocks, computed on, and brought back to the operand's placements.
+
+The algorithms, and what they send, are in `linalg/`.  No rank ever has a whole matrix that it did not have before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ..autograd import Function
+from ._layout import Spec
+from ._sharded import ShardedTensor, bind, first_sharded, refuse, rule, sharded, without_terms, wrap
+from .placement import BlockCyclic, Replicate
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+_f = _C.functions
+_BLOCK = 64
+
+
+# ---------------------------------------------------------------- from placements to blocks, and back
+
+
+class _Side:
+    """Rows and columns of a matrix that each rank has, in the order of its piece."""
+
+    def __init__(self, at, shape, whole=False):
+        self.at, self.shape, self.whole = at, shape, whole
+
+
+def _indices(ranges):
+    return [i for a, b in ranges for i in range(a, b)]
+
+
+def _of_spec(spec):
+    """The side of placements; a vector is a matrix of one column."""
+
+    def at(rank):
+        found = [_indices(r) for r in spec.ranges(spec.mesh.coordinates[rank])]
+        return (found[0], found[1] if len(found) == 2 else [0])
+
+    rows, cols = at(spec.mesh.comm.rank)
+    return _Side(at, (len(rows), len(cols)), spec.is_whole)
+
+
+def _of_matrix(M):
+    from .linalg import _transfer
+
+    return _Side(_transfer.places(M), tuple(M.local.shape))
+
+
+class _Deal(Function):
+    """The pieces of one side from those of the other: each element once, from the first rank that has it."""
+
+    @staticmethod
+    def forward(ctx, local, source, target, comm, limit):
+        from .linalg import _transfer
+
+        ctx.sides = source, target, comm, limit
+        if source.whole:
+            return _transfer._take(local, *target.at(comm.rank))
+        result = local.new_zeros(target.shape)
+        return _transfer.exchange(comm, local, source.at, result, target.at, limit=limit)
+
+    @staticmethod
+    def backward(ctx, grad):
+        source, target, comm, limit = ctx.sides
+        return _Deal.apply(grad, target, source, comm, limit), None, None, None, None
+
+
+def grid_of(mesh: Any) -> Any:
+    """The grid of processes over the ranks of a mesh: the mesh itself where it has two axes."""
+    from .linalg import Grid
+
+    if not hasattr(mesh, "_grid"):
+        mesh._grid = Grid(mesh.comm, *(mesh.shape if mesh.ndim == 2 else ()))
+    return mesh._grid
+
+
+def _block_of(x, grid):
+    """The block that a tensor is dealt out in already, or one that gives each process several."""
+    blocks = {p.block for p in x._spec.placements if isinstance(p, BlockCyclic)}
+    if len(blocks) == 1:
+        return blocks.pop()
+    return max(1, min(_BLOCK, min(x.shape) // (4 * max(grid.rows, grid.columns))))
+
+
+def deal(x: ShardedTensor, block: int | None = None) -> Any:
+    """x, a matrix or vector, as a linalg.Matrix over the grid of its mesh."""
+    from .linalg import Axis, Matrix
+
+    x = without_terms(x)
+    grid = grid_of(x._spec.mesh)
+    block = _block_of(x, grid) if block is None else block
+    shape = tuple(x.shape) if x.ndim == 2 else (x.shape[0], 1)
+    here = [Axis(n, block, p).count(i) for n, p, i in zip(shape, (grid.rows, grid.columns), (grid.row, grid.column))]
+    bare = Matrix(x._local.detach().new_empty(here), shape, block, grid)
+    source, limit = _of_spec(x._spec), max(1, max(shape) * block // grid.rows)
+    local = x._local if x.ndim == 2 else x._local.unsqueeze(1)
+    return bare.with_local(_Deal.apply(local, source, _of_matrix(bare), grid.comm, limit))
+
+
+def collect(M: Any, mesh: Any, placements: Any, *, vector: bool = False) -> ShardedTensor:
+    """A linalg.Matrix in these placements."""
+    m, n = M.shape
+    spec = Spec(mesh, tuple(placements), (m,) if vector else (m, n))
+    limit = max(1, max(m, n) * M.block // M.grid.rows)
+    local = _Deal.apply(M.local, _of_matrix(M), _of_spec(spec), M.grid.comm, limit)
+    return wrap(local.squeeze(1) if vector else local, spec)
+
+
+def _like(M, x):
+    """M in the placements of x."""
+    return collect(M, x._spec.mesh, without_terms(x)._spec.placements)
+
+
+def everywhere(t: Any, mesh: Any) -> ShardedTensor:
+    """What every rank has."""
+    return wrap(t, Spec(mesh, (Replicate(),) * mesh.ndim, t.shape))
+
+
+# ---------------------------------------------------------------- how rules are made
+
+
+def matrices(names: str) -> Any:
+    """Decorator: the rule of functions of matrices.  rule(func, values): values by parameter, operands without terms.
+
+    Batches whose matrices lie whole on their rank are computed where they are.
+    """
+
+    def register(function):
+        def call(func, args, kwargs):
+            values = bind(func, args, kwargs)
+            like = first_sharded(list(values.values()))
+            for name, value in values.items():
+                if isinstance(value, _C.Tensor):
+                    values[name] = without_terms(sharded(value, like, func))
+            given = [v for v in values.values() if isinstance(v, ShardedTensor)]
+            if any(t.ndim > 2 for t in given):
+                return _batches(func, args, values, given)
+            if given[0].ndim < 2:
+                raise RuntimeError(f"{func.__qualname__}: The input tensor A must have at least 2 dimensions.")
+            if not all(t.dtype.is_floating_point or t.dtype.is_complex for t in given):
+                raise RuntimeError(f"{func.__qualname__}: Expected a floating point or complex tensor as input.")
+            return function(func, values)
+
+        return rule(names)(call)
+
+    return register
+
+
+def _batches(func, args, values, given):
+    first, batch = given[0]._spec, tuple(given[0].shape[:-2])
+    for t in given:
+        if t.ndim < 3 or tuple(t.shape[:-2]) != batch or t._spec.placements != first.placements:
+            raise refuse(func, args, "batches must have one shape and one placement")
+        if any(t._spec.cuts(d) for d in (t.ndim - 2, t.ndim - 1)):
+            raise refuse(func, args, "of a batch whose matrices are cut: cut it along a batch axis")
+    result = func(**{name: v._local if isinstance(v, ShardedTensor) else v for name, v in values.items()})
+
+    def whole(t):
+        return wrap(t, first.with_(shape=(*batch, *t.shape[len(batch) :])))
+
+    if isinstance(result, _C.Tensor):
+        return whole(result)
+    return type(result)([whole(t) if t.ndim >= len(batch) else t for t in result])
+
+
+def _named(name, *values):
+    from .. import return_types
+
+    return getattr(return_types, name)(values)
+
+
+# ---------------------------------------------------------------- systems
+
+
+@matrices("linalg.solve")
+def _solve(func, values):
+    from . import linalg
+
+    A, B = values["A"], values["B"]
+    vector = B.ndim == 1
+    a = deal(A)
+    b = deal(B, a.block)
+    if values.get("left", True) or vector:
+        X = linalg.solve(a, b)
+    else:
+        X = linalg.adjoint(linalg.solve(a, linalg.adjoint(b), adjoint=True))
+    return collect(X, B._spec.mesh, B._spec.placements, vector=vector)
+
+
+@matrices("linalg.solve_triangular")
+def _solve_triangular(func, values):
+    from . import linalg
+
+    T, B, upper, unit = values["input"], values["B"], values["upper"], values.get("unitriangular", False)
+    t = deal(T)
+    b = deal(B, t.block)
+    if values.get("left", True):
+        X = linalg.solve_triangular(t, b, upper=upper, unitriangular=unit)
+    else:
+        X = linalg.solve_triangular(t, linalg.adjoint(b), upper=upper, adjoint=True, unitriangular=unit)
+        X = linalg.adjoint(X)
+    return _like(X, B)
+
+
+@matrices("cholesky_solve")
+def _cholesky_solve(func, values):
+    from . import linalg
+
+    B, L = list(values.values())[:2]
+    upper, t = values.get("upper", False), deal(L)
+    Y = linalg.solve_triangular(t, deal(B, t.block), upper=upper, adjoint=upper)
+    return _like(linalg.solve_triangular(t, Y, upper=upper, adjoint=not upper), B)
+
+
+@matrices("linalg.inv inverse linalg.inverse")
+def _inv(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    return _like(linalg.inv(deal(A)), A)
+
+
+@matrices("linalg.cholesky cholesky")
+def _cholesky(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    return _like(linalg.cholesky(deal(A), upper=bool(values.get("upper", False))), A)
+
+
+@matrices("det linalg.det")
+def _det(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    return everywhere(linalg.det(deal(A)), A._spec.mesh)
+
+
+@matrices("slogdet linalg.slogdet")
+def _slogdet(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    found = (everywhere(t, A._spec.mesh) for t in linalg.slogdet(deal(A)))
+    return _named("linalg_slogdet" if "linalg" in func.__qualname__ else "slogdet", *found)
+
+
+@rule("logdet")
+def _logdet(func, args, kwargs):
+    sign, log = _f["linalg.slogdet"](*args, **kwargs)
+    if sign._local.is_complex():
+        return log + sign.log()
+    return _f["where"](sign < 0, math.nan, log)
+
+
+# ---------------------------------------------------------------- QR and least squares
+
+
+@matrices("linalg.qr qr")
+def _qr(func, values):
+    from . import linalg
+
+    A, mode = first_sharded(list(values.values())), values.get("mode", "reduced")
+    if "some" in values:
+        mode = "reduced" if values["some"] else "complete"
+    if mode not in ("reduced", "complete"):
+        raise refuse(func, [A], f"mode={mode!r}; there are reduced and complete")
+    Q, R = linalg.qr(deal(A), mode)
+    return _named("linalg_qr" if "linalg" in func.__qualname__ else "qr", _like(Q, A), _like(R, A))
+
+
+@matrices("linalg.lstsq")
+def _lstsq(func, values):
+    from . import linalg
+
+    A, B = values["input"], values["b"]
+    if values.get("driver") not in (None, "gels", "gelsy"):
+        raise refuse(func, [A, B], f"driver={values['driver']!r}; there are gels and gelsy, both for full rank")
+    a = deal(A)
+    X, residuals = linalg.lstsq(a, deal(B, a.block))
+    vector = B.ndim == 1
+    mesh = B._spec.mesh
+    rank = _f["full"]((), min(A.shape), dtype=_C.int64)
+    if values.get("driver") == "gels":
+        rank = rank.new_empty(0)
+    elif vector and residuals.numel():
+        residuals = residuals[0]
+    if values.get("driver") != "gels":  # as on one process: gelsy has none
+        residuals = residuals.new_empty(0)
+    solution = collect(X, mesh, B._spec.placements, vector=vector)
+    rest = (everywhere(t, mesh) for t in (residuals, rank, residuals.new_empty(0)))
+    return _named("linalg_lstsq", solution, *rest)
+
+
+# ---------------------------------------------------------------- eigenvalues and singular values
+
+
+@matrices("linalg.eigh")
+def _eigh(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    found, V = linalg.eigh(deal(A), values.get("UPLO", "L"))
+    return _named("linalg_eigh", everywhere(found, A._spec.mesh), _like(V, A))
+
+
+@matrices("linalg.eigvalsh")
+def _eigvalsh(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    return everywhere(linalg.eigvalsh(deal(A), values.get("UPLO", "L")), A._spec.mesh)
+
+
+@matrices("linalg.svd")
+def _svd(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    U, S, Vh = linalg.svd(deal(A), bool(values.get("full_matrices", True)))
+    return _named("linalg_svd", _like(U, A), everywhere(S, A._spec.mesh), _like(Vh, A))
+
+
+@matrices("svd")
+def _old_svd(func, values):
+    A = first_sharded(list(values.values()))
+    if not values.get("compute_uv", True):
+        raise refuse(func, [A], "compute_uv=False: linalg.svdvals has a rule")
+    U, S, Vh = _f["linalg.svd"](A, not values.get("some", True))
+    return _named("svd", U, S, Vh.mH)
+
+
+@matrices("linalg.svdvals")
+def _svdvals(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    return everywhere(linalg.svdvals(deal(A)), A._spec.mesh)
+
+
+@matrices("linalg.cond")
+def _cond(func, values):
+    from . import linalg
+
+    A = first_sharded(list(values.values()))
+    return everywhere(linalg.cond(deal(A), values.get("p")), A._spec.mesh)
+
+
+@rule("linalg.matrix_norm")
+def _matrix_norm(func, args, kwargs):
+    from . import linalg
+
+    values = bind(func, args, kwargs)
+    A = without_terms(values["input"])
+    order, dims = values.get("ord", "fro"), [d % A.ndim for d in values.get("dim", (-2, -1))]
+    if values.get("dtype") is not None:
+        A = A.to(values["dtype"])
+    keepdim = bool(values.get("keepdim"))
+    if order == "fro":
+        return _f["linalg.vector_norm"](A, 2, dims, keepdim)
+    if A.ndim != 2 or dims != [0, 1]:
+        raise refuse(func, args, f"the norm {order!r} of a batch")
+    found = linalg.norm(deal(A), order)
+    return everywhere(found.reshape(1, 1) if keepdim else found, A._spec.mesh)
+
+
+@rule("linalg.norm")
+def _norm(func, args, kwargs):
+    values = bind(func, args, kwargs)
+    x, order, dim = values["input"], values.get("ord"), values.get("dim")
+    rest = {k: values[k] for k in ("keepdim", "dtype") if values.get(k) is not None}
+    count = 1 if isinstance(dim, int) else x.ndim if dim is None else len(dim)
+    if order is None or count == 1:
+        return _f["linalg.vector_norm"](x, 2 if order is None else order, dim, **rest)
+    return _f["linalg.matrix_norm"](x, order, (-2, -1) if dim is None else dim, **rest)
