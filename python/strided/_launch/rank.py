@@ -37,15 +37,30 @@ class Place(NamedTuple):
 # What the starters set: rank, size, rank on the machine, number on the machine. The first whose rank is there counts.
 _STARTERS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""),
 )
 
 
 def _number(text: str | None, otherwise: int) -> int:
-    """The number that a text begins with: Slurm writes ``4(x2)`` for four on each of two machines."""
-    digits = (text or "").split("(")[0].split(",")[0]
-    return int(digits) if digits.isdigit() else otherwise
+    return int(text) if text is not None and text.isdigit() else otherwise
+
+
+def _tasks_here(environment: Mapping[str, str]) -> int | None:
+    """How many ranks srun started on this machine. ``4(x2),3`` is four on each of two machines, then three."""
+    node, counts = _number(environment.get("SLURM_NODEID"), 0), environment.get("SLURM_STEP_TASKS_PER_NODE", "")
+    for part in counts.split(",") if counts else ():
+        count, _, times = part.partition("(x")
+        node -= _number(times.rstrip(")"), 1)
+        if node < 0:
+            return _number(count, 1)
+    return None
+
+
+def _in_a_step(environment: Mapping[str, str]) -> bool:
+    """Whether srun started this process, as a rank: no batch script, no interactive shell."""
+    return _number(environment.get("SLURM_STEP_ID"), 2**32) < 0xFFFFFFF0
 
 
 def place(environment: Mapping[str, str]) -> Place | None:
@@ -56,15 +71,14 @@ def place(environment: Mapping[str, str]) -> Place | None:
     for rank, size, local_rank, local_size in _STARTERS:
         if rank not in environment or size not in environment:
             continue
-        if rank == "SLURM_PROCID" and _number(environment.get("SLURM_STEP_ID"), 2**32) >= 0xFFFFFFF0:
+        if rank == "SLURM_PROCID" and not _in_a_step(environment):
             continue
-        n = _number(environment[size], 1)
-        return Place(
-            _number(environment[rank], 0),
-            n,
-            _number(environment.get(local_rank), _number(environment[rank], 0)),
-            _number(environment.get(local_size), n),
-        )
+        me, n = _number(environment[rank], 0), _number(environment[size], 1)
+        if local_rank in environment and local_size in environment:
+            return Place(me, n, _number(environment[local_rank], me), _number(environment[local_size], n))
+        if "SLURM_LOCALID" in environment and _in_a_step(environment):  # srun, which may set PMI's variables too
+            return Place(me, n, _number(environment["SLURM_LOCALID"], me), _tasks_here(environment) or n)
+        return Place(me, n, me, n)
     return None
 
 
@@ -190,7 +204,7 @@ def end_the_job(status: int) -> NoReturn:
     was not started yet; the message "abort" of the PMI protocol, version 1, tells it not to.
     """
     port = os.environ.get("PMI_FD", "")
-    if port.isdigit() and "SLURM_PROCID" not in os.environ:  # Slurm's port may speak another version
+    if port.isdigit() and "MPI_LOCALRANKID" in os.environ:  # MPICH's: the port of srun may speak another version
         try:
             os.write(int(port), f"cmd=abort exitcode={status}\n".encode())
             time.sleep(5)  # mpiexec ends this process as well

@@ -149,7 +149,7 @@ def package_path():
 def test_inside_a_job_it_is_a_rank(tmp_path):
     """srun python -m strided launch script.py: nothing is started, this process is the rank."""
     slurm = {"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4", "SLURM_LOCALID": "0", "SLURM_STEP_ID": "1",
-             "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_CPUS_PER_TASK": "1"}  # fmt: skip
+             "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_NODEID": "1", "SLURM_CPUS_PER_TASK": "1"}  # fmt: skip
     status, out, err = run("-c", SHOW, env=slurm)
     assert (status, out, err) == (0, "2 4 0 2 1 __main__\n", "")
     status, out, err = run("-n", 8, "-c", SHOW, env=slurm)
@@ -244,6 +244,10 @@ SLURM = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_LOCALID": "1",
         ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
           "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMI_RANK": "0", "PMI_SIZE": "1"}, (3, 4, 1, 2)),
         (SLURM | {"SLURM_STEP_ID": "0"}, (5, 8, 1, 4)),
+        (SLURM | {"SLURM_STEP_ID": "0", "SLURM_NODEID": "2", "SLURM_STEP_TASKS_PER_NODE": "3(x2),2"}, (5, 8, 1, 2)),
+        (SLURM | {"SLURM_STEP_ID": "0", "PMI_RANK": "5", "PMI_SIZE": "8", "PMI_FD": "7"}, (5, 8, 1, 4)),
+        ({"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_LOCAL_RANK": "1",
+          "MV2_COMM_WORLD_LOCAL_SIZE": "2"}, (1, 2, 1, 2)),
         (SLURM | {"SLURM_STEP_ID": str(0xFFFFFFFA)}, None),  # an interactive shell
         (SLURM, None),  # a batch script
     ],
