@@ -230,6 +230,7 @@ def destroy_process_group(group: Any = None) -> None:
     state["all"] = [other for other in state["all"] if other not in gone]
     if pg is state["default"]:
         state["default"] = None
+        state.pop("of communicators", None)
     for other in gone:
         other._destroyed = True
 

@@ -347,6 +347,10 @@ def test_an_axis_of_a_mesh_is_a_group():
         model(strided.full((1, 1), float(rank))).sum().backward()
         x = strided.tensor([rank])
         dist.broadcast(x, src=3 * mesh.get_local_rank("model") + 2, group=along)
+        whole = DDP(nn.Linear(1, 1), device_mesh=dist.init_device_mesh("cpu", (6,)))
+        assert dist.get_world_size(whole.process_group) == 6
+        with pytest.raises(RuntimeError, match="Cannot specify both"):
+            DDP(nn.Linear(1, 1), process_group=along, device_mesh=mesh)
         assert dist.get_process_group_ranks(along) == [3 * (rank // 3) + k for k in range(3)]
         assert dist.get_rank(along) == rank % 3 and dist.get_world_size(along) == 3
         return model.module.weight.grad.item(), x.item()

@@ -106,10 +106,11 @@ class DistributedDataParallel(Module):
         check_reduction: not used.
         gradient_as_bucket_view: whether ``.grad`` is a view of the bucket, which saves a copy.
         static_graph: the same as find_unused_parameters.
+        device_mesh: a mesh of one axis, in the place of process_group.
 
     Raises:
-        RuntimeError: no parameter wants a gradient; parameters differ between ranks; in a forward: the backward before
-            left out parameters without find_unused_parameters, the text names them.
+        RuntimeError: process_group and device_mesh; no parameter wants a gradient; parameters differ between ranks; in
+            a forward: the backward before left out parameters without find_unused_parameters, the text names them.
         ValueError: there is no group; several devices.
 
     >>> def program():
@@ -136,6 +137,8 @@ class DistributedDataParallel(Module):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
+        *,
+        device_mesh: Any = None,
     ) -> None:
         super().__init__()
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
@@ -147,7 +150,9 @@ class DistributedDataParallel(Module):
             raise ValueError("device_ids can only be None or contain a single element.")
         from ...distributed._groups import resolve
 
-        self.process_group: Any = resolve(process_group)
+        if device_mesh is not None and process_group is not None:
+            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+        self.process_group: Any = resolve(process_group if device_mesh is None else device_mesh.get_group())
         if self.process_group is None:
             raise ValueError("DistributedDataParallel: this rank is not in process_group")
         self.module, self.dim = module, dim
