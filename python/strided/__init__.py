@@ -43,6 +43,9 @@ class layout:
     def __repr__(self):
         return "torch.strided"
 
+    def __reduce__(self):
+        return "strided"  # copies and pickles are the one object: programs compare with `is`
+
 
 class memory_format:
     """Order of dimensions in memory, as PyTorch names it."""
@@ -91,6 +94,7 @@ from ._samplers import *
 from ._transforms import vmap
 from ._broadcast import broadcast_shapes
 from ._standard import *
+from ._sparse_names import *
 from . import _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))

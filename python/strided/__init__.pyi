@@ -802,6 +802,13 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet: ...
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor: ...
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.sort: ...
+from . import sparse as sparse
+from ._sparse_names import sparse_bsc_tensor as sparse_bsc_tensor
+from ._sparse_names import sparse_bsr_tensor as sparse_bsr_tensor
+from ._sparse_names import sparse_compressed_tensor as sparse_compressed_tensor
+from ._sparse_names import sparse_coo_tensor as sparse_coo_tensor
+from ._sparse_names import sparse_csc_tensor as sparse_csc_tensor
+from ._sparse_names import sparse_csr_tensor as sparse_csr_tensor
 from . import special as special
 @overload
 def split(tensor: Tensor, split_size_or_sections: _int, dim: _int = 0) -> _tuple[Tensor, ...]: ...

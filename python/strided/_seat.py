@@ -123,6 +123,7 @@ def install_as_torch() -> None:
     strided.__name__ = "torch"
     strided.__version__ = version.__version__ = torch_version.__version__
     sys.modules["torch"] = strided
+    strided.torch = strided  # type: ignore[attr-defined]  # as in PyTorch, and libraries write torch.torch.Tensor
     _answer_as_torch(strided)
 
 

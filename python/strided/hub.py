@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+# The beginning of a checksum in the name of a file: resnet18-bfd8deac.pth.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 _set: str | None = None
 

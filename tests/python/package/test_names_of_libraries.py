@@ -14,11 +14,15 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "_C.Value()", "_C.Graph()", "fx.Graph()", "fx.Node()", "fx.GraphModule(None, None)", "fx.symbolic_trace(len)",
         "fx.replace_pattern(None, None, None)", "fx.interpreter.Interpreter(None)", "masked.MaskedTensor(1, 2)",
         "masked.masked_tensor(1, 2)", "PyTorchFileReader('x')",
+        "sparse_coo_tensor([[0]], [1.0])", "sparse_csr_tensor([0], [0], [1])", "sparse_csc_tensor([0], [0], [1])",
+        "sparse_bsr_tensor([0], [0], [1])", "sparse_bsc_tensor([0], [0], [1])", "sparse.mm(1, 2)", "sparse.sum(1)",
+        "sparse_compressed_tensor([0], [0], [1])", "sparse.softmax(1, 2)", "sparse.log_softmax(1, 2)",
+        "sparse.addmm(1, 2, 3)", "sparse.FloatTensor(1)",
     ],
 )  # fmt: skip
 def test_what_there_is_not_says_so(text):
     with pytest.raises(NotImplementedError, match=r"\w+: strided"):
-        eval(text, vars(strided) | {"fx": strided.fx, "masked": strided.masked})
+        eval(text, vars(strided) | {"fx": strided.fx, "masked": strided.masked, "sparse": strided.sparse})
 
 
 def test_no_object_is_one():
@@ -30,6 +34,14 @@ def test_no_object_is_one():
         pass
 
     assert not strided.masked.is_masked_tensor(strided.ones(1))
+
+
+def test_fake_tensors():
+    from strided._subclasses.fake_tensor import FakeTensor, is_fake
+    from strided.fx.experimental.proxy_tensor import get_proxy_mode
+
+    meta = strided.ones(2, device="meta")
+    assert not is_fake(meta) and not isinstance(meta, FakeTensor) and get_proxy_mode() is None
 
 
 def test_names_of_the_core():
@@ -84,3 +96,11 @@ def test_named_tuples_in_the_table_of_nodes():
     leaves, context = _pytree.SUPPORTED_NODES[kind].flatten_fn(Pair(1, 2))
     spec = _pytree.TreeSpec(kind, context, [_pytree.LeafSpec(), _pytree.LeafSpec()])
     assert _pytree.tree_unflatten(leaves, spec) == Pair(1, 2)
+
+
+def test_there_is_one_layout():
+    import copy
+    import pickle
+
+    x = strided.ones(1)
+    assert copy.deepcopy(x.layout) is pickle.loads(pickle.dumps(x.layout)) is strided.strided
