@@ -40,6 +40,11 @@ def set_gather_limit(nbytes: int | None) -> None:
     _comm.rank_state()["gather_limit"] = math.inf if nbytes is None else nbytes
 
 
+def gather_limit() -> float:
+    """The number of bytes that set_gather_limit has set."""
+    return _comm.rank_state().get("gather_limit", _LIMIT)
+
+
 class _Told:
     """What the function that runs is called, and whether plain tensors count as the same on every rank."""
 
@@ -64,7 +69,7 @@ def _tell(comm, what):
 
 def _warn_of_gather(src, dst, itemsize):
     nbytes = math.prod(dst.local_shape()) * itemsize
-    limit = _comm.rank_state().get("gather_limit", _LIMIT)
+    limit = gather_limit()
     if nbytes > limit and nbytes > 2 * math.prod(src.local_shape()) * itemsize:
         warnings.warn(
             f"{told().function or 'redistribute'} gathers {nbytes} bytes on every rank ({src!r} -> {dst!r}); the limit is "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ..autograd import Function
+from . import _move
 from ._layout import Spec
 from ._sharded import ShardedTensor, bind, first_sharded, refuse, rule, sharded, without_terms, wrap
 from .placement import BlockCyclic, Replicate
@@ -27,8 +28,8 @@ _BLOCK = 64
 class _Side:
     """Rows and columns of a matrix that each rank has, in the order of its piece."""
 
-    def __init__(self, at, shape, whole=False):
-        self.at, self.shape, self.whole = at, shape, whole
+    def __init__(self, at, shape, name, whole=False):
+        self.at, self.shape, self.name, self.whole = at, shape, name, whole
 
 
 def _indices(ranges):
@@ -43,13 +44,14 @@ def _of_spec(spec):
         return (found[0], found[1] if len(found) == 2 else [0])
 
     rows, cols = at(spec.mesh.comm.rank)
-    return _Side(at, (len(rows), len(cols)), spec.is_whole)
+    return _Side(at, (len(rows), len(cols)), repr(spec), spec.is_whole)
 
 
 def _of_matrix(M):
     from .linalg import _transfer
 
-    return _Side(_transfer.places(M), tuple(M.local.shape))
+    name = f"{M.shape} in blocks of {M.block} on {M.grid.rows} x {M.grid.columns} ranks"
+    return _Side(_transfer.places(M), tuple(M.local.shape), name)
 
 
 class _Deal(Function):
@@ -63,6 +65,7 @@ class _Deal(Function):
         if source.whole:
             return _transfer._take(local, *target.at(comm.rank))
         result = local.new_zeros(target.shape)
+        _move._tell(comm, f"{source.name} -> {target.name}")
         return _transfer.exchange(comm, local, source.at, result, target.at, limit=limit)
 
     @staticmethod
@@ -72,11 +75,15 @@ class _Deal(Function):
 
 
 def grid_of(mesh: Any) -> Any:
-    """The grid of processes over the ranks of a mesh: the mesh itself where it has two axes."""
+    """The grid of processes over the ranks of a mesh: the mesh itself where it has two axes.
+
+    Up to four ranks stand in one row: LU then finds its pivots without messages, and sends no more than on 2 x 2.
+    """
     from .linalg import Grid
 
     if not hasattr(mesh, "_grid"):
-        mesh._grid = Grid(mesh.comm, *(mesh.shape if mesh.ndim == 2 else ()))
+        row = (1,) if mesh.comm.size <= 4 else ()
+        mesh._grid = Grid(mesh.comm, *(mesh.shape if mesh.ndim == 2 else row))
     return mesh._grid
 
 
@@ -173,6 +180,14 @@ def _named(name, *values):
     from .. import return_types
 
     return getattr(return_types, name)(values)
+
+
+def matmul(a: ShardedTensor, b: ShardedTensor) -> ShardedTensor:
+    """a @ b by SUMMA, in a's placements: no rank holds more than its shares and some panels."""
+    from . import linalg
+
+    x = deal(a)
+    return _like(linalg.matmul(x, deal(b, x.block)), a)
 
 
 # ---------------------------------------------------------------- systems

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ._layout import Spec
-from ._move import spread
+from ._move import gather_limit, spread
 from ._rules_elementwise import moved_to
 from ._sharded import by_calls, first_sharded, placed, refuse, rule, sharded, wrap
 from .placement import Partial, Replicate, Shard
@@ -98,6 +98,17 @@ def product(func: Any, a: Any, b: Any, left: str, right: str, out: str, call: An
     return wrap(call(*locals_), spec)
 
 
+def _outgrows(a, b):
+    """Whether every way that `product` knows makes a rank hold more than the limit of gathers: the least of a, b and
+    the result, whole, or along one axis of a mesh of two."""
+    mesh = a._spec.mesh
+    cut = [p.is_shard() or n == 1 for t in (a, b) for p, n in zip(t._spec.placements, mesh.shape)]
+    if mesh.comm.size == 1 or not all(cut) or not (a.dtype.is_floating_point or a.dtype.is_complex):
+        return False
+    least = min(a.numel(), b.numel(), a.shape[0] * b.shape[1]) * a.dtype.itemsize
+    return least / (max(mesh.shape) if mesh.ndim == 2 else 1) > gather_limit()
+
+
 _LETTERS = "abcdefghijklmnopq"
 
 
@@ -137,6 +148,10 @@ def _matmul(func, args, kwargs):
         sizes = {t.shape[s.index(c)] for t, s in ((a, left), (b, right)) if c in s} - {1}
         if len(sizes) > 1:
             raise RuntimeError(f"{name}: batches of {tuple(a.shape)} and {tuple(b.shape)} do not fit together")
+    if a.ndim == b.ndim == 2 and _outgrows(a, b):
+        from ._rules_linalg import matmul
+
+        return matmul(a, b)
     call = _f["dot"] if name == "vdot" else _f["matmul"]
     return product(func, a, b, left, right, out, call)
 

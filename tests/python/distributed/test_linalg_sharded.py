@@ -122,6 +122,27 @@ def test_gradients_have_the_operands_placements(mesh, a, b):
     on_mesh(mesh, program)
 
 
+@pytest.mark.parametrize(("mesh", "a", "b"), PLACEMENTS, ids=IDS)
+def test_products_that_would_gather_too_much_go_by_panels(mesh, a, b):
+    n = 24
+    X, Y = random(n, n), random(n, n, seed=1)
+
+    def program(deal):
+        x, y = deal(X, a), deal(Y, b)
+        comm = x.device_mesh.comm
+        dist.set_gather_limit(0)
+        with comm.record() as calls:
+            z = x @ y
+        dist.set_gather_limit(None)
+        equal(z, X @ Y)
+        largest = max((c.received for c in calls), default=0)
+        gathers = any(p.is_replicate() for p in (*a, *b)) or comm.size == 1
+        assert gathers or largest <= n * n * 8 / comm.size, (largest, calls)
+        assert gathers or z.to_local().numel() <= n * n / comm.size * 1.5
+
+    on_mesh(mesh, program)
+
+
 def test_batches_are_computed_where_they_lie():
     X = random(5, 3, 3)
 

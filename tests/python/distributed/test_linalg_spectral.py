@@ -83,9 +83,12 @@ def test_least_squares(ranks, dtype):
 
 def test_least_squares_wants_full_rank():
     def program(linalg, grid):
-        for shape in ((5, 2), (2, 5)):
-            A = linalg.from_full(torch.zeros(shape), 2, grid)
+        for shape, fill in (((5, 2), 0.0), ((2, 5), 0.0), ((5, 2), 0.7), ((2, 5), 0.7)):
+            A = linalg.from_full(torch.full(shape, fill), 2, grid)
             with pytest.raises(la.LinAlgError, match="full rank"):
+                linalg.lstsq(A, linalg.from_full(torch.ones(shape[0], 1), 2, grid))
+            with pytest.raises(la.LinAlgError, match="full rank"):
+                A.local.requires_grad_()
                 linalg.lstsq(A, linalg.from_full(torch.ones(shape[0], 1), 2, grid))
 
     on_ranks(4, program)

@@ -6,12 +6,15 @@ costs a logarithmic number of messages instead of two for each column.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ... import _C
+from ..._typeinfo import finfo
 from ...linalg import LinAlgError
 from ._layout import Matrix, same_grid
 from ._matmul import column_panel
+from ._solve import diagonal
 from ._transfer import adjoint, all_numbers, all_reduce, broadcast
 from ._triangular import triangular_inplace
 from ._tsqr import reflectors, signed_lu, tsqr_parts
@@ -114,7 +117,7 @@ def least_squares(A: Matrix, B: Matrix, *, overwrite: bool = False) -> tuple[Mat
         raise RuntimeError(f"linalg.lstsq: B must have A's {m} rows, got {B.shape[0]} x {B.shape[1]}")
     if m >= n:
         F = Reflectors(A if overwrite else A.with_local(A.local.detach().clone().contiguous()))
-        _full_rank(F)
+        full_rank(F.top(F.A), max(m, n))
         C = B.with_local(B.local.detach().clone().contiguous())
         F.apply(C, adjoint=True)
         rest = C.local[C.first_row(n) :].abs().square().sum(0)
@@ -124,7 +127,7 @@ def least_squares(A: Matrix, B: Matrix, *, overwrite: bool = False) -> tuple[Mat
         triangular_inplace(F.top(F.A, n), X, upper=True)
         return X, residuals
     F = Reflectors(adjoint(A))
-    _full_rank(F)
+    full_rank(F.top(F.A), max(m, n))
     X = A.new((n, B.shape[1]))
     top = F.top(X, m)
     top.local.copy_(B.local)
@@ -140,10 +143,12 @@ def _over_columns(C: Matrix, values: Tensor) -> Tensor:
     return all_reduce(C.grid.comm, total)
 
 
-def _full_rank(F: Reflectors) -> None:
-    from ._solve import diagonal
-
-    least = diagonal(F.top(F.A)).abs()
-    zero = float((least == 0).any().item()) if least.numel() else 0.0
-    if all_numbers(F.A.grid.comm, [zero], "max")[0]:
+def full_rank(R: Matrix, rows: int) -> None:
+    """LinAlgError, on every rank, where an element on R's diagonal is no more than rounding of a matrix of so many rows
+    or columns."""
+    mine = diagonal(R).abs()
+    low, high = (mine.min().item(), mine.max().item()) if mine.numel() else (math.inf, 0.0)
+    comm = R.grid.comm
+    (low,), (high,) = all_numbers(comm, [low], "min"), all_numbers(comm, [high], "max")
+    if low <= high * rows * finfo(R.dtype).eps and min(R.shape):
         raise LinAlgError("linalg.lstsq: the matrix does not have full rank")

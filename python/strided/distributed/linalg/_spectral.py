@@ -165,15 +165,18 @@ def lstsq(A: Matrix, B: Matrix) -> LeastSquares:
 
     A (m, n), B (m, k); residuals: the squared length of each column of A X - B, the same on every rank (empty unless
     m > n).  float32, float64, complex64, complex128.  By QR; backward error: max(m, n) eps |A| |X|.  A recorded call
-    forms Q, another one does not.  LinAlgError, on every rank, for a zero on R's diagonal.
+    forms Q, another one does not.  LinAlgError, on every rank, where R's diagonal says that
+    the rank is not full.
     """
     if not (_f["is_grad_enabled"]() and (A.local.requires_grad or B.local.requires_grad)):
         return LeastSquares(*_qr.least_squares(A, B))
     m, n = A.shape
     if m < n:
         Q, R = qr(adjoint(A))
+        _qr.full_rank(R.with_local(R.local.detach()), n)
         return LeastSquares(matmul(Q, solve_triangular(R, B, upper=True, adjoint=True)), A.local.new_empty(0).real)
     Q, R = qr(A)
+    _qr.full_rank(R.with_local(R.local.detach()), m)
     X = solve_triangular(R, matmul(Q, B, adjoint="left"), upper=True)
     if m == n:
         return LeastSquares(X, A.local.new_empty(0).real)
