@@ -224,6 +224,6 @@ def _setitem(func, args, kwargs):
     return None
 
 
-@rule("masked_select nonzero argwhere unique unique_consecutive bincount nonzero_static histc")
+@rule("masked_select nonzero argwhere unique_consecutive bincount nonzero_static histc")
 def _dynamic(func, args, kwargs):
     raise refuse(func, args, "the shape of its result depends on the values")

@@ -87,10 +87,12 @@ def _load():
         _rules_elementwise,
         _rules_index,
         _rules_linalg,
+        _rules_made,
         _rules_matrices,
         _rules_order,
         _rules_reduce,
         _rules_shape,
+        _rules_unique,
     )
 
 

@@ -151,8 +151,9 @@ def test_batches_are_computed_where_they_lie():
         equal(la.inv(x), la.inv(X), [Shard(0)])
         for got, want in zip(la.slogdet(x), la.slogdet(X), strict=True):
             equal(got, want, [Shard(0)])
+        equal(la.inv(deal(X, [Shard(1)])), la.inv(X), [Shard(1)])  # whole matrices come together, and go back
         with pytest.raises(NotImplementedError, match="cut it along a batch axis"):
-            la.inv(deal(X, [Shard(1)]))
+            la.solve(deal(X, [Shard(1)]), deal(X, [Shard(1)]))
 
     on_mesh((2,), program)
 

@@ -389,6 +389,27 @@ def test_a_line_is_sorted_where_it_lies(n, descending):
     on(n, program)
 
 
+@pytest.mark.parametrize("n", RANKS)
+def test_unique_elements(n):
+    torch.manual_seed(n)
+    nan = float("nan")
+    lines = [
+        torch.randint(0, 9, (40,)), torch.zeros(17), torch.tensor([3.0, 0.0, nan, -0.0, 3.0, nan]), torch.tensor([2]),
+        torch.randint(0, 3, (4, 5)), torch.rand(11), torch.empty(0),
+    ]  # fmt: skip
+
+    def program(mesh):
+        for line in lines:
+            for placement in (Shard(0), BlockCyclic(0, 1), Replicate()):
+                x = distribute_tensor(line, mesh, [placement])
+                found = torch.unique(x, return_inverse=True, return_counts=True)
+                for a, b in zip(found, torch.unique(line, return_inverse=True, return_counts=True)):
+                    assert str(a.full_tensor()) == str(b), (line, placement)
+                assert str(torch.unique(x).full_tensor()) == str(torch.unique(line))
+
+    on(n, program)
+
+
 def test_cases_of_no_elements_and_ties():
     """Fewer rows than ranks; the first of equals; NaN wins."""
     nan = float("nan")

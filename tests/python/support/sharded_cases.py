@@ -33,11 +33,11 @@ def variants(mesh_shape, tensors):
     n = max(map(len, given))
     for shift in range(2 if len(tensors) > 1 else 1):
         for j in range(n):
-            for across in range(len(mesh_shape)):
-                yield [
-                    [of[(j + shift * i + across * a * (1 + i)) % len(of)] for a in range(len(mesh_shape))]
-                    for i, of in enumerate(given)
-                ]
+            # On a grid the axes have different placements.
+            yield [
+                [of[(j + shift * i + a * (1 + i)) % len(of)] for a in range(len(mesh_shape))]
+                for i, of in enumerate(given)
+            ]
 
 
 def leaves(result):
