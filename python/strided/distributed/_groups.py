@@ -196,8 +196,7 @@ def init_process_group(
 
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
-    for name in _foreign("init_process_group", backend):
-        warn_once(f"init_process_group(backend={name!r})", _INSTEAD)
+    foreign = _foreign("init_process_group", backend)
     if store is not None or pg_options is not None:
         raise NotImplementedError("init_process_group: store and pg_options are not there; MPI knows the ranks")
     comm = world()
@@ -211,6 +210,8 @@ def init_process_group(
             )
     if rank not in (-1, comm.rank):
         raise RuntimeError(f"init_process_group: rank is {rank}, but MPI says {comm.rank}")
+    for name in foreign if comm.rank == 0 else ():
+        warn_once(f"init_process_group(backend={name!r})", _INSTEAD)
     comm = comm.split(0, comm.rank)
     comm.name = group_name or "the default group"
     if timeout is not None:
@@ -388,7 +389,7 @@ def new_group(
     [2, 1, 2]
     """
     default = resolve(None)
-    for name in _foreign("new_group", backend):
+    for name in _foreign("new_group", backend) if get_rank() == 0 else ():
         warn_once(f"new_group(backend={name!r})", _INSTEAD)
     if pg_options is not None or use_local_synchronization:
         raise NotImplementedError("new_group: pg_options and use_local_synchronization are not there")
@@ -491,7 +492,7 @@ def split_group(
     parent = resolve(parent_pg)
     if parent is None:
         raise ValueError("Invalid process group specified")
-    for name in _foreign("split_group", backend):
+    for name in _foreign("split_group", backend) if get_rank() == 0 else ():
         warn_once(f"split_group(backend={name!r})", _INSTEAD)
     if pg_options is not None:
         raise NotImplementedError("split_group: pg_options are not there")
