@@ -157,7 +157,7 @@ def test_eigenvalues_and_vectors(ranks, dtype):
 def test_what_is_not_finite_and_other_arguments_raise():
     def program(linalg, grid):
         A = linalg.from_full(torch.full((9, 9), math.nan), 2, grid)
-        for call in (lambda: linalg.eigh(A, base=2), lambda: linalg.svd(A, base=2)):
+        for call in (lambda: linalg.eigh(A, base=2), lambda: linalg.svd(A, base=2), lambda: linalg.eigvalsh(A)):
             with pytest.raises(la.LinAlgError, match="not finite"):
                 call()
         with pytest.raises(ValueError, match="Expected UPLO argument"):

@@ -32,7 +32,7 @@ from ._transfer import (
 )
 
 if TYPE_CHECKING:
-    from ..._typing import Sequence, Tensor
+    from ..._typing import Any, Sequence, Tensor
 
 _f = _C.functions
 
@@ -60,8 +60,8 @@ def eigh(A: Matrix, *, upper: bool = False, base: int | None = None) -> tuple[Te
 
 
 def base_order(n: int, block: int) -> int:
-    """The order up to which a matrix has no more elements than a block column of one of order n."""
-    return max(2 * block, 32, math.isqrt(n * block))
+    """The order up to which a matrix has no more elements than a block column of one of order n, or 128."""
+    return max(128, math.isqrt(n * block))
 
 
 def _divide(A: Matrix, scale: float, base: int) -> tuple[Tensor, Matrix]:
@@ -88,15 +88,22 @@ def _divide(A: Matrix, scale: float, base: int) -> tuple[Tensor, Matrix]:
 
 def _small(A: Matrix) -> tuple[Tensor, Matrix]:
     """By one process; others get the result, since another machine might round otherwise."""
-    full, comm, n = to_full(A), A.grid.comm, A.shape[0]
-    if comm.rank == 0:
-        values, V = _f["linalg.eigh"](full)
-        values, V = values.contiguous(), V.contiguous()
-    else:
-        values, V = full.new_empty(n, dtype=full.dtype.to_real()), _f["empty_like"](full)
-    broadcast(comm, values, 0)
-    broadcast(comm, V, 0)
+    n = A.shape[0]
+    values, V = _by_one(A, _f["linalg.eigh"], (n,), (n, n))
     return values, from_full(V, A.block, A.grid)
+
+
+def _by_one(A: Matrix, function: Any, *shapes: tuple[int, ...]) -> list[Tensor]:
+    """The results, of these shapes, of a function of the whole matrix, from the first rank; those of one axis are
+    real."""
+    full, comm = to_full(A), A.grid.comm
+    if not bool(_f["isfinite"](full).all()):  # on every rank, where LAPACK would fail on one
+        raise LinAlgError("linalg: The algorithm failed to converge: A has elements that are not finite")
+    if comm.rank == 0:
+        results = [t.contiguous() for t in function(full)]
+    else:
+        results = [full.new_empty(s, dtype=full.dtype.to_real() if len(s) == 1 else full.dtype) for s in shapes]
+    return [broadcast(comm, t, 0) for t in results]
 
 
 def _hermitian(A: Matrix) -> Matrix:
@@ -176,6 +183,11 @@ def svd(A: Matrix, *, full_matrices: bool = False, base: int | None = None) -> t
     """
     m, n = A.shape
     A = A.with_local(A.local.detach())
+    if max(m, n) <= (base_order(max(m, n), A.block) if base is None else base):
+        left, right = (m, n) if full_matrices else (min(m, n),) * 2
+        shapes = (m, left), (min(m, n),), (right, n)
+        U, S, Vh = _by_one(A, lambda full: _f["linalg.svd"](full, full_matrices=full_matrices), *shapes)
+        return from_full(U, A.block, A.grid), S, from_full(Vh.mH, A.block, A.grid)
     if m < n:
         V, S, U = svd(adjoint(A), full_matrices=full_matrices, base=base)
         return U, S, V

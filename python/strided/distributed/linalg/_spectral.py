@@ -232,8 +232,9 @@ def eigh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Eigh:
     spectral divide and conquer algorithms for the symmetric eigenvalue decomposition and the SVD", 2013.
 
     A (n, n); float32, float64, complex64, complex128.  Backward error, and |V^H V - I|: some n eps (times |A|).
-    `base`: matrices up to this order are factored by one process; by default those no larger than a block column of A.
-    Besides A and V a rank needs about ten times its share of A for a while.  Gradients need distinct eigenvalues.
+    `base`: matrices up to this order are factored by one process; by default 128, or those no larger than a block
+    column of A.  Besides A and V a rank needs about ten times its share of A for a while.  Gradients need distinct
+    eigenvalues.
 
     Raises (on every rank):
         LinAlgError: A has elements that are not finite, or the iteration does not converge.
