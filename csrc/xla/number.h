@@ -1,6 +1,8 @@
 // Values with the operators of arithmetic, for lowerings that read like formulas.
 #pragma once
 
+#include <cmath>
+
 #include "xla/ops.h"
 
 namespace strided::xla {
@@ -8,7 +10,11 @@ namespace strided::xla {
 struct Num {
   Value v;
   explicit Num(Value value) : v(std::move(value)) {}
-  Num like(double x) const { return Num(constant(x, v->dtype, v->shape)); }
+  // A number of the same dtype; integers take the nearest one that they have.
+  Num like(double x) const {
+    if (is_integral(v->dtype) && !(std::fabs(x) < 0x1p31)) return Num(nearest(x, v->dtype, v->shape));
+    return Num(constant(x, v->dtype, v->shape));
+  }
   bool complex() const { return is_complex(v->dtype); }
   bool integral() const { return is_integral(v->dtype); }
   bool is_bool() const { return v->dtype == DType::Bool; }

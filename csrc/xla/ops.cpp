@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "core/scalar.h"
 #include "xla/plugin.h"
@@ -81,6 +83,23 @@ Value constant_int(int64_t value, DType dtype, const Dims& shape) {
   return constant_of(element.bytes, dtype, shape);
 }
 
+Value nearest(double value, DType dtype, const Dims& shape) {
+  const Element element = dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using Limits = std::numeric_limits<T>;
+      const T v = !(value > static_cast<double>(Limits::min())) ? Limits::min()
+                  : value < static_cast<double>(Limits::max())  ? static_cast<T>(value)
+                                                                : Limits::max();
+      return Element(std::is_signed_v<T> ? Scalar(static_cast<int64_t>(v)) : Scalar(static_cast<uint64_t>(v)),
+                     dtype_of<T>);
+    } else {
+      return Element(Scalar(value), dtype_of<T>);
+    }
+  });
+  return constant_of(element.bytes, dtype, shape);
+}
+
 Value number(const void* bytes, DType dtype) {
   for (const int64_t plain : {0, 1}) {
     const Element element{Scalar(plain), dtype};
@@ -103,13 +122,17 @@ Value iota(DType dtype, const Dims& shape, int axis) {
 }
 
 Value unary(const char* op, const Value& x) { return add(op, {x}, x->dtype, x->shape); }
-Value binary(const char* op, const Value& a, const Value& b) { return add(op, {a, b}, a->dtype, a->shape); }
+Value binary(const char* op, const Value& a, const Value& b) {
+  if (a->dtype != b->dtype) throw NoLowering{};
+  return add(op, {a, b}, a->dtype, a->shape);
+}
 
 Value compare(const char* direction, const Value& a, const Value& b) {
   return add("stablehlo.compare", {a, b}, DType::Bool, a->shape,
              std::string("{comparison_direction = #stablehlo<comparison_direction ") + direction + ">}");
 }
 Value select(const Value& condition, const Value& a, const Value& b) {
+  if (a->dtype != b->dtype) throw NoLowering{};
   return add("stablehlo.select", {condition, a, b}, a->dtype, a->shape);
 }
 
@@ -128,6 +151,13 @@ Value convert(const Value& x, DType dtype) {
     return add("stablehlo.complex", {re, constant_int(0, re->dtype, x->shape)}, dtype, x->shape);
   }
   if (!is_integral(from) && is_integral(dtype)) return truncated(x, dtype);
+  if (dtype == DType::Float8_e4m3fn &&
+      from != DType::Float8_e5m2) {  // which has no infinity: the greatest number stands for it
+    const Value real = convert(x, DType::Float32), top = constant(448, DType::Float32, x->shape);
+    const Value inside =
+        binary("stablehlo.maximum", binary("stablehlo.minimum", real, top), constant(-448, DType::Float32, x->shape));
+    return add("stablehlo.convert", {select(is_nan(real), real, inside)}, dtype, x->shape);
+  }
   return add("stablehlo.convert", {x}, dtype, x->shape);
 }
 

@@ -7,7 +7,10 @@ namespace strided::xla {
 
 Value constant(double value, DType dtype, const Dims& shape = {});  // every element; rounded to the dtype
 Value constant_int(int64_t value, DType dtype, const Dims& shape = {});
+Value nearest(double value, DType dtype, const Dims& shape);  // of an integer dtype
 Value iota(DType dtype, const Dims& shape, int axis);
+
+struct NoLowering {};  // thrown where an expression does not fit the dtype of its operands
 
 Value unary(const char* op, const Value& x);  // of the same type
 Value binary(const char* op, const Value& a, const Value& b);

@@ -36,6 +36,7 @@ enum Function : int {
   kBufferDestroy = 58,
   kBufferCopyToDevice = 69,
   kBufferToHostBuffer = 70,
+  kBufferReadyEvent = 72,
   kBufferCopyRawToHost = 100,
   kNumFunctions = 101,
 };
@@ -187,6 +188,10 @@ struct ExecuteArgs : Arguments<ExecuteArgs> {
 
 struct BufferArgs : Arguments<BufferArgs> {
   Buffer* buffer = nullptr;
+};
+struct ReadyEventArgs : Arguments<ReadyEventArgs> {
+  Buffer* buffer = nullptr;
+  Event* event = nullptr;
 };
 struct CopyToDeviceArgs : Arguments<CopyToDeviceArgs> {
   Buffer* buffer = nullptr;

@@ -41,7 +41,7 @@ struct Plugin {
       return;
     }
     if (api->version.major != 0 ||
-        api->struct_size < offsetof(Api, function) + sizeof(void*) * (kBufferToHostBuffer + 1)) {
+        api->struct_size < offsetof(Api, function) + sizeof(void*) * (kBufferReadyEvent + 1)) {
       why_not = path + " has version " + std::to_string(api->version.major) + "." + std::to_string(api->version.minor) +
                 " of PJRT's interface, which strided does not know";
       api = nullptr;
@@ -235,6 +235,11 @@ void execute(Executable* program, const std::vector<Buffer*>& in, std::vector<Bu
 void download(Buffer* buffer, void* to, size_t offset, size_t size, size_t total) {
   const Plugin& p = working();
   if (size != total && p.has(kBufferCopyRawToHost)) {
+    // XLA for the CPU (0.0.1) crashes where the program that makes the array has not ended.
+    ReadyEventArgs ready;
+    ready.buffer = buffer;
+    check(p, p.call(kBufferReadyEvent, &ready), "waited for a program");
+    wait(p, ready.event, "ran a program");
     RawToHostArgs arguments;
     arguments.buffer = buffer;
     arguments.to = to;

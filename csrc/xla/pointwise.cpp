@@ -12,8 +12,13 @@ namespace strided::xla {
 void elementwise(const LoopPlan& plan, int op, DType compute, const double* params) {
   std::vector<Value> in;
   for (int k = 1; k < plan.n_operands; ++k) in.push_back(convert(read(plan, k), compute));
-  const Value result = lower_elementwise(op, compute, std::move(in), params);
-  if (!result) refuse(plan, std::string("elementwise ") + plan.name);
+  Value result;
+  try {
+    result = lower_elementwise(op, compute, std::move(in), params);
+  } catch (const NoLowering&) {
+    refuse(plan, concat("elementwise ", plan.name, " for ", compute));
+  }
+  if (!result) refuse(plan, concat("elementwise ", plan.name));
   write(plan, 0, result);
 }
 

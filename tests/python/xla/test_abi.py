@@ -51,6 +51,8 @@ PJRT_LoadedExecutable_Execute_Args ExecuteArgs
   device_complete_events=complete execute_device=device
 PJRT_Buffer_Destroy_Args BufferArgs
   buffer
+PJRT_Buffer_ReadyEvent_Args ReadyEventArgs
+  buffer event
 PJRT_Buffer_CopyToDevice_Args CopyToDeviceArgs
   buffer dst_device=device dst_buffer=copy
 PJRT_Buffer_ToHostBuffer_Args ToHostArgs
@@ -77,6 +79,7 @@ kExecutableExecute PJRT_LoadedExecutable_Execute
 kBufferDestroy PJRT_Buffer_Destroy
 kBufferCopyToDevice PJRT_Buffer_CopyToDevice
 kBufferToHostBuffer PJRT_Buffer_ToHostBuffer
+kBufferReadyEvent PJRT_Buffer_ReadyEvent
 kBufferCopyRawToHost PJRT_Buffer_CopyRawToHost
 """
 DTYPES = "Pred S8 S16 S32 S64 U8 U16 U32 U64 F16 F32 F64 BF16 C64 C128 F8E5M2 F8E4M3FN".split()

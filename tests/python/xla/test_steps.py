@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 import strided as torch
@@ -114,6 +115,26 @@ def test_long_chains_are_freed_and_run():
     for _ in range(100_000):
         x = x + 1  # never run
     del x
+
+
+@needs_plugin
+def test_threads():
+    results = {}
+
+    def work(k):
+        a = torch.full((100,), float(k), device="xla")
+        for i in range(20):
+            a = a + 1
+            if i % 7 == 0:
+                a.sum().item()
+        results[k] = a.sum().item()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == {k: 100.0 * (k + 20) for k in range(4)}
 
 
 @needs_plugin

@@ -1,5 +1,8 @@
 """Views, aliasing, writes and copies on an XLA device: one rule, a storage is one value."""
 
+import copy
+
+import pytest
 import strided as torch
 from xla_calls import check_program, skip_module_without_plugin
 
@@ -134,6 +137,20 @@ def test_copies():
     grown = torch.ones(3, device="xla")
     grown.resize_(5)[3:] = 2
     assert grown.tolist() == [1, 1, 1, 2, 2]
+
+
+def test_saved_and_copied(tmp_path):
+    x = torch.randn(3, 4)
+    on = x.to("xla")
+    torch.save({"all": on, "row": on[1]}, tmp_path / "x.pt")
+    there, here = torch.load(tmp_path / "x.pt"), torch.load(tmp_path / "x.pt", map_location="cpu")
+    assert (str(there["row"].device), str(here["row"].device)) == ("xla:0", "cpu")
+    assert torch.equal(there["row"].cpu(), x[1]) and torch.equal(here["all"], x)
+    there["all"][1] = 0
+    assert there["row"].tolist() == [0, 0, 0, 0]  # one storage, as before
+    assert torch.equal(copy.deepcopy(on).cpu(), x)
+    with pytest.raises(BufferError, match="xla"):
+        on.__dlpack__()
 
 
 def test_creation():
