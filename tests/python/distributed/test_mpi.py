@@ -118,3 +118,32 @@ def test_a_rank_that_waits_too_long_ends_the_job():
     done = mpiexec(2, program, STRIDED_DISTRIBUTED_TIMEOUT="1")
     assert done.returncode != 0
     assert "TimeoutExpired: rank 0 waited 1.0 s in barrier on world (call 1)" in done.stderr
+
+
+SHARDED = """
+    from strided.distributed import BlockCyclic, Replicate, Shard
+    mesh = dist.init_device_mesh("cpu", (2, comm.size // 2))
+    torch.manual_seed(comm.rank)  # the numbers are those of rank 0
+    x = dist.randn(9, 7, dtype=torch.float64, mesh=mesh, placements=[Shard(0), BlockCyclic(1, 2)]).requires_grad_()
+    w = dist.rand(7, 4, dtype=torch.float64, mesh=mesh, placements=[Replicate(), Shard(0)]).requires_grad_()
+    f = lambda x, w: ((x @ w).softmax(0).cumsum(1) * x.amax(1, True)).std(0).sum()
+    f(x, w).backward()
+    a, b = (t.detach().full_tensor().requires_grad_() for t in (x, w))
+    f(a, b).backward()
+    assert torch.allclose(x.grad.full_tensor(), a.grad) and torch.allclose(w.grad.full_tensor(), b.grad)
+    line = dist.rand(50, mesh=dist.init_device_mesh("cpu", (comm.size,)), placements=[Shard(0)])
+    assert torch.equal(line.sort().values.full_tensor(), line.full_tensor().sort().values)
+    try:
+        x.redistribute(placements=[Shard(comm.rank % 2), Replicate()])
+    except dist.MismatchError as error:
+        told = comm.all_gather_object(str(error))
+        assert len(set(told)) == 1 and "redistribute: (9, 7)" in told[0] and "Shard(dim=1)" in told[0], told
+    if comm.rank == 0:
+        print("done")
+"""
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_sharded_tensors(n):
+    done = mpiexec(n, SHARDED)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
