@@ -12,7 +12,7 @@ dist = torch.distributed
 
 def everywhere(function, makers, ranks=(1, 2, 3, 4, 6, 7), **named):
     for n in ranks:
-        for mesh_shape in MESHES[n]:
+        for mesh_shape in MESHES[n][-1:]:  # the grid, where there is one: it has rows of ranks too
             torch.manual_seed(n)
             tensors = [make() for make in makers]
             dist.simulate(n, compare, mesh_shape, function, tensors, **named)
