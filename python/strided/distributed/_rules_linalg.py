@@ -249,6 +249,35 @@ def _cholesky(func, values):
     return _like(linalg.cholesky(deal(A), upper=bool(values.get("upper", False))), A)
 
 
+@matrices("cholesky_inverse")
+def _cholesky_inverse(func, values):
+    from . import linalg
+
+    L, upper = first_sharded(list(values.values())), values.get("upper", False)
+    t = deal(L)
+    Y = linalg.solve_triangular(t, t.eye(t.shape[0]), upper=upper, adjoint=upper)
+    return _like(linalg.solve_triangular(t, Y, upper=upper, adjoint=not upper), L)
+
+
+@matrices("matrix_power linalg.matrix_power")
+def _matrix_power(func, values):
+    from . import linalg
+
+    A, n = first_sharded(list(values.values())), values["n"]
+    x, result = deal(A), None
+    if A.shape[0] != A.shape[1]:
+        raise RuntimeError(f"linalg.matrix_power: A must be square, but it is {A.shape[0]} by {A.shape[1]}")
+    if n < 0:
+        x, n = linalg.inv(x), -n
+    while n:
+        if n % 2:
+            result = x if result is None else linalg.matmul(result, x)
+        n //= 2
+        if n:
+            x = linalg.matmul(x, x)
+    return _like(x.eye(x.shape[0]) if result is None else result, A)
+
+
 @matrices("det linalg.det")
 def _det(func, values):
     from . import linalg

@@ -68,6 +68,9 @@ def test_systems(mesh, a, b):
         for got, want in zip(la.slogdet(deal(A, a)), la.slogdet(A), strict=True):
             equal(got, want)
         equal(torch.logdet(deal(H, a)), torch.logdet(H))
+        equal(torch.cholesky_inverse(deal(L, a)), torch.cholesky_inverse(L), a)
+        for power in (0, 1, 5, -2):
+            equal(la.matrix_power(deal(A / 3, a), power), la.matrix_power(A / 3, power), a)
 
     on_mesh(mesh, program)
 
@@ -164,6 +167,8 @@ def test_errors():
             la.solve(deal(torch.ones(4, 4), [Shard(0)]), deal(torch.ones(4, 1), [Shard(0)]))
         with pytest.raises(RuntimeError, match="must be square"):
             la.inv(deal(torch.ones(4, 3), [Shard(0)]))
+        with pytest.raises(RuntimeError, match="must be square"):
+            la.matrix_power(deal(torch.ones(4, 3), [Shard(0)]), 2)
         with pytest.raises(RuntimeError, match="floating point"):
             la.inv(deal(torch.ones(4, 4, dtype=torch.int64), [Shard(0)]))
         with pytest.raises(NotImplementedError, match="driver"):

@@ -103,7 +103,6 @@ solve vectors
 solve right broadcast
 cholesky_solve of the factor
 cholesky_solve upper
-cholesky_inverse
 lu
 lu_factor
 lu_solve
@@ -117,8 +116,6 @@ lu_unpack
 solve_ex
 inv_ex
 cholesky_ex
-matrix_power
-matrix_power -2
 tensorinv
 tensorsolve
 pinv
