@@ -17,7 +17,7 @@ Num checked(const IndexPlan& plan, const IndexPlan::Index& index, const Num& v) 
   const Num wrapped = plan.wrap ? where(v < 0.0, v + size, v) : v;
   const Num bad = (wrapped < 0.0) | (wrapped >= size);
   Dims all;
-  for (int i = 0; i < plan.ndim; ++i) all.push_back(i);
+  for (int i = 0; i < v.v->shape.ndim(); ++i) all.push_back(i);
   const Value none = constant_int(kGood, DType::Int64, v.v->shape);
   const Value worst = fold("stablehlo.maximum", select(bad.v, v.v, none), constant_int(kGood, DType::Int64), all);
   raise_later(plan.device, worst,
@@ -45,6 +45,46 @@ Value places(const IndexPlan& plan, int64_t offset) {
   return place.v;
 }
 
+// Whole rows: the index varies along some axes, the rest of the place along the others, as in index_select, embeddings
+// and their gradients. The indexed operand is then a table, whose rows are windows of a gather or scatter.
+struct Rows {
+  Dims of_index, of_row;  // axes of the shape
+  Dims index_shape, index_strides, table_shape, table_strides;
+  bool found = false;
+};
+Rows find_rows(const IndexPlan& plan) {
+  Rows r;
+  const IndexPlan::Index& index = plan.index[0];
+  if (plan.n_indices != 1 || index.stride <= 0) return r;
+  r.table_shape.push_back(index.size);
+  r.table_strides.push_back(index.stride);
+  for (int i = 0; i < plan.ndim; ++i) {
+    if (plan.indexed_strides[i] != 0) {
+      if (index.strides[i] != 0 || plan.indexed_strides[i] < 0) return r;
+      r.of_row.push_back(i);
+      r.table_shape.push_back(plan.shape[i]);
+      r.table_strides.push_back(plan.indexed_strides[i]);
+    } else {
+      r.of_index.push_back(i);
+      r.index_shape.push_back(plan.shape[i]);
+      r.index_strides.push_back(index.strides[i]);
+    }
+  }
+  // A table in one piece, whose rows do not overlap.
+  int64_t row = size_of(plan.dtype);
+  for (size_t k = 1; k < r.table_shape.size(); ++k) row += (r.table_shape[k] - 1) * r.table_strides[k];
+  r.found = !r.of_row.empty() && row <= index.stride;
+  return r;
+}
+Value table_of(const IndexPlan& plan, const Rows& r) {
+  return read(plan.indexed, plan.dtype, r.table_shape.ndim(), r.table_shape.data(), r.table_strides.data());
+}
+Value row_index(const IndexPlan& plan, const Rows& r) {
+  const Num v(
+      read(plan.index[0].data, DType::Int64, r.index_shape.ndim(), r.index_shape.data(), r.index_strides.data()));
+  return checked(plan, plan.index[0], v).v;
+}
+
 bool is_empty(const IndexPlan& plan) {
   for (int i = 0; i < plan.ndim; ++i)
     if (plan.shape[i] == 0) return true;
@@ -60,6 +100,11 @@ void check_size(const IndexPlan& plan) {
 void scattered(const IndexPlan& plan, const char* op) {
   if (is_empty(plan)) return;
   check_size(plan);
+  if (const Rows r = find_rows(plan); r.found) {
+    const Value values = read(plan.dense, plan.dtype, plan.ndim, plan.shape, plan.dense_strides);
+    const Value table = put_rows(table_of(plan, r), row_index(plan, r), values, op, r.of_row);
+    return write(plan.indexed, plan.dtype, r.table_shape.ndim(), r.table_shape.data(), r.table_strides.data(), table);
+  }
   int64_t offset;
   const Value flat = storage_of(plan.indexed, plan.dtype, &offset);
   const Value values = read(plan.dense, plan.dtype, plan.ndim, plan.shape, plan.dense_strides);
@@ -76,6 +121,9 @@ struct Mask {
 void gather(const IndexPlan& plan) {
   if (is_empty(plan)) return;
   check_size(plan);
+  if (const Rows r = find_rows(plan); r.found)
+    return write(plan.dense, plan.dtype, plan.ndim, plan.shape, plan.dense_strides,
+                 take_rows(table_of(plan, r), row_index(plan, r), shape_of(plan), r.of_row));
   int64_t offset;
   const Value flat = storage_of(plan.indexed, plan.dtype, &offset);
   write(plan.dense, plan.dtype, plan.ndim, plan.shape, plan.dense_strides, take(flat, places(plan, offset)));

@@ -307,4 +307,30 @@ Value put(const Value& flat, const Value& index, const Value& values, const char
                  ">, indices_are_sorted = false, unique_indices = " + (unique ? "true" : "false") + "}");
 }
 
+namespace {
+std::string bare_list(const Dims& values) {
+  std::string text = "[";
+  for (int i = 0; i < values.ndim(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + "]";
+}
+}  // namespace
+
+Value take_rows(const Value& table, const Value& index, const Dims& shape, const Dims& row) {
+  Dims sizes = table->shape;
+  sizes[0] = 1;
+  return add("stablehlo.gather", {table, index}, table->dtype, shape,
+             "{dimension_numbers = #stablehlo.gather<offset_dims = " + bare_list(row) +
+                 ", collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = " +
+                 std::to_string(index->shape.ndim()) + ">, slice_sizes = " + list(sizes) +
+                 ", indices_are_sorted = false}");
+}
+
+Value put_rows(const Value& table, const Value& index, const Value& values, const char* op, const Dims& row) {
+  return add("stablehlo.scatter", {table, index, values}, table->dtype, table->shape,
+             pair_region(op, table->dtype) +
+                 "{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = " + bare_list(row) +
+                 ", inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = " +
+                 std::to_string(index->shape.ndim()) + ">, indices_are_sorted = false, unique_indices = false}");
+}
+
 }  // namespace strided::xla

@@ -46,5 +46,8 @@ Value sorted_order(const Value& keys);
 Value take(const Value& flat, const Value& index);
 // flat with flat[index] = op(flat[index], values), "" for the last of several.
 Value put(const Value& flat, const Value& index, const Value& values, const char* op, bool unique);
+// The same for rows of a table (axes 1, 2, ...), which are the axes `row` of the result, or of the values.
+Value take_rows(const Value& table, const Value& index, const Dims& shape, const Dims& row);
+Value put_rows(const Value& table, const Value& index, const Value& values, const char* op, const Dims& row);
 
 }  // namespace strided::xla

@@ -136,6 +136,32 @@ def test_indexing():
     check_program(program, x, i)
 
 
+def test_rows_of_a_table():
+    table, i = torch.randn(6, 3, 2), torch.tensor([[5, 0, 5], [2, 2, 1]])
+
+    def program(table, i):
+        w = table[:, :, 0].contiguous().requires_grad_()
+        out = torch.nn.functional.embedding(i, w)
+        (out * out).sum().backward()
+        y, z = table.clone(), table.clone()
+        y[i] = 0.5
+        z[:, 1] = z[:, 1].index_add(0, i[0], table[:3, 0])
+        return [
+            table[i],
+            table[:, [0, 2, 2]],
+            table.transpose(0, 1)[:, i[0]],
+            table[::2][i[1]],
+            out,
+            w.grad,
+            y,
+            z,
+            table.index_select(1, i[1].clamp_max(2)),
+            table[1:5, 1:][i[1]],
+        ]
+
+    check_program(program, table, i)
+
+
 def test_an_index_out_of_range_is_raised_when_the_program_has_run():
     x = torch.arange(5.0, device="xla")
     y = x[torch.tensor([1, 7], device="xla")]
