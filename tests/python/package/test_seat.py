@@ -35,6 +35,9 @@ from torch import Tensor, float32
 from torch.autograd import *
 import strided, strided.linalg, strided.autograd.forward_ad, strided.utils.benchmark
 assert torch is strided and torch.linalg is strided.linalg and forward_ad is strided.autograd.forward_ad
+assert torch.torch is torch  # kornia writes torch.torch.Tensor
+import torch.distributions.multivariate_normal as mvn, torch.fx.node, torch.nn.parallel.scatter_gather
+assert mvn.MultivariateNormal is torch.distributions.MultivariateNormal is strided.distributions.MultivariateNormal
 assert Timer is strided.utils.benchmark.Timer and Tensor is strided.Tensor and float32 is strided.float32
 assert forward_ad.__spec__.name == "strided.autograd.forward_ad"
 strided.install_as_torch()  # once more
