@@ -21,6 +21,7 @@ namespace strided {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
+constexpr auto kPatience = std::chrono::microseconds(500);
 constexpr int64_t kPieceGrains = 64;  // between two looks at signals: about a millisecond
 
 HostLock host_lock;
@@ -117,6 +118,44 @@ struct Job {
   }
 };
 
+// Which processors the workers may run on. A thread that is woken after a pause is often put on its waker's processor,
+// where it waits until the waker sleeps: two threads then take as long as one. So workers are kept off the processor of
+// the thread that calls, as long as it computes; and let back when it waits for them, since another program may keep
+// theirs busy.
+class Placement {
+ public:
+  void add(pthread_t worker) {
+    workers_.push_back(worker);
+    avoided_ = -1;  // it may run where its maker may
+  }
+  void keep_off_mine() {
+#if defined(__linux__)
+    const int mine = sched_getcpu();
+    if (mine == avoided_ || mine < 0) return;
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+    CPU_CLR(mine, &allowed);
+    place(allowed, mine);
+#endif
+  }
+  void let_back() {
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (avoided_ >= 0 && sched_getaffinity(0, sizeof(allowed), &allowed) == 0) place(allowed, -1);
+#endif
+  }
+
+ private:
+#if defined(__linux__)
+  void place(const cpu_set_t& allowed, int avoided) {
+    for (pthread_t worker : workers_) pthread_setaffinity_np(worker, sizeof(allowed), &allowed);
+    avoided_ = avoided;
+  }
+#endif
+  int avoided_ = -1;  // the processor that workers are kept off; -1: none
+  std::vector<pthread_t> workers_;
+};
+
 class Pool {
  public:
   // One job at a time; whoever finds the pool busy runs its own loop inline.
@@ -128,7 +167,9 @@ class Pool {
       while (workers_ < threads - 1) {
         // The system may refuse a thread: limits of processes, little memory. Those that are there do the work.
         try {
-          std::thread([this, id = workers_] { worker(id); }).detach();
+          std::thread thread([this, id = workers_] { worker(id); });
+          placement_.add(thread.native_handle());
+          thread.detach();
         } catch (const std::system_error&) {
           break;
         }
@@ -137,11 +178,14 @@ class Pool {
       job_ = &job;
       wanted_ = running_ = std::min(workers_, threads - 1);
       ++generation_;
+      placement_.keep_off_mine();
     }
     wake_.notify_all();
     job.work();
     std::unique_lock<std::mutex> lock(mutex_);
-    while (!done_.wait_for(lock, kPollInterval, [&] { return running_ == 0; })) {
+    const auto done = [&] { return running_ == 0; };
+    if (!done_.wait_for(lock, kPatience, done)) placement_.let_back();
+    while (!done_.wait_for(lock, kPollInterval, done)) {
       lock.unlock();
       try {
         poll_host();
@@ -172,6 +216,7 @@ class Pool {
 
   std::mutex busy_, mutex_;
   std::condition_variable wake_, done_;
+  Placement placement_;
   Job* job_ = nullptr;
   uint64_t generation_ = 0;
   int workers_ = 0, wanted_ = 0, running_ = 0;
