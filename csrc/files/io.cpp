@@ -65,7 +65,8 @@ void FileSource::read_directly(uint64_t at, uint8_t* to, size_t n) {
 
 Mapping::Mapping(int fd, bool shared) : size_(size_of_file(fd)) {
   if (size_ == 0) return;
-  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+  // Pages that are written become copies; without NORESERVE a file larger than memory could not be mapped at all.
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (at == MAP_FAILED) throw IoError("mmap", errno);
   data_ = static_cast<uint8_t*>(at);
 }

@@ -126,6 +126,13 @@ class Reader {
     }
   }
 
+  // Negative numbers wrap around in unsigned dtypes, as in PyTorch and in fill_.
+  template <class T>
+  static constexpr int64_t least() {
+    return std::is_signed_v<T> ? static_cast<int64_t>(std::numeric_limits<T>::min())
+                               : -static_cast<int64_t>(std::numeric_limits<T>::max());
+  }
+
   void store(const Scalar& s, DType dtype) {
     STRIDED_CHECK(!(s.is_complex() && !is_complex(dtype)), RuntimeError, "value cannot be converted to type ",
                   name_of(dtype), " without overflow: it is complex");
@@ -135,11 +142,11 @@ class Reader {
       if constexpr (std::is_same_v<T, bool>) v = s.to_bool();
       else if constexpr (std::is_integral_v<T>) {
         if (s.is_integral()) {
-          const bool fits = s.kind() == Scalar::Kind::UInt ? std::is_same_v<T, uint64_t>
-                            : std::is_same_v<T, uint64_t>
-                                ? s.to_int() >= 0
-                                : s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
-                                      s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max());
+          const bool fits =
+              s.kind() == Scalar::Kind::UInt ? std::is_same_v<T, uint64_t>
+              : std::is_same_v<T, uint64_t>
+                  ? s.to_int() >= 0
+                  : s.to_int() >= least<T>() && s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max());
           STRIDED_CHECK(fits, RuntimeError, "value cannot be converted to type ", name_of(dtype),
                         " without overflow: ", s);
           v = s.to<T>();

@@ -218,7 +218,9 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
     Dims axes;
     for (int i = n_out; i < n; ++i)
       if (last[i] == k && t.size(i) != 1) axes.push_back(i);
-    return axes.empty() ? t : sum(t, axes, true, t.dtype());
+    if (axes.empty()) return t;
+    // A sum of one operand has the dtype of sums; a part of a product keeps its own.
+    return sum(t, axes, true, operands.size() == 1 ? std::nullopt : std::optional<DType>(t.dtype()));
   };
   result = sum_away(0, result);
   for (size_t k = 1; k < parts.size(); ++k) {
