@@ -221,7 +221,8 @@ class _AllReduce(Function):
     @staticmethod
     def forward(ctx, local, mesh, axes, op, what):
         ctx.mesh, ctx.axes, ctx.op = mesh, axes, op
-        total = local.clone()
+        # Not clone(): an expanded tensor without elements stays expanded in it, and is not written into.
+        total = local.new_empty(local.shape).copy_(local)
         for axis in axes:
             _tell(mesh._axes[axis], what)
             mesh._axes[axis].all_reduce(total, op)

@@ -114,6 +114,14 @@ def test_sums_of_terms():
     assert on(3, program) == [[6.0, 2.0, 3.0, 1.0, 6.0]] * 3
 
 
+def test_terms_that_are_expanded_are_added():
+    def program(mesh):
+        x, nothing = (ShardedTensor.from_local(torch.ones(n, 1), mesh, [Partial()]).expand(n, 4) for n in (3, 0))
+        return x.full_tensor().tolist(), nothing.full_tensor().shape
+
+    assert on(2, program) == [([[2.0] * 4] * 3, (0, 4))] * 2
+
+
 def test_sums_of_linear_functions_wait():
     def program(mesh):
         x = ShardedTensor.from_local(torch.ones(4), mesh, [Partial()])
