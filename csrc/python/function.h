@@ -16,7 +16,7 @@ class Generator;
 
 namespace strided::python {
 
-// An argument that is accepted for compatibility and not used (layout, memory_format).
+// An argument that is accepted for compatibility and not used (layout, memory_format, pin_memory).
 struct Ignored {};
 
 // What the text of a signature must say of a C++ parameter: one of these types, separated by blanks, and a "?" after it
@@ -69,6 +69,8 @@ bool accepts_double(PyObject* o);
 double to_double(PyObject* o);
 bool accepts_bool(PyObject* o);
 bool accepts_generator(PyObject* o);
+bool accepts_ignored(PyObject* o);  // a layout, a memory_format, a bool, None
+void check_ignored(PyObject* o);    // NotImplementedError for a layout of sparse tensors
 Generator* to_generator(PyObject* o);
 std::string to_string(PyObject* o);
 
@@ -159,8 +161,11 @@ struct From<Generator*> {
 template <>
 struct From<Ignored> {
   static constexpr Notation notation{"layout memory_format bool", true};
-  static bool accepts(PyObject*) { return true; }
-  static Ignored get(PyObject*) { return {}; }
+  static bool accepts(PyObject* o) { return o == Py_None || accepts_ignored(o); }
+  static Ignored get(PyObject* o) {
+    if (o != Py_None) check_ignored(o);
+    return {};
+  }
 };
 template <>
 struct From<PyObject*> {

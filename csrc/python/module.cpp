@@ -140,6 +140,15 @@ void bind_storage(py::module_& m) {
 }  // namespace
 
 namespace strided::python::detail {
+bool accepts_ignored(PyObject* o) {
+  const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o));
+  return PyBool_Check(o) || type == hook("layout") || type == hook("memory_format");
+}
+void check_ignored(PyObject* o) {
+  const bool sparse = reinterpret_cast<PyObject*>(Py_TYPE(o)) == hook("layout") && o != hook("strided");
+  STRIDED_CHECK(!sparse, NotImplementedError, "there are no tensors of layout ", std::string(py::str(o)),
+                ": all are torch.strided");
+}
 bool accepts_generator(PyObject* o) { return py::isinstance<Generator>(o); }
 Generator* to_generator(PyObject* o) { return py::handle(o).cast<Generator*>(); }
 }  // namespace strided::python::detail

@@ -36,15 +36,18 @@ for _d in _dtypes:
 
 
 class layout:
-    """How elements stand in memory; here always strided."""
+    """How elements stand in memory. Tensors are ``strided``; programs compare with the others."""
 
-    __slots__ = ()
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __repr__(self):
-        return "torch.strided"
+        return f"torch.{self._name}"
 
     def __reduce__(self):
-        return "strided"  # copies and pickles are the one object: programs compare with `is`
+        return self._name  # copies and pickles are the one object: programs compare with `is`
 
 
 class memory_format:
@@ -57,13 +60,16 @@ class memory_format:
         return f"torch.{self._name}"
 
 
-strided = layout()
+strided, sparse_coo, sparse_csr, sparse_csc = map(layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc"))
+sparse_bsr, sparse_bsc, _mkldnn, jagged = map(layout, ("sparse_bsr", "sparse_bsc", "_mkldnn", "jagged"))
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
-_C.set_hook("Size", Size)
+for _d in (Size, layout, memory_format):
+    _C.set_hook(_d.__name__, _d)
+_C.set_hook("strided", strided)
 
 
 class OutOfMemoryError(RuntimeError, MemoryError):

@@ -31,11 +31,12 @@ def _device(*args: Any) -> Any:
 
 
 def _layout(name: str) -> Any:
-    from strided import strided
+    import strided
 
-    if name != "torch.strided":
+    found = getattr(strided, name.removeprefix("torch."), None)
+    if not isinstance(found, strided.layout) or repr(found) != name:
         raise ValueError(f"there is no layout {name}")
-    return strided
+    return found
 
 
 def _parameter(data: Any, requires_grad: bool) -> Any:
@@ -232,7 +233,7 @@ def describe(obj: Any, allowed: dict[str, Any]) -> Any:
     if type(obj) is collections.Counter:
         return "collections.Counter", (dict(obj),), None
     if repr(type(obj)) == "<class 'strided.layout'>":
-        return "torch.serialization._get_layout", ("torch.strided",), None
+        return "torch.serialization._get_layout", (repr(obj),), None
     numpy = sys.modules.get("numpy")
     if numpy is not None and (found := _describe_numpy(obj, numpy)) is not None:
         return found

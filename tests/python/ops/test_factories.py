@@ -336,3 +336,12 @@ def test_zeros_are_zeros_in_memory_that_was_written(bytes_):
         assert not x.any()
         x.fill_(1.5)
         del x
+
+
+def test_layouts_other_than_strided_are_refused():
+    assert torch.zeros(2, layout=torch.strided).layout is torch.strided
+    assert torch.zeros(2).layout != torch.sparse_coo
+    with pytest.raises(NotImplementedError, match="torch.sparse_coo"):
+        torch.zeros(2, layout=torch.sparse_coo)
+    with pytest.raises(TypeError, match="'layout'"):
+        torch.ones_like(torch.zeros(2), layout="strided")
