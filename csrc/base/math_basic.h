@@ -235,11 +235,15 @@ STRIDED_HD T product_minus(T a, T b, T c) {
 }
 
 #if !STRIDED_DEVICE_CODE
-// y = 1 / s and s = sqrt(x) are each rounded; what they lack is found from s^2 - x and s y - 1.
 STRIDED_HD float rsqrt(float x) {
+#if STRIDED_HAS_FMA
+  // y = 1 / s and s = sqrt(x) are each rounded; what they lack is found from s^2 - x and s y - 1.
   const float s = sqrt(x), y = 1 / s;
-  const float value = y - y * (product_minus(s, y, 1.0f) - 0.5f * (product_minus(s, s, x) * y) * y);
+  const float value = y - y * (mul_add(s, y, -1.0f) - 0.5f * (mul_add(s, s, -x) * y) * y);
   return (x == 0) | isinf(x) ? y : value;
+#else
+  return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
+#endif
 }
 #endif
 
