@@ -30,7 +30,8 @@ FACTORIES = """
 """.split()
 # Random numbers: as functions of what they are drawn with their gradient is zero, in PyTorch too (test_random.py).
 RANDOM = """
-    bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal normal_ poisson random_ uniform_
+    bernoulli bernoulli_ binomial
+    cauchy_ exponential_ geometric_ log_normal_ multinomial normal normal_ poisson random_ uniform_
 """.split()
 # What is asked about tensors, dtypes and shapes.
 QUESTIONS = """
@@ -56,6 +57,8 @@ SETTINGS = """
 NEVER_RECORDED = "resize_ resize_as_".split()
 # They round, which no difference quotient bears: test_rounding_conversions.
 ROUNDING = "bfloat16 cfloat float half".split()
+# They raise.
+SPARSE = [f"sparse_{kind}_tensor" for kind in ("bsc", "bsr", "compressed", "coo", "csc", "csr")]
 # What a Python function makes of numbers.
 MAPPED = "apply_ map_ map2_".split()
 # The Array API's names of functions that have cases under PyTorch's, and the class behind them: test_array_api.py.
@@ -81,7 +84,7 @@ DEVICES = "cuda pin_memory record_stream".split()
 WITHOUT_CASE = [
     *NO_REAL_RESULT, *NO_DERIVATIVE, *NO_DERIVATIVE_OF_FACTORS, *FACTORIES, *RANDOM, *QUESTIONS, *AUTOGRAD, *SETTINGS,
     *NEVER_RECORDED, *ROUNDING,
-    *MAPPED, *DEVICES, *STANDARD, *COMPOSED, *WINDOWS, *PROGRAMS,
+    *MAPPED, *SPARSE, *DEVICES, *STANDARD, *COMPOSED, *WINDOWS, *PROGRAMS,
 ]  # fmt: skip
 
 # Other names: the cases of the second are run with the first.

@@ -2,9 +2,7 @@
 
 import pytest
 import strided as torch
-from xla_calls import check_program, skip_module_without_plugin
-
-skip_module_without_plugin()
+from xla_calls import check_program
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int16, torch.bool], ids=str)

@@ -3,9 +3,7 @@
 import elementwise_points
 import pytest
 import strided as torch
-from xla_calls import check_program, skip_module_without_plugin
-
-skip_module_without_plugin()
+from xla_calls import check_program
 
 ROWS = {row["name"]: row for row in torch._C.ops_table()}
 # No operation of StableHLO or CHLO says what these are, and nobody has written them out.

@@ -4,9 +4,7 @@ import copy
 
 import pytest
 import strided as torch
-from xla_calls import check_program, skip_module_without_plugin
-
-skip_module_without_plugin()
+from xla_calls import check_program
 
 
 def test_reading():

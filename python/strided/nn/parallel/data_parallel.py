@@ -21,7 +21,7 @@ class DataParallel(Module):
 
     NotImplementedError for several devices.
 
-    >>> strided.nn.DataParallel(strided.nn.Linear(2, 3))(strided.ones(4, 2)).shape
+    >>> strided.nn.DataParallel(strided.nn.Linear(2, 3), device_ids=[])(strided.ones(4, 2)).shape
     torch.Size([4, 3])
     """
 
