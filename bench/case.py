@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -28,7 +28,7 @@ class Case:
     flops: float = 0
     setup: str = ""  # statements for strided and PyTorch alone, before the expression is timed
     size: int = 0
-    double: bool = field(default=False)  # flops are float64's
+    double: bool = False  # flops are float64's
 
     def expression(self, library: str) -> str | None:
         if library in ("strided", "torch"):

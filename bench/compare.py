@@ -79,6 +79,20 @@ def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
 
+def text_of(result):
+    """JSON with a line for each case, so that a later run differs by lines."""
+    lines = ",\n".join(json.dumps(rounded(case)) for case in result["cases"])
+    head = json.dumps({name: value for name, value in result.items() if name != "cases"}, indent=1)
+    return f'{head.removesuffix("}").rstrip()},\n "cases": [\n{lines}\n]}}\n'
+
+
+def rounded(value):
+    """Numbers with four digits: more are noise."""
+    if isinstance(value, dict):
+        return {name: rounded(v) for name, v in value.items()}
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
 def main() -> int:
     options = arguments()
     environment.clean(options.threads)
@@ -127,7 +141,7 @@ def main() -> int:
     }
     if options.json:
         Path(options.json).parent.mkdir(parents=True, exist_ok=True)
-        Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        Path(options.json).write_text(text_of(result), encoding="utf-8")
     if options.pictures:
         import pictures
 

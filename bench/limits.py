@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,12 +16,14 @@ LEVELS = {"L1": 32 << 10, "L2": 512 << 10, "L3": 8 << 20}  # where this many byt
 
 def measure(threads: int) -> dict[str, float] | None:
     """Bytes and operations a second, by name; None where no C++ compiler is found."""
-    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
+    named = shlex.split(os.environ.get("CXX", ""))  # perhaps with a launcher before it
+    found = next((path for name in ("c++", "g++", "clang++") if (path := shutil.which(name))), None)
+    compiler = named or ([found] if found else [])
+    if not compiler:
         return None
     with tempfile.TemporaryDirectory() as folder:
         program, source = f"{folder}/limits", Path(__file__).with_name("limits.cpp")
-        command = [compiler, "-O3", "-march=native", "-std=c++17", "-pthread", str(source), "-o", program]
+        command = [*compiler, "-O3", "-march=native", "-std=c++17", "-pthread", str(source), "-o", program]
         built = subprocess.run(command, capture_output=True, text=True)
         if built.returncode:
             print(f"limits.cpp was not compiled: {built.stderr.splitlines()[:1]}", file=sys.stderr)

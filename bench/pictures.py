@@ -17,7 +17,7 @@ def draw(result: dict, folder: Path) -> None:
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    ending = f"{result['threads']}-threads.svg"
+    ending = f"{result['threads']}-threads.png"
     if any(case["size"] for case in result["cases"]):
         curves(plt, result, folder / f"curves-{ending}")
     else:
@@ -40,7 +40,7 @@ def ratios(plt, result, path):
     axes.invert_yaxis()
     axes.set_xlabel(f"the peer's time by strided's, {result['threads']} threads (right of 1: strided is ahead)")
     axes.legend(loc="upper right")
-    figure.savefig(path)
+    figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
@@ -61,7 +61,7 @@ def parts(plt, result, path):
     axes.set_xticks([])
     axes.set_ylabel("part of the machine's limit")
     axes.legend(ncols=3, fontsize="small")
-    figure.savefig(path)
+    figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
@@ -82,5 +82,5 @@ def curves(plt, result, path):
         axes.set_axis_off()
     grid.flat[0].legend(fontsize="small")
     figure.supxlabel(f"size; seconds of one call, {result['threads']} threads")
-    figure.savefig(path)
+    figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -2,8 +2,6 @@
 
 from case import Case, arrays
 
-LEAVES = "\nfor t in LIST: t.requires_grad_()"
-
 NETWORK = """
 def work():
     for p in (w, b, u, c): p.grad = None

@@ -21,8 +21,8 @@ namespace strided {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
-constexpr auto kPatience = std::chrono::microseconds(500);
-constexpr int64_t kPieceGrains = 64;  // between two looks at signals: about a millisecond
+constexpr auto kPatience = std::chrono::microseconds(500);  // before let_back
+constexpr int64_t kPieceGrains = 64;                        // between two looks at signals: about a millisecond
 
 HostLock host_lock;
 
@@ -118,10 +118,9 @@ struct Job {
   }
 };
 
-// Which processors the workers may run on. A thread that is woken after a pause is often put on its waker's processor,
-// where it waits until the waker sleeps: two threads then take as long as one. So workers are kept off the processor of
-// the thread that calls, as long as it computes; and let back when it waits for them, since another program may keep
-// theirs busy.
+// Which processors the workers may run on. Linux often wakes a thread on the processor of the thread that wakes it,
+// where it waits: two threads then take as long as one. So workers may not run on the caller's processor while it
+// computes. They may again when the caller waits for them, because another program may keep their processors busy.
 class Placement {
  public:
   void add(pthread_t worker) {
@@ -133,7 +132,8 @@ class Placement {
     const int mine = sched_getcpu();
     if (mine == avoided_ || mine < 0) return;
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+    if (static_cast<size_t>(CPU_COUNT(&allowed)) <= workers_.size()) return;  // they would share what is left
     CPU_CLR(mine, &allowed);
     place(allowed, mine);
 #endif
