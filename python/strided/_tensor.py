@@ -44,7 +44,7 @@ def to(
     >>> strided.ones(2).to(strided.int16)
     tensor([1, 1], dtype=torch.int16)
     """
-    if len(args) == 1 and type(args[0]) is _DType and device is other is memory_format is None:  # nearly every call
+    if len(args) == 1 and type(args[0]) is _DType and device is None and other is None and memory_format is None:
         return _f["_convert"](self, args[0], None, copy, bool(non_blocking))
     args = list(args)
     if args and isinstance(args[0], _C.Tensor):

@@ -93,3 +93,28 @@ def test_python_numbers_are_weak(name, number, kind):
 
 if __name__ == "__main__":
     print(draw(), end="")
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 255, 256, 257, 1000])
+def test_rows_of_float16(size):
+    """Loops convert whole vectors where the processor can: each length around their edges, and every float16."""
+    every = numpy.arange(65536, dtype=numpy.uint16).view(numpy.float16)
+    for first in (0, 31743 - size // 2, 65536 - size):  # zeros and small numbers, the largest and infinity, NaN
+        a = every[first : first + size]
+        x = strided.from_numpy(a.copy())
+        with numpy.errstate(all="ignore"):
+            numpy.testing.assert_array_equal(x.float().numpy(), a.astype(numpy.float32))
+            numpy.testing.assert_array_equal((x + x).numpy(), a + a)
+            numpy.testing.assert_array_equal((x > 1).numpy(), a > 1)
+            numpy.testing.assert_array_equal(x.flip(0)[::-1].float().numpy(), a.astype(numpy.float32))
+    wide = numpy.random.default_rng(0).standard_normal(size).astype(numpy.float32) * numpy.float32(1e4)
+    numpy.testing.assert_array_equal(strided.from_numpy(wide).half().numpy(), wide.astype(numpy.float16))
+
+
+def test_every_float16():
+    every = numpy.arange(65536, dtype=numpy.uint16).view(numpy.float16)
+    x = strided.from_numpy(every.copy())
+    numpy.testing.assert_array_equal(x.float().numpy(), every.astype(numpy.float32))
+    back = x.float().half().numpy()
+    numpy.testing.assert_array_equal(back, every)
+    assert (numpy.signbit(back) == numpy.signbit(every)).all()
