@@ -44,9 +44,10 @@ def to(
     >>> strided.ones(2).to(strided.int16)
     tensor([1, 1], dtype=torch.int16)
     """
-    if len(args) == 1 and type(args[0]) is _DType and device is None and other is None and memory_format is None:
-        return _f["_convert"](self, args[0], None, copy, bool(non_blocking))
-    args = list(args)
+    plain = copy is False and dtype is None and device is None and other is None and memory_format is None
+    if plain and len(args) == 1 and type(args[0]) is _DType:  # nearly every call
+        return _f["_convert"](self, args[0], None, False, bool(non_blocking))
+    named, args = (dtype, device, other), list(args)
     if args and isinstance(args[0], _C.Tensor):
         other = args.pop(0)
     elif args and _C.is_dtype(args[0]):
@@ -62,7 +63,14 @@ def to(
         copy = args.pop(0)
     if args:
         raise TypeError(f"to(): cannot make a dtype, device or tensor of {type(args[0]).__name__}")
+    for name, before, now in zip(("dtype", "device", "other"), named, (dtype, device, other)):
+        if before is not None and now is not before:
+            raise TypeError(f"to() got multiple values for argument '{name}'")
+    if not isinstance(copy, bool):
+        raise TypeError(f"to(): argument 'copy' must be bool, not {type(copy).__name__}")
     if other is not None:
+        if not isinstance(other, _C.Tensor):
+            raise TypeError(f"to(): argument 'other' must be Tensor, not {type(other).__name__}")
         dtype, device = other.dtype, other.device
     if dtype is not None and not _C.is_dtype(dtype):
         raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")

@@ -118,3 +118,9 @@ def test_every_float16():
     back = x.float().half().numpy()
     numpy.testing.assert_array_equal(back, every)
     assert (numpy.signbit(back) == numpy.signbit(every)).all()
+
+
+@pytest.mark.parametrize("words", [{"dtype": strided.int8}, {"copy": "yes"}, {"other": 3}])
+def test_to_takes_each_argument_once_and_of_its_kind(words):
+    with pytest.raises(TypeError, match="dtype|copy|other"):
+        strided.ones(2).to(strided.float64, **words)
