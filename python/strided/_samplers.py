@@ -30,7 +30,8 @@ def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     """Samples of the gamma distribution with rate 1, one for each concentration.
 
     Of Marsaglia and Tsang, "A simple method for generating gamma variables", 2000, in float64 (float32 gives float32).
-    Below 1 the sample of a + 1 is multiplied by u^(1/a).
+    Below 1 the sample of a + 1 is multiplied by u^(1/a).  0 gives 0, inf gives inf, NaN and what is negative give NaN.
+    NotImplementedError unless the dtype is a floating-point one.
     """
     return log_standard_gamma(concentration, generator).exp().to(concentration.dtype)
 
@@ -38,7 +39,11 @@ def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
 def log_standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     """The logarithm of :func:`standard_gamma`, in float64: finite where the sample itself is too small for any
     float."""
-    a = concentration.detach().double().reshape(-1)
+    if not concentration.is_floating_point():
+        raise NotImplementedError(f"gamma samples of dtype {str(concentration.dtype)[6:]}")
+    given = concentration.detach().double().reshape(-1)
+    # No candidate is ever accepted for the others.
+    a = strided.where((given > 0) & (given < strided.inf), given, 1.0)
     small = a < 1
     d = strided.where(small, a + 1, a) - 1 / 3
 
@@ -54,7 +59,9 @@ def log_standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     if small.any():
         u = 1 - strided.rand(a.shape, dtype=a.dtype, device=a.device, generator=generator)
         result = strided.where(small, result + u.log() / a, result)
-    result = strided.where(concentration.detach().reshape(-1) == 0, -strided.inf, result)
+    result = strided.where(given == 0, -strided.inf, result)
+    result = strided.where(given == strided.inf, strided.inf, result)
+    result = strided.where(given >= 0, result, strided.nan)
     return result.reshape(concentration.shape)
 
 

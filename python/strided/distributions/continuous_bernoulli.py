@@ -65,7 +65,8 @@ class ContinuousBernoulli(ExponentialFamily):
         return new
 
     def _outside_unstable_region(self) -> Tensor:
-        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+        # NaN is outside: its formulas keep it.
+        return ~((self.probs > self._lims[0]) & (self.probs <= self._lims[1]))
 
     def _cut_probs(self) -> Tensor:
         """The probabilities, moved out of the region around 0.5."""

@@ -20,7 +20,9 @@ __all__ = ["VonMises"]
 class VonMises(Distribution):
     """Von Mises distribution of angles from -pi to pi, with density proportional to exp(concentration cos(x - loc)).
 
-    Samples: Best and Fisher, "Efficient simulation of the von Mises distribution", 1979, in float64.
+    Samples: Best and Fisher, "Efficient simulation of the von Mises distribution", 1979, in float64.  Above a
+    concentration of 1e6 they are normal ones, of variance 1 / concentration.  Without validation, a concentration of 0
+    gives uniform angles; NaN and what is negative give NaN.
 
     >>> strided.distributions.VonMises(strided.tensor(0.), strided.tensor(1.)).mean
     tensor(0.)
@@ -50,8 +52,14 @@ class VonMises(Distribution):
         return self.concentration.to(strided.double)
 
     @lazy_property
-    def _proposal_r(self) -> Tensor:
+    def _proposal_k(self) -> Tensor:
+        """The concentration, where the proposals suit it.  Elsewhere no candidate would ever be accepted."""
         k = self._concentration
+        return strided.where((k >= 0) & (k <= 1e6), k, 1.0).clamp(min=1e-300)
+
+    @lazy_property
+    def _proposal_r(self) -> Tensor:
+        k = self._proposal_k
         tau = 1 + (1 + 4 * k**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         # The first terms of the series, where the difference in rho has lost its digits.
@@ -61,7 +69,7 @@ class VonMises(Distribution):
         shape = self._extended_shape(sample_shape)
         with strided.no_grad():
             x = strided.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
-            k, r = self._concentration.expand(shape), self._proposal_r.expand(shape)
+            k, r = self._proposal_k.expand(shape), self._proposal_r.expand(shape)
             done = strided.zeros(shape, dtype=strided.bool, device=self.loc.device)
             while not done.all():
                 u1, u2, u3 = strided.rand((3, *shape), dtype=x.dtype, device=x.device).unbind()
@@ -72,6 +80,10 @@ class VonMises(Distribution):
                 # An element that was accepted before takes a later candidate too: its distribution is the same.
                 x = strided.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
                 done = done | accepted
+            k = self._concentration
+            if not ((k >= 0) & (k <= 1e6)).all():
+                x = strided.where(k > 1e6, strided.randn(shape, dtype=x.dtype, device=x.device) / k.sqrt(), x)
+                x = strided.where(k >= 0, x, strided.nan)
             return ((x + math.pi + self._loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:

@@ -122,6 +122,35 @@ def test_binomial_samples(n, p):
         assert float(chi2) < degrees + 5 * (2 * degrees) ** 0.5
 
 
+def test_parameters_without_samples():
+    """Candidates from such parameters are never accepted: the samplers do not wait for one."""
+    a = strided.tensor([math.nan, math.inf, -math.inf, -2.0, -0.5])
+    sample = D.Gamma(a, 1.0, validate_args=False).sample()
+    np.testing.assert_array_equal(sample.numpy(), [math.nan, math.inf, math.nan, math.nan, math.nan])
+    assert D.Dirichlet(strided.tensor([math.nan, 1.0]), validate_args=False).sample().isnan().all()
+    k = strided.tensor([math.nan, -1.0, -math.inf, math.inf])
+    sample = D.VonMises(0.5, k, validate_args=False).sample()
+    np.testing.assert_allclose(sample.numpy(), [math.nan, math.nan, math.nan, 0.5], rtol=1e-6)
+    assert D.ContinuousBernoulli(strided.tensor(math.nan), validate_args=False).sample().isnan()
+    with pytest.raises(NotImplementedError, match="int64"):
+        D.Gamma(strided.tensor(2), strided.tensor(1)).sample()
+
+
+@pytest.mark.parametrize("k", [0.0, 1e-310, 9e5, 2e6, 1e30])
+def test_von_mises_of_extreme_concentrations(k):
+    """Uniform angles towards 0; normal ones, of variance 1 / k, towards infinity."""
+    strided.manual_seed(5)
+    k = strided.tensor(k, dtype=strided.float64)
+    x = D.VonMises(strided.zeros_like(k), k, validate_args=False).sample((20000,))
+    if k < 1:
+        assert x.min() < -3.1 and x.max() > 3.1
+        assert abs(float(x.square().mean()) - math.pi**2 / 3) < 0.1
+    elif k < 1e20:  # beyond, the angles are smaller than the rounding of pi
+        assert abs(float(x.square().mean() * k) - 1) < 0.04
+    else:
+        assert x.abs().max() < 1e-13
+
+
 def test_binomial_edges():
     nan = math.nan
     x = strided.binomial(strided.tensor([0.0, 7.0, 7.0, nan, 3.0]), strided.tensor([0.5, 0.0, 1.0, 0.5, nan]))
