@@ -18,8 +18,10 @@ Num checked(const IndexPlan& plan, const IndexPlan::Index& index, const Num& v) 
   const Num bad = (wrapped < 0.0) | (wrapped >= size);
   Dims all;
   for (int i = 0; i < v.v->shape.ndim(); ++i) all.push_back(i);
-  const Value none = constant_int(kGood, DType::Int64, v.v->shape);
-  const Value worst = fold("stablehlo.maximum", select(bad.v, v.v, none), constant_int(kGood, DType::Int64), all);
+  // 0 is never bad. As unsigned numbers all others are greater.
+  const Value none = constant_int(kGood, DType::Int64, v.v->shape), found = select(bad.v, v.v, none);
+  const Value worst = bitcast(
+      fold("stablehlo.maximum", bitcast(found, DType::UInt64), constant_int(kGood, DType::UInt64), all), DType::Int64);
   raise_later(plan.device, worst,
               [prefix = std::string(plan.error_prefix), axis = index.axis, n = index.size](int64_t value) {
                 STRIDED_THROW(IndexError, prefix, "index ", value, " is out of bounds for dimension ",

@@ -119,7 +119,7 @@ int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_
 Value value_of(Block& block, DType dtype) {
   const int64_t n = elements_of(block, dtype);
   if (!block.host.empty()) {
-    if (block.nbytes % size_of(dtype)) {
+    if (dtype == DType::Bool || block.nbytes % size_of(dtype)) {  // any byte but 0 is true
       block.value = array(std::move(block.host), DType::UInt8, {static_cast<int64_t>(block.nbytes)});
     } else {
       block.value = array(std::move(block.host), dtype, {n});

@@ -31,7 +31,7 @@ Value read(const LoopPlan& plan, int operand);
 void write(const LoopPlan& plan, int operand, const Value& value);
 
 // The next wait raises what `make(value)` says if `bad`, an int64, is not kGood.
-constexpr int64_t kGood = INT64_MIN;
+constexpr int64_t kGood = 0;
 void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise);
 
 // Runs what is recorded for the device.

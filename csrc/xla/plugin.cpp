@@ -1,6 +1,7 @@
 #include "xla/plugin.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@ struct Plugin {
   Client* client = nullptr;
   Device* const* devices = nullptr;
   int count = 0;
+  pid_t process = getpid();  // a fork has none of the plugin's threads: a call would wait for ever
   std::string why_not;
 
   Plugin() {
@@ -110,6 +112,9 @@ const Plugin& plugin() {
 const Plugin& working() {
   const Plugin& p = plugin();
   STRIDED_CHECK(p.client, RuntimeError, "XLA is not available: ", p.why_not, ". Use device='cpu'.");
+  STRIDED_CHECK(p.process == getpid(), RuntimeError,
+                "XLA cannot be used in a forked process, as it was used before the fork. Start processes by the method "
+                "'spawn'.");
   return p;
 }
 
@@ -269,6 +274,7 @@ Buffer* copy_to_device(Buffer* buffer, int device) {
 
 void destroy(Buffer* buffer) {
   const Plugin& p = plugin();
+  if (p.process != getpid()) return;
   BufferArgs arguments;
   arguments.buffer = buffer;
   if (Error* error = p.call(kBufferDestroy, &arguments)) p.text_of(error);

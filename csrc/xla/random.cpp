@@ -119,12 +119,18 @@ void random_fill(const OpContext& on, const RandomFill& what, DType dtype, void*
   }
 }
 
-void random_bernoulli(const OpContext&, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
+void random_bernoulli(const OpContext& on, DType dtype, void* to, DType p_dtype, const void* p, int64_t n,
                       RandomSource& source) {
   source.used = 0;
   if (n == 0) return;
   const Num u = unit(flat(draws(true, n, source), n), true);
-  write(to, dtype, {n}, (u < cast(Num(read(p, p_dtype, {n})), DType::Float64)).v);
+  const Num chance = cast(Num(read(p, p_dtype, {n})), DType::Float64);
+  const Num bad = cast(~((chance >= 0.0) & (chance <= 1.0)), DType::Int64);
+  const std::string name = on.name;
+  raise_later(on.device, fold("stablehlo.maximum", bad.v, constant_int(kGood, DType::Int64), {0}), [name](int64_t) {
+    STRIDED_THROW(RuntimeError, name, ": Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  });
+  write(to, dtype, {n}, (u < chance).v);
 }
 
 // Random keys, sorted; enough bits that two hardly ever agree.

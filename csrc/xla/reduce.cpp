@@ -136,16 +136,25 @@ struct Table {
 
 // Each element with all before it along an axis: by steps of 1, 2, 4, ... (W. D. Hillis, G. L. Steele, "Data parallel
 // algorithms", Comm. ACM 29, 1986).
-Value prefix(const char* op, Value x, const Value& start, int axis) {
+template <class Combine>
+Value prefix(const Combine& combine, Value x, const Value& start, int axis) {
   const size_t ndim = x->shape.size();
   for (int64_t step = 1; step < x->shape[axis]; step *= 2) {
     Dims limit = x->shape, low(ndim);
     limit[axis] -= step;
     low[axis] = step;
     const Value moved = pad(slice(x, Dims(ndim), limit), low, Dims(ndim), start);
-    x = binary(op, moved, x);
+    x = combine(moved, x);
   }
   return x;
+}
+Value prefix(const char* op, const Value& x, const Value& start, int axis) {
+  return prefix([op](const Value& a, const Value& b) { return binary(op, a, b); }, x, start, axis);
+}
+
+Value log_of_sum(const Value& x, const Value& y) {
+  const Num a(x), b(y), top = larger(a, b);
+  return where((a == b) & (abs(a) == kInfinity), a, top + log1p(exp(-abs(a - b)))).v;
 }
 
 }  // namespace
@@ -191,10 +200,7 @@ void scan(const ScanPlan& plan, ScanOp op) {
       const Num shifted = x - r.spread(r.max(x));
       return give(shifted - r.spread(log(r.sum(exp(shifted)))));
     }
-    case ScanOp::LogSumExp: {
-      const Num top = r.max(x), shift = r.spread(where(finite(top), top, 0.0));
-      return give(log(Num(prefix("stablehlo.add", exp(x - shift).v, constant_int(0, dtype), 1))) + shift);
-    }
+    case ScanOp::LogSumExp: return give(Num(prefix(log_of_sum, x.v, constant(-kInfinity, dtype), 1)));
     case ScanOp::Max:
     case ScanOp::Min: {
       const bool max = op == ScanOp::Max;
