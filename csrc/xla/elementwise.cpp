@@ -109,6 +109,32 @@ Num nan_to_num(const Num& x, const double* p) {
   return where(nan(x), given(p[0], 0),
                where(x == kInfinity, given(p[1], top), where(x == -kInfinity, given(p[2], -top), x)));
 }
+Num logit(const Num& x, double eps) {
+  if (eps != eps) return log(x / (1 - x));
+  const Num low = x.like(eps), inside = smaller(larger(x, low), 1 - low);
+  return log(inside / (1 - inside));
+}
+Num digamma(const Num& x) { return where(x == 0.0, copysign(x.like(kInfinity), -x), call("chlo.digamma", x)); }
+Num is_pole(const Num& x) { return (x <= 0.0) & (x == floor(x)); }
+Num zeta(const Num& x, const Num& q) {
+  const Num at_infinity = where(q < 1.0, kInfinity, where(q == 1.0, 1.0, q * 0.0));
+  Num value = where(q == kInfinity, 0.0, where(is_pole(q), kInfinity, call("chlo.zeta", x, q)));
+  value = where(x == kInfinity, where(q == kInfinity, q.like(NAN), at_infinity), value);
+  value = where(x == 1.0, kInfinity, value);
+  return where((x < 1.0) | nan(x) | nan(q), x.like(NAN), value);
+}
+// In float64, as the factorial and the sum leave the range of float32 before their product does.
+Num polygamma(const Num& input, double n) {
+  const Num x = cast(input, DType::Float64);
+  if (n == 0) return cast(digamma(x), input.v->dtype);
+  const double sign = std::fmod(n, 2) == 0 ? -1 : 1;
+  const Num sum = zeta(x.like(n + 1), x);
+  Num value = sum * std::tgamma(n + 1);
+  if (n > 170)
+    value = where((sum > 0.0) & (sum < 1e-200) & (x > 0.0), exp(std::lgamma(n + 1) - log(x) * (n + 1)), value);
+  if (n == 1) value = where(x == -kInfinity, x.like(NAN), value);
+  return cast(value * sign, input.v->dtype);
+}
 Num elu(const Num& x, const double* p) { return where(x > 0.0, x * p[1], expm1(x * p[2]) * (p[0] * p[1])); }
 Num clamp6(const Num& x) { return smaller(larger(x, x.like(0)), x.like(6)); }
 Num gelu_tanh_gate(const Num& x) { return sigmoid(x * (1 + x * x * 0.044715) * 1.5957691216057308); }
@@ -233,9 +259,9 @@ const Row kRows[] = {
     ROW("special.ndtr", erfc(x * (-1 / kSqrt2)) * 0.5),
     ROW("special.ndtri", call("chlo.erf_inv", x * 2 - 1) * kSqrt2),
     ROW("lgamma", call("chlo.lgamma", x)),
-    ROW("digamma", where(x == 0.0, copysign(x.like(kInfinity), -x), call("chlo.digamma", x))),
-    ROW("polygamma", call("chlo.polygamma", x.like(p[0]), x)),
-    ROW("special.zeta", call("chlo.zeta", x, y)),
+    ROW("digamma", digamma(x)),
+    ROW("polygamma", polygamma(x, p[0])),
+    ROW("special.zeta", zeta(x, y)),
     ROW("special.i1e", call("chlo.bessel_i1e", x)),
     ROW("special.i1", call("chlo.bessel_i1e", x) * exp(abs(x))),
     ROW("sinc", sinc(x)),
@@ -244,9 +270,7 @@ const Row kRows[] = {
     ROW("special.xlog1py", xlog(x, y, log1p(y))),
     ROW("logaddexp", logaddexp(x, y, 1)),
     ROW("logaddexp2", logaddexp(x, y, kLn2)),
-    ROW("logit", p[0] == p[0] ? log(larger(smaller(x, x.like(1 - p[0])), x.like(p[0])) /
-                                    (1 - larger(smaller(x, x.like(1 - p[0])), x.like(p[0]))))
-                              : log(x / (1 - x))),
+    ROW("logit", logit(x, p[0])),
     ROW("clamp", minimum(maximum(x, y), z)),
     ROW("lerp", where(abs(z) < 0.5, x + z * (y - x), y - (y - x) * (1 - z))),
     ROW("addcmul", x + w * y * z),

@@ -58,3 +58,19 @@ assert y.tolist() == [3, 3, 3]
 def test_a_forked_process_says_that_it_cannot():
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_special_functions_at_their_poles():
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([0.0, -0.0, -1.0, -3.0, -1.5, 0.5, 1.0, 2.5, 30.0, inf, -inf, nan], dtype=torch.float64)
+    s = torch.tensor([inf, 1.0, 0.5, 2.0, 3.0, 2.5, nan, -inf, 0.0], dtype=torch.float64)
+
+    def program(x, s):
+        every = {f"polygamma{n}": torch.polygamma(n, x) for n in (0, 1, 2, 3, 171)}
+        every["zeta"] = torch.special.zeta(s[:, None], x)
+        for eps in 0.7, 0.5, 1e-6, 0.0, 1.5:
+            every[f"logit{eps}"] = torch.logit(x, eps)
+        return every
+
+    check_program(program, x, s)
+    check_program(lambda x: [torch.polygamma(40, x[5:]), torch.logit(x, 1e-6)], x.float())
