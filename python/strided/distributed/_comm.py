@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import threading
 from collections import namedtuple
 from typing import TYPE_CHECKING
@@ -156,6 +157,7 @@ class Communicator:
     timeout: float
     traffic: Traffic
     _parent: Communicator | None = None
+    _last_tag = (1 << 28) - 1  # in a simulation; MPI says what it takes
 
     def __init__(
         self, rank: int, size: int, name: str, parent: Communicator | None, checks: bool, timeout: float
@@ -217,10 +219,12 @@ class Communicator:
         """The tensor in one piece of memory that the transport reaches: itself, or a copy."""
         return t.detach().contiguous()
 
-    def _begin(self, call, tensor, sizes, op="", root=-1):
+    def _begin(self, call, tensor, sizes, op="", root=None):
         self._number += 1
         self.current, purpose, self.purpose = call, self.purpose, ""
-        if root != -1 and not 0 <= root < self.size:
+        if root is None:
+            root = -1  # in headers: the call has none
+        elif not 0 <= root < self.size:
             raise ValueError(f"{call}: root is {root}, but ranks go from 0 to {self.size - 1}")
         if self.checks and self.size > 1:
             dtype = "" if tensor is None else str(tensor.dtype).rpartition(".")[2]
@@ -276,7 +280,7 @@ class Communicator:
     @no_grad()
     def broadcast(self, tensor: Tensor, root: int) -> None:
         """Fills tensor with that of root, in place."""
-        self._begin("broadcast", tensor, (tensor.numel(),), root=root)
+        self._begin("broadcast", tensor, (tensor.numel(),), root=operator.index(root))
         staged = self._stage(tensor)
         self._broadcast(flat_bytes(staged), root)
         if self.rank != root:
@@ -315,7 +319,7 @@ class Communicator:
     def reduce(self, tensor: Tensor, op: str = "sum", root: int = 0) -> None:
         """The same, in place on root only; others keep what they have."""
         _check_op("reduce", op, tensor)
-        self._begin("reduce", tensor, (tensor.numel(),), op, root)
+        self._begin("reduce", tensor, (tensor.numel(),), op, operator.index(root))
         staged = self._stage(tensor).reshape(-1)
         everything = staged.new_empty((self.size, staged.numel())) if self.rank == root else None
         rows = None if everything is None else [flat_bytes(row) for row in everything]
@@ -339,7 +343,7 @@ class Communicator:
     def gather(self, outputs: Sequence[Tensor] | None, tensor: Tensor, root: int = 0) -> None:
         """The same, on root only; others give None for outputs."""
         sizes = self._many("gather", outputs, tensor) if self._gives("gather", outputs, root) else []
-        self._begin("gather", tensor, (tensor.numel(), *sizes), root=root)
+        self._begin("gather", tensor, (tensor.numel(), *sizes), root=operator.index(root))
         staged = self._stage(tensor)
         targets = None if outputs is None else [self._stage(o) for o in outputs]
         self._gather(None if targets is None else [flat_bytes(t) for t in targets], flat_bytes(staged), root)
@@ -351,7 +355,7 @@ class Communicator:
     def scatter(self, tensor: Tensor, inputs: Sequence[Tensor] | None = None, root: int = 0) -> None:
         """tensor becomes inputs[rank] of root; others give None for inputs."""
         sizes = self._many("scatter", inputs, tensor) if self._gives("scatter", inputs, root) else []
-        self._begin("scatter", tensor, (tensor.numel(), *sizes), root=root)
+        self._begin("scatter", tensor, (tensor.numel(), *sizes), root=operator.index(root))
         staged = self._stage(tensor)
         self._scatter(
             flat_bytes(staged), None if inputs is None else [flat_bytes(self._stage(t)) for t in inputs], root
@@ -377,7 +381,9 @@ class Communicator:
     @no_grad()
     def all_to_all(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         """outputs[r] becomes inputs[rank] of rank r.  Empty pieces make no message."""
-        like = (*inputs, *outputs)[0]
+        if not inputs:
+            raise ValueError(f"all_to_all: 0 tensors for {self.size} ranks; there is one for each rank")
+        like = inputs[0]
         given, wanted = self._many("all_to_all", inputs, like), self._many("all_to_all", outputs, like)
         self._begin("all_to_all", like, (*given, *wanted))
         targets = [self._stage(o) for o in outputs]
@@ -399,7 +405,7 @@ class Communicator:
 
     def isend(self, tensor: Tensor, dest: int, tag: int = 0) -> Request:
         """send that goes on meanwhile; tensor must not be written to before wait()."""
-        self._check_peer("send", dest)
+        self._check_peer("send", dest, tag)
         with no_grad():
             data = flat_bytes(self._stage(tensor))
         self._count("send", data.numel(), 0, 1)
@@ -407,7 +413,7 @@ class Communicator:
 
     def irecv(self, tensor: Tensor, source: int, tag: int = 0) -> Request:
         """recv that goes on meanwhile; tensor is there after wait()."""
-        self._check_peer("recv", source)
+        self._check_peer("recv", source, tag)
         with no_grad():
             staged = self._stage(tensor)
             data = flat_bytes(staged)
@@ -460,9 +466,11 @@ class Communicator:
             raise ValueError(f"{call}: the list of tensors is given on root ({root}), and nowhere else")
         return tensors is not None
 
-    def _check_peer(self, call, peer):
-        if not 0 <= peer < self.size:
+    def _check_peer(self, call, peer, tag):
+        if not 0 <= operator.index(peer) < self.size:
             raise ValueError(f"{call}: there is no rank {peer}; ranks go from 0 to {self.size - 1}")
+        if not 0 <= operator.index(tag) <= self._last_tag:
+            raise ValueError(f"{call}: tag is {tag}, but tags go from 0 to {self._last_tag}")
 
     def _count_rooted(self, call, own, sizes, root):
         self._count(call, *((0, sum(sizes) - own, 0) if self.rank == root else (own, 0, 1)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 _HEADER = 256  # bytes of a header that travels in one piece
-_P2P_HEADER = 32
+_P2P_HEADER = 64  # the number of bytes, which has 19 digits at most, and the name of a dtype
 
 
 def _mpi():
@@ -92,6 +92,7 @@ class MPICommunicator(Communicator):
     def __init__(self, mpi_comm: Any, name: str, parent: Communicator | None, checks: bool, timeout: float) -> None:
         super().__init__(mpi_comm.Get_rank(), mpi_comm.Get_size(), name, parent, checks, timeout)
         self._MPI, self._comm = _mpi(), mpi_comm
+        self._last_tag = (self._MPI.COMM_WORLD.Get_attr(self._MPI.TAG_UB) - 1) // 2
         self._takes_devices = os.environ.get("STRIDED_MPI_CUDA") == "1"
 
     @property

@@ -268,8 +268,26 @@ def test_arguments():
             comm.all_gather([torch.ones(1), torch.ones(1, dtype=torch.int64)], torch.ones(1))
         with pytest.raises(ValueError, match="root is 2"):
             comm.broadcast(torch.ones(1), 2)
+        for root in (-1, -2):
+            with pytest.raises(ValueError, match=f"root is {root}"):
+                comm.broadcast(torch.ones(1), root)
+            with pytest.raises(ValueError, match=f"root is {root}"):
+                comm.reduce(torch.ones(1), "sum", root)
+            with pytest.raises(ValueError, match=f"root is {root}"):
+                comm.gather(None, torch.ones(1), root)
+            with pytest.raises(ValueError, match=f"root is {root}"):
+                comm.scatter(torch.ones(1), None, root)
+        with pytest.raises(TypeError, match="float"):
+            comm.broadcast(torch.ones(1), 1.0)
+        with pytest.raises(ValueError, match="0 tensors for 2 ranks"):
+            comm.all_to_all([], [])
         with pytest.raises(ValueError, match="no rank 5"):
             comm.send(torch.ones(1), 5)
+        for tag in (-1, 1 << 40):
+            with pytest.raises(ValueError, match=f"tag is {tag}"):
+                comm.send(torch.ones(1), 1, tag)
+            with pytest.raises(ValueError, match=f"tag is {tag}"):
+                comm.recv(torch.ones(1), 1, tag)
         with pytest.raises(ValueError, match="nowhere else"):
             comm.scatter(torch.ones(1), None if comm.rank == 0 else [torch.ones(1)] * 2, 0)
 
