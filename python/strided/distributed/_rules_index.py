@@ -13,7 +13,6 @@ from ._rules_shape import chosen, part
 from ._sharded import (
     ShardedTensor,
     bind,
-    by_calls,
     indices,
     placed,
     refuse,
@@ -115,13 +114,6 @@ def _gather(func, args, kwargs):
     if not axes:
         return wrap(x._local.gather(dim, where), spec)
     return wrap(_with_zero(x._local, dim).gather(dim, _positions(x._spec, dim, where)), spec)
-
-
-@by_calls("embedding")
-def _embedding(weight, indices, *rest, **kwargs):
-    if any(kwargs.values()):
-        raise refuse("embedding", (weight,), f"the arguments {sorted(kwargs)}")
-    return _selected(without_terms(weight), 0, everywhere(indices, weight))
 
 
 def _parsed(x, key):

@@ -106,6 +106,8 @@ def _tensor_split(x, given, dim=0):
     if isinstance(given, Tensor):
         given = int(given) if given.ndim == 0 else given.tolist()
     if isinstance(given, int):
+        if given < 1:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         ends = [n // given * (i + 1) + min(i + 1, n % given) for i in range(given - 1)]
     else:
         ends = [min(max(e + n * (e < 0), 0), n) for e in given]
@@ -116,7 +118,7 @@ def _tensor_split(x, given, dim=0):
 def _splits(axis, x, given):
     if x.ndim <= axis and not (axis == 1 and x.ndim == 1):
         raise RuntimeError(f"a split along the axis {axis} requires a tensor with more axes, got {x.ndim}")
-    if isinstance(given, int) and x.shape[min(axis, x.ndim - 1)] % given:
+    if isinstance(given, int) and given > 0 and x.shape[min(axis, x.ndim - 1)] % given:
         raise RuntimeError(f"{x.shape[min(axis, x.ndim - 1)]} elements are not divisible by {given}")
     return _tensor_split(x, given, min(axis, x.ndim - 1))
 
@@ -125,9 +127,16 @@ for _axis, _name in enumerate(("vsplit", "hsplit", "dsplit")):
     by_calls(_name)(lambda x, *given, axis=_axis: _splits(axis, x, given[0] if len(given) == 1 else list(given)))
 
 
-@by_calls("repeat tile")
-def _repeat(x, *sizes, **named):
-    sizes = list(sizes_of(sizes or tuple(named.values())))
+@rule("repeat tile")
+def _repeat(func, args, kwargs):
+    x, *sizes = args
+    sizes = list(sizes_of(sizes or tuple(kwargs.values())))
+    if func.__name__ == "repeat" and len(sizes) < x.ndim:
+        raise RuntimeError(
+            f"repeat: {len(sizes)} numbers for a tensor of {x.ndim} axes; there is one for each at least"
+        )
+    if min(sizes, default=0) < 0:
+        raise RuntimeError(f"{func.__name__}: a number of repetitions is negative, got {sizes}")
     sizes = [1] * (x.ndim - len(sizes)) + sizes
     while x.ndim < len(sizes):
         x = x.unsqueeze(0)
@@ -180,6 +189,8 @@ def _rot90(x, k=1, dims=(0, 1)):
 def _diagonal(input, offset=0, dim1=0, dim2=1, *, dim=None):
     x = without_terms(input)
     a, b = axes_of((dim1, dim2), x.ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     start, n = max(0, -offset), max(0, min(x.shape[a] + min(offset, 0), x.shape[b] - max(offset, 0)))
     spec = x._spec
     rows = indices(spec, a).reshape([-1 if d == a else 1 for d in range(x.ndim)])

@@ -326,9 +326,13 @@ def _split(x, size, dim=0):
     d = axes_of(dim, x.ndim)[0]
     n = x.shape[d]
     if isinstance(size, int):
-        sizes = [min(size, n - i) for i in range(0, n, size)] or [0]
+        if size < 0 or n and not size:
+            raise RuntimeError(f"split expects sizes above 0, but got split_size={size} for {n} elements")
+        sizes = [min(size, n - i) for i in range(0, n, max(size, 1))] or [0]
     else:
         sizes = list(size)
+        if min(sizes, default=0) < 0:
+            raise RuntimeError(f"split_with_sizes expects sizes of 0 or more, but got split_sizes={sizes}")
         if sum(sizes) != n:
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, but got {sizes}")
     found, at = [], 0
@@ -340,7 +344,9 @@ def _split(x, size, dim=0):
 
 @by_calls("chunk unsafe_chunk")
 def _chunk(x, chunks, dim=0):
-    n = x.shape[dim]
+    n = x.shape[axes_of(dim, x.ndim)[0]]
+    if chunks < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return _split(x, max(-(-n // chunks), 1), dim)
 
 

@@ -475,3 +475,49 @@ def test_a_network_learns_the_same_for_any_number_of_ranks():
         for found in on(n, program):
             for a, b in zip(found, expected):
                 assert torch.allclose(a, b, rtol=1e-12), plan
+
+
+# ---------------------------------------------------------------- arguments that a plain tensor refuses
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.split(0),
+        lambda x: x.split(-1),
+        lambda x: x.split([-1, 4]),
+        lambda x: x.chunk(0),
+        lambda x: x.chunk(-1),
+        lambda x: x.tensor_split(0),
+        lambda x: x.repeat(-1, 2),
+        lambda x: x.repeat(2),
+        lambda x: x.tile(-1),
+        lambda x: x.diagonal(0, 0, 0),
+    ],
+    ids=["split-0", "split-neg", "split-list", "chunk-0", "chunk-neg", "tensor_split", "repeat-neg", "repeat-few",
+         "tile", "diagonal"],
+)  # fmt: skip
+def test_what_a_plain_tensor_refuses_a_sharded_one_refuses(call):
+    def program(mesh):
+        x = torch.arange(12.0).reshape(3, 4)
+        for y in (x, distribute_tensor(x, mesh, [Shard(0)])):
+            with pytest.raises(RuntimeError) as caught:
+                call(y)
+            assert caught.type is RuntimeError
+
+    on(2, program)
+
+
+@pytest.mark.parametrize("placement", [Shard(0), Shard(1), Replicate(), Partial()], ids=str)
+def test_embedding_takes_a_sharded_weight(placement):
+    def program(mesh):
+        plain, index = torch.arange(12.0).reshape(3, 4), torch.tensor([[1, 2], [0, 2]])
+        weight = distribute_tensor(plain, mesh, [placement]).requires_grad_()
+        expected = torch.nn.functional.embedding(index, plain)
+        for given in (index, distribute_tensor(index, mesh, [Shard(0)])):
+            assert torch.equal(torch.nn.functional.embedding(given, weight).detach().full_tensor(), expected)
+            assert torch.equal(torch.embedding(weight, given).detach().full_tensor(), expected)
+        torch.nn.functional.embedding(index, weight).sum().backward()
+        assert weight.grad.full_tensor().tolist() == [[1.0] * 4, [1.0] * 4, [2.0] * 4]
+
+    on(2, program)
