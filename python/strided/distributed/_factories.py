@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from .. import _C
@@ -22,6 +23,8 @@ def _spec(name, size, mesh, placements):
     from . import init_device_mesh, world
 
     size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if any(operator.index(n) < 0 for n in size):
+        raise RuntimeError(f"{name}: sizes of a tensor are 0 or more, got {tuple(size)}")
     mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else mesh
     placed = checked(placements, mesh, len(size))
     if any(isinstance(p, Partial) for p in placed):

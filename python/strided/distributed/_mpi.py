@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 _HEADER = 256  # bytes of a header that travels in one piece
+_FORWARD = 0.2  # s; mpiexec drops what it has not yet read when a rank aborts
 _P2P_HEADER = 64  # the number of bytes, which has 19 digits at most, and the name of a dtype
 
 
@@ -327,4 +328,5 @@ def _tell_and_abort(comm, error):
     sys.stderr.write(f"strided.distributed: rank {comm.rank} of {comm.size} ended the job{last}: {text}\n")
     sys.stderr.flush()
     sys.stdout.flush()
+    time.sleep(_FORWARD)
     comm._MPI.COMM_WORLD.Abort(1)

@@ -350,11 +350,17 @@ class ShardedTensor(Tensor):
         """
         from . import init_device_mesh, world
 
+        _require_plain("from_local", local_tensor)
         mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
         placed = checked(placements, mesh, local_tensor.ndim)
         sizes = list(local_tensor.shape) if shape is None else list(shape)
         if shape is None:
-            everyone = mesh.comm.all_gather_object(list(local_tensor.shape))
+            told = mesh.comm.all_gather_object([str(local_tensor.dtype), list(local_tensor.shape)])
+            everyone = [there for _, there in told]
+            if any(d != told[0][0] for d, _ in told):
+                raise ValueError(f"from_local: shards differ in dtype: {[d for d, _ in told]}")
+            if any(len(s) != len(sizes) for s in everyone):
+                raise ValueError(f"from_local: shards differ in the number of axes: their shapes are {everyone}")
             for dim in range(len(sizes)):
                 cut = [a for a, p in enumerate(placed) if p.is_shard(dim)]
                 me = mesh._coordinate
@@ -362,12 +368,16 @@ class ShardedTensor(Tensor):
                     s[dim] for c, s in zip(mesh.coordinates, everyone)
                     if all(a in cut or x == y for a, (x, y) in enumerate(zip(c, me)))
                 )  # fmt: skip
+        elif any(n < 0 for n in sizes):
+            raise ValueError(f"from_local: sizes of a tensor are 0 or more, got {tuple(sizes)}")
         spec = Spec(mesh, placed, sizes)
-        if spec.local_shape() != tuple(local_tensor.shape):
-            raise ValueError(
-                f"from_local: rank {mesh.comm.rank} has a shard of shape {tuple(local_tensor.shape)}; for {spec!r} it is "
-                f"{spec.local_shape()}"
-            )
+        known = {mesh.comm.rank: local_tensor.shape} if shape is not None else dict(enumerate(everyone))
+        for rank, there in known.items():
+            wanted = spec.local_shape(mesh.coordinates[rank])
+            if wanted != tuple(there):
+                raise ValueError(
+                    f"from_local: rank {rank} has a shard of shape {tuple(there)}; for {spec!r} it is {wanted}"
+                )
         local = local_tensor
         if run_check:
             with no_grad():
@@ -397,6 +407,11 @@ class ShardedTensor(Tensor):
         if device_mesh is not None and device_mesh != spec.mesh:
             raise NotImplementedError(f"redistribute: from {spec.mesh} to another mesh, {device_mesh}")
         return to_spec(self, spec.with_(checked(placements, spec.mesh, self.ndim)))
+
+
+def _require_plain(call, t):
+    if not isinstance(t, Tensor) or isinstance(t, ShardedTensor):
+        raise TypeError(f"{call}: a plain tensor is required, got {type(t).__name__}")
 
 
 def wrap(local: Tensor, spec: Spec) -> ShardedTensor:
@@ -477,6 +492,7 @@ def distribute_tensor(
     """
     from . import init_device_mesh, world
 
+    _require_plain("distribute_tensor", tensor)
     mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
     whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
     spec = whole.with_(checked(placements, mesh, tensor.ndim))

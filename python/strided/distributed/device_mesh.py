@@ -47,6 +47,8 @@ class DeviceMesh:
                     f"DeviceMesh: the ranks of a mesh are those of its communicator in order, 0 to {comm.size - 1}; got "
                     f"{ranks}. A mesh of some ranks: DeviceMesh(..., comm=comm.split(color))"
                 )
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in _shape):
+            raise ValueError(f"DeviceMesh: sizes of axes are ints of at least 1, got {tuple(_shape)}")
         if math.prod(_shape) != comm.size:
             raise ValueError(
                 f"DeviceMesh: a mesh of shape {tuple(_shape)} has {math.prod(_shape)} ranks, not {comm.size}"
@@ -209,7 +211,7 @@ def _flat(mesh):
     shape, level = [], mesh
     while isinstance(level, (list, tuple)):
         shape.append(len(level))
-        level = level[0]
+        level = level[0] if level else None
     flat = mesh
     for _ in shape[1:]:
         flat = [x for part in flat for x in part]

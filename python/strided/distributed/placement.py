@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ class BlockCyclic(Placement):
     block: int
 
     def __post_init__(self) -> None:
-        if self.block < 1:
+        if operator.index(self.block) < 1:
             raise ValueError(f"BlockCyclic: block must be at least 1, got {self.block}")
 
     def __repr__(self) -> str:
@@ -89,12 +90,14 @@ def checked(placements: Any, mesh: Any, ndim: int) -> tuple[Placement, ...]:
         return (Replicate(),) * mesh.ndim
     if isinstance(placements, Placement):
         placements = (placements,)
+    if not isinstance(placements, (tuple, list)):
+        raise TypeError(f"placements are a list with one for each axis of the mesh, got {placements!r}")
     found: list[Placement] = []
     for p in placements:
         if not isinstance(p, Placement):
             raise TypeError(f"placements are Shard, BlockCyclic, Replicate or Partial, got {p!r}")
         if isinstance(p, (Shard, BlockCyclic)):
-            if not -ndim <= p.dim < ndim:
+            if not -ndim <= operator.index(p.dim) < ndim:
                 raise IndexError(f"{p!r}: the tensor has {ndim} axes")
             dim = p.dim % ndim
             p = Shard(dim) if isinstance(p, Shard) else BlockCyclic(dim, p.block)

@@ -521,3 +521,45 @@ def test_embedding_takes_a_sharded_weight(placement):
         assert weight.grad.full_tensor().tolist() == [[1.0] * 4, [1.0] * 4, [2.0] * 4]
 
     on(2, program)
+
+
+def test_meshes_placements_and_sizes_are_looked_at():
+    def program(mesh):
+        for shape in ((-1, -2), (2.0,), (True, 2), (0,)):
+            with pytest.raises(ValueError, match="at least 1"):
+                init_device_mesh("cpu", shape)
+        for ranks in ([], [[]]):
+            with pytest.raises(ValueError, match="in order"):
+                dist.DeviceMesh("cpu", ranks)
+        x = torch.ones(3, 4)
+        for placements in (3, [Shard(1.0)], [Shard("x")], [Shard(None)]):
+            with pytest.raises(TypeError):
+                distribute_tensor(x, mesh, placements)
+        with pytest.raises(TypeError):
+            BlockCyclic(0, 1.5)
+        for make in (dist.zeros, dist.rand):
+            with pytest.raises(RuntimeError, match="0 or more"):
+                make(-3, 4, mesh=mesh, placements=[Shard(0)])
+        for given in ([1, 2], dist.zeros(4, mesh=mesh)):
+            with pytest.raises(TypeError, match="plain tensor"):
+                distribute_tensor(given, mesh)
+            with pytest.raises(TypeError, match="plain tensor"):
+                ShardedTensor.from_local(given, mesh)
+
+    on(2, program)
+
+
+def test_from_local_compares_the_shards_of_all_ranks():
+    def program(mesh):
+        with pytest.raises(ValueError, match="rank . has a shard of shape"):  # replicas that differ
+            ShardedTensor.from_local(torch.zeros(2 + mesh.get_rank()), mesh, [Replicate()])
+        with pytest.raises(ValueError, match="number of axes"):
+            ShardedTensor.from_local(torch.zeros([2] * (1 + mesh.get_rank())), mesh, [Shard(0)])
+        with pytest.raises(ValueError, match="differ in dtype"):
+            ShardedTensor.from_local(
+                torch.zeros(2, dtype=[torch.int32, torch.float32][mesh.get_rank()]), mesh, [Shard(0)]
+            )
+        with pytest.raises(ValueError, match="0 or more"):
+            ShardedTensor.from_local(torch.zeros(0), mesh, [Shard(0)], shape=(-4,))
+
+    on(2, program)
