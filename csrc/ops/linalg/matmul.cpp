@@ -147,6 +147,29 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
                 });
 }
 
+bool meet(const Tensor& a, const Tensor& b) {
+  return &a.storage() == &b.storage() && overlap(a.layout(), a.itemsize(), b.layout(), b.itemsize()) != Overlap::None;
+}
+
+// input = beta * input + alpha * a @ b, in the memory of input. Through F and a copy goes what F records, refuses or
+// broadcasts, and operands that lie in the same memory.
+template <auto F>
+Tensor add_product_into(const char* op, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
+                        const Scalar& alpha) {
+  const int n = a.ndim();
+  bool fits = !needs_grad(input, a, b) && input.ndim() == n && b.ndim() == n && a.dtype() == b.dtype() &&
+              input.dtype() == a.dtype() && input.device() == a.device() && a.device() == b.device() &&
+              a.size(n - 1) == b.size(n - 2) && input.size(n - 2) == a.size(n - 2) &&
+              input.size(n - 1) == b.size(n - 1);
+  for (int i = 0; fits && i < n - 2; ++i) fits = a.size(i) == b.size(i) && a.size(i) == input.size(i);
+  if (!fits || meet(input, a) || meet(input, b)) return copy_(input, F(input, a, b, beta, alpha));
+  check_scales(a.dtype(), beta, alpha);
+  check_inplace(op, input);
+  gemm_into(input, a, b, alpha, beta);
+  bump_version(input, op);
+  return input;
+}
+
 }  // namespace
 
 Tensor mm(const Tensor& a, const Tensor& b) {
@@ -351,6 +374,16 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
                 "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_pair("baddbmm", a, b);
   return addmm_recorded("BaddbmmBackward0", input, a, b, beta, alpha);
+}
+
+Tensor addmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  if (a.ndim() != 2) return addmm(input, a, b, beta, alpha);  // raises
+  return add_product_into<&addmm>("addmm_", input, a, b, beta, alpha);
+}
+
+Tensor baddbmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  if (a.ndim() != 3) return baddbmm(input, a, b, beta, alpha);  // raises
+  return add_product_into<&baddbmm>("baddbmm_", input, a, b, beta, alpha);
 }
 
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {

@@ -30,6 +30,9 @@ Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+// Written into input, in its own memory where nothing is recorded.
+Tensor addmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+Tensor baddbmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b);
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);

@@ -249,14 +249,13 @@ void bind_matrices() {
   def<&vecdot>("linalg.vecdot(Tensor x, Tensor y, *, int dim=-1, Tensor? out=None)",
                "sum(conj(x) * y, dim), with broadcasting.", kFunction);
 
-  bind_scaled<&addmm, &into_self<&addmm>>("addmm", "mat1", "mat2",
-                                          "beta * input + alpha * (mat1 @ mat2); beta=0 ignores input, NaN included.");
+  bind_scaled<&addmm, &addmm_>("addmm", "mat1", "mat2",
+                               "beta * input + alpha * (mat1 @ mat2); beta=0 ignores input, NaN included.");
   bind_scaled<&addmv, &into_self<&addmv>>("addmv", "mat", "vec", "beta * input + alpha * (mat @ vec).");
   bind_scaled<&addr, &into_self<&addr>>("addr", "vec1", "vec2", "beta * input + alpha * outer(vec1, vec2).");
   bind_scaled<&addbmm, &into_self<&addbmm>>("addbmm", "batch1", "batch2",
                                             "beta * input + alpha * (the sum over the batch of batch1 @ batch2).");
-  bind_scaled<&baddbmm, &into_self<&baddbmm>>("baddbmm", "batch1", "batch2",
-                                              "beta * input + alpha * (batch1 @ batch2).");
+  bind_scaled<&baddbmm, &baddbmm_>("baddbmm", "batch1", "batch2", "beta * input + alpha * (batch1 @ batch2).");
 
   constexpr const char* contraction =
       "Sums products over pairs of dimensions: the last `dims` of a with the first `dims` of b, or two lists of dimensions.\n\n"

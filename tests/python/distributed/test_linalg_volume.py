@@ -5,7 +5,7 @@ import gc
 import pytest
 import strided as torch
 from distributed_linalg import dist, random
-from strided.distributed.linalg import _cholesky, _lu, _matmul, _model, _triangular, _update
+from strided.distributed.linalg import _cholesky, _lu, _matmul, _model, _triangular
 
 GRIDS = [(1, 1), (1, 4), (2, 2), (4, 1), (2, 3)]
 
@@ -99,8 +99,7 @@ def peak(rows, columns, program):
 
 
 @pytest.mark.parametrize(("rows", "columns"), GRIDS)
-def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns, monkeypatch):
-    monkeypatch.setattr(_update, "_PIECE", 1024)
+def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns):
     n, block = 192, 4
     A, B = random(n, n) + n * torch.eye(n, dtype=torch.float64), random(n, n, seed=1)
     H = A @ A.mT

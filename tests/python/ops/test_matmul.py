@@ -242,6 +242,58 @@ def test_in_place_on_its_own_operand():
     check(b, 2 * nb + 0.5 * nb.T @ nb, "float64", 8)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "complex64", "int64"])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (40, 7, 33), (1, 9, 40), (40, 9, 1), (6, 0, 5), (0, 4, 5)])
+def test_in_place_into_a_view(dtype, shape):
+    m, k, n = shape
+    dtype = getattr(torch, dtype)
+    a, b = (torch.arange(float(p * q)).view(p, q).remainder(5).sub(2).to(dtype) for p, q in ((m, k), (k, n)))
+    for view in (
+        lambda t: t[:m, 2 : n + 2],
+        lambda t: t[: 2 * m : 2, :n],
+        lambda t: t.t()[:m, :n],
+        lambda t: t[::-1][:m, 1 : n + 1],
+        lambda t: t[:m, : 2 * n : 2],
+    ):
+        for beta, alpha in ((1, 1), (1, -1), (0, 2), (3, -2)):
+            memory = torch.arange(float(90 * 90)).view(90, 90).remainder(7).to(dtype)
+            wanted, into = memory.clone(), view(memory)
+            view(wanted).copy_(torch.addmm(into.clone(), a, b, beta=beta, alpha=alpha))
+            version = memory._version
+            assert into.addmm_(a, b, beta=beta, alpha=alpha) is into and memory._version > version
+            assert torch.equal(memory, wanted)
+    batch = torch.zeros(2, m, n + 3, dtype=dtype)
+    batch[..., 1 : n + 1].baddbmm_(a.expand(2, m, k), b.expand(2, k, n), alpha=-1)
+    assert torch.equal(batch[1, :, 1 : n + 1], -(a @ b)) and not batch[..., 0].any() and not batch[..., n + 1 :].any()
+
+
+def test_in_place_on_neighbours_in_one_memory():
+    a, na = sample((8, 8), "float64")
+    a[4:, 4:].addmm_(a[4:, :4], a[:4, 4:], alpha=-1)
+    na[4:, 4:] -= na[4:, :4] @ na[:4, 4:]
+    check(a, na, "float64", 8)
+
+
+@pytest.mark.parametrize(
+    "into",
+    [
+        lambda: torch.ones(1, 5).expand(3, 5),
+        lambda: torch.ones(5),
+        lambda: torch.ones(3, 4),
+        lambda: torch.ones(3, 5).int(),
+    ],
+    ids=["expanded", "row", "columns", "int"],
+)
+def test_in_place_refusals(into):
+    t = into()
+    with pytest.raises(RuntimeError):
+        t.addmm_(torch.ones(3, 2), torch.ones(2, 5))
+    assert bool((t == 1).all())
+    leaf = torch.ones(3, 5, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.addmm_(torch.ones(3, 2), torch.ones(2, 5))
+
+
 # ---------------------------------------------------------------- out=
 
 
