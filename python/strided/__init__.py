@@ -101,6 +101,7 @@ from ._transforms import vmap
 from ._broadcast import broadcast_shapes
 from ._standard import *
 from ._sparse_names import *
+from ._checks import *
 from . import _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
@@ -159,6 +160,10 @@ _later = {name for name in _later if not name.startswith(("_", "lib"))}  # lib*.
 def __getattr__(name):
     if name in _later:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name == "__config__":
+        return _importlib.import_module(f"{__name__}.__config__")
+    if name.startswith("_foreach_"):
+        return getattr(_importlib.import_module(f"{__name__}._foreach"), name)
     if not name.startswith("_") and name in _of_networks():
         return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
     if name == "torch":  # `import strided.torch` is a frequent slip

@@ -17,6 +17,11 @@ def is_available() -> bool:
     return _f["_cuda_count"]() > 0
 
 
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """True if there is a CUDA device; if not ``including_emulation``, one that multiplies bfloat16 (8.0 or newer)."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
 def is_initialized() -> bool:
     """True if a CUDA device was used in this process."""
     return _f["_cuda_is_open"]()

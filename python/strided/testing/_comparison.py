@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from .. import _C
+from .._creation import tensor
 
-__all__ = ["assert_close"]
+__all__ = ["assert_allclose", "assert_close"]
 
 _f = _C.functions
 
+_OLDER_TOLERANCES = {_C.float16: (1e-3, 1e-3), _C.float32: (1e-4, 1e-5), _C.float64: (1e-5, 1e-8)}
 # (rtol, atol) of a dtype; both are 0 for others.
 _TOLERANCES = {
     _C.float16: (1e-3, 1e-5),
@@ -253,6 +255,27 @@ def _index(position: int, shape: Any) -> tuple[int, ...]:
 
 
 # ----------------------------------------------------------------
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older form of :func:`assert_close`: lists are tensors, NaN equals NaN, dtypes may differ.
+
+    The tolerances (rtol, atol) are 1e-3, 1e-3 for float16; 1e-4, 1e-5 for float32; 1e-5, 1e-8 for float64; else 0.
+
+    >>> torch.testing.assert_allclose([1.0, 2.0], torch.tensor([1.0, 2.0001]))
+    """
+    made = [x if isinstance(x, _C.Tensor) else tensor(x) for x in (actual, expected)]
+    if rtol is None and atol is None:
+        found = [_OLDER_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in made]
+        rtol, atol = max(found[0][0], found[1][0]), max(found[0][1], found[1][1])
+    assert_close(*made, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def assert_close(

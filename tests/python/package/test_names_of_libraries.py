@@ -17,12 +17,53 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "sparse_coo_tensor([[0]], [1.0])", "sparse_csr_tensor([0], [0], [1])", "sparse_csc_tensor([0], [0], [1])",
         "sparse_bsr_tensor([0], [0], [1])", "sparse_bsc_tensor([0], [0], [1])", "sparse.mm(1, 2)", "sparse.sum(1)",
         "sparse_compressed_tensor([0], [0], [1])", "sparse.softmax(1, 2)", "sparse.log_softmax(1, 2)",
-        "sparse.addmm(1, 2, 3)", "sparse.FloatTensor(1)",
+        "sparse.addmm(1, 2, 3)", "sparse.FloatTensor(1)", "distributed.optim.ZeroRedundancyOptimizer([])",
+        "distributed.fsdp.FullyShardedDataParallel(None)", "distributed.fsdp.fully_shard(None)",
+        "distributed.algorithms.join.Join([])",
     ],
 )  # fmt: skip
 def test_what_there_is_not_says_so(text):
     with pytest.raises(NotImplementedError, match=r"\w+: strided"):
-        eval(text, vars(strided) | {"fx": strided.fx, "masked": strided.masked, "sparse": strided.sparse})
+        eval(
+            text,
+            vars(strided)
+            | {
+                "fx": strided.fx,
+                "masked": strided.masked,
+                "sparse": strided.sparse,
+                "distributed": strided.distributed,
+            },
+        )
+
+
+def test_names_of_training_on_ranks():
+    import strided.distributed._composable.fsdp as older
+    import strided.distributed._tensor.experimental as experimental
+    from strided.distributed import rpc
+    from strided.distributed.tensor import placement_types
+    from strided.distributed.tensor._utils import compute_local_shape_and_global_offset as where
+
+    assert not rpc.is_available() and older.FSDPModule is strided.distributed.fsdp.FSDPModule
+    assert experimental.implicit_replication is strided.distributed.tensor.implicit_replication
+    assert strided.distributed._tensor.DTensor is strided.distributed.DTensor
+    assert not isinstance(strided.nn.Linear(1, 1), strided.distributed.fsdp.FullyShardedDataParallel)
+
+    def program():
+        mesh = strided.distributed.init_device_mesh("cpu", (2,))
+        shard = [placement_types.Shard(0)]
+        return (
+            where((3, 2), mesh, shard),
+            where((1, 2), mesh, shard),
+            where((3, 2), mesh, [placement_types.Replicate()]),
+        )
+
+    first, second = strided.distributed.simulate(2, program)
+    assert first == (((2, 2), (0, 0)), ((1, 2), (0, 0)), ((3, 2), (0, 0)))
+    assert second == (((1, 2), (2, 0)), ((0, 2), (1, 0)), ((3, 2), (0, 0)))
+
+
+def test_what_is_built():
+    assert "USE_CUDA=" in strided.__config__.show() and "threads" in strided.__config__.parallel_info()
 
 
 def test_no_object_is_one():

@@ -1,0 +1,73 @@
+"""Conditions that programs state: ``torch._assert``, ``torch._check`` and their kind.
+
+>>> strided._check_value(False, lambda: "n must be positive")
+Traceback (most recent call last):
+ValueError: n must be positive
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "_assert", "_assert_async", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_type",
+    "_check_value", "_check_with",
+]  # fmt: skip
+
+
+def _assert(condition: Any, message: str) -> None:
+    """AssertionError with the message unless the condition, or the one element of a tensor, is true."""
+    assert condition, message
+
+
+def _assert_async(input: Any, assert_msg: str | None = None) -> None:  # noqa: A002
+    """RuntimeError unless the one element is true. It waits for the device."""
+    if input.numel() != 1:
+        what = "no values" if not input.numel() else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    if not input:
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """Raises error_type with what `message` returns unless the condition is True."""
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if cond:
+        return
+    if message is None:
+        raise error_type("Expected cond to be True, but got False")
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise error_type(str(message()))
+
+
+def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """RuntimeError unless the condition is True."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """IndexError unless the condition is True."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """ValueError unless the condition is True."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """TypeError unless the condition is True."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """NotImplementedError unless the condition is True."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: Any = None) -> None:  # noqa: A002
+    """RuntimeError unless i is 0 or more, and at most `max`."""
+    _check_with(RuntimeError, bool(i >= 0 and (max is None or i <= max)), message)

@@ -1,0 +1,151 @@
+"""PyTorch's functions of lists of tensors, which optimizers written for it call (``torch._foreach_add_``).
+
+Each is the plain function, tensor by tensor: lists save launches on a GPU, and change no result.
+
+>>> strided._foreach_mul([strided.ones(2), strided.ones(1)], 3)
+(tensor([3., 3.]), tensor([3.]))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import Tensor
+
+_UNARY = (
+    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt "
+    "sigmoid sign sin sinh sqrt tan tanh trunc"
+).split()
+_BINARY = "add sub mul div pow clamp_max clamp_min maximum minimum".split()
+_METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # of a number: these take numbers, and keep NaN too
+
+
+def _checked(name: str, tensors: Any, *lists: Any) -> None:
+    if not len(tensors):
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    for other in lists:
+        if isinstance(other, (list, tuple)) and len(other) != len(tensors):
+            if any(isinstance(item, Tensor) for item in other):
+                raise RuntimeError(
+                    f"Tensor lists must have the same number of tensors, got {len(tensors)} and {len(other)}"
+                )
+            raise RuntimeError(
+                f"Tensor list must have same number of elements as scalar list. Got {len(tensors)} and {len(other)}"
+            )
+        if isinstance(other, Tensor) and name not in ("lerp", "norm") and other.dim() > 1:
+            raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.dim()} dimensions")
+
+
+def _each(other: Any, count: int) -> Any:
+    """The operand of each tensor: one for all, or a list."""
+    return other if isinstance(other, (list, tuple)) else [other] * count
+
+
+def _unary(name):
+    def function(self: Any) -> tuple[Tensor, ...]:
+        _checked(name, self)
+        return tuple(getattr(x, name)() for x in self)
+
+    def in_place(self: Any) -> None:
+        _checked(name, self)
+        for x in self:
+            getattr(x, name + "_")()
+
+    return function, in_place
+
+
+def _call(name, x, other, suffix, options):
+    if not isinstance(other, Tensor):
+        name = _METHOD.get(name, name)
+    elif name in _METHOD and suffix:
+        return x.copy_(getattr(x, name)(other))
+    return getattr(x, name + suffix)(other, **options)
+
+
+def _binary(name):
+    def function(self: Any, other: Any, **options: Any) -> tuple[Tensor, ...]:
+        if name == "pow" and not isinstance(self, (list, tuple)):
+            _checked(name, other)
+            return tuple(self**x for x in other)
+        _checked(name, self, other)
+        return tuple(_call(name, x, y, "", options) for x, y in zip(self, _each(other, len(self))))
+
+    def in_place(self: Any, other: Any, **options: Any) -> None:
+        _checked(name, self, other)
+        for x, y in zip(self, _each(other, len(self))):
+            _call(name, x, y, "_", options)
+
+    return function, in_place
+
+
+def _numbers(value: Any, count: int) -> Any:
+    return value.tolist() if isinstance(value, Tensor) and value.dim() == 1 else _each(value, count)
+
+
+def _ternary(name):
+    def function(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> tuple[Tensor, ...]:
+        values = _numbers(value, len(self))
+        _checked(name, self, tensor1, tensor2, values)
+        return tuple(getattr(x, name)(a, b, value=v) for x, a, b, v in zip(self, tensor1, tensor2, values))
+
+    def in_place(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> None:
+        values = _numbers(value, len(self))
+        _checked(name, self, tensor1, tensor2, values)
+        for x, a, b, v in zip(self, tensor1, tensor2, values):
+            getattr(x, name + "_")(a, b, value=v)
+
+    return function, in_place
+
+
+def _lerp():
+    def function(self: Any, tensors1: Any, weight: Any) -> tuple[Tensor, ...]:
+        _checked("lerp", self, tensors1, weight)
+        return tuple(x.lerp(y, w) for x, y, w in zip(self, tensors1, _each(weight, len(self))))
+
+    def in_place(self: Any, tensors1: Any, weight: Any) -> None:
+        _checked("lerp", self, tensors1, weight)
+        for x, y, w in zip(self, tensors1, _each(weight, len(self))):
+            x.lerp_(y, w)
+
+    return function, in_place
+
+
+def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> None:
+    """Writes each tensor of `src` to the one of `self`."""
+    _checked("copy", self, src)
+    for x, y in zip(self, src):
+        x.copy_(y, non_blocking=non_blocking)
+
+
+def _foreach_zero_(self: Any) -> None:
+    """Zeros in each tensor."""
+    _checked("zero", self)
+    for x in self:
+        x.zero_()
+
+
+def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:  # noqa: A002
+    """The norm of each tensor, of all its elements."""
+    from . import linalg
+
+    _checked("norm", self)
+    return tuple(linalg.vector_norm(x, ord, dtype=dtype) for x in self)
+
+
+def _foreach_max(self: Any) -> tuple[Tensor, ...]:
+    """The largest element of each tensor."""
+    _checked("max", self)
+    return tuple(x.max() for x in self)
+
+
+def _fill() -> None:
+    makers = [(n, _unary(n)) for n in _UNARY] + [(n, _binary(n)) for n in _BINARY]
+    makers += [(n, _ternary(n)) for n in ("addcmul", "addcdiv")] + [("lerp", _lerp())]
+    for name, pair in makers:
+        for function, suffix in zip(pair, ("", "_")):
+            function.__name__ = function.__qualname__ = f"_foreach_{name}{suffix}"
+            function.__doc__ = f"`{name}{suffix}` of each tensor."
+            globals()[function.__name__] = function
+
+
+_fill()

@@ -1,0 +1,1 @@
+"""PyTorch's names for modules spread over ranks."""

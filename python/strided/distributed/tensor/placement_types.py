@@ -1,0 +1,7 @@
+"""Placements under PyTorch's name (``strided.distributed.tensor.placement_types``)."""
+
+from __future__ import annotations
+
+from ..placement import Partial, Placement, Replicate, Shard
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
