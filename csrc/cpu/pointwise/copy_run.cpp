@@ -1,6 +1,7 @@
 // Copies: bytes as they are, transposed matrices in tiles, casts and fills by loops.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/dims.h"
 #include "base/integer.h"
@@ -14,6 +15,7 @@ namespace cpu {
 namespace {
 
 constexpr int64_t kBytesGrain = 262144;  // bytes that are not worth a second thread
+constexpr int64_t kJoinedBytes = 16384, kNarrowBytes = 64;
 
 void copy_bytes(char* to, const char* from, int64_t bytes) {
   if (bytes <= kBytesGrain) {
@@ -25,37 +27,115 @@ void copy_bytes(char* to, const char* from, int64_t bytes) {
   });
 }
 
+// Sixteen bytes as a vector of U.
+template <class U>
+struct Lanes {
+  static constexpr int count = 16 / static_cast<int>(sizeof(U));
+  typedef U type __attribute__((vector_size(16)));
+};
+
+// Elements of a and b in turns: of their first halves, or (upper) of their second halves.
+template <class U, bool upper, int... I>
+typename Lanes<U>::type interleaved(typename Lanes<U>::type a, typename Lanes<U>::type b,
+                                    std::integer_sequence<int, I...>) {
+  constexpr int n = Lanes<U>::count, first = upper ? n / 2 : 0;
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, (I % 2 * n + first + I / 2)...);
+#else
+  return __builtin_shuffle(a, b, typename Lanes<U>::type{static_cast<U>(I % 2 * n + first + I / 2)...});
+#endif
+}
+
+// A square of as many rows as a vector has elements: to[c][r] = from[r][c]. Rows are brought together in pairs half the
+// square apart; after log2(rows) such rounds columns have become rows (H. S. Stone, "Parallel processing with the
+// perfect shuffle", IEEE Trans. Computers C-20, 1971).
+template <class U>
+void transpose_square(char* to, int64_t to_column, const char* from, int64_t from_row) {
+  if constexpr (sizeof(U) == 16) {
+    std::memcpy(to, from, sizeof(U));
+  } else {
+    using V = typename Lanes<U>::type;
+    constexpr int n = Lanes<U>::count;
+    constexpr auto places = std::make_integer_sequence<int, n>{};
+    V v[n];
+    for (int i = 0; i < n; ++i) std::memcpy(&v[i], from + i * from_row, sizeof(V));
+    for (int step = 1; step < n; step *= 2) {
+      V next[n];
+      for (int i = 0; i < n / 2; ++i) {
+        next[2 * i] = interleaved<U, false>(v[i], v[i + n / 2], places);
+        next[2 * i + 1] = interleaved<U, true>(v[i], v[i + n / 2], places);
+      }
+      for (int i = 0; i < n; ++i) v[i] = next[i];
+    }
+    for (int i = 0; i < n; ++i) std::memcpy(to + i * to_column, &v[i], sizeof(V));
+  }
+}
+
 // Transposing copies.
 // When the fastest axis of the source is another one than the target's, a row-wise loop touches a new cache line with
 // every element. Copying square tiles that fit the L1 cache uses each line whole.
 // to[c * to_column + r] = from[r * from_row + c]: strides in bytes, both contiguous along the other axis.
+constexpr int64_t kTile = 16;
+
 template <class U>
-void transpose_tiles(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t columns) {
-  constexpr int64_t kTile = 64 / sizeof(U) * 2 > 16 ? 16 : 64 / sizeof(U) * 2;
+void transpose_tile(char* to, int64_t to_column, const char* from, int64_t from_row) {
+  constexpr int64_t square = 16 / sizeof(U);
+  for (int64_t r = 0; r < kTile; r += square)
+    for (int64_t c = 0; c < kTile; c += square)
+      transpose_square<U>(to + c * to_column + r * static_cast<int64_t>(sizeof(U)), to_column,
+                          from + r * from_row + c * static_cast<int64_t>(sizeof(U)), from_row);
+}
+
+// Columns [c0, c1) of the source.
+template <class U>
+void transpose_columns(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t c0,
+                       int64_t c1) {
+  constexpr auto size = static_cast<int64_t>(sizeof(U));
+  for (; c0 < c1; c0 += kTile) {
+    const int64_t c2 = std::min(c0 + kTile, c1);
+    for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
+      const int64_t r1 = std::min(r0 + kTile, rows);
+      if (c2 - c0 == kTile && r1 - r0 == kTile) {
+        transpose_tile<U>(to + c0 * to_column + r0 * size, to_column, from + r0 * from_row + c0 * size, from_row);
+        continue;
+      }
+      for (int64_t c = c0; c < c2; ++c)
+        for (int64_t r = r0; r < r1; ++r)
+          std::memcpy(to + c * to_column + r * size, from + r * from_row + c * size, sizeof(U));
+    }
+  }
+}
+
+template <class U>
+void transpose_matrix(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t columns) {
   constexpr int64_t kPanel = 8 * kTile;
   const int64_t grain = std::max<int64_t>(1, 65536 / (rows * kPanel + 1));
   parallel_for(0, (columns + kPanel - 1) / kPanel, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t c0 = begin * kPanel; c0 < std::min(end * kPanel, columns); c0 += kTile) {
-      const int64_t c1 = std::min(c0 + kTile, columns);
-      for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
-        const int64_t r1 = std::min(r0 + kTile, rows);
-        if (c1 - c0 == kTile && r1 - r0 == kTile) {
-          U tile[kTile][kTile];
-          for (int64_t r = 0; r < kTile; ++r)
-            std::memcpy(tile[r], from + (r0 + r) * from_row + c0 * sizeof(U), sizeof(tile[r]));
-          for (int64_t c = 0; c < kTile; ++c) {
-            U line[kTile];
-            for (int64_t r = 0; r < kTile; ++r) line[r] = tile[r][c];
-            std::memcpy(to + (c0 + c) * to_column + r0 * sizeof(U), line, sizeof(line));
-          }
-          continue;
-        }
-        for (int64_t c = c0; c < c1; ++c)
-          for (int64_t r = r0; r < r1; ++r)
-            std::memcpy(to + c * to_column + r * sizeof(U), from + r * from_row + c * sizeof(U), sizeof(U));
-      }
-    }
+    transpose_columns<U>(to, to_column, from, from_row, rows, begin * kPanel, std::min(end * kPanel, columns));
   });
+}
+
+// to = a[0], b[0], a[1], b[1], ...: n elements of each.
+template <class U>
+void interleave(char* to, const char* a, const char* b, int64_t n) {
+  constexpr auto size = static_cast<int64_t>(sizeof(U));
+  int64_t i = 0;
+  if constexpr (sizeof(U) < 16) {
+    using V = typename Lanes<U>::type;
+    constexpr int lanes = Lanes<U>::count;
+    constexpr auto places = std::make_integer_sequence<int, lanes>{};
+    for (; i + lanes <= n; i += lanes) {
+      V u, v;
+      std::memcpy(&u, a + i * size, sizeof(V));
+      std::memcpy(&v, b + i * size, sizeof(V));
+      const V pairs[] = {interleaved<U, false>(u, v, places), interleaved<U, true>(u, v, places)};
+      std::memcpy(to + 2 * i * size, pairs, sizeof(pairs));
+    }
+  }
+  for (; i < n; ++i) {
+    std::memcpy(to + 2 * i * size, a + i * size, sizeof(U));
+    std::memcpy(to + (2 * i + 1) * size, b + i * size, sizeof(U));
+  }
 }
 
 // One matrix, or many, transposed against each other. False when the operands are none.
@@ -69,11 +149,11 @@ bool copy_transposed(const LoopPlan& plan) {
     if (from.strides[i] == size) f = i;
   }
   if (t < 0 || f < 0 || t == f || plan.shape[t] < 8 || plan.shape[f] < 8) return false;
-  const auto tiles = size == 1   ? transpose_tiles<uint8_t>
-                     : size == 2 ? transpose_tiles<uint16_t>
-                     : size == 4 ? transpose_tiles<uint32_t>
-                     : size == 8 ? transpose_tiles<uint64_t>
-                                 : transpose_tiles<Item16>;
+  const auto tiles = size == 1   ? transpose_matrix<uint8_t>
+                     : size == 2 ? transpose_matrix<uint16_t>
+                     : size == 4 ? transpose_matrix<uint32_t>
+                     : size == 8 ? transpose_matrix<uint64_t>
+                                 : transpose_matrix<Item16>;
   const GilRelease unlocked(plan.numel() > 65536);  // once, not for each of many matrices
   int64_t index[kMaxDims] = {};
   for (;;) {
@@ -113,7 +193,7 @@ void join(const JoinPlan& plan) {
   int64_t row_bytes = 0;
   for (int64_t k = 0; k < plan.n_parts; ++k) row_bytes += plan.parts[k].length * size;
   if (row_bytes == 0) return;
-  parallel_for(0, plan.rows, std::max<int64_t>(1, kBytesGrain / row_bytes), [&](int64_t begin, int64_t end) {
+  const auto rows_of_parts = [&](int64_t begin, int64_t end) {
     char* to = plan.out + begin * row_bytes;
     for (int64_t row = begin; row < end; ++row)
       for (int64_t k = 0; k < plan.n_parts; ++k) {
@@ -121,7 +201,39 @@ void join(const JoinPlan& plan) {
         if (bytes) std::memcpy(to, plan.parts[k].data + row * bytes, static_cast<size_t>(bytes));
         to += bytes;
       }
-  });
+  };
+  // Rows of a few elements: as many as stay in the cache until the last part is written, one part after the other.
+  const int d = index_of(plan.dtype == DType::Bool ? DType::UInt8 : plan.dtype);  // bytes move, whatever they are
+  const Loop2d loop = kernel_table().copy[d][d];
+  const auto parts_of_rows = [&](int64_t begin, int64_t end) {
+    const int64_t most = std::max<int64_t>(1, kJoinedBytes / row_bytes);
+    for (int64_t row = begin; row < end; row += most) {
+      char* to = plan.out + row * row_bytes;
+      for (int64_t k = 0; k < plan.n_parts; ++k) {
+        const int64_t length = plan.parts[k].length, bytes = length * size;
+        if (bytes == 0) continue;
+        char* data[] = {to, const_cast<char*>(plan.parts[k].data) + row * bytes};
+        const int64_t strides[] = {size, size, row_bytes, bytes};
+        loop(data, strides, length, std::min(most, end - row), nullptr);
+        to += bytes;
+      }
+    }
+  };
+  if (plan.n_parts == 2 && plan.parts[0].length == 1 && plan.parts[1].length == 1) {
+    const auto pairs = size == 1   ? interleave<uint8_t>
+                       : size == 2 ? interleave<uint16_t>
+                       : size == 4 ? interleave<uint32_t>
+                       : size == 8 ? interleave<uint64_t>
+                                   : interleave<Item16>;
+    return parallel_for(0, plan.rows, kBytesGrain / (2 * size), [&](int64_t begin, int64_t end) {
+      pairs(plan.out + begin * 2 * size, plan.parts[0].data + begin * size, plan.parts[1].data + begin * size,
+            end - begin);
+    });
+  }
+  const bool narrow = row_bytes <= plan.n_parts * kNarrowBytes;
+  const int64_t grain = std::max<int64_t>(1, kBytesGrain / row_bytes);
+  if (narrow) parallel_for(0, plan.rows, grain, parts_of_rows);
+  else parallel_for(0, plan.rows, grain, rows_of_parts);
 }
 
 void transfer(const TransferPlan& plan) {

@@ -128,8 +128,9 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   Dims sizes = shape;
   sizes.insert(static_cast<size_t>(axis), static_cast<int64_t>(tensors.size()));
   const Tensor out = empty_result(sizes, common_dtype(tensors), tensors[0].device());
-  for (size_t i = 0; i < tensors.size(); ++i)
-    copy_into(make_view(out, select(out.layout(), axis, static_cast<int64_t>(i))), tensors[i]);
+  if (!join_rows(out, tensors, axis))
+    for (size_t i = 0; i < tensors.size(); ++i)
+      copy_into(make_view(out, select(out.layout(), axis, static_cast<int64_t>(i))), tensors[i]);
   if (!needs_grad(tensors)) return out;
   return record("StackBackward0", out, tensors, [axis](const Tensor& g) { return unbind(g, axis); });
 }

@@ -14,17 +14,23 @@ namespace strided {
 
 namespace {
 
-Tensor roll_axis(const Tensor& x, int64_t shift, int64_t dim) {
-  STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
-  const int axis = wrap_axis("roll", dim, x.ndim());
-  if (x.numel() == 0) return clone(x);
-  const int64_t n = x.size(axis);
-  const int64_t cut = ((shift % n) + n) % n;  // elements that come in at the front
+// The axes from `axis` on, rolled: cuts[i] elements of axis i come in at the front.
+void copy_rolled(const Tensor& out, const Layout& to, const Tensor& x, const Layout& from, const Dims& cuts, int axis) {
+  while (axis < x.ndim() && cuts[axis] == 0) ++axis;
+  if (axis == x.ndim()) return copy_into(make_view(out, to), make_view(x, from));
+  const int64_t n = x.size(axis), cut = cuts[axis];
+  copy_rolled(out, narrow(to, axis, 0, cut), x, narrow(from, axis, n - cut, cut), cuts, axis + 1);
+  copy_rolled(out, narrow(to, axis, cut, n - cut), x, narrow(from, axis, 0, n - cut), cuts, axis + 1);
+}
+
+Tensor roll_axes(const Tensor& x, const Dims& cuts) {
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
-  copy_into(make_view(out, narrow(out.layout(), axis, 0, cut)), make_view(x, narrow(x.layout(), axis, n - cut, cut)));
-  copy_into(make_view(out, narrow(out.layout(), axis, cut, n - cut)),
-            make_view(x, narrow(x.layout(), axis, 0, n - cut)));
-  return record("RollBackward0", out, x, [cut, axis](const Tensor& g) { return roll_axis(g, -cut, axis); });
+  copy_rolled(out, out.layout(), x, x.layout(), cuts, 0);
+  return record("RollBackward0", out, x, [cuts](const Tensor& g) {
+    Dims back = cuts;
+    for (int i = 0; i < g.ndim(); ++i) back[i] = cuts[i] == 0 ? 0 : g.size(i) - cuts[i];
+    return roll_axes(g, back);
+  });
 }
 
 // The axes read backwards.
@@ -42,9 +48,24 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
   STRIDED_CHECK(!shifts.empty(), RuntimeError, "`shifts` required");
   STRIDED_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1), RuntimeError,
                 "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
-  if (dims.empty()) return x.ndim() == 0 ? clone(x) : reshape(roll_axis(flatten(x, 0, -1), shifts[0], 0), x.shape());
+  if (dims.empty()) return x.ndim() == 0 ? clone(x) : reshape(roll(flatten(x, 0, -1), shifts, {0}), x.shape());
+  Dims axes;
+  for (int64_t dim : dims) {
+    STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
+    axes.push_back(wrap_axis("roll", dim, x.ndim()));
+  }
+  if (x.numel() == 0) return clone(x);
+  // Each axis cuts the tensor in two: a few are taken at once, which copies every element once.
+  constexpr size_t kAtOnce = 3;
   Tensor out = x;
-  for (size_t i = 0; i < dims.size(); ++i) out = roll_axis(out, shifts[i], dims[i]);
+  for (size_t first = 0; first < axes.size(); first += kAtOnce) {
+    Dims cuts(x.shape().size(), 0);
+    for (size_t i = first; i < std::min(axes.size(), first + kAtOnce); ++i) {
+      const int64_t n = x.size(static_cast<int>(axes[i]));
+      cuts[axes[i]] = (cuts[axes[i]] + (shifts[i] % n + n) % n) % n;
+    }
+    out = roll_axes(out, cuts);
+  }
   return out;
 }
 

@@ -1,0 +1,95 @@
+"""Elements that only change places: every size of item, over the edges of tiles, blocks and vectors, against NumPy."""
+
+import numpy as np
+import pytest
+import strided
+
+ITEMS = ["int8", "int16", "float32", "float64", "complex128", "bool"]
+
+
+def values(dtype, *shape):
+    count = np.arange(int(np.prod(shape)))
+    if dtype == "bool":
+        return (count * 7 % 3 == 0).reshape(shape)
+    return (count * 7919 % 20011 - 100).astype(dtype).reshape(shape)
+
+
+def same(result, expected):
+    np.testing.assert_array_equal(result.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ITEMS)
+@pytest.mark.parametrize("shape", [(8, 130), (16, 64), (33, 47), (160, 18)])
+def test_transposed(dtype, shape):
+    a = values(dtype, 2, *shape)
+    same(strided.from_numpy(a).permute(0, 2, 1).contiguous(), a.transpose(0, 2, 1))
+    same(strided.from_numpy(a).permute(2, 1, 0).contiguous(), a.transpose(2, 1, 0))
+    wide = a[0][:, 1:-1]  # rows that do not follow each other
+    same(strided.from_numpy(a)[0][:, 1:-1].t().contiguous(), wide.T)
+
+
+@pytest.mark.parametrize("dtype", ITEMS)
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 15, 16])
+@pytest.mark.parametrize("rows", [15, 16, 300])
+def test_short_rows(dtype, length, rows):
+    a = values(dtype, rows, length)
+    t = strided.from_numpy(a)
+    same(t.repeat_interleave(length, 1), np.repeat(a, length, 1))
+    same(t.t().contiguous(), a.T)
+    same(t.t().contiguous().t().contiguous(), a)
+    room = strided.zeros(rows, length + 2, dtype=t.dtype)
+    room[:, 1:-1] = t
+    same(room[:, 1:-1].clone(), a)
+    same(room[:, [0, -1]].to(strided.int64), np.zeros((rows, 2), np.int64))
+    if dtype != "bool":
+        same(room[:, 1:-1] + t, a + a)
+        room[:, 1:-1] += t
+        same(room.sum(1), (a + a).sum(1, dtype=room.sum(1).numpy().dtype))
+
+
+@pytest.mark.parametrize("dtype", ITEMS)
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("shape", [(37,), (3, 5000), (2, 3, 7)])
+def test_stacked_innermost(dtype, parts, shape):
+    arrays = [values(dtype, *shape) + np.asarray(k).astype(dtype) for k in range(parts)]
+    same(strided.stack([strided.from_numpy(a) for a in arrays], -1), np.stack(arrays, -1))
+    lengths = [1, 2, 0][:parts]
+    narrow = [a.reshape(-1, 1).repeat(n, 1) for a, n in zip(arrays, lengths)]
+    same(strided.cat([strided.from_numpy(a) for a in narrow], 1), np.concatenate(narrow, 1))
+
+
+@pytest.mark.parametrize("dtype", ITEMS)
+@pytest.mark.parametrize("step", [2, -2, 3, -1])
+def test_steps(dtype, step):
+    a = values(dtype, 40, 1100)
+    t = strided.from_numpy(a)
+    index = list(range(a.shape[1]))[::step]
+    view = t[:, ::step] if step > 0 else t.flip(1)[:, ::-step]
+    same(view.clone(), a[:, index])
+    same(view == t[:, : len(index)], a[:, index] == a[:, : len(index)])
+    room = strided.zeros(40, 2200, dtype=t.dtype)
+    room[:, ::2] = t
+    same(room[:, ::2].clone(), a)
+    assert not room[:, 1::2].any()
+
+
+@pytest.mark.parametrize("n", [300, 512, 513, 1100])
+def test_a_number_for_each_row(n):
+    a, column = values("float32", 5, n), values("float32", 5, 1)
+    same(strided.from_numpy(a) + strided.from_numpy(column), a + column)
+    same(strided.from_numpy(column) - strided.from_numpy(a), column - a)
+    same(strided.from_numpy(a[:1]) * strided.from_numpy(column), a[:1] * column)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "axes"),
+    [((2, 3), (0, 1)), ((1, -4, 2), (2, 0, 1)), ((5, 5), (1, 1)), ((0, 0), (0, 1)), ((1, 1, 1, 1), (0, 1, 2, 0))],
+)
+def test_rolled_along_several_axes(shifts, axes):
+    a = values("float32", 4, 5, 6)
+    t = strided.from_numpy(a).requires_grad_()
+    rolled = strided.roll(t, shifts, axes)
+    same(rolled.detach(), np.roll(a, shifts, axes))
+    weight = values("float32", 4, 5, 6)[::-1].copy()
+    (rolled * strided.from_numpy(weight)).sum().backward()
+    same(t.grad, np.roll(weight, [-s for s in shifts], axes))
