@@ -51,6 +51,13 @@ Value part(const Value& of, int i) {
   return node;
 }
 
+Value parameter(int i, DType dtype, const Dims& shape) {
+  Value node = add("", {}, dtype, shape);
+  node->kind = Node::Parameter;
+  node->part = i;
+  return node;
+}
+
 Value array(std::vector<char> bytes, DType dtype, const Dims& shape) {
   Value node = add("", {}, dtype, shape);
   node->kind = Node::Array;
@@ -106,19 +113,83 @@ std::vector<Node*> in_order(const std::vector<Node*>& outputs) {
   return order;
 }
 
-void put_name(std::string* text, const Node& n) {
+// `scope` tells apart the names of regions, one in the other.
+void put_name(std::string* text, const Node& n, const std::string& scope) {
+  *text += '%';
+  *text += scope;
   if (n.kind == Node::Part) {
-    *text += '%';
     *text += std::to_string(n.in[0]->id);
     *text += '#';
     *text += std::to_string(n.part);
     return;
   }
-  *text += is_argument(n) ? "%a" : "%";
-  *text += std::to_string(n.id);
+  if (n.kind == Node::Parameter) *text += 'p';
+  else if (is_argument(n)) *text += 'a';
+  *text += std::to_string(n.kind == Node::Parameter ? n.part : n.id);
+}
+
+void put_operation(std::string* body, const Node& n, const std::string& scope) {
+  *body += "  %" + scope + std::to_string(n.id);
+  if (!n.results.empty()) *body += ":" + std::to_string(n.results.size());
+  *body += " = \"";
+  *body += n.op;
+  *body += "\"(";
+  for (size_t i = 0; i < n.in.size(); ++i) {
+    if (i) *body += ", ";
+    put_name(body, *n.in[i], scope);
+  }
+  *body += ") ";
+  *body += n.text;
+  *body += " : (";
+  for (size_t i = 0; i < n.in.size(); ++i) {
+    if (i) *body += ", ";
+    *body += type_text(n.in[i]->dtype, n.in[i]->shape);
+  }
+  *body += ") -> ";
+  if (n.results.empty()) {
+    *body += type_text(n.dtype, n.shape);
+  } else {
+    *body += "(";
+    for (size_t i = 0; i < n.results.size(); ++i) {
+      if (i) *body += ", ";
+      *body += type_text(n.results[i].dtype, n.results[i].shape);
+    }
+    *body += ")";
+  }
+  *body += "\n";
 }
 
 }  // namespace
+
+std::string write_region(const std::vector<Value>& parameters, const std::vector<Value>& outputs, int* level) {
+  std::vector<Node*> roots;
+  for (const Value& v : outputs) roots.push_back(v.get());
+  const std::vector<Node*> order = in_order(roots);
+  int deepest = 0, ids = 0;
+  for (const Node* n : order) deepest = std::max(deepest, n->level);
+  *level = std::max(*level, deepest);
+  const std::string scope = "w" + std::to_string(deepest) + "_";
+  std::string text = "{\n    ^bb0(";
+  for (const Value& v : parameters) {
+    if (v != parameters[0]) text += ", ";
+    put_name(&text, *v, scope);
+    text += ": " + type_text(v->dtype, v->shape);
+  }
+  text += "):\n";
+  for (Node* n : order) {
+    if (n->kind == Node::Part || n->kind == Node::Parameter) continue;
+    STRIDED_CHECK(!is_argument(*n), RuntimeError, "XLA: a loop reads an array that it was not given");
+    n->id = ids++;
+    put_operation(&text, *n, scope);
+  }
+  std::string names, types;
+  for (const Node* n : roots) {
+    if (!names.empty()) names += ", ", types += ", ";
+    put_name(&names, *n, scope);
+    types += type_text(n->dtype, n->shape);
+  }
+  return text + "  \"stablehlo.return\"(" + names + ") : (" + types + ") -> ()\n  }";
+}
 
 std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>* arguments) {
   const std::vector<Node*> order = in_order(outputs);
@@ -128,46 +199,19 @@ std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>*
     if (is_argument(*n)) {
       n->id = static_cast<int>(arguments->size());
       if (n->id) head += ", ";
-      put_name(&head, *n);
+      put_name(&head, *n, "");
       head += ": " + type_text(n->dtype, n->shape);
       arguments->push_back(n);
       continue;
     }
     if (n->kind == Node::Part) continue;
     n->id = ids++;
-    body += "  %" + std::to_string(n->id);
-    if (!n->results.empty()) body += ":" + std::to_string(n->results.size());
-    body += " = \"";
-    body += n->op;
-    body += "\"(";
-    for (size_t i = 0; i < n->in.size(); ++i) {
-      if (i) body += ", ";
-      put_name(&body, *n->in[i]);
-    }
-    body += ") ";
-    body += n->text;
-    body += " : (";
-    for (size_t i = 0; i < n->in.size(); ++i) {
-      if (i) body += ", ";
-      body += type_text(n->in[i]->dtype, n->in[i]->shape);
-    }
-    body += ") -> ";
-    if (n->results.empty()) {
-      body += type_text(n->dtype, n->shape);
-    } else {
-      body += "(";
-      for (size_t i = 0; i < n->results.size(); ++i) {
-        if (i) body += ", ";
-        body += type_text(n->results[i].dtype, n->results[i].shape);
-      }
-      body += ")";
-    }
-    body += "\n";
+    put_operation(&body, *n, "");
   }
   std::string names, types;
   for (const Node* n : outputs) {
     if (!names.empty()) names += ", ", types += ", ";
-    put_name(&names, *n);
+    put_name(&names, *n, "");
     types += type_text(n->dtype, n->shape);
   }
   return head + ") -> (" + types + ") {\n" + body + "  return " + names + " : " + types + "\n}\n";

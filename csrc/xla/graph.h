@@ -27,15 +27,17 @@ class Node : public RefCounted {
  public:
   enum Kind : uint8_t {
     Operation,
-    Part,    // one of several results of an operation
-    Number,  // one value in host memory, an argument of the program: no new program for another number
-    Array,   // on the device, or (with `bytes`) still in host memory
+    Part,       // one of several results of an operation
+    Number,     // one value in host memory, an argument of the program: no new program for another number
+    Array,      // on the device, or (with `bytes`) still in host memory
+    Parameter,  // what a region of a loop is given
   };
   ~Node() override;
 
   Kind kind = Operation;
   DType dtype = DType::Float32;
-  int part = 0;         // of Part
+  int part = 0;         // of Part and Parameter
+  int level = 0;        // of an operation with regions that hold operations: one more than the greatest in them
   const char* op = "";  // "stablehlo.add"
   std::string text;     // attributes and regions, as they stand between operands and types
   Dims shape;
@@ -64,12 +66,17 @@ Value argument(const void* bytes, DType dtype);  // always an argument
 // Elements in host memory.
 Value array(std::vector<char> bytes, DType dtype, const Dims& shape);
 
+Value parameter(int i, DType dtype, const Dims& shape);  // Note [Loops] in loop.h
+
 // "[1, 2]" with `open` and `close` around: array<i64: 1, 2>
 std::string list(const Dims& values);
 std::string type_text(DType dtype, const Dims& shape);
 
 // The program that computes `outputs` (nodes that have no array yet): text and, in its order, the nodes it takes.
 std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>* arguments);
+
+// A region that computes `outputs` from its parameters; *level becomes that of its operations, if it is more.
+std::string write_region(const std::vector<Value>& parameters, const std::vector<Value>& outputs, int* level);
 
 struct Counters {
   int64_t compiled = 0, executed = 0, cached = 0;

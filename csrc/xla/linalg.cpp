@@ -2,8 +2,8 @@
 #include <cstring>
 #include <string>
 
+#include "xla/matrices.h"
 #include "xla/memory.h"
-#include "xla/number.h"
 #include "xla/slots.h"
 
 namespace strided::xla {
@@ -32,6 +32,26 @@ std::string axes_text(int n) {
 
 }  // namespace
 
+Value product(const Value& a, const Value& b, int batch, const char* precision, DType dtype) {
+  Dims shape = a->shape;
+  shape[batch + 1] = b->shape[batch + 1];
+  const std::string axes = axes_text(batch), with = std::string("#stablehlo<precision ") + precision + ">";
+  return add("stablehlo.dot_general", {a, b}, dtype, shape,
+             "{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = " + axes +
+                 ", rhs_batching_dimensions = " + axes + ", lhs_contracting_dimensions = [" +
+                 std::to_string(batch + 1) + "], rhs_contracting_dimensions = [" + std::to_string(batch) +
+                 "]>, precision_config = [" + with + ", " + with + "]}");
+}
+
+Value triangular_solve(const Value& matrix, const Value& right, const Triangle& triangle) {
+  const char* transpose = triangle.transpose == Transpose::No      ? "NO_TRANSPOSE"
+                          : triangle.transpose == Transpose::Plain ? "TRANSPOSE"
+                                                                   : "ADJOINT";
+  return add("stablehlo.triangular_solve", {matrix, right}, right->dtype, right->shape,
+             std::string("{left_side = true, lower = ") + (triangle.lower ? "true" : "false") + ", unit_diagonal = " +
+                 (triangle.unit ? "true" : "false") + ", transpose_a = #stablehlo<transpose " + transpose + ">}");
+}
+
 void gemm(const GemmPlan& plan) {
   const int64_t size = size_of(plan.dtype);
   const int batch = plan.batch_ndim;
@@ -48,23 +68,17 @@ void gemm(const GemmPlan& plan) {
   if (plan.m * plan.n == 0) return;
   const bool widen = size == 2 && !is_integral(plan.dtype);
   const DType compute = widen ? DType::Float32 : plan.dtype;
-  auto product = [&] {
+  auto made = [&] {
     if (plan.k == 0) return constant_int(0, compute, shape);
-    const Value a = read_matrices(plan, plan.a, 0, plan.m, plan.k), b = read_matrices(plan, plan.b, 1, plan.k, plan.n);
-    const char* precision = plan.tf32 ? "DEFAULT" : "HIGHEST";
-    return add("stablehlo.dot_general", {a, b}, compute, shape,
-               "{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = " + axes_text(batch) +
-                   ", rhs_batching_dimensions = " + axes_text(batch) + ", lhs_contracting_dimensions = [" +
-                   std::to_string(batch + 1) + "], rhs_contracting_dimensions = [" + std::to_string(batch) +
-                   "]>, precision_config = [#stablehlo<precision " + precision + ">, #stablehlo<precision " +
-                   precision + ">]}");
+    return product(read_matrices(plan, plan.a, 0, plan.m, plan.k), read_matrices(plan, plan.b, 1, plan.k, plan.n),
+                   batch, plan.tf32 ? "DEFAULT" : "HIGHEST", compute);
   };
   auto is_one = [&](const void* factor) {
     const Value one = number(factor, compute);
     return one->kind == Node::Operation && one->text.find("dense<0x0000") == std::string::npos &&
            one->text.find("dense<0>") == std::string::npos && one->text.find("dense<(0x0000") == std::string::npos;
   };
-  Num result(product());
+  Num result(made());
   if (!is_one(plan.alpha)) result = result * Num(broadcast(number(plan.alpha, compute), shape));
   static constexpr char kZeros[16] = {};
   if (std::memcmp(plan.beta, kZeros, static_cast<size_t>(size_of(compute))) != 0) {
@@ -103,10 +117,7 @@ void solve_triangular(const OpContext&, DType dtype, int64_t batch, int64_t n, i
   const Dims shape{batch, n, n}, strides{t_batch_stride * size, t.row_stride * size, t.col_stride * size};
   const Value matrix = read(t.data, dtype, 3, shape.data(), strides.data());
   const Dims right{batch, n, k};
-  write(b, dtype, right,
-        add("stablehlo.triangular_solve", {matrix, read(b, dtype, right)}, dtype, right,
-            std::string("{left_side = true, lower = ") + (upper ? "false" : "true") + ", unit_diagonal = " +
-                (unit_diagonal ? "true" : "false") + ", transpose_a = #stablehlo<transpose NO_TRANSPOSE>}"));
+  write(b, dtype, right, triangular_solve(matrix, read(b, dtype, right), {!upper, unit_diagonal}));
 }
 
 void check_info(const OpContext& on, LinalgFailure failure, const int32_t* info, int64_t n, bool batched, bool now) {

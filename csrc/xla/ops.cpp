@@ -128,8 +128,13 @@ Value binary(const char* op, const Value& a, const Value& b) {
 }
 
 Value compare(const char* direction, const Value& a, const Value& b) {
+  // The type of the comparison is said: where it is not, the plugin folds constants as unsigned numbers.
+  const char* type = !is_integral(a->dtype)                     ? "FLOAT"
+                     : kDTypeInfo[index_of(a->dtype)].is_signed ? "SIGNED"
+                                                                : "UNSIGNED";
   return add("stablehlo.compare", {a, b}, DType::Bool, a->shape,
-             std::string("{comparison_direction = #stablehlo<comparison_direction ") + direction + ">}");
+             std::string("{comparison_direction = #stablehlo<comparison_direction ") + direction +
+                 ">, compare_type = #stablehlo<comparison_type " + type + ">}");
 }
 Value select(const Value& condition, const Value& a, const Value& b) {
   if (a->dtype != b->dtype) throw NoLowering{};

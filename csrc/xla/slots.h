@@ -24,8 +24,12 @@
   X(nonzero_write) \
   X(nonzero_end) \
   X(gemm) \
+  X(lu_factor) \
+  X(lu_solve) \
   X(cholesky) \
   X(solve_triangular) \
+  X(exchange_rows) \
+  X(permutation_sign) \
   X(check_info) \
   X(random_fill) \
   X(random_bernoulli) \

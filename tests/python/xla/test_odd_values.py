@@ -74,3 +74,7 @@ def test_special_functions_at_their_poles():
 
     check_program(program, x, s)
     check_program(lambda x: [torch.polygamma(40, x[5:]), torch.logit(x, 1e-6)], x.float())
+
+
+def test_triangles_of_one_element():
+    check_program(lambda x: [f(x, d) for f in (torch.tril, torch.triu) for d in (-1, 0, 1)], torch.full((2, 1, 1), 3.0))
