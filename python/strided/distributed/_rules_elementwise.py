@@ -184,7 +184,7 @@ rule("zero_ masked_fill_ nan_to_num_")(in_place)
 @rule("where")
 def _where(func, args, kwargs):
     if len(args) + len(kwargs) == 1:
-        raise refuse(func, args, "where with a condition only gives as many results as there are True elements")
+        return _f["nonzero"](*args, *kwargs.values(), as_tuple=True)
     return elementwise(func, args, kwargs)
 
 

@@ -8,15 +8,18 @@ from .. import _C
 from . import _move
 from ._layout import Moved, Spec
 from ._rules_elementwise import moved_to
+from ._rules_masks import check_mask, chosen_by, mask_of
 from ._rules_reduce import axes_of
 from ._rules_shape import chosen, part
 from ._sharded import (
     ShardedTensor,
     bind,
     indices,
+    missing,
     placed,
     refuse,
     rule,
+    sharded,
     without_terms,
     wrap,
 )
@@ -69,12 +72,12 @@ def _index_select(func, args, kwargs):
     values = bind(func, args, kwargs)
     x = without_terms(values["input"])
     if x.ndim == 0:
-        raise refuse(func, args, "a tensor without axes")
+        return missing(func)(func, args, kwargs)
     (dim,) = axes_of(values["dim"], x.ndim)
-    return _selected(x, dim, everywhere(values["index"], x))
+    return selected(x, dim, everywhere(values["index"], x))
 
 
-def _selected(x, dim, index):
+def selected(x: ShardedTensor, dim: int, index: Tensor) -> ShardedTensor:
     """x with the axis replaced by those of the index: the terms of a sum where the axis is cut."""
     n = x.shape[dim]
     _check_index(index, n)
@@ -96,7 +99,9 @@ def _gather(func, args, kwargs):
     values = bind(func, args, kwargs)
     x = without_terms(values["input"])
     index = values["index"] if "index" in values else values["indices"]
-    if values["dim"] is None or x.ndim == 0:
+    if x.ndim == 0:
+        return missing(func)(func, args, kwargs)
+    if values["dim"] is None:
         raise refuse(func, args, "without an axis")
     (dim,) = axes_of(values["dim"], x.ndim)
     if not isinstance(index, ShardedTensor):
@@ -116,12 +121,21 @@ def _gather(func, args, kwargs):
     return wrap(_with_zero(x._local, dim).gather(dim, _positions(x._spec, dim, where)), spec)
 
 
+@rule("take")
+def _take(func, args, kwargs):
+    values = bind(func, args, kwargs)
+    x = without_terms(values["input"])
+    if not isinstance(x, ShardedTensor):
+        raise refuse(func, args, "a plain tensor with a sharded index")
+    return selected(x.reshape(-1), 0, everywhere(values["index"], x))
+
+
 def _parsed(x, key):
     """Steps [(kind, axis, what)] that make x[key]: slices and numbers, at most one tensor or list."""
     key = key if isinstance(key, tuple) else (key,)
     for k in key:
         if isinstance(k, (bool, str)) or (isinstance(k, Tensor) and k.dtype in (_C.bool, _C.uint8)):
-            raise refuse("indexing", (x,), "a mask selects as many elements as it has True ones")
+            raise refuse("indexing", (x,), "there are rules for a mask of the first axes beside whole axes")
     used = sum(1 for k in key if k is not None and k is not Ellipsis)
     if used > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
@@ -131,13 +145,39 @@ def _parsed(x, key):
     return (*key[:at], *(slice(None),) * (x.ndim - used), *key[at + 1 :])
 
 
+class _Joined:
+    """Tensors of indices of neighbouring axes, as one index of these axes joined."""
+
+    def __init__(self, x: ShardedTensor, parts: list[Any], dim: int) -> None:
+        self.many = len(parts)
+        self.index: Tensor = _f["zeros"]((), dtype=_C.int64)
+        for d, one in enumerate(parts, dim):
+            index, n = everywhere(one, x), x.shape[d]
+            _check_index(index, n)
+            self.index = self.index * n + _f["where"](index < 0, index + n, index)
+
+
+def _joined(x, steps):
+    """Steps in which two or more tensors of indices side by side are one."""
+    at = [i for i, k in enumerate(steps) if isinstance(k, (Tensor, list))]
+    if len(at) < 2 or at[-1] - at[0] != len(at) - 1 or any(k is None for k in steps):
+        return steps
+    if any(everywhere(steps[i], x).dtype in (_C.bool, _C.uint8) for i in at):
+        return steps
+    dim = at[0]  # every step before it takes one axis; numbers drop theirs later
+    return (*steps[:dim], _Joined(x, [steps[i] for i in at], dim), *steps[at[-1] + 1 :])
+
+
 @rule("__getitem__")
 def _getitem(func, args, kwargs):
     x, key = args
     if not isinstance(x, ShardedTensor):
         raise refuse("indexing", args, "a plain tensor with a sharded index")
+    mask = mask_of(x, key)
+    if mask is not None:
+        return chosen_by(x, mask)
     dim, tensors = 0, 0
-    for k in _parsed(x, key):
+    for k in _joined(x, _parsed(x, key)):
         if k is None:
             x = x.unsqueeze(dim)
             dim += 1
@@ -158,11 +198,14 @@ def _getitem(func, args, kwargs):
                 raise IndexError(f"index {k} is out of bounds for dimension {dim} with size {n}")
             x = chosen(x, dim, k % n)
         else:
+            if isinstance(k, _Joined):
+                x = without_terms(x).flatten(dim, dim + k.many - 1)
+                k = k.index
             index = everywhere(k, x) if isinstance(k, (Tensor, list)) else None
             tensors += 1
             if index is None or index.dtype in (_C.bool, _C.uint8) or tensors > 1:
                 raise refuse("indexing", args, "there are rules for numbers, slices, None and one tensor of indices")
-            x = _selected(without_terms(x), dim, index)
+            x = selected(without_terms(x), dim, index)
             dim += index.ndim
     return x if x is not args[0] else wrap(x._local.view_as(x._local), x._spec)
 
@@ -176,9 +219,25 @@ def _setitem(func, args, kwargs):
     spec = x._spec
     if spec.is_partial:
         raise refuse("assignment to an index", args, "a sum of terms cannot be written into")
+    mask = mask_of(x, key)
+    if mask is not None:
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise refuse(
+                "assignment to a mask", args[:1], "there is a rule for one value; masked_fill and where take more"
+            )
+        check_mask(x, mask)
+        mask = sharded(mask, x, func)
+        value = value.reshape(()) if isinstance(value, Tensor) else value
+        x.masked_fill_(mask.reshape([*mask.shape, *[1] * (x.ndim - mask.ndim)]), value)
+        return None
     steps = _parsed(x, key)
+    if sum(isinstance(k, (Tensor, list)) for k in steps) == 1 and all(
+        isinstance(k, (Tensor, list)) or (isinstance(k, slice) and k == slice(None)) for k in steps):  # fmt: skip
+        return _put(x, next(d for d, k in enumerate(steps) if isinstance(k, (Tensor, list))), steps, value)
     if any(not (k is None or isinstance(k, slice) or (isinstance(k, int) and not isinstance(k, bool))) for k in steps):
-        raise refuse("assignment to an index", args[:1], "there are rules for numbers and slices")
+        raise refuse(
+            "assignment to an index", args[:1], "there are rules for numbers, slices, and one tensor of indices"
+        )
     lines, kept, shape = [], [], []  # slices of x; which axes the value has; the shape of the part
     for k in (k for k in steps if k is not None):
         n = x.shape[len(lines)]
@@ -216,6 +275,26 @@ def _setitem(func, args, kwargs):
     return None
 
 
-@rule("masked_select nonzero argwhere unique_consecutive bincount nonzero_static histc")
-def _dynamic(func, args, kwargs):
-    raise refuse(func, args, "the shape of its result depends on the values")
+def _put(x, dim, steps, value):
+    """Assignment to the places that one tensor names along an axis: each rank takes the values of its own."""
+    index, spec, n = everywhere(steps[dim], x), x._spec, x.shape[dim]
+    if index.dtype in (_C.bool, _C.uint8):
+        raise refuse("assignment to an index", (x,), "there are rules for a mask of the first axes beside whole axes")
+    _check_index(index, n)
+    index = _f["where"](index < 0, index + n, index)
+    at = _positions(spec, dim, index.reshape(-1)) if spec.cuts(dim) else index.reshape(-1)
+    mine = (at < x._local.shape[dim]).nonzero().flatten()
+    place = (*(slice(None),) * dim, at[mine])
+    if isinstance(value, Tensor) and value.numel() != 1:
+        shape = (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
+        value = sharded(value, x, "assignment to an index").expand(shape)
+        axes = spec.cuts(dim)
+        more = index.ndim - 1
+        wanted = [Replicate() if a in axes or p.is_replicate() else moved_to(p, p.dim + more * (p.dim > dim))
+                  for a, p in enumerate(spec.placements)]  # fmt: skip
+        local = _move.spread(placed(value, wanted)._local, spec.mesh, axes).to(x.dtype)
+        rows = local.reshape(*local.shape[:dim], index.numel(), *local.shape[dim + index.ndim :])
+        value = rows.index_select(dim, mine)
+    elif isinstance(value, ShardedTensor):
+        value = everywhere(value, x).reshape(())
+    x._local[place] = value

@@ -112,7 +112,7 @@ def _outgrows(a, b):
 _LETTERS = "abcdefghijklmnopq"
 
 
-@rule("matmul mm bmm mv dot inner vdot __matmul__ __rmatmul__")
+@rule("matmul mm bmm mv dot vdot __matmul__ __rmatmul__")
 def _matmul(func, args, kwargs):
     if kwargs.get("out") is not None:
         raise refuse(func, args, "out= has no rule: use the result")
@@ -127,9 +127,6 @@ def _matmul(func, args, kwargs):
         raise RuntimeError(f"{name}: expected tensors with {wanted[0]} and {wanted[1]} axes, got {a.ndim} and {b.ndim}")
     if 0 in (a.ndim, b.ndim):
         raise RuntimeError("both arguments to matmul need to be at least 1D")
-    if name == "inner":
-        if a.ndim > 1 or b.ndim > 1:
-            raise refuse(func, args, "more than one axis")
     if name == "vdot":
         a = a.conj()
     k, m = b.shape[-2 if b.ndim > 1 else 0], a.shape[-1]

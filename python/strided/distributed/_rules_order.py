@@ -101,7 +101,7 @@ _DEFAULT = {"sort": (-1,), "argsort": (-1,), "topk": (-1,), "kthvalue": (-1,), "
             "msort": (0,), "renorm": ()}  # fmt: skip
 
 rule(
-    "softmax log_softmax special.softmax special.log_softmax cummax cummin diff argsort kthvalue mode median nanmedian "
+    "softmax log_softmax special.softmax special.log_softmax cummax cummin diff argsort kthvalue mode "
     "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft"
 )(along)
 for _name in ("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "fft.hfft", "fft.ihfft"):
@@ -198,15 +198,24 @@ class _Exchange(Function):
         return _Exchange.apply(grad, ctx.comm, ctx.wanted, ctx.given), None, None, None
 
 
+def line_axes(spec: Spec) -> tuple[Any, dict[tuple[int, ...], int]] | None:
+    """(communicator, the rank in it of each coordinate) of the mesh axes that cut a line: one of them, or all."""
+    axes = spec.cuts(0)
+    if len(axes) == 1:
+        return spec.mesh._axes[axes[0]], {c: c[axes[0]] for c in spec.mesh.coordinates}
+    if axes and len(axes) == spec.mesh.ndim:
+        return spec.mesh.comm, {c: r for r, c in enumerate(spec.mesh.coordinates)}
+    return None
+
+
 def _line_sorted(x, descending):
-    """(values, indices) of a line that is cut along one mesh axis: each rank sorts, ranks agree on splitters (regular
+    """(values, indices) of a line that is cut, as line_axes says: each rank sorts, ranks agree on splitters (regular
     samples), each gets one run from every other rank, and the runs come to the places of the shards.
 
     Parallel sorting by regular sampling (Shi, Schaeffer 1992); equal elements are told apart by their index.
     """
     origin = x._spec
-    (axis,) = origin.cuts(0)
-    mesh, comm = origin.mesh, origin.mesh._axes[axis]
+    mesh, (comm, rank_of) = origin.mesh, line_axes(origin)
     size, own = comm.size, indices(origin, 0)
     key = keys(x._local.detach())
     if descending:
@@ -238,7 +247,7 @@ def _line_sorted(x, descending):
     starts = [sum(counts[:r]) for r in range(size)]
     runs = {}
     for c in mesh.coordinates:
-        r = c[axis]
+        r = rank_of[c]
         runs[c] = [(starts[r], starts[r] + counts[r])] if counts[r] else []
     src = _Runs(origin, runs)
     return tuple(wrap(_move.moved(t[order], src, origin), origin) for t in (value, place))
@@ -250,8 +259,7 @@ def _sort(func, args, kwargs):
     x = without_terms(values["input"])
     if func.__name__ == "msort":
         return _f["sort"](x, 0).values
-    dim = axes_of(values["dim"], x.ndim)
-    if x.ndim == 1 and len(cut(x._spec, dim)) == 1:
+    if x.ndim == 1 and line_axes(x._spec) is not None:
         kind = type(func(_f["zeros"](1)))
         return tuple.__new__(kind, _line_sorted(x, bool(values["descending"])))
     return along(func, args, kwargs)
@@ -261,7 +269,7 @@ def _sort(func, args, kwargs):
 def _argsort(func, args, kwargs):
     values = bind(func, args, kwargs)
     x = without_terms(values["input"])
-    if x.ndim == 1 and len(cut(x._spec, (0,))) == 1:
+    if x.ndim == 1 and line_axes(x._spec) is not None:
         return _line_sorted(x, bool(values["descending"]))[1]
     return along(func, args, kwargs)
 

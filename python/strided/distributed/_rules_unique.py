@@ -1,4 +1,5 @@
-"""The rule of unique: a line is sorted over the ranks, and each rank keeps the first of its equals."""
+"""Rules of unique and unique_consecutive: a line, sorted over the ranks or as it is, of which each rank keeps the first
+of equal neighbours."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from .. import _C
 from ..autograd.grad_mode import no_grad
 from . import _move
 from ._layout import Spec
-from ._rules_order import _line_sorted, _Runs, keys
+from ._rules_order import _line_sorted, _Runs, keys, line_axes
 from ._rules_reduce import cut
 from ._sharded import bind, indices, placed, refuse, rule, without_terms, wrap
 from .placement import Shard
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _f = _C.functions
 
 
-@rule("unique")
+@rule("unique unique_consecutive")
 def _unique(func: Any, args: Any, kwargs: Any) -> Any:
     """Values, where each element went, and how many there were of each; cut as chunks."""
     values = bind(func, args, kwargs)
@@ -29,10 +30,10 @@ def _unique(func: Any, args: Any, kwargs: Any) -> Any:
     shape = x.shape
     x = x.detach().reshape(-1)
     spec = x._spec
-    axes = cut(spec, (0,))
-    if len(axes) > 1:
-        raise refuse(func, args, "several axes of the mesh cut the line")
-    named = {"sorted": True, "return_inverse": values["return_inverse"], "return_counts": values["return_counts"]}
+    axes, in_order = cut(spec, (0,)), func.__name__ == "unique_consecutive"
+    if axes and line_axes(spec) is None:
+        raise refuse(func, args, "some of the axes of the mesh cut the line")
+    named = {"return_inverse": values["return_inverse"], "return_counts": values["return_counts"]}
     if not axes:
         result = func(x._local, **named)
         parts = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -41,15 +42,15 @@ def _unique(func: Any, args: Any, kwargs: Any) -> Any:
             made[1] = made[1].reshape(shape)
         return tuple(made) if isinstance(result, (tuple, list)) else made[0]
     with no_grad():
-        if spec.placements[axes[0]] != Shard(0):
+        if any(spec.placements[a] != Shard(0) for a in axes):
             x = placed(x, [Shard(0) if p.is_shard() else p for p in spec.placements])
             spec = x._spec
-        return _of_line(x, spec, axes[0], shape, named)
+        return _of_line(x, spec, in_order, shape, named)
 
 
-def _of_line(x, spec, axis, shape, named):
-    mesh, comm = spec.mesh, spec.mesh._axes[axis]
-    value, place = (t._local for t in _line_sorted(x, False))
+def _of_line(x, spec, in_order, shape, named):
+    mesh, (comm, rank_of) = spec.mesh, line_axes(spec)
+    value, place = (x._local, indices(spec, 0)) if in_order else (t._local for t in _line_sorted(x, False))
     n = value.numel()
     # NaN equals nothing: each one counts for itself, as it does in one process.
     new = _f["ones"](n, dtype=_C.bool)
@@ -64,15 +65,14 @@ def _of_line(x, spec, axis, shape, named):
     total, start = sum(counts), sum(counts[: comm.rank])
     starts = [sum(counts[:r]) for r in range(comm.size)]
     made = Spec(mesh, spec.placements, (total,))
-    runs = {c: [(starts[c[axis]], starts[c[axis]] + counts[c[axis]])] if counts[c[axis]] else []
-            for c in mesh.coordinates}  # fmt: skip
+    runs = {c: [(starts[r], starts[r] + counts[r])] if counts[r] else [] for c, r in rank_of.items()}
     src = _Runs(made, runs)
     found = [wrap(_move.exchange(value[new], src, made), made)]
     number = new.cumsum(0) + (start - 1)  # of the unique element that each sorted element is
     if named["return_inverse"]:
         # Each goes back to where it came from: ranks own ranges of places.
         order = _f["argsort"](place)
-        own = [spec.ranges((*mesh._coordinate[:axis], r, *mesh._coordinate[axis + 1 :]))[0] for r in range(comm.size)]
+        own = [ranges for _, ranges in sorted({r: spec.ranges(c)[0] for c, r in rank_of.items()}.items())]
         given = [int(((place >= r[0][0]) & (place < r[0][1])).sum()) if r else 0 for r in own]
         wanted = [row[comm.rank] for row in comm.all_gather_object(given)]
         places, numbers = (

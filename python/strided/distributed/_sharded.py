@@ -55,14 +55,14 @@ def _find(func):
     if func is _C.functions["_has_record"]:
         return lambda func, args, kwargs: func(args[0]._local)
     if isinstance(func, _C.Function):
-        return RULES.get(func.__qualname__.removeprefix("Tensor.")) or _missing(func)
+        return RULES.get(func.__qualname__.removeprefix("Tensor.")) or missing(func)
     if isinstance(func, _C.OverridableFunction):
         # A function made of others: these have the rules.
         return RULES.get(func.__name__) or _composed
     owner = getattr(func, "__self__", None)
     if inspect.isgetsetdescriptor(owner):
         return _property(owner.__name__, func.__name__)
-    return RULES.get(func.__name__) or _missing(func)
+    return RULES.get(func.__name__) or missing(func)
 
 
 def _composed(func, args, kwargs):
@@ -88,10 +88,13 @@ def _load():
         _rules_index,
         _rules_linalg,
         _rules_made,
+        _rules_masks,
         _rules_matrices,
         _rules_order,
+        _rules_pieces,
         _rules_reduce,
         _rules_shape,
+        _rules_statistics,
         _rules_unique,
     )
 
@@ -101,30 +104,36 @@ def name_of(func: Any) -> str:
     return getattr(func, "__qualname__", getattr(func, "__name__", str(func))).removeprefix("Tensor.")
 
 
+def _said(func):
+    return func if isinstance(func, str) else name_of(func)
+
+
 def refuse(func: Any, args: Any, why: str = "there is no rule for it") -> NotImplementedError:
     """The error of a function without a rule, with the placements of its operands."""
     specs = ", ".join(repr(a._spec) for a in args if isinstance(a, ShardedTensor))
     return NotImplementedError(
-        f"{func if isinstance(func, str) else name_of(func)} of sharded tensors ({specs}): {why}. "
+        f"{_said(func)} of sharded tensors ({specs}): {why}. "
         "x.full_tensor() gathers, where it fits; x.redistribute() changes placements"
     )
 
 
-def _missing(func):
+def missing(func: Any) -> Any:
+    """The rule of functions without one: where every rank has everything, each does the same."""
+
     def stop(func, args, kwargs):
         flat = [t for a in (*args, *kwargs.values()) for t in (a if isinstance(a, (tuple, list)) else [a])]
         given = [t for t in flat if isinstance(t, ShardedTensor)]
-        if func.__name__.endswith("_") or _draws(func) or not all(t._spec.is_whole for t in given):
+        if func.__name__.endswith("_") or _draws(func) or any(p.is_shard() for t in given for p in t.placements):
             raise refuse(func, flat)
-        # Every rank has everything: each does the same.
-        return tree_map(lambda t: wrap(t, given[0]._spec.with_(shape=t.shape)) if isinstance(t, Tensor) else t,
+        whole = Spec(given[0]._spec.mesh, (Replicate(),) * given[0]._spec.mesh.ndim, ())
+        return tree_map(lambda t: wrap(t, whole.with_(shape=t.shape)) if isinstance(t, Tensor) else t,
                         func(*_plain(args), **_plain(kwargs)))  # fmt: skip
 
     return stop
 
 
 def _plain(x):
-    return tree_map(lambda t: t._local if isinstance(t, ShardedTensor) else t, x)
+    return tree_map(lambda t: without_terms(t)._local if isinstance(t, ShardedTensor) else t, x)
 
 
 def _draws(func):
@@ -450,12 +459,12 @@ def sharded(x: Any, like: ShardedTensor, func: Any) -> ShardedTensor:
     """x as a sharded tensor: a number or plain tensor of one element is the same on every rank."""
     if isinstance(x, ShardedTensor):
         if x._spec.mesh is not like._spec.mesh and x._spec.mesh != like._spec.mesh:
-            raise RuntimeError(f"{name_of(func)}: tensors on two meshes, {like._spec.mesh} and {x._spec.mesh}")
+            raise RuntimeError(f"{_said(func)}: tensors on two meshes, {like._spec.mesh} and {x._spec.mesh}")
         return x
     if isinstance(x, Tensor) and (x.ndim == 0 or _move.told().replicates):
         return wrap(x, Spec(like._spec.mesh, (Replicate(),) * like._spec.mesh.ndim, x.shape))
     raise RuntimeError(
-        f"{name_of(func)}: a sharded tensor of shape {tuple(like.shape)} and a plain one of shape {tuple(x.shape)}: "
+        f"{_said(func)}: a sharded tensor of shape {tuple(like.shape)} and a plain one of shape {tuple(x.shape)}: "
         "distribute_tensor(x, mesh, placements) makes it a sharded one, implicit_replication() takes it as it is"
     )
 

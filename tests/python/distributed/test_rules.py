@@ -49,33 +49,15 @@ fft.hfftn
 fft.ihfftn
 celu_
 selu_
-prelu
-prelu one
 rrelu_
 segment_reduce
 segment_reduce mean
 segment_reduce prod
 segment_reduce max
-constant_pad_nd
-nanmedian
-median
-quantile
-quantile several
-quantile of the fractions
-quantile midpoint
-nanquantile
-unfold
 as_strided overlapping
-view_as_real
-view_as_complex
 block_diag
-cartesian_prod
 combinations
-repeat_interleave
-repeat_interleave counts
-masked_select
 masked_scatter
-take
 scatter part of src
 scatter_reduce prod long
 scatter_reduce prod long zeros
@@ -84,17 +66,7 @@ put
 index_put
 index_put accumulate
 put accumulate
-select_scatter
-slice_scatter
 diagonal_scatter
-item ints ints
-item mask
-item mask of rows
-linalg.vander
-vander
-inner
-linalg.cross
-cross
 einsum diagonal
 einsum three
 einsum ...
@@ -130,31 +102,8 @@ eig
 eigvals
 lstsq vectors
 matrix_exp
-trapezoid
-trapezoid points
-cumulative_trapezoid
-cumulative_trapezoid points
-cov
-cov weights
 corrcoef
-cdist
-cdist 0
-cdist 1
-cdist 1.5
-cdist 3
-cdist inf
-cdist broadcast
-cdist product
-cdist many rows
-pdist
-pdist 1
-pdist 3
-renorm
-renorm some
-renorm 1
-renorm inf
 as_strided_scatter
-view_as_real_copy
 histogramdd
 lu packed
 triangular_solve
@@ -162,18 +111,10 @@ triangular_solve transpose
 lobpcg
 lobpcg smallest
 0-d cumsum_ cumprod_
-0-d quantile
-0-d unfold
-0-d as_strided
 0-d as_strided_
 0-d item mask
 0-d setitem
-0-d take
-0-d take_along_dim
-0-d put
 0-d put_
-0-d gather
-0-d gather index
 0-d scatter
 0-d scatter into a row
 0-d scatter of a row
@@ -183,7 +124,6 @@ lobpcg smallest
 0-d scatter_reduce
 0-d scatter_reduce index
 0-d scatter_reduce_
-0-d index_select
 0-d index_add
 0-d index_add_
 0-d index_copy
@@ -192,14 +132,10 @@ lobpcg smallest
 0-d index_fill_
 0-d index_reduce
 0-d index_reduce_
-0-d index_put
 0-d index_put_
 0-d masked_fill_
-0-d masked_scatter
 0-d masked_scatter_
-0-d repeat_interleave
 0-d einsum
-0-d cov
 0-d as_strided_scatter
 copy_
 fill_

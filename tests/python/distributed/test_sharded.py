@@ -301,7 +301,7 @@ def test_what_cannot_be_is_refused():
         with pytest.raises(NotImplementedError, match="out="):
             torch.add(x, x, out=dist.empty(4, 4, mesh=mesh))
         with pytest.raises(NotImplementedError, match="shape of its result"):
-            torch.nonzero(x)
+            torch.nonzero_static(x, size=2)
         with pytest.raises(IndexError, match="2 axes"):
             x.redistribute(placements=[Shard(2)])
         with pytest.raises(ValueError, match="one for each"):
