@@ -52,23 +52,30 @@ class Traffic:
 # ---------------------------------------------------------------- reductions
 
 _COMBINE = {
-    "sum": "Tensor.add_", "avg": "Tensor.add_", "prod": "Tensor.mul_", "min": "minimum", "max": "maximum",
-    "band": "Tensor.bitwise_and_", "bor": "Tensor.bitwise_or_", "bxor": "Tensor.bitwise_xor_",
+    "sum": "add", "avg": "add", "prod": "mul", "min": "minimum", "max": "maximum",
+    "band": "bitwise_and", "bor": "bitwise_or", "bxor": "bitwise_xor",
 }  # fmt: skip
 _NARROW = {_C.float16, _C.bfloat16, _C.float8_e5m2, _C.float8_e4m3fn}
 
 
-def _combine(parts, op):
-    """parts[0] op parts[1] op ..., from left to right; 16-bit and 8-bit floats are summed in float32, rounded once."""
+def _combine(parts, op, into=None):
+    """parts[0] op parts[1] op ..., from left to right; 16-bit and 8-bit floats are summed in float32, rounded once.
+    into: where the result goes, which may be one of the parts; new memory for None."""
     dtype = parts[0].dtype
     f = _f[_COMBINE[op]]
     narrow = dtype in _NARROW and op in ("sum", "avg", "prod")
-    total = parts[0].to(_C.float32) if narrow else parts[0].clone()
-    for part in parts[1:]:
-        total = f(total, part.to(_C.float32) if narrow else part)
+    if narrow:
+        parts = [part.to(_C.float32) for part in parts]
+    total = parts[0].clone() if len(parts) == 1 else None
+    for i, part in enumerate(parts[1:], 2):
+        # Only the last step writes to `into`, which may be a part that is read before.
+        out = total if i < len(parts) or narrow or into is None else into
+        total = f(parts[0] if total is None else total, part, out=out)
     if op == "avg":
         total /= len(parts)
-    return total.to(dtype)
+    if narrow and into is None:
+        return total.to(dtype)
+    return total if into is None or total is into else into.copy_(total)
 
 
 def _check_op(call, op, tensor):
@@ -184,7 +191,7 @@ class Communicator:
     def _broadcast(self, data: Tensor, root: int) -> None:
         raise NotImplementedError
 
-    def _all_gather(self, outputs: list[Tensor], data: Tensor) -> None:
+    def _all_gather(self, outputs: list[Tensor], data: Tensor | None) -> None:  # None: what is in outputs[rank]
         raise NotImplementedError
 
     def _gather(self, outputs: list[Tensor] | None, data: Tensor, root: int) -> None:
@@ -298,22 +305,27 @@ class Communicator:
         self._begin("all_reduce", tensor, (tensor.numel(),), op)
         size, n = self.size, tensor.numel()
         staged = self._stage(tensor).reshape(-1)
-        if staged.nbytes <= _SMALL or size < 3:
+        if staged.nbytes <= _SMALL or size == 1:
             everything = staged.new_empty((size, n))
             self._all_gather([flat_bytes(row) for row in everything], flat_bytes(staged))
-            total = _combine(list(everything), op)
+            staged = _combine(list(everything), op)
             moved, messages = staged.nbytes * (size - 1), size - 1
             self._count("all_reduce", moved, moved, messages)
         else:
-            pieces = parts_of(n, size)
-            mine = pieces[self.rank]
-            received = staged.new_empty((size, mine))
-            self._all_to_all([flat_bytes(row) for row in received], [flat_bytes(p) for p in staged.split(pieces)])
-            part, total = _combine(list(received), op), staged.new_empty(n)
-            self._all_gather([flat_bytes(p) for p in total.split(pieces)], flat_bytes(part))
-            out, back = (n - mine) * staged.itemsize, part.nbytes * (size - 1)
+            # Each rank combines one piece in its place, and gives it to all.
+            own, rank, none = staged.split(parts_of(n, size)), self.rank, staged.new_empty(0)
+            parts = list(staged.new_empty((size - 1, own[rank].numel())))
+            parts.insert(rank, none)
+            self._all_to_all(
+                [flat_bytes(p) for p in parts], [flat_bytes(none if r == rank else p) for r, p in enumerate(own)]
+            )
+            parts[rank] = own[rank]
+            _combine(parts, op, own[rank])
+            self._all_gather([flat_bytes(p) for p in own], None)
+            out, back = staged.nbytes - own[rank].nbytes, own[rank].nbytes * (size - 1)
             self._count("all_reduce", out + back, out + back, 2 * (size - 1))
-        tensor.detach().copy_(total.view(tensor.shape))
+        if staged.data_ptr() != tensor.data_ptr():
+            tensor.detach().copy_(staged.view(tensor.shape))
 
     @no_grad()
     def reduce(self, tensor: Tensor, op: str = "sum", root: int = 0) -> None:

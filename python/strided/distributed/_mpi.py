@@ -44,26 +44,24 @@ def _buffer(data):
 
 
 def _joined(pieces):
-    """(one tensor with the bytes of all pieces in order, True if it is their own memory)"""
-    start = pieces[0].data_ptr()
-    at, storage = start, pieces[0].untyped_storage().data_ptr()
-    for p in pieces:
-        if p.data_ptr() != at or p.untyped_storage().data_ptr() != storage:
+    """(one tensor of bytes that has all pieces, where each begins in it, True if it is their own memory)"""
+    some = [p for p in pieces if p.numel()]
+    if not some:
+        return pieces[0], [0] * len(pieces), True
+    start, storage = some[0].data_ptr(), some[0].untyped_storage().data_ptr()
+    end = start
+    for p in some:
+        if p.data_ptr() < end or p.untyped_storage().data_ptr() != storage:
             break
-        at += p.numel()
+        end = p.data_ptr() + p.numel()
     else:
-        if len(pieces) > 1:
-            return pieces[0].as_strided((at - start,), (1,), pieces[0].storage_offset()), True
-        return pieces[0], True
-    return _C.functions["cat"](pieces), False
-
-
-def _layout(pieces):
-    sizes = [p.numel() for p in pieces]
-    starts = [0]
-    for n in sizes[:-1]:
-        starts.append(starts[-1] + n)
-    return sizes, starts
+        starts = [p.data_ptr() - start if p.numel() else 0 for p in pieces]
+        return some[0].as_strided((end - start,), (1,), some[0].storage_offset()), starts, True
+    starts, end = [], 0
+    for p in pieces:
+        starts.append(end)
+        end += p.numel()
+    return _C.functions["cat"](pieces), starts, False
 
 
 class MPIRequest(Request):
@@ -193,8 +191,8 @@ class MPICommunicator(Communicator):
         return [_buffer(data), data.numel(), self._MPI.BYTE]
 
     def _pieces(self, pieces):
-        joined, own = _joined(pieces)
-        return [_buffer(joined), *_layout(pieces), self._MPI.BYTE], joined, own
+        joined, starts, own = _joined(pieces)
+        return [_buffer(joined), [p.numel() for p in pieces], starts, self._MPI.BYTE], joined, own
 
     @staticmethod
     def _unpack(joined, pieces):
@@ -209,7 +207,8 @@ class MPICommunicator(Communicator):
 
     def _all_gather(self, outputs, data):
         into, joined, own = self._pieces(outputs)
-        self._finish(self._comm.Iallgatherv(self._bytes(data), into))
+        given = self._MPI.IN_PLACE if data is None else self._bytes(data)
+        self._finish(self._comm.Iallgatherv(given, into))
         if not own:
             self._unpack(joined, outputs)
 

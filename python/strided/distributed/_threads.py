@@ -204,6 +204,8 @@ class ThreadCommunicator(Communicator):
         self._meet("broadcast", data, complete)
 
     def _all_gather(self, outputs, data):
+        data = outputs[self.rank] if data is None else data
+
         def complete(all):
             for targets, _ in all:
                 for target, (_, source) in zip(targets, all):

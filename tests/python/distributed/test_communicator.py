@@ -31,6 +31,22 @@ def test_all_reduce_is_the_sum_in_the_order_of_ranks(n, length):
         assert torch.equal(x, expected)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_long_sums_go_to_views_and_nowhere_else(n):
+    def program(comm):
+        memory = torch.full((3, 9001), comm.rank + 1.0)
+        comm.all_reduce(memory[1])  # in one piece: no copy
+        comm.all_reduce(memory[:, ::2], "max")
+        leaf = torch.full((9001,), comm.rank + 1.0, requires_grad=True)
+        comm.all_reduce(leaf, "avg")
+        return memory, leaf.detach()
+
+    for r, (memory, leaf) in enumerate(everywhere(n, program)):
+        total = n * (n + 1) / 2
+        assert (memory[1] == total).all() and (memory[::2, ::2] == n).all() and (memory[::2, 1::2] == r + 1).all()
+        assert (leaf == total / n).all()
+
+
 @pytest.mark.parametrize("op", ["sum", "avg", "prod", "min", "max", "band", "bor", "bxor"])
 @pytest.mark.parametrize("length", [4, 20000])
 def test_operations(op, length):
