@@ -181,6 +181,8 @@ CORE = {
         **dict.fromkeys("nbytes size __len__ data_ptr __hash__".split(), "(self) -> _int"),
         "resize_": "(self, size: _int) -> None",
         "resizable": "(self) -> _bool",
+        "from_file": "(cls, filename: Any, shared: _bool = False, nbytes: _int = 0) -> UntypedStorage",
+        "is_cuda": "_bool",
         "__eq__": "(self, other: _object) -> _bool",
     },
     "OverridableFunction": {

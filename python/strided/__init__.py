@@ -126,6 +126,9 @@ Event, Stream = cuda.Event, cuda.Stream
 
 from ._from_file import from_file
 from .serialization import load, save
+from . import _untyped_storage
+
+_untyped_storage.install()
 
 get_num_threads, set_num_threads = _C.get_num_threads, _C.set_num_threads
 
@@ -160,8 +163,10 @@ _later = {name for name in _later if not name.startswith(("_", "lib"))}  # lib*.
 def __getattr__(name):
     if name in _later:
         return _importlib.import_module(f"{__name__}.{name}")
-    if name == "__config__":
-        return _importlib.import_module(f"{__name__}.__config__")
+    if name == "ScriptModule":
+        return _importlib.import_module(f"{__name__}.jit").ScriptModule
+    if name in ("__config__", "_tensor_str"):
+        return _importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}._foreach"), name)
     if not name.startswith("_") and name in _of_networks():

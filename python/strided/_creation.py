@@ -101,6 +101,8 @@ def _shared(data):
         return _C.from_numpy(data)
     if numpy is not None and isinstance(data, numpy.generic):  # its buffer would be read as bytes
         return _C.from_numpy(numpy.array(data))
+    if isinstance(data, _C.UntypedStorage):
+        return _C.storage_as_tensor(data, _C.uint8)
     if hasattr(data, "__dlpack__"):
         return from_dlpack(data)
     if hasattr(data, "__cuda_array_interface__"):
@@ -136,6 +138,8 @@ def asarray(
     """`obj` as a tensor (Array API): shares memory unless copy=True or a conversion is needed; with copy=False the
     latter raises ValueError."""
     _check("asarray", dtype, device)
+    if isinstance(obj, _C.UntypedStorage) and dtype is not None:
+        obj = _C.storage_as_tensor(obj, dtype)
     t = _shared(obj)
     if t is None and not isinstance(obj, (int, float, complex, list, tuple)):
         try:

@@ -268,11 +268,16 @@ def tensor_repr(t: Any, default_dtype: Any = None) -> str:
     prefix = "tensor(" if name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
     text = prefix + ("..." if without_data else _contents(t.detach(), indent))
+    return _with_suffixes(text, _suffixes(t, default_dtype), indent)
+
+
+def _with_suffixes(text: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:
+    """The text, then the suffixes, on new lines where they do not fit, and the bracket that ends it."""
     # PyTorch counts two characters more on the last line than it has when there is no other, and one more else; so do
     # we, for the same line breaks.
     used = len(text) - text.rfind("\n") + 1
-    for suffix in _suffixes(t, default_dtype):
-        if used + len(suffix) + 2 > _options.linewidth:
+    for suffix in suffixes:
+        if force_newline or used + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix
             used = indent + len(suffix)
         else:

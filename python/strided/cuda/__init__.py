@@ -6,6 +6,7 @@ The library with the kernels is opened when a device is first asked for; without
 
 from __future__ import annotations
 
+from .._core_names import absent
 from . import _solver as _solver
 from . import amp
 from ._device import (
@@ -44,9 +45,12 @@ from ._random import (
     set_rng_state,
     set_rng_state_all,
 )
-from ._streams import Event, Stream, current_stream, default_stream, set_stream, stream
+from ._streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+
+CUDAGraph = absent("CUDAGraph", __name__)
 
 __all__ = [
+    "CUDAGraph", "StreamContext",
     "ElementwiseKernel", "Event", "Stream", "amp", "current_device", "current_stream", "default_stream", "device",
     "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",

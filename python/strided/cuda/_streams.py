@@ -177,3 +177,6 @@ class Event:
 
 
 __all__ = ["Event", "Stream", "current_stream", "default_stream", "device", "set_stream", "stream"]
+
+
+StreamContext = _Use  # the class of what stream() gives

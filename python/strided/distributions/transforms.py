@@ -15,6 +15,7 @@ from ._transform import (
     Transform,
     identity_transform,
 )
+from ._transform import _InverseTransform as _InverseTransform
 from ._transforms_elementwise import (
     AbsTransform,
     AffineTransform,

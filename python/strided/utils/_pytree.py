@@ -158,14 +158,34 @@ def is_namedtuple(obj: Any) -> bool:
 
 is_namedtuple_instance = is_namedtuple_class = is_namedtuple
 
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
+    return d, None
+
+
+def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[Any, Any]], Any]:
+    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], Any]:
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], Any]:
+    return _by_keys(d, list(d))
+
+
+def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+    return dict(zip(context, values))
+
+
 register_pytree_node(tuple, lambda t: (list(t), None), lambda c, _: tuple(c))
-register_pytree_node(list, lambda t: (t, None), lambda c, _: list(c))
-register_pytree_node(
-    dict,
-    lambda d: (list(d.values()), list(d)),
-    lambda c, keys: dict(zip(keys, c)),
-    flatten_with_keys_fn=lambda d: _by_keys(d, list(d)),
-)
+register_pytree_node(list, _list_flatten, _list_unflatten)
+register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(
     OrderedDict,
     lambda d: (list(d.values()), list(d)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ..._core_names import absent
 from ..placement import Partial, Placement, Replicate, Shard
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+_StridedShard = absent("_StridedShard", __name__)

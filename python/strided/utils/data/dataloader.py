@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import itertools
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 _T = TypeVar("_T", covariant=True)
+
+
+_collate_fn_t = collections.abc.Callable  # what annotations of libraries name
 
 
 class _Endless(Sampler[None]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core_names import absent
+from ..._core_names import absent
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullStateDictConfig",

@@ -1,0 +1,1 @@
+"""Names of PyTorch's pipes of data, of which there are none (``strided.utils.data.datapipes``)."""

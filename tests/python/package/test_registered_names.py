@@ -1,0 +1,65 @@
+"""``ops``, ``classes`` and untyped storages, as libraries use them."""
+
+import os
+
+import pytest
+import strided
+
+
+def test_ops():
+    aten = strided.ops.aten
+    assert aten.mul is aten.mul and aten.mul.Tensor is aten.mul.Tensor and aten.mul.Tensor is not aten.mul.Scalar
+    assert aten.add(strided.ones(2), 1).tolist() == [2, 2] and aten.relu.default(strided.tensor([-1.0])).item() == 0
+    assert str(aten.add.Tensor) == "aten.add.Tensor" and {aten.add.Tensor: 1}[aten.add.Tensor] == 1
+    with pytest.raises(NotImplementedError, match="_fused_adam_"):
+        aten._fused_adam_(1)
+    assert not hasattr(strided.ops.torchvision, "nms")
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'pyg' object has no attribute 'x'"):
+        strided.ops.pyg.x
+    with pytest.raises(NotImplementedError, match="load_library"):
+        strided.ops.load_library("x.so")
+    with pytest.raises(RuntimeError, match="Class pyg.CPUHashMap is not registered"):
+        strided.classes.pyg.CPUHashMap
+
+
+def test_bytes():
+    x = strided.tensor([1, 2, 3, 4], dtype=strided.uint8)
+    s = x.untyped_storage()
+    assert s[1] == 2 and s[-1] == 4 and list(s) == s.tolist() == [1, 2, 3, 4] and s.untyped() is s
+    part = s[1:3]
+    assert part.tolist() == [2, 3] and part.data_ptr() == s.data_ptr() + 1
+    part[0] = 9
+    assert x.tolist() == [1, 9, 3, 4]
+    assert strided.asarray(part, dtype=strided.uint8).data_ptr() == part.data_ptr()
+    assert strided.asarray(s, dtype=strided.int16).tolist() == [0x0901, 0x0403]
+    copy = s.clone()
+    copy[0] = 0
+    assert x[0] == 1 and copy.nbytes() == 4 and s.element_size() == 1 and not s.is_cuda and s.cpu() is s
+    with pytest.raises(RuntimeError, match="step of 2"):
+        s[::2]
+    with pytest.raises(IndexError):
+        s[4]
+    with pytest.raises(TypeError, match="can't index"):
+        s["a"]
+    assert strided.storage.UntypedStorage is strided.UntypedStorage
+
+
+def test_a_file_as_memory(tmp_path):
+    path = os.path.join(tmp_path, "x")
+    with open(path, "wb") as f:
+        f.write(bytes(range(10)))
+    s = strided.UntypedStorage.from_file(path, nbytes=10)
+    assert s[2:5].tolist() == [2, 3, 4]
+    s[0] = 7
+    shared = strided.UntypedStorage.from_file(path, True, 10)
+    shared[1] = 8
+    with open(path, "rb") as f:
+        assert list(f.read())[:3] == [0, 8, 2]
+
+
+def test_text_of_numbers():
+    names = strided._tensor_str
+    x = strided.tensor([1.0, 2.0])
+    assert names._tensor_str(x, 0) == "[1., 2.]" and names.PRINT_OPTS.threshold == 1000
+    assert names._str_intern(x, tensor_contents="[..]") == "tensor([..])" and names._str(x) == repr(x)
+    assert names._add_suffixes("Index([1", ["a=1", "b=2"], 6, False) == "Index([1, a=1, b=2)"
