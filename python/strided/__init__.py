@@ -169,6 +169,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}._foreach"), name)
+    if name in ("_softmax_backward_data", "_log_softmax_backward_data"):
+        return getattr(_importlib.import_module(f"{__name__}.nn._native"), name)
     if not name.startswith("_") and name in _of_networks():
         return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
     if name == "torch":  # `import strided.torch` is a frequent slip

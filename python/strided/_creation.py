@@ -133,14 +133,20 @@ def asarray(
     dtype: DType | None = None,
     device: Device | None = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """`obj` as a tensor (Array API): shares memory unless copy=True or a conversion is needed; with copy=False the
-    latter raises ValueError."""
+    latter raises ValueError.
+
+    Args:
+        requires_grad: that of obj, unless it is given; False detaches.
+    """
     _check("asarray", dtype, device)
     if isinstance(obj, _C.UntypedStorage) and dtype is not None:
         obj = _C.storage_as_tensor(obj, dtype)
     t = _shared(obj)
+    if requires_grad is None:
+        requires_grad = isinstance(obj, _C.Tensor) and obj.requires_grad
     if t is None and not isinstance(obj, (int, float, complex, list, tuple)):
         try:
             view = memoryview(obj)
@@ -157,7 +163,9 @@ def asarray(
         raise ValueError("can't alias tensor with other dtype or device without a copy.")
     if not requires_grad:
         return made.detach() if made.requires_grad else made
-    if made is t and not t.requires_grad:
+    if made.requires_grad:
+        return made
+    if made is t:
         made = t.detach()
     made.requires_grad = True
     return made

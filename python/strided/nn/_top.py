@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import functional as F
+from ._native import (
+    native_batch_norm,
+    native_dropout,
+    native_group_norm,
+    native_layer_norm,
+)
 from .functional import _dropout as _d
 from .functional import (
     _normalization,
@@ -47,7 +53,8 @@ __all__ = [
     "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "gru", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm",
     "lstm_cell", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
-    "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "rms_norm", "rnn_relu",
+    "native_batch_norm", "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm",
+    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "rms_norm", "rnn_relu",
     "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
     "triplet_margin_loss",
 ]  # fmt: skip

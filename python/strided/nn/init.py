@@ -79,16 +79,34 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal numbers within [a, b], by the inverse of the distribution function."""
+    """Normal numbers within [a, b]: those outside are drawn again.  Where they would be many, uniform numbers are
+    drawn, and kept with the probability of the density there."""
     below = lambda x: (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    low, high = below((a - mean) / std), below((b - mean) / std)
-    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator).erfinv_()
-    return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+    if tensor.device.type == "meta":
+        return tensor
+    draw = {"generator": generator}
+    if below((b - mean) / std) - below((a - mean) / std) > 0.3:
+        low, high = (tensor.new_tensor(x, device="cpu").item() for x in (a, b))
+        made = tensor.normal_(mean, std, **draw)
+        while (outside := (made < low) | (made > high)).any():
+            made = strided.where(outside, strided.empty_like(made).normal_(mean, std, **draw), made)
+    else:
+        # Each round draws positions and heights for all elements, as PyTorch does, wanted still or not.
+        peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+        height = strided.empty_like(tensor)
+        above = lambda x: height.uniform_(**draw).log_() > x.sub(mean).div_(std).square_().mul_(-0.5).sub_(peak)
+        made = tensor.uniform_(a, b, **draw)
+        wanted = above(made)
+        while wanted.any():
+            x = strided.empty_like(tensor).uniform_(a, b, **draw)
+            made = strided.where(wanted, x, made)
+            wanted &= above(x)
+    return tensor if made is tensor else tensor.copy_(made)
 
 
 @strided.no_grad()

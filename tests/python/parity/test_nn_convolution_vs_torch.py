@@ -96,12 +96,31 @@ def test_gradients_of_gradients():
     compare_call(second_order, [x(2, 3, 5, 6), x(4, 3, 3, 3, seed=2)], tol=2e-3)
 
 
+@pytest.mark.parametrize("name", ["conv1d", "conv_transpose1d"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_complex_gradients(name, groups):
+    def run(lib, x, w):
+        x, w = (lib.complex(t, t.flip(0) * 0.5) for t in (x, w))
+        y = getattr(lib.nn.functional, name)(x, w, groups=groups)
+        first = lib.autograd.grad((y * y.abs()).real.sum(), (x, w), create_graph=True)
+        return (sum((g.abs() ** 2).sum() for g in first),)
+
+    compare_call(run, [x(2, 4, 6), x(4, 4 // groups, 3, seed=2)], tol=2e-3)
+
+
 def test_output_size_of_a_transpose():
     make = lambda lib: lib.nn.ConvTranspose2d(2, 3, 3, stride=2)
     compare_call(lambda lib, x: make(lib)(x, output_size=[10, 11]), [x(1, 2, 4, 5)])
 
 
 ERRORS = {
+    "dtype of the bias": lambda F, t: F.conv1d(t.ones(1, 1, 4), t.ones(1, 1, 2), t.ones(1).cfloat()),
+    "few outputs": lambda F, t: F.conv1d(t.ones(2, 2, 4), t.ones(2, 2, 2), groups=3),
+    "a weight of two axes": lambda F, t: F.conv1d(t.ones(1, 1, 4), t.ones(1, 2)),
+    "pool stride": lambda F, t: F.max_pool1d(t.ones(1, 1, 4), 2, stride=0),
+    "negative pool padding": lambda F, t: F.avg_pool2d(t.ones(1, 4, 4), 2, padding=-1),
+    "no channels": lambda F, t: F.max_pool2d(t.ones(1, 0, 4, 4), 2),
+    "few axes": lambda F, t: F.adaptive_avg_pool2d(t.ones(2, 2), (2, 2)),
     "channels": lambda F, t: F.conv2d(t.ones(1, 4, 8, 8), t.ones(6, 3, 3, 3)),
     "axes": lambda F, t: F.conv2d(t.ones(8, 8), t.ones(6, 3, 3, 3)),
     "kernel": lambda F, t: F.conv2d(t.ones(1, 3, 2, 2), t.ones(6, 3, 3, 3)),

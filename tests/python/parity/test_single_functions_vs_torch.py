@@ -281,3 +281,49 @@ def test_operators_of_arrays_and_tensors_give_tensors_with_gradients():
     x = strided.ones(2, requires_grad=True)
     for result in (np.ones(2) + x, np.float64(2) * x, np.ones((2, 2)) @ x.double(), np.float32(1) - x):
         assert isinstance(result, strided.Tensor) and result.requires_grad
+
+
+# ---------------------------------------------------------------- kernels' names, initial values
+
+
+NATIVE = {
+    "layer_norm": lambda T, x, w: T.native_layer_norm(x, [4], None, None, 1e-5),
+    "group_norm": lambda T, x, w: T.native_group_norm(x, w, w, 2, 3, 4, 3, 1e-5),
+    "batch_norm": lambda T, x, w: T.native_batch_norm(x, w, None, None, None, True, 0.1, 1e-5),
+    "batch_norm, not training": lambda T, x, w: T.native_batch_norm(x, w, w, w - 1, w, False, 0.1, 1e-5),
+    "dropout": lambda T, x, w: (T.manual_seed(3), T.native_dropout(x, 0.4, True))[1],
+    "all dropped": lambda T, x, w: (T.manual_seed(3), T.native_dropout(x, 1.0, None), T.rand(2))[1:],
+    "softmax": lambda T, x, w: T._softmax_backward_data(x, x.softmax(1), 1, x.dtype),
+    "log_softmax": lambda T, x, w: T._log_softmax_backward_data(x, x.log_softmax(1), 1, x.dtype),
+}
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_names_of_kernels(name):
+    def call(T):
+        x = T.arange(24.0, dtype=T.float64).reshape(2, 3, 4).sin()
+        return NATIVE[name](T, x, T.tensor([1.0, 2.0, 3.0], dtype=T.float64))
+
+    same(call)
+
+
+@pytest.mark.parametrize("a, b", [(-2.0, 2.0), (1.0, 2.0), (-2.0, -1.5), (0.0, 9.0)])
+@pytest.mark.parametrize("std", [1.0, 0.5])
+@pytest.mark.filterwarnings("ignore:mean is more than 2 std")
+def test_trunc_normal(a, b, std):
+    def call(T):
+        T.manual_seed(5)
+        return T.nn.init.trunc_normal_(T.empty(6, 5, dtype=T.float64), 0.2, std, a, b), T.rand(1)
+
+    same(call)
+
+
+@pytest.mark.parametrize("wanted", [None, True, False])
+@pytest.mark.parametrize("made", ["plain", "leaf", "computed"])
+@pytest.mark.filterwarnings("ignore:torch.asarray")
+def test_asarray_of_a_tensor(made, wanted):
+    def call(T):
+        x = T.ones(2, requires_grad=made != "plain")
+        return T.asarray(x + 1 if made == "computed" else x, requires_grad=wanted)
+
+    same(call)

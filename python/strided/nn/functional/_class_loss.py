@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 import strided
 
 from ._activation import logsigmoid
+from ._linear import linear
 from ._reduction import chosen, reduced
 
 if TYPE_CHECKING:
-    from ..._typing import Tensor
+    from ..._typing import Any, Tensor
 
 __all__ = [
-    "cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+    "cross_entropy", "linear_cross_entropy", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss",
 ]  # fmt: skip
+
+
+def _scalar_type(x):
+    """The name of a dtype in PyTorch's errors: Float, Int."""
+    return x.type().split(".")[-1].removesuffix("Tensor")
 
 
 def _check_classes(input, target, weight):
@@ -25,8 +32,7 @@ def _check_classes(input, target, weight):
         have = target.size(0) if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({have}).")
     if target.dtype.is_floating_point or target.dtype == strided.bool:
-        name = "Float" if target.dtype == strided.float32 else str(target.dtype).split(".")[-1].capitalize()
-        raise RuntimeError(f"expected scalar type Long but found {name}")
+        raise RuntimeError(f"expected scalar type Long but found {_scalar_type(target)}")
     axis = 0 if input.ndim == 1 else 1
     if tuple(target.shape) != (*input.shape[:axis], *input.shape[axis + 1 :]):
         if input.ndim <= 2:
@@ -165,14 +171,50 @@ def cross_entropy(
     return _nll(log_p, target, weight, ignore_index, reduction)
 
 
-def _rows(name, input, target):
-    if input.ndim == 0 and target.ndim < 2:  # one class
-        return input.reshape(1, 1), target.reshape(-1)
-    if not (input.ndim in (1, 2) and input.numel() or input.ndim == 2 and input.size(1) != 0):
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """cross_entropy of linear(input, linear_weight, linear_bias).
+
+    Args:
+        input: (features,) or (batch, features). linear_weight: (classes, ..., features), where linear_bias has
+            (classes, ...) and the target no classes, or as many.
+        ignore_index: -100 if None and the target has classes. options: only None.
+
+    >>> strided.nn.functional.linear_cross_entropy(strided.ones(1, 3), strided.zeros(2, 3), strided.tensor([1]))
+    tensor(0.6931)
+    """
+    if options is not None:
+        raise NotImplementedError("linear_cross_entropy: strided has no options for it")
+    classes = linear_weight.shape[:-1]
+    flat = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), _flat(linear_bias))
+    logits = flat.reshape(*input.shape[:-1], *classes)
+    return cross_entropy(
+        logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index, reduction=reduction,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+def _flat(x):
+    return None if x is None else x.reshape(-1)
+
+
+def _rows(input):
+    """A number is one sample of one class, a vector one sample; only the batch may be empty."""
+    if input.ndim > 2 or 0 in input.shape[-1:]:
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
-    return input.reshape(-1, input.shape[-1]), target.reshape(-1, *target.shape[input.ndim - 1 :])
+    return input.reshape(-1, input.shape[-1] if input.ndim else 1)
 
 
 def multi_margin_loss(
@@ -192,9 +234,18 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
-    x, y = _rows("multi_margin_loss", input, target)
-    if y.ndim != 1 or len(y) != len(x):
-        raise RuntimeError(f"inconsistent target size, expected {len(x)} but got {list(target.shape)}")
+    x = _rows(input)
+    if target.ndim > 1 or target.numel() != len(x):
+        raise RuntimeError(
+            f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [{len(x)}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+            if target.ndim > 1
+            else f"inconsistent target size, expected {len(x)} but got {list(target.shape)}"
+        )
+    if weight is not None and weight.numel() != x.size(1):
+        raise RuntimeError(f"inconsistent weight size, expected {x.size(1)} but got {list(weight.shape)}")
+    if target.dtype != strided.int64:
+        raise RuntimeError(f"expected scalar type Long but found {_scalar_type(target)}")
+    y = target.reshape(-1)
     y, _ = _kept(y, x.size(1), -(2**62))
     gaps = (margin - x.gather(1, y.unsqueeze(1)) + x).clamp_min(0)
     gaps = gaps if p == 1 else gaps * gaps
@@ -215,10 +266,10 @@ def multilabel_margin_loss(
     target has the shape of input: labels stand first, then -1.
     """
     reduction = chosen(size_average, reduce, reduction)
+    x = _rows(input)
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    classes = input.shape[-1] if input.ndim else 1
-    x, y = input.reshape(-1, classes), target.reshape(-1, classes)
+    y = target.reshape(x.shape)
     real = (y < 0).cumsum(1) == 0
     labels = y.masked_fill(~real, 0)
     is_label = strided.zeros(x.shape, dtype=strided.int64, device=x.device).scatter_add_(1, labels, real.long()) > 0

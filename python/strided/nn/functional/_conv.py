@@ -3,7 +3,8 @@
 Note [Three products of a convolution]
 Forward, gradient of the input and gradient of the weight are three bilinear maps, and the derivatives of each are the
 other two. So there are three Functions, each with the others for its backward pass, and every order of derivative is
-right. The gradient of the input is the forward pass of a transposed convolution.
+right. The gradient of the input is the forward pass of a transposed convolution. Gradients of complex products read the
+conjugate of the other factor.
 """
 
 from __future__ import annotations
@@ -244,8 +245,8 @@ class _Convolution(strided.autograd.Function):
         x, weight = ctx.saved_tensors
         to_x, to_weight, _ = ctx.needs_input_grad
         return (
-            _OfInput.apply(grad, weight, ctx.geometry) if to_x else None,
-            _OfWeight.apply(x, grad, ctx.geometry) if to_weight else None,
+            _OfInput.apply(grad, weight.conj(), ctx.geometry) if to_x else None,
+            _OfWeight.apply(x.conj(), grad, ctx.geometry) if to_weight else None,
             None,
         )
 
@@ -264,8 +265,8 @@ class _OfInput(strided.autograd.Function):
         grad, weight = ctx.saved_tensors
         to_grad, to_weight, _ = ctx.needs_input_grad
         return (
-            _Convolution.apply(x, weight, ctx.geometry) if to_grad else None,
-            _OfWeight.apply(x, grad, ctx.geometry) if to_weight else None,
+            _Convolution.apply(x, weight.conj(), ctx.geometry) if to_grad else None,
+            _OfWeight.apply(x, grad.conj(), ctx.geometry) if to_weight else None,
             None,
         )
 
@@ -284,8 +285,8 @@ class _OfWeight(strided.autograd.Function):
         x, grad = ctx.saved_tensors
         to_x, to_grad, _ = ctx.needs_input_grad
         return (
-            _OfInput.apply(grad, weight, ctx.geometry) if to_x else None,
-            _Convolution.apply(x, weight, ctx.geometry) if to_grad else None,
+            _OfInput.apply(grad.conj(), weight, ctx.geometry) if to_x else None,
+            _Convolution.apply(x.conj(), weight, ctx.geometry) if to_grad else None,
             None,
         )
 
@@ -293,20 +294,35 @@ class _OfWeight(strided.autograd.Function):
 # ---------------------------------------------------------------- arguments
 
 
-def _batched(name, input, weight, axes):
+_WORDS = {
+    strided.float32: "float", strided.float64: "double", strided.float16: "c10::Half",
+    strided.bfloat16: "c10::BFloat16", strided.int64: "long int", strided.int32: "int", strided.int16: "short int",
+    strided.int8: "signed char", strided.uint8: "unsigned char", strided.complex64: "c10::complex<float>",
+    strided.complex128: "c10::complex<double>",
+}  # fmt: skip
+
+
+def _check_dtypes(input, *others):
+    for other in others:
+        if other is not None and input.dtype != other.dtype:
+            a, b = (_WORDS.get(t.dtype, str(t.dtype).split(".")[-1]) for t in (input, other))
+            raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
+
+
+def _batched(name, input, weight, bias, axes):
     """The input with a batch, and whether it had one."""
     if input.ndim not in (axes + 1, axes + 2):
         raise RuntimeError(
             f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
         )
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if weight.ndim != axes + 2:
+        d = weight.ndim
         raise RuntimeError(
-            f"Expected {axes + 2}-dimensional weight for {axes + 2}-dimensional input {list(input.shape)}, but got weight of size {list(weight.shape)} instead"
+            f"Expected {d}-dimensional input for {d}-dimensional weight {list(weight.shape)}, but got {axes + 2}-dimensional input of size {list(input.shape)} instead"
         )
-    if input.dtype != weight.dtype:
-        words = {strided.float32: "float", strided.float64: "double"}
-        a, b = (words.get(t.dtype, str(t.dtype).split(".")[-1]) for t in (input, weight))
-        raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
+    _check_dtypes(input, weight, bias)
     return (input, True) if input.ndim == axes + 2 else (input.unsqueeze(0), False)
 
 
@@ -341,18 +357,12 @@ def _same(input, kernel, dilation):
 
 
 def _conv(name, axes, input, weight, bias, stride, padding, dilation, groups):
-    x, batched = _batched(name, input, weight, axes)
+    x, batched = _batched(name, input, weight, bias, axes)
     stride, dilation = _ints(axes)(stride), _ints(axes)(dilation)
+    if padding == "same" and groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
     _check_positive(stride, dilation, groups)
     kernel = weight.shape[2:]
-    if x.size(1) != weight.size(1) * groups:
-        raise RuntimeError(
-            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have {weight.size(1) * groups} channels, but got {x.size(1)} channels instead"
-        )
-    if weight.size(0) % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {list(weight.shape)} instead"
-        )
     if padding == "same":
         if max(stride) != 1:
             raise RuntimeError("padding='same' is not supported for strided convolutions")
@@ -364,6 +374,18 @@ def _conv(name, axes, input, weight, bias, stride, padding, dilation, groups):
     padding = _ints(axes)(padding)
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
+    if weight.size(0) < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {list(weight.shape)} instead"
+        )
+    if weight.size(0) % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {list(weight.shape)} instead"
+        )
+    if x.size(1) != weight.size(1) * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have {weight.size(1) * groups} channels, but got {x.size(1)} channels instead"
+        )
     geometry = _Geometry(kernel, stride, padding, dilation, groups, x.shape[2:])
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
     if any(n < s for n, s in zip(geometry.padded(), spans)):
@@ -421,7 +443,7 @@ def conv3d(
 
 
 def _conv_transpose(name, axes, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    grad, batched = _batched(name, input, weight, axes)
+    grad, batched = _batched(name, input, weight, bias, axes)
     stride, padding, more, dilation = (_ints(axes)(v) for v in (stride, padding, output_padding, dilation))
     _check_positive(stride, dilation, groups)
     if grad.size(1) != weight.size(0):

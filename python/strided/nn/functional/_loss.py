@@ -112,7 +112,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + exp(-y x)) for y = 1 or -1."""
-    return reduced((-target * input).exp().log1p(), chosen(size_average, reduce, reduction))
+    return reduced((input * -target).exp().log1p(), chosen(size_average, reduce, reduction))
 
 
 def binary_cross_entropy(

@@ -21,21 +21,55 @@ __all__ = [
 
 
 def _check(name, input, axes):
-    if input.ndim not in (axes + 1, axes + 2):
+    """The input with a batch."""
+    low = axes + 1
+    if axes == 1:
+        _check_planes(name, input, axes)
+    if input.ndim not in (low, low + 1):
+        raise RuntimeError(f"non-empty {low}D or {low + 1}D (batch mode) tensor expected for input")
+    return input if input.ndim == low + 1 else input.unsqueeze(0)
+
+
+def _check_planes(name, input, axes):
+    """Only the batch may be empty."""
+    given, low = list(input.shape), axes + 1
+    if input.ndim in (low, low + 1) and 0 not in given[-low:]:
+        return
+    if axes == 3:
         raise RuntimeError(
-            f"{name}(): Expected {axes + 1}D or {axes + 2}D input, but got input of size: {list(input.shape)}"
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {given} and non-batch dimension {given[-low:].index(0)} has length zero!"
         )
-    return input if input.ndim == axes + 2 else input.unsqueeze(0)
+    kind = (
+        f"Expected {low}D or {low + 1}D (batch mode) tensor with optional 0 dim batch size for input, but got:{given}"
+    )
+    raise RuntimeError(f"{name}: {kind}" if axes == 1 else kind)
+
+
+def _check_windows(name, kernel, stride, padding, dilation):
+    if name == "max_pool1d":
+        for word, (value,) in {"kernel_size": kernel, "stride": stride, "dilation": dilation}.items():
+            if value <= 0:
+                raise RuntimeError(f"{name}() {word} must be greater than zero, but got {value}")
+    if min(stride) <= 0:
+        raise RuntimeError("stride should not be zero" if 0 in stride else "stride must be greater than zero")
+    if min(dilation) <= 0:
+        sizes = " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[-len(dilation) :], dilation))
+        raise RuntimeError(f"dilation should be greater than zero, but got {sizes}")
+    if min(kernel) <= 0:
+        raise RuntimeError(f"{name}: kernel_size must be greater than zero, but got {list(kernel)}")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    for p, k, d in zip(padding, kernel, dilation):
+        if p > (d * (k - 1) + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+            )
 
 
 def _sizes(name, input, kernel, stride, padding, dilation, ceil_mode):
     """How many windows there are along each axis; with ceil_mode the last one may hang over the end."""
-    if min(kernel) <= 0 or min(stride) <= 0 or min(dilation) <= 0:
-        raise RuntimeError(f"{name}: kernel_size, stride and dilation must be greater than zero")
-    if any(p < 0 or p > (d * (k - 1) + 1) // 2 for p, k, d in zip(padding, kernel, dilation)):
-        raise RuntimeError(
-            f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={max(kernel)} and dilation={max(dilation)}"
-        )
+    _check_windows(name, kernel, stride, padding, dilation)
+    _check_planes(name, input, len(kernel))
     found = []
     for n, k, s, p, d in zip(input.shape[2:], kernel, stride, padding, dilation):
         left = n + 2 * p - d * (k - 1) - 1
@@ -44,6 +78,8 @@ def _sizes(name, input, kernel, stride, padding, dilation, ceil_mode):
             count -= 1
         found.append(count)
     if min(found) < 1:
+        if name == "max_pool1d":
+            raise RuntimeError(f"{name}() Invalid computed output size: {found[0]}")
         raise RuntimeError(
             f"Given input size: ({'x'.join(str(n) for n in input.shape[1:])}). Calculated output size: ({'x'.join(str(n) for n in (input.size(1), *found))}). Output size is too small"
         )

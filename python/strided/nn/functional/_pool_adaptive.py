@@ -26,12 +26,23 @@ def _windows(n, out):
 
 
 def _target(name, input, output_size, axes):
+    if axes > 1 and input.ndim <= axes and not isinstance(output_size, int):
+        raise ValueError(f"Input dimension should be at least {axes + 1}")
     if input.ndim not in (axes + 1, axes + 2):
         raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got {list(input.shape)}")
     given = _ints(axes)(output_size)
     if len(given) != axes:
-        raise RuntimeError(f"{name}: internal error: output_size.size() must be {axes}")
+        raise RuntimeError(
+            f"{name}() argument 'output_size' should contain one int (got {len(given)})"
+            if axes == 1
+            else f"{name}(): internal error: output_size.size() must be {axes}"
+            if "max" in name
+            else f"{name}: output_size must be {axes}"
+        )
     size = [n if o is None else int(o) for o, n in zip(given, input.shape[-axes:])]
+    if min(size) < 0 and "max" in name:
+        made = [*input.shape[:-axes], *size]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
     if min(size) < 0:
         raise RuntimeError("elements of output_size must be greater than or equal to 0")
     if min(input.shape[-axes:], default=1) == 0:

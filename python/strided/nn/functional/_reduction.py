@@ -21,10 +21,18 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
     return reduction
 
 
-def chosen(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction that a call asks for."""
+def asked(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that arguments ask for."""
     if size_average is not None or reduce is not None:
         return legacy_get_string(size_average, reduce)
+    return reduction
+
+
+def chosen(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The same; ValueError if there is none of this name."""
+    reduction = asked(size_average, reduce, reduction)
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
 

@@ -1,0 +1,82 @@
+"""The normalisations and dropout with all that their gradients read, under the names that PyTorch's kernels have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import strided
+
+from .functional._normalization import _affine, _batch_norm, _last_axes, _Standardise, _wide
+
+if TYPE_CHECKING:
+    from .._typing import DType, Sequence, Tensor
+
+__all__ = ["native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm"]
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``nn.functional.layer_norm``, the means, and 1 / sqrt(var + eps).
+
+    >>> strided.native_layer_norm(strided.tensor([[1., 3.]]), [2], None, None, 0.)[1:]
+    (tensor([[2.]]), tensor([[1.]]))
+    """
+    dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    made, scale, mean, _ = _Standardise.apply(_wide(input), dims, eps)
+    made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias))).to(input.dtype)
+    return made, mean.to(input.dtype), scale.detach().to(input.dtype)
+
+
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``nn.functional.group_norm``, the means (N, group), and 1 / sqrt(var + eps); input has N * C * HxW elements."""
+    if group <= 0 or C % group:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and num_groups={group}"
+        )
+    made, scale, mean, _ = _Standardise.apply(_wide(input).reshape(N, group, C // group * HxW), [2], eps)
+    factors = (None if t is None else _wide(t).reshape(C, 1) for t in (weight, bias))
+    made = _affine(made.reshape(N, C, HxW), *factors).reshape(input.shape).to(input.dtype)
+    return made, mean.reshape(N, group).to(input.dtype), scale.detach().reshape(N, group).to(input.dtype)
+
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``nn.functional.batch_norm``, the means of the batch, and 1 / sqrt(var + eps); these two are empty if not
+    training."""
+    made = _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    dtype = next(t.dtype for t in (weight, running_mean, input) if t is not None)
+    if not training:
+        return made, *(strided.empty(0, dtype=dtype, device=input.device) for _ in range(2))
+    dims = [d for d in range(input.ndim) if d != 1]
+    var, mean = strided.var_mean(_wide(input.detach()), dims, correction=0)
+    return made, mean.to(dtype), (var + eps).rsqrt().to(dtype)
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Dropout, and the mask of what is kept."""
+    if train is False or input.numel() == 0:
+        return input.clone(), strided.ones_like(input, dtype=strided.bool)
+    mask = strided.empty_like(input, dtype=strided.bool).bernoulli_(1 - p)
+    return input * mask * (0.0 if p == 1 else 1 / (1 - p)), mask
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Tensor:
+    """The gradient of softmax, of its result."""
+    inner = (grad_output * output).sum(dim, keepdim=True)
+    return ((grad_output - inner) * output).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Tensor:
+    """The gradient of log_softmax, of its result."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
