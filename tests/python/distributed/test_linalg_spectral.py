@@ -137,12 +137,13 @@ def test_singular_values_and_vectors(ranks, dtype):
     ("ranks", "dtype"), [(1, DTYPES[3]), (2, DTYPES[0]), (4, DTYPES[1]), (6, DTYPES[2]), (7, DTYPES[1])]
 )
 def test_eigenvalues_and_vectors(ranks, dtype):
-    for A in list(matrices(dtype))[1 :: 1 if ranks < 4 else 3]:
+    for i, A in enumerate(list(matrices(dtype))[1 :: 1 if ranks < 4 else 3]):
         if A.shape[0] != A.shape[1]:
             A = A @ A.mH  # noqa: PLW2901
         H, n = (A + A.mH) / 2, A.shape[0]
         tolerance = 30 * n * torch.finfo(dtype).eps
-        for UPLO, given in (("L", H.tril()), ("U", H.triu())):
+        halves = ("L", H.tril()), ("U", H.triu())
+        for UPLO, given in halves if ranks < 3 else [halves[i % 2]]:
 
             def program(linalg, grid):
                 E, V = linalg.eigh(linalg.from_full(given, 4, grid), UPLO, base=4)  # noqa: B023

