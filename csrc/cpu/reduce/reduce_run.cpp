@@ -25,7 +25,8 @@ constexpr int64_t kKeepBlock = 1024;     // most outputs of one call of a kernel
 constexpr int64_t kBlockItems = 65536;   // elements of one call across outputs
 constexpr int64_t kThreadItems = 65536;  // elements that are worth another thread
 constexpr int64_t kCastItems = 8192;     // elements of a buffer for another dtype
-constexpr int64_t kManyOutputs = 16;     // with so many blocks of outputs, these are all the parallelism there is
+constexpr int64_t kLongIndex = 4 * kReduceChunk;  // elements of a row among which a position is looked for once
+constexpr int64_t kManyOutputs = 16;  // with so many blocks of outputs, these are all the parallelism there is
 constexpr int64_t kMaxTasks = 64;
 
 struct Scratch {
@@ -47,8 +48,8 @@ int bit_length(int64_t v) {
 
 class ReduceSchedule {
  public:
-  ReduceSchedule(const ReducePlan& plan, const ReduceKernel& kernel, Loop2d cast, int64_t itemsize)
-      : kernel_(kernel), plan_(plan), cast_(cast), itemsize_(itemsize), layout_(plan) {
+  ReduceSchedule(const ReducePlan& plan, const ReduceKernel& kernel, int64_t longest, Loop2d cast, int64_t itemsize)
+      : kernel_(kernel), plan_(plan), longest_(longest), cast_(cast), itemsize_(itemsize), layout_(plan) {
     if (layout_.outputs > 0) choose();
   }
 
@@ -152,7 +153,7 @@ class ReduceSchedule {
       case ReduceCase::AllContiguous:
       case ReduceCase::Rows:
       case ReduceCase::General:  // the kernel packs the elements of a chunk
-        chunk_ = std::min(std::max<int64_t>(red_.size, 1), cast_ ? kCastItems : kReduceChunk);
+        chunk_ = std::min(std::max<int64_t>(red_.size, 1), cast_ ? kCastItems : longest_);
         keep_block_ = std::min(keep_.size, std::min(kKeepBlock, std::max<int64_t>(limit / 2 / chunk_, 1)));
         break;
     }
@@ -217,6 +218,7 @@ class ReduceSchedule {
 
   const ReduceKernel& kernel_;
   const ReducePlan& plan_;
+  int64_t longest_;      // elements of one row in one call of the kernel
   Loop2d cast_;          // to the dtype that is reduced; null when it is the stored one
   int64_t itemsize_;     // of the dtype that is reduced
   ReduceLayout layout_;  // its axes without the two of the inner loops
@@ -244,17 +246,19 @@ void reduce(const ReducePlan& plan, int op, DType compute) {
   STRIDED_CHECK(kernel.accumulate, NotImplementedError, "\"", plan.name, "\" not implemented for '",
                 cpp_name_of(compute), "'");
   const bool cast = compute != plan.dtype;
+  const bool position = op == reduction_id<MaxIndex> || op == reduction_id<MinIndex>;
+  const int64_t longest = position ? kLongIndex : kReduceChunk;
   if (!cast) {
     const int64_t n = contiguous_whole(plan);
-    if (n > 0 && n <= kReduceChunk) {  // one chunk, with no schedule to be made
+    if (n > 0 && n <= longest) {  // one chunk, with no schedule to be made
       alignas(16) char acc[64];
       const int64_t item = size_of(compute), strides[] = {0, 0};
       kernel.accumulate(acc, plan.data, 1, item, n, item, 0, &plan.param);
       return kernel.finish(plan.out, strides, acc, 1, n, &plan.param);
     }
   }
-  const ReduceSchedule schedule(plan, kernel, cast ? table.copy[index_of(compute)][index_of(plan.dtype)] : nullptr,
-                                size_of(compute));
+  const ReduceSchedule schedule(plan, kernel, longest,
+                                cast ? table.copy[index_of(compute)][index_of(plan.dtype)] : nullptr, size_of(compute));
   if (schedule.outputs() > 0) schedule.run();
 }
 

@@ -1,0 +1,94 @@
+"""Reductions of rows of every length up to a few vectors, against NumPy: the edges of blocks and vectors, rows apart,
+ties, NaN at every place, the last rows of a tensor, zeros with a sign."""
+
+import math
+
+import numpy as np
+import pytest
+import strided as torch
+
+DTYPES = ["int8", "int32", "int64", "float16", "float32", "float64"]
+LENGTHS = [*range(1, 36), 63, 64, 65, 127, 128, 129, 255, 256, 257, 300, 1023, 1024, 1100]
+ROWS = 37  # no multiple of a vector
+
+
+def rows(m, dtype):
+    """Few different values, so that the extreme one stands at several places."""
+    a = np.random.default_rng(m).integers(-6, 7, (ROWS, m)).astype(dtype)
+    if dtype.startswith("float"):
+        for r in range(0, ROWS, 3):
+            a[r, (r * 7) % m] = math.nan
+            a[r, (r * 11 + 5) % m] = math.nan
+        a[1] = -math.inf
+        a[2] = math.inf
+    return a
+
+
+def tensors(a):
+    """Rows that follow each other, and rows with gaps between them."""
+    yield torch.from_numpy(a)
+    wide = np.zeros((a.shape[0], a.shape[1] + 3), a.dtype)
+    wide[:, 1:-2] = a
+    yield torch.from_numpy(wide)[:, 1:-2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length(dtype):
+    for m in LENGTHS:
+        a = rows(m, dtype)
+        wide = a.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            total, high, low = wide.sum(1), a.max(1), a.min(1)
+        at_high, at_low, counts = a.argmax(1), a.argmin(1), (a != 0).sum(1)
+        for t in tensors(a):
+            assert np.array_equal(t.sum(1).numpy().astype(np.float64), total, equal_nan=True), m
+            assert np.array_equal(torch.amax(t, 1).numpy(), high, equal_nan=True), m
+            assert np.array_equal(torch.amin(t, 1).numpy(), low, equal_nan=True), m
+            assert t.argmax(1).tolist() == at_high.tolist() and t.argmin(1).tolist() == at_low.tolist(), m
+            assert torch.count_nonzero(t, 1).tolist() == counts.tolist(), m
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_moments_of_rows(dtype):
+    for m in LENGTHS[1:]:
+        a = np.random.default_rng(m).integers(-6, 7, (ROWS, m)).astype(dtype)
+        want = a.astype(np.float64).var(1)
+        for t in tensors(a):
+            np.testing.assert_allclose(t.var(1, correction=0).numpy(), want, rtol=1e-3 if dtype == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_positions_across_rows(dtype):
+    for n in (1, 2, 7, 8, 9, 16, 23, 40):  # outputs beside each other
+        for m in (1, 2, 8, 9, 31, 50):
+            a = rows(n, dtype)[:m] if m <= ROWS else np.tile(rows(n, dtype), (2, 1))[:m]
+            t = torch.from_numpy(a)
+            assert t.argmax(0).tolist() == a.argmax(0).tolist() and t.argmin(0).tolist() == a.argmin(0).tolist()
+            assert t[:, ::2].argmax(0).tolist() == a[:, ::2].argmax(0).tolist()
+
+
+@pytest.mark.parametrize("n", [20_000, 70_000, 200_000])
+def test_position_in_a_long_row(n):
+    a = np.zeros(n, np.float32)
+    for at in (0, 1, 16_383, 16_384, 65_535, 65_536, n - 1):
+        if at >= n:
+            continue
+        a[at] = 1
+        assert torch.from_numpy(a).argmax().item() == at
+        a[n - 1] = 1  # a later one of the same value
+        assert torch.from_numpy(a).argmax().item() == at
+        a[n // 2] = math.nan
+        assert torch.from_numpy(a).argmax().item() == n // 2
+        a[:] = 0
+
+
+def test_sums_of_negative_zeros():
+    for m in (1, 2, 4, 8, 9, 16, 40, 1024):
+        assert (
+            str(torch.full((20, m), -0.0).sum(1)[0].item()) == str(torch.full((1, m), -0.0).sum(1)[0].item()) == "0.0"
+        )
+
+
+def test_rows_of_outer_and_inner_axes():
+    a = np.random.default_rng(1).standard_normal((9, 7, 33)).astype(np.float32)
+    np.testing.assert_allclose(torch.from_numpy(a).sum((0, 2)).numpy(), a.astype(np.float64).sum((0, 2)), rtol=1e-5)
