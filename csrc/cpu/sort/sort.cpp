@@ -1,6 +1,7 @@
 // Sorting, selection and search, by keys (Note [Keys] in backend/sort_keys.h).
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
@@ -292,6 +293,37 @@ void for_values(const SearchPlan& plan, F&& f) {
   });
 }
 
+constexpr int kSearches = 8;  // at once: a step of one waits for memory, steps of several wait together
+
+// place[k] of value[k], as insertion_place has it. All halve the same n in the same steps.
+template <class At, class C>
+void insertion_places_of(const At& at, int64_t n, const C* value, bool right, int64_t* place) {
+  int64_t low[kSearches] = {};
+  const auto search = [&](auto stands_after) {
+    for (int64_t m = n; m > 1; m -= m / 2)
+      for (int k = 0; k < kSearches; ++k)
+        low[k] += m / 2 & -static_cast<int64_t>(stands_after(at(low[k] + m / 2 - 1), value[k]));
+    for (int k = 0; k < kSearches; ++k) low[k] += stands_after(at(low[k]), value[k]);
+  };
+  if (n > 0 && right) search([](C y, C x) { return !(y > x); });
+  else if (n > 0) search([](C y, C x) { return !(y >= x); });
+  std::copy(low, low + kSearches, place);
+}
+
+// Calls f(i, place) for begin <= i < end.
+template <class At, class T, class F>
+void for_places(const At& at, int64_t n, const T* x, int64_t begin, int64_t end, bool right, F&& f) {
+  using C = compute_t<T>;
+  for (int64_t i = begin; i < end; i += kSearches) {
+    const int64_t some = std::min<int64_t>(kSearches, end - i);
+    C value[kSearches] = {};
+    for (int64_t k = 0; k < some; ++k) value[k] = static_cast<C>(x[i + k]);
+    int64_t place[kSearches];
+    insertion_places_of(at, n, value, right, place);
+    for (int64_t k = 0; k < some; ++k) f(i + k, place[k]);
+  }
+}
+
 template <class T>
 void insertion_places(const SearchPlan& plan, bool right) {
   using C = compute_t<T>;
@@ -301,28 +333,55 @@ void insertion_places(const SearchPlan& plan, bool right) {
   for_values(plan, [&](int64_t r, int64_t begin, int64_t end) {
     const T* const row = reinterpret_cast<const T*>(plan.sorted) + r * n;
     const int64_t* const sorter = row_of(plan.sorter, r, n);
-    for (int64_t i = begin; i < end; ++i) {
-      const C v = static_cast<C>(x[i]);
-      out[i] = sorter ? insertion_place([=](int64_t k) { return static_cast<C>(row[sorter[k]]); }, n, v, right)
-                      : insertion_place([=](int64_t k) { return static_cast<C>(row[k]); }, n, v, right);
-    }
+    const auto put = [=](int64_t i, int64_t place) { out[i] = place; };
+    if (sorter) for_places([=](int64_t k) { return static_cast<C>(row[sorter[k]]); }, n, x, begin, end, right, put);
+    else for_places([=](int64_t k) { return static_cast<C>(row[k]); }, n, x, begin, end, right, put);
   });
+}
+
+// Which integers from `low` on stand in a row: a byte for each, where these are not many more than what is asked.
+struct Members {
+  uint64_t low = 0;
+  std::vector<uint8_t> is;
+};
+template <class T>
+Members members(const T* row, int64_t n, int64_t asked) {
+  Members found;
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    if (n == 0) return found;
+    found.low = static_cast<uint64_t>(row[0]);
+    const uint64_t last = static_cast<uint64_t>(row[n - 1]) - found.low;
+    if (last > 4 * static_cast<uint64_t>(asked + n)) return found;
+    found.is.resize(static_cast<size_t>(last) + 1);
+    for (int64_t i = 0; i < n; ++i) found.is[static_cast<size_t>(static_cast<uint64_t>(row[i]) - found.low)] = 1;
+  }
+  return found;
 }
 
 template <class T>
 void contains(const SearchPlan& plan, bool invert) {
   using C = compute_t<T>;
   const T* const x = reinterpret_cast<const T*>(plan.values);
+  const Members table = plan.rows == 1 ? members(reinterpret_cast<const T*>(plan.sorted), plan.n, plan.m) : Members();
   for_values(plan, [&](int64_t r, int64_t begin, int64_t end) {
+    if constexpr (std::is_integral_v<T>)
+      if (!table.is.empty()) {
+        const uint64_t low = table.low, last = table.is.size() - 1;
+        const uint8_t* const is = table.is.data();
+        for (int64_t i = begin; i < end; ++i) {
+          const uint64_t at = static_cast<uint64_t>(x[i]) - low;
+          plan.out[i] = ((at <= last) & is[at <= last ? at : 0]) != invert;
+        }
+        return;
+      }
     const T* const row = reinterpret_cast<const T*>(plan.sorted) + r * plan.n;
     int64_t n = plan.n;
-    // NaN equals nothing, and insertion_place needs comparable elements.
+    // NaN equals nothing, and a search needs comparable elements.
     while (n > 0 && static_cast<C>(row[n - 1]) != static_cast<C>(row[n - 1])) --n;
-    for (int64_t i = begin; i < end; ++i) {
-      const C v = static_cast<C>(x[i]);
-      const int64_t at = insertion_place([=](int64_t k) { return static_cast<C>(row[k]); }, n, v, false);
-      plan.out[i] = (at < n && static_cast<C>(row[at]) == v) != invert;
-    }
+    for_places([=](int64_t k) { return static_cast<C>(row[k]); }, n, x, begin, end, false,
+               [=](int64_t i, int64_t at) {
+                 plan.out[i] = (at < n && static_cast<C>(row[at]) == static_cast<C>(x[i])) != invert;
+               });
   });
 }
 

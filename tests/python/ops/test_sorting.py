@@ -358,6 +358,30 @@ def test_isin():
         torch.isin(torch.tensor([1j]), torch.tensor([1j]))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "uint64"])
+def test_isin_of_near_and_far_integers(dtype):
+    info = np.iinfo(dtype)
+    few = [info.min, info.min + 1, info.max]
+    for tests in ([5, 9, 9, 6], few, [info.max], few + [5, 6, 7], []):
+        asked = np.array(few * 4 + [5, 6, 7, 8, 9, 10], dtype)
+        t, b = (
+            torch.tensor(asked.tolist(), dtype=getattr(torch, dtype)),
+            torch.tensor(tests, dtype=getattr(torch, dtype)),
+        )
+        want = np.isin(asked, np.array(tests, dtype))
+        assert same(torch.isin(t, b), want) and same(torch.isin(t, b, invert=True), ~want)
+
+
+def test_searchsorted_of_any_number():
+    for n in (0, 1, 2, 3, 17, 64, 100):
+        row = np.sort(np.random.default_rng(n).integers(0, 30, n)).astype(np.float32)
+        for m in (0, 1, 7, 8, 9, 20):
+            x = np.random.default_rng(m).integers(-1, 32, m).astype(np.float32)
+            for side in ("left", "right"):
+                got = torch.searchsorted(torch.from_numpy(row), torch.from_numpy(x), side=side)
+                assert same(got, np.searchsorted(row, x, side))
+
+
 def test_bins():
     a = np.random.default_rng(4).integers(0, 40, 500)
     t = torch.tensor(a.tolist())
