@@ -55,10 +55,28 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
   int64_t index[kRows];
   for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
     const int64_t m = in_row_stride == sizeof(T) ? (rows - r0 < kRows ? rows - r0 : kRows) : 1;
+    const auto read = [=](const char* at) {
+      A x = static_cast<A>(*reinterpret_cast<const M*>(at));
+      if constexpr (std::is_same_v<T, bool>) x = x != 0;
+      return x;
+    };
+    if (m == 1) {  // the best one so far stays in a register
+      const char* from = in + r0 * in_row_stride;
+      char *value = out[0] + r0 * out_row_stride[0], *place = out[1] + r0 * out_row_stride[1];
+      A top = read(from);
+      int64_t at = 0;
+      for (int64_t i = 0; i < n; ++i, from += in_stride, value += out_stride[0], place += out_stride[1]) {
+        const A x = read(from);
+        if (scan::replaces<Order>(x, top)) top = x, at = i;
+        *reinterpret_cast<T*>(value) = T(top);
+        *reinterpret_cast<int64_t*>(place) = at;
+      }
+      r0 -= kRows - 1;  // rows far apart go one by one
+      continue;
+    }
     for (int64_t i = 0; i < n; ++i)
       for (int64_t r = 0; r < m; ++r) {
-        A x = static_cast<A>(*reinterpret_cast<const M*>(in + (r0 + r) * in_row_stride + i * in_stride));
-        if constexpr (std::is_same_v<T, bool>) x = x != 0;
+        const A x = read(in + (r0 + r) * in_row_stride + i * in_stride);
         if (i == 0 || scan::replaces<Order>(x, best[r])) {
           best[r] = x;
           index[r] = i;
@@ -66,7 +84,6 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
         *reinterpret_cast<T*>(out[0] + (r0 + r) * out_row_stride[0] + i * out_stride[0]) = T(best[r]);
         *reinterpret_cast<int64_t*>(out[1] + (r0 + r) * out_row_stride[1] + i * out_stride[1]) = index[r];
       }
-    if (m == 1) r0 -= kRows - 1;  // rows far apart go one by one
   }
 }
 
