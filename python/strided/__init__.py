@@ -157,7 +157,7 @@ def is_storage(obj: object) -> bool:  # noqa: A001
 # Every public module of the package that the lines above have not loaded: `strided.fft` needs no import of its own, and
 # costs nothing until somebody asks for it.
 _later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locations)} - globals().keys()
-_later = {name for name in _later if not name.startswith(("_", "lib"))}  # lib*.so beside them are no modules
+_later = {name for name in _later if not name.startswith(("_", "libstrided"))}  # these are no modules
 
 
 def __getattr__(name):
@@ -165,7 +165,7 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name == "ScriptModule":
         return _importlib.import_module(f"{__name__}.jit").ScriptModule
-    if name in ("__config__", "_tensor_str"):
+    if name in ("__config__", "_dynamo", "_tensor_str"):
         return _importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}._foreach"), name)

@@ -47,14 +47,14 @@ from ._random import (
 )
 from ._streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
-CUDAGraph = absent("CUDAGraph", __name__)
+CUDAGraph, graph = absent("CUDAGraph", __name__), absent("graph", __name__)
 
 __all__ = [
     "CUDAGraph", "StreamContext",
     "ElementwiseKernel", "Event", "Stream", "amp", "current_device", "current_stream", "default_stream", "device",
     "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
-    "get_rng_state_all", "initial_seed", "is_available", "is_bf16_supported",
+    "get_rng_state_all", "graph", "initial_seed", "is_available", "is_bf16_supported",
     "is_initialized", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats",

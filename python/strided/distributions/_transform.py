@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import strided
 
@@ -12,7 +12,7 @@ from . import constraints
 from .utils import _sum_rightmost, lazy_property
 
 if TYPE_CHECKING:
-    from .._typing import Any, Sequence, Size, Tensor
+    from .._typing import Sequence, Size, Tensor
 
 
 class Transform:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import strided
 from strided.nn.functional import logsigmoid, pad, softplus
@@ -13,7 +13,7 @@ from ._transform import Transform
 from .utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 if TYPE_CHECKING:
-    from .._typing import Any, Sequence, Tensor
+    from .._typing import Sequence, Tensor
 
 
 def _axes(shape: Any, n: int) -> None:

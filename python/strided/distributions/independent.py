@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import strided
 
@@ -11,7 +11,7 @@ from .distribution import Distribution
 from .utils import _sum_rightmost
 
 if TYPE_CHECKING:
-    from .._typing import Any, Tensor
+    from .._typing import Tensor
 
 __all__ = ["Independent"]
 

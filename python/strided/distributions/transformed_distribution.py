@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import strided
 
@@ -13,7 +13,7 @@ from .independent import Independent
 from .utils import _sum_rightmost
 
 if TYPE_CHECKING:
-    from .._typing import Any, Tensor
+    from .._typing import Tensor
 
 __all__ = ["TransformedDistribution"]
 

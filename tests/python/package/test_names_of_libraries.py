@@ -19,7 +19,9 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "sparse_compressed_tensor([0], [0], [1])", "sparse.softmax(1, 2)", "sparse.log_softmax(1, 2)",
         "sparse.addmm(1, 2, 3)", "sparse.FloatTensor(1)", "distributed.optim.ZeroRedundancyOptimizer([])",
         "distributed.fsdp.FullyShardedDataParallel(None)", "distributed.fsdp.fully_shard(None)",
-        "distributed.algorithms.join.Join([])",
+        "distributed.algorithms.join.Join([])", "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
+        "cuda.CUDAGraph()", "cuda.graph(None)", "nn.attention.flex_attention.flex_attention(1, 2, 3)",
+        "nn.attention.flex_attention.create_block_mask(None)", "autograd.profiler.emit_nvtx()",
     ],
 )  # fmt: skip
 def test_what_there_is_not_says_so(text):
@@ -60,6 +62,16 @@ def test_names_of_training_on_ranks():
     first, second = strided.distributed.simulate(2, program)
     assert first == (((2, 2), (0, 0)), ((1, 2), (0, 0)), ((3, 2), (0, 0)))
     assert second == (((1, 2), (2, 0)), ((0, 2), (1, 0)), ((3, 2), (0, 0)))
+
+
+def test_names_of_the_compiler():
+    from strided._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    assert strided._dynamo.list_backends() == [] and not strided._dynamo.eval_frame.is_dynamo_supported()
+    with TransformGetItemToIndex():  # what attention masks of transformers do: indices of a batch
+        table = strided.arange(6).view(2, 3)
+        rows = strided.vmap(lambda i: table[i, 1])(strided.arange(2))
+    assert rows.tolist() == [1, 4]
 
 
 def test_what_is_built():

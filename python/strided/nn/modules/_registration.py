@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Callable
+    from ..._typing import Callable
 
 
 class HookRegistration:

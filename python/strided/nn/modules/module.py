@@ -16,6 +16,7 @@ from ._hooks import (
     register_module_full_backward_pre_hook,
 )
 from ._registration import HookRegistration
+from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from ._state import StateDicts
 from ._state import _IncompatibleKeys as _IncompatibleKeys
 

@@ -1,0 +1,62 @@
+"""Operations of the user's own, and type hints of classes, which libraries evaluate."""
+
+import typing
+
+import pytest
+import strided
+from strided.library import custom_op, register_autograd, register_fake
+
+
+def test_an_operation_with_a_gradient():
+    calls = []
+
+    @custom_op("tests::scaled", mutates_args=())
+    def scaled(x: strided.Tensor, factor: float = 2.0) -> strided.Tensor:
+        calls.append(x.device.type)
+        return x.detach() * factor
+
+    x = strided.ones(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="tests::scaled: no gradient was registered"):
+        scaled(x).sum().backward()
+
+    def keep(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    register_autograd("tests::scaled", lambda ctx, grad: (grad * ctx.factor, None), setup_context=keep)
+    assert strided.ops.tests.scaled is scaled and strided.ops.tests.scaled.default is scaled
+    strided.ops.tests.scaled(x, factor=3.0).sum().backward()
+    assert x.grad.tolist() == [3, 3] and not scaled(x.detach()).requires_grad
+
+    @register_fake("tests::scaled")
+    def shape(x, factor=2.0):
+        return strided.empty_like(x)
+
+    calls.clear()
+    assert scaled(strided.ones(3, device="meta")).shape == (3,) and not calls
+    scaled.register_kernel("cpu", lambda x, factor: x - factor)
+    assert scaled(strided.zeros(1), 4.0).item() == -4 and not calls
+
+
+def test_keywords():
+    made = custom_op("tests::keywords", lambda x, *, n=1: x + n, mutates_args=())
+    assert made(strided.zeros(1)).item() == 1 and made(x=strided.zeros(1), n=5).item() == 5
+
+
+def test_refuses():
+    with pytest.raises(ValueError, match="namespace::name"):
+        custom_op("name", lambda x: x, mutates_args=())
+    with pytest.raises(RuntimeError, match="tests::nothing"):
+        register_fake("tests::nothing", lambda x: x)
+    with pytest.raises(NotImplementedError, match="custom_op"):
+        strided.library.Library("tests", "DEF")
+
+
+@pytest.mark.parametrize("space", ["nn", "optim", "distributions", "utils.data", "autograd"])
+def test_hints_of_classes_are_there_at_run_time(space):
+    module = strided
+    for part in space.split("."):
+        module = getattr(module, part)
+    classes = [c for c in vars(module).values() if isinstance(c, type) and c.__module__.startswith("strided")]
+    assert classes
+    for cls in classes:
+        typing.get_type_hints(cls)
