@@ -126,6 +126,44 @@ STRIDED_HD T mod_floor(T a, T b) {
   return static_cast<T>(mod + (rounds_up(mod, b) ? b : T(0)));
 }
 
+// The same through double, for which processors have vector instructions. Below 2^51 it is exact: a quotient that is no
+// integer is further from one, relatively, than the rounding of the division can move it.
+template <class T>
+constexpr bool divides_in_double = std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
+template <class T>
+bool divides_in_double_usually(T a, T b) {
+  constexpr int64_t limit = int64_t{1} << 51;
+  const int64_t x = a, y = b;
+  return (x < limit) & (x > -limit) & (y < limit) & (y > -limit) & (y != 0);
+}
+// A sum with 1.5 * 2^52 has the integer in its low bits.
+inline double to_double(int64_t x) {
+  constexpr double magic = 0x1.8p52;
+  return bit_cast<double>(x + bit_cast<int64_t>(magic)) - magic;
+}
+inline int64_t from_double(double x) {
+  constexpr double magic = 0x1.8p52;
+  return bit_cast<int64_t>(x + magic) - bit_cast<int64_t>(magic);
+}
+template <class T>
+T div_floor_in_double(T a, T b) {
+  return static_cast<T>(from_double(math::floor(to_double(a) / to_double(b))));
+}
+template <class T>
+T div_trunc_in_double(T a, T b) {
+  return static_cast<T>(from_double(math::trunc(to_double(a) / to_double(b))));
+}
+template <class T>
+T mod_floor_in_double(T a, T b) {
+  const double x = to_double(a), y = to_double(b);
+  return static_cast<T>(from_double(x - math::floor(x / y) * y));
+}
+template <class T>
+T mod_trunc_in_double(T a, T b) {
+  const double x = to_double(a), y = to_double(b);
+  return static_cast<T>(from_double(x - math::trunc(x / y) * y));
+}
+
 // Exponentiation by squaring. A negative exponent gives what is left of 1 / base^|exponent| when truncated: only the
 // bases 1 and -1 give something, and 0 gives 0.
 template <class T>

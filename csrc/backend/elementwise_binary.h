@@ -113,6 +113,14 @@ struct DivTrunc {
     if constexpr (is_int_v<T>) return integer::div_trunc(a, b);
     else return math::trunc(a / b);
   }
+  template <class T, class = std::enable_if_t<is_int_v<T>>>
+  static bool is_usual(T a, T b) {
+    return integer::divides_in_double_usually(a, b);
+  }
+  template <class T, class = std::enable_if_t<is_int_v<T>>>
+  static T usual(T a, T b) {
+    return integer::div_trunc_in_double(a, b);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) {
     return zero_like(g);
@@ -142,11 +150,13 @@ struct FloorDivide {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    return math::fmod_is_near(a, b);
+    if constexpr (is_int_v<T>) return integer::divides_in_double_usually(a, b);
+    else return math::fmod_is_near(a, b);
   }
   template <class T>
   static T usual(T a, T b) {
-    return from(a, b, math::fmod_near(a, b));
+    if constexpr (is_int_v<T>) return integer::div_floor_in_double(a, b);
+    else return from(a, b, math::fmod_near(a, b));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) {
@@ -170,11 +180,13 @@ struct Remainder {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    return math::fmod_is_near(a, b);
+    if constexpr (is_int_v<T>) return integer::divides_in_double_usually(a, b);
+    else return math::fmod_is_near(a, b);
   }
   template <class T>
   static T usual(T a, T b) {
-    return from(b, math::fmod_near(a, b));
+    if constexpr (is_int_v<T>) return integer::mod_floor_in_double(a, b);
+    else return from(b, math::fmod_near(a, b));
   }
   static constexpr uint8_t reads[] = {0, 3};
   template <int I, class V>
@@ -196,11 +208,13 @@ struct Fmod {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    return math::fmod_is_near(a, b);
+    if constexpr (is_int_v<T>) return integer::divides_in_double_usually(a, b);
+    else return math::fmod_is_near(a, b);
   }
   template <class T>
   static T usual(T a, T b) {
-    return math::fmod_near(a, b);
+    if constexpr (is_int_v<T>) return integer::mod_trunc_in_double(a, b);
+    else return math::fmod_near(a, b);
   }
   static constexpr uint8_t reads[] = {0, 3};
   template <int I, class V>
@@ -226,6 +240,14 @@ struct Pow {
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::pow(a, b);
     else return math::pow(a, b);
+  }
+  template <class T>
+  static bool is_usual(T a, T b) {
+    return math::has_usual_log(a) & math::isfinite(b);
+  }
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  static T usual(T a, T b) {
+    return math::pow_usual(a, b);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -281,6 +303,14 @@ struct Atan2 {
   template <class T>
   STRIDED_HD static T fwd(T y, T x) {
     return math::atan2(y, x);
+  }
+  template <class T>
+  static bool is_usual(T a, T b) {
+    return math::has_usual_angle(a, b);
+  }
+  template <class T>
+  static T usual(T a, T b) {
+    return math::atan2_usual(a, b);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

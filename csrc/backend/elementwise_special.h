@@ -171,6 +171,11 @@ struct Lgamma {
   STRIDED_HD static T fwd(T x) {
     return math::lgamma(x);
   }
+  static bool is_usual(float x) { return math::has_usual_lgamma(x); }
+  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
+  static T usual(T x) {
+    return math::lgamma_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * apply<Digamma>(s.in[0]);
@@ -517,6 +522,14 @@ struct Logaddexp {
     if ((larger.re == smaller.re) & math::isinf(larger.re))
       return larger.re < T(0) ? smaller : math::log(math::exp(smaller) + math::exp(larger));
     return larger + math::log1p(math::exp(smaller - larger));
+  }
+  template <class T>
+  static bool is_usual(T a, T b) {
+    return math::isfinite(a) & math::isfinite(b) & math::has_usual_exp(a - b);
+  }
+  template <class T>
+  static T usual(T a, T b) {
+    return math::logaddexp_usual(a, b);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

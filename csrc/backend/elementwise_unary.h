@@ -316,6 +316,14 @@ struct Exp {
   STRIDED_HD static T fwd(T x) {
     return math::exp(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_exp(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::exp_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * conj(s.out);
@@ -361,6 +369,14 @@ struct Log {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::log(x);
+  }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_log(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::log_usual(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -408,6 +424,14 @@ struct Log1p {
   STRIDED_HD static T fwd(T x) {
     return math::log1p(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return (x > T(-1)) & (x < math::infinity<T>());
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::log1p_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g / conj(1 + s.in[0]);
@@ -426,6 +450,14 @@ struct Sigmoid {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::sigmoid(x);
+  }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_exp(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::sigmoid_usual(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -23,6 +23,8 @@ struct F32 {
   static constexpr T exp_low = -104.0f, exp_high = 89.0f;
   static constexpr T exp2_low = -151.0f, exp2_high = 129.0f;
   static constexpr T tanh_high = 10.0f;
+  static constexpr T expm1_low = -20.0f, expm1_high = 89.5f;
+  static constexpr T tiny = 1e-9f;  // below, odd functions of slope 1 return their argument
   // (e^r - 1 - r) / r^2
   STRIDED_HD static T exp_tail(T r) {
     return poly(r, 0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139411003f, 0.00019914197f);
@@ -38,6 +40,8 @@ struct F64 {
   static constexpr T exp_low = -746.0, exp_high = 710.0;
   static constexpr T exp2_low = -1076.0, exp2_high = 1025.0;
   static constexpr T tanh_high = 22.0;
+  static constexpr T expm1_low = -80.0, expm1_high = 710.7;
+  static constexpr T tiny = 1e-17;
   STRIDED_HD static T exp_tail(T r) {
     return poly(r, 0.5, 0.16666666666666677, 0.041666666666666699, 0.0083333333333215302, 0.0013888888888866772,
                 0.00019841269886401825, 2.4801587360757029e-05, 2.7557243911715583e-06, 2.7557242561678142e-07,
@@ -75,6 +79,12 @@ STRIDED_HD Pair<typename P::T> power_of_two_factors(typename P::T n, typename P:
   return {from_bits<T>(to_bits(half) << Bits<T>::mantissa), from_bits<T>(rest << Bits<T>::mantissa)};
 }
 
+// 2^n, t = n + magic, where it is a normal number.
+template <class P>
+STRIDED_HD typename P::T power_of_two(typename P::T t) {
+  return from_bits<typename P::T>((to_bits(t) + Bits<typename P::T>::bias) << Bits<typename P::T>::mantissa);
+}
+
 // exp(x + lo) = (hi + lo) * 2^n.
 template <class T>
 struct ExpParts {
@@ -104,17 +114,22 @@ STRIDED_HD typename P::T exp_impl(typename P::T x, typename P::T lo) {
   return e.mantissa.hi * factor.hi * factor.lo;
 }
 
-// The same for lo = 0: here the rounding error of r, 0.2 ulp of the result, is let go.
-template <class P>
+// The same for lo = 0: here the rounding error of r, 0.2 ulp of the result, is let go. kUsual: the result is a normal
+// number.
+template <class P, bool kUsual = false>
 STRIDED_HD typename P::T exp_plain(typename P::T x) {
   using T = typename P::T;
-  const T c = clamp_keep_nan(x, P::exp_low, P::exp_high);
+  const T c = kUsual ? x : clamp_keep_nan(x, P::exp_low, P::exp_high);
   const T t = mul_add(c, P::log2e, P::magic);
   const T n = t - P::magic;
   const T r = mul_add(n, -P::ln2_rest, mul_add(n, -P::ln2_short, c));
   const T p = mul_add(r * r, P::exp_tail(r), r);
-  const Pair<T> factor = power_of_two_factors<P>(n, t);
-  return (T(1) + p) * factor.hi * factor.lo;
+  if constexpr (kUsual) {
+    return (T(1) + p) * power_of_two<P>(t);
+  } else {
+    const Pair<T> factor = power_of_two_factors<P>(n, t);
+    return (T(1) + p) * factor.hi * factor.lo;
+  }
 }
 
 template <class P>
@@ -153,16 +168,16 @@ STRIDED_HD Pair<typename P::T> quarter_expm1(typename P::T x) {
 template <class P>
 STRIDED_HD typename P::T expm1_impl(typename P::T x) {
   using T = typename P::T;
-  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(x, T(-80), T(710.7)));
+  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(x, P::expm1_low, P::expm1_high));
   const T value = T(4) * (q.hi + q.lo);
-  return abs(x) < T(1e-17) ? x : value;
+  return abs(x) < P::tiny ? x : value;
 }
 
 template <class P>
 STRIDED_HD typename P::T sinh_impl(typename P::T x) {
   using T = typename P::T;
   const T a = abs(x);
-  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(a, T(0), T(710.7)));
+  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(a, T(0), P::expm1_high));
   // (t + t / (t + 1)) / 2 with t = 4 q.
   const T q4 = T(4) * q.hi;
   const T value = mul_add(T(2), q.hi, T(2) * (q.hi / (q4 + T(1)) + q.lo));
@@ -172,7 +187,7 @@ STRIDED_HD typename P::T sinh_impl(typename P::T x) {
 template <class P>
 STRIDED_HD typename P::T cosh_impl(typename P::T x) {
   using T = typename P::T;
-  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(abs(x), T(0), T(710.7)));
+  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(abs(x), T(0), P::expm1_high));
   const T g = q.hi + T(0.25);  // e^|x| / 4
   const T rest = ((q.hi - g) + T(0.25)) + q.lo;
   return T(2) * g + (T(0.125) / g + T(2) * rest);
@@ -188,16 +203,17 @@ STRIDED_HD typename P::T tanh_impl(typename P::T x) {
   return copysign(a < T(1e-9) ? a : value, x);
 }
 
-template <class P>
+// kUsual: e^-|x| is a normal number.
+template <class P, bool kUsual = false>
 STRIDED_HD typename P::T sigmoid_impl(typename P::T x) {
   using T = typename P::T;
-  const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(-abs(x), P::exp_low, T(0)), T(0));
-  const Pair<T> f = power_of_two_factors<P>(e.n, e.t);
+  const ExpParts<T> e = exp_parts<P>(kUsual ? -abs(x) : clamp_keep_nan(-abs(x), P::exp_low, T(0)), T(0));
+  const Pair<T> f = kUsual ? Pair<T>{power_of_two<P>(e.t), T(1)} : power_of_two_factors<P>(e.n, e.t);
   const T hi = e.mantissa.hi * f.hi * f.lo, lo = e.mantissa.lo * f.hi * f.lo;
   const Pair<T> d = fast_two_sum(T(1), hi);
   const Pair<T> n = x < T(0) ? Pair<T>{hi, lo} : Pair<T>{T(1), T(0)};
   const T value = divide<T>(n, {d.hi, d.lo + lo});
-  return isnan(x) ? x : value;
+  return !kUsual && isnan(x) ? x : value;
 }
 
 // log(x + c) = k ln2 + hi + lo, c a correction below ulp(x), x > 0.
@@ -211,23 +227,37 @@ template <class T>
 struct Scaled {
   T m, k;
 };
+// kNormal: x is a normal number.
+template <bool kNormal = false>
 STRIDED_HD Scaled<float> split_exponent(float x) {
-  const bool tiny = x < 0x1p-126f;
+  const bool tiny = !kNormal && x < 0x1p-126f;
   const uint32_t u = to_bits(tiny ? x * 0x1p24f : x) + (0x3f800000u - 0x3f3504f3u);
   const float k = static_cast<float>(static_cast<int32_t>(u >> 23));
   return {from_bits<float>((u & 0x007fffffu) + 0x3f3504f3u), k - (tiny ? 151.0f : 127.0f)};
 }
+template <bool kNormal = false>
 STRIDED_HD Scaled<double> split_exponent(double x) {
-  const bool tiny = x < 0x1p-1022;
+  const bool tiny = !kNormal && x < 0x1p-1022;
   const uint64_t u = to_bits(tiny ? x * 0x1p54 : x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
   const double k = from_bits<double>((u >> 52) | 0x4330000000000000u);  // 2^52 + (u >> 52)
   return {from_bits<double>((u & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu),
           k - (tiny ? 0x1p52 + 1077.0 : 0x1p52 + 1023.0)};
 }
 
+template <class P, bool kNormal = false>
+STRIDED_HD LogParts<double> log_parts(double x) {
+  const Scaled<double> v = split_exponent<kNormal>(x);
+  const double f = v.m - 1;
+  const double s = f / (f + 2);
+  const double z = s * s;
+  const double half = 0.5 * f * f;
+  const double rest = s * mul_add(z, P::log_tail(z), half) - half;
+  const Pair<double> sum = fast_two_sum(f, rest);
+  return {v.k, sum.hi, sum.lo};
+}
 template <class P>
 STRIDED_HD LogParts<double> log_parts(double x, double c) {
-  const Scaled<double> v = split_exponent(x);
+  const Scaled<double> v = split_exponent<true>(x);
   const double f = v.m - 1;
   const double s = f / (f + 2);
   const double z = s * s;
@@ -263,13 +293,42 @@ STRIDED_HD T log_special(T x, T value) {
   return (x > T(0)) & (x < infinity<T>()) ? value : outside;
 }
 
+// The same in float: f - f^2 / 2 + f^3 P(f), f = m - 1, without a division.
+STRIDED_HD float log_rest(float f) {
+  const float square = f * f;
+  const float tail = poly(f, 0.333333105f, -0.249999866f, 0.200022236f, -0.166692361f, 0.142186895f, -0.123846024f,
+                          0.118730061f, -0.117884047f, 0.0691364631f);
+  return mul_add(-0.5f * f, f, square * f * tail);
+}
+// log((m + c) 2^k), c a correction below ulp(m).
+STRIDED_HD float log_float(const Scaled<float>& v, float c) {
+  const float f = v.m - 1.0f;
+  const float rest = log_rest(f) + c * mul_add(f, f - 1.0f, 1.0f);  // 1 / m is about 1 - f + f^2
+  const Pair<float> sum = fast_two_sum(v.k * F32::ln2_short, f);
+  return sum.hi + (sum.lo + mul_add(v.k, F32::ln2_rest, rest));
+}
+STRIDED_HD float log_float(const Scaled<float>& v, float two_short, float two_rest, float unit, float unit_lo) {
+  const float f = v.m - 1.0f;
+  const float h = f * unit;
+  const float l = mul_add(log_rest(f), unit, mul_add(f, unit_lo, product_minus(f, unit, h)));
+  const Pair<float> sum = fast_two_sum(v.k * two_short, h);
+  return sum.hi + (sum.lo + mul_add(v.k, two_rest, l));
+}
+// log(1 + x) for -1 < x < infinity: the rounding error of 1 + x is carried along.
+STRIDED_HD float log1p_usual(float x) {
+  const Pair<float> u = two_sum(1.0f, x);
+  const Scaled<float> v = split_exponent<true>(u.hi);
+  const float scale = from_bits<float>(to_bits(v.m) - to_bits(u.hi) + to_bits(1.0f));  // 2^-k
+  return copysign(log_float(v, u.hi < 0x1p60f ? u.lo * scale : 0.0f), x);
+}
+
 template <class P>
 STRIDED_HD double log2_impl(double x) {
-  return log_special(x, log_sum<P>(log_parts<P>(x, 0), 1, 0, 0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56));
+  return log_special(x, log_sum<P>(log_parts<P>(x), 1, 0, 0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56));
 }
 template <class P>
 STRIDED_HD double log10_impl(double x) {
-  return log_special(x, log_sum<P>(log_parts<P>(x, 0), 0x1.34413509f7p-2, 0x1.3fde623e2566bp-43, 0x1.bcb7b1526e50ep-2,
+  return log_special(x, log_sum<P>(log_parts<P>(x), 0x1.34413509f7p-2, 0x1.3fde623e2566bp-43, 0x1.bcb7b1526e50ep-2,
                                    0x1.95355baaafad3p-57));
 }
 // log(1 + x): the rounding error of 1 + x is carried along.
@@ -307,8 +366,9 @@ STRIDED_HD double atanh_impl(double x) {
 }
 
 // log x as a pair good to 2^-66, for pow: s = (m - 1) / (m + 1) and the first terms of 2 s + 2/3 s^3 + ... in pairs.
+template <bool kNormal>
 STRIDED_HD Pair<double> log_pair(double x) {
-  const Scaled<double> v = split_exponent(x);
+  const Scaled<double> v = split_exponent<kNormal>(x);
   const double f = v.m - 1;
   const Pair<double> d = fast_two_sum(1.0, v.m);  // m may exceed 1, but then 1 + m is exact but for its last bit
   const double inverse = 1 / d.hi;
@@ -349,32 +409,49 @@ STRIDED_HD T pow_special(T x, T y, T magnitude) {
 
 STRIDED_HD float exp(float x) { return exp_plain<F32>(x); }
 STRIDED_HD double exp(double x) { return exp_plain<F64>(x); }
+// Where the result is a normal number.
+STRIDED_HD bool has_usual_exp(float x) { return abs(x) < 87.0f; }
+STRIDED_HD bool has_usual_exp(double x) { return abs(x) < 708.0; }
+STRIDED_HD float exp_usual(float x) { return exp_plain<F32, true>(x); }
+STRIDED_HD double exp_usual(double x) { return exp_plain<F64, true>(x); }
 STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
 STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
-STRIDED_HD float expm1(float x) { return static_cast<float>(expm1_impl<Lite>(x)); }
+STRIDED_HD float expm1(float x) { return expm1_impl<F32>(x); }
 STRIDED_HD double expm1(double x) { return expm1_impl<F64>(x); }
 
-STRIDED_HD float log(float x) {
-  const Scaled<float> v = split_exponent(x);
-  const float f = v.m - 1.0f;
-  const float square = f * f;
-  const float tail = poly(f, 0.333333105f, -0.249999866f, 0.200022236f, -0.166692361f, 0.142186895f, -0.123846024f,
-                          0.118730061f, -0.117884047f, 0.0691364631f);
-  const float rest = mul_add(square * f, tail, -0.5f * square);
-  const Pair<float> sum = fast_two_sum(v.k * F32::ln2_short, f);
-  return log_special(x, sum.hi + (sum.lo + mul_add(v.k, F32::ln2_rest, rest)));
+STRIDED_HD float log(float x) { return log_special(x, log_float(split_exponent(x), 0.0f)); }
+STRIDED_HD double log(double x) { return log_special(x, log_sum<F64>(log_parts<F64>(x))); }
+// Of a positive normal number.
+STRIDED_HD bool has_usual_log(float x) { return (x >= 0x1p-126f) & (x < infinity<float>()); }
+STRIDED_HD bool has_usual_log(double x) { return (x >= 0x1p-1022) & (x < infinity<double>()); }
+STRIDED_HD float log_usual(float x) { return log_float(split_exponent<true>(x), 0.0f); }
+STRIDED_HD double log_usual(double x) { return log_sum<F64>(log_parts<F64, true>(x)); }
+STRIDED_HD float log2(float x) {
+  return log_special(x, log_float(split_exponent(x), 1, 0, 0x1.715476p0f, 0x1.4ae0cp-26f));
 }
-STRIDED_HD double log(double x) { return log_special(x, log_sum<F64>(log_parts<F64>(x, 0))); }
-STRIDED_HD float log2(float x) { return static_cast<float>(log2_impl<Lite>(x)); }
 STRIDED_HD double log2(double x) { return log2_impl<F64>(x); }
-STRIDED_HD float log10(float x) { return static_cast<float>(log10_impl<Lite>(x)); }
+STRIDED_HD float log10(float x) {
+  return log_special(x, log_float(split_exponent(x), 0x1.344p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f));
+}
 STRIDED_HD double log10(double x) { return log10_impl<F64>(x); }
-STRIDED_HD float log1p(float x) { return static_cast<float>(log1p_impl<Lite>(x)); }
+STRIDED_HD float log1p(float x) {
+  const float value = log_special(1.0f + x, log1p_usual(x));
+  return (x == 0) | (x == infinity<float>()) ? x : value;
+}
 STRIDED_HD double log1p(double x) { return log1p_impl<F64>(x); }
+// For -1 < x < infinity.
+STRIDED_HD double log1p_usual(double x) {
+  const Pair<double> u = two_sum(1.0, x);
+  return copysign(log_sum<F64>(log_parts<F64>(u.hi, u.lo)), x);
+}
 
-STRIDED_HD float sinh(float x) { return static_cast<float>(sinh_impl<Lite>(x)); }
+STRIDED_HD float sinh(float x) {
+  const float z = x * x;
+  const float near = mul_add(z * x, poly(z, 0.166666672f, 0.00833331048f, 0.00019842881f, 2.78237007e-06f), x);
+  return abs(x) < 1.0f ? near : sinh_impl<F32>(x);
+}
 STRIDED_HD double sinh(double x) { return sinh_impl<F64>(x); }
-STRIDED_HD float cosh(float x) { return static_cast<float>(cosh_impl<Lite>(x)); }
+STRIDED_HD float cosh(float x) { return cosh_impl<F32>(x); }
 STRIDED_HD double cosh(double x) { return cosh_impl<F64>(x); }
 STRIDED_HD float tanh(float x) { return tanh_impl<F32>(x); }
 STRIDED_HD double tanh(double x) { return tanh_impl<F64>(x); }
@@ -386,19 +463,43 @@ STRIDED_HD float atanh(float x) { return static_cast<float>(atanh_impl<Lite>(x))
 STRIDED_HD double atanh(double x) { return atanh_impl<F64>(x); }
 STRIDED_HD float sigmoid(float x) { return sigmoid_impl<F32>(x); }
 STRIDED_HD double sigmoid(double x) { return sigmoid_impl<F64>(x); }
+STRIDED_HD float sigmoid_usual(float x) { return sigmoid_impl<F32, true>(x); }
+STRIDED_HD double sigmoid_usual(double x) { return sigmoid_impl<F64, true>(x); }
 
-STRIDED_HD float pow(float x, float y) {
-  const double exponent = clamp_keep_nan(static_cast<double>(y), -0x1p80, 0x1p80);
-  const double power = exponent * log_sum<F64>(log_parts<F64>(abs(static_cast<double>(x)), 0));
-  return pow_special(x, y, static_cast<float>(exp_impl<Lite>(clamp_keep_nan(power, -200.0, 200.0), 0)));
+// a^y = 2^(y log2 a) for 0 < a < infinity, in double, whose range needs no care. log2(1 + f) is f P(f), to 2^-38, and
+// 2^r is 1 + r Q(r), to 2^-33.
+STRIDED_HD float pow_usual(float a, float y) {
+  const double x = a;
+  const uint64_t u = to_bits(x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
+  const double k = from_bits<double>((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
+  const double f = from_bits<double>((u & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
+  const double log2 = mul_add(
+      f,
+      poly(f, 1.4426950408865746, -0.7213475203275546, 0.48089834880283705, -0.3606737931370444, 0.28853879572680385,
+           -0.24044643356831708, 0.20610712311710422, -0.18043675113928687, 0.1602166670947465, -0.14249863212388164,
+           0.130275608278678, -0.13462931091231856, 0.13251208307357068, -0.06973921614823056),
+      k);
+  const double power = clamp_keep_nan(y * log2, -200.0, 200.0);
+  const double t = power + F64::magic;
+  const double r = power - (t - F64::magic);
+  const double scale = power_of_two<F64>(t);
+  const double q = poly(r, 0.6931471805537178, 0.24022650922396663, 0.05550410928754352, 0.009618056661258367,
+                        0.0013333454548154324, 0.0001546145022402711, 1.5310081143138152e-05);
+  return static_cast<float>(mul_add(scale * r, q, scale));
 }
-STRIDED_INLINE_HD double pow(double x, double y) {
-  const Pair<double> l = log_pair(abs(x));
+STRIDED_HD float pow(float x, float y) {
+  return pow_special(x, y, pow_usual(abs(x), clamp_keep_nan(y, -0x1p80f, 0x1p80f)));
+}
+// a^y for normal a and finite y.
+template <bool kNormal = true>
+STRIDED_INLINE_HD double pow_usual(double a, double y) {
+  const Pair<double> l = log_pair<kNormal>(a);
   const double exponent = clamp_keep_nan(y, -0x1p80, 0x1p80);
   const Pair<double> p = two_prod(exponent, l.hi);
   const double lo = mul_add(exponent, l.lo, p.lo);
-  return pow_special(x, y, exp_impl<F64>(p.hi, abs(p.hi) < 800.0 ? lo : 0.0));
+  return exp_impl<F64>(p.hi, abs(p.hi) < 800.0 ? lo : 0.0);
 }
+STRIDED_INLINE_HD double pow(double x, double y) { return pow_special(x, y, pow_usual<false>(abs(x), y)); }
 
 }  // namespace math
 }  // namespace STRIDED_ISA

@@ -459,6 +459,44 @@ STRIDED_HD double igammac(double a, double x) {
 
 }  // namespace special
 
+#if !STRIDED_DEVICE_CODE
+// For float, in double and without branches: (y - 1) (y - 2) P(y) for y in [1, 3], below 1 by the recurrence, above 3
+// by Stirling's series (Abramowitz and Stegun 6.1.41, its tail a minimax fit), below 0 by the reflection 6.1.17.
+STRIDED_INLINE_HD double log_gamma_positive(double a) {
+  const double log_a = log_usual(a);
+  const bool below = a < 1, above = a > 3;
+  const double t = (above ? 2.0 : below ? a + 1 : a) - 2;
+  const double near =
+      t * (t + 1) *
+          poly(t, 0.42278433506216323, -0.10031730378140348, 0.03296500517689905, -0.012384115119283862,
+               0.004998547660068339, -0.002108941607188789, 0.0009161035808405888, -0.0004019826539457029,
+               0.00017980688209969512, -9.173403401517861e-05, 4.370566818943785e-05, -7.2824924385764e-06,
+               2.249322527369149e-06, -9.677462762397166e-06, 4.874198082323692e-06) +
+      (below ? -log_a : 0.0);
+  const double inverse = 1 / a;
+  const double tail = inverse * poly(inverse * inverse, 0.08333333070593381, -0.0027774466547639824,
+                                     0.0007822283055245423, -0.0004416980468469119);
+  const double far = mul_add(a - 0.5, log_a, -a) + (0.91893853320467274 + tail);
+  return above ? far : near;
+}
+// Above -3 but for the neighbourhoods of the two zeros there, at which the error of P would show.
+STRIDED_HD bool has_usual_lgamma(float x) {
+  const bool away = (x > -2) | ((abs(x + 2.4570247f) > 0.06f) & (abs(x + 2.7476826f) > 0.06f) & (x != -2));
+  return (x > -3) & (x != 0) & (x != -1) & away & (x < infinity<float>());
+}
+STRIDED_INLINE_HD float lgamma_usual(float x) {
+  const double a = abs(static_cast<double>(x));
+  const double positive = log_gamma_positive(a);
+  const double r = special::fraction(a), z = r * r;
+  const double sine = abs(r) * poly(z, 3.1415926535895973, -5.167712779977313, 2.5501640354193365, -0.5992644257357763,
+                                    0.08214473211521793, -0.007363785026948129, 0.00044720029376000376);
+  const double negative = log_usual(3.141592653589793 / (a * sine)) - positive;
+  return static_cast<float>(x < 0 ? negative : positive);
+}
+STRIDED_INLINE_HD float lgamma(float x) {
+  return has_usual_lgamma(x) ? lgamma_usual(x) : static_cast<float>(special::lgamma(x));
+}
+#endif
 template <class T>
 STRIDED_HD T lgamma(T x) {
   return T(special::lgamma(double(x)));
@@ -572,6 +610,13 @@ STRIDED_HD T logaddexp(T a, T b) {
   const T result = (a == b) & isinf(a) ? a : sum;
   return isnan(a) | isnan(b) ? a + b : result;
 }
+#if !STRIDED_DEVICE_CODE
+// For finite operands whose difference has a usual exponential.
+template <class T>
+STRIDED_HD T logaddexp_usual(T a, T b) {
+  return (a < b ? b : a) + log1p_usual(exp_usual(-abs(a - b)));
+}
+#endif
 template <class T>
 STRIDED_HD T logaddexp2(T a, T b) {
   const T larger = a < b ? b : a;

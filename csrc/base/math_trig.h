@@ -255,7 +255,7 @@ STRIDED_HD double sin(double x) { return sin_of(x, reduce_quadrant(x)); }
 STRIDED_HD float cos(float x) { return cos_of(x, reduce_quadrant(x)); }
 STRIDED_HD double cos(double x) { return cos_of(x, reduce_quadrant(x)); }
 STRIDED_HD float tan(float x) { return tan_of(x, reduce_quadrant(x)); }
-STRIDED_HD double tan(double x) { return tan_of(x, reduce_quadrant(x)); }
+STRIDED_INLINE_HD double tan(double x) { return tan_of(x, reduce_quadrant(x)); }
 // The same where is_near_quadrant(x).
 template <class T>
 STRIDED_HD T sin_near(T x) {
@@ -326,11 +326,6 @@ STRIDED_HD double acos(double x) { return acos_impl(x); }
 template <class P>
 STRIDED_HD double atan_tail(double z);
 template <>
-STRIDED_HD double atan_tail<Lite>(double z) {
-  return poly(z, -0.33333333308305751, 0.19999995447878571, -0.14285459742142603, 0.11104562758492866,
-              -0.090013306962156286, 0.070092807288518258, -0.038211898885991295);
-}
-template <>
 STRIDED_HD double atan_tail<F64>(double z) {
   return poly(z, -0.33333333333333331, 0.19999999999999943, -0.14285714285702206, 0.11111111109976152,
               -0.090909090310806129, 0.076923057147467735, -0.066666230621444375, 0.058816885298133406,
@@ -353,14 +348,15 @@ STRIDED_HD double angle_sum(double eighths, double sign, double numerator, doubl
 // The angle of the point (x, y): that of (larger, smaller), turned by -pi/4 where it is above pi/8, so that one
 // division serves; reflections at the diagonal and at the vertical axis are undone in the number of eighths and the
 // sign.
-template <class P>
+// kUsual: nothing overflows or underflows on the way.
+template <class P, bool kUsual = false>
 STRIDED_HD double atan2_impl(double y, double x) {
   const double a = abs(y), b = abs(x);
   const bool swap = a > b, left = signbit(x);
   const double large = swap ? a : b, small = swap ? b : a;
-  const double scale = large > 0x1p900 ? 0x1p-200 : large < 0x1p-900 ? 0x1p150 : 1.0;
+  const double scale = kUsual ? 1.0 : large > 0x1p900 ? 0x1p-200 : large < 0x1p-900 ? 0x1p150 : 1.0;
   // Two zeros, two infinities or one: the direction alone, as the point (1, 0) or (1, 1).
-  const bool special = (large == 0) | (large == infinity<double>());
+  const bool special = !kUsual && ((large == 0) | (large == infinity<double>()));
   const double p = special ? (small == large) & (large > 0) ? 1.0 : 0.0 : small * scale;
   const double q = special ? 1.0 : large * scale;
   const bool turn = p > q * 0.41421356237309503;
@@ -370,7 +366,7 @@ STRIDED_HD double atan2_impl(double y, double x) {
   const double sign = swap != left ? -1.0 : 1.0;
   const double eighths = sign * (turn ? 1.0 : 0.0) + ((swap ? 2.0 : 0.0) + (left & !swap ? 4.0 : 0.0));
   const double angle = angle_sum<P>(eighths, sign, numerator, denominator);
-  return isnan(x) | isnan(y) ? x + y : copysign(angle, y);
+  return !kUsual && (isnan(x) | isnan(y)) ? x + y : copysign(angle, y);
 }
 template <class P>
 STRIDED_HD double atan_impl(double x) {
@@ -382,9 +378,62 @@ STRIDED_HD double atan_impl(double x) {
   const double eighths = (middle ? 1.0 : 0.0) + (big ? 1.0 : 0.0);
   return copysign(angle_sum<P>(eighths, 1.0, numerator, denominator), x);
 }
-STRIDED_HD float atan2(float y, float x) { return static_cast<float>(atan2_impl<Lite>(y, x)); }
+
+// In float the polynomial reaches to 1: hi + lo + sign atan(numerator / denominator), the quotient within [-1, 1].
+STRIDED_HD float angle_sum(float hi, float lo, float sign, float numerator, float denominator) {
+  const float inverse = 1.0f / denominator;
+  const float t = numerator * inverse;
+  const float rest = -product_minus(t, denominator, numerator) * inverse;
+  const float z = t * t;
+  // The derivative of atan at t, 1 / (1 + t^2), is about 1 - t^2 / 2.
+  const float t_lo = abs(numerator) > 0x1p-100f ? rest * mul_add(z, -0.5f, 1.0f) : 0.0f;
+  const float tail = mul_add(t * z,
+                             poly(z, -0.333333313f, 0.19999826f, -0.142817765f, 0.110704996f, -0.0885568038f,
+                                  0.0684049949f, -0.0460519642f, 0.0236765221f, -0.00784436986f, 0.00121760846f),
+                             t_lo);
+  const Pair<float> sum = fast_two_sum(hi, sign * t);
+  return sum.hi + (sum.lo + mul_add(sign, tail, lo));
+}
+// The angle of the point (x, y), which has the larger and the smaller of |x| and |y|, as they are or scaled.
+STRIDED_HD float angle_of(float y, float x, float small, float large) {
+  const bool swap = abs(y) > abs(x), left = signbit(x);
+  const float quarters = swap ? 1.0f : left ? 2.0f : 0.0f;
+  return copysign(
+      angle_sum(quarters * half_pi_hi<float>, quarters * half_pi_lo<float>, swap != left ? -1.0f : 1.0f, small, large),
+      y);
+}
+// Where no number of the scheme overflows or underflows.
+template <class T>
+STRIDED_HD bool has_usual_angle(T y, T x) {
+  const T a = abs(y), b = abs(x), low = sizeof(T) == 4 ? T(0x1p-60) : T(0x1p-400), high = 1 / low;
+  return (a > low) & (b > low) & (a < high) & (b < high);
+}
+STRIDED_HD double atan2_usual(double y, double x) { return atan2_impl<F64, true>(y, x); }
+STRIDED_HD float atan2_usual(float y, float x) {
+  const float a = abs(y), b = abs(x);
+  return angle_of(y, x, a > b ? b : a, a > b ? a : b);
+}
+STRIDED_HD float atan2(float y, float x) {
+  const float a = abs(y), b = abs(x);
+  const float large = a > b ? a : b, small = a > b ? b : a;
+  const float scale = large > 0x1p60f ? 0x1p-40f : large < 0x1p-60f ? 0x1p80f : 1.0f;
+  // Two zeros, two infinities or one: the direction alone, as the point (1, 0) or (1, 1).
+  const bool special = (large == 0) | (large == infinity<float>());
+  const float p = special ? (small == large) & (large > 0) ? 1.0f : 0.0f : small * scale;
+  const float angle = angle_of(y, x, p, special ? 1.0f : large * scale);
+  // Nearly on the positive axis: the angle is the quotient, which may be subnormal.
+  const bool tiny = !special & (small < 0x1p-60f) & (small < large * 0x1p-30f) & (large == x);
+  const float value = tiny ? copysign(small / large, y) : angle;
+  return isnan(x) | isnan(y) ? x + y : value;
+}
 STRIDED_HD double atan2(double y, double x) { return atan2_impl<F64>(y, x); }
-STRIDED_HD float atan(float x) { return static_cast<float>(atan_impl<Lite>(x)); }
+STRIDED_HD float atan(float x) {
+  const float a = clamp_keep_nan(abs(x), 0.0f, 0x1p100f);
+  const bool big = a > 1.0f;
+  const float quarter = big ? 1.0f : 0.0f;
+  return copysign(
+      angle_sum(quarter * half_pi_hi<float>, quarter * half_pi_lo<float>, 1.0f, big ? -1.0f : a, big ? a : 1.0f), x);
+}
 STRIDED_HD double atan(double x) { return atan_impl<F64>(x); }
 
 // (erf x - x) / x, z = x^2 <= 1.
@@ -449,18 +498,17 @@ STRIDED_INLINE_HD double erfc_impl(double x, double high) {
   const double outer = x < 0 ? 2 - far : far;
   return a < 0.5 ? near : outer;
 }
-// Pure float: beyond 0.87 as 1 - exp(-p), p a polynomial in x - 1 whose constant term, the largest, is a pair.
+// Pure float: beyond 0.87 as 1 - exp(-p), p a polynomial about a point at which p is a float to 2^-30.
 STRIDED_HD float erf(float x) {
   const float a = abs(x);
   const float near = mul_add(a,
                              poly(a * a, 0.128379166f, -0.37612626f, 0.112835817f, -0.0268535707f, 0.00518767582f,
                                   -0.000800278853f, 7.82396528e-05f),
                              a);
-  const float d = (a > 4.0f ? 4.0f : a) - 1.0f;
-  const float q = poly(d, 2.63896751f, 0.843107283f, 0.0415607132f, -0.0100353491f, 0.00199143915f, -0.000270532968f,
-                       1.31910065e-05f, 1.4536497e-06f);
-  const Pair<float> p = two_sum(1.84960556f, d * q);
-  const float far = 1.0f - exp_impl<F32>(-p.hi, 5.03694861e-08f - p.lo);
+  const float d = (a > 3.95f ? 3.95f : a) - 0.91650390625f;
+  const float q = poly(d, 2.49906826f, 0.832266212f, 0.0450530313f, -0.0109145828f, 0.00220021722f, -0.000371443341f,
+                       6.45068794e-05f, -9.04455646e-06f);
+  const float far = 1.0f - exp_plain<F32, true>(-mul_add(d, q, 1.63511515f));
   return copysign(a < 0.87f ? near : far, x);
 }
 STRIDED_HD double erf(double x) { return erf_impl<F64>(x); }

@@ -249,3 +249,53 @@ def test_remainders_of_usual_and_unusual_operands(dtype):
                     for p, q in zip(x.tolist(), y.tolist())
                 ]
                 np.testing.assert_array_equal(quotient, np.array(one, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integer_quotients_of_usual_and_unusual_operands(dtype):
+    """Exact, whichever way a block of elements goes: beside large ones and the one overflow."""
+    rng, info = np.random.default_rng(0), np.iinfo(dtype)
+    for size in (10, 1000, 2**31 - 1, 2**50, 2**51 + 5, 2**62):
+        for divisor in (3, 10**6, size):
+            high, by = min(size, info.max), min(size, divisor, info.max)
+            x = rng.integers(-high, high, 777).astype(dtype)
+            y = rng.integers(-by, by, 777).astype(dtype)
+            y[y == 0] = 1
+            x[:300:100], y[:300:100] = info.min, -1
+            a, b = torch.from_numpy(x), torch.from_numpy(y)
+            with np.errstate(all="ignore"):
+                np.testing.assert_array_equal(torch.floor_divide(a, b).numpy(), np.floor_divide(x, y))
+                np.testing.assert_array_equal(torch.remainder(a, b).numpy(), np.remainder(x, y))
+                np.testing.assert_array_equal(torch.fmod(a, b).numpy(), np.fmod(x, y))
+                np.testing.assert_array_equal(a.clone().fmod_(b).numpy(), np.fmod(x, y))
+                np.testing.assert_array_equal(
+                    torch.div(a, b, rounding_mode="trunc").numpy(),
+                    np.floor_divide(x, y) + ((np.remainder(x, y) != 0) & ((x < 0) != (y < 0))).astype(dtype),
+                )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(
+    "name", ["exp", "log", "log1p", "sigmoid", "sin", "cos", "tan", "lgamma", "pow", "atan2", "logaddexp"]
+)
+def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
+    """Blocks of usual operands take shorter code: with some or many unusual ones beside, the bits are the same."""
+    kind, rng = getattr(torch, dtype), np.random.default_rng(0)
+    f, operands = getattr(torch, name), 2 if name in ("pow", "atan2", "logaddexp") else 1
+    usual = [torch.tensor(np.exp(rng.standard_normal(500))).to(kind) for _ in range(operands)]
+    want = f(*usual)
+    for unusual in (1, 3, 40, 300):
+        at = torch.tensor(rng.permutation(500)[:unusual])
+        odd = torch.tensor(
+            rng.choice([-math.inf, math.inf, NAN, -0.0, -1.0, -2.0, 1e30, -1e30, 1e-42], (operands, unusual))
+        )
+        mixed = [x.clone() for x in usual]
+        for x, values in zip(mixed, odd, strict=True):
+            x[at] = values.to(kind)
+        kept = torch.ones(500, dtype=torch.bool)
+        kept[at] = False
+        got, single = f(*mixed), [f(*(x[i] for x in mixed)) for i in at.tolist()]
+        assert torch.equal(got[kept], want[kept])
+        assert torch.equal(torch.nan_to_num(got[at], 77.0), torch.nan_to_num(torch.stack(single), 77.0))
+        inplace = getattr(torch.Tensor, name + "_")(mixed[0], *mixed[1:]) if name != "logaddexp" else got
+        assert torch.equal(torch.nan_to_num(inplace, 77.0), torch.nan_to_num(got, 77.0))
