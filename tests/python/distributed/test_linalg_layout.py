@@ -20,7 +20,7 @@ def test_axis_counts_what_it_lists(length, block, parts):
             sum(i < g for i in piece) for g in range(length + 1)
         ]
         for at, g in enumerate(piece):
-            assert (axis.owner(g), axis.local(g)) == (part, at)
+            assert (axis.owner(g), axis.local(g), axis.place(part, at)) == (part, at, g)
     assert [g for first, end, _ in axis.steps() for g in range(first, end)] == list(range(length))
     assert all(axis.owner(first) == owner == axis.owner(end - 1) for first, end, owner in axis.steps())
 

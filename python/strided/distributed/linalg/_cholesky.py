@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._creation import tensor as _tensor
 from ...linalg import LinAlgError
 from ._layout import Matrix, square
 from ._transfer import Ring, broadcast
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ..._typing import Tensor
 
 _f = _C.functions
+_PIECES = 16  # of an update: what each has above the diagonal is computed for nothing
 _factor, _solve = _f["linalg.cholesky_ex"], _f["linalg.solve_triangular"]
 
 
@@ -46,7 +46,7 @@ def cholesky_inplace(A: Matrix) -> int:
                 ahead = A.first_col(following[1]) - begin
                 _update(A, panel, right, end, begin, 0, ahead, top)
             ring, message = _send(A, following)
-        step = max(A.block, -(-(right.shape[0] - ahead) // 8))
+        step = max(A.block, -(-(right.shape[0] - ahead) // _PIECES))
         for left in range(ahead, right.shape[0], step):
             _update(A, panel, right, end, begin, left, min(left + step, right.shape[0]), top)
             ring.progress()
@@ -58,8 +58,7 @@ def _update(A: Matrix, panel: Tensor, right: Tensor, end: int, begin: int, left:
     """Columns left : stop behind the panel, from their own first row on."""
     if left >= stop:
         return
-    place = A.cols.indices(A.grid.column)[begin + left]
-    row = A.first_row(place)
+    row = A.first_row(A.cols.place(A.grid.column, begin + left))
     subtract_product(A.local[row:, begin + left : begin + stop], panel[row - top :], right[left:stop].mH)
 
 
@@ -92,19 +91,17 @@ def _send(A: Matrix, step: tuple[int, int, int]) -> tuple[Ring, Tensor]:
 def _on_the_right(A: Matrix, panel: Tensor, end: int) -> Tensor:
     """The rows of the panel that are this process's columns, which the processes of its column have in parts."""
     grid = A.grid
-    cols = A.cols.indices(grid.column)[A.first_col(end) :]
-    at = {r: [i for i, g in enumerate(cols) if A.rows.owner(g) == r] for r in range(grid.rows)}
-    base = A.first_row(end)
-    own = _tensor([A.rows.local(cols[i]) - base for i in at[grid.row]], dtype=_C.int64, device=panel.device)
-    mine = panel.index_select(0, own)
+    cols = A.cols.place(grid.column, _f["arange"](A.first_col(end), A.local.shape[1], device=panel.device))
+    owner, base = A.rows.owner(cols), A.first_row(end)
+    at = [(owner == r).nonzero().flatten() for r in range(grid.rows)]
+    mine = panel.index_select(0, A.rows.local(cols[at[grid.row]]) - base)
     if grid.rows == 1:
         return mine
-    parts = [mine.new_empty((len(at[r]), panel.shape[1])) for r in range(grid.rows)]
+    parts = [mine.new_empty((places.numel(), panel.shape[1])) for places in at]
     grid.column_comm.all_gather(parts, mine)
-    right = panel.new_empty((len(cols), panel.shape[1]))
-    for r, part in enumerate(parts):
-        if at[r]:
-            right[_tensor(at[r], dtype=_C.int64, device=panel.device)] = part
+    right = panel.new_empty((cols.numel(), panel.shape[1]))
+    for places, part in zip(at, parts, strict=True):
+        right[places] = part
     return right
 
 

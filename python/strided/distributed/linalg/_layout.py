@@ -54,13 +54,17 @@ class Axis:
         """How many places are of process `part`."""
         return self.before(part, self.length)
 
-    def owner(self, place: int) -> int:
-        """The process that has `place`."""
+    def owner(self, place: Any) -> Any:
+        """The process that has `place`; places are numbers, or tensors of them."""
         return place // self.block % self.parts
 
-    def local(self, place: int) -> int:
+    def local(self, place: Any) -> Any:
         """Where `place` is in its owner's piece."""
         return place // (self.block * self.parts) * self.block + place % self.block
+
+    def place(self, part: int, local: Any) -> Any:
+        """The place that is at `local` in the piece of process `part`."""
+        return (local // self.block * self.parts + part) * self.block + local % self.block
 
     def indices(self, part: int) -> list[int]:
         """The places of process `part`, in the order of its piece."""
