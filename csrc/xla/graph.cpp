@@ -228,6 +228,29 @@ void ensure_array(Node* node, int device) {
   node->bytes = {};
 }
 
+namespace {
+
+// Numbers that are on a device already: a learning rate is the same in each step.
+std::unordered_map<std::string, pjrt::Buffer*>& kept_numbers() {
+  static auto* kept = new std::unordered_map<std::string, pjrt::Buffer*>;
+  return *kept;
+}
+void drop_numbers_if_many() {
+  if (kept_numbers().size() < 4096) return;
+  for (const auto& [key, buffer] : kept_numbers()) destroy(buffer);
+  kept_numbers().clear();
+}
+pjrt::Buffer* number_on(const Node& n, int device) {
+  std::string key(n.bytes.begin(), n.bytes.end());
+  key += static_cast<char>(index_of(n.dtype));
+  key += static_cast<char>(device);
+  pjrt::Buffer*& buffer = kept_numbers()[key];
+  if (!buffer) buffer = upload(n.bytes.data(), n.dtype, nullptr, 0, device);
+  return buffer;
+}
+
+}  // namespace
+
 // What becomes of nodes: Note [Nodes].
 void run(const std::vector<Node*>& outputs, int device) {
   std::vector<Node*> arguments;
@@ -241,17 +264,11 @@ void run(const std::vector<Node*>& outputs, int device) {
     program = compile(text);
     ++counted.compiled;
   }
-  std::vector<pjrt::Buffer*> in, numbers, out(outputs.size(), nullptr);
-  struct FreeNumbers {
-    std::vector<pjrt::Buffer*>& list;
-    ~FreeNumbers() {
-      for (pjrt::Buffer* b : list) destroy(b);
-    }
-  } free_numbers{numbers};
+  std::vector<pjrt::Buffer*> in, out(outputs.size(), nullptr);
+  drop_numbers_if_many();
   for (Node* n : arguments) {
-    if (n->kind == Node::Number) {  // of no device, so not kept
-      numbers.push_back(upload(n->bytes.data(), n->dtype, nullptr, 0, device));
-      in.push_back(numbers.back());
+    if (n->kind == Node::Number) {
+      in.push_back(number_on(*n, device));
     } else {
       ensure_array(n, device);
       in.push_back(n->buffer);

@@ -52,6 +52,13 @@ Value triangular_solve(const Value& matrix, const Value& right, const Triangle& 
                  (triangle.unit ? "true" : "false") + ", transpose_a = #stablehlo<transpose " + transpose + ">}");
 }
 
+Value chosen_rows(const Value& a, const Value& rows) {
+  const int64_t batch = a->shape[0], m = a->shape[1], n = a->shape[2], r = rows->shape[1];
+  if (n == 0) return constant_int(0, a->dtype, {batch, r, n});
+  const Num first = Num(iota(DType::Int64, rows->shape, 0)) * Num(constant_int(m, DType::Int64, rows->shape));
+  return take_rows(reshape(a, {batch * m, n}), (first + Num(rows)).v, {batch, r, n}, {2});
+}
+
 void gemm(const GemmPlan& plan) {
   const int64_t size = size_of(plan.dtype);
   const int batch = plan.batch_ndim;
@@ -125,14 +132,14 @@ void check_info(const OpContext& on, LinalgFailure failure, const int32_t* info,
   const Num values(read(info, DType::Int32, {n}));
   // The first matrix and what is wrong with it, in one number.
   const Num both = Num(iota(DType::Int64, {n}, 0)) * Num(constant_int(int64_t{1} << 32, DType::Int64, {n})) +
-                   cast(values, DType::Int64);
+                   cast(values, DType::Int64) + Num(constant_int(int64_t{1} << 31, DType::Int64, {n}));
   const Value none = constant_int(INT64_MAX, DType::Int64, {n});
   const Num first(
       fold("stablehlo.minimum", select((values != 0.0).v, both.v, none), constant_int(INT64_MAX, DType::Int64), {0}));
   const Num worst(select(compare("EQ", first.v, constant_int(INT64_MAX, DType::Int64)),
                          constant_int(kGood, DType::Int64), first.v));
   raise_later(on.device, worst.v, [failure, name = std::string(on.name), batched](int64_t value) {
-    raise_linalg_failure(failure, name.c_str(), batched, value >> 32, value & 0xffffffff);
+    raise_linalg_failure(failure, name.c_str(), batched, value >> 32, (value & 0xffffffff) - (int64_t{1} << 31));
   });
   if (now) run_now(on.device);
 }

@@ -75,14 +75,6 @@ Panel factor_panel(const Value& panel) {
   return {end[0], end[1], end[2]};
 }
 
-// Rows of each matrix, by their numbers (batch, r).
-Value permuted(const Value& a, const Value& rows) {
-  const int64_t batch = a->shape[0], m = a->shape[1], n = a->shape[2], r = rows->shape[1];
-  if (n == 0) return constant_int(0, a->dtype, {batch, r, n});
-  const Num first = Num(iota(DType::Int64, rows->shape, 0)) * filled(m, rows->shape);
-  return take_rows(reshape(a, {batch * m, n}), (first + Num(rows)).v, {batch, r, n}, {2});
-}
-
 Value box(const Value& a, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   return slice(a, {0, row, column}, {a->shape[0], row + rows, column + columns});
 }
@@ -133,10 +125,10 @@ void lu_factor(const OpContext&, DType dtype, int64_t batch, int64_t m, int64_t 
     const Panel panel = factor_panel(box(a, j, rest, j, w));
     places.push_back((Num(panel.pivots) + static_cast<double>(j + 1)).v);
     std::vector<Value> parts;
-    if (j > 0) parts.push_back(permuted(box(a, j, rest, 0, j), panel.rows));
+    if (j > 0) parts.push_back(chosen_rows(box(a, j, rest, 0, j), panel.rows));
     parts.push_back(panel.a);
     if (right > 0) {
-      const Value moved = permuted(box(a, j, rest, j + w, right), panel.rows);
+      const Value moved = chosen_rows(box(a, j, rest, j + w, right), panel.rows);
       const Value top = triangular_solve(box(panel.a, 0, w, 0, w), box(moved, 0, w, 0, right), {true, true});
       Value beside = top;
       if (rest > w) {
@@ -169,11 +161,11 @@ void lu_solve(const OpContext& on, DType dtype, int64_t batch, int64_t n, int64_
   const Value rows = rows_after(p, n, op != 0);
   const Transpose how = op == 0 ? Transpose::No : op == 1 ? Transpose::Plain : Transpose::Adjoint;
   if (op == 0) {
-    x = triangular_solve(a, permuted(x, rows), {true, true});
+    x = triangular_solve(a, chosen_rows(x, rows), {true, true});
     x = triangular_solve(a, x, {});
   } else {
     x = triangular_solve(a, x, {false, false, how});
-    x = permuted(triangular_solve(a, x, {true, true, how}), rows);
+    x = chosen_rows(triangular_solve(a, x, {true, true, how}), rows);
   }
   write(b, dtype, {batch, n, k}, x);
 }
@@ -184,7 +176,7 @@ void exchange_rows(const OpContext& on, DType dtype, int64_t batch, int64_t rows
   const Value p = read(pivots, DType::Int32, {batch, count});
   check_pivots(on, LinalgFailure::PivotOfUnpack, p, rows);
   const Dims shape{batch, rows, columns};
-  write(a, dtype, shape, permuted(read(a, dtype, shape), rows_after(p, rows, backwards)));
+  write(a, dtype, shape, chosen_rows(read(a, dtype, shape), rows_after(p, rows, backwards)));
 }
 
 void permutation_sign(const OpContext&, int64_t batch, int64_t count, const int32_t* pivots, double* sign) {

@@ -16,4 +16,7 @@ struct Triangle {
 };
 Value triangular_solve(const Value& matrix, const Value& right, const Triangle& triangle);
 
+// Rows of each matrix, by their numbers (batch, r).
+Value chosen_rows(const Value& a, const Value& rows);
+
 }  // namespace strided::xla

@@ -34,6 +34,8 @@ Value update(const Value& x, const Value& part, const Dims& start);
 
 // Reduces axes by an operation of two values ("stablehlo.add") from `start`; NaN and others as that has it.
 Value fold(const char* op, const Value& x, const Value& start, const Dims& axes);
+// Each element combined with all before it along an axis; `start` changes nothing.
+Value running(const char* op, const Value& x, const Value& start, int axis);
 // A region with scalar arguments %x, %y (and further pairs), whose body ends with its return.
 std::string region(const std::vector<std::pair<DType, int>>& pairs, const std::string& body);
 

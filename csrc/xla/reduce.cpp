@@ -159,6 +159,8 @@ Value log_of_sum(const Value& x, const Value& y) {
 
 }  // namespace
 
+Value running(const char* op, const Value& x, const Value& start, int axis) { return prefix(op, x, start, axis); }
+
 void reduce(const ReducePlan& plan, int op, DType compute) {
   static const Table table;
   const Row* row = table.row[op];

@@ -16,6 +16,8 @@
   X(scan) \
   X(sort) \
   X(order_statistic) \
+  X(unique_rows) \
+  X(unique_values) \
   X(search) \
   X(gather) \
   X(scatter) \
@@ -24,6 +26,7 @@
   X(nonzero_write) \
   X(nonzero_end) \
   X(gemm) \
+  X(fft) \
   X(lu_factor) \
   X(lu_solve) \
   X(cholesky) \
@@ -31,6 +34,11 @@
   X(exchange_rows) \
   X(permutation_sign) \
   X(check_info) \
+  X(qr) \
+  X(form_q) \
+  X(apply_q) \
+  X(svd) \
+  X(eigh) \
   X(random_fill) \
   X(random_bernoulli) \
   X(random_permutation)
@@ -38,7 +46,7 @@
 namespace strided::xla {
 
 #define X(name, parameters) void name parameters;
-STRIDED_KERNEL_SLOTS(X)
+STRIDED_BACKEND_SLOTS(X)
 #undef X
 
 // What a slot says that has no lowering for what it is asked.
