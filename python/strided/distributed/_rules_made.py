@@ -20,6 +20,7 @@ from ._sharded import (
     by_calls,
     first_sharded,
     indices,
+    missing,
     placed,
     refuse,
     rule,
@@ -396,8 +397,10 @@ def _written(func, args, kwargs):
     """Lines are whole on each rank: index and values are cut as the tensor is, along its other axes."""
     values = bind(func, args, kwargs)
     x = values["input"]
-    if not isinstance(x, ShardedTensor) or x.ndim == 0:
-        raise refuse(func, args, "without an axis")
+    if not isinstance(x, ShardedTensor):
+        raise refuse(func, args, "a plain tensor takes no sharded values")
+    if x.ndim == 0:
+        return missing(func)(func, args, kwargs)
     (dim,) = axes_of(values["dim"], x.ndim)
     whole = aside(x, (dim,))
     if whole is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import TYPE_CHECKING
 
 from .. import _C
 from ._layout import Spec
 from ._move import gather_limit, spread
 from ._rules_elementwise import moved_to
-from ._sharded import by_calls, first_sharded, placed, refuse, rule, sharded, wrap
+from ._sharded import by_calls, first_sharded, placed, refuse, rule, sharded, without_terms, wrap
 from .placement import Partial, Replicate, Shard
 
 if TYPE_CHECKING:
@@ -169,24 +170,69 @@ def _outer(input, vec2):
 
 @rule("einsum")
 def _einsum(func, args, kwargs):
+    """Operands two at a time, from the left; diagonals and sums within one operand first."""
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = list(operands[0])
-    text = equation.replace(" ", "") if isinstance(equation, str) else "?"
-    if "->" not in text or "." in text or len(operands) != 2 or len(text.split("->")[0].replace(",", "")) != sum(
-        t.ndim for t in operands):  # fmt: skip
-        raise refuse(func, operands, "there are rules for two operands and an equation like 'ij,jk->ik'")
-    if any(t.ndim == 0 for t in operands):
-        raise refuse(func, operands, "operands without axes")
-    (left, right), out = text.split("->")[0].split(","), text.split("->")[1]
+    if not isinstance(equation, str):
+        raise refuse(func, operands, "there is a rule for an equation like 'ij,jk->ik'")
     like = first_sharded(operands)
-    a, b = (sharded(t, like, func) for t in operands)
-    if len(set(left)) < len(left) or len(set(right)) < len(right) or any(
-        a.shape[left.index(c)] != b.shape[right.index(c)] for c in set(left) & set(right)):  # fmt: skip
-        raise refuse(func, operands, f"the equation {equation}")
-    return product(
-        func, a, b, left, right, out, lambda x, y: _f["einsum"](text, x, y) if "einsum" in _f else func(text, x, y)
-    )
+    operands = [sharded(t, like, func) for t in operands]
+    terms, out = _terms(equation, operands)
+    _f["_einsum"]((f"{','.join(terms)}->{out}", *(_f["empty"](t.shape, device="meta") for t in operands)))  # raises
+    operands = [(without_terms(t) if len(set(s)) < len(s) else t) for t, s in zip(operands, terms)]
+    for i, letters in enumerate(terms):
+        others = set(out).union(*(s for j, s in enumerate(terms) if j != i))
+        operands[i], terms[i] = _simplified(operands[i], letters, others)
+    sizes: dict[str, int] = {}
+    for t, letters in zip(operands, terms):
+        for c, n in zip(letters, t.shape):
+            sizes[c] = max(n, sizes.get(c, 1)) if n else 0
+    for i, (t, letters) in enumerate(zip(operands, terms)):  # axes of one element broadcast
+        thin = [d for d, c in enumerate(letters) if t.shape[d] == 1 and sizes[c] != 1]
+        terms[i] = "".join(c for d, c in enumerate(letters) if d not in thin)
+        operands[i] = t.reshape([n for d, n in enumerate(t.shape) if d not in thin]) if thin else t
+    made, left = operands[0], terms[0]
+    for i in range(1, len(operands)):
+        right, later = terms[i], set(out).union(*terms[i + 1 :])
+        both = "".join(c for c in dict.fromkeys(left + right) if c in later)
+        if left and right:
+            text = f"{left},{right}->{both}"
+            made = product(
+                func, made, operands[i], left, right, both, lambda x, y, text=text: _f["_einsum"]((text, x, y))
+            )
+        else:
+            made = made * operands[i]
+        left = both
+    return made.permute([left.index(c) for c in out]) if left != out else made
+
+
+def _terms(equation, operands):
+    """Letters of the operands and of the result, with letters for an ellipsis and for a result that is not given."""
+    text = equation.replace(" ", "")
+    inputs, arrow, out = text.partition("->")
+    terms = inputs.split(",")
+    widths = [t.ndim - len(s) + 3 if "..." in s else 0 for s, t in zip(terms, operands)]
+    n = max([*widths, 0])
+    more = "".join(c for c in string.ascii_letters if c not in text)[:n]
+    terms = [s.replace("...", more[n - w :]) for s, w in zip(terms, widths)] + terms[len(operands) :]
+    if not arrow:
+        joined = "".join(terms)
+        out = more + "".join(sorted(c for c in set(joined) if joined.count(c) == 1 and c not in more))
+    return terms, out.replace("...", more)
+
+
+def _simplified(t, letters, others):
+    """An operand without letters that stand in it twice, or nowhere else."""
+    for c in dict.fromkeys(letters):
+        while letters.count(c) > 1:
+            i = letters.index(c)
+            j = letters.index(c, i + 1)
+            t, letters = t.diagonal(0, i, j), letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
+    gone = [d for d, c in enumerate(letters) if c not in others]
+    if gone:
+        t, letters = t.sum(gone), "".join(c for c in letters if c in others)
+    return t, letters
 
 
 @rule("linear")

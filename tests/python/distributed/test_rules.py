@@ -69,9 +69,6 @@ index_put
 index_put accumulate
 put accumulate
 diagonal_scatter
-einsum diagonal
-einsum three
-einsum ...
 solve broadcast
 solve vectors
 solve right broadcast
@@ -117,27 +114,19 @@ lobpcg smallest
 0-d item mask
 0-d setitem
 0-d put_
-0-d scatter
 0-d scatter into a row
 0-d scatter of a row
 0-d scatter_
-0-d scatter_add
 0-d scatter_add_
-0-d scatter_reduce
 0-d scatter_reduce index
 0-d scatter_reduce_
-0-d index_add
 0-d index_add_
-0-d index_copy
 0-d index_copy_
-0-d index_fill
 0-d index_fill_
-0-d index_reduce
 0-d index_reduce_
 0-d index_put_
 0-d masked_fill_
 0-d masked_scatter_
-0-d einsum
 0-d as_strided_scatter
 copy_
 fill_
@@ -205,6 +194,30 @@ def run_case(name, ranks):
 @pytest.mark.parametrize("name", [name for name in CASES if name not in REFUSED])
 def test_function(name):
     assert run_case(name, [RANKS[name]]) == []
+
+
+EQUATIONS = {
+    "ij,jk": [(2, 3), (3, 4)], "ii": [(3, 3)], "ij->": [(2, 3)], "ij->ji": [(2, 3)], "iij,jk->k": [(2, 2, 3), (3, 2)],
+    "ij,jk,kl->il": [(2, 3), (3, 4), (4, 2)], "...ij,...jk->...ik": [(2, 2, 3), (3, 4)], "ij,kl->": [(2, 2), (3, 2)],
+    "ij,jk->ik": [(2, 1), (3, 4)], "ijij->ij": [(2, 3, 2, 3)], "i,i,i->i": [(3,), (3,), (3,)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(equation):
+    makers = [lambda shape=shape: torch.randn(shape, dtype=torch.float64) for shape in EQUATIONS[equation]]
+    everywhere(lambda *x: torch.einsum(equation, *x), makers, ranks=(4,))
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "i,jk->ik", "ij,jk->il", "ij->i"])
+def test_equations_that_do_not_fit(equation):
+    def program():
+        x = dist.ones(2, 3, mesh=dist.init_device_mesh("cpu", (2,)), placements=[dist.Shard(0)])
+        for a in (torch.ones(2, 3), x):
+            with pytest.raises(RuntimeError):
+                torch.einsum(equation, a, a)
+
+    dist.simulate(2, program)
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED - BELOW))
