@@ -8,7 +8,7 @@ from .. import _C
 from . import _move
 from ._layout import Moved, Spec
 from ._rules_elementwise import moved_to
-from ._rules_masks import check_mask, chosen_by, mask_of
+from ._rules_masks import check_mask, chosen_by, mask_of, scattered
 from ._rules_reduce import axes_of
 from ._rules_shape import chosen, part
 from ._sharded import (
@@ -221,14 +221,18 @@ def _setitem(func, args, kwargs):
         raise refuse("assignment to an index", args, "a sum of terms cannot be written into")
     mask = mask_of(x, key)
     if mask is not None:
-        if isinstance(value, Tensor) and value.numel() != 1:
-            raise refuse(
-                "assignment to a mask", args[:1], "there is a rule for one value; masked_fill and where take more"
-            )
         check_mask(x, mask)
-        mask = sharded(mask, x, func)
-        value = value.reshape(()) if isinstance(value, Tensor) else value
-        x.masked_fill_(mask.reshape([*mask.shape, *[1] * (x.ndim - mask.ndim)]), value)
+        if not isinstance(mask, ShardedTensor):  # the same on every rank, as indices are
+            mask = wrap(mask, Spec(spec.mesh, (Replicate(),) * spec.mesh.ndim, mask.shape))
+        if not isinstance(value, Tensor) or value.numel() == 1:
+            value = value.reshape(()) if isinstance(value, Tensor) else value
+            x.masked_fill_(mask.reshape([*mask.shape, *[1] * (x.ndim - mask.ndim)]), value)
+            return None
+        value = sharded(value, x, "assignment to a mask")
+        if value.shape[1:] != x.shape[mask.ndim :] or value.shape[0] == 1:
+            raise refuse("assignment to a mask", (x, value), "the values are rows, one for each that the mask chooses")
+        made = scattered(x, mask, value, "assignment to a mask", exactly=True)
+        x._local.copy_(placed(made, spec.placements)._local)
         return None
     steps = _parsed(x, key)
     if sum(isinstance(k, (Tensor, list)) for k in steps) == 1 and all(

@@ -43,24 +43,76 @@ def consecutive(specs: list[Spec]) -> tuple[Placement, ...]:
     )
 
 
-def settled(local: Tensor, spec: Spec) -> ShardedTensor:
-    """The rows that the ranks found in the pieces of a tensor in consecutive placements, one after the other."""
+def _pieces(n, spec, shape=None):
+    """Where n rows of each rank lie, one after the other in the order of the shards: (layout of them cut anew, Runs).
+
+    shape: of a tensor that has them first; theirs for None."""
     mesh = spec.mesh
     axes = [a for a, d in enumerate(spec.dims) if d is not None]
     mesh.comm.purpose = "how many elements each rank has found"
     counts: dict[Any, int] = {}
-    for c, n in zip(mesh.coordinates, mesh.comm.all_gather_object(local.shape[0])):
-        counts[tuple(c[a] for a in axes)] = n
+    for c, found in zip(mesh.coordinates, mesh.comm.all_gather_object(n)):
+        counts[tuple(c[a] for a in axes)] = found
     starts, total = {}, 0
     for key in sorted(counts):
         starts[key] = total
         total += counts[key]
-    made = spec.with_([Shard(0) if a in axes else Replicate() for a in range(mesh.ndim)], (total, *local.shape[1:]))
+    made = spec.with_([Shard(0) if a in axes else Replicate() for a in range(mesh.ndim)], shape or (total,))
     runs = {}
     for c in mesh.coordinates:
         key = tuple(c[a] for a in axes)
         runs[c] = [(starts[key], starts[key] + counts[key])] if counts[key] else []
-    return wrap(_move.moved(local, Runs(made, runs), made) if axes else local, made)
+    return total, made, runs
+
+
+def settled(local: Tensor, spec: Spec) -> ShardedTensor:
+    """The rows that the ranks found in the pieces of a tensor in consecutive placements, one after the other."""
+    total, made, runs = _pieces(local.shape[0], spec)
+    made = made.with_(shape=(total, *local.shape[1:]))
+    return wrap(_move.moved(local, Runs(made, runs), made) if not made.is_whole else local, made)
+
+
+def scattered(
+    x: ShardedTensor, mask: ShardedTensor, rows: ShardedTensor, name: str, exactly: bool = False
+) -> ShardedTensor:
+    """x in consecutive placements, with the rows that a mask of its first axes chooses taken from `rows` in order."""
+    x, rows = without_terms(x), without_terms(rows)
+    placements = consecutive([x._spec, mask._spec])
+    x, mask = placed(x, placements), placed(mask, placements)
+    total, made, runs = _pieces(int(mask._local.sum()), x._spec, tuple(rows.shape))
+    if rows.shape[0] < total or exactly and rows.shape[0] != total:
+        raise RuntimeError(f"{name}: {rows.shape[0]} values for {total} elements that the mask chooses")
+    local = x._local.clone()
+    local[mask._local] = _move.moved(rows._local, rows._spec, Runs(made, runs)).to(x.dtype)
+    return wrap(local, x._spec)
+
+
+@rule("masked_scatter masked_scatter_")
+def _masked_scatter(func, args, kwargs):
+    values = bind(func, args, kwargs)
+    x, mask, source = values.values()
+    if not isinstance(x, ShardedTensor):
+        raise refuse(func, args, "a plain tensor takes no sharded values")
+    if func.__name__.endswith("_") and x._spec.is_partial:
+        raise refuse(func, args, "a sum of terms cannot be written into")
+    mask, source = without_terms(sharded(mask, x, func)), without_terms(sharded(source, x, func))
+    if mask.dtype is not _C.bool or source.dtype is not x.dtype:
+        return func(*(_f["zeros"]((), dtype=t.dtype) for t in (x, mask, source)))  # raises
+    shape = _broadcast([x.shape, mask.shape])
+    if shape != x.shape and func.__name__.endswith("_"):
+        raise RuntimeError(
+            f"{func.__name__}: a mask of shape {tuple(mask.shape)} for a tensor of shape {tuple(x.shape)}"
+        )
+    if not len(shape):
+        shape = (1,)
+    wide = without_terms(x).reshape(shape) if not x.ndim else without_terms(x).expand(shape)
+    made = scattered(wide, mask.expand(shape), source.reshape(-1), func.__name__)
+    made = made.reshape(()) if not x.ndim and not mask.ndim else made
+    made = placed(made, without_terms(x)._spec.placements) if made.ndim == x.ndim else made
+    if not func.__name__.endswith("_"):
+        return made
+    x._local.copy_(made._local)
+    return x
 
 
 @rule("nonzero argwhere")

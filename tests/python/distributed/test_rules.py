@@ -59,7 +59,6 @@ segment_reduce max
 as_strided overlapping
 block_diag
 combinations
-masked_scatter
 scatter part of src
 scatter_reduce prod long
 scatter_reduce prod long zeros

@@ -28,6 +28,10 @@ CASES = {
     "mask of nothing": (lambda x: x[x > 9], NUMBERS),
     "assigned": (lambda x: assigned(x, x > 1, 9), NUMBERS),
     "assigned rows": (lambda x: assigned(x, x[:, 0] > 0, x.sum()), NUMBERS),
+    "assigned elements": (lambda x: assigned(x, x > 1, x.flatten()[:3]), NUMBERS),
+    "assigned chosen rows": (lambda x: assigned(x, x[:, 0] > 0, x[1:] + 1), NUMBERS),
+    "masked_scatter": (lambda x: x.masked_scatter(x == 0, x.t().flatten() + 10), NUMBERS),
+    "masked_scatter_": (lambda x: x.clone().masked_scatter_(x[0] > 0, x.t().flatten() + 10), NUMBERS),
     "assigned places": (lambda x: assigned(x, torch.tensor([2, -3]), x[:2] + 1), NUMBERS),
     "assigned columns": (lambda x: assigned(x, (slice(None), torch.tensor([[3], [0]])), 8), NUMBERS),
     "two indices": (lambda x: x[[0, 2, -1], [1, -1, 0]], NUMBERS),
@@ -94,6 +98,8 @@ def test_no_rank_gets_more_than_a_share():
     [
         (lambda x: x[torch.ones(3, 3, dtype=torch.bool)], IndexError),
         (lambda x: assigned(x, torch.ones(2, dtype=torch.bool), 1), IndexError),
+        (lambda x: assigned(x, x > 1, x.flatten()[:2]), RuntimeError),
+        (lambda x: x.masked_scatter(x > 1, x[0, :2]), RuntimeError),
         (lambda x: x[torch.tensor([4]), torch.tensor([0])], IndexError),
         (lambda x: assigned(x, torch.tensor([3]), 1), IndexError),
         (lambda x: torch.bincount(x), RuntimeError),
@@ -108,8 +114,9 @@ def test_no_rank_gets_more_than_a_share():
         (lambda x: x.repeat_interleave(-1), RuntimeError),
         (lambda x: x.repeat_interleave(torch.tensor([1, 2]), 0), RuntimeError),
     ],
-    ids=["mask", "mask assigned", "two indices", "place", "bincount matrix", "bincount negative", "bincount weights",
-         "histc inf", "quantile int", "quantile 1.5", "quantile axis", "pad", "cdist", "repeats", "counts"],
+    ids=["mask", "mask assigned", "values assigned", "masked_scatter", "two indices", "place", "bincount matrix",
+         "bincount negative", "bincount weights", "histc inf", "quantile int", "quantile 1.5", "quantile axis", "pad",
+         "cdist", "repeats", "counts"],
 )  # fmt: skip
 def test_what_a_plain_tensor_refuses_a_sharded_one_refuses(call, error):
     def program():
