@@ -195,6 +195,8 @@ def linear_cross_entropy(
     """
     if options is not None:
         raise NotImplementedError("linear_cross_entropy: strided has no options for it")
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
     classes = linear_weight.shape[:-1]
     flat = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), _flat(linear_bias))
     logits = flat.reshape(*input.shape[:-1], *classes)

@@ -133,6 +133,8 @@ def embedding(
     >>> strided.nn.functional.embedding(strided.tensor([1]), strided.eye(2))
     tensor([[0., 1.]])
     """
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     padding_idx = _padding(padding_idx, weight.size(0))
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)

@@ -1,0 +1,153 @@
+"""The operators of PyTorch's own database: the first samples of each, their gradients of both orders, and its wrong
+arguments.  docs/differences.md says why some are different."""
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch.testing._internal.common_methods_invocations")
+
+import operator_database as db  # noqa: E402
+import strided  # noqa: E402
+
+OPS = db.ops()
+MANY = 2
+
+# Not there: private names, and complex32.
+ABSENT = set(
+    "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _segment_reduce.lengths _segment_reduce.offsets "
+    "_unsafe_masked_index _unsafe_masked_index_put_accumulate _upsample_bilinear2d_aa cdouble cfloat chalf "
+    "max_pool2d_with_indices_backward native_dropout_backward slice".split()
+)
+# Arguments that strided does not take: `options`, which only save memory.
+ABSENT |= {"nn.functional.linear_cross_entropy.chunked", "nn.functional.linear_cross_entropy.chunked_none"}
+# Factors whose signs or phases are free, and memory that nobody wrote to.
+FREE = set(
+    "svd linalg.svd linalg.eig linalg.eigh pca_lowrank svd_lowrank linalg.qr qr geqrf linalg.householder_product ormqr "
+    "empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split()
+)
+# Positions among equal elements; integers with fractional factors; sums in 64 bits; vander of a number; writes to
+# tensors without elements.
+DIFFERENT = set(
+    "addmv addbmm baddbmm kthvalue median nanmedian topk mode trapz trapezoid cumulative_trapezoid linalg.vander "
+    "nn.functional.rrelu".split()
+)
+# By the half of a matrix that is not read; zeros where PyTorch has NaN; by elements that are overwritten; of statistics
+# that only the backward pass reads; of nextafter, which has none.
+DIFFERENT_GRADIENTS = {"linalg.vander", "nn.functional.rrelu"} | set(
+    "cholesky_inverse cholesky_solve linalg.norm.subgradients_at_zero as_strided_scatter native_group_norm "
+    "nextafter".split()
+)
+
+
+def outputs(function, args, kwargs):
+    db.seed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args, **kwargs)
+
+
+def pairs(name, dtype, grad=False):
+    """(PyTorch's arguments, strided's, the leaves of both) for samples."""
+    for s in db.samples(OPS[name], dtype, MANY, grad):
+        leaves = []
+        try:
+            args = db.converted((s.input, *s.args), leaves)
+            kwargs = db.converted(s.kwargs, leaves)
+        except db.LeftOut:
+            continue
+        yield s, ((s.input, *s.args), s.kwargs), (args, kwargs), leaves
+
+
+@pytest.mark.parametrize("name", [n for n in OPS if n not in ABSENT | DIFFERENT])
+def test_values(name):
+    op = OPS[name]
+    ours = db.function_of(op)
+    for dtype in (torch.float64, torch.int64):
+        for _, theirs, mine, _ in pairs(name, dtype):
+            try:
+                want = outputs(op.op, *theirs)
+            except Exception:
+                continue  # a sample for other devices
+            db.same(outputs(ours, *mine), want, op.name not in FREE)
+
+
+def random_like(x, i):
+    generator = torch.Generator().manual_seed(i)
+    return torch.randn(x.shape, dtype=x.dtype, generator=generator)
+
+
+def nonzero(x):
+    return x is not None and bool((x != 0).any())
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, op in OPS.items() if op.supports_autograd and n not in ABSENT | FREE | DIFFERENT_GRADIENTS]
+)
+def test_gradients(name):
+    op = OPS[name]
+    dtype = torch.float64 if torch.float64 in op.dtypes else torch.complex128
+    function = db.function_of(op)
+    for s, theirs, mine, leaves in pairs(name, dtype, True):
+        if not leaves:
+            continue
+        finished = s.output_process_fn_grad
+        found = []
+        for lib, f, call, x in zip((torch, strided), (op.op, function), (theirs, mine), zip(*leaves)):
+            try:
+                y = db.flat((finished if lib is torch else db.rebound(finished) or finished)(outputs(f, *call)))
+                y = [t for t in y if isinstance(t, lib.Tensor) and t.requires_grad]
+                if lib is torch:
+                    weights = [random_like(t, i) for i, t in enumerate(y)]
+                v = weights if lib is torch else db.converted(weights)
+                first = lib.autograd.grad(y, x, v, create_graph=True, allow_unused=True)
+                again = [g for g in first if g is not None and g.requires_grad]
+                total = sum((g.abs() ** 2).sum() for g in again)
+                second = lib.autograd.grad(total, x, allow_unused=True) if again else []
+            except Exception:
+                if lib is torch:
+                    break  # no gradient, or none of it
+                raise
+            found.append((first, second))
+        if len(found) < 2:
+            continue
+        for theirs_of, ours_of in zip(*found):
+            for a, b in zip(theirs_of, ours_of):
+                if nonzero(a) and not bool(a.isnan().any()):
+                    assert b is not None
+                    scale = max(1.0, float(a.detach().abs().max()))
+                    assert float((db.converted(a.detach().clone()) - b).abs().max()) < 1e-6 * scale
+
+
+# The type of the error is another one, or there is none: functions of two tensors take a number for either; an index
+# out of range is an IndexError; results are cast to the dtype of out; tensors are no numbers.
+ERRORS = {
+    "atan2", "clamp_max", "clamp_min", "copysign", "eq", "float_power", "fmax", "fmin", "fmod", "gather", "gcd",
+    "ge", "gt", "heaviside", "hypot", "igamma", "igammac", "isclose", "lcm", "ldexp", "le", "logaddexp",
+    "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "ne", "nextafter", "rsub",
+    "scatter", "scatter_add", "__rdiv__", "__rmod__", "__rpow__", "__rsub__", "aminmax", "arange", "complex",
+    "linalg.cross", "linspace", "linspace.tensor_overload", "nn.functional.linear_cross_entropy", "logspace",
+    "logspace.tensor_overload", "narrow", "narrow_copy", "take",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if op.error_inputs_func and n not in ABSENT | ERRORS])
+def test_errors(name):
+    op = OPS[name]
+    function = db.function_of(op)
+    try:
+        wrong = list(op.error_inputs_func(op, "cpu"))
+    except ValueError:
+        pytest.skip("the database needs another NumPy for it")
+    for case in wrong:
+        s = case.sample_input
+        try:
+            args, kwargs = db.converted((s.input, *s.args)), db.converted(s.kwargs)
+        except (db.LeftOut, RuntimeError, ValueError):
+            continue
+        with pytest.raises(Exception) as theirs:
+            outputs(op.op, (s.input, *s.args), s.kwargs)
+        with pytest.raises(Exception) as ours:
+            outputs(function, args, kwargs)
+        assert issubclass(ours.type, theirs.type) or ours.type.__name__ == theirs.type.__name__
