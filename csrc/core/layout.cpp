@@ -46,9 +46,12 @@ bool Layout::is_dense() const {
 }
 
 bool Layout::has_zero_stride() const {
-  for (int i = 0; i < ndim(); ++i)
-    if (strides[i] == 0 && shape[i] > 1) return true;
-  return false;
+  bool found = false;
+  for (int i = 0; i < ndim(); ++i) {
+    if (shape[i] == 0) return false;
+    found = found || (strides[i] == 0 && shape[i] > 1);
+  }
+  return found;
 }
 
 bool Layout::extent(int64_t* first, int64_t* last) const {

@@ -82,7 +82,8 @@ class PyHook : public Hook {
       case HookKind::Accumulated: {
         const Held leaf(wrap(grads[0]));
         const Held result(PyObject_CallOneArg(f.o, leaf.o));
-        STRIDED_CHECK(result.o == Py_None, TypeError, "Tensor post accumulate grad hooks should return None.");
+        STRIDED_CHECK(result.o == Py_None || result.o == leaf.o, TypeError,
+                      "Tensor post accumulate grad hooks should return None.");
         return;
       }
       case HookKind::Pre:
@@ -494,7 +495,7 @@ class PySavedTensorHooks : public SavedTensorHooks {
       ~Off() { set_saved_tensor_hooks(hooks); }
     } off{ourselves, {}};
     set_saved_tensor_hooks({});
-    const Held tensor(wrap(make_view(t, t.layout())));
+    const Held tensor(wrap(t));
     const Held packed(PyObject_CallOneArg(pack_.get(), tensor.o));
     return Ref<Packed>(new PyPacked(unpack_.get(), packed.o));
   }

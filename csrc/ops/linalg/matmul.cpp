@@ -363,6 +363,12 @@ Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
 }
 
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  // Of bool it is "or" and "and", and the factors say which terms count.
+  if (is_bool(input.dtype()) && is_bool(a.dtype()) && is_bool(b.dtype())) {
+    STRIDED_CHECK(beta.is_integral() && alpha.is_integral(), RuntimeError,
+                  "For integral input tensors, argument alpha and beta must not be a floating point number.");
+    return scale_and_add(input, outer(a, b), Scalar(beta.real() != 0), Scalar(alpha.real() != 0));
+  }
   return scale_and_add(input, outer(a, b), beta, alpha);
 }
 

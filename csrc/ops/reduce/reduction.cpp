@@ -5,9 +5,12 @@
 
 #include "backend/backend.h"
 #include "core/promotion.h"
+#include "ops/index/index.h"
+#include "ops/operators.h"
 #include "ops/out.h"
 #include "ops/record.h"
 #include "ops/reduce/gradients.h"
+#include "ops/shape/view.h"
 
 namespace strided {
 namespace {
@@ -57,6 +60,20 @@ std::string node_name(const std::string& name, char number) {
     out += first ? static_cast<char>(std::toupper(static_cast<unsigned char>(name[i]))) : name[i];
   }
   return out + "Backward" + number;
+}
+
+// The largest real part is taken out before exp.
+Tensor complex_logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  const uint64_t axes = axis_mask("logsumexp", dims, x.ndim());
+  if (is_empty_along(x, axes)) return elementwise<Log>(sum(x, dims, keepdim));
+  Tensor top;
+  {
+    NoGradGuard guard;
+    top = amax(real(x), dims, true);
+    top = masked_fill(top, elementwise<Isinf>(top), Scalar(0));
+  }
+  const Tensor total = sum(elementwise<Exp>(x - top), dims, keepdim);
+  return elementwise<Log>(total) + reshape(top, total.shape());
 }
 
 struct Table {
@@ -189,6 +206,8 @@ Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, c
   if (def.check) def.check(arguments.param);
   if (!def.supported[index_of(compute)]) {
     if (def.on_integers >= 0 && is_integral(compute)) return reduced(reduction_def(def.on_integers), x, arguments);
+    if (def.id == reduction_id<LogSumExp> && is_complex(compute))
+      return complex_logsumexp(x, arguments.dims.value_or(Dims()), arguments.keepdim);
     refuse(info, compute, arguments.dtype.has_value());
   }
   const bool empty_list = arguments.dims && arguments.dims->empty(), listed = arguments.dims && !empty_list;

@@ -52,7 +52,17 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return item(all(elementwise<Eq>(a, b))).to_bool();
 }
 
+}  // namespace
+
+void check_tolerances(double rtol, double atol) {
+  STRIDED_CHECK(rtol >= 0, RuntimeError, "rtol must be greater than or equal to zero, but got ", rtol);
+  STRIDED_CHECK(atol >= 0, RuntimeError, "atol must be greater than or equal to zero, but got ", atol);
+}
+
+namespace {
+
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  check_tolerances(rtol, atol);
   NoGradGuard guard;
   STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, a.dtype(), " did not match ", b.dtype());
   const double params[4] = {rtol, atol, equal_nan ? 1.0 : 0.0};

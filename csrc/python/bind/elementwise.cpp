@@ -1,5 +1,5 @@
 // Functions, methods, in-place forms and out= of every row of the op table; nothing here knows an op by name, except
-// the extra keywords (alpha, rounding_mode) at the end.
+// the extra keywords (alpha, rounding_mode) at the end, and isclose, whose tolerances are checked.
 #include <cmath>
 
 #include "core/promotion.h"
@@ -8,6 +8,9 @@
 #include "python/bind/bind.h"
 
 namespace strided::python {
+
+void check_tolerances(double rtol, double atol);  // copies.cpp
+
 namespace {
 
 const OpDef& def_of(const Overload& o) { return *static_cast<const OpDef*>(o.context); }
@@ -41,6 +44,7 @@ void read(const Overload& o, PyObject* const* args, Operand* in, double* params)
   int p = 0;
   for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
     params[p++] = args[i] == Py_None ? NAN : detail::to_double(args[i]);
+  if (op.id == elementwise_id<Isclose>) check_tolerances(params[0], params[1]);
 }
 
 PyObject* invoke(const Overload& o, PyObject* const* args) {

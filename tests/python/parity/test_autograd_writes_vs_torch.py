@@ -419,3 +419,42 @@ def main():
 
 if __name__ == "__main__":
     main()
+
+
+# ---------------------------------------------------------------- hooks of leaves, and of what is saved
+
+
+@pytest.mark.parametrize("result", ["leaf", "none", "other"])
+def test_results_of_post_accumulate_hooks(result):
+    def run(t):
+        x = t.zeros(3, requires_grad=True)
+        answers = {"leaf": lambda p: p.add_(p.grad, alpha=-0.5), "none": lambda p: None, "other": lambda p: p.grad}
+        x.register_post_accumulate_grad_hook(answers[result])
+        try:
+            x.backward(t.tensor([1.0, 2.0, 4.0]))
+        except Exception as error:
+            return str(error)
+        return x.tolist()
+
+    assert run(strided) == run(torch)
+
+
+def test_saved_inputs_are_themselves():
+    """The function that packs sees the leaf and the tensors that were given, with their graph."""
+
+    def run(t):
+        seen = []
+        a, c = t.ones(2, requires_grad=True), t.full((2,), 3.0)
+        b = a * 2
+
+        def pack(x):
+            of = [name for name, given in (("a", a), ("b", b), ("c", c)) if given is x]
+            seen.append((of, x.requires_grad, x.is_leaf))
+            return x.detach() * 10
+
+        with t.autograd.graph.saved_tensors_hooks(pack, lambda x: x / 10):
+            y = (a * b).sum() + (b * c).sum()
+        (g,) = t.autograd.grad(y, a)
+        return sorted(seen), g.tolist()
+
+    assert run(strided) == run(torch)

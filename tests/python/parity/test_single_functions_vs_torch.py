@@ -1,5 +1,6 @@
 """Single functions beside PyTorch's own: what they return, the layout of it, and which calls they refuse."""
 
+import math
 import pickle
 
 import numpy as np
@@ -327,3 +328,40 @@ def test_asarray_of_a_tensor(made, wanted):
         return T.asarray(x + 1 if made == "computed" else x, requires_grad=wanted)
 
     same(call)
+
+
+# ---------------------------------------------------------------- truth values, complex exponentials, tolerances
+
+
+@pytest.mark.parametrize("beta, alpha", [(1, 1), (0, 1), (3, 2), (True, False), (1, 0.5)])
+def test_addr_of_bool(beta, alpha):
+    def call(T):
+        x, y, z = (T.tensor(v) for v in ([[True, False], [False, False]], [True, False], [True, True]))
+        return T.addr(x, y, z, beta=beta, alpha=alpha)
+
+    same(call)
+
+
+@pytest.mark.parametrize("dim", [0, 1, (0, 1), -1])
+@pytest.mark.parametrize("keepdim", [True, False])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_logsumexp_of_complex(dim, keepdim, dtype):
+    def call(T):
+        x = T.tensor([[1 + 2j, 3 - 1j, -4j], [-math.inf, 2.0, 800 + 1j]]).to(getattr(T, dtype)).requires_grad_()
+        y = T.logsumexp(x, dim, keepdim)
+        (gradient,) = T.autograd.grad(y, x, T.ones_like(y) * (1 - 0.5j))
+        return y, gradient, T.special.logsumexp(x[:, :0], 1)
+
+    same(call)
+
+
+@pytest.mark.parametrize("tolerance", [{"rtol": -1.0}, {"atol": -0.5}, {"rtol": 0.0, "atol": 0.0}])
+@pytest.mark.parametrize("name", ["isclose", "allclose"])
+def test_tolerances(name, tolerance):
+    same(lambda T: getattr(T, name)(T.ones(2), T.ones(2), **tolerance))
+
+
+def test_writes_to_nothing():
+    """Without elements there is none twice."""
+    same(lambda T: T.empty(0).expand(3, 0).fill_(1))
+    same(lambda T: T.rand_like(T.empty_strided((3, 0, 2), (0, 2, 1))).shape)
