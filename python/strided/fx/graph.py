@@ -1,9 +1,346 @@
-"""``torch.fx.graph``: see ``strided.fx``."""
+"""Recorded programs: lists of steps, and the Python code of them (``strided.fx.graph``)."""
 
 from __future__ import annotations
 
-from . import Graph
+import builtins
+import contextlib
+import functools
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
-__all__ = ["Graph"]
+import strided
 
-del annotations
+from .node import Node, map_aggregate, map_arg
+
+__all__ = ["Graph", "PythonCode"]
+
+_LITERALS = (int, bool, str, bytes, type(None), type(...))
+
+
+class PythonCode:
+    """Source of a function ``forward``, and the objects that it names."""
+
+    def __init__(self, src: str, globals: dict[str, Any]) -> None:
+        self.src, self.globals = src, globals
+
+
+class _Number(int):
+    """A step, by its number, in what is pickled."""
+
+
+class _Public(str):
+    """A function of the package, by its name, in what is pickled."""
+
+
+def _stored(target: Any) -> Any:
+    from ..overrides import resolve_name
+
+    name = None if isinstance(target, str) else resolve_name(target)
+    return target if name is None else _Public(name)
+
+
+def _loaded(target: Any) -> Any:
+    if not isinstance(target, _Public):
+        return target
+    return functools.reduce(getattr, target.split(".")[1:], strided)
+
+
+def _from_steps(steps: list[Any]) -> Graph:
+    graph, made = Graph(), []
+    for op, target, args, kwargs, name, kind in steps:
+        args, kwargs = map_aggregate((args, kwargs), lambda x: made[x] if isinstance(x, _Number) else x)
+        made.append(graph.create_node(op, _loaded(target), args, kwargs, name, kind))
+    return graph
+
+
+class _Nodes:
+    def __init__(self, graph: Graph, backwards: bool = False) -> None:
+        self._graph, self._backwards = graph, backwards
+
+    def __iter__(self) -> Iterator[Node]:
+        step = "_before" if self._backwards else "_after"
+        node = getattr(self._graph._root, step)
+        while node is not self._graph._root:
+            following = getattr(node, step)
+            if not node._erased:
+                yield node
+            # What the body of the loop put behind the node is visited, and an erased node is left the way it had.
+            node = following if node._erased else getattr(node, step)
+
+    def __reversed__(self) -> _Nodes:
+        return _Nodes(self._graph, not self._backwards)
+
+    def __len__(self) -> int:
+        return self._graph._count
+
+
+class Graph:
+    """A program as a list of steps, which can be read, changed and turned into a ``GraphModule``.
+
+    >>> graph = strided.fx.Graph()
+    >>> x = graph.placeholder("x")
+    >>> y = graph.call_function(strided.add, (x, 1))
+    >>> _ = graph.output(y)
+    >>> strided.fx.GraphModule({}, graph)(strided.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None) -> None:
+        self._root = Node(self, "", "root", "", (), {})
+        self._names: dict[str, int] = {}
+        self._count = 0
+        self._place: Callable[[Node], None] = self._root.prepend  # where new nodes go
+        self.owning_module = owning_module
+
+    @property
+    def nodes(self) -> _Nodes:
+        """The steps in their order; they may be changed while one goes through them."""
+        return _Nodes(self)
+
+    def _name(self, candidate):
+        candidate = re.sub(r"\W", "_", candidate) or "node"
+        candidate = f"_{candidate}" if candidate[0].isdigit() else candidate
+        if keyword.iskeyword(candidate) or hasattr(builtins, candidate) or candidate in ("self", "torch"):
+            candidate += "_1"
+        name = candidate
+        base = re.sub(r"_\d+$", "", candidate)
+        while name in self._names:
+            self._names[base] = self._names.get(base, 0) + 1
+            name = f"{base}_{self._names[base]}"
+        self._names.setdefault(name, 0)
+        return name
+
+    def create_node(
+        self,
+        op: str,
+        target: Any,
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Node:
+        """Adds a step at the end, or where ``inserting_before`` and ``inserting_after`` say."""
+        wanted = name or (target if isinstance(target, str) else getattr(target, "__name__", op))
+        node = Node(
+            self, self._name(wanted.lower() if not name else wanted), op, target, args or (), kwargs or {}, type_expr
+        )
+        self._place(node)
+        self._count += 1
+        return node
+
+    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
+        """An input, with or without a default."""
+        args = () if default_value is ... else (default_value,)
+        return self.create_node("placeholder", name, args, name=name.lstrip("*"), type_expr=type_expr)
+
+    def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+        """A parameter or another attribute of the module, by its path."""
+        return self.create_node("get_attr", qualified_name, name=qualified_name.replace(".", "_"), type_expr=type_expr)
+
+    def call_function(
+        self,
+        the_function: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+        type_expr: Any = None,
+        name: Any = None,
+    ) -> Node:
+        """The call of a function."""
+        return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
+
+    def call_method(self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
+        """The call of a method of the first argument."""
+        return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
+
+    def call_module(self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
+        """The call of a module, by its path."""
+        return self.create_node("call_module", module_name, args, kwargs, module_name.replace(".", "_"), type_expr)
+
+    def output(self, result: Any, type_expr: Any = None) -> Node:
+        """What the program returns."""
+        return self.create_node("output", "output", (result,), {}, "output", type_expr)
+
+    def output_node(self) -> Node:
+        """The step that returns."""
+        return next(node for node in reversed(self.nodes) if node.op == "output")
+
+    def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
+        """The steps of one kind."""
+        return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
+
+    def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
+        """A copy of a step of another graph; ``arg_transform`` gives the node here for one there."""
+        made = self.create_node(
+            node.op, node.target, map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform), node.name,
+            node.type,
+        )  # fmt: skip
+        made.meta = dict(node.meta)
+        return made
+
+    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
+        """Copies all steps of a graph but the last, whose argument is returned, in terms of the copies."""
+        for node in g.nodes:
+            if node in val_map:
+                continue
+            if node.op == "output":
+                result = map_arg(node.args[0], lambda n: val_map[n])
+                return (result, node) if return_output_node else result
+            val_map[node] = self.node_copy(node, lambda n: val_map[n])
+        return None
+
+    def __deepcopy__(self, memo: Any = None) -> Graph:
+        made, copies = Graph(), {}
+        for node in self.nodes:
+            copies[node] = made.node_copy(node, lambda n: copies[n])
+        return made
+
+    def __reduce__(self) -> Any:
+        numbers = {node: _Number(i) for i, node in enumerate(self.nodes)}
+        return _from_steps, (
+            [
+                (n.op, _stored(n.target), map_arg(n.args, numbers.get), map_arg(n.kwargs, numbers.get), n.name, n.type)
+                for n in self.nodes
+            ],
+        )
+
+    def erase_node(self, to_erase: Node) -> None:
+        """Removes a step. RuntimeError if another one reads it."""
+        if to_erase.users:
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
+                f"{to_erase.users}!"
+            )
+        if to_erase._erased:
+            return
+        to_erase._unlink()
+        to_erase._erased = True
+        to_erase._set((), {})
+        self._count -= 1
+
+    @contextlib.contextmanager
+    def inserting_before(self, n: Node | None = None) -> Iterator[None]:
+        """A context in which new steps go before a node; None: to the beginning."""
+        before, self._place = self._place, (self._root.append if n is None else n.prepend)
+        try:
+            yield
+        finally:
+            self._place = before
+
+    @contextlib.contextmanager
+    def inserting_after(self, n: Node | None = None) -> Iterator[None]:
+        """A context in which new steps go after a node; None: to the end."""
+        before, self._place = self._place, (self._root.prepend if n is None else n.append)
+        try:
+            yield
+        finally:
+            self._place = before
+
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
+        """Removes steps that nobody reads, and says whether there were any."""
+        keep = is_impure_node or Node.is_impure
+        found = False
+        for node in list(reversed(self.nodes)):
+            if not node.users and not keep(node):
+                self.erase_node(node)
+                found = True
+        return found
+
+    def lint(self) -> None:
+        """RuntimeError if a step reads a later one, one of another graph, or if names repeat."""
+        seen: set[Node] = set()
+        names: set[str] = set()
+        for node in self.nodes:
+            if node.graph is not self:
+                raise RuntimeError(f"Node '{node}' does not belong to this Graph")
+            for used in node.all_input_nodes:
+                if used not in seen:
+                    raise RuntimeError(f"Argument '{used}' of Node '{node}' was used before it has been defined!")
+            if node.name in names:
+                raise RuntimeError(f"Node redefined name {node.name}!")
+            names.add(node.name)
+            seen.add(node)
+
+    # ------------------------------------------------------------ code
+
+    def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
+        """The program as a Python function ``forward``."""
+        used: dict[str, Any] = {}
+
+        def named(value: Any, name: str) -> str:
+            name = re.sub(r"\W", "_", name)
+            while used.get(name, value) is not value or name in self._names:
+                name += "_"
+            used[name] = value
+            return name
+
+        def text(a: Any) -> str:
+            if isinstance(a, Node):
+                return a.name
+            if isinstance(a, tuple) and type(a) is not tuple:
+                return named(type(a), type(a).__name__) + (f"({', '.join(map(text, a))})" if hasattr(a, "_fields")
+                                                          else f"(({''.join(text(x) + ', ' for x in a)}))")  # fmt: skip
+            if isinstance(a, tuple):
+                return f"({''.join(text(x) + ', ' for x in a)})"
+            if isinstance(a, list):
+                return f"[{', '.join(map(text, a))}]"
+            if isinstance(a, dict):
+                return f"{{{', '.join(f'{k!r}: {text(v)}' for k, v in a.items())}}}"
+            if isinstance(a, slice):
+                return f"slice({text(a.start)}, {text(a.stop)}, {text(a.step)})"
+            if type(a) in _LITERALS or type(a) is float and math.isfinite(a):
+                return repr(a)
+            return named(a, f"_{type(a).__name__}_{len(used)}")
+
+        def call(args: Any, kwargs: Any) -> str:
+            return ", ".join([*map(text, args), *(f"{k}={text(v)}" for k, v in kwargs.items())])
+
+        last: dict[Node, Node] = {}  # the step after which a value is let go
+        for node in self.nodes:
+            for n in node.all_input_nodes:
+                last[n] = node
+        heads, lines = ["self"], []
+        for node in self.nodes:
+            if node.op == "placeholder":
+                heads.append(node.target + (f"={text(node.args[0])}" if node.args else ""))
+                if node.target.lstrip("*") != node.name:
+                    lines.append(f"{node.name} = {node.target.lstrip('*')}")
+                continue
+            if node.op == "output":
+                lines.append(f"return {text(node.args[0])}")
+                continue
+            if node.op == "get_attr":
+                value = f"self.{node.target}" if _is_path(node.target) else _looked_up(node.target)
+            elif node.op == "call_function":
+                where = getattr(node.target, "__module__", None) or ""
+                value = f"{named(node.target, f'{where}_{node.target.__name__}')}({call(node.args, node.kwargs)})"
+            elif node.op == "call_method":
+                value = f"{text(node.args[0])}.{node.target}({call(node.args[1:], node.kwargs)})"
+            else:
+                module = f"self.{node.target}" if _is_path(node.target) else _looked_up(node.target)
+                value = f"{module}({call(node.args, node.kwargs)})"
+            done = [n.name for n in node.all_input_nodes if last[n] is node]
+            lines.append(f"{node.name} = {value}" + (f";  {' = '.join(done)} = None" if done else ""))
+        body = "".join(f"    {line}\n" for line in lines) or "    pass\n"
+        return PythonCode(f"def forward({', '.join(heads)}):\n{body}", used)
+
+    def print_tabular(self) -> None:
+        """Prints a line for each step."""
+        print(self)
+
+    def __str__(self) -> str:
+        inputs = ", ".join(f"%{n.name}" for n in self.nodes if n.op == "placeholder")
+        return f"graph({inputs}):" + "".join(f"\n    {n.format_node()}" for n in self.nodes if n.op != "placeholder")
+
+
+def _is_path(target):
+    return all(part.isidentifier() for part in target.split("."))
+
+
+def _looked_up(target):
+    value = "self"
+    for part in target.split("."):
+        value = f"{value}.{part}" if part.isidentifier() else f"getattr({value}, {part!r})"
+    return value

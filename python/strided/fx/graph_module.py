@@ -1,9 +1,116 @@
-"""``torch.fx.graph_module``: see ``strided.fx``."""
+"""Modules that run a recorded program (``strided.fx.graph_module``)."""
 
 from __future__ import annotations
 
-from . import GraphModule
+import copy
+from typing import Any
+
+from ..nn import Module
+from .graph import Graph
 
 __all__ = ["GraphModule"]
 
-del annotations
+
+def _at(root, path):
+    for part in path.split("."):
+        root = getattr(root, part)
+    return root
+
+
+def _put(module, path, value):
+    *folders, name = path.split(".")
+    for folder in folders:
+        if not hasattr(module, folder):
+            setattr(module, folder, Module())
+        module = getattr(module, folder)
+    import strided
+
+    if isinstance(value, strided.Tensor) and not isinstance(value, strided.nn.Parameter):
+        module.register_buffer(name, value)
+    else:
+        setattr(module, name, value)
+
+
+def _rebuilt(class_name, attributes, graph, training):
+    made = GraphModule(attributes, graph, class_name)
+    return made.train(training)
+
+
+class GraphModule(Module):
+    """A module whose ``forward`` is the code of a graph.
+
+    Args:
+        root: the module that has what the graph names, or a dict of it by path.
+        graph: the program. It may be changed; ``recompile()`` makes the code anew.
+        class_name: the name of the class that is made for the module.
+
+    Raises:
+        RuntimeError: the graph names something that root does not have.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        class GraphModuleImpl(cls):  # type: ignore[misc, valid-type]  # each has a forward of its own
+            pass
+
+        return super().__new__(GraphModuleImpl)
+
+    def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
+        super().__init__()
+        type(self).__name__ = type(self).__qualname__ = self._class_name = class_name
+        if hasattr(root, "training"):
+            self.training = root.training
+        for node in graph.nodes:
+            if node.op not in ("get_attr", "call_module"):
+                continue
+            if isinstance(root, dict):
+                if node.target not in root:
+                    raise RuntimeError(
+                        f"Node {node} referenced target {node.target} but that target was not provided in ``root``!"
+                    )
+                _put(self, node.target, root[node.target])
+            else:
+                _put(self, node.target, _at(root, node.target))
+        self.graph = graph
+
+    @property
+    def graph(self) -> Graph:
+        """The program."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, g: Graph) -> None:
+        if not isinstance(g, Graph):
+            raise AssertionError(f"Expected a Graph instance, but got {type(g)}")
+        self._graph = g
+        g.owning_module = self
+        self.recompile()
+
+    @property
+    def code(self) -> str:
+        """The program as Python."""
+        return self._code
+
+    def recompile(self) -> Any:
+        """Makes the code anew, of what the graph is now."""
+        code = self._graph.python_code("self")
+        self._code = code.src
+        names = dict(code.globals)
+        exec(compile(code.src, "<strided.fx>", "exec"), names)
+        type(self).forward = names["forward"]
+        return code
+
+    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+        """The code as text, printed too."""
+        if print_output:
+            print(self._code)
+        return self._code
+
+    def _attributes(self):
+        return {n.target: _at(self, n.target) for n in self._graph.nodes if n.op in ("get_attr", "call_module")}
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self._class_name, self._attributes(), self._graph, self.training)
+
+    def __deepcopy__(self, memo: Any) -> GraphModule:
+        made = GraphModule(copy.deepcopy(self._attributes(), memo), copy.deepcopy(self._graph), self._class_name)
+        return made.train(self.training)

@@ -11,8 +11,8 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
 @pytest.mark.parametrize(
     "text",
     [
-        "_C.Value()", "_C.Graph()", "fx.Graph()", "fx.Node()", "fx.GraphModule(None, None)", "fx.symbolic_trace(len)",
-        "fx.replace_pattern(None, None, None)", "fx.interpreter.Interpreter(None)", "masked.MaskedTensor(1, 2)",
+        "_C.Value()", "_C.Graph()", "fx.Transformer(None)",
+        "fx.replace_pattern(None, None, None)", "masked.MaskedTensor(1, 2)",
         "masked.masked_tensor(1, 2)", "PyTorchFileReader('x')",
         "sparse_coo_tensor([[0]], [1.0])", "sparse_csr_tensor([0], [0], [1])", "sparse_csc_tensor([0], [0], [1])",
         "sparse_bsr_tensor([0], [0], [1])", "sparse_bsc_tensor([0], [0], [1])", "sparse.mm(1, 2)", "sparse.sum(1)",
@@ -79,11 +79,11 @@ def test_what_is_built():
 
 
 def test_no_object_is_one():
-    for kind in (strided._C.Value, strided.fx.Proxy, strided.masked.MaskedTensor):
+    for kind in (strided._C.Value, strided.fx.Transformer, strided.masked.MaskedTensor):
         assert not isinstance(strided.ones(1), kind)
     assert issubclass(strided.fx.GraphModule, strided.nn.Module)
 
-    class Mine(strided.fx.Interpreter):  # libraries derive classes that they may never use
+    class Mine(strided.fx.Transformer):  # libraries derive classes that they may never use
         pass
 
     assert not strided.masked.is_masked_tensor(strided.ones(1))

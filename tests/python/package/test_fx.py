@@ -1,0 +1,138 @@
+"""Recorded programs: tracing, graphs that are changed, modules made of them, steps run one by one."""
+
+import copy
+import operator
+import pickle
+
+import pytest
+import strided
+from strided import fx, nn
+from strided.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        self.scale = nn.Parameter(strided.full((4,), 2.0))
+        self.register_buffer("shift", strided.arange(4.0))
+
+    def forward(self, x, k=2.0):
+        a, b = strided.split(self.layers(x) * self.scale + self.shift, 2, -1)
+        y = F.relu(a - b).sum(-1, keepdim=True) * k + x.shape[0]
+        return y + strided.einsum("ij,ij->i", [a, b])[:, None] + strided.tensor([1.0])
+
+
+@pytest.fixture
+def net():
+    strided.manual_seed(0)
+    return Net()
+
+
+def test_trace_of_a_module(net):
+    x = strided.randn(3, 4)
+    traced = fx.symbolic_trace(net)
+    assert traced(x).equal(net(x)) and traced(x, 3.0).equal(net(x, k=3.0)) and type(traced).__name__ == "Net"
+    steps = [(n.op, n.name) for n in traced.graph.nodes]
+    assert steps[:5] == [
+        ("placeholder", "x"), ("placeholder", "k"), ("call_module", "layers_0"), ("call_module", "layers_1"),
+        ("get_attr", "scale"),
+    ]  # fmt: skip
+    assert steps[-1] == ("output", "output") and ("get_attr", "_tensor_constant0") in steps
+    assert set(dict(traced.named_parameters())) == {"layers.0.weight", "layers.0.bias", "scale"}
+    traced(x).sum().backward()
+    assert net.scale.grad is not None  # the parameters are those of the module
+    assert nn.Module.__call__ is Net.__call__  # and nothing stays patched
+    assert fx.Interpreter(traced).run(x).equal(net(x))
+    einsum = next(n for n in traced.graph.nodes if n.target is strided.einsum)
+    assert len(einsum.args) == 3
+
+
+def test_copies(net):
+    x = strided.randn(2, 4)
+    traced = fx.symbolic_trace(net)
+    for made in (copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
+        assert made(x).equal(net(x)) and made.scale is not traced.scale
+        assert made.code == traced.code
+
+
+def test_a_graph_that_is_changed(net):
+    traced = fx.symbolic_trace(lambda x: F.relu(x) * 2)
+    graph = traced.graph
+    for node in graph.nodes:
+        if node.target is F.relu:
+            with graph.inserting_after(node):
+                new = graph.call_function(strided.tanh, node.args)
+            node.replace_all_uses_with(new)
+            graph.erase_node(node)
+    graph.lint()
+    traced.recompile()
+    x = strided.randn(3)
+    assert traced(x).equal(strided.tanh(x) * 2) and len(graph.nodes) == 4
+    mul = next(n for n in graph.nodes if n.target is operator.mul)
+    assert mul.all_input_nodes == [new] and list(new.users) == [mul]
+    with pytest.raises(RuntimeError, match="still had 1 users"):
+        graph.erase_node(new)
+    mul.args = (mul.args[0], 5)
+    with graph.inserting_before(mul):
+        graph.call_method("exp", (new,))
+    assert graph.eliminate_dead_code() and not graph.eliminate_dead_code()
+    traced.graph = graph
+    assert traced(x).equal(strided.tanh(x) * 5)
+
+
+def test_a_graph_that_is_written():
+    graph = fx.Graph()
+    x = fx.Proxy(graph.placeholder("x"), tracer=fx.proxy.GraphAppendingTracer(graph))
+    w = fx.Proxy(graph.get_attr("deep.w"))
+    y = (1 - x[..., :2].reshape(2, -1)) @ w
+    shape = x.shape[:-1]
+    graph.output(x.tracer.create_arg({"y": (y, float("inf")), "n": [shape + (7,)]}))
+    graph.lint()
+    made = fx.GraphModule({"deep.w": strided.ones(2, 3)}, graph, "Made")
+    found = made(strided.zeros(2, 2))
+    assert found["y"][0].equal(strided.full((2, 3), 2.0)) and found["y"][1] == float("inf") and found["n"] == [(2, 7)]
+    assert "deep.w" in made.state_dict() and "forward(self, x)" in made.code and "%x" in str(graph)
+    with pytest.raises(RuntimeError, match="not provided"):
+        fx.GraphModule({}, graph)
+
+
+def test_values_that_are_not_known():
+    with pytest.raises(fx.proxy.TraceError, match="control flow"):
+        fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)
+    with pytest.raises(fx.proxy.TraceError, match="cannot be iterated"):
+        fx.symbolic_trace(lambda x: [y + 1 for y in x])
+    with pytest.raises(RuntimeError, match="len"):
+        fx.symbolic_trace(lambda x: len(x))
+    assert fx.symbolic_trace(lambda x, up: x + 1 if up else x, {"up": True})(strided.ones(1)).item() == 2
+    with pytest.raises(RuntimeError, match="used before"):
+        graph = fx.Graph()
+        late = graph.placeholder("x")
+        with graph.inserting_before(late):
+            graph.call_method("sum", (late,))
+        graph.lint()
+
+
+@fx.wrap
+def kept_whole(x):
+    return x if x.sum() > 0 else -x
+
+
+def test_functions_that_stay_whole():
+    traced = fx.symbolic_trace(lambda x: kept_whole(x) + 1)
+    assert [n.name for n in traced.graph.nodes] == ["x", "kept_whole", "add", "output"]
+    assert traced(strided.tensor([-3.0])).item() == 4 and kept_whole.__name__ == "kept_whole"
+
+
+def test_interpreters_that_watch():
+    class Shapes(fx.Interpreter):
+        def run_node(self, n):
+            result = super().run_node(n)
+            n.meta["shape"] = tuple(getattr(result, "shape", ()))
+            return result
+
+    traced = fx.symbolic_trace(nn.Sequential(nn.Linear(3, 2), nn.Tanh()))
+    Shapes(traced).run(strided.ones(5, 3))
+    assert [n.meta["shape"] for n in traced.graph.nodes] == [(5, 3), (5, 2), (5, 2), (5, 2)]
+    with pytest.raises(RuntimeError, match="positional argument"):
+        fx.Interpreter(traced).run()
