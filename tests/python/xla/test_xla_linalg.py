@@ -13,8 +13,7 @@ def random_matrices(*shape, dtype=torch.float64):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
 def test_lu(dtype):
     torch.manual_seed(1)
-    shapes = [(1, 1), (5, 3), (0, 3), (2, 0, 0), (2, 3, 4, 4)]
-    shapes += [] if dtype.is_complex else [(3, 3), (3, 5), (132, 130)]
+    shapes = [(5, 3), (3, 5)] if dtype.is_complex else [(1, 1), (0, 3), (2, 0, 0), (2, 3, 4, 4), (132, 130)]
     matrices = [random_matrices(*shape, dtype=dtype) for shape in shapes]
 
     def program(*matrices):
@@ -26,7 +25,8 @@ def test_lu(dtype):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
 def test_systems(dtype):
     torch.manual_seed(2)
-    pairs = [((1, 1), (1, 2)), ((4, 4), (4,)), ((2, 3, 3), (2, 3, 2)), ((3, 3), (2, 3, 2)), ((0, 0), (0, 2))]
+    pairs = [((2, 3, 3), (2, 3, 2)), ((0, 0), (0, 2))]
+    pairs += [((4, 4), (4,))] if dtype.is_complex else [((1, 1), (1, 2)), ((3, 3), (2, 3, 2))]
     inputs = [random_matrices(*shape, dtype=dtype) for pair in pairs for shape in pair]
 
     def program(*inputs):
@@ -90,10 +90,9 @@ def test_gradients_of_systems():
 
     def program(a, b, singular):
         a, b, singular = [t.detach().requires_grad_() for t in (a, b, singular)]
-        lu, _ = linalg.lu_factor(a)
         p, l, u = linalg.lu(a)
-        loss = linalg.solve(a, b).square().sum() + linalg.inv(a).sin().sum() + linalg.det(a).sum() + lu.cos().sum()
-        (loss + linalg.slogdet(a)[1].sum() + (l @ u.tanh()).sum() + linalg.det(singular)).backward()
+        loss = linalg.solve(a, b).square().sum() + linalg.inv(a).sin().sum() + (l @ u.tanh()).sum()
+        (loss + linalg.slogdet(a)[1].sum() + linalg.det(singular)).backward()
         return [a.grad, b.grad, singular.grad]
 
     matrix = random_matrices(3, 3)
