@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 _HEADER = 256  # bytes of a header that travels in one piece
-_FORWARD = 0.2  # s; mpiexec drops what it has not yet read when a rank aborts
+_FORWARD = 0.05  # s; mpiexec drops what it has not read when a rank aborts; less than ranks that see it are apart
 _P2P_HEADER = 64  # the number of bytes, which has 19 digits at most, and the name of a dtype
 
 
