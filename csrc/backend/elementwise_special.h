@@ -171,7 +171,10 @@ struct Lgamma {
   STRIDED_HD static T fwd(T x) {
     return math::lgamma(x);
   }
-  static bool is_usual(float x) { return math::has_usual_lgamma(x); }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_lgamma(x);
+  }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
   static T usual(T x) {
     return math::lgamma_usual(x);
