@@ -163,7 +163,9 @@ def saved_elsewhere():
     box = Box()
 
     def pack(t):
-        box.last = t
+        # Not t itself, which has its graph: what the graph has packed would lead to the graph, out of sight of the
+        # collector, as in PyTorch.
+        box.last = t.detach()
         return box, t
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept[1]):
