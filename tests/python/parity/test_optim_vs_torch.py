@@ -41,6 +41,8 @@ def losses(lib, text, steps):
     lib.manual_seed(2)
     net = lib.nn.Sequential(lib.nn.Linear(3, 5), lib.nn.Tanh(), lib.nn.Linear(5, 2))
     x, y = lib.randn(8, 3), lib.randn(8, 2)
+    if "LBFGS" in text:  # a line search multiplies the rounding of float32
+        net, x, y = net.double(), x.double(), y.double()
     opt = eval("lib.optim." + text, {"lib": lib, "p": list(net.parameters())})
     found = []
 
@@ -78,7 +80,7 @@ def test_optimizer(text):
     steps = 8 if "LBFGS" in text else 20
     got, net, opt = losses(strided, text, steps)
     want, their_net, their_opt = losses(torch, text, steps)
-    tol = 2e-2 if "Muon" in text else 1e-3 if "LBFGS" in text else 2e-5
+    tol = 2e-2 if "Muon" in text else 1e-5 if "LBFGS" in text else 2e-5
     np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
     for a, b in zip(net.parameters(), their_net.parameters()):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=10 * tol, atol=10 * tol)
