@@ -14,6 +14,8 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
   int64_t use_count() const { return count_.load(std::memory_order_relaxed); }
+  // A class whose objects if_alive() is asked about says true.
+  static constexpr bool kMayBeRevived = false;
 
  protected:
   virtual ~RefCounted() = default;
@@ -36,9 +38,18 @@ class Ref {
   Ref(const Ref<U>& other) : p_(other.get()) {
     retain();
   }
+  // The first handle to a new object, which no other thread knows yet: nothing atomic.
+  static Ref first(T* p) {
+    auto& count = static_cast<const RefCounted*>(p)->count_;
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    Ref out;
+    out.p_ = p;
+    return out;
+  }
   // A handle to an object that may be about to die (its count is zero and its destructor waits for a lock the caller
   // holds): null then.
   static Ref if_alive(T* p) {
+    static_assert(T::kMayBeRevived, "see release()");
     Ref out;
     auto& count = static_cast<const RefCounted*>(p)->count_;
     for (int32_t n = count.load(std::memory_order_relaxed); n > 0;)
@@ -66,15 +77,19 @@ class Ref {
     if (p_) static_cast<const RefCounted*>(p_)->count_.fetch_add(1, std::memory_order_relaxed);
   }
   void release() {
-    if (p_ && static_cast<const RefCounted*>(p_)->count_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      delete static_cast<const RefCounted*>(p_);
+    if (!p_) return;
+    auto& count = static_cast<const RefCounted*>(p_)->count_;
+    // The only handle: nobody is there who could make another one meanwhile, so the count need not change.
+    const bool last = (!T::kMayBeRevived && count.load(std::memory_order_acquire) == 1) ||
+                      count.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (last) delete static_cast<const RefCounted*>(p_);
   }
   T* p_ = nullptr;
 };
 
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
+  return Ref<T>::first(new T(std::forward<Args>(args)...));
 }
 
 }  // namespace strided

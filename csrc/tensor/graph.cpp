@@ -126,16 +126,26 @@ EnableGradGuard::~EnableGradGuard() {
   quiet = quiet_;
 }
 
-Tensor view_of(const Tensor& x, Layout layout, ViewKind kind) { return view_of(x, std::move(layout), x.dtype(), kind); }
+namespace {
 
-Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind) {
-  Tensor out = make_view(x, std::move(layout), dtype);
-  TensorImpl &from = *x.impl(), &to = *out.impl();
+Tensor new_view(const Tensor& x, Layout&& layout, DType dtype, ViewKind kind) {
+  TensorImpl& from = *x.impl();
+  Tensor out(make_ref<TensorImpl>(from.storage, std::move(layout), dtype));
+  TensorImpl& to = *out.impl();
   to.base = from.base ? from.base : x.ref();
   to.seen_version = to.storage->version();
   to.uncounted = from.uncounted;
   to.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind : !grad_mode ? ViewKind::NoGradGuard : kind;
   return out;
+}
+
+}  // namespace
+
+Tensor view_of(const Tensor& x, Layout layout, ViewKind kind) {
+  return new_view(x, std::move(layout), x.dtype(), kind);
+}
+Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind) {
+  return new_view(x, std::move(layout), dtype, kind);
 }
 
 }  // namespace strided

@@ -49,6 +49,7 @@ struct NodeHooks {
 
 class Node : public RefCounted {
  public:
+  static constexpr bool kMayBeRevived = true;  // an accumulator, by the leaf that knows it
   Node();
   ~Node() override;
   virtual const char* name() const = 0;  // "MulBackward0"

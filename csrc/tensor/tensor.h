@@ -26,8 +26,9 @@ enum class ViewKind : uint8_t {
 
 class TensorImpl : public RefCounted {
  public:
-  TensorImpl(Ref<Storage> s, Layout l, DType t)
+  TensorImpl(Ref<Storage> s, Layout&& l, DType t)
       : storage(std::move(s)), layout(std::move(l)), numel(layout.numel()), dtype(t) {}
+  TensorImpl(Ref<Storage> s, const Layout& l, DType t) : TensorImpl(std::move(s), Layout(l), t) {}
   ~TensorImpl() override;
 
   // Note [Views whose base was written to]: their record is of an earlier value, and is made anew from the base's when

@@ -22,7 +22,7 @@ Tensor scatter_to_zeros(const Tensor& g, const Dims& shape, const ViewFn& look, 
 namespace {
 
 // A view of all elements, whose gradient is only reshaped.
-Tensor record_reshape(const char* name, const Tensor& x, Layout layout) {
+Tensor record_reshape(const char* name, const Tensor& x, Layout&& layout) {
   Tensor out = view_of(x, std::move(layout));
   if (!needs_grad(x)) return out;
   return record(name, std::move(out), x, [shape = x.shape()](const Tensor& g) { return reshape(g, shape); });
