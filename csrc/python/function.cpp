@@ -59,7 +59,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
   for (int i = 0; i < o.positional && used < n_args; ++i) {
     if (i == o.variadic) {
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
-      const bool tensors = o.params[i].type == "Tensor[]";
+      const bool tensors = o.params[i].takes_tensors && o.params[i].type == "Tensor[]";
       auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : is_integer_like(a); };
       const bool one = !belongs(args[used]) || (used + 1 == n_args && !tensors);
       if (one) {
@@ -517,6 +517,16 @@ PyObject* call_function(const char* name, PyObject* const* args, size_t n) {
   PyObject* f = PyDict_GetItemString(functions, name);
   STRIDED_CHECK(f, NotImplementedError, name, ": not implemented");
   return PyObject_Vectorcall(f, args, n, nullptr);
+}
+
+bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject** result) {
+  if (Py_TYPE(function) != function_type) return false;
+  const Overload& o = *reinterpret_cast<Function*>(function)->overloads->front();
+  PyObject* slots[kMaxParams];
+  Owned held;
+  if (!match(o, args, n, nullptr, slots, &held.o, nullptr, true)) return false;
+  *result = profile_on.load(std::memory_order_relaxed) ? run_profiled(o, slots) : run(o, slots);
+  return true;
 }
 
 void init_functions(PyObject* module) {

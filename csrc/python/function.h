@@ -184,6 +184,7 @@ struct From<std::optional<T>> {
 };
 
 inline PyObject* to_python(const Overload&, const Tensor& t) { return wrap(t); }
+inline PyObject* to_python(const Overload&, Tensor&& t) { return wrap(std::move(t)); }
 inline PyObject* to_python(const Overload&, bool v) { return PyBool_FromLong(v); }
 inline PyObject* to_python(const Overload&, int64_t v) { return PyLong_FromLongLong(v); }
 inline PyObject* to_python(const Overload&, double v) { return PyFloat_FromDouble(v); }
@@ -317,5 +318,7 @@ std::vector<std::string> signature_mismatches(const char* name, const char* text
 void init_functions(PyObject* module);
 // Calls a registered function from C++ (slots of the Tensor type).
 PyObject* call_function(const char* name, PyObject* const* args, size_t n);
+// Calls a Function that has one overload, if these arguments fit it. False when they do not, or when it is no Function.
+bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject** result);
 
 }  // namespace strided::python

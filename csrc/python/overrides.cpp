@@ -133,7 +133,8 @@ bool asks(PyObject* o, PyObject* name) {
   return false;
 }
 
-bool mode_is_on() { return state != State::AllOff && !modes.empty(); }
+// (Of another thread's modes, too, the count says that there are some.)
+bool mode_is_on() { return modes_on.load(std::memory_order_relaxed) != 0 && state != State::AllOff && !modes.empty(); }
 
 }  // namespace
 
@@ -405,7 +406,18 @@ struct Overridable {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *function, *dict;
   bool makes_tensors;  // of any object: PyTorch shows it to modes, but not to types
+  // A compiled Function for the usual calls: those without keywords that fit it, `last` behind their arguments. Null:
+  // none.
+  PyObject *usual, *last;
 };
+
+bool call_usual(const Overridable& p, PyObject* const* args, size_t n, PyObject** result) {
+  PyObject* all[4];
+  if (n + 1 > sizeof(all) / sizeof(all[0])) return false;
+  std::copy(args, args + n, all);
+  if (p.last) all[n++] = p.last;
+  return call_if_fits(p.usual, all, n, result);
+}
 
 PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const auto* p = reinterpret_cast<Overridable*>(self);
@@ -415,6 +427,12 @@ PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf,
   const Audience audience = hidden ? Audience::Ours : Audience::Everybody;
   if (taken(args, n_all, audience))
     return guarded<PyObject*>(nullptr, [&] { return hand_over(self, args, n_args, kwnames, audience); });
+  // (Our own types take it from within the function, which would not be called.)
+  if (p->usual && n_all == n_args && (audience == Audience::Ours || !taken(args, n_args, Audience::Ours))) {
+    PyObject* result = nullptr;
+    const int fits = guarded<int>(-1, [&] { return call_usual(*p, args, n_args, &result) ? 1 : 0; });
+    if (fits != 0) return result;
+  }
   return PyObject_Vectorcall(p->function, args, nargsf, kwnames);
 }
 PyObject* overridable_get(PyObject* self, PyObject* instance, PyObject*) {
@@ -473,7 +491,7 @@ PyType_Spec overridable_spec = {
     overridable_slots};
 PyTypeObject* overridable_type = nullptr;
 
-// _overridable(function, makes_tensors=False). What it makes lives as long as the package.
+// _overridable(function, makes_tensors=False, usual=None, last=None). What it makes lives as long as the package.
 PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
   auto* p = PyObject_New(Overridable, overridable_type);
   if (!p) return nullptr;
@@ -481,6 +499,8 @@ PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
   p->function = Py_NewRef(args[0]);
   p->dict = nullptr;
   p->makes_tensors = n > 1 && args[1] == Py_True;
+  p->usual = n > 2 && args[2] != Py_None ? Py_NewRef(args[2]) : nullptr;
+  p->last = n > 3 && args[3] != Py_None ? Py_NewRef(args[3]) : nullptr;
   return reinterpret_cast<PyObject*>(p);
 }
 

@@ -19,15 +19,15 @@ namespace strided::python {
 
 PyTypeObject* tensor_type = nullptr;
 
-PyObject* wrap_as(PyTypeObject* type, const Tensor& t) {
+PyObject* wrap_as(PyTypeObject* type, Tensor t) {
   // Not tp_alloc, which would have the garbage collector look at each (Note [Tensors and the garbage collector]).
   PyObject* o =
       type == tensor_type ? reinterpret_cast<PyObject*>(PyObject_GC_New(PyTensor, type)) : type->tp_alloc(type, 0);
   if (o == nullptr) throw PythonError{};
   auto* p = reinterpret_cast<PyTensor*>(o);
-  new (&p->tensor) Tensor(t);
-  p->dict = p->weak = nullptr;
   if (t.defined()) t.impl()->py_object = o;
+  new (&p->tensor) Tensor(std::move(t));
+  p->dict = p->weak = nullptr;
   return o;
 }
 
@@ -35,6 +35,11 @@ PyObject* wrap(const Tensor& t) {
   if (!t.defined()) Py_RETURN_NONE;
   if (t.impl()->py_object) return Py_NewRef(static_cast<PyObject*>(t.impl()->py_object));
   return wrap_as(tensor_type, t);
+}
+PyObject* wrap(Tensor&& t) {
+  if (!t.defined()) Py_RETURN_NONE;
+  if (t.impl()->py_object) return Py_NewRef(static_cast<PyObject*>(t.impl()->py_object));
+  return wrap_as(tensor_type, std::move(t));
 }
 
 namespace {

@@ -29,7 +29,8 @@ inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyObjec
 inline const Tensor& unwrap(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->tensor; }
 // New reference; the same object for the same tensor. None for an undefined one.
 PyObject* wrap(const Tensor& t);
-PyObject* wrap_as(PyTypeObject* type, const Tensor& t);
+PyObject* wrap(Tensor&& t);
+PyObject* wrap_as(PyTypeObject* type, Tensor t);
 
 bool is_dtype(PyObject* o);  // a dtype, or float, int, bool, complex
 DType to_dtype(PyObject* o);

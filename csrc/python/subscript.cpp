@@ -209,9 +209,9 @@ PyObject* get(const Tensor& held, PyObject* o) {
     return wrap(view_of(held, Layout(Dims(from.shape.begin() + 1, rest), Dims(from.strides.begin() + 1, rest),
                                      from.offset + (i < 0 ? i + n : i) * from.strides[0])));
   }
+  const Key key(o, held.ndim());
+  if (!key.advanced()) return wrap(basic_view(held, key));
   const Tensor self = held;
-  const Key key(o, self.ndim());
-  if (!key.advanced()) return wrap(basic_view(self, key));
   return wrap(index(key.whole() ? self : basic_view(self, key), key.indices()));
 }
 

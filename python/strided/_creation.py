@@ -32,7 +32,6 @@ def _asarray(value):
 _C.set_hook("asarray", _asarray)
 
 
-@seen_by_modes
 def tensor(
     data: Any,
     *,
@@ -65,6 +64,9 @@ def tensor(
     if requires_grad:
         made.requires_grad = True
     return made
+
+
+tensor = seen_by_modes(tensor, _f["_tensor"])
 
 
 @seen_by_modes

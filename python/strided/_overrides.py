@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, cast
 from . import _C
 
 if TYPE_CHECKING:
-    from ._typing import F
+    from ._typing import Any, F
 
 
-def overridable(function: F) -> F:
-    """The function; a call with an object of a type of the user's own goes to that type's ``__torch_function__``."""
-    return cast("F", _C._overridable(function))
+def overridable(function: F, usual: Any = None, last: Any = None) -> F:
+    """The function; a call with an object of a type of the user's own goes to that type's ``__torch_function__``.
+
+    usual: a compiled function of one overload that takes the function's place in calls without keywords whose
+    arguments, and behind them `last`, fit it.
+    """
+    return cast("F", _C._overridable(function, False, usual, last))
 
 
-def seen_by_modes(function: F) -> F:
+def seen_by_modes(function: F, usual: Any = None) -> F:
     """The same for a function that makes a tensor of any object: PyTorch shows it to modes, but not to types."""
-    return cast("F", _C._overridable(function, True))
+    return cast("F", _C._overridable(function, True, usual))
 
 
 class _Switch:

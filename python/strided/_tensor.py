@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _f = _C.functions
 _CPU = _C.device("cpu")
-_DType = type(_C.dtypes[0])
 
 
 # ---------------------------------------------------------------- dtype and device
@@ -44,9 +43,6 @@ def to(
     >>> strided.ones(2).to(strided.int16)
     tensor([1, 1], dtype=torch.int16)
     """
-    plain = copy is False and dtype is None and device is None and other is None and memory_format is None
-    if plain and len(args) == 1 and type(args[0]) is _DType:  # nearly every call
-        return _f["_convert"](self, args[0], None, False, bool(non_blocking))
     named, args = (dtype, device, other), list(args)
     if args and isinstance(args[0], _C.Tensor):
         other = args.pop(0)
@@ -438,11 +434,11 @@ def install(Tensor) -> None:
         )
     }
     for name, value in own.items():
-        setattr(Tensor, name, overridable(value))
+        setattr(Tensor, name, overridable(value, _f["_to_dtype"] if name == "to" else None))
     Tensor.type = overridable(type_)
     for dtype in _C.dtypes:
         if name := dtype._traits["method"]:
-            setattr(Tensor, name, overridable(_caster(dtype, name)))
+            setattr(Tensor, name, overridable(_caster(dtype, name), _f["_to_dtype"], dtype))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)

@@ -45,6 +45,8 @@ Tensor convert(const Tensor& x, std::optional<DType> dtype, std::optional<Device
   return copy && out.impl() == x.impl() ? clone(x) : out;
 }
 
+Tensor to_this_dtype(const Tensor& x, DType dtype) { return to_dtype(x, dtype); }
+
 bool same_elements(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
   if (a.numel() == 0) return true;
@@ -128,6 +130,7 @@ void bind_copies() {
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
   def<&convert>("_convert(Tensor self, dtype? dtype, device? device, bool copy, bool non_blocking=False)",
                 "What to() comes down to.", kBoth);
+  def<&to_this_dtype>("_to_dtype(Tensor self, dtype dtype)", "to() as it is called mostly.", kFunction);
   def<&write_results>("_write_out(str name, Tensor[] out, Tensor[] results)", "What out= comes down to.", kFunction);
   def<&same_elements>(
       "equal(Tensor input, Tensor other)",

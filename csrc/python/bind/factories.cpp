@@ -56,6 +56,11 @@ void check_sizes(const char* op, const Dims& size) {
 
 // ---------------------------------------------------------------- one value
 
+Tensor make_of_object(PyObject* data) {
+  const Tensor made = tensor_from_object(data, std::nullopt);
+  const Device* device = default_device();
+  return device ? to_device(made, *device) : made;
+}
 Tensor make_empty(const Dims& size, OPTIONS, PyObject* format) {
   const Target to(out, dtype, device, default_dtype());
   check_sizes("empty", size);
@@ -197,6 +202,7 @@ Tensor make_triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtyp
 }
 
 void bind_filled() {
+  def<&make_of_object>("_tensor(Any data)", "tensor() as it is called mostly.", kFunction);
   def<&make_empty>(
       "empty(int[] *size, *, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, "
       "bool requires_grad=False, memory_format? memory_format=None)",

@@ -345,3 +345,40 @@ def test_layouts_other_than_strided_are_refused():
         torch.zeros(2, layout=torch.sparse_coo)
     with pytest.raises(TypeError, match="'layout'"):
         torch.ones_like(torch.zeros(2), layout="strided")
+
+
+def test_lists_of_floats_and_of_everything():
+    """A row of floats is read by a loop of its own."""
+    rows = [[0.5, -1.0, 1e300], [3.0, float("inf"), 0.0]]
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.complex64):
+        made = torch.tensor(rows, dtype=dtype)
+        assert made.dtype == dtype
+        assert made.tolist() == [[torch.tensor(v, dtype=dtype).item() for v in row] for row in rows]
+    assert torch.tensor(rows).dtype == torch.float32
+    assert torch.tensor([[1.5, 2.5], (3, True)]).tolist() == [[1.5, 2.5], [3.0, 1.0]]
+    assert torch.tensor([[3, 4], [1.5, 2.5]]).tolist() == [[3.0, 4.0], [1.5, 2.5]]
+    assert torch.tensor([[1.5, 2.5], [1j, 0]]).dtype == torch.complex64
+    assert torch.tensor([1.7, -2.5], dtype=torch.int64).tolist() == [1, -2]
+    with pytest.raises(ValueError, match="expected sequence of length 2 at dim 1"):
+        torch.tensor([[1.0, 2.0], [3.0]])
+    with pytest.raises(TypeError, match="not a sequence"):
+        torch.tensor([[1.0, 2.0], 3.0])
+    with pytest.raises(ValueError, match="expected a number at dim 2"):
+        torch.tensor([[1.0, 2.0], [[3.0], [4.0]]])
+
+
+def test_tensor_in_its_usual_form():
+    with torch.device("meta"):
+        assert torch.tensor([1.0, 2.0]).device.type == torch.tensor([1.0], dtype=None).device.type == "meta"
+    source = torch.ones(2, requires_grad=True)
+    made = torch.tensor(source)
+    assert made.tolist() == [1.0, 1.0]
+    assert not made.requires_grad
+    made[0] = 5
+    assert source.tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="Could not infer dtype of object"):
+        torch.tensor(object())
+    with pytest.raises(TypeError):
+        torch.tensor()
+    with pytest.raises(TypeError):
+        torch.tensor([1.0], torch.float32)

@@ -124,3 +124,20 @@ def test_every_float16():
 def test_to_takes_each_argument_once_and_of_its_kind(words):
     with pytest.raises(TypeError, match="dtype|copy|other"):
         strided.ones(2).to(strided.float64, **words)
+
+
+def test_usual_and_rare_forms_of_a_cast_agree():
+    x = strided.tensor([[0.0, 1.0], [2.0, 3.0]], requires_grad=True)
+    for dtype in strided._C.dtypes:
+        usual, rare = x.to(dtype), x.to(dtype=dtype, device="cpu")
+        assert usual.dtype == rare.dtype == dtype
+        assert usual.tolist() == rare.tolist()
+        assert (usual.grad_fn is None) == (rare.grad_fn is None)
+    assert x.to(strided.float32) is x
+    assert x.to(float).dtype == x.double().dtype == x.double(memory_format=None).dtype == strided.float64
+    assert x.t().half().stride() == (1, 2)
+    for wrong in (1.5, [strided.int8]):
+        with pytest.raises(TypeError, match="cannot make a dtype"):
+            x.to(wrong)
+    with pytest.raises(TypeError):
+        x.double(1, 2)
