@@ -22,7 +22,8 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 constexpr auto kPatience = std::chrono::microseconds(500);  // before let_back
-constexpr int64_t kPieceGrains = 64;                        // between two looks at signals: about a millisecond
+constexpr auto kSpin = std::chrono::microseconds(50);
+constexpr int64_t kPieceGrains = 64;  // between two looks at signals: about a millisecond
 
 HostLock host_lock;
 
@@ -76,14 +77,30 @@ int cgroup_cpus() {
   return read == 2 && quota > 0 && period > 0 ? static_cast<int>((quota + period - 1) / period) : 0;
 }
 
-int default_threads() {
-  if (int n = read_env("STRIDED_NUM_THREADS")) return n;
-  if (int n = read_env("OMP_NUM_THREADS")) return n;
+int allowed_cpus() {
   int n = static_cast<int>(std::thread::hardware_concurrency());
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) n = CPU_COUNT(&set);
   if (int limit = cgroup_cpus()) n = std::min(n, limit);
   return std::max(n, 1);
+}
+int default_threads() {
+  if (int n = read_env("STRIDED_NUM_THREADS")) return n;
+  if (int n = read_env("OMP_NUM_THREADS")) return n;
+  return allowed_cpus();
+}
+
+// Until it holds, or the time that falling asleep and being woken up costs is over.
+template <class Condition>
+void spin_until(const Condition& holds) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  while (!holds() && std::chrono::steady_clock::now() < end) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
 }
 
 struct Job {
@@ -176,14 +193,16 @@ class Pool {
         ++workers_;
       }
       job_ = &job;
-      wanted_ = running_ = std::min(workers_, threads - 1);
+      wanted_ = std::min(workers_, threads - 1);
+      running_ = wanted_;
       ++generation_;
       placement_.keep_off_mine();
     }
     wake_.notify_all();
     job.work();
-    std::unique_lock<std::mutex> lock(mutex_);
     const auto done = [&] { return running_ == 0; };
+    if (spins(threads)) spin_until(done);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (!done_.wait_for(lock, kPatience, done)) placement_.let_back();
     while (!done_.wait_for(lock, kPollInterval, done)) {
       lock.unlock();
@@ -199,11 +218,17 @@ class Pool {
   }
 
  private:
+  // Where each thread has a processor, a thread looks for a while whether there is something to do before it sleeps:
+  // many short loops in a row then cost no calls of the system.
+  bool spins(int threads) const { return threads <= cpus_; }
+
   void worker(int id) {
     uint64_t seen = 0;
-    std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return generation_ != seen; });
+      const auto called = [&] { return generation_ != seen; };
+      if (spins(id + 2)) spin_until(called);
+      std::unique_lock<std::mutex> lock(mutex_);
+      wake_.wait(lock, called);
       seen = generation_;
       if (job_ == nullptr || id >= wanted_) continue;
       Job* job = job_;
@@ -217,9 +242,11 @@ class Pool {
   std::mutex busy_, mutex_;
   std::condition_variable wake_, done_;
   Placement placement_;
+  const int cpus_ = allowed_cpus();
   Job* job_ = nullptr;
-  uint64_t generation_ = 0;
-  int workers_ = 0, wanted_ = 0, running_ = 0;
+  std::atomic<uint64_t> generation_{0};  // these two are written under the mutex
+  std::atomic<int> running_{0};
+  int workers_ = 0, wanted_ = 0;
 };
 
 std::atomic<int> thread_count{0};
