@@ -104,9 +104,10 @@ class ProcessContext:
         ended = {p.sentinel: p for p in open_}
         if open_:
             wait(list(ended), timeout=timeout)
-        failed = next((i for i, p in enumerate(self.processes) if p.exitcode not in (None, 0)), None)
+        codes = [p.exitcode for p in self.processes]  # once: a process may end, and badly, between two looks
+        failed = next((i for i, code in enumerate(codes) if code not in (None, 0)), None)
         if failed is None:
-            return all(p.exitcode is not None for p in self.processes)
+            return None not in codes
         for p in self.processes:
             if p.is_alive():
                 p.terminate()

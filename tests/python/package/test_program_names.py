@@ -2,6 +2,7 @@
 
 import collections
 import importlib
+import os
 import subprocess
 import sys
 import warnings
@@ -213,6 +214,38 @@ if __name__ == "__main__":
 """)
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[3.0, 3.0] True False\n1 True\n", done.stderr[-2000:]
+
+
+def test_a_process_that_fails_during_join():
+    """It ends badly after join() has looked at it: the next look finds it."""
+    receive, send = os.pipe()
+    os.close(send)
+
+    class Process:
+        pid, sentinel = 1, receive
+
+        def __init__(self, *codes):
+            self.codes = list(codes)
+
+        @property
+        def exitcode(self):
+            return self.codes.pop(0) if len(self.codes) > 1 else self.codes[0]
+
+        def is_alive(self):
+            return False
+
+        def poll(self):
+            return False
+
+        def join(self, timeout=None):
+            pass
+
+    processes = [Process(0), Process(None, None, 1)]
+    context = torch.multiprocessing.ProcessContext(processes, processes)
+    assert context.join() is False
+    with pytest.raises(torch.multiprocessing.ProcessExitedException, match="process 1 terminated with exit code 1"):
+        context.join()
+    os.close(receive)
 
 
 def test_sharing_strategies():
