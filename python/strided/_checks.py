@@ -18,7 +18,8 @@ __all__ = [
 
 def _assert(condition: Any, message: str) -> None:
     """AssertionError with the message unless the condition, or the one element of a tensor, is true."""
-    assert condition, message
+    if not condition:
+        raise AssertionError(message)
 
 
 def _assert_async(input: Any, assert_msg: str | None = None) -> None:  # noqa: A002

@@ -34,7 +34,8 @@ void def(const char* signature, const char* doc, unsigned where = kBoth) {
   register_overload(signature, doc, where, detail::describe<F>());
 }
 
-Tensor pin_memory(const Tensor& t);  // a copy in page-locked memory
+Tensor pin_memory(const Tensor& t);               // a copy in page-locked memory
+void check_tolerances(double rtol, double atol);  // of isclose and allclose: RuntimeError below zero
 
 // One for each family; module.cpp calls them all.
 void bind_elementwise();

@@ -8,9 +8,6 @@
 #include "python/bind/bind.h"
 
 namespace strided::python {
-
-void check_tolerances(double rtol, double atol);  // copies.cpp
-
 namespace {
 
 const OpDef& def_of(const Overload& o) { return *static_cast<const OpDef*>(o.context); }
