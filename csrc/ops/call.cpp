@@ -302,6 +302,15 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
                   ", the tensor to write to on ", out.device());
   } else {
     if (wants && !is_integral(plan.result)) refuse_gradient(op.info->name);
+    // An input that is `out` itself is read from a copy if `out` is resized.
+    for (int i = 0; i < op.arity && out.shape() != plan.shape; ++i) {
+      if (!in[i].tensor || in[i].tensor->impl() != out.impl()) continue;
+      Operand apart[kMaxArity] = {in[0], op.arity > 1 ? in[1] : in[0], op.arity > 2 ? in[2] : in[0],
+                                  op.arity > 3 ? in[3] : in[0]};
+      const Tensor copy = clone(out);
+      apart[i].tensor = &copy;
+      return call_elementwise_out(op, apart, params, out, false);
+    }
     prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
   }
   check_values(op, in, plan);

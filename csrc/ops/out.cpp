@@ -12,10 +12,10 @@ namespace {
 // Of the innermost running call with out=.
 thread_local OutScope* current = nullptr;
 
+ResizeWarning warn_of_resize = nullptr;
+
 // Nobody else sees the memory, so that it may be exchanged.
 bool is_alone(const Tensor& t) { return !t.storage().borrowed() && t.impl()->storage->use_count() == 1; }
-
-bool is_resizable(const Tensor& out) { return out.numel() == 0 && out.offset() == 0 && is_alone(out); }
 
 void resize(const char* op, const Tensor& out, const Dims& shape) {
   Layout layout(shape);
@@ -30,7 +30,19 @@ bool can_take_over(const Tensor& out, const Tensor& result) {
          result.storage().nbytes() == static_cast<size_t>(result.numel() * result.itemsize());
 }
 
+// PyTorch's words for a tensor with elements, which callers rarely mean to be resized.
+void warn_before_resize(const Tensor& out, const Dims& shape) {
+  if (out.numel() == 0 || !warn_of_resize) return;
+  warn_of_resize(concat(
+      "An output with one or more elements was resized since it had shape ", out.shape(),
+      ", which does not match the required output shape ", shape,
+      ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have "
+      "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+      "t.resize_(0)."));
+}
+
 void put(const char* op, const Tensor& out, const Tensor& result) {
+  if (out.shape() != result.shape()) warn_before_resize(out, result.shape());
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
@@ -69,6 +81,8 @@ Tensor empty_result(const Dims& shape, DType dtype, Device device) {
   return make_view(*out, out->layout());
 }
 
+void set_resize_warning(ResizeWarning warn) { warn_of_resize = warn; }
+
 void refuse_gradient(const char* op) {
   STRIDED_THROW(RuntimeError, op,
                 "(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -101,13 +115,15 @@ void check_out(const char* op, const Tensor& out, const Dims& shape, DType resul
   STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ",
                 out.device());
   // out= never resizes a view: other tensors may look at that memory.
-  STRIDED_CHECK(out.shape() == shape || is_resizable(out), RuntimeError, op, ": the result has shape ", shape,
-                ", but out has shape ", out.shape(), "; only an empty tensor that owns its memory is resized");
+  STRIDED_CHECK(out.shape() == shape || is_alone(out), RuntimeError, op, ": the result has shape ", shape,
+                ", but out has shape ", out.shape(), "; only a tensor that nobody shares memory with is resized");
 }
 
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
   check_out(op, out, shape, result, device);
-  if (out.shape() != shape) resize(op, out, shape);
+  if (out.shape() == shape) return;
+  warn_before_resize(out, shape);
+  resize(op, out, shape);
 }
 
 void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results) {

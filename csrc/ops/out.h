@@ -8,6 +8,7 @@
 // else than the final result only loses the advantage.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -34,11 +35,15 @@ Tensor empty_result(const Dims& shape, DType dtype, Device device = {});
 void check_destinations(const char* op, const std::vector<Tensor>& outs);
 // Raises unless a result of this dtype, shape and device can go to `out`; changes nothing.
 void check_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
-// The same, and then resizes `out` where it is empty and owns its storage.
+// The same, and then resizes `out` where nobody else looks at its memory, with a warning if it had elements.
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
 // Results that are in their place, or are brought there, after all checks of all of them.
 void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results);
 void write_out(const char* op, const Tensor& out, const Tensor& result);
+
+// Told of a tensor with elements before it is resized; may throw.
+using ResizeWarning = void (*)(const std::string& text);
+void set_resize_warning(ResizeWarning warn);
 
 // PyTorch's RuntimeError for an argument that requires grad beside out=.
 [[noreturn]] void refuse_gradient(const char* op);

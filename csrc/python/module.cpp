@@ -11,6 +11,7 @@
 #include "cuda/runtime/library.h"
 #include "lapack/library.h"
 #include "ops/operators.h"
+#include "ops/out.h"
 #include "python/bind/bind.h"
 #include "python/files/object.h"
 #include "python/interop.h"
@@ -195,6 +196,9 @@ PYBIND11_MODULE(checked, m) {
                    PyGILState_Release(state);
                    if (raised) throw PythonError{};  // the exception stays with this thread
                  }});
+  set_resize_warning([](const std::string& text) {
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError{};
+  });
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
   bind_storage(m);
   refuse_bare_new(m.attr("UntypedStorage"));

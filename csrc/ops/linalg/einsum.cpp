@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/promotion.h"
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -51,8 +52,8 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
     const bool in_a = a.size(i) != 1, in_b = b.size(i) != 1;
     if (is_summed[i]) {
       if (in_a && in_b) inner.push_back(i);
-      else if (in_a) a = sum(a, Dims{i}, true, a.dtype());
-      else if (in_b) b = sum(b, Dims{i}, true, b.dtype());
+      else if (in_a) a = sum(a, Dims{i}, true);  // of integers: int64, as in PyTorch
+      else if (in_b) b = sum(b, Dims{i}, true);
       continue;
     }
     if (in_a && in_b) batch.push_back(i);
@@ -71,6 +72,10 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
       for (int64_t i : *list) all.push_back(i);
     return all;
   };
+  if (is_integral(a.dtype()) && is_integral(b.dtype())) {  // a sum above is wider
+    const DType dtype = promote_types(a.dtype(), b.dtype());
+    a = to_dtype(a, dtype), b = to_dtype(b, dtype);
+  }
   const Dims order_a = join({&batch, &left, &inner, &right}), order_b = join({&batch, &inner, &right, &left});
   auto arranged = [&](const Tensor& t, const Dims& order, const Dims& shape) {
     Dims full = order;  // axes summed away above stand last, with size 1
@@ -217,10 +222,9 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   auto sum_away = [&](size_t k, const Tensor& t) {  // labels that no later operand has
     Dims axes;
     for (int i = n_out; i < n; ++i)
-      if (last[i] == k && t.size(i) != 1) axes.push_back(i);
+      if (last[i] == k && (t.size(i) != 1 || operands.size() == 1)) axes.push_back(i);
     if (axes.empty()) return t;
-    // A sum of one operand has the dtype of sums; a part of a product keeps its own.
-    return sum(t, axes, true, operands.size() == 1 ? std::nullopt : std::optional<DType>(t.dtype()));
+    return sum(t, axes, true);
   };
   result = sum_away(0, result);
   for (size_t k = 1; k < parts.size(); ++k) {

@@ -138,8 +138,21 @@ Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
                         });
 }
 
+namespace {
+
+// One step after the other, as PyTorch adds: the imaginary part counts turns, which depend on the order.
+Tensor complex_logcumsumexp(const Tensor& x, int axis) {
+  if (x.ndim() == 0 || x.numel() == 0) return clone(x);
+  std::vector<Tensor> sums{select(x, axis, 0)};
+  for (int64_t i = 1; i < x.size(axis); ++i) sums.push_back(elementwise<Logaddexp>(sums.back(), select(x, axis, i)));
+  return stack(sums, axis);
+}
+
+}  // namespace
+
 Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   const int axis = wrap_axis("logcumsumexp", dim, x.ndim());
+  if (is_complex(x.dtype())) return complex_logcumsumexp(x, axis);
   Tensor out = run_scan(ScanOp::LogSumExp, "logcumsumexp_out_cpu", x, axis);
   if (!needs_grad(x)) return out;
   return record("LogcumsumexpBackward0", out, x,

@@ -15,7 +15,7 @@ Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 Tensor cumsum_(const Tensor& self, int64_t dim, std::optional<DType> dtype = {});
 Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype = {});
-Tensor logcumsumexp(const Tensor& x, int64_t dim);  // floating
+Tensor logcumsumexp(const Tensor& x, int64_t dim);  // floating or complex
 // Running extreme and its position (int64), the last one among equals; NaN wins. Real dtypes.
 std::tuple<Tensor, Tensor> cummax(const Tensor& x, int64_t dim);
 std::tuple<Tensor, Tensor> cummin(const Tensor& x, int64_t dim);

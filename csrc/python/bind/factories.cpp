@@ -1,3 +1,5 @@
+#include <cstring>
+
 // Tensors from sizes and numbers.
 #include "core/promotion.h"
 #include "ops/call.h"
@@ -47,7 +49,11 @@ Tensor deliver(const char* op, const Tensor& made, const OptTensor& out, bool re
 }
 
 void check_sizes(const char* op, const Dims& size) {
-  for (int64_t s : size) STRIDED_CHECK(s >= 0, RuntimeError, op, ": Dimension size must be non-negative.");
+  // PyTorch's words for zeros, and those for all others.
+  for (int64_t s : size) {
+    STRIDED_CHECK(s >= 0 || std::strcmp(op, "zeros") != 0, RuntimeError, op, ": Dimension size must be non-negative.");
+    STRIDED_CHECK(s >= 0, RuntimeError, "Trying to create tensor with negative dimension ", s, ": ", size);
+  }
 }
 
 #define OPTIONS const OptTensor &out, OptDType dtype, Ignored, OptDevice device, Ignored, bool requires_grad

@@ -237,7 +237,8 @@ void bind_scans() {
   def<&cumprod_>("cumprod_(Tensor self, int dim, *, dtype? dtype=None)", "In-place form of cumprod.", kMethod);
   def<&logcumsumexp>(
       "logcumsumexp(Tensor input, int dim, *, Tensor? out=None)",
-      "Logarithms of the running sums of exponentials, computed so that they do not overflow. Floating input.\n\n"
+      "Logarithms of the running sums of exponentials, computed so that they do not overflow. Floating or complex "
+      "input; complex numbers are added one after the other.\n\n"
       ">>> strided.logcumsumexp(strided.zeros(3), 0)\ntensor([0.0000, 0.6931, 1.0986])");
   def<&cummax>(
       "cummax(Tensor input, int dim, *, Tensor[]? out=None) -> (values, indices)",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .optimizer import Optimizer, at_least, check_betas, counted, number, zeros
+from .optimizer import Optimizer, at_least, check_betas, counted, number, one_element, zeros
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -33,8 +33,18 @@ def _averaged(param, grad, state, group):
     step = counted(state, group)
     beta1, beta2 = (number(b) for b in group["betas"])
     state["exp_avg"].lerp_(grad, 1 - beta1)
-    state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
+    state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     return step, beta1, beta2
+
+
+def _check_tensors(lr, betas, refused):
+    """ValueError for options that are tensors where PyTorch takes none, which its programs may rely on."""
+    for name, value in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
+        if isinstance(value, strided.Tensor) and refused:
+            raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+        one_element(**{name: value})
+    if isinstance(betas[0], strided.Tensor) != isinstance(betas[1], strided.Tensor):
+        raise ValueError("betas must be either both floats or both Tensors")
 
 
 class Adam(Optimizer):
@@ -66,6 +76,7 @@ class Adam(Optimizer):
         at_least(0.0, lr=lr, eps=eps)
         check_betas(betas)
         at_least(0.0, weight_decay=weight_decay)
+        _check_tensors(lr, betas, bool(foreach) and not capturable)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,

@@ -48,6 +48,7 @@ class Adagrad(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 start = group["initial_accumulator_value"]
+                start = complex(start, start) if p.is_complex() else start
                 self.state[p] = {"step": strided.tensor(0.0), "sum": strided.full_like(p.detach(), start)}
 
     def share_memory(self) -> None:

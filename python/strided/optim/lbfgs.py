@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .optimizer import Optimizer, number
+from .optimizer import Optimizer, number, one_element
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable
@@ -124,6 +124,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
+        one_element(lr=lr)
         if number(lr) < 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
         defaults = {
@@ -137,13 +138,15 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def _gradient(self):
-        return strided.cat([(strided.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params])
+        grads = [strided.zeros_like(p) if p.grad is None else p.grad for p in self._params]
+        return strided.cat([(strided.view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads])
 
     def _move(self, step, direction):
         at = 0
         for p in self._params:
-            p.add_(direction[at : at + p.numel()].view_as(p), alpha=step)
-            at += p.numel()
+            real = strided.view_as_real(p) if p.is_complex() else p
+            real.add_(direction[at : at + real.numel()].view_as(real), alpha=step)
+            at += real.numel()
 
     def _direction(self, state, grad):
         """Minus the inverse Hessian, as the kept pairs tell it, times the gradient: two loops over the pairs."""
@@ -153,6 +156,7 @@ class LBFGS(Optimizer):
             factors.append(float(s.dot(q)) * ro)
             q.add_(y, alpha=-factors[-1])
         q.mul_(state["H_diag"])
+        state["al"][: len(pairs)] = reversed(factors)
         for (y, s, ro), a in zip(pairs, reversed(factors)):
             q.add_(s, alpha=a - float(y.dot(q)) * ro)
         return q
@@ -187,7 +191,8 @@ class LBFGS(Optimizer):
         for n in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
-                state.update(d=grad.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
+                kept = [None] * group["history_size"]
+                state.update(al=kept, d=grad.neg(), t=None, old_dirs=[], old_stps=[], ro=[], H_diag=1)
             else:
                 self._remember(state, grad, group["history_size"])
                 state["d"] = self._direction(state, grad)

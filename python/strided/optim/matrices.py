@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .optimizer import Optimizer, at_least, counted, number, zeros
+from .optimizer import Optimizer, at_least, counted, number, one_element, zeros
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -18,6 +18,8 @@ __all__ = ["Adafactor", "Muon"]
 class Adafactor(Optimizer):
     """Adam that keeps averages of squared gradients for rows and columns only (Shazeer and Stern, "Adafactor: Adaptive
     Learning Rates with Sublinear Memory Cost", 2018)."""
+
+    _complex = False
 
     def __init__(
         self,
@@ -31,6 +33,7 @@ class Adafactor(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
+        one_element(lr=lr)
         if number(lr) < 0.0:
             raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
         if beta2_decay > 0:
@@ -95,6 +98,8 @@ class Muon(Optimizer):
     """Momentum whose matrices are made orthogonal (Jordan et al., "Muon: An optimizer for hidden layers in neural
     networks", 2024); for matrices only."""
 
+    _complex = False
+
     def __init__(
         self,
         params: Any,
@@ -107,6 +112,7 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
+        one_element(lr=lr)
         if number(lr) < 0.0:
             raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
         if momentum < 0.0:

@@ -72,12 +72,15 @@ _HOOKS = (
 class Optimizer:
     """Base of optimizers: groups of parameters with their options, and what is kept for each parameter.
 
-    A subclass has ``step``, or ``_update(param, grad, state, group)``, which changes one parameter.
+    A subclass has ``step``, or ``_update(param, grad, state, group)``, which changes one parameter. Of a complex one it
+    gets real and imaginary parts along a last axis of two.
 
     Args:
         params: parameters; or dicts with 'params' and options; or (name, parameter) pairs.
         defaults: the options of groups that do not say otherwise.
     """
+
+    _complex = True  # whether _update works for the two parts of complex parameters
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -138,7 +141,11 @@ class Optimizer:
         if any(id(p) in known for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
-            raise ValueError("all optimizer param groups should be with/without names.")
+            now = "with" if "param_names" in group else "without"
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{now} names to the optimizer"
+            )
         param_group.update(group)
         self.param_groups.append(param_group)
 
@@ -167,10 +174,25 @@ class Optimizer:
                 for p in group["params"]:
                     if p.grad is not None:
                         state = self.state.get(p, {})
-                        self._update(p, p.grad if down == 1 else -p.grad, state, group)
+                        grad = p.grad if down == 1 else -p.grad
+                        if p.is_complex():
+                            state = self._update_complex(p, grad, state, group)
+                        else:
+                            self._update(p, grad, state, group)
                         if state:  # an optimizer that keeps nothing has no state
                             self.state[p] = state
         return loss
+
+    def _update_complex(self, param, grad, state, group):
+        """_update of real and imaginary parts, each a parameter of its own; what is kept for them is complex."""
+        if not self._complex:
+            raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
+        parts = {k: strided.view_as_real(v) if strided.is_tensor(v) and v.is_complex() else v for k, v in state.items()}
+        self._update(strided.view_as_real(param), strided.view_as_real(grad), parts, group)
+        shape = (*param.shape, 2)
+        return {
+            k: strided.view_as_complex(v) if strided.is_tensor(v) and v.shape == shape else v for k, v in parts.items()
+        }
 
     # ------------------------------------------------------------ state
 
@@ -226,7 +248,8 @@ class Optimizer:
         if isinstance(value, strided.Tensor):
             if param is None or key == "step":
                 return value.clone() if param is None else value.float()
-            return value.to(dtype=param.dtype if param.is_floating_point() else None, device=param.device)
+            number = param.is_floating_point() or param.is_complex()
+            return value.to(dtype=param.dtype if number else None, device=param.device)
         if isinstance(value, dict):
             return {k: self._cast(param, v, k) for k, v in value.items()}
         if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
@@ -284,10 +307,18 @@ class Optimizer:
         return self._register_at(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
+def one_element(**values: Any) -> None:
+    """ValueError for an option that is a tensor of several elements, or of none."""
+    for name, value in values.items():
+        if isinstance(value, strided.Tensor) and value.numel() != 1:
+            raise ValueError(f"Tensor {name} must be 1-element")
+
+
 def at_least(low: float, **values: Any) -> None:
     """ValueError, worded as PyTorch does, for an option below `low`."""
     names = {"lr": "learning rate", "eps": "epsilon value", "rho": "rho value"}
     for name, value in values.items():
+        one_element(**{name: value})
         if not low <= (float(value) if isinstance(value, strided.Tensor) else value):
             raise ValueError(f"Invalid {names.get(name, name + ' value')}: {value}")
 

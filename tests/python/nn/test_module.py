@@ -157,3 +157,29 @@ def test_an_embedding_leaves_out_the_gradient_of_its_padding():
     m = nn.Embedding(4, 2, padding_idx=1)
     m(strided.tensor([0, 1, 1, 3])).sum().backward()
     assert m.weight.grad.sum(1).tolist() == [2.0, 0.0, 0.0, 2.0] and m.weight[1].tolist() == [0.0, 0.0]
+
+
+def test_functions_of_networks_can_be_pickled():
+    functional = strided.nn.functional
+    for function in (functional.relu, functional.conv2d, functional.max_pool2d, strided.rms_norm):
+        assert pickle.loads(pickle.dumps(function)) is function
+    layer = strided.nn.TransformerEncoderLayer(4, 2, 8)
+    assert pickle.loads(pickle.dumps(layer)).activation is functional.relu
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_the_batch_of_linear_cross_entropy_in_parts(reduction):
+    x, w = strided.randn(5, 3, dtype=strided.float64), strided.randn(4, 3, dtype=strided.float64)
+    y, factors = strided.tensor([0, 3, -100, 1, 2]), strided.tensor([0.5, 1.0, 2.0, 3.0], dtype=strided.float64)
+    x.requires_grad_(), w.requires_grad_()
+    found = []
+    for options in (None, strided.nn.LinearCrossEntropyOptions(batch_chunk_size=2)):
+        loss = strided.nn.functional.linear_cross_entropy(
+            x, w, y, weight=factors, reduction=reduction, label_smoothing=0.1, options=options
+        )
+        found.append((loss, *strided.autograd.grad(loss.square().sum(), (x, w))))
+    for whole, parts in zip(*found):
+        strided.testing.assert_close(whole, parts)
+    with pytest.raises(ValueError, match="different chunk sizes"):
+        options = strided.nn.LinearCrossEntropyOptions(batch_chunk_size=3, chunking_method="aspect_ratio")
+        strided.nn.functional.linear_cross_entropy(x, w, y, options=options)

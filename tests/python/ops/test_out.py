@@ -1,5 +1,7 @@
 """out=: results go where the caller says, without a copy where they fit, and only after every check."""
 
+import warnings
+
 import numpy
 import pytest
 import strided
@@ -209,10 +211,44 @@ def test_a_wrong_shape_leaves_all_parts_alone(name, f):
     one = f is ONE.get(name)
     for bad in range(len(expected)):
         outs = [strided.full_like(part, 3) for part in expected]
-        outs[bad] = strided.full((5, 3), 3, dtype=expected[bad].dtype)
+        base = strided.full((6, 3), 3, dtype=expected[bad].dtype)
+        outs[bad] = base[:5]  # not alone
         with pytest.raises(RuntimeError, match="shape"):
             f(spd(), outs[0] if one else tuple(outs))
         assert all((out == 3).all() for out in outs)
+
+
+@pytest.mark.parametrize("name, f", CASES)
+def test_a_wrong_shape_is_resized_where_nobody_shares_the_memory(name, f):
+    expected = parts_of(f(spd(), None))
+    one = f is ONE.get(name)
+    for bad in range(len(expected)):
+        outs = [strided.full_like(part, 3) for part in expected]
+        outs[bad] = strided.full((5, 3), 3, dtype=expected[bad].dtype)
+        with pytest.warns(UserWarning, match=r"was resized since it had shape \[5, 3\]") as told:
+            f(spd(), outs[0] if one else tuple(outs))
+        assert len(told) == 1
+        same(outs, expected)
+
+
+def test_a_warning_that_is_an_error_leaves_out_alone():
+    out = strided.full((5,), 3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in (lambda: strided.add(strided.ones(2), 1, out=out), lambda: strided.rand(2, out=out)):
+            with pytest.raises(UserWarning, match="resized"):
+                call()
+    assert out.tolist() == [3] * 5
+
+
+def test_an_input_that_is_resized_as_out():
+    x = strided.tensor([1.0, 2.0])
+    with pytest.warns(UserWarning, match="resized"):
+        assert strided.add(x, strided.tensor([[10.0], [20.0]]), out=x) is x
+    assert x.tolist() == [[11, 12], [21, 22]]
+    with pytest.warns(UserWarning, match="resized"):
+        strided.sum(x, 0, out=x)
+    assert x.tolist() == [32, 34]
 
 
 @pytest.mark.parametrize("name, f", PARTS)

@@ -20,8 +20,6 @@ ABSENT = set(
     "_unsafe_masked_index _unsafe_masked_index_put_accumulate _upsample_bilinear2d_aa cdouble cfloat chalf "
     "max_pool2d_with_indices_backward native_dropout_backward slice".split()
 )
-# Arguments that strided does not take: `options`, which only save memory.
-ABSENT |= {"nn.functional.linear_cross_entropy.chunked", "nn.functional.linear_cross_entropy.chunked_none"}
 # Factors whose signs or phases are free, and memory that nobody wrote to.
 FREE = set(
     "svd linalg.svd linalg.eig linalg.eigh pca_lowrank svd_lowrank linalg.qr qr geqrf linalg.householder_product ormqr "
@@ -127,8 +125,8 @@ ERRORS = {
     "ge", "gt", "heaviside", "hypot", "igamma", "igammac", "isclose", "lcm", "ldexp", "le", "logaddexp",
     "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "ne", "nextafter", "rsub",
     "scatter", "scatter_add", "__rdiv__", "__rmod__", "__rpow__", "__rsub__", "aminmax", "arange", "complex",
-    "linalg.cross", "linspace", "linspace.tensor_overload", "nn.functional.linear_cross_entropy", "logspace",
-    "logspace.tensor_overload", "narrow", "narrow_copy", "take",
+    "linalg.cross", "linspace", "linspace.tensor_overload", "logspace", "logspace.tensor_overload", "narrow",
+    "narrow_copy", "take",
 }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """PyTorch's own database of operators (torch.testing): its sample inputs as tensors of strided, and its functions,
 which are often small ones of the database around the operator, with strided in torch's place."""
 
+import dataclasses
 import functools
 import itertools
 import random
@@ -84,6 +85,8 @@ def converted(x, leaves=None):
         return strided.Generator().manual_seed(x.initial_seed())
     if isinstance(x, torch.nn.Module):
         return getattr(strided.nn, type(x).__name__)()
+    if type(x).__name__ == "LinearCrossEntropyOptions":
+        return strided.nn.LinearCrossEntropyOptions(**again(dataclasses.asdict(x)))
     if isinstance(x, (list, tuple)):
         return type(x)(*map(again, x)) if hasattr(x, "_fields") else type(x)(again(y) for y in x)
     if isinstance(x, dict):

@@ -13,6 +13,7 @@ from ._ctc import *
 from ._dropout import *
 from ._interpolate import *
 from ._linear import *
+from ._linear_loss import *
 from ._loss import *
 from ._normalization import *
 from ._padding import *
@@ -23,6 +24,7 @@ from ..._overrides import overridable
 
 for _name, _function in list(globals().items()):
     if isinstance(_function, types.FunctionType) and not _name.startswith("_"):
+        _function.__module__ = __name__  # where pickle finds what stands in its place
         globals()[_name] = overridable(_function)
 
 del annotations, types, overridable, _name, _function

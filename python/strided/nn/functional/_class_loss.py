@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import strided
 
 from ._activation import logsigmoid
-from ._linear import linear
 from ._reduction import chosen, reduced
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Tensor
+    from ..._typing import Tensor
 
 __all__ = [
-    "cross_entropy", "linear_cross_entropy", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss",
+    "cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
 ]  # fmt: skip
 
 
@@ -32,7 +30,7 @@ def _check_classes(input, target, weight):
         have = target.size(0) if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({have}).")
     if target.dtype.is_floating_point or target.dtype == strided.bool:
-        raise RuntimeError(f"expected scalar type Long but found {_scalar_type(target)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_scalar_type(target)}")
     axis = 0 if input.ndim == 1 else 1
     if tuple(target.shape) != (*input.shape[:axis], *input.shape[axis + 1 :]):
         if input.ndim <= 2:
@@ -41,11 +39,14 @@ def _check_classes(input, target, weight):
                 if target.ndim > 1
                 else f"size mismatch (got input: {list(input.shape)}, target: {list(target.shape)})"
             )
-        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)}")
+        want = [*input.shape[:axis], *input.shape[axis + 1 :]]
+        raise RuntimeError(f"Expected target size {want}, got {list(target.shape)}")
     if weight is not None and tuple(weight.shape) != (input.size(axis),):
         raise RuntimeError(
             f"weight tensor should be defined either for all {input.size(axis)} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
         )
+    if weight is not None and weight.dtype != input.dtype:
+        raise RuntimeError(f"expected scalar type {_scalar_type(input)} but found {_scalar_type(weight)}")
     return axis
 
 
@@ -171,45 +172,6 @@ def cross_entropy(
     return _nll(log_p, target, weight, ignore_index, reduction)
 
 
-def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: Any = None,
-) -> Tensor:
-    """cross_entropy of linear(input, linear_weight, linear_bias).
-
-    Args:
-        input: (features,) or (batch, features). linear_weight: (classes, ..., features), where linear_bias has
-            (classes, ...) and the target no classes, or as many.
-        ignore_index: -100 if None and the target has classes. options: only None.
-
-    >>> strided.nn.functional.linear_cross_entropy(strided.ones(1, 3), strided.zeros(2, 3), strided.tensor([1]))
-    tensor(0.6931)
-    """
-    if options is not None:
-        raise NotImplementedError("linear_cross_entropy: strided has no options for it")
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
-    classes = linear_weight.shape[:-1]
-    flat = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), _flat(linear_bias))
-    logits = flat.reshape(*input.shape[:-1], *classes)
-    return cross_entropy(
-        logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index, reduction=reduction,
-        label_smoothing=label_smoothing,
-    )  # fmt: skip
-
-
-def _flat(x):
-    return None if x is None else x.reshape(-1)
-
-
 def _rows(input):
     """A number is one sample of one class, a vector one sample; only the batch may be empty."""
     if input.ndim > 2 or 0 in input.shape[-1:]:
@@ -240,8 +202,6 @@ def multi_margin_loss(
     if target.ndim > 1 or target.numel() != len(x):
         raise RuntimeError(
             f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [{len(x)}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
-            if target.ndim > 1
-            else f"inconsistent target size, expected {len(x)} but got {list(target.shape)}"
         )
     if weight is not None and weight.numel() != x.size(1):
         raise RuntimeError(f"inconsistent weight size, expected {x.size(1)} but got {list(weight.shape)}")

@@ -88,6 +88,8 @@ def batch_norm(
     """
     if training:
         _check_size(input.size())
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

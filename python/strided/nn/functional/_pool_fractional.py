@@ -51,6 +51,8 @@ def _pool(name, axes, input, kernel_size, output_size, output_ratio, samples):
     lead = x.shape[:2]
     if samples is None:
         samples = strided.rand(*lead, axes, dtype=x.dtype, device=x.device)
+    elif input.ndim == axes + 1:
+        samples = samples[:1]  # those of the first sample, if there are more
     if tuple(samples.shape) != (*lead, axes):
         raise RuntimeError(f"{name}(): expected _random_samples of shape {[*lead, axes]}, got {list(samples.shape)}")
     # PyTorch's numbers: in two dimensions the first number is that of the last axis.

@@ -13,6 +13,7 @@ from .flatten import *
 from .fold import *
 from .instancenorm import *
 from .linear import *
+from .linear_cross_entropy_options import *
 from .loss import *
 from .module import Module
 from .normalization import *

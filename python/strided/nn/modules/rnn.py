@@ -87,10 +87,16 @@ class RNNBase(Module):
                 f"dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        if not isinstance(self.hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}")
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
+        for name in ("bias", "batch_first"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
+        for name in ("input_size", "hidden_size"):
+            size = getattr(self, name)
+            if not isinstance(size, int):
+                raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
+            if size <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
         if self.proj_size < 0:
@@ -133,7 +139,13 @@ class RNNBase(Module):
         return text
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """RuntimeError for an input or states that do not fit."""
+        """ValueError for an input of another dtype than the weights; RuntimeError for sizes that do not fit."""
+        dtype = self._flat_weights[0].dtype
+        if input.dtype != dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                f"input.to({dtype}), or convert model: model.to({input.dtype})"
+            )
         if input.dim() != (3 if batch_sizes is None else 2):
             raise RuntimeError(f"input must have {3 if batch_sizes is None else 2} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
@@ -329,10 +341,20 @@ class RNNCellBase(Module):
             states = (zero,) * (1 + (mode == "LSTM"))
         else:
             states = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
-            for s in states:
+            for i, s in enumerate(states):
                 if s.dim() not in (1, 2):
-                    raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {s.dim()}D instead")
+                    label = f"hx[{i}]" if mode == "LSTM" else "hidden"
+                    raise ValueError(f"{name}: Expected {label} to be 1D or 2D, got {s.dim()}D instead")
             states = states if batched else tuple(s.unsqueeze(0) for s in states)
+        if x.size(1) != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+        for i, s in enumerate(states):
+            if s.size(0) != x.size(0):
+                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {s.size(0)}")
+            if s.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}"
+                )
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         made = _rnn.cell(mode, x, states, *weights)
         made = made if batched else tuple(s.squeeze(0) for s in made)
