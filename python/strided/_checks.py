@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import _C
+
 __all__ = [
     "_assert", "_assert_async", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_type",
     "_check_value", "_check_with",
 ]  # fmt: skip
 
 
-def _assert(condition: Any, message: str) -> None:
-    """AssertionError with the message unless the condition, or the one element of a tensor, is true."""
+def _assert(condition: Any, message: str) -> Any:
+    """AssertionError with the message unless the condition, or the one element of a tensor, is true.
+
+    A condition of another class with ``__torch_function__`` decides itself: a proxy of ``fx`` records a step.
+    """
+    if type(condition) is not bool and not isinstance(condition, _C.Tensor):
+        if _C._has_torch_function((condition,)):
+            from .overrides import handle_torch_function
+
+            return handle_torch_function(_assert, (condition,), condition, message)
     if not condition:
         raise AssertionError(message)
 

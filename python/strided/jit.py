@@ -1,4 +1,17 @@
-"""The names of TorchScript (``strided.jit``). Nothing is compiled: functions and modules come back as they are."""
+"""The names of TorchScript (``strided.jit``). Nothing is compiled: functions and modules come back as they are.
+
+What a module raises after ``script`` or ``trace`` is an Error too, and still of the class that it was:
+
+>>> class Checked(strided.nn.Module):
+...     def forward(self, x):
+...         assert x.ndim == 2
+...         return x
+>>> try:
+...     strided.jit.script(Checked())(strided.ones(3))
+... except RuntimeError as e:
+...     isinstance(e, strided.jit.Error), isinstance(e, AssertionError)
+(True, True)
+"""
 
 from __future__ import annotations
 
@@ -22,7 +35,26 @@ _WHY = "strided has no TorchScript; functions and modules are returned as they a
 
 
 class Error(RuntimeError):
-    """The error of TorchScript programs; nothing here raises it."""
+    """What a module raises that went through ``script`` or ``trace``."""
+
+
+def _as_error(e: Exception) -> Exception:
+    if builtins.isinstance(e, Error):
+        return e
+    own = type(e)
+    try:
+        error = type(own.__name__, (Error, own), {"__module__": own.__module__})(*e.args)
+    except TypeError:  # a class with another layout, or whose __init__ wants other arguments than it keeps
+        error = Error(*e.args)
+    return error
+
+
+def _reporting(obj: Any) -> Any:
+    from .nn import Module
+
+    if builtins.isinstance(obj, Module):
+        obj.__dict__["_scripted"] = True  # nn.Module._call_impl looks for it
+    return obj
 
 
 class ScriptWarning(Warning):
@@ -64,7 +96,7 @@ class Attribute(NamedTuple):
 def script(obj: Any, *args: Any, **options: Any) -> Any:
     """`obj` itself, a function, class or module. There is one warning."""
     warn_once("torch.jit.script", _WHY)
-    return obj
+    return _reporting(obj)
 
 
 def trace(func: Any = None, *args: Any, **options: Any) -> Any:
@@ -73,13 +105,13 @@ def trace(func: Any = None, *args: Any, **options: Any) -> Any:
     What Python decides stays open: a trace would keep how it was decided for the example.
     """
     warn_once("torch.jit.trace", _WHY)
-    return _same if func is None else func
+    return _same if func is None else _reporting(func)
 
 
 def trace_module(mod: Any, inputs: Any, *args: Any, **options: Any) -> Any:
     """`mod` itself. There is one warning."""
     warn_once("torch.jit.trace_module", _WHY)
-    return mod
+    return _reporting(mod)
 
 
 def _same(obj: Any) -> Any:

@@ -136,3 +136,15 @@ def test_interpreters_that_watch():
     assert [n.meta["shape"] for n in traced.graph.nodes] == [(5, 3), (5, 2), (5, 2), (5, 2)]
     with pytest.raises(RuntimeError, match="positional argument"):
         fx.Interpreter(traced).run()
+
+
+def test_conditions_that_are_checked_stay_checked():
+    def halved(x):
+        strided._assert(x.shape[-1] == 2, "two columns")
+        return x / 2
+
+    traced = fx.symbolic_trace(halved)
+    assert any(n.target is strided._assert for n in traced.graph.nodes)
+    assert traced(strided.ones(2)).tolist() == [0.5, 0.5]
+    with pytest.raises(AssertionError, match="two columns"):
+        traced(strided.ones(3))

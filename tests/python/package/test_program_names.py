@@ -1,6 +1,7 @@
 """Names that programs need to get past their imports, and what they do."""
 
 import collections
+import copy
 import importlib
 import os
 import subprocess
@@ -37,6 +38,26 @@ def test_functions_come_back_with_one_warning(name, call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert call(f) is f
+
+
+def test_errors_of_scripted_modules_are_jit_errors():
+    class Checked(torch.nn.Module):
+        def forward(self, x):
+            torch._assert(x.shape[-1] == 3, "bad shape")
+            return x[..., 2]
+
+    plain = Checked()
+    with pytest.raises(AssertionError) as caught:
+        plain(torch.ones(2))
+    assert not isinstance(caught.value, torch.jit.Error)
+    for make in (torch.jit.script, lambda m: torch.jit.trace(m, torch.ones(3))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = make(Checked())
+        assert isinstance(module, Checked) and module(torch.arange(3)) == 2 and not module.state_dict()
+        with pytest.raises(torch.jit.Error, match="^bad shape$") as caught:
+            torch.nn.Sequential(copy.copy(module))(torch.ones(2))
+        assert isinstance(caught.value, AssertionError) and isinstance(caught.value.__cause__, AssertionError)
 
 
 def test_decorators_change_nothing():

@@ -176,7 +176,7 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     called: set[int] = set()
     try:
         return _run(module, args, kwargs, called)
-    except Exception:
+    except Exception as error:
         # always_call: these hooks run after a failure too. What they raise is only told.
         for found, always, with_kwargs in (
             (everywhere["forward"], _always_everywhere, _kwargs_everywhere),
@@ -191,6 +191,12 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                             f"module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {e}",
                             stacklevel=3,
                         )
+        if "_scripted" in module.__dict__:
+            from ...jit import _as_error
+
+            seen = _as_error(error)
+            if seen is not error:
+                raise seen from error
         raise
 
 

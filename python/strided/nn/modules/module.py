@@ -124,7 +124,7 @@ class Module(StateDicts, HookRegistration):
         state = self.__dict__
         if (
             state["_forward_hooks"] or state["_forward_pre_hooks"] or state["_backward_hooks"]
-            or state["_backward_pre_hooks"] or any(_hooks.everywhere.values())
+            or state["_backward_pre_hooks"] or any(_hooks.everywhere.values()) or "_scripted" in state
         ):  # fmt: skip
             return _hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
