@@ -20,16 +20,27 @@ _HERE = __package__ or "strided"
 
 
 def _ours(name: str) -> str:
-    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``."""
-    return _HERE + name.removeprefix("torch")
+    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``, ``strided._functorch`` for ``functorch``."""
+    return _HERE + name.removeprefix("torch") if name.startswith("torch") else f"{_HERE}._{name}"
+
+
+def _is_wanted(package: str) -> bool:
+    """Whether the seat answers for a package.
+
+    ``torch_xla`` only where there is a TPU or a variable asks for it: libraries that find it move everything there.
+    """
+    if package == "torch_xla":
+        return os.path.exists("/dev/accel0") or any(os.environ.get(v) for v in ("PJRT_DEVICE", "STRIDED_PJRT_PLUGIN"))
+    return package in ("torch", "functorch")
 
 
 class _Finder:
-    """Answers for ``torch``, ``torch_xla`` and what is below them, before anybody else: modules, and the version."""
+    """Answers for ``torch``, ``functorch``, ``torch_xla`` and what is below them, before anybody else: modules, and the
+    version."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name.partition(".")[0] not in ("torch", "torch_xla"):
+        if not _is_wanted(name.partition(".")[0]):
             return None
         found = importlib.util.find_spec(_ours(name))
         if found is None:

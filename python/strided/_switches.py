@@ -18,8 +18,9 @@ __all__ = [
     "clear_autocast_cache", "compiled_with_cxx11_abi", "get_autocast_cpu_dtype", "get_autocast_dtype",
     "get_autocast_gpu_dtype", "get_default_device", "get_device_module", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-    "is_distributed", "is_vulkan_available", "is_warn_always_enabled", "set_anomaly_enabled", "set_autocast_enabled",
-    "set_default_device", "set_default_tensor_type", "set_flush_denormal", "set_num_interop_threads", "set_warn_always",
+    "is_distributed", "is_vulkan_available", "is_warn_always_enabled", "set_anomaly_enabled", "set_autocast_dtype",
+    "set_autocast_enabled", "set_default_device", "set_default_tensor_type", "set_flush_denormal",
+    "set_num_interop_threads", "set_warn_always",
 ]  # fmt: skip
 
 _f = _C.functions
@@ -127,47 +128,60 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     autograd.set_detect_anomaly(mode, check_nan)
 
 
-# ---------------------------------------------------------------- autocast, which there is not
+# ---------------------------------------------------------------- autocast
+
+
+def _casts() -> Any:
+    from .amp._casts import state
+
+    return state
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """False."""
-    return False
+    """Whether operands on this device (by default: CUDA) are cast, see amp.autocast."""
+    return _casts().enabled.get(_C.device(device_type or "cuda").type, False)
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """False."""
-    return False
+    """``is_autocast_enabled("cpu")``."""
+    return is_autocast_enabled("cpu")
 
 
 def is_autocast_cache_enabled() -> bool:
-    """False."""
-    return False
+    """Whether autocast keeps casts of parameters."""
+    return _casts().keeps
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Nothing for False; NotImplementedError for True, as amp.autocast."""
-    if device_type if enabled is None else enabled:
-        raise NotImplementedError("set_autocast_enabled: strided does not cast operands by itself")
+    """Nothing for what is so already. Else NotImplementedError: only a context, amp.autocast, switches casts."""
+    device, on = ("cuda", device_type) if enabled is None else (device_type, enabled)
+    if on != is_autocast_enabled(device):
+        raise NotImplementedError("set_autocast_enabled: use the context strided.autocast(device, enabled=...)")
+
+
+def set_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """What this thread's autocast contexts cast to, if they name no dtype."""
+    _casts().dtype[_C.device(device_type).type] = dtype
 
 
 def clear_autocast_cache() -> None:
-    """Nothing: no casts are kept."""
+    """Forgets the casts of parameters that autocast kept."""
+    _casts().kept.clear()
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """What PyTorch casts to on a device: bfloat16 on the CPU, float16 on CUDA."""
-    return _C.bfloat16 if _C.device(device_type).type == "cpu" else _C.float16
+    """What autocast casts to: at first bfloat16 on the CPU, float16 on CUDA."""
+    return _casts().dtype[_C.device(device_type).type]
 
 
 def get_autocast_cpu_dtype() -> DType:
-    """bfloat16."""
-    return _C.bfloat16
+    """``get_autocast_dtype("cpu")``."""
+    return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> DType:
-    """float16."""
-    return _C.float16
+    """``get_autocast_dtype("cuda")``."""
+    return get_autocast_dtype("cuda")
 
 
 # ---------------------------------------------------------------- questions with one answer

@@ -10,6 +10,6 @@ from __future__ import annotations
 from . import attention, common_types, functional, init, modules, parallel, parameter, utils
 from .modules import *
 from .parallel import DataParallel
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 del annotations

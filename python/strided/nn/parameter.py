@@ -9,7 +9,9 @@ from .. import _C, _printing
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
 
 _empty = _C.functions["empty"]
 
@@ -75,4 +77,124 @@ class Buffer(metaclass=_BufferMeta):
         made = (_empty((0,)) if data is None else data).detach()
         made.requires_grad = getattr(data, "requires_grad", False)
         made._is_buffer, made.persistent = True, persistent
+        return made
+
+
+# ---------------------------------------------------------------- without a shape yet
+
+_NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
+    "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters "
+    "before accessing their attributes."
+)
+_ALLOWED = frozenset(
+    "__hash__ size copy_ is_complex is_floating_point half float double char short int long cuda cpu to get_device "
+    "_has_compatible_shallow_copy_type".split()
+)
+
+
+class UninitializedTensorMixin:
+    """A tensor of a dtype, on a device, that gets its shape later; until then only casts and moves are allowed."""
+
+    cls_to_become: type
+    data: Any
+    dtype: Any
+    device: Any
+    requires_grad: bool
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Gives the tensor a shape, and memory of any content; it is of the usual class from then on.
+
+        Args:
+            shape: the sizes.
+            device, dtype: by default those that it was made with.
+        """
+        self.data = _empty(tuple(shape), device=device or self.data.device, dtype=dtype or self.data.dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(_NO_SHAPE)
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad,)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.__name__ in _ALLOWED or type(func).__name__ == "method-wrapper":
+            return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `torch.nn.parameter.{}` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch functions".format(
+                cls.__name__
+            )
+        )
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether it is a parameter or buffer without a shape."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+    """A parameter that gets its shape later, by ``materialize``.
+
+    Args:
+        requires_grad: whether gradients are collected.
+        device, dtype: of the values.
+
+    >>> w = strided.nn.UninitializedParameter()
+    >>> w.materialize((2, 3))
+    >>> type(w), w.shape
+    (<class 'strided.nn.parameter.Parameter'>, torch.Size([2, 3]))
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return Parameter.__new__(cls, _empty((0,), device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, _C.Tensor):  # type: ignore[misc]
+    """A buffer that gets its shape later, by ``materialize``.
+
+    Args:
+        requires_grad: whether gradients are collected.
+        device, dtype: of the values.
+        persistent: whether the state dict of the module has it.
+    """
+
+    cls_to_become = _C.Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        made = _C.Tensor.__new__(cls)
+        made.data = _empty((0,), device=device, dtype=dtype)
+        made.requires_grad = requires_grad
+        made._is_buffer, made.persistent = True, persistent
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(made, _C.Tensor) and func.__name__ in _ALLOWED and not isinstance(made, cls):
+            return cls(made.requires_grad, made.device, made.dtype)  # of a cast: it has no shape either
         return made

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _C, _random, cuda
+from ..amp.autocast_mode import _again
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 
@@ -83,6 +84,7 @@ class _Frame:
 
     def __init__(self, run: Callable[[], Any], context: Any, random: Any, early_stop: bool, check: bool) -> None:
         self.run, self.context, self.random, self.early_stop, self.check = run, context, random, early_stop, check
+        self.casts = _again()
         self.kinds: list[tuple[Any, ...]] = []  # of what the first run saved
         self.saved: dict[int, Any] = {}
 
@@ -109,7 +111,9 @@ class _Frame:
             return t.detach()
 
         again = contextlib.nullcontext() if self.random is None else self.random.again()
-        with again, self.context, enable_grad(), saved_tensors_hooks(pack, lambda t: t):
+        with contextlib.ExitStack() as stack:
+            for context in (again, self.context, enable_grad(), saved_tensors_hooks(pack, lambda t: t), *self.casts):
+                stack.enter_context(context)
             try:
                 self.run()
             except _Enough:
@@ -136,6 +140,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random = _RandomState() if preserve_rng_state else None
+        ctx.casts = _again()
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, _C.Tensor)]
         ctx.others = [None if isinstance(a, _C.Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -149,7 +154,9 @@ class CheckpointFunction(Function):
             inputs[i] = saved.detach()
             inputs[i].requires_grad = saved.requires_grad
         again = contextlib.nullcontext() if ctx.random is None else ctx.random.again()
-        with again, enable_grad():
+        with contextlib.ExitStack() as stack:
+            for context in (again, enable_grad(), *ctx.casts):
+                stack.enter_context(context)
             outputs = ctx.run_function(*inputs)
         outputs = (outputs,) if isinstance(outputs, _C.Tensor) else outputs
         wanted = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, _C.Tensor) and o.requires_grad]

@@ -75,9 +75,9 @@ PROGRAMS = """
     get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_default_device get_device_module grad_dtype
     hash_tensor install_as_torch is_anomaly_check_nan_enabled is_anomaly_enabled is_autocast_cache_enabled
     is_autocast_cpu_enabled is_autocast_enabled is_distributed is_vulkan_available is_warn_always_enabled load
-    module_load name new reinforce resize resize_as save set_ set_anomaly_enabled set_autocast_enabled
-    set_default_device set_default_tensor_type set_flush_denormal set_num_interop_threads set_warn_always share_memory_
-    storage_type volatile
+    module_load name new reinforce resize resize_as save set_ set_anomaly_enabled set_autocast_dtype
+    set_autocast_enabled set_default_device set_default_tensor_type set_flush_denormal set_num_interop_threads
+    set_warn_always share_memory_ storage_type volatile
 """.split()
 # Another device: test_cuda.py.
 DEVICES = "cuda pin_memory record_stream".split()

@@ -1,5 +1,6 @@
 """strided in PyTorch's place: install_as_torch, `python -m strided run`, and the version that programs compare."""
 
+import os
 import subprocess
 import sys
 
@@ -180,3 +181,39 @@ def test_versions_of_the_library_packaging():
     for a in flat:
         for b in flat:
             assert (TorchVersion(a) < packaging.Version(b)) == (packaging.Version(a) < packaging.Version(b))
+
+
+def test_functorch_is_strided_s_too():
+    run(
+        "-c",
+        """
+import functorch, torch
+from functorch import make_functional, vmap
+net = torch.nn.Linear(2, 1)
+f, parameters = make_functional(net)
+x = torch.ones(3, 2)
+assert torch.equal(f(parameters, x), net(x)) and torch.equal(vmap(f, (None, 0))(parameters, x), net(x))
+grads = functorch.grad(lambda p: f(p, x).sum())(parameters)
+assert [g.tolist() for g in grads] == [[[3.0, 3.0]], [3.0]]
+norm = torch.nn.BatchNorm1d(2)
+try:
+    make_functional(norm)
+except RuntimeError as error:
+    assert "has buffers" in str(error)
+f, parameters, buffers = functorch.make_functional_with_buffers(norm.eval(), disable_autograd_tracking=True)
+assert torch.equal(f(parameters, buffers, x), norm(x)) and not parameters[0].requires_grad and len(buffers) == 3
+f, parameters, buffers = functorch.combine_state_for_ensemble([net, net])
+assert parameters[0].shape == (2, 1, 2) and vmap(f, (0, 0, None))(parameters, buffers, x).shape == (2, 3, 1)
+""",
+    )
+
+
+def test_torch_xla_is_there_only_where_it_is_asked_for(monkeypatch):
+    monkeypatch.delenv("STRIDED_PJRT_PLUGIN", raising=False)
+    monkeypatch.delenv("PJRT_DEVICE", raising=False)
+    monkeypatch.setattr(os.path, "exists", lambda path, exists=os.path.exists: path != "/dev/accel0" and exists(path))
+    from strided._seat import _is_wanted
+
+    assert not _is_wanted("torch_xla") and _is_wanted("torch") and not _is_wanted("numpy")
+    monkeypatch.setenv("PJRT_DEVICE", "CPU")
+    assert _is_wanted("torch_xla")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._lazy_layers import *
 from .activation import *
 from .batchnorm import *
 from .channelshuffle import *

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ... import _C
 from ...autograd import no_grad
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     from ..._typing import Any, Mapping
@@ -47,10 +47,10 @@ class StateDicts:
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         for name, param in self._parameters.items():
             if param is not None:
-                destination[prefix + name] = param if keep_vars else param.detach()
+                destination[prefix + name] = param if keep_vars or is_lazy(param) else param.detach()
         for name, buffer in self._buffers.items():
             if buffer is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = buffer if keep_vars else buffer.detach()
+                destination[prefix + name] = buffer if keep_vars or is_lazy(buffer) else buffer.detach()
         if type(self).get_extra_state is not StateDicts.get_extra_state:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
@@ -94,7 +94,9 @@ class StateDicts:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but received {type(given)}'
             )
             return
-        if own.ndim == 0 and given.ndim == 1:
+        if is_lazy(own) and is_lazy(given):
+            return  # neither has a shape
+        if not is_lazy(own) and not is_lazy(given) and own.ndim == 0 and given.ndim == 1:
             given = given[0]  # what was saved by PyTorch before 0.4
         if given.shape != own.shape:
             errors.append(

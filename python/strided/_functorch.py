@@ -1,0 +1,98 @@
+"""What ``import functorch`` gives with strided in PyTorch's place: ``strided.func``, and modules as functions.
+
+PyTorch deprecates all of it in favour of ``torch.func``; libraries still import it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+
+if TYPE_CHECKING:
+    from ._typing import Any, Callable, Tensor
+
+__all__ = [
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "grad", "grad_and_value",
+    "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp", "vmap",
+]  # fmt: skip
+
+
+def _stateless(module: Any) -> Any:
+    """A copy of the module whose parameters and buffers take no memory: calls bring them."""
+    import copy
+
+    memo = {id(t): t.detach().to("meta") for t in (*module.parameters(), *module.buffers())}
+    return copy.deepcopy(module, memo)
+
+
+class FunctionalModuleWithBuffers:
+    """``f(parameters, buffers, *args, **kwargs)`` of a module; made by make_functional_with_buffers."""
+
+    def __init__(self, module: Any) -> None:
+        self.stateless_model = _stateless(module)
+        self.param_names = tuple(name for name, _ in module.named_parameters())
+        self.buffer_names = tuple(name for name, _ in module.named_buffers())
+
+    def __call__(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
+        values = dict(zip(self.param_names, params)) | dict(zip(self.buffer_names, buffers))
+        return functional_call(self.stateless_model, values, args, kwargs)
+
+
+class FunctionalModule(FunctionalModuleWithBuffers):
+    """``f(parameters, *args, **kwargs)`` of a module without buffers; made by make_functional."""
+
+    def __call__(self, params: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(params, (), *args, **kwargs)
+
+
+def _values(tensors: Any, disable_autograd_tracking: bool) -> tuple[Tensor, ...]:
+    tensors = tuple(tensors)
+    return tuple(t.detach() for t in tensors) if disable_autograd_tracking else tensors
+
+
+def make_functional(
+    model: Any, disable_autograd_tracking: bool = False
+) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """A module as a function of its parameters, and these.
+
+    Args:
+        model: a module without buffers.
+        disable_autograd_tracking: the parameters come detached.
+
+    Raises:
+        RuntimeError: the module has buffers.
+    """
+    if any(True for _ in model.buffers()):
+        raise RuntimeError(
+            "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
+        )
+    return FunctionalModule(model), _values(model.parameters(), disable_autograd_tracking)
+
+
+def make_functional_with_buffers(
+    model: Any, disable_autograd_tracking: bool = False
+) -> tuple[Callable[..., Any], tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """A module as a function of its parameters and buffers, and these.
+
+    Args:
+        model: a module.
+        disable_autograd_tracking: the parameters come detached.
+    """
+    parameters = _values(model.parameters(), disable_autograd_tracking)
+    return FunctionalModuleWithBuffers(model), parameters, tuple(model.buffers())
+
+
+def combine_state_for_ensemble(
+    models: Any,
+) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Modules of one architecture as one function, their parameters and buffers stacked along a new first axis.
+
+    Args:
+        models: the modules, all in the same mode.
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
+    parameters, buffers = stack_module_state(models)
+    return FunctionalModuleWithBuffers(models[0]), tuple(parameters.values()), tuple(buffers.values())

@@ -1,0 +1,162 @@
+"""What ``autocast`` casts: the lists of functions, and the mode that sees the calls.
+
+A call of a listed function gets its floating-point tensors on the context's device (not those of float64) in 16 bits,
+or in float32; every other function computes in the dtype of its operands.  The lists are those of PyTorch's
+documentation, "Autocast Op Reference".
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from .. import _C
+from ..overrides import TorchFunctionMode
+
+if TYPE_CHECKING:
+    from .._typing import Any, Callable, DType
+
+_LOW = """
+    conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+    linear matmul __rmatmul__ mm bmm addmm addbmm baddbmm einsum tensordot inner chain_matmul matrix_power
+    linalg.multi_dot linalg.vecdot linalg.matrix_power linalg.matmul
+    scaled_dot_product_attention multi_head_attention_forward prelu
+""".split()
+_LOW_CPU = "cov corrcoef".split()
+_LOW_CUDA = "addmv addr mv lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
+
+_FULL = """
+    cdist cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss
+    mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss binary_cross_entropy_with_logits
+    smooth_l1_loss soft_margin_loss triplet_margin_loss prod
+""".split()
+_FULL_CPU = """
+    adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy cholesky cholesky_inverse cholesky_solve
+    ctc_loss fractional_max_pool2d fractional_max_pool3d geqrf grid_sample grid_sampler inverse lu_solve max_pool3d
+    max_unpool2d max_unpool3d nanquantile orgqr ormqr pinverse polar qr quantile stft svd trace triangular_solve
+    view_as_complex
+    linalg.cholesky linalg.cholesky_ex linalg.cond linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
+    linalg.householder_product linalg.inv linalg.inv_ex linalg.lstsq linalg.matrix_rank linalg.qr linalg.solve
+    linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve
+    fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft fft.irfft fft.rfft2 fft.irfft2 fft.rfftn fft.irfftn
+    fft.hfft fft.ihfft
+""".split()
+_FULL_CUDA = """
+    acos asin cosh cosine_similarity dist erfinv exp expm1 group_norm layer_norm log log10 log1p log2 logsumexp pdist
+    pow __pow__ __rpow__ reciprocal renorm rsqrt sinh softplus tan
+""".split()
+# The result is of float32, unless the caller names a dtype.
+_ACCUMULATED_CUDA = """
+    cumprod cumsum log_softmax norm prod softmax softmin sum linalg.matrix_norm linalg.norm linalg.vector_norm
+""".split()
+_WIDEST = ["index_copy"]
+_WIDEST_CUDA = "addcdiv addcmul atan2 bilinear cross dot grid_sample grid_sampler index_put scatter_add vdot".split()
+
+_LISTS = {
+    "cpu": {"low": _LOW + _LOW_CPU, "full": _FULL + _FULL_CPU, "widest": _WIDEST},
+    "cuda": {
+        "low": _LOW + _LOW_CUDA,
+        "full": _FULL + _FULL_CUDA,
+        "sum": _ACCUMULATED_CUDA,
+        "widest": _WIDEST + _WIDEST_CUDA,
+    },
+}
+_SPATIAL = ("reflect", "replicate")  # the modes of pad that compute in float32 on the CPU
+
+
+class State(threading.local):
+    """What the contexts of this thread ask for: by device, whether to cast, and to what."""
+
+    def __init__(self) -> None:
+        self.enabled = {"cpu": False, "cuda": False}
+        self.dtype = {"cpu": _C.bfloat16, "cuda": _C.float16}
+        self.keeps = True  # casts of parameters, until the outermost context ends
+        self.depth = 0
+        self.kept: dict[int, tuple[Any, int, Any]] = {}
+
+
+state = State()
+_tables: dict[str, dict[Any, str]] = {}
+
+
+def _table(device: str) -> dict[Any, str]:
+    """{function: what to do with its operands}, made when a device's first context is entered."""
+    if device not in _tables:
+        import strided
+
+        table = {}
+        for rule, names in _LISTS[device].items():
+            for name in names:
+                place, _, last = name.rpartition(".")
+                homes = [getattr(strided, place)] if place else [strided, strided.Tensor, strided.nn.functional]
+                for home in homes:
+                    if (found := getattr(home, last, None)) is not None:
+                        table[found] = rule
+        if device == "cpu":
+            table[strided.nn.functional.pad] = "pad"
+        _tables[device] = table
+    return _tables[device]
+
+
+def _cast(value: Any, device: str, dtype: DType) -> Any:
+    if isinstance(value, _C.Tensor):
+        if not value.is_floating_point() or value.dtype in (dtype, _C.float64) or value.device.type != device:
+            return value
+        keep = (
+            state.keeps and dtype != _C.float32 and value.dtype == _C.float32
+            and value.is_leaf and value.requires_grad and _C.functions["is_grad_enabled"]()
+        )  # fmt: skip
+        if not keep:
+            return value.to(dtype)
+        known = state.kept.get(id(value))
+        if known is None or known[1] != value._version or known[2].dtype != dtype:
+            known = state.kept[id(value)] = (value, value._version, value.to(dtype))
+        return known[2]
+    if type(value) in (list, tuple):
+        return type(value)(_cast(v, device, dtype) for v in value)
+    return value
+
+
+def _has_full(values: Any, device: str) -> bool:
+    for v in values:
+        if type(v) in (list, tuple):
+            if _has_full(v, device):
+                return True
+        elif isinstance(v, _C.Tensor) and v.dtype == _C.float32 and v.device.type == device:
+            return True
+    return False
+
+
+def _target(rule: str, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+    """The dtype that the operands of a call get, None for their own."""
+    if rule == "low":
+        return state.dtype[device]
+    if rule == "sum" and (kwargs.get("dtype") is not None or any(isinstance(a, _C.dtype) for a in args)):
+        return None
+    if rule == "widest":
+        return _C.float32 if _has_full((*args, *kwargs.values()), device) else None
+    if rule == "pad":
+        mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
+        return _C.float32 if mode in _SPATIAL else None
+    return _C.float32
+
+
+class CastingMode(TorchFunctionMode):
+    """Casts the operands of listed functions, on the devices whose casts are on at the time of the call."""
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        for device, on in state.enabled.items():
+            rule = _tables[device].get(func) if on else None
+            if rule is None or kwargs.get("out") is not None:
+                continue
+            dtype = _target(rule, device, args, kwargs)
+            if dtype is not None:
+                args = tuple(_cast(a, device, dtype) for a in args)
+                kwargs = {k: _cast(v, device, dtype) for k, v in kwargs.items()}
+        return func(*args, **kwargs)
+
+
+def prepare(device: str) -> None:
+    """Looks the functions up, before a mode asks for them."""
+    _table(device)

@@ -1,0 +1,180 @@
+"""Mixed precision: what is cast, contexts in contexts, gradients, and what is computed again under the same casts."""
+
+import threading
+
+import pytest
+import strided
+from strided import nn
+from strided.nn import functional as F
+from strided.utils.checkpoint import checkpoint
+
+BF16, F16, F32, F64 = strided.bfloat16, strided.float16, strided.float32, strided.float64
+
+
+def test_products_are_lowered_and_losses_are_not():
+    x = strided.randn(4, 4, generator=strided.Generator().manual_seed(0))
+    with strided.autocast("cpu", dtype=BF16):
+        low = [x @ x, x.mm(x), strided.einsum("ij,jk", x, x), F.linear(x, x), F.conv1d(x[None], x[:, :, None])]
+        assert [y.dtype for y in low] == [BF16] * len(low)
+        assert strided.equal(low[0], x.to(BF16) @ x.to(BF16))
+        own = [x + x, x.exp(), x.softmax(-1), x.sum(), F.layer_norm(x, (4,)), x[0].dot(x[0])]
+        assert [y.dtype for y in own] == [F32] * len(own)
+        full = [F.mse_loss(low[0], low[1]), F.cross_entropy(low[0], strided.arange(4)), low[0].prod()]
+        assert [y.dtype for y in full] == [F32] * len(full)
+        assert strided.linalg.inv(strided.eye(2, dtype=BF16)).dtype == F32
+        counts = strided.arange(4).view(2, 2)
+        assert (x.double() @ x.double()).dtype == F64 and (counts @ counts).dtype == strided.int64
+        out = strided.empty(4, 4)
+        assert strided.mm(x, x, out=out).dtype == F32 and not strided.equal(out, low[1].float())
+        assert F.pad(low[0][None], (1, 1), mode="reflect").dtype == F32 and F.pad(low[0], (1, 1)).dtype == BF16
+    assert (x @ x).dtype == F32 and not strided.is_autocast_enabled("cpu")
+
+
+def test_contexts_in_contexts():
+    x = strided.ones(2, 2)
+    context = strided.autocast("cpu", dtype=BF16)
+    with context:
+        assert strided.is_autocast_enabled("cpu") and strided.is_autocast_cpu_enabled()
+        assert not strided.is_autocast_enabled("cuda") and strided.get_autocast_dtype("cpu") == BF16
+        with strided.autocast("cpu", enabled=False):
+            assert (x @ x).dtype == F32
+            with strided.autocast("cpu", dtype=F16):
+                assert (x @ x).dtype == F16 and strided.get_autocast_dtype("cpu") == F16
+        with context:
+            assert (x @ x).dtype == BF16
+        assert (x @ x).dtype == BF16
+    assert (x @ x).dtype == F32
+
+    @strided.autocast("cpu", dtype=F16)
+    def product(a):
+        return a @ a
+
+    assert product(x).dtype == F16 and product.__name__ == "product"
+    with pytest.raises(ZeroDivisionError), context:
+        1 / 0
+    assert not strided.is_autocast_enabled("cpu")
+
+
+def test_threads_have_their_own():
+    seen = []
+    with strided.autocast("cpu"):
+        thread = threading.Thread(target=lambda: seen.append((strided.ones(1, 1) @ strided.ones(1, 1)).dtype))
+        thread.start()
+        thread.join()
+    assert seen == [F32]
+
+
+def test_what_cannot_be_cast_to():
+    with pytest.warns(UserWarning, match="target dtype is not supported"):
+        with strided.autocast("cpu", dtype=F32):
+            assert not strided.is_autocast_enabled("cpu")
+    with pytest.raises(RuntimeError, match="unsupported autocast device_type 'meta'"):
+        strided.autocast("meta")
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        strided.autocast(strided.device("cpu"))
+    with pytest.raises(NotImplementedError, match="set_autocast_enabled"):
+        strided.set_autocast_enabled("cpu", True)
+    assert strided.amp.is_autocast_available("cpu") and not strided.amp.is_autocast_available("meta")
+
+
+def test_parameters_get_gradients_of_their_dtype():
+    layer = nn.Linear(3, 2)
+    x = strided.arange(6.0).view(2, 3)
+    with strided.autocast("cpu"):
+        loss = (layer(x) + layer(2 * x)).sum()
+    loss.backward()
+    assert layer.weight.grad.dtype == F32 and layer.weight.grad.tolist() == [[9, 15, 21]] * 2
+
+
+def test_casts_of_parameters_are_kept_until_they_change():
+    w = nn.Parameter(strided.ones(1, 1))
+    x = strided.ones(1, 1)
+    with strided.autocast("cpu"):
+        first = x @ w
+        with strided.no_grad():
+            w.mul_(3)
+        assert (first.item(), (x @ w).item()) == (1, 3)
+        with strided.no_grad():
+            assert not (x @ w).requires_grad
+        assert (x @ w).requires_grad
+        strided.clear_autocast_cache()
+        assert (x @ w).item() == 3
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoints_compute_again_under_the_same_casts(reentrant):
+    layer, seen = nn.Linear(3, 3), []
+
+    def run(x):
+        y = layer(x)
+        seen.append(y.dtype)
+        return F.relu(y)
+
+    x = strided.ones(2, 3, requires_grad=True)
+    with strided.autocast("cpu"):
+        y = checkpoint(run, x, use_reentrant=reentrant)
+    y.float().sum().backward()
+    assert seen == [BF16, BF16] and x.grad.dtype == F32
+
+
+def test_functions_of_the_user_s_own():
+    seen = []
+
+    class Product(strided.autograd.Function):
+        @staticmethod
+        @strided.amp.custom_fwd(device_type="cpu")
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            y = a @ b
+            seen.append(y.dtype)
+            return y
+
+        @staticmethod
+        @strided.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            seen.append((grad @ b.t()).dtype)
+            return (grad @ b.t()).float(), (a.t() @ grad).float()
+
+    class InFull(strided.autograd.Function):
+        @staticmethod
+        @strided.amp.custom_fwd(device_type="cpu", cast_inputs=F32)
+        def forward(ctx, a):
+            seen.append((a @ a).dtype)
+            return a * 2
+
+        @staticmethod
+        @strided.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, grad):
+            seen.append(strided.is_autocast_enabled("cpu"))
+            return grad * 2
+
+    a = strided.ones(2, 2, requires_grad=True)
+    with strided.autocast("cpu"):
+        y = Product.apply(a, a)
+    y.sum().backward()
+    assert seen == [BF16, BF16]
+    seen.clear()
+    b = strided.ones(2, 2, dtype=BF16, requires_grad=True)
+    with strided.autocast("cpu"):
+        y = InFull.apply(b)
+    y.sum().backward()
+    assert seen == [F32, False] and y.dtype == F32 and b.grad.dtype == BF16
+
+
+def test_a_training_loop():
+    strided.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+    optimizer = strided.optim.Adam(net.parameters(), lr=0.05)
+    scaler = strided.amp.GradScaler("cpu", enabled=False)
+    x = strided.randn(64, 4)
+    losses = []
+    for _ in range(60):
+        with strided.autocast("cpu", dtype=BF16):
+            loss = F.mse_loss(net(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    assert losses[-1] < 0.05 * losses[0]
