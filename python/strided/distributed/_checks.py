@@ -41,7 +41,7 @@ def check_headers(headers: Sequence[tuple], name: str) -> str | None:
         for i in (1, 0, 2, 3, 4):  # the call first: what differs in it differs in the rest too
             if any(h[0][i] != first[i] for h in headers):
                 return f"{name}: ranks differ in {fields[i]}: {_by_value([h[0][i] for h in headers])}"
-    call, root, n = first[1], first[4], len(headers)
+    call, root, n = first[1].removeprefix("async "), first[4], len(headers)
     sizes = [h[1] for h in headers]
     if call in ("all_reduce", "broadcast", "reduce"):
         if any(s != sizes[0] for s in sizes):

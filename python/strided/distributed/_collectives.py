@@ -20,10 +20,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+class Together:
+    """Several requests as one."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._requests = requests
+
+    def wait(self) -> None:
+        for request in self._requests:
+            request.wait()
+
+    def is_completed(self) -> bool:
+        return all(request.is_completed() for request in self._requests)
+
+
 class Work:
     """A call that was begun: ``wait()`` returns when its tensors may be used."""
 
-    def __init__(self, request: Request | None = None, result: Sequence[Tensor] = (), source: int = -1) -> None:
+    def __init__(
+        self, request: Request | Together | None = None, result: Sequence[Tensor] = (), source: int = -1
+    ) -> None:
         self._request, self._result, self._source = request, list(result), source
         self._error: BaseException | None = None
 
@@ -63,13 +79,10 @@ class Work:
         self.wait()
 
     def get_future(self) -> Any:
-        """A Future with the result; it waits for the call."""
-        from ..futures import Future
+        """A Future with the result. The call is over, and what ``then`` was given is called, when it is waited for."""
+        from ._futures import CallFuture
 
-        made = Future()
-        self.wait()
-        made.set_result(self.result())
-        return made
+        return CallFuture(self)
 
 
 # ---------------------------------------------------------------- arguments
@@ -134,8 +147,8 @@ def broadcast(
 ) -> Work | None:
     """Fills the tensors of all ranks with that of one, in place.
 
-    Calls with ``async_op=True`` are done when they return, and give a Work, here and below: programs that wait for it
-    are right, and nothing overlaps. Messages (:func:`isend`, :func:`irecv`) do go on meanwhile.
+    Calls with ``async_op=True`` give a Work, here and below. :func:`all_reduce` and messages (:func:`isend`,
+    :func:`irecv`) go on meanwhile; the others are done when they return.
 
     Args:
         tensor: any dtype and layout; the same dtype and number of elements on every rank.
@@ -169,8 +182,10 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     name = _op("all_reduce", op)
     if (pg := _member("all_reduce", group)) is None:
         return None
+    if async_op:
+        return Work(pg.communicator.start_all_reduce(tensor, name), (tensor,))
     pg.communicator.all_reduce(tensor, name)
-    return _done(async_op, tensor)
+    return None
 
 
 def all_reduce_coalesced(
@@ -181,9 +196,12 @@ def all_reduce_coalesced(
     name = _op("all_reduce_coalesced", op)
     if (pg := _member("all_reduce_coalesced", group)) is None:
         return None
-    for t in tensors:
-        pg.communicator.all_reduce(t, name)
-    return _done(async_op, *tensors)
+    requests = [pg.communicator.start_all_reduce(t, name) for t in tensors]
+    if async_op:
+        return Work(Together(requests), tensors)
+    for request in requests:
+        request.wait()
+    return None
 
 
 def reduce(

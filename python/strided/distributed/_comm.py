@@ -78,6 +78,11 @@ def _combine(parts, op, into=None):
     return total if into is None or total is into else into.copy_(total)
 
 
+def small(tensor: Tensor) -> bool:
+    """Whether a sum of such tensors goes in one step."""
+    return tensor.nbytes <= _SMALL
+
+
 def _check_op(call, op, tensor):
     if op not in _COMBINE:
         raise ValueError(f"{call}: there is no reduction {op!r}; there are {', '.join(_COMBINE)}")
@@ -209,6 +214,9 @@ class Communicator:
     def _irecv(self, data: Tensor, source: int, tag: int, dtype: str) -> Request:
         raise NotImplementedError
 
+    def _start(self, tensor: Tensor, op: str) -> Request:
+        raise NotImplementedError
+
     def _split(self, color: int | None, key: int, name: str) -> Communicator | None:
         raise NotImplementedError
 
@@ -305,7 +313,7 @@ class Communicator:
         self._begin("all_reduce", tensor, (tensor.numel(),), op)
         size, n = self.size, tensor.numel()
         staged = self._stage(tensor).reshape(-1)
-        if staged.nbytes <= _SMALL or size == 1:
+        if small(staged) or size == 1:
             everything = staged.new_empty((size, n))
             self._all_gather([flat_bytes(row) for row in everything], flat_bytes(staged))
             staged = _combine(list(everything), op)
@@ -326,6 +334,29 @@ class Communicator:
             self._count("all_reduce", out + back, out + back, 2 * (size - 1))
         if staged.data_ptr() != tensor.data_ptr():
             tensor.detach().copy_(staged.view(tensor.shape))
+
+    def start_all_reduce(self, tensor: Tensor, op: str = "sum") -> Request:
+        """all_reduce that goes on meanwhile: tensor must not be touched before wait().
+
+        Sums may be begun while others go on. Bits are those of all_reduce.  Over MPI they get on whenever this rank
+        makes any call, asks is_completed(), or calls progress().
+        """
+        if self.size == 1:
+            self.all_reduce(tensor, op)
+            from ._running import Done
+
+            return Done()
+        _check_op("all_reduce", op, tensor)
+        request = self._start(tensor, op)
+        n, own = tensor.numel(), parts_of(tensor.numel(), self.size)[self.rank]
+        out, messages = n * (self.size - 1), self.size - 1
+        if not small(tensor):
+            out, messages = n - own + own * (self.size - 1), 2 * messages
+        self._count("all_reduce", out * tensor.itemsize, out * tensor.itemsize, messages)
+        return request
+
+    def progress(self) -> None:
+        """Lets what was begun get on."""
 
     @no_grad()
     def reduce(self, tensor: Tensor, op: str = "sum", root: int = 0) -> None:

@@ -87,6 +87,8 @@ class MPICommunicator(Communicator):
 
     _farewells: Farewells | None = None  # of the process
     _members: list[int] | None = None
+    _lanes: Any = None  # of its sums that go on
+    _going: list[Any] = []  # the lanes of all communicators
 
     def __init__(self, mpi_comm: Any, name: str, parent: Communicator | None, checks: bool, timeout: float) -> None:
         super().__init__(mpi_comm.Get_rank(), mpi_comm.Get_size(), name, parent, checks, timeout)
@@ -138,6 +140,8 @@ class MPICommunicator(Communicator):
         try:
             while not request.Test():
                 turns += 1
+                if turns % 8 == 0:
+                    self.progress()  # others may wait for steps of sums that this rank has begun
                 if turns < 100:
                     continue
                 if turns % 64 == 0:
@@ -159,29 +163,38 @@ class MPICommunicator(Communicator):
 
     # ------------------------------------------------------------ headers
 
-    def _announce(self, header):
+    def _announced(self, header):
+        """(request, function that gives the texts of all ranks, or None if they are equal)"""
         text = ";".join(map(str, header[0])).encode() + b"|" + ",".join(map(str, header[1])).encode()
         size = len(text).to_bytes(4, "little")
         mine = bytearray((size + text)[:_HEADER].ljust(_HEADER, b"\0"))
         everything = bytearray(_HEADER * self.size)
-        self._finish(self._comm.Iallgather([mine, _HEADER, self._MPI.BYTE], [everything, _HEADER, self._MPI.BYTE]))
-        parts = [bytes(everything[i : i + _HEADER]) for i in range(0, len(everything), _HEADER)]
-        varies = header[0][1] in ("all_to_all", "all_gather", "gather", "scatter", "reduce_scatter")
-        if not varies and all(p == parts[0] for p in parts):
-            return
-        sizes = [int.from_bytes(p[:4], "little") for p in parts]
-        if max(sizes) > _HEADER - 4:
+        request = self._comm.Iallgather([mine, _HEADER, self._MPI.BYTE], [everything, _HEADER, self._MPI.BYTE])
+
+        def texts(equal_will_do):
+            parts = [bytes(everything[i : i + _HEADER]) for i in range(0, len(everything), _HEADER)]
+            if equal_will_do and all(p == parts[0] for p in parts):
+                return None
+            sizes = [int.from_bytes(p[:4], "little") for p in parts]
+            if max(sizes) <= _HEADER - 4:
+                return [p[4 : 4 + n] for p, n in zip(parts, sizes)]
             starts = [sum(sizes[:i]) for i in range(self.size)]
-            everything = bytearray(sum(sizes))
+            whole = bytearray(sum(sizes))
             self._finish(
                 self._comm.Iallgatherv(
-                    [bytearray(text), len(text), self._MPI.BYTE], [everything, sizes, starts, self._MPI.BYTE]
-                )  # fmt: skip
+                    [bytearray(text), len(text), self._MPI.BYTE], [whole, sizes, starts, self._MPI.BYTE]
+                )
             )
-            texts = [bytes(everything[i : i + n]) for i, n in zip(starts, sizes)]
-        else:
-            texts = [p[4 : 4 + n] for p, n in zip(parts, sizes)]
-        wrong = check_headers([_parsed(t) for t in texts], self.name)
+            return [bytes(whole[i : i + n]) for i, n in zip(starts, sizes)]
+
+        return request, texts
+
+    def _announce(self, header):
+        request, texts = self._announced(header)
+        self._finish(request)
+        varies = header[0][1] in ("all_to_all", "all_gather", "gather", "scatter", "reduce_scatter")
+        found = texts(not varies)
+        wrong = None if found is None else check_headers([_parsed(t) for t in found], self.name)
         if wrong is not None:
             raise MismatchError(wrong)
 
@@ -211,6 +224,57 @@ class MPICommunicator(Communicator):
         self._finish(self._comm.Iallgatherv(given, into))
         if not own:
             self._unpack(joined, outputs)
+
+    def _start(self, tensor, op):
+        from ._running import Lanes, Sum
+
+        self._number += 1
+        self.current = "all_reduce"
+        name = str(tensor.dtype).rpartition(".")[2]
+        header = (self._number, "async all_reduce", name, op, -1), (tensor.numel(),)
+        request = check = None
+        if self.checks:
+            request, texts = self._announced(header)
+
+            def check():
+                found = texts(True)
+                return None if found is None else check_headers([_parsed(t) for t in found], self.name)
+
+        if self._lanes is None:  # the first one; the order of calls is known to be the same after it
+            if request is not None:
+                self._finish(request)
+                wrong = check()
+                if wrong is not None:
+                    raise MismatchError(wrong)
+                request = check = None
+            made = []
+            for _ in range(2):
+                lane, being_made = self._comm.Idup()
+                self._finish(being_made)
+                made.append(lane)
+            self._lanes = Lanes(self, made)
+            MPICommunicator._going.append(self._lanes)
+        begun = Sum(self._lanes, tensor, op, request, check)
+        self._lanes.sums.append(begun)
+        self._lanes.progress()
+        return begun
+
+    def progress(self):
+        for lanes in MPICommunicator._going:
+            if lanes.sums:
+                lanes.progress()
+
+    def _gather_on(self, lane, outputs, data):
+        """An all_gather of pieces of one memory that goes on, as a request of MPI."""
+        into, _, own = self._pieces(outputs)
+        assert own
+        return lane.Iallgatherv(self._MPI.IN_PLACE if data is None else self._bytes(data), into)
+
+    def _exchange_on(self, lane, outputs, inputs):
+        """An all_to_all of pieces of one memory that goes on."""
+        into, _, own = self._pieces(outputs)
+        assert own
+        return lane.Ialltoallv(self._pieces(inputs)[0], into)
 
     def _gather(self, outputs, data, root):
         if outputs is None:

@@ -119,6 +119,7 @@ class _Room:
         self.arrived: dict[int, Any] = {}
         self.results: list[Any] = [None] * len(members)
         self.letters: dict[tuple[int, int, int], list[_Letter]] = {}
+        self.meetings: dict[int, Any] = {}  # sums that go on, by their number
 
 
 class _Letter:
@@ -153,6 +154,7 @@ class ThreadCommunicator(Communicator):
         super().__init__(rank, len(room.members), name, parent, checks, timeout)
         self._room, self._me = room, room.members[rank]
         self._header = None
+        self._started = 0
 
     def _announce(self, header):
         self._header = header  # compared when all have arrived, so that a call waits once
@@ -238,6 +240,19 @@ class ThreadCommunicator(Communicator):
             return all
 
         self._meet("all_to_all", (outputs, inputs), complete)
+
+    def _start(self, tensor, op):
+        from ._running import Meeting, Met
+
+        self._room.world.check()
+        self._begin("async all_reduce", tensor, (tensor.numel(),), op)
+        header, self._header = self._header, None
+        self._started += 1
+        meeting = self._room.meetings.setdefault(self._started, Meeting())
+        meeting.join(self, header, tensor, op)
+        if meeting.done:
+            del self._room.meetings[self._started]
+        return Met(self, meeting, f"all_reduce on {self.name}, call {self._number}")
 
     def _split(self, color, key, name):
         def complete(all):

@@ -445,3 +445,45 @@ def test_a_large_all_reduce_moves_twice_its_size_at_most():
         return comm.traffic.received
 
     assert everywhere(7, program) == [2 * 6 * 8000] * 7
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_sums_that_go_on(n):
+    """Bits and traffic are those of all_reduce, whatever the order of the waits."""
+
+    def program():
+        comm = dist.world()
+        given = [torch.arange(k, dtype=torch.float64) * (comm.rank + 1) / 3 for k in (5, 0, 9001, 4)]
+        given.append((torch.arange(40, dtype=torch.float64) * comm.rank)[::2])
+        for op in ("sum", "avg", "max"):
+            expected, found = [x.clone() for x in given], [x.clone() for x in given[:-1]]
+            found.append(torch.zeros(40, dtype=torch.float64)[1::2].copy_(given[-1]))
+            comm.traffic.reset()
+            for x in expected:
+                comm.all_reduce(x, op)
+            wanted = comm.traffic.sent, comm.traffic.received, comm.traffic.messages
+            comm.traffic.reset()
+            requests = [comm.start_all_reduce(x, op) for x in found]
+            for request in requests[:: 1 if comm.rank else -1]:
+                comm.progress()
+                request.wait()
+                assert request.is_completed()
+            assert wanted == (comm.traffic.sent, comm.traffic.received, comm.traffic.messages)
+            assert all(torch.equal(a, b) for a, b in zip(found, expected))
+
+    dist.simulate(n, program)
+
+
+def test_sums_that_go_on_and_differ():
+    def program(start):
+        comm = dist.world()
+        with pytest.raises(dist.MismatchError) as told:
+            start(comm).wait()
+        return str(told.value)
+
+    sizes = "all_reduce on world: ranks differ in number of elements: 1 on rank 0; 2 on rank 1"
+    assert dist.simulate(2, program, lambda c: c.start_all_reduce(torch.ones(1 + c.rank))) == [sizes] * 2
+    found = dist.simulate(2, program, lambda c: c.start_all_reduce(torch.ones(1), "max" if c.rank else "min"))
+    assert "differ in op: min on rank 0; max on rank 1" in found[0] and found[0] == found[1]
+    with pytest.raises(dist.DeadlockError, match="rank 0 waits in all_reduce on world, call 1; rank 1 has returned"):
+        dist.simulate(2, lambda: dist.world().rank or dist.world().start_all_reduce(torch.ones(1)).wait())

@@ -1,6 +1,7 @@
 """DistributedDataParallel: every rank has the gradients, and after each step the parameters, of one process that
 computes the whole batch."""
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -366,8 +367,6 @@ def test_errors():
             DDP(nn.Linear(2 + rank, 1))
         with pytest.raises(ValueError, match="single element"):
             DDP(nn.Linear(1, 1), device_ids=[0, 1])
-        with pytest.raises(NotImplementedError, match="equally many batches"):
-            DDP(nn.Linear(1, 1)).join()
         return True
 
     assert grouped(2, program) == [True, True]
@@ -419,3 +418,92 @@ def test_hooks_of_the_library(name):
     for found, p in zip(results[0][1], alone.parameters()):
         assert found.dtype == strided.float32
         close(found, p.grad, 1e-5 if name == "allreduce_hook" else 2e-2)
+
+
+@pytest.mark.parametrize("by_all", [True, False])
+@pytest.mark.parametrize("options", [{}, {"find_unused_parameters": True}, {"gradient_as_bucket_view": True}])
+def test_ranks_with_fewer_batches(by_all, options):
+    """Gradients of the ranks that have a batch, over all ranks or over those; in the end all have the same."""
+    x, y = data()
+
+    def step(model, optimizer, k, rank):
+        optimizer.zero_grad()
+        part = slice(12 * k + 4 * rank, 12 * k + 4 * rank + 4)
+        nn.functional.mse_loss(model(x[part]), y[part]).backward()
+
+    def program(rank, n):
+        model = DDP(nn.Sequential(net(), nn.BatchNorm1d(2).double()), bucket_cap_mb=0.0005, **options)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        with model.join(divide_by_initial_world_size=by_all):
+            for k in range((2, 4, 3)[rank]):
+                with model.no_sync() if k == 1 else contextlib.nullcontext():
+                    step(model, optimizer, k, rank)
+                if k != 1:
+                    optimizer.step()
+        return [*(p.detach() for p in model.parameters()), *model.buffers()]
+
+    results = grouped(3, program)
+    equal_everywhere(results)
+    # The same by hand: each rank's gradient, summed.
+    alone = [nn.Sequential(net(), nn.BatchNorm1d(2).double()) for _ in range(3)]
+    for k, active in enumerate([(0, 1, 2), (0, 1, 2), (1, 2), (1,)]):
+        for r in active:
+            if k != 1:
+                for b, first in zip(alone[r].buffers(), alone[active[-1]].buffers()):
+                    b.copy_(first)
+            step(alone[r], optim.SGD(alone[r].parameters(), lr=0.1), k, r)
+        if k == 1:
+            continue
+        sums = [sum(p.grad for p in ps) for ps in zip(*(alone[r].parameters() for r in active))]
+        with strided.no_grad():
+            for a in alone:
+                for p, total in zip(a.parameters(), sums):
+                    p -= 0.1 * total / (3 if by_all else len(active))
+    for found, p in zip(results[0], alone[1].parameters()):
+        close(found, p.detach(), 1e-9)
+
+
+def test_ranks_that_have_no_more_batches_end_the_others():
+    def program(rank, n):
+        model = DDP(nn.Linear(1, 1))
+        with pytest.raises(RuntimeError) as told, model.join(throw_on_early_termination=True):
+            for _ in range(2 + rank):
+                model(strided.ones(1, 1)).sum().backward()
+        with model.join(enable=False):
+            model(strided.ones(1, 1)).sum().backward()
+        return str(told.value)
+
+    assert grouped(2, program) == [
+        "Rank 0 exhausted all inputs.",
+        "Detected at least one rank that exhausted inputs. Throwing across all ranks.",
+    ]
+
+
+def test_averages_overlap_with_backward():
+    """A bucket's average is begun before the gradients of the next one are there."""
+
+    def program(rank, n):
+        model = DDP(net(), bucket_cap_mb=0.0005)
+        comm, seen = model.process_group.communicator, []
+        begin = comm.start_all_reduce
+        comm.start_all_reduce = lambda flat, op: (
+            seen.append([p.grad is not None for p in model.parameters()]), begin(flat, op))[1]  # fmt: skip
+        x, y = data()
+        nn.functional.mse_loss(model(x), y).backward()
+        return seen
+
+    for seen in grouped(2, program):
+        assert len(seen) == len(set(map(tuple, seen))) > 1 and not all(seen[0]) and all(seen[-1])
+
+
+def test_gradients_stay_in_their_bucket():
+    def program(rank, n):
+        model = DDP(nn.Linear(3, 2), gradient_as_bucket_view=True)
+        places = set()
+        for _ in range(3):
+            model.zero_grad(set_to_none=False)
+            model(strided.full((1, 3), rank + 1.0)).sum().backward()
+            places.add(tuple(p.grad.data_ptr() for p in model.parameters()))
+        return len(places), model.module.weight.grad.tolist()
+
+    assert grouped(2, program) == [(1, [[1.5] * 3] * 2)] * 2

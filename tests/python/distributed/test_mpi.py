@@ -69,6 +69,22 @@ CALLS = """
     comm.sendrecv(torch.full((3,), float(r)), (r + 1) % n, into[::2], (r - 1) % n, tag=4)
     assert into.tolist() == [(r - 1) % n, 0.0] * 3
     assert comm.broadcast_object({"a": [1, "b"]}, 0) == {"a": [1, "b"]}
+    sums, pace = [], torch.Generator().manual_seed(r)  # sums that go on: each rank looks at other times
+    for k in range(12):
+        x = torch.arange((k * k * 970) % 20000 + 1, dtype=torch.float64) * (r + 1) / 3
+        y = x.clone()
+        sums.append((x, y, comm.start_all_reduce(x)))
+        while torch.rand((), generator=pace) < 0.7:
+            comm.progress()
+        if k % 5 == 2:
+            z = torch.ones(3)
+            comm.all_reduce(z)
+            assert z[0] == n
+    for k in torch.randperm(12, generator=pace).tolist():
+        sums[k][2].wait()
+    for x, y, _ in sums:
+        comm.all_reduce(y)
+        assert torch.equal(x, y)
     comm.barrier()
     print(comm.all_gather_object("done"))
 """
@@ -90,6 +106,9 @@ def test_a_mismatch_is_told_on_every_rank():
             lambda: comm.all_reduce(torch.ones(2 + comm.rank)),
             lambda: comm.all_to_all([torch.ones(99), torch.ones(1)], [torch.ones(1)] * 2),
             lambda: comm.barrier() if comm.rank else comm.all_gather([torch.ones(2)] * 2, torch.ones(2)),
+            lambda: comm.start_all_reduce(torch.ones(2)).wait(),
+            lambda: comm.start_all_reduce(torch.ones(2 + comm.rank)).wait(),
+            lambda: comm.start_all_reduce(torch.ones(2)).wait() if comm.rank else comm.all_reduce(torch.ones(2)),
             lambda: comm.recv(torch.ones(1), 0) if comm.rank else comm.send(torch.ones(50), 1),
         ):
             try:
@@ -101,10 +120,11 @@ def test_a_mismatch_is_told_on_every_rank():
     )
     lines = sorted(done.stdout.splitlines())
     assert done.returncode == 0, done.stderr
-    assert lines[0] == lines[1] == "all_reduce on world: ranks differ in number of elements: 2 on rank 0; 3 on rank 1"
-    assert lines[2] == lines[3] and "rank 0 gives 1 elements to rank 0, which expects 99" in lines[2]
-    assert "rank 0 sends 200 bytes of torch.float32 to rank 1, which expects 4 bytes" in lines[4]
-    assert lines[5] == lines[6] and "all_gather on rank 0; barrier on rank 1" in lines[5]
+    assert lines[:4] == ["all_reduce on world: ranks differ in number of elements: 2 on rank 0; 3 on rank 1"] * 4
+    assert lines[4] == lines[5] and "rank 0 gives 1 elements to rank 0, which expects 99" in lines[4]
+    assert "rank 0 sends 200 bytes of torch.float32 to rank 1, which expects 4 bytes" in lines[6]
+    assert lines[7] == lines[8] and "all_gather on rank 0; barrier on rank 1" in lines[7]
+    assert lines[9] == lines[10] and "all_reduce on rank 0; async all_reduce on rank 1" in lines[9]
 
 
 def test_a_rank_that_raises_ends_the_job():

@@ -19,7 +19,7 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "sparse_compressed_tensor([0], [0], [1])", "sparse.softmax(1, 2)", "sparse.log_softmax(1, 2)",
         "sparse.addmm(1, 2, 3)", "sparse.FloatTensor(1)", "distributed.optim.ZeroRedundancyOptimizer([])",
         "distributed.fsdp.FullyShardedDataParallel(None)", "distributed.fsdp.fully_shard(None)",
-        "distributed.algorithms.join.Join([])", "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
+        "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
         "cuda.CUDAGraph()", "cuda.graph(None)", "nn.attention.flex_attention.flex_attention(1, 2, 3)",
         "nn.attention.flex_attention.create_block_mask(None)", "autograd.profiler.emit_nvtx()",
     ],

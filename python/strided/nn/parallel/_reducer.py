@@ -82,12 +82,15 @@ class Reducer:
         self._buckets = buckets(parameters, min(FIRST_BUCKET, limit), limit)
         self._bucket_of = {k: b for b, group in enumerate(self._buckets) for k in group}
         self.hook: Callable[[GradBucket], Any] | None = None
+        self.divides_by_all = True
+        self.divisor: int | None = None  # in a join: by how many ranks instead
         self._expects = self._begun = False
         self._ready: set[int] = set()
         self._unused: list[int] = []
         self._left: list[int] = []
         self._next = 0
-        self._late: list[tuple[int, Tensor]] = []  # gradients of parameters that this rank did not use
+        self._running: list[tuple[Tensor, Any]] = []  # what goes on: a bucket, and its Request or Future
+        self._flats: list[Tensor | None] = [None] * len(self._buckets)  # buckets whose views are gradients
         for k, p in enumerate(parameters):
             p.register_post_accumulate_grad_hook(lambda p, k=k: self._arrived(k))
 
@@ -104,7 +107,7 @@ class Reducer:
         self._expects, self._unused = True, list(unused)
         self._ready.clear()
         self._left = [len(group) for group in self._buckets]
-        self._next, self._late = 0, []
+        self._next, self._running = 0, []
 
     def begin(self) -> None:
         """A backward comes to what forward returned: parameters that it will not reach are done."""
@@ -130,39 +133,77 @@ class Reducer:
         self._left[self._bucket_of[k]] -= 1
         while self._next < len(self._buckets) and self._left[self._next] == 0:
             self._next += 1
-            self._average(self._next - 1)
+            self._start(self._next - 1)
         if self._next == len(self._buckets):
             self._finish()
+        elif self._running:
+            self._comm.progress()
+
+    def _flat(self, b: int, parameters: Sequence[Tensor]) -> Tensor:
+        """The gradients of a bucket, one after the other: the bucket itself, if they are views of it."""
+        held, pieces = self._flats[b], [p.grad for p in parameters]
+        if held is not None:
+            at = held.data_ptr()
+            for p, grad in zip(parameters, pieces):
+                if grad is None or grad.data_ptr() != at or not grad.is_contiguous():
+                    break
+                at += p.nbytes
+            else:
+                return held
+        flat = [p.new_zeros(p.numel()) if g is None else g.detach().reshape(-1) for p, g in zip(parameters, pieces)]
+        return flat[0].clone() if len(flat) == 1 else _f["cat"](flat)
 
     @no_grad()
-    def _average(self, b: int) -> None:
+    def _start(self, b: int) -> None:
+        """Begins the average of a bucket, which goes on while backward does."""
         parameters = [self._parameters[k] for k in self._buckets[b]]
-        pieces = [p.new_zeros(p.numel()) if p.grad is None else p.grad.detach().reshape(-1) for p in parameters]
-        flat = pieces[0].clone() if len(pieces) == 1 else _f["cat"](pieces)
+        flat = self._flat(b, parameters)
         if self.hook is None:
-            self._comm.all_reduce(flat, "avg")
+            self._running.append((flat, self._comm.start_all_reduce(flat, "avg")))
         else:
             future = self.hook(GradBucket(b, flat, parameters, b == len(self._buckets) - 1))
-            flat = future.wait()
-            flat = flat[0] if isinstance(flat, (list, tuple)) else flat
-        for k, p, mean in zip(self._buckets[b], parameters, views(flat, parameters)):
-            if p.grad is None:
-                self._late.append((k, mean))
-            elif self._as_views:
-                p.grad = mean
-            else:
-                p.grad.copy_(mean)
+            self._running.append((flat, future))
 
     @no_grad()
     def _finish(self) -> None:
+        """Waits for the averages, and gives them to the parameters."""
         self._expects = self._begun = False
+        running, self._running = self._running, []
+        late: list[tuple[int, Tensor]] = []  # gradients of parameters that this rank did not use
+        for b, (flat, request) in enumerate(running):
+            found = request.wait()
+            if self.hook is None and self.divisor is not None:
+                flat *= self._comm.size / self.divisor
+            if self.hook is not None:
+                flat = found[0] if isinstance(found, (list, tuple)) else found
+            self._flats[b] = flat if self._as_views else None
+            parameters = [self._parameters[k] for k in self._buckets[b]]
+            for k, p, mean in zip(self._buckets[b], parameters, views(flat, parameters)):
+                if p.grad is None:
+                    late.append((k, mean))
+                elif not self._as_views:
+                    p.grad.copy_(mean)
+                elif p.grad.data_ptr() != mean.data_ptr():
+                    p.grad = mean
         if not self._finds_unused:
             return
         used = _f["ones"](len(self._parameters), dtype=_C.uint8)
-        for k, _ in self._late:
+        for k, _ in late:
             used[k] = 0
         self._comm.all_reduce(used, "max")
-        for k, mean in self._late:
+        for k, mean in late:
             if used[k]:  # another rank used it: the gradient belongs to all
                 self._parameters[k].grad = mean.clone()
-        self._late = []
+
+    def shadow(self) -> None:
+        """Takes part in the averages of others with gradients that are zero."""
+        self._left = [0] * len(self._buckets)
+        self._next, before = 0, [p.grad for p in self._parameters]
+        for p in self._parameters:
+            p.grad = None
+        while self._next < len(self._buckets):
+            self._next += 1
+            self._start(self._next - 1)
+        self._finish()
+        for p, grad in zip(self._parameters, before):
+            p.grad = grad

@@ -12,11 +12,13 @@ import strided
 
 from ... import _C
 from ...autograd import Function, no_grad
+from ...distributed.algorithms.join import Joinable
 from ..modules.module import Module
 from ._reducer import GradBucket, Reducer, views
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Iterator, Sequence, Tensor
+    from ...distributed.algorithms.join import Join, JoinHook
 
 __all__ = ["DistributedDataParallel"]
 
@@ -84,14 +86,14 @@ def _reached(tensors: Sequence[Tensor]) -> set[int]:
     return found
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """A network whose copies on all ranks stay equal: each rank computes a part of the batch, gradients are averaged.
 
     Parameters and buffers begin as those of rank 0. While ``backward()`` runs, gradients are put into buckets, and each
     bucket is averaged over the ranks as soon as it is full, so that afterwards every ``.grad`` is the mean over the
     ranks, with the same bits on all of them. With a loss that is a mean, and equal parts of the batch, that is the
-    gradient of the whole batch. All ranks must run forward and backward equally often. The calls do not overlap with
-    the computation.
+    gradient of the whole batch. The average of a bucket goes on while backward computes the next gradients. All ranks
+    must run forward and backward equally often, except in :meth:`join`.
 
     Args:
         module: the network, already on its device. Parameters whose ``requires_grad`` changes later are not followed.
@@ -140,7 +142,8 @@ class DistributedDataParallel(Module):
         *,
         device_mesh: Any = None,
     ) -> None:
-        super().__init__()
+        Module.__init__(self)
+        Joinable.__init__(self)
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
         if not named:
             raise RuntimeError(
@@ -185,8 +188,8 @@ class DistributedDataParallel(Module):
                 )
 
     @no_grad()
-    def _from_first(self, tensors: Sequence[Tensor]) -> None:
-        """Fills tensors with those of rank 0, many in one call."""
+    def _from_first(self, tensors: Sequence[Tensor], root: int = 0) -> None:
+        """Fills tensors with those of rank 0, or another, many in one call."""
         by_kind: dict[Any, list[Tensor]] = {}
         for t in tensors:
             by_kind.setdefault((t.dtype, t.device), []).append(t)
@@ -197,7 +200,7 @@ class DistributedDataParallel(Module):
                     some.append(kind.pop(0))
                     size += some[-1].numel() * some[-1].dtype.itemsize
                 flat = strided.cat([t.reshape(-1) for t in some])
-                self._comm.broadcast(flat, 0)
+                self._comm.broadcast(flat, root)
                 for t, found in zip(some, views(flat, some)):
                     t.copy_(found)
 
@@ -207,7 +210,11 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The network's forward."""
-        if self.will_sync_module_buffers():
+        if self._join_config.enable:
+            from ._join import tell
+
+            tell(self)
+        elif self.will_sync_module_buffers():
             self._from_first(list(self.module.buffers()))
         result = self.module(*inputs, **kwargs)
         if not (strided.is_grad_enabled() and self.require_backward_grad_sync):
@@ -252,8 +259,38 @@ class DistributedDataParallel(Module):
             raise RuntimeError("register_comm_hook can only be called once.")
         self._reducer.hook = lambda bucket: hook(state, bucket)
 
-    def join(self, *args: Any, **kwargs: Any) -> Any:
-        """Not there: ranks with fewer batches than others."""
-        raise NotImplementedError(
-            "DistributedDataParallel.join: ranks must have equally many batches; DistributedSampler gives them that"
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """Context for training where some ranks have fewer batches than others.
+
+        A rank that leaves it early takes part in the others' averages, with gradients that are zero, until they leave
+        too. Then all ranks get the parameters and buffers of a rank that was among the last.
+
+        Args:
+            divide_by_initial_world_size: whether averages are over all ranks; else over those that have a batch.
+            enable: False does nothing.
+            throw_on_early_termination: whether all ranks raise RuntimeError as soon as one has no more batches.
+        """
+        from ...distributed.algorithms.join import Join
+
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What ``Join`` has a rank do that has no more batches."""
+        from ._join import Shadow
+
+        self._reducer.divides_by_all = kwargs.get("divide_by_initial_world_size", True)
+        return Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the parameters."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group that gradients are averaged over."""
+        return self.process_group

@@ -27,36 +27,30 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _future(value: Any) -> Any:
-    from ....futures import Future
-
-    made = Future()
-    made.set_result(value)
-    return made
-
-
 def _narrow(dtype: Any, process_group: Any, bucket: GradBucket) -> Any:
     flat = bucket.buffer()
     sent = flat.to(dtype)
-    all_reduce(sent, ReduceOp.AVG, process_group)  # summed in float32, rounded once
-    return _future(flat.copy_(sent))
+    work = all_reduce(sent, ReduceOp.AVG, process_group, async_op=True)  # summed in float32, rounded once
+    return work.get_future().then(lambda future: flat.copy_(sent))
 
 
 def _wrapper(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
     def wrapped(state: Any, bucket: GradBucket) -> Any:
         flat = bucket.buffer()
         bucket.set_buffer(flat.to(dtype))
-        found = hook(state, bucket).wait()
-        return _future(flat.copy_(found[0] if isinstance(found, (list, tuple)) else found))
+
+        def widened(future: Any) -> Any:
+            found = future.value()
+            return flat.copy_(found[0] if isinstance(found, (list, tuple)) else found)
+
+        return hook(state, bucket).then(widened)
 
     return wrapped
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Any:
     """The average, as without a hook. process_group: the default group if None."""
-    flat = bucket.buffer()
-    all_reduce(flat, ReduceOp.AVG, process_group)
-    return _future(flat)
+    return all_reduce(bucket.buffer(), ReduceOp.AVG, process_group, async_op=True).get_future()
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> Any:
