@@ -88,8 +88,8 @@ namespace strided {
                     int64_t categories, int64_t samples, RandomSource& source, WeightsFailure* failure)) \
   X(transfer, (const TransferPlan& plan))
 
-// Decompositions of DecompositionPlan's matrices, with LAPACK's algorithms and conventions: LAPACK's on the CPU,
-// cuSOLVER's on CUDA devices. They wait.
+// Decompositions of DecompositionPlan's matrices, with LAPACK's algorithms and conventions: LAPACK's on the CPU
+// (small matrices: kernels of our own, cpu/linalg/small_run.cpp), cuSOLVER's on CUDA devices. They wait.
 #define STRIDED_DECOMPOSITION_SLOTS(X) \
   /* A = Q R: R on and above the diagonal of a, the reflectors whose product is Q below; their scales in tau, \
      min(m, n) */ \
@@ -137,6 +137,10 @@ struct Backend {
   STRIDED_BACKEND_SLOTS(X)
 #undef X
   const ShortLoops* short_loops = nullptr;
+  // QR of small matrices at once, where a backend has that: false, and nothing is done, where the slots are to do it.
+  // A is read as it lies, by columns or by rows; q by columns (null: not wanted), r by rows, reduced or complete. With
+  // r null it only answers.
+  bool (*small_qr)(const DecompositionPlan& plan, bool by_columns, bool complete, void* q, void* r) = nullptr;
 };
 
 // The table that the backend of a type of device fills. Slots that it leaves as they are raise NotImplementedError with

@@ -20,9 +20,9 @@ struct Matrix {
 };
 
 // Decompositions of `batch` matrices A (m x n), stored by columns, one after the other, in float32, float64, complex64
-// or complex128. What comes out is stored by columns too. On every backend they are those of a library for linear
-// algebra, with LAPACK's algorithms and conventions. info[i] (where there is one) becomes 0, or what LAPACK's routine
-// says went wrong; svd and least_squares give a negative one for NaN or inf in a matrix, eigh gives NaN.
+// or complex128. What comes out is stored by columns too. On every backend they have LAPACK's conventions, and but for
+// small matrices on the CPU they are those of a library. info[i] (where there is one) becomes 0, or what LAPACK's
+// routine says went wrong; svd and least_squares give a negative one for NaN or inf in a matrix, eigh gives NaN.
 struct DecompositionPlan : OpContext {
   DType dtype = DType::Float32;
   int64_t batch = 1, m = 0, n = 0;

@@ -50,6 +50,15 @@ struct LinalgKernels {
                            bool unit_diagonal, bool conjugate) = nullptr;
 };
 
+// Decompositions of `batch` small real matrices, m x n, packed, no side longer than `most` (cpu/linalg/small.inc).
+struct SmallDecompositionKernels {
+  int lanes = 0;  // matrices that are decomposed side by side
+  int64_t most = 0;
+  // a by columns or by rows; q (may be null) by columns, r by rows; both of their reduced or complete size
+  void (*qr)(int64_t batch, int64_t m, int64_t n, const void* a, bool by_columns, bool complete, void* q,
+             void* r) = nullptr;
+};
+
 // Tables of five have a row for items of 1, 2, 4, 8 and 16 bytes.
 struct IndexKernels {
   Loop2d where[5] = {};  // operands to, condition (bool), a, b: to = condition ? a : b
@@ -120,6 +129,7 @@ struct KernelTable {
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};
   LinalgKernels linalg[kNumDTypes] = {};
+  SmallDecompositionKernels small_decompositions[2];  // of float32, float64
   ScanKernel scan[kNumScans][kNumDTypes] = {};
   RangeKernels range;
   IndexKernels index;

@@ -179,6 +179,7 @@ PYBIND11_MODULE(checked, m) {
   register_cpu_backend();
   register_cuda_backend([](int cuda) { return found("find_cusolver", cuda); });
   register_lapack([] { return found("find_lapack"); });
+  register_small_decompositions();
   register_xla_backend([] { return found("find_pjrt_plugin"); });
   set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
                  [](void* state) {

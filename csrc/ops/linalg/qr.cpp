@@ -116,6 +116,25 @@ Tensor qr_gradient(const Tensor& q, const Tensor& r, const Tensor& gq, const Ten
   return solve_triangular(adjoint_of(r), g, false, false, false);
 }
 
+// By the backend's kernel for small matrices, if it has one that takes them; q is not wanted if it is defined.
+bool small_qr(const char* op, const Tensor& a, bool complete, Tensor& q, Tensor& r) {
+  const auto kernel = backend(a.device()).small_qr;
+  if (!kernel) return false;
+  DecompositionPlan plan = plan_of(op, a, {});
+  plan.dtype = compute_dtype_of(a.dtype());
+  if (!kernel(plan, false, complete, nullptr, nullptr)) return false;
+  const int64_t rows = complete ? plan.m : std::min(plan.m, plan.n);
+  const bool by_columns = a.dtype() == plan.dtype && strided::transpose(a.layout(), -2, -1).is_contiguous();
+  const Tensor from = by_columns ? a : contiguous(cast_to(a, plan.dtype));
+  const Tensor to_q = q.defined() ? Tensor() : empty_by_columns(a, plan.m, rows);
+  const Tensor to_r = empty(matrix_shape(a, rows, plan.n), plan.dtype, a.device());
+  plan.a = from.data();
+  kernel(plan, by_columns, complete, to_q.defined() ? to_q.data() : nullptr, to_r.data());
+  if (to_q.defined()) q = cast_to(to_q, a.dtype());
+  r = cast_to(to_r, a.dtype());
+  return true;
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
@@ -128,10 +147,12 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   Tensor q, r;
   {
     NoGradGuard guard;
-    const auto [packed, tau] = qr_packed(op, a);
-    const Tensor upper = triu(narrow(packed, -2, 0, complete ? m : k), 0);
-    r = cast_to(upper, a.dtype());
-    q = only_r ? empty(Dims{0}, a.dtype(), a.device()) : cast_to(q_of(op, packed, tau, k, complete ? m : k), a.dtype());
+    if (only_r) q = empty(Dims{0}, a.dtype(), a.device());
+    if (!small_qr(op, a, complete, q, r)) {
+      const auto [packed, tau] = qr_packed(op, a);
+      r = cast_to(triu(narrow(packed, -2, 0, complete ? m : k), 0), a.dtype());
+      if (!only_r) q = cast_to(q_of(op, packed, tau, k, complete ? m : k), a.dtype());
+    }
   }
   if (!needs_grad(a)) return {q, r};
   record_all("LinalgQrBackward0", {q, r}, {a},
