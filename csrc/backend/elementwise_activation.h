@@ -183,6 +183,14 @@ struct Silu {
   STRIDED_HD static T fwd(T x) {
     return x * math::sigmoid(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_sigmoid(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return x * math::sigmoid_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return apply<SiluGrad>(g, s.in[0]);

@@ -284,6 +284,14 @@ struct Hypot {
   STRIDED_HD static T fwd(T a, T b) {
     return math::hypot(a, b);
   }
+  template <class T>
+  static bool is_usual(T a, T b) {
+    return math::has_usual_hypot(a, b);
+  }
+  template <class T>
+  static T usual(T a, T b) {
+    return math::hypot_usual(a, b);
+  }
   static constexpr uint8_t reads[] = {1, 2};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

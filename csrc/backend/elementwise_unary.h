@@ -453,7 +453,7 @@ struct Sigmoid {
   }
   template <class T>
   static bool is_usual(T x) {
-    return math::has_usual_exp(x);
+    return math::has_usual_sigmoid(x);
   }
   template <class T>
   static T usual(T x) {

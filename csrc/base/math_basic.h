@@ -256,27 +256,40 @@ STRIDED_HD T divide(const Pair<T>& n, const Pair<T>& d) {
   return mul_add(rest, inverse, q);
 }
 
-// sqrt(x^2 + y^2) without overflow or underflow on the way; infinite where an argument is, even beside a NaN.
-STRIDED_HD float hypot(float x, float y) {
-  const double dx = x, dy = y;
-  const float value = static_cast<float>(math::sqrt(dx * dx + dy * dy));
-  return isinf(x) | isinf(y) ? infinity<float>() : value;
-}
-STRIDED_HD double hypot(double x, double y) {
-  const double a = abs(x), b = abs(y);
-  const double large = a < b ? b : a, small = a < b ? a : b;
-  // Scale by a power of two so that the larger lies in [1, 4); then one Newton step on the rounded square root.
-  const uint64_t exponent = to_bits(large) & Bits<double>::exponent;
-  const uint64_t top = 0x7fc0000000000000u;
-  const double scale = from_bits<double>(0x7fe0000000000000u - (exponent > top ? top : exponent));
-  const Pair<double> u = two_prod(large * scale, large * scale), v = two_prod(small * scale, small * scale);
+// sqrt(large^2 + small^2), large >= small >= 0, where large is from about 1.
+STRIDED_HD float root_of_squares(float large, float small) { return math::sqrt(mul_add(large, large, small * small)); }
+STRIDED_HD double root_of_squares(double large, double small) {
+  const Pair<double> u = two_prod(large, large), v = two_prod(small, small);
   const Pair<double> sum = fast_two_sum(u.hi, v.hi);
   const double root = math::sqrt(sum.hi);
   const double rest = (sum.lo + u.lo + v.lo) - product_minus(root, root, sum.hi);
-  const double refined = root + rest * 0.5 / root;
-  const double value = large == 0 ? 0.0 : refined / scale;
-  const double checked = isnan(x) | isnan(y) ? x + y : value;
-  return isinf(x) | isinf(y) ? infinity<double>() : checked;
+  return root + rest * 0.5 / root;  // one Newton step
+}
+// Where no square overflows or underflows.
+template <class T>
+STRIDED_HD bool has_usual_hypot(T x, T y) {
+  constexpr T low = sizeof(T) == 4 ? T(0x1p-50) : T(0x1p-400), high = 1 / low;
+  const T a = abs(x), b = abs(y), large = a < b ? b : a, small = a < b ? a : b;
+  return (large > low) & (large < high) & ((small > low) | (small == 0));
+}
+template <class T>
+STRIDED_HD T hypot_usual(T x, T y) {
+  const T a = abs(x), b = abs(y);
+  return root_of_squares(a < b ? b : a, a < b ? a : b);
+}
+// sqrt(x^2 + y^2) without overflow or underflow on the way; infinite where an argument is, even beside a NaN.
+template <class T>
+STRIDED_HD T hypot(T x, T y) {
+  using U = typename Bits<T>::U;
+  const T a = abs(x), b = abs(y);
+  const T large = a < b ? b : a, small = a < b ? a : b;
+  // Scaled by a normal power of two, so that the larger lies below 8.
+  constexpr U one = U(1) << Bits<T>::mantissa, top = Bits<T>::exponent - 3 * one;
+  const U exponent = to_bits(large) & Bits<T>::exponent;
+  const T scale = from_bits<T>(top + 2 * one - (exponent > top ? top : exponent));
+  const T value = large == 0 ? T(0) : root_of_squares(large * scale, small * scale) / scale;
+  const T checked = isnan(x) | isnan(y) ? x + y : value;
+  return isinf(x) | isinf(y) ? infinity<T>() : checked;
 }
 
 }  // namespace math

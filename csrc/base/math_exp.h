@@ -203,17 +203,28 @@ STRIDED_HD typename P::T tanh_impl(typename P::T x) {
   return copysign(a < T(1e-9) ? a : value, x);
 }
 
-// kUsual: e^-|x| is a normal number.
-template <class P, bool kUsual = false>
-STRIDED_HD typename P::T sigmoid_impl(typename P::T x) {
+// 1 / (1 + e^-x) where e^-x + 1 is exact but for the last bits of e^-x, which are carried along.
+template <class P>
+STRIDED_HD typename P::T sigmoid_plain(typename P::T x) {
   using T = typename P::T;
-  const ExpParts<T> e = exp_parts<P>(kUsual ? -abs(x) : clamp_keep_nan(-abs(x), P::exp_low, T(0)), T(0));
-  const Pair<T> f = kUsual ? Pair<T>{power_of_two<P>(e.t), T(1)} : power_of_two_factors<P>(e.n, e.t);
-  const T hi = e.mantissa.hi * f.hi * f.lo, lo = e.mantissa.lo * f.hi * f.lo;
-  const Pair<T> d = fast_two_sum(T(1), hi);
-  const Pair<T> n = x < T(0) ? Pair<T>{hi, lo} : Pair<T>{T(1), T(0)};
-  const T value = divide<T>(n, {d.hi, d.lo + lo});
-  return !kUsual && isnan(x) ? x : value;
+  const T t = mul_add(-x, P::log2e, P::magic);
+  const T n = t - P::magic;
+  const T r = mul_add(n, -P::ln2_rest, mul_add(n, -P::ln2_short, -x));
+  const T p = mul_add(r * r, P::exp_tail(r), r);
+  const T scale = power_of_two<P>(t);
+  const T base = scale + T(1);
+  const Pair<T> d = fast_two_sum(base, scale * p);
+  const T q = T(1) / d.hi;
+  return mul_add(-q, mul_add(q, d.lo, product_minus(q, d.hi, T(1))), q);
+}
+// The same where e^-|x| is so small that its cube does not count.
+template <class P>
+STRIDED_HD typename P::T sigmoid_far(typename P::T x) {
+  using T = typename P::T;
+  const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(-abs(x), P::exp_low, T(0)), T(0));
+  const Pair<T> f = power_of_two_factors<P>(e.n, e.t), m = e.mantissa;
+  const T power = m.hi * f.hi * f.lo;
+  return x < T(0) ? (m.hi + mul_add(-power, m.hi, m.lo)) * f.hi * f.lo : T(1) - power;
 }
 
 // log(x + c) = k ln2 + hi + lo, c a correction below ulp(x), x > 0.
@@ -453,7 +464,19 @@ STRIDED_HD float sinh(float x) {
 STRIDED_HD double sinh(double x) { return sinh_impl<F64>(x); }
 STRIDED_HD float cosh(float x) { return cosh_impl<F32>(x); }
 STRIDED_HD double cosh(double x) { return cosh_impl<F64>(x); }
-STRIDED_HD float tanh(float x) { return tanh_impl<F32>(x); }
+// 1 - 2 / (e^2a + 1) from 0.7 on, where errors of the quotient are too small to count.
+STRIDED_HD float tanh(float x) {
+  using P = F32;
+  const float a = abs(x), y = 2 * (a > P::tanh_high ? P::tanh_high : a), z = a * a;
+  const float t = mul_add(y, P::log2e, P::magic), n = t - P::magic;
+  const float r = mul_add(n, -P::ln2_rest, mul_add(n, -P::ln2_short, y));
+  const float p = mul_add(r * r, P::exp_tail(r), r);
+  const float scale = power_of_two<P>(t);
+  const float far = 1.0f - 2.0f / mul_add(scale, p, scale + 1.0f);
+  const float near =
+      mul_add(z * a, poly(z, -0.333331913f, 0.133291155f, -0.0535590686f, 0.020092342f, -0.0051388829f), a);
+  return copysign(a < 0.7f ? near : far, x);
+}
 STRIDED_HD double tanh(double x) { return tanh_impl<F64>(x); }
 STRIDED_HD float asinh(float x) { return static_cast<float>(asinh_impl<Lite>(x)); }
 STRIDED_HD double asinh(double x) { return asinh_impl<F64>(x); }
@@ -461,10 +484,18 @@ STRIDED_HD float acosh(float x) { return static_cast<float>(acosh_impl<Lite>(x))
 STRIDED_HD double acosh(double x) { return acosh_impl<F64>(x); }
 STRIDED_HD float atanh(float x) { return static_cast<float>(atanh_impl<Lite>(x)); }
 STRIDED_HD double atanh(double x) { return atanh_impl<F64>(x); }
-STRIDED_HD float sigmoid(float x) { return sigmoid_impl<F32>(x); }
-STRIDED_HD double sigmoid(double x) { return sigmoid_impl<F64>(x); }
-STRIDED_HD float sigmoid_usual(float x) { return sigmoid_impl<F32, true>(x); }
-STRIDED_HD double sigmoid_usual(double x) { return sigmoid_impl<F64, true>(x); }
+STRIDED_HD bool has_usual_sigmoid(float x) { return abs(x) < 16.0f; }
+STRIDED_HD bool has_usual_sigmoid(double x) { return abs(x) < 36.0; }
+STRIDED_HD float sigmoid_usual(float x) { return sigmoid_plain<F32>(x); }
+STRIDED_HD double sigmoid_usual(double x) { return sigmoid_plain<F64>(x); }
+STRIDED_HD float sigmoid(float x) {
+  const float usual = sigmoid_usual(x), other = sigmoid_far<F32>(x);
+  return has_usual_sigmoid(x) ? usual : other;
+}
+STRIDED_HD double sigmoid(double x) {
+  const double usual = sigmoid_usual(x), other = sigmoid_far<F64>(x);
+  return has_usual_sigmoid(x) ? usual : other;
+}
 
 // a^y = 2^(y log2 a) for 0 < a < infinity, in double, whose range needs no care. log2(1 + f) is f P(f), to 2^-38, and
 // 2^r is 1 + r Q(r), to 2^-33.

@@ -18,30 +18,45 @@ namespace math {
 //   double  b is a multiple of 16, so that X < 2^69, and the constant, four doubles, comes from a table (a gather in
 //           vector code); products and sums are pairs. The double nearest to a multiple of pi/2, relative to its size,
 //           leaves 2^-61, still with 40 bits to spare.
-// Up to 2^20, where nearly all arguments are, subtracting n pi/2 is much less work (W. J. Cody and W. Waite, "Software
-// Manual for the Elementary Functions", 1980): pi/2 is cut into parts of 33 bits, whose products with n < 2^20 are
-// exact. Both ways are computed and one is selected, so that a result does not depend on its neighbours; loops take
-// the short way alone where all of some elements allow it (Note [Usual operands] in backend/elementwise_binary.h).
+// Near zero, where nearly all arguments are, subtracting n pi/2 is much less work (W. J. Cody and W. Waite, "Software
+// Manual for the Elementary Functions", 1980), with pi/2 in parts:
+//   float   up to 2^13, in three floats. x - n P1 is exact in a fused multiply-add: it is a multiple of 2^-24 below 1.
+//           (Without such an instruction: in double.)
+//   double  up to 2^20, in parts of 33 bits, whose products with n are exact.
+// Both ways are computed and one is selected, so that a result does not depend on its neighbours; loops take the short
+// way alone where all of some elements allow it (Note [Usual operands] in backend/elementwise_binary.h).
 
-// x = (4 k + quadrant) pi/2 + r, |r| <= pi/4; the quadrant stands in the low bits.
+// x = (4 k + quadrant) pi/2 + r + lo, |r| <= pi/4; the quadrant stands in the low bits.
 struct ReducedFloat {
-  double r;
-  uint64_t quadrant;
+  float r, lo;
+  uint32_t quadrant;
 };
 STRIDED_HD double modulo_4(double x) { return mul_add(-4.0, math::round(x * 0.25), x); }
 
 constexpr double kHalfPi1 = 0x1.921fb544p0, kHalfPi2 = 0x1.0b4611a6p-34;  // 33 bits each
 constexpr double kHalfPi3 = 0x1.3198a2e037073p-69, kHalfPi4 = 0x1.129024e088a68p-123;
-template <class T>
-STRIDED_HD bool is_near_quadrant(T x) {
-  return abs(x) <= T(0x1p20);
-}
+STRIDED_HD bool is_near_quadrant(float x) { return abs(x) <= 0x1p13f; }
+STRIDED_HD bool is_near_quadrant(double x) { return abs(x) <= 0x1p20; }
 
+STRIDED_HD ReducedFloat rounded(double r, double t) {
+  const float hi = static_cast<float>(r);
+  return {hi, static_cast<float>(r - static_cast<double>(hi)), static_cast<uint32_t>(to_bits(t))};
+}
 STRIDED_HD ReducedFloat reduce_near(float x) {
+#if STRIDED_HAS_FMA
+  constexpr float half_pi1 = 0x1.921fb4p0f, half_pi2 = 0x1.4442dp-24f, half_pi3 = 0x1.846988p-48f;
+  const float t = mul_add(x, 0x1.45f306p-1f, F32::magic);
+  const float n = t - F32::magic;
+  const Pair<float> part = two_prod(n, half_pi2);
+  // fast_two_sum is right for the smaller first operand, too, which is a multiple of 2^-24.
+  const Pair<float> r = fast_two_sum(mul_add(-n, half_pi1, x), -part.hi);
+  return {r.hi, mul_add(-n, half_pi3, r.lo - part.lo), to_bits(t)};
+#else
   const double d = x;
   const double t = d * 0x1.45f306dc9c883p-1 + F64::magic;
   const double n = t - F64::magic;
-  return {(d - n * kHalfPi1) - n * 0x1.0b4611a626331p-34, to_bits(t)};
+  return rounded((d - n * kHalfPi1) - n * 0x1.0b4611a626331p-34, t);
+#endif
 }
 STRIDED_HD ReducedFloat reduce_far(float x) {
   const double d = x;
@@ -58,12 +73,12 @@ STRIDED_HD ReducedFloat reduce_far(float x) {
   const double t = (m1 + m2) + F64::magic;
   const double n = t - F64::magic;
   const double f = ((m1 - n) + m2) + scaled * p3;
-  return {f * 0x1.921fb54442d18p0, to_bits(t)};
+  return rounded(f * 0x1.921fb54442d18p0, t);
 }
 STRIDED_HD ReducedFloat reduce_quadrant(float x) {
   const ReducedFloat near = reduce_near(x), far = reduce_far(x);
   const bool is_near = is_near_quadrant(x);
-  return {is_near ? near.r : far.r, is_near ? near.quadrant : far.quadrant};
+  return {is_near ? near.r : far.r, is_near ? near.lo : far.lo, is_near ? near.quadrant : far.quadrant};
 }
 
 struct ReducedDouble {
@@ -184,6 +199,7 @@ STRIDED_HD double cos_tail(double z) {
   return poly(z, 0.041666666666666602, -0.0013888888888873992, 2.4801587289395967e-05, -2.7557314326270964e-07,
               2.0875719584101213e-09, -1.1359449684479013e-11);
 }
+
 STRIDED_HD float sin_tail(float z) { return poly(z, -0.166666552f, 0.00833217334f, -0.000195166518f); }
 STRIDED_HD float cos_tail(float z) { return poly(z, 0.0416666456f, -0.00138873619f, 2.4437757e-05f); }
 
@@ -204,10 +220,11 @@ STRIDED_HD Pair<T> cos_kernel(T r, T lo) {
 
 // sin(x + turns pi/2).
 STRIDED_HD float sin_quadrant(const ReducedFloat& v, uint32_t turns) {
-  const uint32_t q = static_cast<uint32_t>(v.quadrant) + turns;
-  const float r = static_cast<float>(v.r);
-  const float lo = static_cast<float>(v.r - static_cast<double>(r));
-  const float s = sin_kernel(r, lo).hi, c = cos_kernel(r, lo).hi;
+  const uint32_t q = v.quadrant + turns;
+  const float r = v.r, z = r * r;
+  const float s = r + mul_add(z * r, sin_tail(z), v.lo);
+  const float rest = mul_add(0.5f, product_minus(r, r, z), r * v.lo);  // of z / 2: from rounding it, and from lo
+  const float c = 1.0f + mul_add(z, mul_add(z, cos_tail(z), -0.5f), -rest);
   const float value = (q & 1) != 0 ? c : s;
   return from_bits<float>(to_bits(value) ^ (q & 2) << 30);
 }
@@ -232,15 +249,15 @@ STRIDED_INLINE_HD double cos_of(double x, const ReducedDouble& v) {
   return abs(x) < 0x1p-27 ? 1.0 : value;
 }
 STRIDED_HD float tan_of(float x, const ReducedFloat& v) {
-  const double z = v.r * v.r;
-  const double s = mul_add(
-      v.r * z, poly(z, -0.16666666641423633, 0.0083333293622081042, -0.0001983932715529038, 2.7182376965535153e-06),
-      v.r);
-  const double c = mul_add(
-      z * z, poly(z, 0.041666666622530019, -0.0013888883726572911, 2.4799512653615035e-05, -2.7209610790863212e-07),
-      mul_add(-0.5, z, 1.0));
-  const bool odd = (v.quadrant & 1) != 0;
-  const float value = static_cast<float>((odd ? -c : s) / (odd ? s : c));
+  const float r = v.r, z = r * r;
+  const float tail =
+      poly(z, 0.333333492f, 0.133326516f, 0.0540613458f, 0.0212745629f, 0.0108561637f, 6.30177747e-05f, 0.00438969955f);
+  const float lo = mul_add(0.7f * r, product_minus(r, r, z), mul_add(v.lo, z, v.lo));  // from rounding z, and from v.lo
+  const Pair<float> tangent = fast_two_sum(r, mul_add(z * r, tail, lo));
+  // In odd quadrants -1 / tangent: one division and one Newton step.
+  const float inverse = 1.0f / tangent.hi;
+  const float rest = mul_add(inverse, tangent.lo, product_minus(inverse, tangent.hi, 1.0f));
+  const float value = (v.quadrant & 1) != 0 ? mul_add(inverse, rest, -inverse) : tangent.hi;
   return abs(x) < 0x1p-13f ? x : value;
 }
 STRIDED_INLINE_HD double tan_of(double x, const ReducedDouble& v) {
