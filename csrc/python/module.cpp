@@ -97,13 +97,21 @@ py::list ops_table() {
 PyObject* new_instance(PyTypeObject* type, PyObject*, PyObject*) { return py::detail::make_new_instance(type); }
 void refuse_bare_new(py::handle type) { reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new = new_instance; }
 
+int64_t bytes_of(py::handle size, const char* name) {
+  STRIDED_CHECK(is_integer_like(size.ptr()), TypeError, name, ": a number of bytes is required, not ",
+                Py_TYPE(size.ptr())->tp_name);
+  const int64_t n = to_scalar(size.ptr()).to_int();
+  STRIDED_CHECK(n >= 0, RuntimeError, name, ": the size must not be negative, got ", n);
+  return n;
+}
+
 void bind_storage(py::module_& m) {
   py::class_<StorageHandle>(m, "UntypedStorage", "The bytes behind one or more tensors.")
-      .def(py::init([](int64_t nbytes) {
-             STRIDED_CHECK(nbytes >= 0, RuntimeError, "UntypedStorage: the size must not be negative, got ", nbytes);
+      .def(py::init([](py::handle size) {
+             const int64_t nbytes = bytes_of(size, "UntypedStorage");
              return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), Device{})};
            }),
-           py::arg("nbytes") = 0)
+           py::arg("nbytes") = py::int_(0))
       .def(
           "nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
       .def(
@@ -113,8 +121,8 @@ void bind_storage(py::module_& m) {
           "data_ptr", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage->data()); },
           "Address of the first byte.")
       .def("resize_",
-           [](StorageHandle& s, int64_t n) {
-             STRIDED_CHECK(n >= 0, RuntimeError, "resize_: the size must not be negative, got ", n);
+           [](StorageHandle& s, py::handle size) {
+             const int64_t n = bytes_of(size, "resize_");
              // Other views must stay inside: memory only grows.
              STRIDED_CHECK(static_cast<size_t>(n) >= s.storage->nbytes() || s.storage->use_count() == 1, RuntimeError,
                            "resize_: ", s.storage->use_count() - 1, " tensors look at this storage; it can only grow");

@@ -419,6 +419,38 @@ bool call_usual(const Overridable& p, PyObject* const* args, size_t n, PyObject*
   return call_if_fits(p.usual, all, n, result);
 }
 
+// A function of tensors that is given something else fails where it asks that for an attribute: AttributeError. The
+// error says which argument it is instead, as that of a compiled function does.
+void explain(const Overridable& p, PyObject* const* args, size_t n_args, PyObject* kwnames) {
+  PyObject *type, *error, *trace;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  PyObject* asked = error ? PyObject_GetAttrString(error, "obj") : nullptr;
+  PyErr_Clear();
+  const size_t n_all = n_args + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
+  const size_t at = static_cast<size_t>(std::find(args, args + n_all, asked) - args);
+  PyObject* text = nullptr;
+  if (asked && at < n_all) {
+    const auto named = static_cast<Py_ssize_t>(at - n_args);
+    PyObject* which = at < n_args ? PyLong_FromSize_t(at) : Py_NewRef(PyTuple_GET_ITEM(kwnames, named));
+    text = guarded<PyObject*>(nullptr, [&] {
+      return PyObject_CallFunctionObjArgs(hook("wrong_argument"), p.function, which, asked, nullptr);
+    });
+    PyErr_Clear();
+    Py_XDECREF(which);
+  }
+  Py_XDECREF(asked);
+  if (text && text != Py_None) {
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    PyErr_SetObject(PyExc_TypeError, text);
+  } else {
+    PyErr_Restore(type, error, trace);
+  }
+  Py_XDECREF(text);
+}
+
 PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const auto* p = reinterpret_cast<Overridable*>(self);
   const size_t n_args = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
@@ -433,7 +465,9 @@ PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf,
     const int fits = guarded<int>(-1, [&] { return call_usual(*p, args, n_args, &result) ? 1 : 0; });
     if (fits != 0) return result;
   }
-  return PyObject_Vectorcall(p->function, args, nargsf, kwnames);
+  PyObject* result = PyObject_Vectorcall(p->function, args, nargsf, kwnames);
+  if (!result && PyErr_ExceptionMatches(PyExc_AttributeError)) explain(*p, args, n_args, kwnames);
+  return result;
 }
 PyObject* overridable_get(PyObject* self, PyObject* instance, PyObject*) {
   return instance == nullptr || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);

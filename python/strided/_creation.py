@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,16 @@ def asarray(
     return made
 
 
+def _whole(name, value):
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"frombuffer(): argument '{name}' must be int, not {type(value).__name__}") from None
+    if not -(2**63) <= number < 2**63:
+        raise RuntimeError(f"frombuffer(): {name} {number} does not fit 64 bits")
+    return number
+
+
 @seen_by_modes
 def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor on the memory of an object with the buffer protocol (read-only if that is).
@@ -184,7 +195,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     >>> strided.frombuffer(bytearray([1, 0, 2, 0]), dtype=strided.int16)
     tensor([1, 2], dtype=torch.int16)
     """
-    made = _C.from_buffer(buffer, dtype, count, offset)
+    made = _C.from_buffer(buffer, dtype, _whole("count", count), _whole("offset", offset))
     if requires_grad:
         made.requires_grad = True
     return made

@@ -53,3 +53,26 @@ class DisableTorchFunction(_Switch):
 
 _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
 _C.DisableTorchFunction = DisableTorchFunction
+
+
+def _wrong_argument(function: Any, which: int | str, given: object) -> str | None:
+    """The text of the TypeError if the argument should be a tensor and is not: its place or its name, and itself.
+
+    The compiled core asks after an AttributeError of `given`, so that a call that fits pays nothing for it.
+    """
+    import inspect
+
+    parameters = list(inspect.signature(function).parameters.values())
+    at = which if isinstance(which, int) else next((i for i, p in enumerate(parameters) if p.name == which), -1)
+    if not 0 <= at < len(parameters) or any(p.kind == p.VAR_POSITIONAL for p in parameters[: at + 1]):
+        return None
+    kinds = set(str(parameters[at].annotation).split(" | "))
+    if "Tensor" not in kinds or kinds - {"Tensor", "None"} or isinstance(given, _C.Tensor):
+        return None
+    if given is None and "None" in kinds:
+        return None
+    place = f" (position {at + 1})" if isinstance(which, int) else ""
+    return f"{function.__name__}(): argument '{parameters[at].name}'{place} must be Tensor, not {type(given).__name__}"
+
+
+_C.set_hook("wrong_argument", _wrong_argument)

@@ -71,6 +71,10 @@ class TypedStorage:
         elif size_or_data or device is not None:
             raise RuntimeError(f"{cls.__name__}: wrap_storage cannot be given together with a size, data or a device")
         else:
+            if not isinstance(wrap_storage, _C.UntypedStorage):
+                raise TypeError(
+                    f"{cls.__name__}: wrap_storage must be UntypedStorage, not {type(wrap_storage).__name__}"
+                )
             untyped = wrap_storage
         self = object.__new__(cls)
         self._untyped = untyped

@@ -213,7 +213,7 @@ def __dlpack__(
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     source = self.clone() if copy else self
-    return _C.to_dlpack(source, max_version is not None and max_version[0] >= 1, bool(copy))
+    return _C.to_dlpack(source, max_version is not None and bool(max_version[0] >= 1), bool(copy))
 
 
 def __dlpack_device__(self) -> tuple[int, int]:

@@ -60,6 +60,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _word(name, words, number):
+    """The word that a number stands for."""
+    if number not in range(len(words)):
+        raise ValueError(
+            f"{name} must be a number from 0 ({words[0]}) to {len(words) - 1} ({words[-1]}), got {number!r}"
+        )
+    return words[int(number)]
+
+
 # ---------------------------------------------------------------- pooling, places, normalisation
 
 
@@ -78,7 +87,13 @@ def grid_sampler(
 ) -> Tensor:
     """``nn.functional.grid_sample`` with numbers for the modes."""
     modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-    return F.grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+    return F.grid_sample(
+        input,
+        grid,
+        _word("interpolation_mode", modes, interpolation_mode),
+        _word("padding_mode", paddings, padding_mode),
+        align_corners,
+    )
 
 
 def grid_sampler_2d(
@@ -179,9 +194,9 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of the rows that each bag names."""
-    words = ("sum", "mean", "max")
+    word = _word("mode", ("sum", "mean", "max"), mode)
     return F.embedding_bag(
-        input, weight, offsets, None, 2, scale_grad_by_freq, words[mode], sparse, per_sample_weights,
+        input, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights,
         include_last_offset, padding_idx,
     )  # fmt: skip
 
@@ -212,7 +227,9 @@ feature_alpha_dropout, feature_alpha_dropout_ = _defined_dropout("feature_alpha_
 
 # ---------------------------------------------------------------- losses: what becomes of the elements is a number
 
-_REDUCTIONS = ("none", "mean", "sum")
+
+def _reduction(number):
+    return _word("reduction", ("none", "mean", "sum"), number)
 
 
 def binary_cross_entropy_with_logits(
@@ -220,7 +237,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """``nn.functional.binary_cross_entropy_with_logits``."""
     return F.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
+        input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight
     )
 
 
@@ -228,7 +245,7 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """``nn.functional.cosine_embedding_loss``."""
-    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_reduction(reduction))
 
 
 def ctc_loss(
@@ -241,30 +258,30 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:
     """``nn.functional.ctc_loss``."""
-    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _REDUCTIONS[reduction], zero_infinity)
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """``nn.functional.hinge_embedding_loss``."""
-    return F.hinge_embedding_loss(input, target, margin, reduction=_REDUCTIONS[reduction])
+    return F.hinge_embedding_loss(input, target, margin, reduction=_reduction(reduction))
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """``nn.functional.kl_div``."""
     loss = F.kl_div(input, target, reduction="none", log_target=log_target)
-    return F._reduction.reduced(loss, _REDUCTIONS[reduction])
+    return F._reduction.reduced(loss, _reduction(reduction))
 
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """``nn.functional.margin_ranking_loss``."""
-    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_reduction(reduction))
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """``nn.functional.poisson_nll_loss``."""
-    return F.poisson_nll_loss(input, target, log_input, full, None, eps, reduction=_REDUCTIONS[reduction])
+    return F.poisson_nll_loss(input, target, log_input, full, None, eps, reduction=_reduction(reduction))
 
 
 def triplet_margin_loss(
@@ -278,7 +295,7 @@ def triplet_margin_loss(
     reduction: int = 0,
 ) -> Tensor:
     """``nn.functional.triplet_margin_loss``."""
-    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction])
+    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_reduction(reduction))
 
 
 # ---------------------------------------------------------------- recurrent networks
@@ -286,6 +303,8 @@ def triplet_margin_loss(
 
 def _defined_network(name, mode):
     def network(input: Tensor, *args: Any) -> Any:
+        if len(args) != 8:
+            raise TypeError(f"{name}() takes 9 arguments, got {1 + len(args)}; help(strided.{name}) has their order")
         if isinstance(args[1], (list, tuple)):  # (input, states, weights, ...): padded
             hx, params, has_biases, num_layers, p, train, bidirectional, batch_first = args
             states = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)

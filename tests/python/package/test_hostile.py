@@ -123,3 +123,88 @@ def test_numpy_scalars_are_numbers(function, dtype):
     t = getattr(torch, function)(scalar)
     assert t.shape == () and t.dtype == getattr(torch, dtype) and t.item() == 1
     assert getattr(torch, function)(scalar, dtype=torch.float64).dtype == torch.float64
+
+
+NO_TENSORS = [None, "x", 3, 2.5, [1.0], {}, b"x", object, range(3)]
+
+
+@pytest.mark.parametrize("wrong", NO_TENSORS, ids=lambda wrong: type(wrong).__name__)
+def test_what_is_no_tensor_is_named(wrong):
+    """Functions written in Python say which argument it is, as compiled ones do."""
+    weight = torch.ones(2, 2, 3)
+    kind = type(wrong).__name__
+    with pytest.raises(TypeError, match=rf"conv1d\(\): argument 'input' \(position 1\) must be Tensor, not {kind}"):
+        torch.nn.functional.conv1d(wrong, weight)
+    with pytest.raises(TypeError, match=rf"conv1d\(\): argument 'weight' must be Tensor, not {kind}"):
+        torch.nn.functional.conv1d(torch.ones(1, 2, 5), weight=wrong)
+    with pytest.raises(TypeError, match=f"must be Tensor, not {kind}"):
+        torch.frexp(wrong)
+
+
+def test_errors_of_others_stay_what_they_are():
+    class Mine:
+        pass
+
+    class Kind(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return Mine().nothing
+
+    with pytest.raises(AttributeError, match="'Mine' object has no attribute 'nothing'"):
+        torch.nn.functional.conv1d(torch.ones(1, 1, 3).as_subclass(Kind), torch.ones(1, 1, 2))
+
+
+@pytest.mark.parametrize("size", ["x", 1.5, None, [1, 2], 2**70])
+def test_sizes_of_storages(size):
+    storage = torch.UntypedStorage(3)
+    for call in (torch.UntypedStorage, storage.resize_):
+        with pytest.raises((TypeError, OverflowError), match=r"number of bytes is required|must fit 64 bits") as raised:
+            call(size)
+        assert "incompatible" not in str(raised.value)
+    assert len(storage) == 3
+
+
+def test_wrong_kinds_are_named_in_the_users_terms():
+    with pytest.raises(TypeError, match="wrap_storage must be UntypedStorage, not int"):
+        torch.FloatStorage(wrap_storage=5)
+    with pytest.raises(TypeError, match="argument 'count' must be int, not str"):
+        torch.frombuffer(b"abcd", dtype=torch.uint8, count="x")
+    with pytest.raises(RuntimeError, match="does not fit 64 bits"):
+        torch.frombuffer(b"abcd", dtype=torch.uint8, offset=2**70)
+    versioned = torch.ones(2).__dlpack__(max_version=(numpy.int64(1), 0))  # its comparison gives NumPy's bool
+    assert torch.from_dlpack(versioned).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["adaptive_avg_pool1d", "adaptive_max_pool1d"])
+def test_pools_to_sizes_that_no_memory_holds(name):
+    pool = getattr(torch.nn.functional, name)
+    with pytest.raises(TypeError, match="must be tuple of ints, but found float"):
+        pool(torch.ones(1, 2, 3), 1e300)
+    assert "refused" in run(f"""
+import resource, strided as torch
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, -1))
+try:
+    torch.nn.functional.{name}(torch.ones(1, 2, 3), 2**40)
+except RuntimeError as error:
+    print("refused:", error)
+""")
+
+
+def test_flags_of_hooks_are_only_true_or_false():
+    module = torch.nn.ReLU()
+    seen = []
+    module.register_forward_hook(lambda *args: seen.append(len(args)), with_kwargs=2**62, always_call=2**62)
+    module.register_forward_pre_hook(lambda *args: seen.append(len(args)), with_kwargs=2**62)
+    module(torch.ones(2))
+    assert seen == [3, 4]
+
+
+def test_numbers_that_stand_for_words():
+    a, b = torch.rand(3), torch.rand(3)
+    for wrong in (3, -1, 2**62, "x", None):
+        with pytest.raises(ValueError, match=r"reduction must be a number from 0 \(none\) to 2 \(sum\)"):
+            torch.kl_div(a, b, wrong)
+        with pytest.raises(ValueError, match="mode must be a number"):
+            torch.embedding_bag(torch.ones(3, 2), torch.tensor([1]), torch.tensor([0]), False, wrong)
+    with pytest.raises(TypeError, match=r"lstm\(\) takes 9 arguments, got 2"):
+        torch.lstm(a, b)

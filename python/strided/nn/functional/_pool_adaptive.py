@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING
 
 import strided
@@ -20,9 +21,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _windows(n, out):
-    """(start, end) of the windows of an axis of n elements: they cover it, and overlap where out does not divide n."""
-    return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
+def _windows(n, out, device):
+    """Starts and ends of the windows of an axis of n elements: they cover it, and overlap where out does not divide n.
+
+    Tensors, as a list of so many windows as a hostile output_size asks for would fill the memory unasked.
+    """
+    i = strided.arange(out, device=device)
+    return i * n // max(out, 1), -(-(i + 1) * n // max(out, 1))
 
 
 def _target(name, input, output_size, axes):
@@ -39,7 +44,9 @@ def _target(name, input, output_size, axes):
             if "max" in name
             else f"{name}: output_size must be {axes}"
         )
-    size = [n if o is None else int(o) for o, n in zip(given, input.shape[-axes:])]
+    if wrong := next((o for o in given if o is not None and not hasattr(o, "__index__")), None):
+        raise TypeError(f"{name}(): argument 'output_size' must be tuple of ints, but found {type(wrong).__name__}")
+    size = [n if o is None else operator.index(o) for o, n in zip(given, input.shape[-axes:])]
     if min(size) < 0 and "max" in name:
         made = [*input.shape[:-axes], *size]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
@@ -61,10 +68,10 @@ def _adaptive_avg_pool(axes, input, output_size):
     # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
     for i, out in enumerate(size):
         axis, n = input.ndim - axes + i, input.shape[input.ndim - axes + i]
-        weights = strided.zeros(n, out, dtype=input.dtype, device=input.device)
-        for j, (start, end) in enumerate(_windows(n, out)):
-            weights[start:end, j] = 1 / (end - start)
-        input = input.movedim(axis, -1).matmul(weights).movedim(-1, axis)
+        start, end = _windows(n, out, input.device)
+        row = strided.arange(n, device=input.device).unsqueeze(1)
+        weights = ((row >= start) & (row < end)).to(input.dtype) / (end - start)
+        input = input.movedim(axis, -1).matmul(weights.to(input.dtype)).movedim(-1, axis)
     return input.contiguous()
 
 
@@ -89,10 +96,10 @@ def _adaptive_max_pool(axes, input, output_size):
     lead, planes = input.shape[:-axes], input.shape[-axes:]
     places, lengths = None, []
     for i, (n, out) in enumerate(zip(planes, size)):
-        windows = _windows(n, out)
-        longest = max((b - a for a, b in windows), default=1)
-        at = strided.tensor([[min(a + k, b - 1) for k in range(longest)] for a, b in windows], device=input.device)
-        at = at.reshape(out, longest).long()
+        start, end = _windows(n, out, input.device)
+        rest = n % max(out, 1)
+        longest = max(n // max(out, 1) + (rest > 0) + (rest > math.gcd(n, out)), 1)
+        at = (start.unsqueeze(1) + strided.arange(longest, device=input.device)).clamp(max=(end - 1).unsqueeze(1))
         shape = [1] * (2 * axes)
         shape[i], shape[axes + i] = out, longest
         at = at.view(shape)

@@ -29,7 +29,7 @@ class HookRegistration:
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Calls ``hook(module, args)`` before forward; what it returns, if not None, takes the place of args."""
-        flags = [self._forward_pre_hooks_with_kwargs] * with_kwargs
+        flags = [self._forward_pre_hooks_with_kwargs] * bool(with_kwargs)
         return self._register(self._forward_pre_hooks, hook, *flags, prepend=prepend)
 
     def register_forward_hook(
@@ -41,7 +41,8 @@ class HookRegistration:
         always_call: bool = False,
     ) -> RemovableHandle:
         """Calls ``hook(module, args, output)`` after forward; what it returns, if not None, is the output."""
-        flags = [self._forward_hooks_with_kwargs] * with_kwargs + [self._forward_hooks_always_called] * always_call
+        flags = [self._forward_hooks_with_kwargs] * bool(with_kwargs)
+        flags += [self._forward_hooks_always_called] * bool(always_call)
         return self._register(self._forward_hooks, hook, *flags, prepend=prepend)
 
     def _backward_kind(self, full):
