@@ -106,11 +106,12 @@ from . import _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
 
-from . import _tensor, _tensor_memory
+from . import _sparse_names, _tensor, _tensor_memory
 
 _tensor.install(Tensor)
 _core_names.install()
 _tensor_memory.install(Tensor)
+_sparse_names.install(Tensor)
 
 from . import autograd, backends, cuda, memory, random, utils
 from ._aliases import *

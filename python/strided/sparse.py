@@ -1,43 +1,96 @@
-"""Names of ``torch.sparse``: strided has no sparse tensors, and each function says so (``strided.sparse``)."""
+"""Functions of sparse tensors (``strided.sparse``). `strided.sparse_coo_tensor` makes such tensors.
+
+>>> s = strided.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3))
+>>> strided.sparse.sum(s, 1).to_dense()
+tensor([3., 9.])
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._core_names import absent
-from ._sparse_names import refuse
+from . import _C
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
 
-# For isinstance: no object is one.
-FloatTensor, DoubleTensor, HalfTensor = (absent(n, __name__) for n in ("FloatTensor", "DoubleTensor", "HalfTensor"))
-IntTensor, LongTensor, ShortTensor = (absent(n, __name__) for n in ("IntTensor", "LongTensor", "ShortTensor"))
-ByteTensor, CharTensor, BFloat16Tensor = (absent(n, __name__) for n in ("ByteTensor", "CharTensor", "BFloat16Tensor"))
+
+class _OfDtype(type):
+    """The types of PyTorch's legacy constructors: ``FloatTensor(indices, values, size)``, and for ``isinstance``."""
+
+    dtype: Any
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        from ._sparse_names import sparse_coo_tensor
+
+        if not args:
+            args = ((0,),)
+        elif len(args) > 1 and all(isinstance(a, int) for a in args):
+            args = (args,)
+        return sparse_coo_tensor(*args, dtype=cls.dtype, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _C.Tensor) and instance.is_sparse and instance.dtype is cls.dtype
 
 
-def mm(mat1: Any, mat2: Any, *args: Any) -> Any:
-    """NotImplementedError."""
-    refuse("sparse.mm")
+def _of(name: str, dtype: Any) -> Any:
+    return _OfDtype(name, (), {"__module__": __name__, "__doc__": "Sparse tensors of a dtype.", "dtype": dtype})
+
+
+_named = {str(d).rpartition(".")[2]: d for d in _C.dtypes}
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor = (
+    _of(name, _named[dtype])
+    for name, dtype in (
+        ("FloatTensor", "float32"), ("DoubleTensor", "float64"), ("HalfTensor", "float16"),
+        ("BFloat16Tensor", "bfloat16"),
+    )
+)  # fmt: skip
+IntTensor, LongTensor, ShortTensor, ByteTensor, CharTensor = (
+    _of(name, _named[dtype])
+    for name, dtype in (
+        ("IntTensor", "int32"), ("LongTensor", "int64"), ("ShortTensor", "int16"), ("ByteTensor", "uint8"),
+        ("CharTensor", "int8"),
+    )
+)  # fmt: skip
+
+
+def mm(mat1: Any, mat2: Any, *reduce: Any) -> Any:
+    """The product of two matrices, sparse or dense: dense unless both are sparse.
+
+    >>> strided.sparse.mm(strided.eye(2).to_sparse(), strided.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    if reduce and reduce[0] != "sum":
+        raise NotImplementedError(f"sparse.mm: strided has no reduction {reduce[0]!r}")
+    return mat1.mm(mat2)
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
-    """NotImplementedError."""
-    refuse("sparse.addmm")
+    """``beta * mat + alpha * (mat1 @ mat2)``."""
+    from . import addmm as general
+
+    return general(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:  # noqa: A001
-    """NotImplementedError."""
-    refuse("sparse.sum")
+    """The sum of all elements, or along axes: sparse unless all sparse axes are gone."""
+    return _only_sparse("sum", input).sum(dim, dtype=dtype)
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """NotImplementedError."""
-    refuse("sparse.softmax")
+    """``softmax`` of the elements that are stored, along an axis; the others count as minus infinity."""
+    return _only_sparse("softmax", input).softmax(dim, dtype=dtype)
 
 
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """NotImplementedError."""
-    refuse("sparse.log_softmax")
+    """The logarithm of ``softmax``."""
+    return _only_sparse("log_softmax", input).log_softmax(dim, dtype=dtype)
+
+
+def _only_sparse(name: str, t: Any) -> Any:
+    if not t.is_sparse:
+        raise RuntimeError(f"sparse.{name}: expected a sparse tensor")
+    return t
 
 
 del annotations

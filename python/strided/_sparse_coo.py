@@ -1,0 +1,417 @@
+"""Sparse tensors in coordinate form: the places that hold values, and the values (``torch.sparse_coo``).
+
+A tensor of this layout keeps ``nnz`` values and a matrix of indices, one row for each sparse axis. Dense axes may
+follow: then the values have shape ``(nnz, *dense)``. Every function here is made of functions of dense tensors, so
+gradients reach the values and dense operands. A function that is not in ``_FUNCTIONS`` says that it is missing.
+
+>>> s = strided.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3))
+>>> s @ strided.ones(3, 1)
+tensor([[3.],
+        [9.]])
+>>> s.t().to_dense()
+tensor([[0., 4.],
+        [0., 0.],
+        [3., 5.]])
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING
+
+import strided
+
+from . import _C
+from .autograd import no_grad
+
+if TYPE_CHECKING:
+    from ._typing import Any, Tensor
+
+_META = _C.device("meta")
+# What a base tensor on device meta answers correctly: shape and dtype.
+_METADATA = frozenset((
+    "shape", "dtype", "size", "dim", "ndim", "ndimension", "numel", "nelement", "is_floating_point", "is_complex",
+    "is_signed", "element_size", "itemsize", "__len__", "__hash__", "__format__", "result_type", "is_same_size",
+))  # fmt: skip
+_FUNCTIONS: dict[str, Any] = {}  # name of a function or method -> what computes it
+
+
+class COOTensor(_C.Tensor):
+    """A tensor of layout ``torch.sparse_coo``; ``sparse_coo_tensor`` makes them."""
+
+    _at: Tensor  # int64, (sparse_dim, nnz)
+    _own: Tensor  # (nnz, *dense sizes)
+    _sole: bool  # no place twice, and in order
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", str(func))
+        if name in ("__get__", "__set__"):
+            name = func.__self__.__name__
+        made = _FUNCTIONS.get(name)
+        if made is not None:
+            return made(*args, **(kwargs or {}))
+        if name in _METADATA:
+            return super().__torch_function__(func, types, args, kwargs or {})
+        raise NotImplementedError(
+            f"{name}: strided has no such function of sparse tensors; to_dense() makes a dense one"
+        )
+
+    layout = property(lambda self: strided.sparse_coo)
+    is_sparse = True
+    _base, _version, output_nr = None, 0, 0  # of no view; `_own` counts what is written into it
+    is_meta = False
+    device = property(lambda self: self._own.device)
+    is_cuda = property(lambda self: self._own.is_cuda)
+    is_cpu = property(lambda self: self._own.is_cpu)
+    requires_grad = property(lambda self: self._own.requires_grad, lambda self, value: self.requires_grad_(value))
+    is_leaf = property(lambda self: self._own.is_leaf)
+    grad_fn = property(lambda self: self._own.grad_fn)
+    T = mT = property(lambda self: _FUNCTIONS["transpose"](self, -2, -1) if self.ndim > 1 else self)
+    data = property(lambda self: detach(self))
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient of the values, at their places."""
+        made = self._own.grad
+        return None if made is None else _like(self, made)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._own.grad = None if value is None else value.coalesce()._own if value.is_sparse else value
+
+    def __repr__(self, **options: Any) -> str:
+        lines = [f"indices={_indented(self._at, 15)}", f"values={_indented(self._own.detach(), 14)}"]
+        last = f"size={tuple(self.shape)}, nnz={self._nnz()}"
+        if self.dtype not in (strided.get_default_dtype(), strided.int64, strided.bool):
+            last += f", dtype={self.dtype}"
+        last += ", layout=torch.sparse_coo"
+        if self.grad_fn is not None:
+            last += f",\n       grad_fn=<{type(self.grad_fn).__name__}>"
+        elif self.requires_grad:
+            last += ",\n       requires_grad=True"
+        return "tensor(" + ",\n       ".join([*lines, last]) + ")"
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo: Any) -> COOTensor:
+        made = _make(copy.deepcopy(self._at, memo), copy.deepcopy(self._own, memo), self.shape, self._sole)
+        memo[id(self)] = made
+        return made
+
+    def __copy__(self) -> COOTensor:
+        return _like(self, self._own)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _make, (self._at, self._own, tuple(self.shape), self._sole)
+
+
+def _indented(t: Tensor, indent: int) -> str:
+    if t.numel() == 0:
+        return f"tensor([], size={tuple(t.shape)})"
+    text, dtype, _ = repr(t).partition(", dtype=")
+    text += ")" if dtype else ""
+    return "\n".join([line and " " * indent + line for line in text.split("\n")]).lstrip()
+
+
+def _make(indices: Tensor, values: Tensor, size: Any, coalesced: bool = False) -> COOTensor:
+    base = strided.empty((), dtype=values.dtype, device=_META).expand(tuple(size))
+    made = _C.Tensor._make_subclass(COOTensor, base)
+    made._at, made._own, made._sole = indices, values, coalesced
+    return made
+
+
+def _like(s: COOTensor, values: Tensor) -> COOTensor:
+    """Other values at the same places."""
+    return _make(s._at, values, s.shape, s._sole)
+
+
+def make(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    is_coalesced: bool | None = None,
+    **options: Any,
+) -> COOTensor:
+    """What ``sparse_coo_tensor`` does."""
+    if values is None:  # sparse_coo_tensor(size)
+        size = tuple(indices)
+        values = strided.empty(0, dtype=dtype, device=device, requires_grad=requires_grad)
+        return _make(strided.empty((len(size), 0), dtype=strided.int64, device=device), values, size, True)
+    values = strided.as_tensor(values, dtype=dtype, device=device)
+    indices = strided.as_tensor(indices, device=values.device).to(strided.int64)
+    if requires_grad:
+        values = values.detach().requires_grad_()
+    elif values.requires_grad:
+        values = values.view_as(values)  # the tensor is made of them, and so no leaf
+    if indices.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {tuple(indices.shape)}")
+    rank, nnz = indices.shape
+    if values.ndim == 0:
+        values = values.expand(nnz) if nnz != 1 else values.reshape(1)
+    if values.shape[0] != nnz:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{nnz}, nnz from values: {values.shape[0]}"
+        )
+    with no_grad():
+        low, high = (indices.amin(1).tolist(), indices.amax(1).tolist()) if nnz else ([0] * rank, [-1] * rank)
+    if size is None:
+        size = [h + 1 for h in high] + list(values.shape[1:])
+    size = tuple(size)
+    if len(size) != rank + values.ndim - 1:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+            f"sparse_dim = {rank}, dense_dim = {values.ndim - 1}"
+        )
+    for d in range(rank):
+        if low[d] < 0:
+            raise RuntimeError(f"found negative index {low[d]} for dim {d}")
+        if high[d] >= size[d]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {high[d]}"
+            )
+    if tuple(values.shape[1:]) != size[rank:]:
+        raise RuntimeError(f"values has incorrect size, expected {[nnz, *size[rank:]]}, got {list(values.shape)}")
+    return _make(indices, values, size, bool(is_coalesced) or nnz < 2)
+
+
+def from_dense(t: Tensor, sparse_dim: int | None = None, *, layout: Any = None, **options: Any) -> COOTensor:
+    """``to_sparse`` of a dense tensor: the elements, or the subtensors of the first axes, that are not zero."""
+    if layout is not None and layout is not strided.sparse_coo:
+        raise NotImplementedError(f"to_sparse: strided has no sparse tensors of layout {layout}")
+    if t.is_sparse:
+        return t
+    rank = t.ndim if sparse_dim is None else sparse_dim
+    if not 0 < rank <= t.ndim and t.ndim:
+        raise RuntimeError(f"sparse_dim must be in 1 ... {t.ndim}, got {rank}")
+    filled = t.detach() != 0
+    for _ in range(t.ndim - rank):
+        filled = filled.any(-1)
+    at = filled.nonzero()
+    return _make(at.t().contiguous(), t[at.unbind(1)] if rank else t.reshape(1), t.shape, True)
+
+
+# ------------------------------------------------------------ parts
+
+
+def _function(made: Any, *names: str) -> Any:
+    """Puts a function into the table, and onto the class as a method of each name."""
+    for name in (made.__name__, *names):
+        _FUNCTIONS[name] = made
+        setattr(COOTensor, name, made)
+    return made
+
+
+@_function
+def _indices(s):
+    return s._at
+
+
+@_function
+def _values(s):
+    return s._own
+
+
+@_function
+def _nnz(s):
+    return s._at.shape[1]
+
+
+@_function
+def indices(s):
+    return _of_coalesced(s, "indices")._at
+
+
+@_function
+def values(s):
+    return _of_coalesced(s, "values")._own
+
+
+def _of_coalesced(s, what):
+    if not s._sole:
+        raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
+    return s
+
+
+@_function
+def is_coalesced(s):
+    return s._sole
+
+
+@_function
+def _is_view(s):
+    return False
+
+
+@_function
+def is_inference(s):
+    return s._own.is_inference()
+
+
+@_function
+def _coalesced_(s, coalesced):
+    """PyTorch's name: what the caller says is not looked at."""
+    s._sole = coalesced
+    return s
+
+
+@_function
+def sparse_dim(s):
+    return s._at.shape[0]
+
+
+@_function
+def dense_dim(s):
+    return s._own.ndim - 1
+
+
+def _keys(indices, sizes):
+    """One number for each column of indices, in the order of the places."""
+    made = strided.zeros(indices.shape[1], dtype=strided.int64, device=indices.device)
+    for row, n in zip(indices.unbind(0), sizes):
+        made = made * n + row
+    return made
+
+
+@_function
+def coalesce(s):
+    """Each place once, in order; values of the same place are summed."""
+    if s._sole:
+        return s
+    keys, inverse = _keys(s._at, s.shape).unique(return_inverse=True)
+    first = strided.full(keys.shape, s._nnz(), dtype=strided.int64, device=keys.device)
+    first = first.scatter_reduce(0, inverse, strided.arange(s._nnz(), device=keys.device), "amin")
+    own = s._own
+    if own.dtype is strided.bool:
+        summed = own.new_zeros((len(keys), *own.shape[1:]), dtype=strided.int64).index_add(0, inverse, own.long()) > 0
+    else:
+        summed = own.new_zeros((len(keys), *own.shape[1:])).index_add(0, inverse, own)
+    return _make(s._at[:, first], summed, s.shape, True)
+
+
+@_function
+def to_dense(s, dtype=None, *, masked_grad=None):
+    n = s.sparse_dim()
+    own = s._own if dtype is None else s._own.to(dtype)
+    if n == 0:
+        return own.sum(0)
+    flat = own.new_zeros((math.prod(s.shape[:n]), *s.shape[n:]))
+    at = _keys(s._at, s.shape)
+    made = flat.index_put((at,), own, accumulate=not s._sole)
+    return made.reshape(s.shape)
+
+
+@_function
+def to_sparse(s, *args, **options):
+    return from_dense(s, *args, **options)
+
+
+@_function
+def to_sparse_coo(s):
+    return s
+
+
+@_function
+def sparse_mask(t, mask):
+    """The elements of a tensor at the places of another."""
+    if t.is_sparse:
+        return _FUNCTIONS["mul"](t, _like(mask, strided.ones_like(mask._own).to(t.dtype)))
+    return _like(mask, t[mask._at.unbind(0)])
+
+
+# ------------------------------------------------------------ copies
+
+
+@_function
+def detach(s):
+    return _like(s, s._own.detach())
+
+
+@_function
+def clone(s, *, memory_format=None):
+    return _make(s._at.clone(), s._own.clone(), s.shape, s._sole)
+
+
+@_function
+def requires_grad_(s, requires_grad=True):
+    s._own.requires_grad_(requires_grad)
+    return s
+
+
+@_function
+def zeros_like(s, *, dtype=None, **options):
+    places = s._at.new_empty((s.sparse_dim(), 0))
+    return _make(places, s._own.new_empty((0, *s._own.shape[1:]), dtype=dtype), s.shape, True)
+
+
+@_function
+def to(s, *args, **options):
+    args = tuple(a._own if isinstance(a, COOTensor) else a for a in args)
+    own = s._own.to(*args, **options)
+    return s if own is s._own else _make(s._at.to(own.device), own, s.shape, s._sole)
+
+
+@_function
+def cpu(s):
+    return to(s, "cpu")
+
+
+@_function
+def cuda(s, device=None, **options):
+    return to(s, "cuda" if device is None else device)
+
+
+@_function
+def type_as(s, other):
+    return to(s, other.dtype)
+
+
+@_function
+def type_(s, dtype=None, non_blocking=False):
+    if dtype is None:
+        return s._own.type().replace("torch.", "torch.sparse.", 1)
+    return _like(s, s._own.type(dtype))
+
+
+COOTensor.type = type_  # type: ignore[assignment]
+_FUNCTIONS["type"] = type_
+
+
+def _cast(name):
+    def made(s):
+        return _like(s, getattr(s._own, name)())
+
+    made.__name__ = name
+    return made
+
+
+for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble"):
+    _function(_cast(_name))
+
+
+def _of_values(name):
+    def made(s, *args, **options):
+        s = coalesce(s)
+        return _like(s, getattr(strided, name)(s._own, *args, **options))
+
+    made.__name__ = name
+    return made
+
+
+# Functions of one element that keep zero.
+for _name in (
+    "abs", "neg", "negative", "sqrt", "square", "sin", "sinh", "asin", "asinh", "tan", "tanh", "atan", "atanh",
+    "expm1", "log1p", "relu", "sign", "sgn", "signbit", "floor", "ceil", "round", "trunc", "erf", "erfinv",
+    "deg2rad", "rad2deg", "nan_to_num", "isnan", "isinf", "conj", "real", "positive",
+):  # fmt: skip
+    _function(_of_values(_name))
+_function(_FUNCTIONS["abs"], "absolute", "__abs__")
+_function(_FUNCTIONS["neg"], "__neg__")
+
+from . import _sparse_coo_functions as _sparse_coo_functions  # noqa: E402  (fills the table further)
