@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from operator import index
 from typing import Any, SupportsIndex, overload
 
 __all__ = ["Size"]
 
 
+def _whole(i: int, size: Any) -> Any:
+    """The size as it is stored: integers of NumPy stay what they are."""
+    if isinstance(size, int):
+        return size
+    try:
+        number = index(size)
+    except TypeError:
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(size).__name__}')") from None
+    return size if type(size).__module__ == "numpy" else number
+
+
 class Size(tuple[int, ...]):
     """The sizes of a tensor's axes; a tuple in every respect, but slices and sums of it are ``Size`` again.
 
-    The constructor is tuple's own, unchecked, since it runs whenever a shape is asked for.
+    A size is an int, or an integer of another kind, a tensor with one element for instance, which becomes an int.
+    TypeError for anything else. (A tensor's own shape is made without this constructor.)
 
     >>> s = strided.Size([2, 3, 4])
     >>> s, s[1:], s + (5,), s.numel()
@@ -22,6 +36,13 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
+        made = tuple.__new__(cls, sizes)
+        for size in made:
+            if type(size) is not int:
+                return tuple.__new__(cls, [_whole(i, k) for i, k in enumerate(made)])
+        return made
+
     def numel(self) -> int:
         """The product of the sizes: elements of a tensor of this shape (1 for no axes)."""
         return math.prod(self)
@@ -30,12 +51,12 @@ class Size(tuple[int, ...]):
         return f"torch.Size([{', '.join(map(str, self))}])"
 
     @overload
-    def __getitem__(self, index: SupportsIndex) -> int: ...
+    def __getitem__(self, at: SupportsIndex) -> int: ...
     @overload
-    def __getitem__(self, index: slice) -> Size: ...
-    def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if index.__class__ is slice else found
+    def __getitem__(self, at: slice) -> Size: ...
+    def __getitem__(self, at: Any) -> Any:
+        found = tuple.__getitem__(self, at)
+        return tuple.__new__(Size, found) if at.__class__ is slice else found
 
     def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         if not isinstance(other, tuple):

@@ -62,3 +62,20 @@ def test_shapes_are_sizes():
     assert type(t.shape) is Size and type(t.size()) is Size
     assert t.shape == t.size() == (2, 3)
     assert torch.zeros(t.shape[1:]).shape == (3,)
+
+
+def test_sizes_are_integers():
+    made = Size((2, torch.tensor(3), torch.tensor([4])))
+    assert made == (2, 3, 4) and all(type(k) is int for k in made)
+    assert all(type(k) is int for k in Size([1, 2]) + (torch.tensor(3),))
+    assert Size(iter([1, True])) == (1, 1) and Size(range(2)) == (0, 1)
+    for bad, i, name in (
+        ([2.0], 0, "float"),
+        ([1, None], 1, "NoneType"),
+        ("ab", 0, "str"),
+        ([torch.tensor(3.0)], 0, "Tensor"),
+    ):
+        with pytest.raises(TypeError, match=rf"iterable of 'int' \(item {i} is '{name}'\)"):
+            Size(bad)
+    with pytest.raises(TypeError, match="item 1 is 'float'"):
+        Size([1]) + (2.5,)
