@@ -207,6 +207,12 @@ rule(
 )(of_shards)
 
 
+@rule("real imag")
+def _part(func, args, kwargs):
+    x = without_terms((*args, *kwargs.values())[0])
+    return wrap(func(x._local), x._spec)
+
+
 def _like(func, args, kwargs):
     x = without_terms(args[0])
     return again(func(x._local, *args[1:], **kwargs), x._spec)

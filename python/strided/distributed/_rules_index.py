@@ -237,7 +237,7 @@ def _setitem(func, args, kwargs):
     steps = _parsed(x, key)
     if sum(isinstance(k, (Tensor, list)) for k in steps) == 1 and all(
         isinstance(k, (Tensor, list)) or (isinstance(k, slice) and k == slice(None)) for k in steps):  # fmt: skip
-        return _put(x, next(d for d, k in enumerate(steps) if isinstance(k, (Tensor, list))), steps, value)
+        return assign(x, next(d for d, k in enumerate(steps) if isinstance(k, (Tensor, list))), steps, value)
     if any(not (k is None or isinstance(k, slice) or (isinstance(k, int) and not isinstance(k, bool))) for k in steps):
         raise refuse(
             "assignment to an index", args[:1], "there are rules for numbers, slices, and one tensor of indices"
@@ -279,8 +279,10 @@ def _setitem(func, args, kwargs):
     return None
 
 
-def _put(x, dim, steps, value):
-    """Assignment to the places that one tensor names along an axis: each rank takes the values of its own."""
+def assign(x: ShardedTensor, dim: int, steps: Any, value: Any, adds: bool = False) -> None:
+    """Assignment to the places that one tensor names along an axis: each rank takes the values of its own.
+
+    adds: whether values are added to what is there."""
     index, spec, n = everywhere(steps[dim], x), x._spec, x.shape[dim]
     if index.dtype in (_C.bool, _C.uint8):
         raise refuse("assignment to an index", (x,), "there are rules for a mask of the first axes beside whole axes")
@@ -301,4 +303,9 @@ def _put(x, dim, steps, value):
         value = rows.index_select(dim, mine)
     elif isinstance(value, ShardedTensor):
         value = everywhere(value, x).reshape(())
-    x._local[place] = value
+    if not adds:
+        x._local[place] = value
+    else:  # also where nothing is mine: all ranks record the same
+        shape = [mine.numel() if d == dim else n for d, n in enumerate(x._local.shape)]
+        value = value if isinstance(value, Tensor) else _f["full"]((), value, dtype=x.dtype)
+        x._local.index_add_(dim, at[mine], value.expand(shape))

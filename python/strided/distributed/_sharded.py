@@ -84,6 +84,7 @@ def implicit_replication() -> Iterator[None]:
 
 def _load():
     from . import (  # noqa: F401
+        _rules_composed,
         _rules_elementwise,
         _rules_index,
         _rules_linalg,

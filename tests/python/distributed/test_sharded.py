@@ -301,8 +301,6 @@ def test_what_cannot_be_is_refused():
             x + dist.ones(4, 4, mesh=init_device_mesh("cpu", (1, mesh.size())))
         with pytest.raises(NotImplementedError, match="out="):
             torch.add(x, x, out=dist.empty(4, 4, mesh=mesh))
-        with pytest.raises(NotImplementedError, match="shape of its result"):
-            torch.nonzero_static(x, size=2)
         with pytest.raises(IndexError, match="2 axes"):
             x.redistribute(placements=[Shard(2)])
         with pytest.raises(ValueError, match="one for each"):
@@ -564,3 +562,55 @@ def test_from_local_compares_the_shards_of_all_ranks():
             ShardedTensor.from_local(torch.zeros(0), mesh, [Shard(0)], shape=(-4,))
 
     on(2, program)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_functions_made_of_others(n):
+    """What the table of gradients has no case for: sizes, in-place forms, errors."""
+
+    def program(mesh):
+        plain = torch.arange(12.0).view(4, 3) % 5
+        with dist.tensor.implicit_replication():
+            for p in ([Shard(0)], [Shard(1)], [BlockCyclic(0, 1)], [Replicate()]):
+                x = distribute_tensor(plain, mesh, p)
+                for size in (0, 4, 20):
+                    assert torch.equal(
+                        torch.nonzero_static(x, size=size, fill_value=7).full_tensor(),
+                        torch.nonzero_static(plain, size=size, fill_value=7),
+                    )
+                index, more = torch.tensor([[3, 0], [-1, 3]]), torch.tensor([1, -2])
+                values = torch.arange(4.0).view(2, 2) + 20
+                for key, v in (
+                    ((index, more), values),
+                    ((None, more), values[:, :1].repeat(2, 2)),
+                    ((index,), plain[:2, None]),
+                ):
+                    for adds in (False, True):
+                        if key == (index,) and not adds:
+                            continue  # a place is named twice
+                        given = torch.zeros(2, 2, 3) + v if key == (index,) else v
+                        a, b = plain.clone(), distribute_tensor(plain, mesh, p)
+                        a.index_put_(key, given, accumulate=adds)
+                        assert b.index_put_(key, given, accumulate=adds) is b and b.placements == tuple(p)
+                        assert torch.equal(b.full_tensor(), a), (p, key, adds)
+                a, b = plain.clone(), distribute_tensor(plain, mesh, p)
+                assert torch.equal(b.put_(index, values, accumulate=True).full_tensor(), a.put_(index, values, True))
+                for offset in (-2, 0, 1):
+                    v = torch.ones(plain.diagonal(offset).shape)
+                    assert torch.equal(x.diagonal_scatter(v, offset).full_tensor(), plain.diagonal_scatter(v, offset))
+                square = (plain @ plain.mT / 4).double()
+                torch.testing.assert_close(
+                    torch.matrix_exp(distribute_tensor(square, mesh, p)).full_tensor(), torch.matrix_exp(square)
+                )
+                torch.testing.assert_close(
+                    torch.linalg.pinv(distribute_tensor(square, mesh, p), rtol=1e-4).full_tensor(),
+                    torch.linalg.pinv(square, rtol=1e-4),
+                )  # fmt: skip
+                with pytest.raises(RuntimeError, match="size of the diagonal"):
+                    x.diagonal_scatter(torch.ones(2))
+                with pytest.raises(RuntimeError, match="values for 4 places"):
+                    x.put(index, values[0])
+                with pytest.raises(IndexError):
+                    x.index_put((torch.tensor([4]),), values[:1, :1])
+
+    on(n, program)
