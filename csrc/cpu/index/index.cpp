@@ -120,16 +120,18 @@ struct Merge {
 // f(i, v) for each index v of a contiguous list, wrapped; a bad one counts as 0, and is reported at the end (false).
 template <class F>
 STRIDED_INLINE bool each_index(const char* index, int64_t n, const IndexParams& p, F f) {
-  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
   const uint64_t size = p.check == IndexParams::Trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size);
   uint64_t bad = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t v = load<int64_t>(index + i * 8);
-    v += (v >> 63) & wrap;
-    const bool out = static_cast<uint64_t>(v) >= size;
-    bad |= out;
-    f(i, out ? 0 : v);
-  }
+  auto run = [&](auto wrapped) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t v = wrapped(load<int64_t>(index + i * 8));
+      const bool out = static_cast<uint64_t>(v) >= size;
+      bad |= out;
+      f(i, out ? 0 : v);
+    }
+  };
+  if (p.check == IndexParams::Wrapping) run([wrap = p.size](int64_t v) { return v + ((v >> 63) & wrap); });
+  else run([](int64_t v) { return v; });
   if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
   return !bad;
 }
@@ -142,11 +144,13 @@ bool gather_line(char* to, int64_t to_stride, const char* from, int64_t base_ste
     __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
     return false;
   }
-  auto run = [&](int64_t stride, int64_t step) {
+  auto run = [&](int64_t stride, int64_t base, int64_t step) {
     return each_index(index, n, p,
-                      [&](int64_t i, int64_t v) { store(to + i * step, load<T>(from + v * stride + i * base_step)); });
+                      [&](int64_t i, int64_t v) { store(to + i * step, load<T>(from + v * stride + i * base)); });
   };
-  return p.stride == sizeof(T) && to_stride == sizeof(T) ? run(sizeof(T), sizeof(T)) : run(p.stride, to_stride);
+  constexpr int64_t item = sizeof(T);
+  if (p.stride == item && base_step == 0 && to_stride == item) return run(item, 0, item);
+  return run(p.stride, base_step, to_stride);
 }
 
 // to[index[i]] merged with from[i], in one pass. The index was checked before anything was written; should another
@@ -154,12 +158,14 @@ bool gather_line(char* to, int64_t to_stride, const char* from, int64_t base_ste
 template <class Op>
 bool scatter_line(char* to, int64_t base_step, const char* from, int64_t from_stride, const char* index, int64_t n,
                   const IndexParams& p) {
-  auto run = [&](int64_t stride, int64_t step) {
-    return each_index(index, n, p,
-                      [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * base_step, from + i * step); });
+  auto run = [&](int64_t stride, int64_t base, int64_t step) {
+    return each_index(index, n, p, [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * base, from + i * step); });
   };
+  // Known strides make a shorter loop: a vector, or one value, into a vector.
   constexpr int64_t item = sizeof(typename Op::Item);
-  return p.stride == item && from_stride == item ? run(item, item) : run(p.stride, from_stride);
+  if (p.stride == item && base_step == 0 && from_stride == item) return run(item, 0, item);
+  if (p.stride == item && base_step == 0 && from_stride == 0) return run(item, 0, 0);
+  return run(p.stride, base_step, from_stride);
 }
 
 // The loop behind gather (places on the side of `from`) and scatter and scatter_reduce (places on the side of `to`).
@@ -236,18 +242,22 @@ void resolve(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
   }
 }
 
-bool out_of_range(int64_t v, const IndexParams& p) {
-  const uint64_t below = p.check == IndexParams::Wrapping ? static_cast<uint64_t>(p.size) : 0;  // -below ... size - 1
-  return static_cast<uint64_t>(v) + below >= below + static_cast<uint64_t>(p.size);
+// Negative where v is none of -below ... size - 1: no comparison, so that every instruction set has it for vectors.
+STRIDED_INLINE int64_t within(int64_t v, int64_t below, int64_t size) {
+  const uint64_t up = static_cast<uint64_t>(v) + static_cast<uint64_t>(below);  // may wrap around, to a negative number
+  return static_cast<int64_t>(up | (static_cast<uint64_t>(below + size - 1) - up));
 }
+
+int64_t places_below_zero(const IndexParams& p) { return p.check == IndexParams::Wrapping ? p.size : 0; }
 
 // Operand index: tells whether one is out of range.
 void check_range(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
   const IndexParams& p = *static_cast<const IndexParams*>(params);
+  const int64_t size = p.size, below = places_below_zero(p);
   auto any_bad = [&](const char* row, int64_t step) {
-    uint64_t bad = 0;
-    for (int64_t i = 0; i < n0; ++i) bad |= out_of_range(load<int64_t>(row + i * step), p);
-    return bad != 0;
+    int64_t bad = 0;
+    for (int64_t i = 0; i < n0; ++i) bad |= within(load<int64_t>(row + i * step), below, size);
+    return bad < 0;
   };
   for (int64_t j = 0; j < n1; ++j) {
     const char* const row = data[0] + j * s[1];
@@ -385,7 +395,7 @@ Dims index_shape(const IndexPlan& plan, const IndexPlan::Index& index) {
   const char* here = data_of(index);
   for (;;) {
     const int64_t v = load<int64_t>(here);
-    if (out_of_range(v, params)) {
+    if (within(v, places_below_zero(params), params.size) < 0) {
       STRIDED_CHECK(index.axis >= 0, IndexError, "out of range: tried to access index ", v, " on a tensor of ",
                     index.size, " elements.");
       STRIDED_CHECK(index.size > 0, IndexError, plan.error_prefix, "index is out of bounds for dimension with size 0");

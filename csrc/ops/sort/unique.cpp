@@ -303,14 +303,14 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
     n = std::max(n, greatest + 1);
   }
   if (!weights)
-    return index_add(zeros({n}, DType::Int64, x.device()), 0, at,
-                     expand(scalar_tensor(Scalar(1), DType::Int64, x.device()), x.shape()), Scalar(1));
+    return index_add_(zeros({n}, DType::Int64, x.device()), 0, at,
+                      expand(scalar_tensor(Scalar(1), DType::Int64, x.device()), x.shape()), Scalar(1));
   STRIDED_CHECK(weights->shape() == x.shape(), RuntimeError, "weights should be 1-d and have the same length as input");
   const DType dtype = weights->dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
   Tensor out;
   {
     NoGradGuard guard;
-    out = index_add(zeros({n}, dtype, x.device()), 0, at, to_dtype(*weights, dtype), Scalar(1));
+    out = index_add_(zeros({n}, dtype, x.device()), 0, at, to_dtype(*weights, dtype), Scalar(1));
   }
   record_no_derivative("NotImplemented", "bincount", {out}, {*weights});
   return out;
