@@ -59,14 +59,22 @@ def broadcast_spec(operands: list[ShardedTensor], shape: Any) -> Spec:
     return Spec(mesh, tuple(found), shape)
 
 
-def fitted(t: ShardedTensor, spec: Spec, spreads: bool = True) -> Tensor:
-    """The shard of an operand beside shards of a result in `spec`, to which it broadcasts."""
+def fitting(t: ShardedTensor, spec: Spec) -> list[Placement]:
+    """The placements of an operand whose shards broadcast to those of a result in `spec`."""
     offset = len(spec.shape) - t.ndim
     wanted: list[Placement] = []
     for p in spec.placements:
         dim = p.dim - offset if p.is_shard() else -1  # type: ignore[attr-defined]
         fits = dim >= 0 and t.shape[dim] == spec.shape[dim + offset]
         wanted.append(moved_to(p, dim) if fits else Replicate())
+    return wanted
+
+
+def fitted(t: ShardedTensor, spec: Spec, spreads: bool = True) -> Tensor:
+    """The shard of an operand beside shards of a result in `spec`, to which it broadcasts."""
+    if t._spec is spec:
+        return t._local
+    wanted = fitting(t, spec)
     local = placed(t, wanted)._local
     if not spreads:
         return local
@@ -89,6 +97,9 @@ def _no_out(func, args, kwargs):
         raise refuse(func, args, "out= has no rule: use the result")
 
 
+_NUMBERS = {float, int, bool, complex}
+
+
 def at_once(func: Any, args: Any) -> Any:
     """The function on the shards where all operands have one layout already; None elsewhere."""
     x = args[0] if args else None
@@ -97,13 +108,15 @@ def at_once(func: Any, args: Any) -> Any:
         if len(args) == 1:
             result = func(x._local)
             return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
-        y = args[1]
         if len(args) == 2:
+            y = args[1]
             kind = type(y)
-            if kind is float or kind is int or kind is bool or kind is complex:
+            if kind in _NUMBERS:
                 return wrap(func(x._local, y), spec)
             if kind is ShardedTensor and (y._spec is spec or y._spec == spec):
                 return wrap(func(x._local, y._local), spec)
+        elif all(type(a) in _NUMBERS or (type(a) is ShardedTensor and a._spec is spec) for a in args):
+            return again(func(*[a._local if type(a) is ShardedTensor else a for a in args]), spec)
     return None
 
 
@@ -117,37 +130,64 @@ elementwise.is_elementwise, elementwise.at_once = True, at_once  # type: ignore[
 
 
 def _general(func, args, kwargs):
-    _no_out(func, args, kwargs)
-    like = first_sharded((*args, *kwargs.values()))
-    args = [sharded(a, like, func) if isinstance(a, Tensor) else a for a in args]
-    kwargs = {k: sharded(v, like, func) if isinstance(v, Tensor) else v for k, v in kwargs.items()}
-    operands = _tensors((*args, *kwargs.values()))
-    name = name_of(func)
-    terms = {t._spec.placements for t in operands}
-    if (
-        len(terms) == 1
-        and like._spec.is_partial
-        and all(p.is_partial("sum") or not p.is_partial() for p in like._spec.placements)
-        and len({t.shape for t in operands}) == 1
-        and (
-            (name in _LINEAR_TOGETHER and all(isinstance(a, Tensor) for a in args))
-            or (
-                name in _LINEAR_ALONE
-                and len(operands) == 1
-                and isinstance(args[0], Tensor)
-                and "rounding_mode" not in kwargs
-            )
-        )
-    ):
-        plain = [a._local if isinstance(a, Tensor) else a for a in args]
-        return wrap(func(*plain, **kwargs), like._spec)
-    shape = _broadcast([t.shape for t in operands])
-    spec = broadcast_spec(operands, shape)
+    if kwargs:
+        _no_out(func, args, kwargs)
+    values = (*args, *kwargs.values())
+    like = first_sharded(values)
+    values = [a if type(a) is ShardedTensor or not isinstance(a, Tensor) else sharded(a, like, func) for a in values]
+    operands = _tensors(values)
+    if like._spec.is_partial and _stays_terms(func, values[: len(args)], kwargs, operands):
+        plain, spec = [a._local if isinstance(a, Tensor) else a for a in values], like._spec
+    else:
+        spec, wants = _plan(operands, func)
+        mesh = spec.mesh
+        taken = iter(wants)
+        plain = [_moved(a, *next(taken), mesh) if isinstance(a, Tensor) else a for a in values]
+    n = len(args)
+    return again(func(*plain[:n], **dict(zip(kwargs, plain[n:]))) if kwargs else func(*plain), spec)
 
-    def plain(v):
-        return fitted(v, spec) if isinstance(v, Tensor) else v
 
-    return again(func(*[plain(a) for a in args], **{k: plain(v) for k, v in kwargs.items()}), spec)
+def _stays_terms(func, args, kwargs, operands):
+    """Whether a function of sums of terms may be taken of the terms."""
+    name, spec = name_of(func), operands[0]._spec
+    if len({t._spec.placements for t in operands}) > 1 or len({t.shape for t in operands}) > 1:
+        return False
+    if not all(p.is_partial("sum") or not p.is_partial() for p in spec.placements):
+        return False
+    if name in _LINEAR_TOGETHER:
+        return all(isinstance(a, Tensor) for a in args)
+    return (
+        name in _LINEAR_ALONE and len(operands) == 1 and isinstance(args[0], Tensor) and "rounding_mode" not in kwargs
+    )
+
+
+def _plan(operands, func):
+    """(layout of the result, for each operand: placements that it needs if it must move, axes to spread over).
+
+    It depends on layouts alone, and is kept by them: that of a result is the same object at every call.
+    """
+    mesh = operands[0]._spec.mesh
+    key = tuple([id(t._spec) for t in operands])
+    found = mesh._plans.get(key)
+    if found is None:
+        if any(t._spec.mesh is not mesh and t._spec.mesh != mesh for t in operands):
+            raise RuntimeError(f"{name_of(func)}: tensors on two meshes")
+        spec = broadcast_spec(operands, _broadcast([t.shape for t in operands]))
+        wants = []
+        for t in operands:
+            wanted = fitting(t, spec)
+            axes = [a for a, (w, p) in enumerate(zip(wanted, spec.placements)) if isinstance(w, Replicate) and p != w]
+            wants.append((None if tuple(wanted) == t._spec.placements else wanted, axes))
+        if len(mesh._plans) > 2000:
+            mesh._plans.clear()
+        # The layouts are kept too, so that no other has the id of one of them.
+        found = mesh._plans[key] = (spec, wants, [t._spec for t in operands])
+    return found[:2]
+
+
+def _moved(t, wanted, axes, mesh):
+    local = t._local if wanted is None else placed(t, wanted)._local
+    return spread(local, mesh, axes) if axes else local
 
 
 def _broadcast(shapes):

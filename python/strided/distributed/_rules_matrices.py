@@ -42,6 +42,23 @@ def product(func: Any, a: Any, b: Any, left: str, right: str, out: str, call: An
     Along a mesh axis all three may be cut along one letter; along a summed one the results are terms of a sum.
     """
     mesh = a._spec.mesh
+    key = id(a._spec), id(b._spec), left, right, out
+    found = mesh._plans.get(key)
+    if found is None:
+        if len(mesh._plans) > 2000:
+            mesh._plans.clear()
+        found = mesh._plans[key] = (*_plan(a, b, left, right, out), a._spec, b._spec)
+    spec, wants = found[:2]
+    locals_ = []
+    for t, (wanted, axes) in zip((a, b), wants):
+        local = t._local if wanted is None else placed(t, wanted)._local
+        locals_.append(spread(local, mesh, axes) if axes else local)
+    return wrap(call(*locals_), spec)
+
+
+def _plan(a, b, left, right, out):
+    """(layout of the product, for each operand: placements that it needs if it must move, axes to spread over)"""
+    mesh = a._spec.mesh
     letters = [c for c in dict.fromkeys(left + right) if c not in ("",)]
     sizes = dict(zip(left, a.shape))
     for c, n in zip(right, b.shape):
@@ -71,32 +88,29 @@ def product(func: Any, a: Any, b: Any, left: str, right: str, out: str, call: An
         choices.append(best[1])
 
     def want(t, names, cuts):
-        kept = [p if c == "+" else moved_to(cuts[i], names.index(c)) if c and c in names else Replicate()
-                for i, (c, p) in enumerate(zip(choices, t._spec.placements))]  # fmt: skip
-        return placed(t, kept)
+        return tuple(p if c == "+" else moved_to(cuts[i], names.index(c)) if c and c in names else Replicate()
+                     for i, (c, p) in enumerate(zip(choices, t._spec.placements)))  # fmt: skip
 
     # How the letter is cut: as in the operand that is cut along it already, so that the blocks of both agree.
     cuts = []
     for axis, c in enumerate(choices):
         of = [(t._spec.placements[axis], names) for t, names in ((a, left), (b, right)) if c and c in names]
         cuts.append(next((p for p, names in of if p.is_shard(names.index(c))), Shard(0)))
-    a, b = want(a, left, cuts), want(b, right, cuts)
+    wanted = want(a, left, cuts), want(b, right, cuts)
     made = []
     for axis, c in enumerate(choices):
         if c == "+" or (c and c not in out):
             made.append(Partial("sum"))
         elif c:
-            source, names = (a, left) if c in left else (b, right)
-            made.append(moved_to(source._spec.placements[axis], out.index(c)))
-            assert names
+            source = wanted[0] if c in left else wanted[1]
+            made.append(moved_to(source[axis], out.index(c)))
         else:
             made.append(Replicate())
-    locals_ = []
-    for t in (a, b):
-        axes = [i for i, p in enumerate(made) if t._spec.placements[i] == Replicate() and p != Replicate()]
-        locals_.append(spread(t._local, mesh, axes))
-    spec = Spec(mesh, tuple(made), [sizes[c] for c in out])
-    return wrap(call(*locals_), spec)
+    wants = []
+    for t, placements in zip((a, b), wanted):
+        axes = [i for i, p in enumerate(made) if placements[i] == Replicate() and p != Replicate()]
+        wants.append((None if placements == t._spec.placements else placements, axes))
+    return Spec(mesh, tuple(made), [sizes[c] for c in out]), wants
 
 
 def _outgrows(a, b):

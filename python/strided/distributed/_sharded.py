@@ -463,7 +463,13 @@ def sharded(x: Any, like: ShardedTensor, func: Any) -> ShardedTensor:
             raise RuntimeError(f"{_said(func)}: tensors on two meshes, {like._spec.mesh} and {x._spec.mesh}")
         return x
     if isinstance(x, Tensor) and (x.ndim == 0 or _move.told().replicates):
-        return wrap(x, Spec(like._spec.mesh, (Replicate(),) * like._spec.mesh.ndim, x.shape))
+        mesh = like._spec.mesh
+        found = mesh._everywhere.get(x.shape)
+        if found is None:
+            if len(mesh._everywhere) > 200:
+                mesh._everywhere.clear()
+            found = mesh._everywhere[x.shape] = Spec(mesh, (Replicate(),) * mesh.ndim, x.shape)
+        return wrap(x, found)
     raise RuntimeError(
         f"{_said(func)}: a sharded tensor of shape {tuple(like.shape)} and a plain one of shape {tuple(x.shape)}: "
         "distribute_tensor(x, mesh, placements) makes it a sharded one, implicit_replication() takes it as it is"

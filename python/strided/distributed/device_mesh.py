@@ -62,6 +62,10 @@ class DeviceMesh:
         self.device_type, self.shape, self.ndim = device_type, tuple(_shape), len(_shape)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self.comm = comm
+        self._plans: dict[
+            Any, Any
+        ] = {}  # how operands of some layouts come together (_rules_elementwise.py, _rules_matrices.py)
+        self._everywhere: dict[Any, Any] = {}  # layouts of tensors that are the same on every rank, by shape
         self._coordinate = self.coordinate_of(comm.rank)
         self._axes = [self._along(axis) for axis in range(self.ndim)]
 

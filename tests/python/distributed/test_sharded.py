@@ -614,3 +614,27 @@ def test_functions_made_of_others(n):
                     x.index_put((torch.tensor([4]),), values[:1, :1])
 
     on(n, program)
+
+
+def test_how_operands_come_together_is_found_once():
+    def program(mesh):
+        x = dist.ones(4, 3, mesh=mesh, placements=[Shard(0)]).requires_grad_()
+        y = dist.ones(4, 1, mesh=mesh, placements=[Shard(1)])
+        w = dist.ones(3, 3, mesh=mesh, placements=[Shard(1)]).requires_grad_()
+        found = []
+        for _ in range(3):
+            made = torch.add(x, y, alpha=2) @ w
+            made.sum().backward()
+            found.append((made._spec, len(mesh._plans), w.grad.full_tensor().tolist()))
+            w.grad = x.grad = None
+        assert found[0] == found[1] == found[2] and found[0][0] is found[2][0]
+        assert found[0][2] == [[12.0] * 3] * 3
+        other = dist.ones(4, 3, mesh=init_device_mesh("cpu", (1, mesh.size())))
+        with pytest.raises(RuntimeError, match="two meshes"):
+            torch.where(other > 0, x, y)
+        for k in range(2100):  # layouts that come and go are not kept for ever
+            mesh._plans[k] = None
+        new = dist.ones(3, mesh=mesh, placements=[Shard(0)])
+        assert (x * new).to_local().sum() == x.to_local().numel() and len(mesh._plans) == 1
+
+    on(2, program)
