@@ -161,6 +161,12 @@ _later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locati
 _later = {name for name in _later if not name.startswith(("_", "libstrided"))}  # these are no modules
 
 
+_registered = {
+    "_batch_norm_with_update", "_chunk_cat", "_native_batch_norm_legit", "_unsafe_masked_index",
+    "_unsafe_masked_index_put_accumulate", "native_dropout_backward",
+}  # fmt: skip
+
+
 def __getattr__(name):
     if name in _later:
         return _importlib.import_module(f"{__name__}.{name}")
@@ -172,6 +178,8 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}._foreach"), name)
     if name in ("_softmax_backward_data", "_log_softmax_backward_data"):
         return getattr(_importlib.import_module(f"{__name__}.nn._native"), name)
+    if name in _registered:
+        return getattr(_importlib.import_module(f"{__name__}.nn._registered"), name)
     if not name.startswith("_") and name in _of_networks():
         return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
     if name == "torch":  # `import strided.torch` is a frequent slip

@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import _C, _core_names
+from . import _C, _aliases, _core_names
 
 __all__ = ["load_library"]
 
@@ -53,6 +53,10 @@ class OpOverloadPacket:
         function = getattr(_core_names._VariableFunctions(), name, None) or getattr(_C.Tensor, name, None)
         if function is None:
             function = getattr(importlib.import_module(f"{__package__}.nn.functional"), name, None)
+        if function is None:
+            function = getattr(importlib.import_module(f"{__package__}.nn._registered"), name, None)
+        if name == "slice":
+            function = _aliases._slice
         if function is None:
             raise NotImplementedError(f"ops.aten.{name}: strided has no function of that name")
         return function(*args, **kwargs)

@@ -17,7 +17,7 @@ torch.set_num_threads(1)  # the tensors are tiny
 DTYPES = {getattr(torch, str(d)[6:]): d for d in strided._C.dtypes if hasattr(torch, str(d)[6:])}
 KINDS = (torch.dtype, torch.device, torch.memory_format, torch.layout)
 # Names of what strided leaves out.
-LEFT_OUT = ("sparse", "_refs", "nested", "jagged", "masked.", "ops.", "jiterator", "_jiterator", "torch.")
+LEFT_OUT = ("sparse", "_refs", "nested", "jagged", "masked.", "ops.", "jiterator", "_jiterator", "torch._scaled")
 
 
 class LeftOut(Exception):
@@ -134,6 +134,8 @@ def function_of(op):
     found = rebound(op.op)
     if found:
         return found
+    if type(op.op).__name__ in ("OpOverload", "OpOverloadPacket"):
+        return getattr(strided.ops.aten, op.op._schema.name[6:] if hasattr(op.op, "_schema") else op.op.__name__)
     place = strided
     for part in op.name.split("."):
         place = getattr(place, part, None) or getattr(strided.Tensor, part)

@@ -94,6 +94,8 @@ def batch_norm(
 
 
 def _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
+    if input.ndim == 1 and input.numel() == 0:
+        return input.clone()
     if input.ndim < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got shape {list(input.shape)}")
     channels = input.size(1)

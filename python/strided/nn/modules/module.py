@@ -399,7 +399,7 @@ class Module(StateDicts, HookRegistration):
 
         def convert(t):
             kind = dtype if t.dtype.is_floating_point or t.dtype.is_complex else None
-            shaped = order if t.dim() in (4, 5) else None
+            shaped = order if order is not None and t.dim() in (4, 5) else None
             return t.to(device=device, dtype=kind, non_blocking=non_blocking, memory_format=shaped)
 
         return self._apply(convert)
