@@ -10,10 +10,14 @@ The devices need a plugin: ``pip install 'strided[xla]'`` brings one for the CPU
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import strided as _strided
 from strided._C import functions as _functions
 
-__all__ = ["device", "device_count", "devices", "real_devices", "sync"]
+__all__ = ["compile", "device", "device_count", "devices", "real_devices", "sync"]
 
 
 def device_count() -> int:
@@ -51,3 +55,41 @@ def sync(wait: bool = False) -> None:
     """Compiles and runs what is recorded for every device. Results are there when they are read; so is an error."""
     for i in range(device_count()):
         _functions["_xla_run"](i)
+
+
+def compile(
+    f: Callable[..., Any] | None = None,
+    full_graph: bool = False,
+    name: str | None = None,
+    num_different_graphs_allowed: int | None = None,
+) -> Callable[..., Any]:
+    """A function whose operations are one step: what was recorded before is started first, and then what it records.
+
+    Args:
+        f: the function; None gives a decorator.
+        full_graph: RuntimeError where something in the function made a program run before its end.
+        name: accepted, and without effect.
+        num_different_graphs_allowed: RuntimeError where the function led to more programs than that.
+    """
+    if f is None:
+        return functools.partial(
+            compile, full_graph=full_graph, name=name, num_different_graphs_allowed=num_different_graphs_allowed
+        )
+    called = f
+    new = 0
+
+    @functools.wraps(called)
+    def step(*args: Any, **kwargs: Any) -> Any:
+        nonlocal new
+        sync()
+        compiled, executed, _ = _functions["_xla_counters"]()
+        result = called(*args, **kwargs)
+        if full_graph and _functions["_xla_counters"]()[1] != executed:
+            raise RuntimeError("strided_xla.compile: with full_graph=True, but a value was read before the step's end")
+        sync()
+        new += _functions["_xla_counters"]()[0] - compiled
+        if num_different_graphs_allowed is not None and new > num_different_graphs_allowed:
+            raise RuntimeError(f"strided_xla.compile: {new} programs, {num_different_graphs_allowed} were allowed")
+        return result
+
+    return step

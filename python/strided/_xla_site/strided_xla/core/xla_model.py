@@ -7,7 +7,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import strided as _strided
@@ -17,6 +17,8 @@ from strided._C import functions as _functions
 import strided_xla as _xla
 
 __all__ = [
+    "add_step_closure",
+    "get_local_ordinal",
     "get_ordinal",
     "get_rng_state",
     "get_xla_supported_devices",
@@ -24,6 +26,7 @@ __all__ = [
     "mark_step",
     "master_print",
     "optimizer_step",
+    "rendezvous",
     "save",
     "set_rng_state",
     "wait_device_ops",
@@ -73,6 +76,10 @@ def xla_real_devices(devices: Sequence[str | _strided.device] | None = None) -> 
 def mark_step(wait: bool = False) -> None:
     """Ends a step: compiles what was recorded, unless the same was compiled before, and runs it."""
     _xla.sync(wait)
+    due = _closures[:]
+    _closures.clear()
+    for closure, args in due:
+        closure(*args)
 
 
 def wait_device_ops(devices: Sequence[str] = ()) -> None:
@@ -101,6 +108,24 @@ def get_rng_state(device: str | _strided.device | None = None) -> int:
 def get_ordinal(defval: int = 0) -> int:
     """The number of this process among those of the program: 0, there is one."""
     return 0
+
+
+def get_local_ordinal(defval: int = 0) -> int:
+    """The number of this process among those of the machine: 0, there is one."""
+    return 0
+
+
+def rendezvous(tag: str, payload: bytes = b"", replicas: Sequence[int] = ()) -> list[bytes]:
+    """The payloads of all processes that came to this place; there is one, and its own comes back."""
+    return [payload]
+
+
+def add_step_closure(closure: Callable[..., object], args: tuple[Any, ...] = (), run_async: bool = False) -> None:
+    """``closure(*args)`` after the next `mark_step` of this module; where it raises, so does that."""
+    _closures.append((closure, args))
+
+
+_closures: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
 
 
 def xrt_world_size(defval: int = 1) -> int:

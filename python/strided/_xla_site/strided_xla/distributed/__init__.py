@@ -1,0 +1,1 @@
+"""Processes and loaders, by the names of ``torch_xla.distributed``."""
