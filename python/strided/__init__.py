@@ -176,6 +176,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}._foreach"), name)
+    if name in ("_standard_gamma", "_sample_dirichlet"):
+        return getattr(_importlib.import_module(f"{__name__}.distributions._samples"), name)
     if name in ("_softmax_backward_data", "_log_softmax_backward_data"):
         return getattr(_importlib.import_module(f"{__name__}.nn._native"), name)
     if name in _registered:

@@ -256,22 +256,29 @@ _C.set_hook("legacy_constructor", lambda *args, **kwargs: _legacy(None, args, kw
 
 class _TypedMeta(type):
     def __instancecheck__(cls, obj):
-        return isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype
+        return (
+            isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype and obj.device.type == cls.kind and not obj.is_sparse
+        )
 
     def __call__(cls, *args, **kwargs):
+        if cls.kind != "cpu":
+            kwargs.setdefault("device", cls.kind)
         return _legacy(cls.dtype, args, kwargs)
 
     def __repr__(cls):
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-def _typed(dtype):
-    name = f"{dtype._cpp_name}Tensor"
-    __all__.append(name)
-    globals()[name] = _TypedMeta(
-        name, (), {"dtype": dtype, "__doc__": f"{name}(sizes or list): legacy constructor of {dtype} tensors."}
-    )
+def typed(kind: str) -> dict[str, Any]:
+    """The legacy types of tensors on a kind of device, by their names: FloatTensor and the others."""
+    made = {}
+    for dtype in _C.dtypes:
+        name = f"{dtype._cpp_name}Tensor"
+        members = {"dtype": dtype, "kind": kind, "__module__": "torch" if kind == "cpu" else f"torch.{kind}",
+                   "__doc__": f"{name}(sizes or list): legacy constructor of {dtype} tensors."}  # fmt: skip
+        made[name] = _TypedMeta(name, (), members)
+    return made
 
 
-for _d in _C.dtypes:
-    _typed(_d)
+globals().update(typed("cpu"))
+__all__ += [name for name in globals() if name.endswith("Tensor") and isinstance(globals()[name], _TypedMeta)]

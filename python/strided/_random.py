@@ -22,7 +22,7 @@ def manual_seed(seed: int) -> Generator:
     >>> strided.rand(1)
     tensor([0.4963])
     """
-    seed = seed if hasattr(seed, "__index__") else int(seed)
+    seed = int(seed)
     _C.seed_accelerators(seed)
     return default_generator.manual_seed(seed)
 

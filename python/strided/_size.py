@@ -36,8 +36,8 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
-    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
-        made = tuple.__new__(cls, sizes)
+    def __new__(cls, iterable: Iterable[SupportsIndex] = ()) -> Size:
+        made = tuple.__new__(cls, iterable)
         for size in made:
             if type(size) is not int:
                 return tuple.__new__(cls, [_whole(i, k) for i, k in enumerate(made)])

@@ -88,6 +88,8 @@ def type_(self, dtype: Any = None, non_blocking: bool = False) -> Any:
                     self, d, self.device if self.is_cuda else _C.device("cuda"), False, bool(non_blocking)
                 )
         raise ValueError(f"invalid type: '{dtype}'")
+    if dtype is _C.Tensor:  # torch.Tensor names the default dtype
+        dtype = _f["get_default_dtype"]()
     return _f["_convert"](self, getattr(dtype, "dtype", dtype), None, False)
 
 

@@ -7,6 +7,7 @@ The library with the kernels is opened when a device is first asked for; without
 from __future__ import annotations
 
 from .._core_names import absent
+from .._creation import typed
 from . import _solver as _solver
 from . import amp
 from ._device import (
@@ -47,6 +48,10 @@ from ._random import (
 )
 from ._streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
+globals().update(
+    {n: t for n, t in typed("cuda").items() if n.removesuffix("Tensor") in
+     ("Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double", "Bool")}
+)  # fmt: skip
 CUDAGraph, graph = absent("CUDAGraph", __name__), absent("graph", __name__)
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Nests of containers as trees (``strided.utils._pytree``): their leaves, and the same nest with other leaves.
 
-Nodes are tuples, lists, dicts, ``OrderedDict``, ``defaultdict``, ``deque``, named tuples, and the classes that were
-registered. Anything else is a leaf, None too.
+Nodes are tuples, sizes (which become tuples), lists, dicts, ``OrderedDict``, ``defaultdict``, ``deque``, named tuples,
+and the classes that were registered. Anything else is a leaf, None too.
 
 >>> leaves, spec = tree_flatten({"a": [1, 2], "b": (3,)})
 >>> leaves
@@ -17,6 +17,8 @@ import types
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+
+from .._size import Size
 
 __all__ = [
     "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "keystr", "register_constant",
@@ -184,6 +186,7 @@ def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
 
 
 register_pytree_node(tuple, lambda t: (list(t), None), lambda c, _: tuple(c))
+register_pytree_node(Size, lambda s: (list(s), None), lambda c, _: tuple(c))  # mapped it need not hold numbers
 register_pytree_node(list, _list_flatten, _list_unflatten)
 register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(

@@ -282,7 +282,7 @@ Point = collections.namedtuple("Point", "x y")
 
 TREES = [
     1, None, (), [], {}, (1, [2, {"a": 3, "b": (4,)}]), Point(1, [2]), collections.OrderedDict(b=1, a=2),
-    collections.defaultdict(list, {"k": [1, 2]}), collections.deque([1, 2], maxlen=3), torch.Size([2, 3]),
+    collections.defaultdict(list, {"k": [1, 2]}), collections.deque([1, 2], maxlen=3),
 ]  # fmt: skip
 
 
@@ -382,3 +382,44 @@ def test_hash_tensor(n):
 def test_the_error_of_singular_matrices_has_its_old_name():
     with pytest.raises(torch._C._LinAlgError):
         torch.linalg.inv(torch.zeros(2, 2))
+
+
+def test_legacy_types_tell_devices_apart():
+    x = torch.ones(2)
+    assert isinstance(x, torch.FloatTensor) and not isinstance(x, (torch.cuda.FloatTensor, torch.DoubleTensor))
+    assert not isinstance(x.to("meta"), torch.FloatTensor) and not isinstance(x.to_sparse(), torch.FloatTensor)
+    assert (
+        repr(torch.cuda.ByteTensor) == "<class 'torch.cuda.ByteTensor'>"
+        and repr(torch.ByteTensor)[8:-2] == "torch.ByteTensor"
+    )
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError):
+            torch.cuda.FloatTensor([1.0])
+
+
+def test_samplers_without_a_distribution():
+    a = torch.tensor([0.5, 2.0, 30.0], requires_grad=True)
+    for sample in (torch._standard_gamma, torch._sample_dirichlet):
+        torch.manual_seed(3)
+        got = sample(a)
+        got.sum().backward()
+        assert got.shape == a.shape and (got >= 0).all() and a.grad is not None
+    assert torch.isclose(got.sum(), torch.tensor(1.0))
+    torch.manual_seed(3)
+    assert torch.equal(torch._sample_dirichlet(a), got)
+
+
+def test_sizes_are_trees():
+    from strided.utils import _pytree as trees
+
+    leaves, spec = trees.tree_flatten({"a": torch.Size([2, 3])})
+    assert leaves == [2, 3] and trees.tree_unflatten([4, 5], spec) == {"a": (4, 5)}
+    assert trees.tree_map(str, torch.Size([2])) == ("2",)
+
+
+def test_tensors_as_seeds_and_tensor_as_a_type():
+    torch.manual_seed(torch.tensor(3))
+    assert torch.initial_seed() == 3
+    torch.manual_seed(2**64 - 1)
+    assert torch.initial_seed() == 2**64 - 1
+    assert torch.ones(2, dtype=torch.int32).type(torch.Tensor).dtype is torch.float32
