@@ -139,8 +139,8 @@ TensorList AccumulateGrad::apply(TensorList& grads) {
     else elementwise_<Add>(old, grad);
     return {};
   }
-  if (grad_enabled()) {
-    meta.grad = clone(grad);
+  if (grad_enabled()) {  // as below, in the order of a contiguous leaf
+    meta.grad = leaf_.is_contiguous() && !grad.is_contiguous() ? contiguous(grad) : clone(grad);
     return {};
   }
   // The leaf gets memory of its own, laid out as its own is.

@@ -292,6 +292,14 @@ __attribute__((noinline)) PyObject* run_profiled(const Overload& o, PyObject** s
   return run(o, slots);
 }
 
+// A call that fits no overload, by an order of arguments that PyTorch deprecates: python/strided/_old_calls.py knows
+// them. Py_NotImplemented if it is none.
+__attribute__((noinline)) PyObject* old_call(PyObject* self, PyObject* const* args, size_t n_args) {
+  const Owned given{checked(PyTuple_New(static_cast<Py_ssize_t>(n_args)))};
+  for (size_t i = 0; i < n_args; ++i) PyTuple_SET_ITEM(given.o, static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
+  return PyObject_CallFunctionObjArgs(hook("old_call"), self, given.o, nullptr);
+}
+
 PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const size_t n_args = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
@@ -300,10 +308,18 @@ PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, Py
     if (taken(args, n_all, function->audience)) return hand_over(self, args, n_args, kwnames, function->audience);
     if (function->draws && draws_for_batch()) return draw_for_batch(self, args, n_args, kwnames);
     const auto& overloads = *function->overloads;
-    return with_match(overloads, args, n_args, kwnames, [&](size_t i, PyObject** slots) {
-      if (__builtin_expect(profile_on.load(std::memory_order_relaxed), 0)) return run_profiled(*overloads[i], slots);
-      return run(*overloads[i], slots);
-    });
+    try {
+      return with_match(overloads, args, n_args, kwnames, [&](size_t i, PyObject** slots) {
+        if (__builtin_expect(profile_on.load(std::memory_order_relaxed), 0)) return run_profiled(*overloads[i], slots);
+        return run(*overloads[i], slots);
+      });
+    } catch (const TypeError&) {
+      if (kwnames || n_args < 3) throw;
+      PyObject* result = old_call(self, args, n_args);
+      if (result != Py_NotImplemented) return result;
+      Py_DECREF(result);
+      throw;
+    }
   });
 }
 

@@ -126,6 +126,7 @@ from ._core_names import PyTorchFileReader
 Event, Stream = cuda.Event, cuda.Stream
 
 from ._from_file import from_file
+from . import _old_calls as _old_calls
 from .serialization import load, save
 from . import _untyped_storage
 

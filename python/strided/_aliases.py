@@ -78,3 +78,5 @@ for _name in (
 for _name in ("chunk", "split", "split_with_sizes"):
     _add(f"unsafe_{_name}", _f[_name])
     setattr(_C.Tensor, f"unsafe_{_name}", _f[_name])
+
+_C.Tensor._grad = _C.Tensor.grad  # PyTorch's name for it inside, which tests of libraries read

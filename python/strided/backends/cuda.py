@@ -31,3 +31,52 @@ def is_built() -> bool:
     True
     """
     return not _C.functions["_cuda_why_none"]().startswith("this installation has no CUDA library")
+
+
+# Kernels of attention: PyTorch chooses among several; here there is one, whatever is allowed.
+_allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Remembers whether attention may use PyTorch's flash kernel; strided's own computes in any case."""
+    _allowed["flash"] = bool(enabled)
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Remembers whether attention may use PyTorch's memory-efficient kernel; strided's own computes in any case."""
+    _allowed["mem_efficient"] = bool(enabled)
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Remembers whether attention may use PyTorch's plain functions; strided's own computes in any case."""
+    _allowed["math"] = bool(enabled)
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Remembers whether attention may use cuDNN's kernel; strided's own computes in any case."""
+    _allowed["cudnn"] = bool(enabled)
+
+
+def flash_sdp_enabled() -> bool:
+    """What enable_flash_sdp set."""
+    return _allowed["flash"]
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """What enable_mem_efficient_sdp set."""
+    return _allowed["mem_efficient"]
+
+
+def math_sdp_enabled() -> bool:
+    """What enable_math_sdp set."""
+    return _allowed["math"]
+
+
+def cudnn_sdp_enabled() -> bool:
+    """What enable_cudnn_sdp set."""
+    return _allowed["cudnn"]
+
+
+def is_flash_attention_available() -> bool:
+    """False: there is no flash kernel of PyTorch's."""
+    return False

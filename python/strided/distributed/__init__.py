@@ -83,6 +83,19 @@ def is_torchelastic_launched() -> bool:
 
 
 def __getattr__(name):
-    if name in ("_composable", "_tensor", "algorithms", "checkpoint", "files", "fsdp", "linalg", "nn", "optim", "rpc"):
+    if name in (
+        "_composable",
+        "_tensor",
+        "algorithms",
+        "autograd",
+        "checkpoint",
+        "elastic",
+        "files",
+        "fsdp",
+        "linalg",
+        "nn",
+        "optim",
+        "rpc",
+    ):
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -345,3 +345,25 @@ def assert_close(
                 options.fail(f"Booleans mismatch: {a} is not {e}", place)
         else:
             _compare_numbers(a, e, options, None, place)
+
+
+def get_tolerances(
+    *inputs: Any, rtol: float | None, atol: float | None, id: tuple[Any, ...] = ()
+) -> tuple[float, float]:
+    """(rtol, atol) of a comparison: those given, or the greatest of the defaults for the dtypes of the inputs.
+
+    Args:
+        inputs: tensors or dtypes.
+        rtol, atol: both or neither.
+        id: accepted for compatibility.
+
+    Raises:
+        ValueError: only one of them is given.
+    """
+    if (rtol is None) != (atol is None):
+        missing = "rtol" if rtol is None else "atol"
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
+    if rtol is not None and atol is not None:
+        return rtol, atol
+    known = [_TOLERANCES.get(getattr(x, "dtype", x), (0.0, 0.0)) for x in inputs]
+    return max(r for r, _ in known), max(a for _, a in known)

@@ -264,3 +264,14 @@ def test_traces_show_the_users_line():
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+def test_gradients_lie_in_memory_as_their_leaves_do():
+    x = strided.arange(15.0).view(5, 3)
+    for create_graph in (False, True):
+        w = strided.ones(2, 3, requires_grad=True)
+        (strided.nn.functional.linear(x, w) ** 2).sum().backward(create_graph=create_graph)
+        assert w.grad.stride() == (3, 1) and w.grad.requires_grad == create_graph
+    (second,) = strided.autograd.grad(w.grad.sum(), w)
+    wanted = (2 * x.sum(1, keepdim=True) * x).sum(0)
+    assert second.tolist() == [wanted.tolist()] * 2

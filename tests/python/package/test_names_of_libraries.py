@@ -156,3 +156,65 @@ def test_there_is_one_layout():
 
     x = strided.ones(1)
     assert copy.deepcopy(x.layout) is pickle.loads(pickle.dumps(x.layout)) is strided.strided
+
+
+def test_numbers_before_the_tensors_that_they_scale():
+    a, b, m = strided.ones(2), strided.full((2,), 3.0), strided.ones(2, 2)
+    from strided import _once
+
+    _once._told.discard("addcmul_()")
+    with pytest.warns(UserWarning, match=r"addcmul_\(\): numbers before the tensors are deprecated.*value=2"):
+        assert a.clone().addcmul_(2, b, b).tolist() == [19, 19]
+    assert strided.add(a, 2, b).tolist() == a.clone().add_(2, b).tolist() == [7, 7]
+    assert a.sub(2, b).tolist() == [-5, -5] and a.clone().addcdiv_(2, b, b).tolist() == [3, 3]
+    assert strided.addmm(2, m, 3, m, m).tolist() == m.addmm(2, 3, m, m).tolist() == [[8, 8], [8, 8]]
+    assert strided.addmv(2, a, m, a).tolist() == [4, 4]
+    for wrong in (lambda: a.add_(a, 2, b), lambda: strided.add(a, b, 2), lambda: strided.mul(a, 2, b)):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(RuntimeError):
+        strided.addmm(2, m, 3, m, strided.ones(3, 3))
+
+
+def test_switches_of_attention():
+    from strided.backends import cuda
+
+    assert cuda.flash_sdp_enabled() and cuda.math_sdp_enabled() and not cuda.is_flash_attention_available()
+    for name in ("flash", "mem_efficient", "math", "cudnn"):
+        getattr(cuda, f"enable_{name}_sdp")(False)
+        assert getattr(cuda, f"{name}_sdp_enabled")() is False
+        getattr(cuda, f"enable_{name}_sdp")(True)
+
+
+def test_the_main_function_of_a_worker(tmp_path, monkeypatch):
+    import json
+
+    from strided.distributed.elastic.multiprocessing.errors import record
+
+    @record
+    def main(x):
+        return 1 / x
+
+    monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
+    assert main(2) == 0.5 and main.__name__ == "main"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
+    with pytest.raises(ZeroDivisionError):
+        main(0)
+    said = json.loads((tmp_path / "error.json").read_text())["message"]
+    assert said["message"] == "ZeroDivisionError: division by zero" and "1 / x" in said["extraInfo"]["py_callstack"]
+
+
+def test_the_gradient_by_its_inner_name():
+    x = strided.ones(2, requires_grad=True)
+    assert x._grad is None
+    (2 * x).sum().backward()
+    assert x._grad is x.grad and x._grad.tolist() == [2, 2]
+
+
+def test_tolerances_of_dtypes():
+    from strided.testing._comparison import get_tolerances
+
+    assert get_tolerances(strided.ones(1), strided.float16, rtol=None, atol=None) == (1e-3, 1e-5)
+    assert get_tolerances(strided.ones(1), rtol=1.0, atol=2.0) == (1.0, 2.0)
+    with pytest.raises(ValueError, match="but got no atol"):
+        get_tolerances(strided.ones(1), rtol=1.0, atol=None)

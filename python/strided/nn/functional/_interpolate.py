@@ -271,7 +271,7 @@ def _gathered(input, places):
     for at, size in zip(places, sizes):
         here = (at >= 0) & (at < size)
         inside = here if inside is None else inside & here
-        at = at.clamp(0, size - 1).long()
+        at = at.long().clamp(0, size - 1)  # of NaN too, which is outside and counts 0 times
         flat = at if flat is None else flat * size + at
     shape = flat.shape[1:]
     index = flat.reshape(n, 1, -1).expand(n, c, -1)

@@ -125,6 +125,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(y log(x) + (1 - y) log(1 - x)) for probabilities x; logarithms are not below -100.
 
+    The gradient is (x - y) / (x (1 - x)), whose divisor is not below 1e-12: finite at 0 and 1, as in PyTorch.
     ValueError for different sizes, RuntimeError for x outside of [0, 1].
     """
     reduction = chosen(size_average, reduce, reduction)
@@ -132,12 +133,31 @@ def binary_cross_entropy(
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size."
         )
+    saturated = False
     if input.numel():
-        low, high = input.detach().aminmax()
-        if not (float(low) >= 0 and float(high) <= 1):
+        low, high = (float(x) for x in input.detach().aminmax())
+        if not (low >= 0 and high <= 1):
             raise RuntimeError("all elements of input should be between 0 and 1")
-    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+        saturated = min(low * (1 - low), high * (1 - high)) <= _LEAST_SPREAD and input.requires_grad
+    loss = _saturated_cross_entropy(input, target) if saturated else _binary_cross_entropy(input, target)
     return reduced(_weighted(loss, weight), reduction)
+
+
+_LEAST_SPREAD = 1e-12  # of x (1 - x), what the gradient divides by
+
+
+def _binary_cross_entropy(x, y):
+    return (y - 1) * (-x).log1p().clamp(min=-100) - y * x.log().clamp(min=-100)
+
+
+def _saturated_cross_entropy(input, target):
+    """The same where some x are next to 0 or 1: there the value is constant, and its slope is put beside it."""
+    x, y = input.detach(), target.detach()
+    edge = x * (1 - x) <= _LEAST_SPREAD
+    most = strided.finfo(x.dtype).max
+    slope = ((x - y).double() / _LEAST_SPREAD).clamp(-most, most).to(x.dtype)
+    at_edge = _binary_cross_entropy(x, target) + (input - x) * slope
+    return strided.where(edge, at_edge, _binary_cross_entropy(input.masked_fill(edge, 0.5), target))
 
 
 def binary_cross_entropy_with_logits(

@@ -32,6 +32,9 @@ class _Endless(Sampler[None]):
         return itertools.repeat(None)
 
 
+_InfiniteConstantSampler = _Endless  # PyTorch's name for it
+
+
 def _new_seed(generator):
     return int(strided.empty((), dtype=strided.int64).random_(generator=generator).item())
 
