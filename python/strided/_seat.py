@@ -109,7 +109,7 @@ def install_as_torch() -> None:
     is that of the PyTorch that strided follows, ``importlib.metadata.version("torch")`` says the same, and classes name
     ``torch`` as their module. What strided lacks stays a ModuleNotFoundError that names ``torch.x``. A second call
     changes nothing. Processes that this one starts have no such seat: call it there too, or start them with
-    ``python -m strided run``.
+    ``python -m strided run``, which seats those that ``multiprocessing`` spawns as well.
 
     Raises:
         RuntimeError: something else was imported as ``torch`` already.
@@ -138,8 +138,25 @@ def install_as_torch() -> None:
     _answer_as_torch(strided)
 
 
+def _take_seat() -> None:
+    """install_as_torch, here and in the processes that ``multiprocessing`` spawns."""
+    from multiprocessing import spawn
+
+    usual = spawn.get_command_line
+
+    def get_command_line(**options: Any) -> list[str]:
+        words = usual(**options)
+        if "-c" in words:
+            code = words.index("-c") + 1
+            words[code] = f"from {_HERE}._seat import _take_seat; _take_seat(); {words[code]}"
+        return words
+
+    spawn.get_command_line = get_command_line
+    install_as_torch()
+
+
 def run(arguments: Sequence[str]) -> int:
-    """``python -m strided run``: a program with strided in PyTorch's place.
+    """``python -m strided run``: a program with strided in PyTorch's place, also in the processes that it spawns.
 
     Args:
         arguments: ``script.py args``, ``-m module args`` or ``-c code args``, as Python takes them.
@@ -153,7 +170,7 @@ def run(arguments: Sequence[str]) -> int:
     if not kind or kind.startswith("-") and (kind not in ("-m", "-c") or len(arguments) < 2):
         print("usage: python -m strided run [-m module | -c code | script.py] ...", file=sys.stderr)
         return 2
-    install_as_torch()
+    _take_seat()
     if kind == "-m":
         sys.argv[:] = arguments[1:]  # run_module puts the file's name first
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)

@@ -217,3 +217,26 @@ def test_torch_xla_is_there_only_where_it_is_asked_for(monkeypatch):
     assert not _is_wanted("torch_xla") and _is_wanted("torch") and not _is_wanted("numpy")
     monkeypatch.setenv("PJRT_DEVICE", "CPU")
     assert _is_wanted("torch_xla")
+
+
+def test_spawned_processes_have_it_too(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import torch, torch.multiprocessing as mp
+
+def inner(queue):
+    import torch
+    queue.put(torch.__file__.split("/")[-2])
+
+def work(rank, queue):
+    import torch
+    queue.put((torch.__file__.split("/")[-2], float(torch.ones(2).sum())))
+    process = mp.get_context("spawn").Process(target=inner, args=(queue,))
+    process.start()
+    process.join()
+
+if __name__ == "__main__":
+    queue = mp.get_context("spawn").SimpleQueue()
+    mp.spawn(work, args=(queue,), nprocs=1)
+    print(queue.get(), queue.get())
+""")
+    assert run(str(tmp_path / "program.py")) == "('strided', 2.0) strided\n"
