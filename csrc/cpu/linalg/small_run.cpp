@@ -4,16 +4,25 @@
 
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
+#include "cpu/linalg/small.h"
 
 namespace strided {
+
+SmallSpectra& small_spectra(bool is_double) {
+  static SmallSpectra spectra[2];
+  return spectra[is_double];
+}
+
 namespace cpu {
 namespace {
 
 // Which decompositions are computed in lanes.
-// All whose longest side fits the arrays on the stack (kMaxLanesSize), in batches that fill half of the lanes: with
-// AVX-512 a QR in float32 then takes 0.16 us for 8 x 8 and 4 us for 32 x 32, where LAPACK takes 1.2 and 15. A smaller
-// batch leaves most lanes idle, and is ahead up to a size still, most_of_few: one QR of 16 x 16 in float64 takes 5 us
-// in lanes and 7 with LAPACK's two routines, their checks and workspaces; of 32 x 32 it takes 39 and 24.
+// All whose longest side fits the arrays on the stack (kMaxLanesSize), in batches that fill half of the lanes. With
+// AVX-512 one of a batch in float32 takes, for 8 x 8 and 32 x 32, in us (LAPACK by PyTorch in brackets): QR 0.16 (1.2)
+// and 4 (15), eigh 0.38 (3.6) and 10 (51), SVD 0.7 (9) and 28 (104). A smaller batch leaves most lanes idle, and is
+// ahead up to a size still: one QR of 16 x 16 in float64 takes 5 us in lanes and 7 by LAPACK, of 32 x 32 39 and 24; one
+// eigh of 16 x 16 19 and 21; one SVD of 16 x 16 80 and 38, of 8 x 8 11.
+constexpr int64_t kFewQr = 16, kFewEigen = 16, kFewSingular = 8;
 const SmallDecompositionKernels* kernels_for(const DecompositionPlan& plan, int64_t most_of_few) {
   if (plan.dtype != DType::Float32 && plan.dtype != DType::Float64) return nullptr;
   const SmallDecompositionKernels& kernels = kernel_table().small_decompositions[plan.dtype == DType::Float64];
@@ -23,9 +32,21 @@ const SmallDecompositionKernels* kernels_for(const DecompositionPlan& plan, int6
 }
 
 bool small_qr(const DecompositionPlan& plan, bool by_columns, bool complete, void* q, void* r) {
-  const SmallDecompositionKernels* kernels = kernels_for(plan, 16);
+  const SmallDecompositionKernels* kernels = kernels_for(plan, kFewQr);
   if (kernels && r) kernels->qr(plan.batch, plan.m, plan.n, plan.a, by_columns, complete, q, r);
   return kernels != nullptr;
+}
+
+Backend library;  // the slots before
+
+void small_eigh(const DecompositionPlan& plan, void* w, bool upper, bool vectors) {
+  if (!kernels_for(plan, kFewEigen)) return library.eigh(plan, w, upper, vectors);
+  small_spectra(plan.dtype == DType::Float64).eigh(plan.batch, plan.n, plan.a, w, upper, vectors, plan.info);
+}
+
+void small_svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, const char* driver) {
+  if (driver || !kernels_for(plan, kFewSingular)) return library.svd(plan, s, u, vh, full, driver);
+  small_spectra(plan.dtype == DType::Float64).svd(plan.batch, plan.m, plan.n, plan.a, s, u, vh, full, plan.info);
 }
 
 }  // namespace
@@ -33,7 +54,10 @@ bool small_qr(const DecompositionPlan& plan, bool by_columns, bool complete, voi
 
 void register_small_decompositions() {
   Backend& k = backend_table(DeviceType::CPU);
+  cpu::library = k;
   k.small_qr = &cpu::small_qr;
+  k.eigh = &cpu::small_eigh;
+  k.svd = &cpu::small_svd;
 }
 
 }  // namespace strided

@@ -72,13 +72,13 @@ constexpr const char* kQr =
     "Gradients: for 'reduced', and for 'complete' when m <= n, of matrices whose first k columns are independent. The signs of R's diagonal are LAPACK's.\n\n"
     ">>> A = strided.tensor([[3., 1.], [4., 2.]])\n>>> Q, R = strided.linalg.qr(A)\n>>> strided.allclose(Q @ R, A)\nTrue";
 constexpr const char* kSvd =
-    "A = U diag(S) Vh: orthonormal U and V, S real and descending, by divide and conquer (LAPACK's gesdd; cuSOLVER's gesvdj or gesvd on a CUDA device).\n\n"
+    "A = U diag(S) Vh: orthonormal U and V, S real and descending, by divide and conquer (LAPACK's gesdd; rotations up to 32 x 32; cuSOLVER's gesvdj or gesvd on a CUDA device).\n\n"
     "A is (*, m, n), floating or complex. full_matrices: U (*, m, m), Vh (*, n, n); else U (*, m, k), Vh (*, k, n), k = min(m, n). driver: 'gesvd', 'gesvdj' or\n"
     "'gesvda', on CUDA only. LinAlgError where the values are not finite. Gradients through U and Vh need distinct singular values; svdvals has none of that.\n\n"
     ">>> strided.linalg.svd(strided.tensor([[3., 0.], [0., 4.]])).S\ntensor([4., 3.])";
 constexpr const char* kEigh =
     "Eigenvalues (real, ascending) and orthonormal eigenvectors (columns) of symmetric or Hermitian matrices A (*, n, n), of which only the triangle UPLO is read\n"
-    "(LAPACK's syevd and heevd, cuSOLVER's on a CUDA device). LinAlgError when it does not converge. Gradients through vectors need distinct eigenvalues.\n\n"
+    "(LAPACK's syevd and heevd, a kernel of our own up to 32 x 32, cuSOLVER's on a CUDA device). LinAlgError when it does not converge. Gradients through vectors need distinct eigenvalues.\n\n"
     ">>> strided.linalg.eigh(strided.tensor([[2., 1.], [1., 2.]])).eigenvalues\ntensor([1., 3.])";
 constexpr const char* kEig =
     "Eigenvalues and eigenvectors (columns of length 1) of square matrices A (*, n, n); complex for real A too (LAPACK's geev, cuSOLVER's Xgeev on a CUDA device).\n"
