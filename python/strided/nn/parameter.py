@@ -35,6 +35,10 @@ class Parameter(_C.Tensor):
         data = _empty((0,)) if data is None else data
         if not isinstance(data, _C.Tensor):
             raise TypeError(f"Parameter: data must be a Tensor, got {type(data).__name__}")
+        if hasattr(data, "placements"):
+            raise NotImplementedError(
+                "Parameter: of a sharded tensor; use the tensor itself, with requires_grad_(), and functional calls"
+            )
         made = _C.Tensor.__new__(cls)
         made.data = data
         if requires_grad:

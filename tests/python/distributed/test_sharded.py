@@ -301,6 +301,8 @@ def test_what_cannot_be_is_refused():
             x + dist.ones(4, 4, mesh=init_device_mesh("cpu", (1, mesh.size())))
         with pytest.raises(NotImplementedError, match="out="):
             torch.add(x, x, out=dist.empty(4, 4, mesh=mesh))
+        with pytest.raises(NotImplementedError, match="Parameter: of a sharded tensor"):
+            torch.nn.Parameter(x)
         with pytest.raises(IndexError, match="2 axes"):
             x.redistribute(placements=[Shard(2)])
         with pytest.raises(ValueError, match="one for each"):

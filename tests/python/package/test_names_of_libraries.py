@@ -1,5 +1,6 @@
 """Names that libraries import or ask for: there, and honest about what there is not."""
 
+import importlib
 from collections import namedtuple
 
 import pytest
@@ -18,7 +19,8 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "sparse_bsc_tensor([0], [0], [1])", "sparse_compressed_tensor([0], [0], [1])",
         "distributed.optim.ZeroRedundancyOptimizer([])",
         "distributed.fsdp.FullyShardedDataParallel(None)", "distributed.fsdp.fully_shard(None)",
-        "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
+        "distributed.tensor.distribute_module(None)", "parallel.parallelize_module(None)", "parallel.ColwiseParallel()",
+        "parallel.loss_parallel()", "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
         "cuda.CUDAGraph()", "cuda.graph(None)", "nn.attention.flex_attention.flex_attention(1, 2, 3)",
         "nn.attention.flex_attention.create_block_mask(None)", "autograd.profiler.emit_nvtx()",
     ],
@@ -33,6 +35,7 @@ def test_what_there_is_not_says_so(text):
                 "masked": strided.masked,
                 "sparse": strided.sparse,
                 "distributed": strided.distributed,
+                "parallel": importlib.import_module("strided.distributed.tensor.parallel"),
             },
         )
 

@@ -7,6 +7,8 @@ True
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._factories import empty, full, ones, rand, randn, zeros
 from .._sharded import ShardedTensor, distribute_tensor, implicit_replication
 from ..device_mesh import DeviceMesh, init_device_mesh
@@ -16,5 +18,13 @@ DTensor = ShardedTensor
 
 __all__ = [
     "BlockCyclic", "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "ShardedTensor",
-    "distribute_tensor", "empty", "full", "implicit_replication", "init_device_mesh", "ones", "rand", "randn", "zeros",
+    "distribute_module", "distribute_tensor",
+    "empty", "full", "implicit_replication", "init_device_mesh", "ones", "rand", "randn", "zeros",
 ]  # fmt: skip
+
+
+def distribute_module(module: Any, *arguments: Any, **options: Any) -> Any:
+    """NotImplementedError."""
+    raise NotImplementedError(
+        "distribute_module: strided shards tensors (distribute_tensor), not parameters of modules"
+    )
