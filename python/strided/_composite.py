@@ -209,8 +209,15 @@ def gradient(
     steps = list(spacing) if isinstance(spacing, (list, tuple)) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(
-            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, got {len(steps)}"
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
+            f"same length, but got a spacing argument of length {len(steps)} and a dim argument of length {len(dims)}."
         )
+    for h in steps:
+        if isinstance(h, _C.Tensor) and h.device != input.device:
+            raise RuntimeError(
+                "torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{input.device} and {h.device}!"
+            )
     results = []
     for d, h in zip(dims, steps):
         n = x.size(d)

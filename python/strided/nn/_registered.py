@@ -57,6 +57,8 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: Ten
     if not tensors:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
     first = tensors[0]
+    if dim < 0 and any(t.ndim != first.ndim for t in tensors):
+        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
     dim = dim + first.ndim if dim < 0 else dim
     parts = []
     for t in tensors:

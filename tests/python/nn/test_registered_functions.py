@@ -34,6 +34,7 @@ def test_chunk_cat():
         (([a, b.long()], 0, 2), "same dtype"),
         (([a, strided.empty(0)], 0, 2), "non-empty tensor"),
         (([a.view(1, 3), b.view(2, 2)], 1, 2), "same sizes"),
+        (([a, b.view(2, 2)], -1, 2), "non-negative dim"),
     ):
         with pytest.raises(RuntimeError, match=words):
             strided._chunk_cat(*wrong)
