@@ -120,7 +120,8 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
     x = solve_triangular(adjoint_of(lower), solve_triangular(lower, b, false, true, false), true, true, false);
   }
   if (!needs_grad(b, l)) return x;
-  // The gradient of A = L L^H is that of solve; L gets (grad A + grad A^H) L, kept to its triangle.
+  // The gradient of A = L L^H is that of solve; L gets (grad A + grad A^H) L. That is not kept to the triangle:
+  // programs compare it with the gradient that goes through the product L L^H, and PyTorch gives that one.
   return record(
       "CholeskySolveBackward0", x, {b, l},
       [l = SavedTensor(l), x = l.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper](const Tensor& g) {
@@ -128,7 +129,7 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
         if (!x.was_saved()) return std::vector<Tensor>{gb, Tensor()};
         const Tensor factor = triangle(l.get(), upper, 0), ga = matmul(gb, adjoint_of(x.get())),
                      both = ga + adjoint_of(ga);
-        return std::vector<Tensor>{gb, -triangle(upper ? matmul(factor, both) : matmul(both, factor), upper, 0)};
+        return std::vector<Tensor>{gb, -(upper ? matmul(factor, both) : matmul(both, factor))};
       });
 }
 

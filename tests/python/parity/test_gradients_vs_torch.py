@@ -41,8 +41,6 @@ NO_GRADIENT_IN_TORCH = {
     "as_strided_scatter": "the two gradients are exchanged",
     "0-d as_strided_scatter": "the two gradients are exchanged",
     "vander": "an intermediate result is overwritten",
-    "cholesky_solve of the factor": "elements outside the triangle get a gradient, though nothing reads them",
-    "cholesky_solve upper": "elements outside the triangle get a gradient, though nothing reads them",
 }
 NO_SECOND_GRADIENT_IN_TORCH = {
     "scatter_reduce prod zeros": "two zeros in one place",
