@@ -29,6 +29,7 @@ class Case:
     setup: str = ""  # statements for strided and PyTorch alone, before the expression is timed
     size: int = 0
     double: bool = False  # flops are float64's
+    compiled: bool = False  # strided's function goes through strided.compile
 
     def expression(self, library: str) -> str | None:
         if library in ("strided", "torch"):

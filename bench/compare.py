@@ -53,7 +53,7 @@ def measured(case, libraries, options):
         if expression is None:
             continue
         try:
-            works[library.name] = library.work(expression, data, case.setup)
+            works[library.name] = library.work(expression, data, case.setup, case.compiled)
             works[library.name]()
         except Exception as error:  # a peer may lack a function; strided may not
             works.pop(library.name, None)

@@ -37,13 +37,20 @@ class Peer:
             return self.lib.from_numpy(values).clone()
         return self.xp.asarray(values) if self.name == "jax" else values.copy()
 
-    def work(self, expression: str, arrays: Mapping[str, Any], setup: str = "") -> Callable[[], object]:
-        """A function without arguments that computes the expression once, its result ready when it returns."""
+    def work(
+        self, expression: str, arrays: Mapping[str, Any], setup: str = "", compiled: bool = False
+    ) -> Callable[[], object]:
+        """A function without arguments that computes the expression once, its result ready when it returns. compiled:
+        strided's by strided.compile, as JAX compiles everything."""
         values = {name: self.array(value) for name, value in arrays.items()}
         scope = {"xp": self.xp, "lib": self.lib, **values}
         if setup:
             exec(setup, scope)
             values = {k: v for k, v in scope.items() if k not in ("xp", "lib", "__builtins__")}
+        if self.name == "strided" and compiled:
+            operands = tuple(values.values())
+            fused = self.lib.compile(eval(f"lambda {', '.join(values)}: {expression}", scope))
+            return lambda: fused(*operands)
         if self.name != "jax":
             arguments = ", ".join(f"{name}={name}" for name in ("xp", "lib", *values))
             return eval(f"lambda {arguments}: {expression}", scope)

@@ -53,6 +53,7 @@ def cases():
     yield Case("f4 to f2", arrays(a=("f4", N)), "a.to(xp.float16)", "a.astype('f2')", moved=6 * N)
     chain = "(a * b + a) * a - b"
     yield Case(chain, arrays(a=("f4", N), b=("f4", N)), chain, moved=12 * N)
+    yield Case(f"compiled {chain}", arrays(a=("f4", N), b=("f4", N)), chain, moved=12 * N, compiled=True)
 
 
 def curves():

@@ -132,6 +132,8 @@ struct ShortLoops {
   const Loop2d* where = nullptr;                      // [item_row]
 };
 
+struct FusedPlan;
+
 struct Backend {
 #define X(name, parameters) void(*name) parameters;
   STRIDED_BACKEND_SLOTS(X)
@@ -141,6 +143,8 @@ struct Backend {
   // A is read as it lies, by columns or by rows; q by columns (null: not wanted), r by rows, reduced or complete. With
   // r null it only answers.
   bool (*small_qr)(const DecompositionPlan& plan, bool by_columns, bool complete, void* q, void* r) = nullptr;
+  // Runs a program of elementwise operations (Note [Fused programs]). Null: the device runs them one by one.
+  void (*fused_pointwise)(const FusedPlan& plan) = nullptr;
 };
 
 // The table that the backend of a type of device fills. Slots that it leaves as they are raise NotImplementedError with

@@ -61,6 +61,7 @@ void register_cpu_backend() {
 #define X(name, parameters) cpu.name = cpu::name;
   STRIDED_KERNEL_SLOTS(X)
 #undef X
+  cpu.fused_pointwise = cpu::fused_pointwise;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

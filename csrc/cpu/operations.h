@@ -9,6 +9,7 @@ namespace cpu {
 #define X(name, parameters) void name parameters;
 STRIDED_KERNEL_SLOTS(X)
 #undef X
+void fused_pointwise(const FusedPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

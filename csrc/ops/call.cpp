@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
+#include "ops/fuse/call_log.h"
 #include "ops/operators.h"
 #include "ops/out.h"
 #include "ops/record.h"
@@ -274,6 +275,27 @@ Ref<ElementwiseNode> make_elementwise_node(const OpDef& op, const Operand* in, c
   return Ref<ElementwiseNode>(new ElementwiseNode(op, in, params));
 }
 
+// Whether the values of an operand are looked at before the call, or decide whether there is one.
+bool looks_at_values(const OpDef& op, const Operand* in, const Plan& plan) {
+  const bool divides = is<FloorDivide>(op) || is<Remainder>(op) || is<Fmod>(op) || is<DivTrunc>(op);
+  return (divides && is_integral(plan.compute)) || decided(op, in, plan.compute);
+}
+
+void log_call(CallLog* log, const OpDef& op, const Operand* in, const Plan& plan, const double* params,
+              const Tensor& out) {
+  LoggedCall call;
+  const OpDef* simpler = simpler_power(op, in, plan.compute);
+  call.op = &op;
+  call.loop = simpler ? simpler : &op;
+  call.compute = plan.compute;
+  for (int i = 0; i < op.arity; ++i) call.in.emplace_back(in[i]);
+  if (params) std::copy(params, params + 4, call.params);
+  call.out = out;
+  if (looks_at_values(op, in, plan)) call.obstacle = "looks at values";
+  else if (plan.result != plan.loop_result) call.obstacle = "the dtype has no loops";
+  log->calls.push_back(std::move(call));
+}
+
 }  // namespace
 
 Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params) {
@@ -283,6 +305,7 @@ Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params
   check_values(op, in, plan);
   Tensor out = allocate(op, in, plan);
   run(op, in, plan, params, out);
+  if (CallLog* log = call_log()) log_call(log, op, in, plan, params, out);
   if (any_requires_grad(op, in))
     if (const auto node = make_elementwise_node(op, in, params, out.dtype())) {
       set_history(out, node);
@@ -293,6 +316,7 @@ Tensor call_elementwise(const OpDef& op, const Operand* in, const double* params
 
 Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* params, const Tensor& out,
                             bool in_place) {
+  if (CallLog* log = call_log()) ++log->writes;
   const Plan plan = make_plan(op, in, in_place ? &out : nullptr);
   const bool wants = any_requires_grad(op, in), grad = wants || (grad_enabled() && out.requires_grad());
   if (in_place) {

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "ops/factory.h"
+#include "ops/fuse/call_log.h"
 #include "ops/index/index.h"
 #include "ops/record.h"
 #include "tensor/iter.h"
@@ -140,6 +141,14 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Tensor out = empty_strided(x.shape(), strides_like(x.layout()), dtype, x.device());
   copy_into(out, x);
+  if (CallLog* log = call_log()) {
+    LoggedCall call;
+    call.kind = LoggedCall::Kind::Cast;
+    call.compute = dtype;
+    call.in.emplace_back(x);
+    call.out = out;
+    log->calls.push_back(std::move(call));
+  }
   if (!is_floating(dtype) && !is_complex(dtype)) return out;
   return record("ToCopyBackward0", out, x, [from = x.dtype()](const Tensor& g) { return to_dtype(g, from); });
 }

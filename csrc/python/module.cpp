@@ -14,6 +14,7 @@
 #include "ops/out.h"
 #include "python/bind/bind.h"
 #include "python/files/object.h"
+#include "python/fused.h"
 #include "python/interop.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
@@ -184,6 +185,7 @@ PYBIND11_MODULE(checked, m) {
   init_nodes(m.ptr());
   init_functions(m.ptr());
   init_overrides(m.ptr());
+  init_fused(m.ptr());
   register_cpu_backend();
   register_cuda_backend([](int cuda) { return found("find_cusolver", cuda); });
   register_lapack([] { return found("find_lapack"); });

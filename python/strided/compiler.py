@@ -1,12 +1,10 @@
-"""Compilation of Python functions (``strided.compiler``): there is none, and functions run as they are."""
+"""Compilation of Python functions (``strided.compiler``)."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-from ._once import warn_once
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
@@ -14,21 +12,67 @@ __all__ = [
 ]  # fmt: skip
 
 
-def compile(model: Any = None, *args: Any, disable: bool = False, **options: Any) -> Any:
-    """`model` itself, a function or a module; without one a decorator. There is one warning.
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Any = None,
+    disable: bool = False,
+    name: str | None = None,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Any:
+    """`model`, a function or a module, with chains of elementwise operations in it fused; without one a decorator.
 
-    >>> import warnings; warnings.simplefilter("ignore")
-    >>> f = torch.compile(lambda x: x + 1)
-    >>> f(torch.ones(2))
-    tensor([2., 2.])
+    The first call of each kind (dtypes, shapes, other arguments) is traced while it runs. Elementwise operations,
+    casts, ``where``, and reductions of the last axis or at the end of a chain become programs that go over blocks of
+    elements in the cache, by the same loops as the single operations: results are the same bits. Everything else runs
+    as before, and so does a function that looks at values, or that reads what cannot be checked. Gradients of every
+    order work. ``explain(*args)`` of the result says what became of such a call.
+
+    fullgraph: a function that cannot be traced is an error (``_dynamo.exc.Unsupported``). backend: "eager" compiles
+    nothing; all other names are the one compiler there is, and a callable is a NotImplementedError. disable: `model`
+    itself. recompile_limit: the most traces that are kept of a function, 64 by default; further kinds of calls run as
+    they are. The other arguments change nothing: each shape has a trace of its own.
+
+    >>> @torch.compile
+    ... def f(a, b):
+    ...     return (a * b + a).exp()
+    >>> f(torch.zeros(2), torch.ones(2))
+    tensor([1., 1.])
     """
     if model is None:
-        return lambda function: compile(function, *args, disable=disable, **options)
+        return lambda function: compile(
+            function,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+            recompile_limit=recompile_limit,
+        )
     if not callable(model):
         raise TypeError(f"compile: a callable is required, got {type(model).__name__}")
-    if not disable:
-        warn_once("torch.compile", "strided compiles no Python; functions and modules are returned as they are")
-    return model
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if disable or backend == "eager":
+        return model
+    if not isinstance(backend, str):
+        raise NotImplementedError("compile: strided has one compiler, and takes no backend of the user's own")
+    from .nn import Module
+
+    if isinstance(model, Module):
+        from ._compile._module import OptimizedModule
+
+        return OptimizedModule(model, fullgraph, recompile_limit)
+    from ._compile import CompiledFunction
+
+    return CompiledFunction(model, fullgraph, recompile_limit)
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -72,7 +116,7 @@ def wrap_numpy(fn: Any) -> Any:
 
 
 def substitute_in_graph(original_fn: Any, **options: Any) -> Callable[[Any], Any]:
-    """A decorator that changes nothing: there is no graph to substitute in."""
+    """A decorator that changes nothing: calls are traced, not code."""
     return _same
 
 
@@ -92,19 +136,48 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """The backends of compilation: none."""
-    return []
+    """The backends of compilation: there is one, whose name is that of PyTorch's default."""
+    return ["inductor"]
 
 
 def reset() -> None:
-    """Nothing: nothing was compiled."""
+    """Drops the traces of all compiled functions."""
+    from ._compile._function import forget_all
+
+    forget_all()
 
 
 def cudagraph_mark_step_begin() -> None:
     """Nothing: no graph is recorded."""
 
 
-@contextlib.contextmanager
-def set_stance(stance: str = "default", **options: Any) -> Iterator[None]:
-    """A context and decorator that changes nothing."""
-    yield
+class set_stance(contextlib.ContextDecorator):
+    """Context, decorator or plain call: with "force_eager" compiled functions run as they are, and the traces stay;
+    the other stances of PyTorch count as "default". ValueError for a name that is no stance."""
+
+    _current = "default"
+
+    def __init__(
+        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+    ) -> None:
+        if stance not in ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"):
+            raise ValueError(f"set_stance: {stance!r} is no stance")
+        self._before, self._stance = set_stance._current, stance
+        self._take(stance)
+
+    @staticmethod
+    def _take(stance: str) -> None:
+        from ._compile._function import set_enabled
+
+        set_stance._current = stance
+        set_enabled(stance != "force_eager")
+
+    def __enter__(self) -> None:
+        self._take(self._stance)
+
+    def __exit__(self, *exc: object) -> None:
+        self._take(self._before)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        self._take(self._before)  # only while the function runs
+        return super().__call__(function)

@@ -5,6 +5,7 @@
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
+#include "ops/fuse/call_log.h"
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/operators.h"
@@ -130,6 +131,14 @@ Tensor where(const Tensor& condition, Operand input, Operand other) {
     out = empty_strided(shape, order.output_strides(), dtype, device);
   }
   select_into(out, condition, a, b);
+  if (CallLog* log = call_log()) {
+    LoggedCall call;
+    call.kind = LoggedCall::Kind::Where;
+    call.compute = dtype;
+    for (const Operand& x : {Operand(condition), input, other}) call.in.emplace_back(x);
+    call.out = out;
+    log->calls.push_back(std::move(call));
+  }
   if (!needs_grad(a, b)) return out;
   return record(
       "WhereBackward0", out, std::vector<Tensor>{a, b},

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "core/promotion.h"
+#include "ops/fuse/call_log.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
 #include "ops/out.h"
@@ -215,6 +216,20 @@ Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, c
       empty_list && info.no_axes == NoAxes::None ? 0 : axis_mask(name, arguments.dims.value_or(Dims()), x.ndim());
   if (info.empty == OnEmpty::Error) check_not_empty(name, x, axes, listed);
   Tensor out = call_reduction(def, x, axes, arguments.keepdim, compute, arguments.param);
+  if (CallLog* log = call_log(); log && !arguments.dtype) {
+    LoggedCall call;
+    call.kind = LoggedCall::Kind::Reduction;
+    call.reduction = &def;
+    call.compute = compute;
+    call.in.emplace_back(x);
+    call.params[0] = arguments.param;
+    call.axes = axes;
+    call.keepdim = arguments.keepdim;
+    call.listed = listed || (empty_list && info.no_axes == NoAxes::None);
+    call.out = out;
+    if (!has_loops(compute)) call.obstacle = "the dtype has no loops";
+    log->calls.push_back(std::move(call));
+  }
   // sum(dtype=int32) adds in 64 bits, and keeps the low ones.
   if (arguments.dtype && out.dtype() != *arguments.dtype) out = to_dtype(out, *arguments.dtype);
   if (!def.vjp || !needs_grad(x) || is_integral(out.dtype())) return out;

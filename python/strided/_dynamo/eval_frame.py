@@ -1,19 +1,20 @@
-"""Names of PyTorch's compiler: there is none."""
+"""Names of PyTorch's compiler that programs import from here."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["OptimizedModule", "is_dynamo_supported"]
+__all__ = ["is_dynamo_supported"]
 
 
-class OptimizedModule:
-    """No object is one: for ``isinstance``."""
+def __getattr__(name: str) -> Any:
+    if name == "OptimizedModule":  # a subclass of Module, which is loaded when it is asked for
+        from .._compile._module import OptimizedModule
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("OptimizedModule: strided compiles no Python")
+        return OptimizedModule
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def is_dynamo_supported() -> bool:
-    """False."""
-    return False
+    """True."""
+    return True

@@ -17,8 +17,6 @@ import strided as torch
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("torch.compile", lambda f: torch.compile(f)),
-        ("torch.compile", lambda f: torch.compile(fullgraph=True)(f)),
         ("torch.jit.script", lambda f: torch.jit.script(f)),
         ("torch.jit.trace", lambda f: torch.jit.trace(f, torch.ones(2))),
         ("torch.jit.freeze", lambda f: torch.jit.freeze(f)),
