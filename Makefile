@@ -64,11 +64,17 @@ bench: $(VENV)/with-test $(VENV)/tools-parity $(VENV)/tools-bench
 # A virtual environment and a build of its own. Python itself leaves memory behind, so leaks are looked for in C++ only.
 SANITIZED := VENV=build/sanitized/venv BUILD=build/sanitized/make DEFINES=-Ccmake.define.STRIDED_SANITIZE=ON
 STRIDED_ISAS_SANITIZED := $(or $(STRIDED_ISAS),v3)
+SANITIZED_TESTS := ops autograd func nn fft files data distributions package/test_hostile.py
+library = $$($(or $(CXX),c++) -print-file-name=$(1))
+# A finding of the undefined-behaviour sanitizer is a line of output otherwise, which pytest hides when the test passes.
+sanitized: export UBSAN_OPTIONS := halt_on_error=1:print_stacktrace=1
+# Python is linked with neither library. Without C++'s own beside it, the address sanitizer dies at the first exception.
 sanitized:
 	$(MAKE) venv $(SANITIZED) STRIDED_ISAS='$(STRIDED_ISAS_SANITIZED)'
 	ctest --test-dir build/sanitized/make --output-on-failure --no-tests=error -j $(JOBS)
-	LD_PRELOAD=$$($(or $(CXX),c++) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	  build/sanitized/venv/bin/python -m pytest -n $(JOBS) --dist worksteal tests/python/ops tests/python/autograd
+	LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so.6)" \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	  build/sanitized/venv/bin/python -m pytest -n $(JOBS) --dist worksteal $(addprefix tests/python/,$(SANITIZED_TESTS))
 
 # The versions stand in pyproject.toml: another release of a formatter has another opinion.
 CXX_TEXT := $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.inc')

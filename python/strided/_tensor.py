@@ -172,6 +172,7 @@ def numpy(self, *, force: bool = False) -> ndarray[Any, Any]:
 
     RuntimeError if the tensor requires grad, TypeError if it is not on the CPU; force=True detaches and copies instead.
     """
+    force = bool(force)
     return _C.to_numpy(self.detach() if force else self, force)
 
 

@@ -173,6 +173,7 @@ def test_wrong_kinds_are_named_in_the_users_terms():
         torch.frombuffer(b"abcd", dtype=torch.uint8, offset=2**70)
     versioned = torch.ones(2).__dlpack__(max_version=(numpy.int64(1), 0))  # its comparison gives NumPy's bool
     assert torch.from_dlpack(versioned).tolist() == [1.0, 1.0]
+    assert torch.ones(2, requires_grad=True).numpy(force="yes").tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["adaptive_avg_pool1d", "adaptive_max_pool1d"])
