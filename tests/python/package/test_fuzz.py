@@ -21,13 +21,25 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # for the processes, which run this file
-from hostile_calls import all_targets, describe, perform  # noqa: E402
+from hostile_calls import all_targets, describe, perform, untyped_targets  # noqa: E402
 
 CALLS = 80  # of each overload
+CALLS_OF_PYTHON = 25  # of each function and class written in Python
 MEMORY = 1 << 30  # address space beyond what the process had at its start
 SECONDS = 20  # for one call
 SHARES = 8  # of the calls: tests that run side by side
 MOST_CRASHES = 8  # of one worker, before it gives up
+
+
+def all_calls(strided):
+    """(name, signature, number) of every call."""
+    compiled = strided._C.functions
+    return [
+        (name, signature, k)
+        for name, signature in all_targets(strided) + untyped_targets(strided)
+        for k in range(CALLS if signature is None or name in compiled else CALLS_OF_PYTHON)
+    ]
+
 
 # ---------------------------------------------------------------- processes
 
@@ -40,7 +52,7 @@ def work(share, of, skip, progress):
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    calls = [(n, s, k) for n, s in all_targets(strided) for k in range(CALLS)][share::of]
+    calls = all_calls(strided)[share::of]
     with open(progress, "r+b", buffering=0) as file:
         for position in range(skip, len(calls)):
             os.pwrite(file.fileno(), f"{position:12d}".encode(), 0)
@@ -76,7 +88,7 @@ def run_share(share):
 def test_no_call_crashes(share):
     import strided
 
-    calls = [(n, s, k) for n, s in all_targets(strided) for k in range(CALLS)][share::SHARES]
+    calls = all_calls(strided)[share::SHARES]
     found = []
     for position, text in run_share(share):
         if position < 0:
@@ -95,7 +107,7 @@ if __name__ == "__main__":
         import strided
 
         faulthandler.enable()
-        for name, signature in all_targets(strided):
+        for name, signature in all_targets(strided) + untyped_targets(strided):
             if name == sys.argv[1]:
                 print(describe(name, signature, int(sys.argv[2])), flush=True)
                 print(perform(strided, name, signature, int(sys.argv[2])) or "ended well")

@@ -4,14 +4,20 @@ The arguments are made from the declared types of the signatures: wrong kinds, s
 The calls are the same in every run.
 """
 
+import importlib
 import inspect
 import operator
 import random
+import re
+
+from hostile_objects import Index, Raising, odd_objects
 
 # What changes how later calls behave, so that a call could not be repeated alone.
 LEFT_OUT = {
     "set_num_threads", "set_printoptions", "printoptions", "set_cache_limit", "set_default_device",
-    "set_default_tensor_type", "set_anomaly_enabled", "install_as_torch",
+    "set_default_tensor_type", "set_anomaly_enabled", "install_as_torch", "enter_dual_level", "exit_dual_level",
+    "add_safe_globals", "clear_safe_globals", "register_package", "set_default_load_endianness",
+    "set_default_mmap_options", "set_crc32_options",
 }  # fmt: skip
 
 
@@ -30,38 +36,8 @@ def _junk(strided):
         numpy.arange(3),
         numpy.array("x"), numpy.array(None), strided.tensor(1), strided.tensor(2.5), strided.tensor([1, 2]),
         strided.Tensor, lambda: 1,
-        _Index(2**70), _Raising(), *_hostile_integers(),
+        Index(2**70), Raising(), *_hostile_integers(),
     ]  # fmt: skip
-
-
-class _Index:
-    def __init__(self, value):
-        self.value = value
-
-    def __index__(self):
-        return self.value
-
-
-class _Raising:
-    """Raises whatever it is asked for."""
-
-    def __index__(self):
-        raise ZeroDivisionError("asked for an index")
-
-    def __float__(self):
-        raise ZeroDivisionError("asked for a float")
-
-    def __len__(self):
-        raise ZeroDivisionError("asked for a length")
-
-    def __bool__(self):
-        raise ZeroDivisionError("asked for a truth value")
-
-    def __array__(self, *args, **kwargs):
-        raise ZeroDivisionError("asked for an array")
-
-    def __getitem__(self, key):
-        raise ZeroDivisionError("asked for an item")
 
 
 # What a parameter of this name holds, whatever the others are.
@@ -190,7 +166,7 @@ class Arguments:
                 [rng.choice(_hostile_integers()) for _ in range(rng.randrange(1, 5))],
                 [2**31, 2**31], [2**62, 4], [0, 2**62, 2**62], [1] * 65, [1] * 1000, [-(2**63)], [2.5], ["x"], [None],
                 (3,), 2**40,
-                _Index(3), [_Index(2**70)], [_Raising()], [[2], [3]], self.strided.tensor([2, 3]),
+                Index(3), [Index(2**70)], [Raising()], [[2], [3]], self.strided.tensor([2, 3]),
                 self.numpy.array([2, 3]),
             ]
         )  # fmt: skip
@@ -218,10 +194,23 @@ class Arguments:
         }
         if kind in makers:
             return makers[kind]()
+        named = {
+            "params": lambda: [strided.nn.Parameter(strided.ones(3, 3))],
+            "optimizer": lambda: strided.optim.SGD([strided.nn.Parameter(strided.ones(3, 3))], lr=0.1),
+            "module": lambda: strided.nn.Linear(3, 3),
+            **dict.fromkeys(("func", "fn"), lambda: lambda *args: args[0].sum()),
+        }
+        if name in named and rng.random() < 0.8:
+            return named[name]()
         return self.tensor() if rng.random() < 0.4 else rng.choice(_junk(strided))
+
+    def odd(self):
+        return self.rng.choice(odd_objects(self.strided, self.rng, lambda: self.last))()
 
     def hostile(self, kind):
         rng = self.rng
+        if rng.random() < 0.25:
+            return self.odd()
         if rng.random() < 0.4:
             return rng.choice(_junk(self.strided))
         if "Tensor" in kind and "[]" not in kind:
@@ -239,7 +228,7 @@ class Arguments:
         if kind.startswith("int["):
             return self.hostile_sizes()
         if kind.startswith("int"):
-            return rng.choice([*_hostile_integers(), _Index(2**62), _Raising()])
+            return rng.choice([*_hostile_integers(), Index(2**62), Raising()])
         return rng.choice(_junk(self.strided))
 
 
@@ -309,6 +298,8 @@ def make_operator_call(name, number):
             ]
         )  # fmt: skip
 
+    if rng.random() < 0.2:
+        junk = [source.odd() for _ in range(3)]
     key = index() if rng.random() < 0.5 else tuple(index() for _ in range(rng.choice([0, 1, 2, 3, 65])))
     value = rng.choice([source.tensor(), source.hostile_tensor(), source.number(), rng.choice(junk)])
     if name == "[]":
@@ -332,7 +323,13 @@ OPERATORS = [
 ]
 
 
-def python_signature(name, function):
+ANNOTATIONS = {
+    **{name: name for name in ("Tensor", "int", "float", "bool", "str")},
+    **{name + " | None": name + "?" for name in ("Tensor", "int", "float", "bool", "str")},
+}
+
+
+def python_signature(name, function, annotations=()):
     """The signature of a callable without declared types, with types guessed from the names of its parameters."""
     guesses = {
         "dtype": "dtype?",
@@ -349,7 +346,7 @@ def python_signature(name, function):
     for p in parameters:
         if p.kind == p.KEYWORD_ONLY and "*" not in words:
             words.append("*")
-        kind = guesses.get(p.name, "Any")
+        kind = guesses.get(p.name) or dict(annotations).get(str(p.annotation), "Any")
         words += [f"{kind} {p.name}" + "=None" * (p.default is not p.empty or p.kind == p.VAR_POSITIONAL)] * (
             1 + (p.kind == p.VAR_POSITIONAL)
         )
@@ -361,20 +358,37 @@ PYTHON_PLACES = (
     "", "Tensor.", "linalg.", "special.", "autograd.", "random.", "memory.", "testing.", "accelerator.", "compiler.",
     "jit.", "cpu.", "profiler.", "utils.checkpoint.", "utils.dlpack.",
 )  # fmt: skip
+# And those whose calls need a limit on memory, as arguments of no declared type may be large sizes.
+UNTYPED_PLACES = (
+    "nn.", "nn.functional.", "nn.init.", "nn.utils.", "nn.utils.rnn.", "nn.utils.parametrize.",
+    "nn.utils.parametrizations.", "nn.utils.prune.", "func.", "masked.", "signal.windows.", "autograd.functional.",
+    "autograd.forward_ad.", "distributions.", "optim.", "optim.lr_scheduler.", "optim.swa_utils.", "quasirandom.",
+    "sparse.", "serialization.", "files.", "fx.",
+)  # fmt: skip
 
 
-def python_functions(strided):
+def python_functions(strided, places=PYTHON_PLACES):
     """Public callables that are not in the table: what is written in Python, and the members of the Tensor type."""
-    for prefix in PYTHON_PLACES:
-        place = operator.attrgetter(prefix.rstrip("."))(strided) if prefix else strided
+    for prefix in places:
+        place = strided
+        if prefix and prefix != "Tensor.":
+            place = importlib.import_module("strided." + prefix.rstrip("."))
+        elif prefix:
+            place = strided.Tensor
         for name in sorted(dir(place)):
             value = getattr(place, name)
             if not name.startswith("_") and callable(value) and not isinstance(value, strided._C.Function):
                 yield prefix + name, value
 
 
+def untyped_targets(strided):
+    """(name, signature) of the functions and classes of the untyped places."""
+    found = [(name, python_signature(name, f, ANNOTATIONS)) for name, f in python_functions(strided, UNTYPED_PLACES)]
+    return [(name, signature) for name, signature in found if name.rpartition(".")[2] not in LEFT_OUT]
+
+
 def all_targets(strided):
-    """(name, signature or None for an operator) of everything public that is called."""
+    """(name, signature or None for an operator) of everything public that is called, but for the untyped places."""
     table = strided._C.functions
     targets = [(name, s) for name in sorted(table) for s in table[name].signatures]
     # A method that is the function once more needs no second round.
@@ -403,6 +417,23 @@ def read(result):
             repr(result)
 
 
+def use(strided, result, source):
+    """Asks objects for what they are there for."""
+    if isinstance(result, strided.nn.Module):
+        repr(result)
+        read(result(source.tensor()))
+    elif isinstance(result, strided.distributions.Distribution):
+        repr(result)
+        read(result.log_prob(result.sample()))
+    elif isinstance(result, strided.optim.Optimizer):
+        repr(result)
+        result.step()
+        result.load_state_dict(result.state_dict())
+
+
+INTERNAL = re.compile(r"std::|basic_string|vector::|bad_alloc|\b_M_")  # messages of C++'s own library
+
+
 def perform(strided, name, signature, number):
     """Makes the call. Returns what is wrong with how it ended, or None."""
     if signature is None:
@@ -415,12 +446,14 @@ def perform(strided, name, signature, number):
             return function(*args, **keywords)
 
     try:
-        read(call())
+        result = call()
+        read(result)
+        use(strided, result, source)
         problem = None
     except SystemError as error:  # an extension broke the interpreter's rules
         problem = f"SystemError: {error}"
-    except Exception:  # noqa: BLE001  (any other answer is fine)
-        problem = None
+    except Exception as error:  # noqa: BLE001  (any other answer is fine)
+        problem = f"not a message for users: {error!r}" if INTERNAL.search(str(error)) else None
     except BaseException as error:  # noqa: BLE001
         problem = f"not an ordinary exception: {error!r}"
     strided.set_default_dtype(strided.float32)
