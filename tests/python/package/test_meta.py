@@ -18,7 +18,7 @@ OF_DATA = {
     **dict.fromkeys(["Tensor.cpu", "Tensor.cuda", "Tensor.tolist", "Tensor.numpy", "repeat_interleave"], DATA),
     **dict.fromkeys(["nonzero", "argwhere", "where", "unique", "unique_consecutive", "masked_scatter", "histc",
                      "histogram", "linalg.lstsq", "masked_select", "bincount", "unique_all", "unique_counts",
-                     "unique_inverse", "unique_values"], DEPENDS),
+                     "unique_inverse", "unique_values", "Tensor.to_sparse", "Tensor.to_sparse_coo"], DEPENDS),
     **dict.fromkeys(["to_dlpack", "from_dlpack", "utils.dlpack.to_dlpack", "utils.dlpack.from_dlpack"],
                     "Cannot pack tensors on meta"),
     "frombuffer": "not on the CPU",

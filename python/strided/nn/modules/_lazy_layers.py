@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import strided
 
@@ -11,7 +11,7 @@ from . import batchnorm, conv, instancenorm, linear
 from .lazy import LazyModuleMixin
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Device, DType, Tensor
+    from ..._typing import Device, DType, Tensor
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ...autograd import no_grad
 from ..parameter import is_lazy
-
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["LazyModuleMixin"]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import Any
 
 import strided
-
-if TYPE_CHECKING:
-    from ..._typing import Any
 
 __all__ = ["LinearCrossEntropyOptions"]
 
