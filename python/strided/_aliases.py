@@ -79,4 +79,5 @@ for _name in ("chunk", "split", "split_with_sizes"):
     _add(f"unsafe_{_name}", _f[_name])
     setattr(_C.Tensor, f"unsafe_{_name}", _f[_name])
 
-_C.Tensor._grad = _C.Tensor.grad  # PyTorch's name for it inside, which tests of libraries read
+# PyTorch's name for it inside, which tests of libraries read. Overrides hear of `grad`.
+_C.Tensor._grad = property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value))

@@ -57,8 +57,12 @@ SETTINGS = """
 NEVER_RECORDED = "resize_ resize_as_".split()
 # They round, which no difference quotient bears: test_rounding_conversions.
 ROUNDING = "bfloat16 cfloat float half".split()
-# They raise.
-SPARSE = [f"sparse_{kind}_tensor" for kind in ("bsc", "bsr", "compressed", "coo", "csc", "csr")]
+# They raise, or are made of functions of dense tensors: test_sparse_coo.py.
+SPARSE = """
+    coalesce dense_dim dsmm hspmm indices is_coalesced smm sparse_dim sparse_mask spmm to_dense to_sparse to_sparse_coo
+    values sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor
+    sparse_csr_tensor
+""".split()
 # What a Python function makes of numbers.
 MAPPED = "apply_ map_ map2_".split()
 # The Array API's names of functions that have cases under PyTorch's, and the class behind them: test_array_api.py.
