@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 import weakref
 from typing import TYPE_CHECKING
@@ -101,29 +102,69 @@ def resize_as(self, tensor: Tensor) -> Tensor:
     return resize(self, tuple(tensor.shape))
 
 
-# ---------------------------------------------------------------- memory that forked processes share
+# ---------------------------------------------------------------- memory that processes share
 
-_shared: dict[int, int] = {}  # address and bytes of shared memory
+_shared: dict[int, int] = {}  # address of shared memory -> its file descriptor
+
+
+def _open_shared(fd: int, nbytes: int) -> Tensor:
+    """The bytes of a shared file; the descriptor is closed with them."""
+    import mmap
+
+    block = mmap.mmap(fd, nbytes)
+    whole = _C.from_buffer(block, _C.uint8, -1, 0)
+    _shared[whole.data_ptr()] = fd
+    weakref.finalize(block, _close_shared, whole.data_ptr())
+    return whole
+
+
+def _close_shared(address: int) -> None:
+    os.close(_shared.pop(address))
+
+
+def _reduce(t: Tensor) -> Any:
+    """How a tensor goes to another process: the descriptor of shared memory, a copy of other memory."""
+    from multiprocessing.reduction import DupFd
+
+    storage = t.untyped_storage()
+    fd = _shared.get(storage.data_ptr())
+    if fd is None or (t.requires_grad and not t.is_leaf):
+        return t.__reduce_ex__(2)
+    place = tuple(t.size()), tuple(t.stride()), t.storage_offset()
+    return _attach, (DupFd(fd), storage.nbytes(), t.dtype, *place, t.requires_grad)
+
+
+def _attach(fd: Any, nbytes: int, dtype: DType, size: Any, stride: Any, offset: int, requires_grad: bool) -> Tensor:
+    whole = _open_shared(fd.detach(), nbytes)
+    made = _C.storage_as_tensor(_C.untyped_storage(whole), dtype).as_strided(size, stride, offset)
+    return made.requires_grad_(requires_grad)
 
 
 def share_memory_(self) -> Tensor:
-    """Moves the memory to where processes that are forked from this one see what either writes; returns self.
+    """Moves the memory to where other processes see what either writes; returns self.
 
-    All tensors on one storage have to be shared one by one. Pickled tensors (and those given to spawned processes) are
-    copies. RuntimeError for a tensor that is not on the CPU, unless it is on a device, where nothing changes.
+    Those are processes that are forked afterwards, and those that get the tensor through the standard library's
+    ``multiprocessing``: as an argument, in a queue or a pipe. All tensors on one storage have to be shared one by one.
+    RuntimeError for a tensor that is not on the CPU, unless it is on a device, where nothing changes.
 
     >>> torch.ones(2).share_memory_().is_shared()
     True
     """
-    import mmap
+    from multiprocessing.reduction import ForkingPickler
 
     if not self.is_cpu or is_shared(self) or self.numel() == 0:
         return self
-    block = mmap.mmap(-1, self.untyped_storage().nbytes())
-    whole = _C.from_buffer(block, _C.uint8, -1, 0)
-    address = whole.data_ptr()
-    _shared[address] = len(block)
-    weakref.finalize(block, _shared.pop, address, None)
+    ForkingPickler.register(_C.Tensor, _reduce)
+    nbytes = self.untyped_storage().nbytes()
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("strided")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, nbytes)
+    whole = _open_shared(fd, nbytes)
     storage = _C.untyped_storage(whole)
     whole.copy_(_C.storage_as_tensor(self.untyped_storage(), _C.uint8))
     moved = _C.storage_as_tensor(storage, self.dtype)
@@ -132,7 +173,7 @@ def share_memory_(self) -> Tensor:
 
 
 def is_shared(self) -> bool:
-    """Whether forked processes see the memory: after share_memory_(); on a CUDA device always."""
+    """Whether other processes can see the memory: after share_memory_(); on a CUDA device always."""
     return self.is_cuda or self.untyped_storage().data_ptr() in _shared
 
 

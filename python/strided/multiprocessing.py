@@ -1,7 +1,7 @@
 """Processes (``strided.multiprocessing``): the standard library's ``multiprocessing``, and ``spawn``.
 
-Tensors that are sent through queues and pipes are copied. ``Tensor.share_memory_`` shares memory with processes that
-are forked afterwards.
+Tensors that are sent to other processes are copied, unless ``Tensor.share_memory_`` or ``Module.share_memory`` moved
+them to memory that all see.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Remembers the name, with one warning: tensors are copied in any case. AssertionError for another name."""
+    """Remembers the name, with one warning: there is one way. AssertionError for another name."""
     global _strategy
     if new_strategy not in _strategies:
         raise AssertionError(f"unknown sharing strategy {new_strategy!r}, there are {', '.join(_strategies)}")
-    warn_once("torch.multiprocessing.set_sharing_strategy", "tensors that are sent to other processes are copied")
+    warn_once(
+        "torch.multiprocessing.set_sharing_strategy",
+        "tensors go to other processes in one way: shared ones by a file descriptor",
+    )
     _strategy = new_strategy
 
 

@@ -235,6 +235,46 @@ if __name__ == "__main__":
     assert done.stdout == "[3.0, 3.0] True False\n1 True\n", done.stderr[-2000:]
 
 
+def test_spawned_processes_share_memory(tmp_path):
+    """Parameters, views and what a queue brings back: each side sees what the other writes."""
+    (tmp_path / "program.py").write_text("""
+import strided.multiprocessing as mp, strided as torch
+
+def work(model, column, copied, there, back):
+    with torch.no_grad():
+        model.weight += 1
+    model.running_mean.fill_(7)
+    column.fill_(5)
+    copied.fill_(5)
+    made = torch.zeros(3).share_memory_()
+    there.put(made)
+    back.get()
+    print(made.tolist(), type(model.weight).__name__, model.weight.requires_grad, model.weight.is_shared())
+
+if __name__ == "__main__":
+    context = mp.get_context("spawn")
+    model = torch.nn.BatchNorm1d(2).share_memory()
+    table, copied = torch.zeros(2, 3).share_memory_(), torch.zeros(2)
+    there, back = context.Queue(), context.Queue()
+    process = context.Process(target=work, args=(model, table[:, 1], copied, there, back))
+    process.start()
+    got = there.get()
+    got[1] = 4
+    back.put(0)
+    process.join()
+    print(model.weight.tolist(), model.running_mean.tolist(), table.tolist(), copied.tolist(), process.exitcode)
+    optimizer = torch.optim.SGD(model.parameters(), 1.0)
+    model(torch.tensor([[1.0, 2.0], [3.0, 5.0]])).sum().backward()
+    optimizer.step()
+    print(model.weight.is_shared())
+""")
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout == (
+        "[0.0, 4.0, 0.0] Parameter True True\n"
+        "[2.0, 2.0] [7.0, 7.0] [[0.0, 5.0, 0.0], [0.0, 5.0, 0.0]] [0.0, 0.0] 0\nTrue\n"
+    ), done.stderr[-2000:]
+
+
 def test_a_process_that_fails_during_join():
     """It ends badly after join() has looked at it: the next look finds it."""
     receive, send = os.pipe()

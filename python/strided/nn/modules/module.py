@@ -484,5 +484,8 @@ class Module(StateDicts, HookRegistration):
         return f"{self._get_name()}(\n  " + "\n  ".join(extras + lines) + "\n)"
 
     def share_memory(self) -> Any:
-        """The module itself: memory of this process is not shared."""
-        return self
+        """The module itself, whose parameters and buffers are moved to memory that other processes see.
+
+        See ``Tensor.share_memory_``.
+        """
+        return self._apply(lambda t: t.share_memory_())
