@@ -318,9 +318,10 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*fn)(int64_t,
   job.begin = begin;
   job.end = end;
   job.grain = grain;
-  // A few ranges for each thread, so that a thread that started late finds less left to do.
+  // A few ranges for each thread, so that a thread that started late finds less left to do. Rather one more than larger
+  // ones: 10 tasks in pairs would be 5 ranges, of which one of two threads gets three.
   const int64_t wanted = std::min<int64_t>((n + grain - 1) / grain, 4 * static_cast<int64_t>(threads));
-  job.step = (n + wanted - 1) / wanted;
+  job.step = std::max(grain, n / wanted);
   job.ranges = (n + job.step - 1) / job.step;
   const int used = static_cast<int>(std::min<int64_t>(threads, job.ranges));
   if (used == 1 || !get_pool().run(job, used)) return run_pieces(begin, end, grain, fn, ctx);
