@@ -17,3 +17,7 @@ def clean(threads: int | None = None) -> None:
         if os.environ[name] != wanted.get(name):
             print(f"{name}={os.environ.pop(name)} is left out of the environment", file=sys.stderr)
     os.environ.update(wanted)
+    # OpenBLAS's threads look for work for 2^26 cycles after a product and take processors from whoever comes next: with
+    # two threads the others took twice the time for a product of 256 rows. 2^22 cycles are a millisecond, which
+    # products in a row do not notice.
+    os.environ["OPENBLAS_THREAD_TIMEOUT"] = "22"
