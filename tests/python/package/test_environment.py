@@ -76,5 +76,7 @@ runpy.run_path({str(BENCH / script)!r}, run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | HOSTILE, capture_output=True, text=True)
     first = done.stdout.split("\n")[0]
-    assert first == "['MKL_NUM_THREADS', 'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'] 1", done.stdout + done.stderr
+    assert first == "['MKL_NUM_THREADS', 'OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'OPENBLAS_THREAD_TIMEOUT'] 1", (
+        done.stdout + done.stderr
+    )
     assert "OPENBLAS_CORETYPE=Haswell is left out" in done.stderr
