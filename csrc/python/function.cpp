@@ -10,6 +10,7 @@
 #include "ops/record.h"
 #include "python/bind/bind.h"
 #include "python/overrides.h"
+#include "python/owned.h"
 #include "python/signature.h"
 
 namespace strided::python {
@@ -163,11 +164,6 @@ PyObject* pinned(PyObject* made) {
 
 // ---------------------------------------------------------------- out=
 
-struct Owned {
-  PyObject* o = nullptr;
-  ~Owned() { Py_XDECREF(o); }
-};
-
 // The tensors that out= names, whose objects `out` keeps.
 std::vector<Tensor> destinations(const Overload& o, PyObject* out) {
   if (is_tensor(out)) return {unwrap(out)};
@@ -295,7 +291,7 @@ __attribute__((noinline)) PyObject* run_profiled(const Overload& o, PyObject** s
 // A call that fits no overload, by an order of arguments that PyTorch deprecates: python/strided/_old_calls.py knows
 // them. Py_NotImplemented if it is none.
 __attribute__((noinline)) PyObject* old_call(PyObject* self, PyObject* const* args, size_t n_args) {
-  const Owned given{checked(PyTuple_New(static_cast<Py_ssize_t>(n_args)))};
+  const Owned given(PyTuple_New(static_cast<Py_ssize_t>(n_args)));
   for (size_t i = 0; i < n_args; ++i) PyTuple_SET_ITEM(given.o, static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
   return PyObject_CallFunctionObjArgs(hook("old_call"), self, given.o, nullptr);
 }

@@ -7,18 +7,10 @@
 #include "core/promotion.h"
 #include "ops/record.h"
 #include "python/overrides.h"
+#include "python/owned.h"
 
 namespace strided::python {
 namespace {
-
-struct Owned {
-  PyObject* o;
-  explicit Owned(PyObject* object) : o(checked(object)) {}
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(o); }
-  PyObject* release() { return std::exchange(o, nullptr); }
-};
 
 constexpr const char* kCall = "strided.logged_call";
 
@@ -163,10 +155,13 @@ void put(std::string* key, const T& value) {
   key->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-PyTypeObject* parameter_type = nullptr;  // strided.nn.Parameter, told by _layout_key's caller
+PyTypeObject* parameter_type = nullptr;  // strided.nn.Parameter: _trace_parameter_type tells it
+
+constexpr int kMostNested = 32;  // lists in lists; one may hold itself
 
 // What a trace of a function depends on, of one argument; false for an object that it cannot tell.
-bool put_argument(std::string* key, PyObject* o, std::vector<const TensorImpl*>* seen) {
+bool put_argument(std::string* key, PyObject* o, std::vector<const TensorImpl*>* seen, int depth = 0) {
+  if (depth > kMostNested) return false;
   if (Py_TYPE(o) == tensor_type || Py_TYPE(o) == parameter_type) {
     const Tensor& t = unwrap(o);
     key->push_back('t');
@@ -178,7 +173,7 @@ bool put_argument(std::string* key, PyObject* o, std::vector<const TensorImpl*>*
     // The same tensor twice is another trace.
     size_t same = 0;
     while (same < seen->size() && (*seen)[same] != t.impl()) ++same;
-    put(key, static_cast<uint16_t>(same));
+    put(key, same);
     seen->push_back(t.impl());
     for (int64_t s : t.shape()) put(key, s);
     for (int64_t s : t.strides()) put(key, s);
@@ -218,7 +213,7 @@ bool put_argument(std::string* key, PyObject* o, std::vector<const TensorImpl*>*
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     put(key, n);
     for (Py_ssize_t i = 0; i < n; ++i)
-      if (!put_argument(key, PySequence_Fast_GET_ITEM(o, i), seen)) return false;
+      if (!put_argument(key, PySequence_Fast_GET_ITEM(o, i), seen, depth + 1)) return false;
     return true;
   }
   if (PyDict_CheckExact(o)) {
@@ -226,7 +221,7 @@ bool put_argument(std::string* key, PyObject* o, std::vector<const TensorImpl*>*
     put(key, PyDict_GET_SIZE(o));
     PyObject *name, *value;
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &name, &value);)
-      if (!PyUnicode_CheckExact(name) || !put_argument(key, name, seen) || !put_argument(key, value, seen))
+      if (!PyUnicode_CheckExact(name) || !put_argument(key, name, seen) || !put_argument(key, value, seen, depth + 1))
         return false;
     return true;
   }
@@ -234,8 +229,8 @@ bool put_argument(std::string* key, PyObject* o, std::vector<const TensorImpl*>*
 }
 
 // _trace_key(args, kwargs): bytes that are equal for calls which the same trace serves as far as their arguments and
-// the modes of this thread go; None while a mode is on, and
-// where an argument is neither tensor, number, text nor a list, tuple or dict of them.
+// the modes of this thread go. None while a mode is on, and where an argument is neither tensor, number, text nor a
+// list, tuple or dict of them, nested 32 deep at most.
 PyObject* trace_key(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (taken(args, size_t(0))) Py_RETURN_NONE;  // a mode is on, which is to see the calls
@@ -291,6 +286,7 @@ PyMethodDef functions[] = {{"_log_calls", as_c(log_calls), METH_FASTCALL, nullpt
 
 void init_fused(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError{};
+  if (PyModule_AddIntConstant(module, "_MOST_FUSED_ROW", FusedPlan::kMostRow) < 0) throw PythonError{};
   program_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&program_spec)));
 }
 

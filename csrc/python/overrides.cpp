@@ -5,6 +5,7 @@
 
 #include "ops/record.h"
 #include "python/function.h"
+#include "python/owned.h"
 #include "tensor/graph.h"
 
 namespace strided::python {
@@ -42,15 +43,6 @@ struct ModeAside {
     modes.push_back(mode);
     ++modes_on;
   }
-};
-
-struct Owned {
-  PyObject* o;
-  explicit Owned(PyObject* object) : o(checked(object)) {}
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(o); }
-  PyObject* release() { return std::exchange(o, nullptr); }
 };
 
 PyObject* name_for(Audience audience) {

@@ -162,27 +162,25 @@ _later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locati
 _later = {name for name in _later if not name.startswith(("_", "libstrided"))}  # these are no modules
 
 
-_registered = {
-    "_batch_norm_with_update", "_chunk_cat", "_native_batch_norm_legit", "_unsafe_masked_index",
-    "_unsafe_masked_index_put_accumulate", "native_dropout_backward",
-}  # fmt: skip
+# Other names that load when they are first used, by module.
+_elsewhere = {
+    name: module
+    for module, names in {
+        "jit": "ScriptModule",
+        "distributions._samples": "_standard_gamma _sample_dirichlet",
+        "nn._native": "_softmax_backward_data _log_softmax_backward_data",
+        "nn._registered": "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _unsafe_masked_index "
+        "_unsafe_masked_index_put_accumulate native_dropout_backward",
+    }.items()
+    for name in names.split()
+}
 
 
 def __getattr__(name):
-    if name in _later:
+    if name in _later or name in ("__config__", "_dynamo", "_tensor_str"):
         return _importlib.import_module(f"{__name__}.{name}")
-    if name == "ScriptModule":
-        return _importlib.import_module(f"{__name__}.jit").ScriptModule
-    if name in ("__config__", "_dynamo", "_tensor_str"):
-        return _importlib.import_module(f"{__name__}.{name}")
-    if name.startswith("_foreach_"):
-        return getattr(_importlib.import_module(f"{__name__}._foreach"), name)
-    if name in ("_standard_gamma", "_sample_dirichlet"):
-        return getattr(_importlib.import_module(f"{__name__}.distributions._samples"), name)
-    if name in ("_softmax_backward_data", "_log_softmax_backward_data"):
-        return getattr(_importlib.import_module(f"{__name__}.nn._native"), name)
-    if name in _registered:
-        return getattr(_importlib.import_module(f"{__name__}.nn._registered"), name)
+    if name in _elsewhere or name.startswith("_foreach_"):
+        return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_foreach')}"), name)
     if not name.startswith("_") and name in _of_networks():
         return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
     if name == "torch":  # `import strided.torch` is a frequent slip

@@ -136,8 +136,8 @@ class TypedStorage:
         return self.device.index if self.is_cuda else -1
 
     def is_shared(self) -> bool:
-        """Whether another process can see this memory: on CUDA yes, on the CPU no."""
-        return self.is_cuda
+        """Whether other processes can see the memory: after ``Tensor.share_memory_``; on a CUDA device always."""
+        return bool(self._untyped.is_shared())
 
     def _check_index(self, index: Any) -> None:
         if isinstance(index, slice):

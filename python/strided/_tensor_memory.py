@@ -174,7 +174,7 @@ def share_memory_(self) -> Tensor:
 
 def is_shared(self) -> bool:
     """Whether other processes can see the memory: after share_memory_(); on a CUDA device always."""
-    return self.is_cuda or self.untyped_storage().data_ptr() in _shared
+    return bool(self.untyped_storage().is_shared())
 
 
 # ---------------------------------------------------------------- questions

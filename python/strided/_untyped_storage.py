@@ -66,6 +66,13 @@ def element_size(self: Any) -> int:
     return 1
 
 
+def is_shared(self: Any) -> bool:
+    """Whether other processes can see the memory: after ``Tensor.share_memory_``; on a CUDA device always."""
+    from ._tensor_memory import _shared
+
+    return self.device.type == "cuda" or self.data_ptr() in _shared
+
+
 @classmethod  # type: ignore[misc]
 def from_file(cls: Any, filename: Any, shared: bool = False, nbytes: int = 0) -> Any:
     """The first `nbytes` bytes of a file as memory.
@@ -83,6 +90,6 @@ def from_file(cls: Any, filename: Any, shared: bool = False, nbytes: int = 0) ->
 
 def install() -> None:
     """Puts the functions above into the class."""
-    for name in ("__getitem__ __setitem__ __iter__ tolist untyped clone cpu element_size from_file").split():
+    for name in ("__getitem__ __setitem__ __iter__ tolist untyped clone cpu element_size is_shared from_file").split():
         setattr(_C.UntypedStorage, name, globals()[name])
     _C.UntypedStorage.is_cuda = property(lambda self: self.device.type == "cuda")

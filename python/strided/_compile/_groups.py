@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import _C
 from ._trace import Call, Operation, Trace
 
-_MOST_IN_ROW = 16384  # FusedPlan::kMostRow
 _MOST_READ = 24  # tensors that a program reads
 
 
@@ -47,7 +47,7 @@ def _is_reduction(operation: Operation) -> bool:
 
 def _reduces_rows(operation: Operation) -> bool:
     x, out = operation.tensors[operation.reads[0]], operation.tensors[operation.out]
-    if x.ndim == 0 or not operation.by_row or not 2 <= x.shape[-1] <= _MOST_IN_ROW:
+    if x.ndim == 0 or not operation.by_row or not 2 <= x.shape[-1] <= _C._MOST_FUSED_ROW:
         return False
     before = tuple(x.shape[:-1])
     return tuple(out.shape) in (before, (*before, 1))

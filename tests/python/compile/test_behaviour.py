@@ -310,6 +310,20 @@ def test_what_cannot_be_looked_at_is_not_traced(kind):
     assert f(x).tolist() == [2, 2] and f.explain(x).reason
 
 
+@pytest.mark.parametrize("deep", [20, 40, 100_000, None], ids=["20", "40", "100000", "holds itself"])
+def test_nested_arguments(deep):
+    x, nested = torch.ones(3), []
+    for _ in range(deep or 0):
+        nested = [nested]
+    if deep is None:
+        nested.append({"again": nested})
+    f = torch.compile(lambda x, nested: (x * 2 + 1, len(nested)))
+    for _ in range(2):
+        y, n = f(x, nested)
+        assert y.tolist() == [3, 3, 3] and n == len(nested)
+    assert ran_fused(f, x, nested) == (deep == 20)
+
+
 def test_many_shapes():
     f = torch.compile(lambda x: x * 2 + 1)
     for n in range(80):

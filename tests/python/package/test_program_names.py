@@ -226,13 +226,14 @@ if __name__ == "__main__":
     shared = torch.zeros(2).share_memory_()
     mp.start_processes(fill, (shared, torch.ones(2)), nprocs=2, start_method="fork")
     print(shared.tolist(), shared.is_shared(), torch.zeros(2).is_shared())
+    print(shared.untyped_storage().is_shared(), shared.storage().is_shared())
     try:
         mp.start_processes(fail, nprocs=2, start_method="fork")
     except mp.ProcessRaisedException as error:
         print(error.error_index, "from process one" in str(error))
 """)
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "[3.0, 3.0] True False\n1 True\n", done.stderr[-2000:]
+    assert done.stdout == "[3.0, 3.0] True False\nTrue True\n1 True\n", done.stderr[-2000:]
 
 
 def test_spawned_processes_share_memory(tmp_path):
