@@ -40,7 +40,7 @@ struct Function {
   bool draws;  // random numbers
 };
 
-PyTypeObject* function_type = nullptr;
+PyTypeObject *function_type = nullptr, *method_type = nullptr;
 PyObject* functions = nullptr;  // dict: qualified name -> Function
 
 constexpr int kMaxParams = 16;
@@ -332,7 +332,9 @@ PyObject* function_bind(PyObject* self, PyObject* const* args, Py_ssize_t n_args
   });
 }
 
-PyObject* function_get(PyObject* self, PyObject* instance, PyObject*) {
+// As an attribute of another class than Tensor, a function is itself: op = torch.add in a class takes no self.
+PyObject* function_get(PyObject* self, PyObject*, PyObject*) { return Py_NewRef(self); }
+PyObject* method_get(PyObject* self, PyObject* instance, PyObject*) {
   if (instance == nullptr || instance == Py_None) return Py_NewRef(self);
   return PyMethod_New(self, instance);
 }
@@ -435,12 +437,19 @@ PyType_Slot function_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcal
                                 {0, nullptr}};
 PyType_Spec function_spec = {
     "strided.Function", sizeof(Function), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     function_slots};
+PyType_Slot method_slots[] = {{Py_tp_descr_get, reinterpret_cast<void*>(method_get)},
+                              {Py_tp_getset, function_getset},  // again: each type has its own __doc__ and __module__
+                              {0, nullptr}};
+PyType_Spec method_spec = {
+    "strided.Method", sizeof(Function), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    method_slots};
 
 Function* function_named(const std::string& name) {
   if (PyObject* found = PyDict_GetItemString(functions, name.c_str())) return reinterpret_cast<Function*>(found);
-  auto* f = PyObject_New(Function, function_type);
+  auto* f = PyObject_New(Function, name.compare(0, 7, "Tensor.") == 0 ? method_type : function_type);
   f->vectorcall = function_call;
   f->overloads = new std::vector<std::unique_ptr<Overload>>;
   f->name = PyUnicode_InternFromString(name.c_str());
@@ -532,7 +541,7 @@ PyObject* call_function(const char* name, PyObject* const* args, size_t n) {
 }
 
 bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject** result) {
-  if (Py_TYPE(function) != function_type) return false;
+  if (Py_TYPE(function) != function_type && Py_TYPE(function) != method_type) return false;
   const Overload& o = *reinterpret_cast<Function*>(function)->overloads->front();
   PyObject* slots[kMaxParams];
   Owned held;
@@ -545,6 +554,8 @@ void init_functions(PyObject* module) {
   functions = PyDict_New();
   function_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&function_spec)));
   PyModule_AddObjectRef(module, "Function", reinterpret_cast<PyObject*>(function_type));
+  method_type = reinterpret_cast<PyTypeObject*>(
+      checked(PyType_FromSpecWithBases(&method_spec, reinterpret_cast<PyObject*>(function_type))));
   PyModule_AddObjectRef(module, "functions", functions);
 }
 

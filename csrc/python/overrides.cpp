@@ -461,7 +461,8 @@ PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf,
   if (!result && PyErr_ExceptionMatches(PyExc_AttributeError)) explain(*p, args, n_args, kwnames);
   return result;
 }
-PyObject* overridable_get(PyObject* self, PyObject* instance, PyObject*) {
+PyObject* overridable_get(PyObject* self, PyObject*, PyObject*) { return Py_NewRef(self); }  // as function_get
+PyObject* overridable_method_get(PyObject* self, PyObject* instance, PyObject*) {
   return instance == nullptr || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
 }
 PyObject* overridable_attribute(PyObject* self, PyObject* name) {
@@ -513,13 +514,21 @@ PyType_Slot overridable_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVector
                                    {0, nullptr}};
 PyType_Spec overridable_spec = {
     "strided.OverridableFunction", sizeof(Overridable), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     overridable_slots};
-PyTypeObject* overridable_type = nullptr;
+PyType_Slot overridable_method_slots[] = {{Py_tp_descr_get, reinterpret_cast<void*>(overridable_method_get)},
+                                          {Py_tp_getset, overridable_getset},
+                                          {0, nullptr}};
+PyType_Spec overridable_method_spec = {
+    "strided.OverridableMethod", sizeof(Overridable), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    overridable_method_slots};
+PyTypeObject *overridable_type = nullptr, *overridable_method_type = nullptr;
 
-// _overridable(function, makes_tensors=False, usual=None, last=None). What it makes lives as long as the package.
+// _overridable(function, makes_tensors=False, usual=None, last=None, method=False). What it makes lives as long as the
+// package.
 PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  auto* p = PyObject_New(Overridable, overridable_type);
+  auto* p = PyObject_New(Overridable, n > 4 && args[4] == Py_True ? overridable_method_type : overridable_type);
   if (!p) return nullptr;
   p->vectorcall = overridable_call;
   p->function = Py_NewRef(args[0]);
@@ -559,6 +568,8 @@ void init_overrides(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError{};
   overridable_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&overridable_spec)));
   PyModule_AddObjectRef(module, "OverridableFunction", reinterpret_cast<PyObject*>(overridable_type));
+  overridable_method_type = reinterpret_cast<PyTypeObject*>(
+      checked(PyType_FromSpecWithBases(&overridable_method_spec, reinterpret_cast<PyObject*>(overridable_type))));
   disabled = checked(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));
   unwrapped = checked(PySet_New(nullptr));
   for (const char* name : {"_base", "grad"}) {

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from . import _C
-from ._overrides import overridable
+from ._overrides import overridable, overridable_method
 
 if TYPE_CHECKING:
     from . import return_types
@@ -26,9 +26,8 @@ def _public(function: F) -> F:
 
 def _method(function: F) -> F:
     """The same, and among the methods of Tensor."""
-    function = _public(function)
-    setattr(_C.Tensor, function.__name__, function)
-    return function
+    setattr(_C.Tensor, function.__name__, overridable_method(function))
+    return _public(function)
 
 
 @_public
@@ -144,7 +143,7 @@ def _in_place(function):
 
     write.__name__ = write.__qualname__ = function.__name__ + "_"
     write.__doc__ = f"In-place form of {function.__name__}."
-    setattr(_C.Tensor, write.__name__, overridable(write))
+    setattr(_C.Tensor, write.__name__, overridable_method(write))
 
 
 _in_place(float_power)

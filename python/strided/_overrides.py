@@ -22,6 +22,11 @@ def overridable(function: F, usual: Any = None, last: Any = None) -> F:
     return cast("F", _C._overridable(function, False, usual, last))
 
 
+def overridable_method(function: F, usual: Any = None, last: Any = None) -> F:
+    """The same for a method of Tensor. (A function, as an attribute of a class, takes no ``self``.)"""
+    return cast("F", _C._overridable(function, False, usual, last, True))
+
+
 def seen_by_modes(function: F, usual: Any = None) -> F:
     """The same for a function that makes a tensor of any object: PyTorch shows it to modes, but not to types."""
     return cast("F", _C._overridable(function, True, usual))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._overrides import overridable
+from ._overrides import overridable, overridable_method
 
 if TYPE_CHECKING:
     from ._typing import Any, Device, DType, Tensor
@@ -167,6 +167,6 @@ _smm.__name__ = _smm.__qualname__ = "smm"
 def install(Tensor: Any) -> None:
     """Puts the methods onto the Tensor type."""
     for function in (to_sparse, to_sparse_coo, to_dense, sparse_mask, sparse_dim, dense_dim, _smm):
-        setattr(Tensor, function.__name__, overridable(function))
+        setattr(Tensor, function.__name__, overridable_method(function))
     for name in ("coalesce", "is_coalesced", "indices", "values", "_indices", "_values", "_nnz"):
-        setattr(Tensor, name, overridable(_only_sparse(name)))
+        setattr(Tensor, name, overridable_method(_only_sparse(name)))

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from . import _C
-from ._overrides import overridable
+from ._overrides import overridable, overridable_method
 
 if TYPE_CHECKING:
     from ._typing import Any, Device, DType, Sequence, Tensor
@@ -438,5 +438,5 @@ def istft(
     return signal
 
 
-_C.Tensor.stft = stft
-_C.Tensor.istft = istft
+_C.Tensor.stft = overridable_method(stft.__wrapped__)
+_C.Tensor.istft = overridable_method(istft.__wrapped__)

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from . import _C, _printing, _storage, preserve_format
-from ._overrides import overridable
+from ._overrides import overridable_method
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -424,7 +424,7 @@ def install(Tensor) -> None:
         and name
         not in (
             "install",
-            "overridable",
+            "overridable_method",
             "_caster",
             "_converted",
             "_rebuild",
@@ -437,18 +437,18 @@ def install(Tensor) -> None:
         )
     }
     for name, value in own.items():
-        setattr(Tensor, name, overridable(value, _f["_to_dtype"] if name == "to" else None))
-    Tensor.type = overridable(type_)
+        setattr(Tensor, name, overridable_method(value, _f["_to_dtype"] if name == "to" else None))
+    Tensor.type = overridable_method(type_)
     for dtype in _C.dtypes:
         if name := dtype._traits["method"]:
-            setattr(Tensor, name, overridable(_caster(dtype, name), _f["_to_dtype"], dtype))
+            setattr(Tensor, name, overridable_method(_caster(dtype, name), _f["_to_dtype"], dtype))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split():
         setattr(Tensor, f"is_{name}", False)
-    Tensor.__repr__ = Tensor.__str__ = overridable(__repr__)
-    Tensor.__format__ = overridable(__format__)
+    Tensor.__repr__ = Tensor.__str__ = overridable_method(__repr__)
+    Tensor.__format__ = overridable_method(__format__)
     Tensor.__array_priority__ = (
         1000  # NumPy's operators leave the work to ours: array + tensor is tensor.__radd__(array)
     )

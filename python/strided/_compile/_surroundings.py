@@ -18,6 +18,7 @@ from typing import Any
 
 import strided
 
+from .. import _C
 from ._trace import Untraceable
 
 _MISSING = object()
@@ -236,6 +237,6 @@ def _is_harmless(x: Any) -> bool:
         return True
     if not _is_ours(x):
         return False
-    if type(x).__name__ == "OverridableFunction" or getattr(x, "_overridable", False):  # modes see its calls
+    if isinstance(x, _C.OverridableFunction) or getattr(x, "_overridable", False):  # modes see its calls
         return True
     return getattr(x, "__name__", "") in _HARMLESS_NAMES

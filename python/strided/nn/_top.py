@@ -6,8 +6,10 @@ for one of them.
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING
 
+from .._overrides import overridable
 from . import functional as F
 from ._native import (
     native_batch_norm,
@@ -354,3 +356,7 @@ def _defined_cell(name, mode):
 
 gru_cell = _defined_cell("gru_cell", "GRU")
 rnn_tanh_cell, rnn_relu_cell = _defined_cell("rnn_tanh_cell", "RNN_TANH"), _defined_cell("rnn_relu_cell", "RNN_RELU")
+
+for _name in __all__:
+    if isinstance(globals()[_name], types.FunctionType):
+        globals()[_name] = overridable(globals()[_name])

@@ -221,3 +221,30 @@ def test_tolerances_of_dtypes():
     assert get_tolerances(strided.ones(1), rtol=1.0, atol=2.0) == (1.0, 2.0)
     with pytest.raises(ValueError, match="but got no atol"):
         get_tolerances(strided.ones(1), rtol=1.0, atol=None)
+
+
+def test_functions_in_classes_take_no_self():
+    """As PyTorch's, which are builtins: ``operation = torch.add`` in a class is called without the object."""
+    x = strided.arange(-1.0, 2.0)
+
+    class Layer:
+        add, gelu, drop = strided.add, strided.nn.functional.gelu, strided.dropout
+        method = strided.Tensor.abs
+
+    layer = Layer()
+    assert layer.add(x, 1).tolist() == [0, 1, 2]
+    assert layer.gelu(x).shape == (3,) and layer.drop(x, 0.5, False).tolist() == x.tolist()
+    with pytest.raises(TypeError):
+        layer.method()  # a method is bound: its self is not a tensor
+    assert x.abs().tolist() == [1, 0, 1] and x.conj().tolist() == x.tolist()
+
+    class Mine(strided.Tensor):
+        pass
+
+    assert type(x.as_subclass(Mine).abs()) is Mine
+    found = [
+        n
+        for n in dir(strided.Tensor)
+        if type(getattr(strided.Tensor, n)) in (strided._C.Function, strided._C.OverridableFunction)
+    ]
+    assert found == [], "these do not bind"
