@@ -108,18 +108,24 @@ void uniform(double* to, int64_t n, double from, double end, Generator& g) {
   }
 }
 
-// to[i] = f(u) for u uniform in [0, 1) with 53 bits.
+// f(to, u, n) for n numbers u uniform in [0, 1) with 53 bits, some at a time.
 template <class T, class F>
-void transform_unit(T* to, int64_t n, Generator& g, F f) {
+void transform_units(T* to, int64_t n, Generator& g, F f) {
   constexpr int64_t kChunk = 1 << 15;
   std::vector<double> units(static_cast<size_t>(std::min(n, kChunk)));
   for (int64_t done = 0; done < n; done += kChunk, to += kChunk) {
     const int64_t count = std::min(n - done, kChunk);
     uniform(units.data(), count, 0.0, 1.0, g);
-    parallel_for(0, count, 1 << 11, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = convert<T>(f(units[i]));
-    });
+    parallel_for(0, count, 1 << 11,
+                 [&](int64_t begin, int64_t end) { f(to + begin, units.data() + begin, end - begin); });
   }
+}
+// to[i] = f(u)
+template <class T, class F>
+void transform_unit(T* to, int64_t n, Generator& g, F f) {
+  transform_units(to, n, g, [f](T* some, const double* units, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) some[i] = convert<T>(f(units[i]));
+  });
 }
 
 // The 16-bit floats: drawn in float, rounded, and moved off the open end if rounding led there.
@@ -332,6 +338,10 @@ void fill_real(const RandomFill& what, T* to, int64_t n, Generator& g) {
       case RandomFill::NormalPairs: return normal_pairs(to, n, a, b, g, [](double x) { return x; });
       case RandomFill::LogNormal: return normal_pairs(to, n, a, b, g, [](double x) { return std::exp(x); });
       case RandomFill::Exponential:
+        if constexpr (std::is_same_v<T, float>)
+          return transform_units(to, n, g, [a](float* some, const double* units, int64_t count) {
+            loops().exponential_float(some, units, count, -1.0 / a);
+          });
         return transform_unit(to, n, g, [a](double u) { return -1.0 / a * std::log1p(-u); });
       case RandomFill::Cauchy:
         return transform_unit(to, n, g, [=](double u) { return std::fma(b, std::tan(math::kPi * (u - 0.5)), a); });

@@ -22,6 +22,8 @@ struct RandomLoops {
   // Uniform numbers in [0, 1) become normal ones, in blocks of 16: eight make the radii, the other eight the angles.
   void (*box_muller_float)(float* data, int64_t blocks, float mean, float std);
   void (*box_muller_double)(double* data, int64_t blocks, double mean, double std);
+  // to[i] = factor * log1p(-unit[i]) in double, rounded, for multiples of 2^-53 in [0, 1): as the C library has it
+  void (*exponential_float)(float* to, const double* unit, int64_t n, double factor);
 };
 
 }  // namespace strided

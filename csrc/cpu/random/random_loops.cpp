@@ -1,4 +1,4 @@
-// Uniform and normal numbers in bulk; built once for each instruction set.
+// Uniform, normal and exponential numbers in bulk; built once for each instruction set.
 #include "base/math.h"
 #include "cpu/random/random.h"
 
@@ -104,6 +104,30 @@ void box_muller(T* data, int64_t blocks, T mean, T std) {
   }
 }
 
+// 1 - u is exact, so its logarithm is log1p(-u). It and the C library's differ by a few units in the last place of
+// double, of which the rounded result shows nothing unless it lies next to the middle of two floats, or is no normal
+// number: then the C library's is asked.
+void exponential_float(float* to, const double* unit, int64_t n, double factor) {
+  constexpr int64_t kSome = 128;
+  constexpr uint64_t middle = uint64_t(1) << 28, near = 64;
+  for (int64_t i = 0; i < n; i += kSome) {
+    const int64_t end = n - i < kSome ? n : i + kSome;
+    int unsure = 0;
+    const auto value_of = [=](double u) { return factor * math::log_usual(1.0 - u); };
+    const auto is_unsure = [](double value) {
+      const uint64_t below = math::to_bits(value) & (2 * middle - 1);
+      return (below - (middle - near) <= 2 * near) | !((value > 0x1p-125) & (value < 0x1p127));
+    };
+    for (int64_t j = i; j < end; ++j) {
+      const double value = value_of(unit[j]);
+      unsure += is_unsure(value);
+      to[j] = static_cast<float>(value);
+    }
+    for (int64_t j = i; unsure > 0 && j < end; ++j)
+      if (is_unsure(value_of(unit[j]))) to[j] = static_cast<float>(factor * std::log1p(-unit[j]));
+  }
+}
+
 }  // namespace
 
 void fill_random_loops(RandomLoops& loops) {
@@ -111,6 +135,7 @@ void fill_random_loops(RandomLoops& loops) {
   loops.uniform_double = uniform_double;
   loops.box_muller_float = box_muller<float>;
   loops.box_muller_double = box_muller<double>;
+  loops.exponential_float = exponential_float;
 }
 
 }  // namespace STRIDED_ISA

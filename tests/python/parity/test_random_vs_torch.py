@@ -63,6 +63,16 @@ FILLS = {
 }
 
 
+# Vector code and the C library take turns (exponential_float in csrc/cpu/random/random_loops.cpp). 1e38 and 1e-38:
+# numbers below and above those that a float holds.
+@pytest.mark.parametrize("rate", [1, 0.3, 1e38, 1e-38])
+def test_many_exponential_numbers(rate):
+    for library in (strided, torch):
+        library.manual_seed(11)
+    ours, theirs = strided.empty(1_000_000).exponential_(rate), torch.empty(1_000_000).exponential_(rate)
+    assert strided.equal(ours.view(strided.int32), strided.from_numpy(theirs.numpy()).view(strided.int32))
+
+
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("name", FILLS)
 def test_views(name, seed):
