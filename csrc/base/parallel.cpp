@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/unlocked.h"
+
 namespace strided {
 namespace {
 
@@ -26,6 +28,7 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr int64_t kPieceGrains = 64;  // between two looks at signals: about a millisecond
 
 HostLock host_lock;
+std::atomic<int> unlocked{0};  // GilReleases that live
 
 thread_local bool inside = false;
 thread_local bool lock_released = false;  // by a GilRelease of this thread
@@ -286,10 +289,19 @@ void set_num_threads(int n) { thread_count.store(std::max(n, 1)); }
 
 bool in_parallel_region() { return inside; }
 
-void set_host_lock(HostLock lock) { host_lock = lock; }
+void set_host_lock(HostLock lock) {
+  host_lock = lock;
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { unlocked = 0; }); });
+}
 GilRelease::GilRelease(bool when) : outer_(lock_released) {
-  if (when && host_lock.release) state_ = host_lock.release();
-  if (state_ == nullptr) return;
+  if (!when || host_lock.release == nullptr) return;
+  ++unlocked;  // before another thread can hold the lock
+  state_ = host_lock.release();
+  if (state_ == nullptr) {
+    --unlocked;
+    return;
+  }
   lock_released = true;
   next_poll = std::chrono::steady_clock::now() + kPollInterval;
 }
@@ -297,7 +309,9 @@ GilRelease::~GilRelease() {
   if (state_ == nullptr) return;
   lock_released = outer_;
   host_lock.acquire(state_);
+  --unlocked;
 }
+bool computing_unlocked() { return unlocked.load() > 0; }
 
 void check_interrupt() {
   if (job_stopped != nullptr && job_stopped->load(std::memory_order_relaxed)) throw Stopped{};

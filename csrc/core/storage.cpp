@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/unlocked.h"
 #include "core/allocator.h"
 
 namespace strided {
@@ -19,7 +22,20 @@ DeviceMemory memories[kNumDeviceTypes] = {
      [](void*, Device, const void*, Device, size_t, bool) {}},
 };
 
+std::mutex left_mutex;
+std::vector<Ref<Storage>>& left() {  // never destroyed: kernels may run while the process ends
+  static auto* storages = new std::vector<Ref<Storage>>;
+  return *storages;
+}
+
 }  // namespace
+
+void let_go(Ref<Storage> storage) {
+  std::vector<Ref<Storage>> free;  // after the lock
+  const std::lock_guard<std::mutex> lock(left_mutex);
+  if (computing_unlocked()) left().push_back(std::move(storage));
+  else free.swap(left());
+}
 
 void register_device_memory(DeviceType type, DeviceMemory memory) { memories[static_cast<int>(type)] = memory; }
 
@@ -57,11 +73,12 @@ Storage::~Storage() {
 
 void Storage::resize(size_t nbytes) {
   STRIDED_CHECK(!borrowed() && !exported_, RuntimeError, "Trying to resize storage that is not resizable");
-  Storage fresh(nbytes, device_);
+  auto other = make_ref<Storage>(nbytes, device_);
   if (size_t common = std::min(nbytes, nbytes_))
-    device_memory(device_).copy(fresh.data_, device_, data_, device_, common, true);
-  std::swap(data_, fresh.data_);
-  std::swap(nbytes_, fresh.nbytes_);
+    device_memory(device_).copy(other->data_, device_, data_, device_, common, true);
+  std::swap(data_, other->data_);
+  std::swap(nbytes_, other->nbytes_);
+  let_go(std::move(other));
 }
 
 }  // namespace strided

@@ -43,6 +43,10 @@ class Storage : public RefCounted {
   void (*release_)(void*) = nullptr;
 };
 
+// For a storage that its tensor, or memory that its storage, leaves for another: a kernel of another thread, which runs
+// without the interpreter's lock, may still use it. It stays until a call of this finds no such kernel.
+void let_go(Ref<Storage> storage);
+
 // The memory of one kind of device. The CPU's stands in storage.cpp; a backend registers its own when it is loaded.
 struct DeviceMemory {
   void* (*allocate)(size_t nbytes, int index) = nullptr;

@@ -1,6 +1,7 @@
 #include "ops/out.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/promotion.h"
 #include "ops/copy.h"
@@ -46,7 +47,7 @@ void put(const char* op, const Tensor& out, const Tensor& result) {
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
-    out.impl()->storage = result.impl()->storage;
+    let_go(std::exchange(out.impl()->storage, result.impl()->storage));
     out.impl()->layout = result.layout();
     out.impl()->numel = result.numel();
   } else {

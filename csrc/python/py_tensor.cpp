@@ -2,6 +2,7 @@
 #include "python/py_tensor.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/profile.h"
@@ -500,7 +501,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     const Tensor &t = self_of(o), &v = unwrap(value);
     STRIDED_CHECK(!t.requires_grad() || is_floating(v.dtype()) || is_complex(v.dtype()), RuntimeError,
                   "data set to a tensor that requires gradients must be floating point or complex dtype");
-    t.impl()->storage = v.impl()->storage;
+    let_go(std::exchange(t.impl()->storage, v.impl()->storage));
     t.impl()->layout = v.layout();
     t.impl()->numel = v.numel();
     t.impl()->dtype = v.dtype();

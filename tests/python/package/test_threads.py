@@ -71,6 +71,30 @@ def test_changing_the_number_of_threads_meanwhile():
     run_at_once([change, add])
 
 
+@pytest.mark.parametrize("change", ["x.resize_(2 * x.numel())", "x.data = torch.ones(3)"])
+def test_memory_that_a_kernel_writes_stays_while_it_runs(change):
+    def compute(a, x):
+        try:
+            torch.lgamma(a, out=x)
+        except RuntimeError:
+            pass  # it may notice that the result has another shape now
+
+    a = torch.full((2_000_000,), 3.5, dtype=torch.float64)
+    for _ in range(50):
+        x = torch.empty_like(a)
+        kernel = threading.Thread(target=compute, args=(a, x))
+        kernel.start()
+        time.sleep(0.005)
+        exec(change)
+        others = [torch.zeros_like(a) for _ in range(3)]  # one of them would be where x was
+        ran = kernel.is_alive()
+        kernel.join()
+        assert not any(other.any() for other in others)
+        if ran:
+            return
+    pytest.fail("the kernel ended before the change, fifty times")
+
+
 def test_grad_mode_belongs_to_its_thread():
     seen = {}
 
