@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from . import _C
+from ._out import into as _into
 from ._overrides import overridable, overridable_method
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @_method
-def mvlgamma(input: Tensor, p: int) -> Tensor:
+def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension p (Anderson, "An Introduction to Multivariate
     Statistical Analysis", 1984): sum of lgamma(input - i / 2) for i < p, plus p (p - 1) / 4 log(pi).
 
@@ -125,7 +126,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     if bool((x <= (p - 1) / 2).any()):
         raise RuntimeError(f"All elements must be greater than (p-1)/2 = {(p - 1) / 2}")
     steps = _f["arange"](0, p, 1, dtype=x.dtype, device=x.device) / -2
-    return _f["lgamma"](x.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    made = _f["lgamma"](x.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    return _into("mvlgamma", made, out)
 
 
 def _in_place(function):
@@ -151,7 +153,7 @@ _in_place(mvlgamma)
 
 
 @_method
-def frexp(input: Tensor) -> return_types.frexp:
+def frexp(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> return_types.frexp:
     """Mantissa in (-1, -0.5] or [0.5, 1) and int32 exponent, with input = mantissa * 2 ** exponent.
 
     Zeros, infinities and NaN are their own mantissa, with exponent 0.  TypeError for other than floating-point dtypes.
@@ -175,7 +177,7 @@ def frexp(input: Tensor) -> return_types.frexp:
     # In two steps: 2 ** exponent itself may overflow where the quotient does not.
     part = _f["div"](exponent, 2, rounding_mode="floor")
     mantissa = _f["ldexp"](_f["ldexp"](input, -part), part - exponent)
-    return return_types._remake("frexp", ("mantissa", "exponent"), (mantissa, exponent))
+    return return_types._remake("frexp", ("mantissa", "exponent"), _into("frexp", (mantissa, exponent), out))
 
 
 @_public

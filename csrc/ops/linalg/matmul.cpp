@@ -393,7 +393,13 @@ Tensor baddbmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Sca
 }
 
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  return scale_and_add(input, sum(bmm(a, b), Dims{0}, false, a.dtype()), beta, alpha);
+  const bool fits = a.ndim() == 3 && b.ndim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1);
+  if (!fits || (a.dtype() != DType::Float16 && a.dtype() != DType::BFloat16))
+    return scale_and_add(input, sum(bmm(a, b), Dims{0}, false, a.dtype()), beta, alpha);
+  // Batch after batch is one long product, whose sums are rounded once.
+  const int64_t terms = a.size(0) * a.size(2);
+  const Tensor wide = reshape(permute(a, Dims{1, 0, 2}), Dims{a.size(1), terms});
+  return addmm(input, wide, reshape(b, Dims{terms, b.size(2)}), beta, alpha);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
@@ -457,11 +463,12 @@ Tensor trace(const Tensor& x) {
   return sum(diagonal(x, 0, 0, 1), Dims{}, false, {});
 }
 
-Tensor vandermonde(const Tensor& x, std::optional<int64_t> n) {
+Tensor vandermonde(const Tensor& input, std::optional<int64_t> n) {
+  const Tensor x = input.ndim() == 0 ? reshape(input, Dims{1}) : input;
   STRIDED_CHECK(!is_bool(x.dtype()), RuntimeError,
                 "linalg.vander supports floating point, complex, and integer tensors, but got ", x.dtype());
-  const int64_t terms = n ? *n : x.ndim() == 0 ? 1 : x.shape().back();
-  STRIDED_CHECK(x.ndim() > 0 && terms > 1, RuntimeError, "N must be greater than 1.");
+  const int64_t terms = n ? *n : x.shape().back();
+  STRIDED_CHECK(terms > 1, RuntimeError, "N must be greater than 1.");
   Dims shape = x.shape();
   shape.push_back(terms - 1);
   const Tensor powers = cumprod(expand(unsqueeze(x, -1), shape), -1, {});

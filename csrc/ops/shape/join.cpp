@@ -63,6 +63,31 @@ bool join_rows(const Tensor& out, const std::vector<Tensor>& tensors, int axis) 
   return true;
 }
 
+// Whether channels are the last axis in memory: of images (batch, channels, height, width), and of volumes.
+bool has_channels_last(const Tensor& x) {
+  if ((x.ndim() != 4 && x.ndim() != 5) || x.is_contiguous()) return false;
+  int64_t step = 1;
+  for (int i = 0; i < x.ndim(); ++i) {
+    const int axis = i == 0 ? 1 : i == x.ndim() - 1 ? 0 : x.ndim() - i;  // channels, width, height, ..., batch
+    if (x.size(axis) != 1 && x.strides()[static_cast<size_t>(axis)] != step) return false;
+    step *= x.size(axis);
+  }
+  return true;
+}
+
+// Memory for what is joined: images whose channels are last in memory give one whose channels are, too.
+Tensor empty_joined(const Dims& shape, const std::vector<Tensor>& tensors) {
+  const DType dtype = common_dtype(tensors);
+  const Device device = tensors[0].device();
+  if (!std::all_of(tensors.begin(), tensors.end(), has_channels_last)) return empty_result(shape, dtype, device);
+  Dims strides = shape;
+  strides[1] = 1;
+  int64_t step = shape[1];
+  for (size_t i = shape.size(); i-- > 2; step *= shape[i]) strides[i] = step;
+  strides[0] = step;
+  return empty_strided(shape, strides, dtype, device);
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- side by side
@@ -93,8 +118,8 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
     STRIDED_CHECK(!__builtin_add_overflow(total, x.size(axis), &total), RuntimeError, "cat: the result is too large");
   }
   shape[axis] = total;
-  const Tensor out = empty_result(shape, common_dtype(tensors), tensors[0].device());
-  if (!join_rows(out, tensors, axis)) {
+  const Tensor out = empty_joined(shape, tensors);
+  if (!out.is_contiguous() || !join_rows(out, tensors, axis)) {
     int64_t start = 0;
     for (const Tensor& x : tensors) {
       if (skipped(x)) continue;

@@ -155,7 +155,7 @@ void bind_decompositions() {
   def<&cond_name>("linalg.cond(Tensor input, str p, *, Tensor? out=None)", condition, kFunction);
 
   def<&lstsq_of>(
-      "linalg.lstsq(Tensor input, Tensor b, float? rcond=None, *, str? driver=None) -> (solution, residuals, rank, singular_values)",
+      "linalg.lstsq(Tensor input, Tensor b, float? rcond=None, *, str? driver=None, Tensor[]? out=None) -> (solution, residuals, rank, singular_values)",
       kLstsq, kFunction);
   def<&ldl_factor>(
       "linalg.ldl_factor(Tensor input, *, bool hermitian=False, Tensor[]? out=None) -> (LD, pivots)",

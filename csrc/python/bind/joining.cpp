@@ -140,7 +140,7 @@ void bind_rearrangements() {
       "A copy in which the part that select shows is replaced by src, which must have its shape (RuntimeError).\n\n"
       ">>> strided.zeros(2, 2).select_scatter(strided.ones(2), 0, 1)\ntensor([[0., 0.],\n        [1., 1.]])");
   def<&slice_scatter>(
-      "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)",
+      "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor? out=None)",
       "A copy in which a slice of an axis is replaced by src, which must have its shape (RuntimeError).\n\n"
       ">>> strided.zeros(3).slice_scatter(strided.ones(1), 0, 1, 2)\ntensor([0., 1., 0.])");
   def<&diagonal_scatter>(

@@ -153,7 +153,8 @@ void bind_parts() {
       "range, RuntimeError when start + length is beyond the end.\n\n>>> strided.arange(5).narrow(0, 1, 3)\ntensor([1, 2, 3])";
   def<pick<Tensor(const Tensor&, int64_t, int64_t, int64_t)>(&narrow)>(
       "narrow(Tensor input, int dim, int start, int length)", narrowed);
-  def<&narrow_copy>("narrow_copy(Tensor input, int dim, int start, int length)", "narrow as a contiguous copy.");
+  def<&narrow_copy>("narrow_copy(Tensor input, int dim, int start, int length, *, Tensor? out=None)",
+                    "narrow as a contiguous copy.");
   def<pick<Tensor(const Tensor&, int64_t, int64_t, int64_t)>(&diagonal)>(
       "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)",
       "The diagonals of the matrices in two axes, as the last axis of a view. A positive offset lies above the main diagonal; an offset\n"

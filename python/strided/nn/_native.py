@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from .._out import into
 from .functional._normalization import _affine, _batch_norm, _last_axes, _Standardise, _wide
 
 if TYPE_CHECKING:
@@ -31,15 +32,22 @@ def native_layer_norm(
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``nn.functional.group_norm``, the means (N, group), and 1 / sqrt(var + eps); input has N * C * HxW elements."""
+    """``nn.functional.group_norm``, the means (N, group), and 1 / sqrt(var + eps), which have gradients as well.
+
+    Input has N * C * HxW elements.
+    """
     if group <= 0 or C % group:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and num_groups={group}"
         )
-    made, scale, mean, _ = _Standardise.apply(_wide(input).reshape(N, group, C // group * HxW), [2], eps)
+    groups = _wide(input).reshape(N, group, C // group * HxW)
+    made, scale, mean, _ = _Standardise.apply(groups, [2], eps)
+    if groups.requires_grad and strided.is_grad_enabled():
+        var, mean = strided.var_mean(groups, 2, correction=0)
+        scale = (var + eps).rsqrt()
     factors = (None if t is None else _wide(t).reshape(C, 1) for t in (weight, bias))
     made = _affine(made.reshape(N, C, HxW), *factors).reshape(input.shape).to(input.dtype)
-    return made, mean.reshape(N, group).to(input.dtype), scale.detach().reshape(N, group).to(input.dtype)
+    return made, mean.reshape(N, group).to(input.dtype), scale.reshape(N, group).to(input.dtype)
 
 
 def native_batch_norm(
@@ -51,16 +59,19 @@ def native_batch_norm(
     training: bool,
     momentum: float,
     eps: float,
+    *,
+    out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``nn.functional.batch_norm``, the means of the batch, and 1 / sqrt(var + eps); these two are empty if not
     training."""
     made = _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     dtype = next(t.dtype for t in (weight, running_mean, input) if t is not None)
     if not training:
-        return made, *(strided.empty(0, dtype=dtype, device=input.device) for _ in range(2))
+        empty = (strided.empty(0, dtype=dtype, device=input.device) for _ in range(2))
+        return into("native_batch_norm", (made, *empty), out)
     dims = [d for d in range(input.ndim) if d != 1]
     var, mean = strided.var_mean(_wide(input.detach()), dims, correction=0)
-    return made, mean.to(dtype), (var + eps).rsqrt().to(dtype)
+    return into("native_batch_norm", (made, mean.to(dtype), (var + eps).rsqrt().to(dtype)), out)
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
@@ -73,10 +84,11 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Tensor:
     """The gradient of softmax, of its result."""
-    inner = (grad_output * output).sum(dim, keepdim=True)
-    return ((grad_output - inner) * output).to(input_dtype)
+    grad, output = _wide(grad_output), _wide(output)
+    return ((grad - (grad * output).sum(dim, keepdim=True)) * output).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Tensor:
     """The gradient of log_softmax, of its result."""
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    grad = _wide(grad_output)
+    return (grad - _wide(output).exp() * grad.sum(dim, keepdim=True)).to(input_dtype)

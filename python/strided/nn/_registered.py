@@ -115,11 +115,11 @@ def _upsample_bilinear2d_aa(
 
 
 def _native_batch_norm_legit(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``native_batch_norm``; rest: running_mean, running_var, training, momentum, eps, or the last three."""
     mean, var, training, momentum, eps = rest if len(rest) == 5 else (None, None, *rest)
-    return native_batch_norm(input, weight, bias, mean, var, training, momentum, eps)
+    return native_batch_norm(input, weight, bias, mean, var, training, momentum, eps, out=out)
 
 
 def _batch_norm_with_update(

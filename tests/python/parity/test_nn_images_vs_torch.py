@@ -77,6 +77,21 @@ def test_module(text):
     compare_module(lambda nn: eval("nn." + text, {"nn": nn}), [x(2, 3, 4, 4)])
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True], ids=["", "antialias"])
+def test_bytes_are_those_of_pytorch(mode, antialias):
+    import strided
+
+    image = torch.randint(0, 256, (2, 3, 16, 17), dtype=torch.uint8, generator=torch.Generator().manual_seed(3))
+    image[1] = (image[1] > 128) * 255  # edges, at which a cubic curve leaves 0 ... 255
+    for size in ((7, 8), (33, 50), (9, 5), (16, 40), (3, 2)):
+        for align in (False, True):
+            options = {"mode": mode, "antialias": antialias, "align_corners": align}
+            want = torch.nn.functional.interpolate(image, size, **options)
+            found = strided.nn.functional.interpolate(strided.from_numpy(image.numpy()), size, **options)
+            assert found.numpy().tolist() == want.numpy().tolist()
+
+
 TOP = {
     "conv1d": lambda t: t.conv1d(A_(t), ones(t, 2, 4, 3), padding="same"),
     "max_pool1d": lambda t: t.max_pool1d(A_(t), 2),

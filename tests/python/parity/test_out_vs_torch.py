@@ -67,3 +67,51 @@ def test_as_pytorch(name):
     assert outcome(lambda T: CASES[name](T, T.tensor(X)), strided) == outcome(
         lambda T: CASES[name](T, T.tensor(X)), torch_ref
     )
+
+
+LATER = {
+    "gelu": lambda T, x, out: T.nn.functional.gelu(x, out=out),
+    "softplus": lambda T, x, out: T.nn.functional.softplus(x, 2.0, out=out),
+    "hardshrink": lambda T, x, out: T.nn.functional.hardshrink(x, 2.0, out=out),
+    "softshrink": lambda T, x, out: T.nn.functional.softshrink(x, 2.0, out=out),
+    "logsigmoid": lambda T, x, out: T.nn.functional.logsigmoid(x, out=out),
+    "linear": lambda T, x, out: T.nn.functional.linear(x, T.ones(3, 2), out=out),
+    "avg_pool2d": lambda T, x, out: T.nn.functional.avg_pool2d(x[None], 2, out=out),
+    "avg_pool3d": lambda T, x, out: T.nn.functional.avg_pool3d(x[None, None], (1, 2, 1), out=out),
+    "narrow_copy": lambda T, x, out: T.narrow_copy(x, 1, 1, 1, out=out),
+    "slice_scatter": lambda T, x, out: T.slice_scatter(x, T.ones(2, 1), 1, 0, 1, out=out),
+    "mvlgamma": lambda T, x, out: T.mvlgamma(x, 2, out=out),
+}
+
+
+@pytest.mark.parametrize("size", [0, 7])
+@pytest.mark.parametrize("name", LATER)
+def test_results_are_written_to_out(name, size):
+    made = []
+    for T in (strided, torch_ref):
+        out = T.zeros(size)
+        if size == 7:  # one of the right shape, whose memory stays
+            out = T.zeros_like(LATER[name](T, T.tensor(X), None))
+        address = out.data_ptr()
+        assert LATER[name](T, T.tensor(X), out) is out
+        assert size == 0 or out.data_ptr() == address
+        made.append(out)
+    torch_ref.testing.assert_close(torch_ref.from_numpy(made[0].numpy()), made[1])
+
+
+def test_several_results_are_written_to_out():
+    calls = (
+        lambda T, x, out: T.frexp(x, out=out),
+        lambda T, x, out: T.linalg.lstsq(x, x[:, :1], driver="gelsd", out=out),
+        lambda T, x, out: T.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5, out=out),
+    )
+    dtypes = (["float32", "int32"], ["float32", "float32", "int64", "float32"], ["float32"] * 3)
+    for call, kinds in zip(calls, dtypes):
+        found = []
+        for T in (strided, torch_ref):
+            outs = tuple(T.empty(0, dtype=getattr(T, kind)) for kind in kinds)
+            made = call(T, T.tensor(X), outs)
+            assert all(a is b for a, b in zip(made, outs))
+            found.append(outs)
+        for a, b in zip(*found):
+            torch_ref.testing.assert_close(torch_ref.from_numpy(a.numpy()), b)

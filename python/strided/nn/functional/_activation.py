@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ..._namespaces import in_namespace
+from ..._out import into as _into
 
 if TYPE_CHECKING:
     from ..._typing import DType, Tensor
@@ -145,10 +146,10 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _either("hardswish", input, inplace)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """x times the normal distribution function of x; approximate='tanh': the formula of Hendrycks and Gimpel,
     "Gaussian Error Linear Units", 2016."""
-    return _c["gelu"](input, approximate=approximate)
+    return _into("gelu", _c["gelu"](input, approximate=approximate), out)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -161,9 +162,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _either("mish", input, inplace)
 
 
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above threshold."""
-    return _c["softplus"](input, beta, threshold)
+    return _into("softplus", _c["softplus"](input, beta, threshold), out)
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -176,19 +177,19 @@ def tanhshrink(input: Tensor) -> Tensor:
     return _c["tanhshrink"](input)
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x where |x| > lambd, else 0."""
-    return strided.hardshrink(input, lambd)
+    return _into("hardshrink", strided.hardshrink(input, lambd), out)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Each element, nearer to 0 by lambd; 0 where |x| <= lambd.  RuntimeError for lambd < 0."""
-    return _c["softshrink"](input, lambd)
+    return _into("softshrink", _c["softshrink"](input, lambd), out)
 
 
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(sigmoid(x)) of each element."""
-    return _c["logsigmoid"](input)
+    return _into("logsigmoid", _c["logsigmoid"](input), out)
 
 
 # ---------------------------------------------------------------- along an axis

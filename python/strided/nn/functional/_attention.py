@@ -64,6 +64,10 @@ def scaled_dot_product_attention(
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
     scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    # On the CPU products of 16-bit floats are computed in float32 anyway: one rounding, at the end.
+    dtype = query.dtype
+    if dtype in (strided.float16, strided.bfloat16) and query.device.type == "cpu":
+        query, key, value = query.float(), key.float(), value.float()
     # Both factors get the root of the scale, so that products of 16-bit floats do not overflow.
     root = math.sqrt(abs(scale))
     scores = (query * math.copysign(root, scale)).matmul(key.transpose(-2, -1) * root)
@@ -77,7 +81,7 @@ def scaled_dot_product_attention(
         weights = weights.masked_fill(empty, 0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
-    return weights.matmul(value)
+    return weights.matmul(value).to(dtype)
 
 
 def _canonical(mask, name, dtype):

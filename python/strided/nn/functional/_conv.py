@@ -63,6 +63,16 @@ class _Geometry:
             )
 
 
+def _sums(x):
+    """The dtype in which products are added up: float32 for 16-bit floats, which are rounded once, at the end."""
+    return strided.float32 if x.dtype in (strided.float16, strided.bfloat16) else x.dtype
+
+
+def _factors(*tensors):
+    """16-bit floats in float32 on the CPU, whose products are computed so anyway."""
+    return [t.to(_sums(t)) if t.device.type == "cpu" else t for t in tensors]
+
+
 def _inside(x, geometry):
     """The part of a padded tensor that is the input."""
     return x[(..., *(slice(p, p + n) for p, n in zip(geometry.padding, geometry.size)))]
@@ -156,11 +166,12 @@ def _forward_depthwise(x, weight, geometry):
     n, c, times = x.size(0), x.size(1), weight.size(0) // x.size(1)
     offsets, length, steps = _offsets(geometry)
     planes = _padded(x, geometry).view(n, c, 1, -1)
-    made = strided.zeros(n, c, times, length, dtype=x.dtype, device=x.device)
+    made = strided.zeros(n, c, times, length, dtype=_sums(x), device=x.device)
+    planes, weight = planes.to(made.dtype), weight.to(made.dtype)
     for at, offset in offsets:
         factor = weight[(slice(None), 0, *at)].reshape(1, c, times, 1)
         made.addcmul_(planes.narrow(3, offset, length), factor)
-    return _output_of(made.view(n, c * times, length), geometry, steps).contiguous()
+    return _output_of(made.view(n, c * times, length), geometry, steps).contiguous().to(x.dtype)
 
 
 def _backward_input_depthwise(grad, weight, geometry):
@@ -168,13 +179,13 @@ def _backward_input_depthwise(grad, weight, geometry):
     times = weight.size(0) // c
     offsets, length, steps = _offsets(geometry)
     vectors = _as_vectors(grad, geometry, length, steps).view(n, c, times, length)
-    made = strided.zeros(n, c, *geometry.padded(), dtype=grad.dtype, device=grad.device)
-    planes = made.view(n, c, -1)
+    made = strided.zeros(n, c, *geometry.padded(), dtype=_sums(grad), device=grad.device)
+    vectors, weight, planes = vectors.to(made.dtype), weight.to(made.dtype), made.view(n, c, -1)
     for at, offset in offsets:
         factor = weight[(slice(None), 0, *at)].reshape(1, c, times, 1)
         for t in range(times):
             planes.narrow(2, offset, length).addcmul_(vectors[:, :, t], factor[:, :, t])
-    return _inside(made, geometry).contiguous()
+    return _inside(made, geometry).contiguous().to(grad.dtype)
 
 
 def _backward_weight_depthwise(x, grad, geometry):
@@ -183,10 +194,11 @@ def _backward_weight_depthwise(x, grad, geometry):
     offsets, length, steps = _offsets(geometry)
     vectors = _as_vectors(grad, geometry, length, steps).view(n, c, times, length)
     planes = _padded(x, geometry).view(n, c, -1, 1)
-    made = strided.zeros(c * times, 1, *geometry.kernel, dtype=x.dtype, device=x.device)
+    vectors, planes = _factors(vectors, planes)
+    made = strided.zeros(c * times, 1, *geometry.kernel, dtype=_sums(x), device=x.device)
     for at, offset in offsets:
         made[(slice(None), 0, *at)] = vectors.matmul(planes.narrow(2, offset, length)).sum((0, 3)).reshape(-1)
-    return made
+    return made.to(x.dtype)
 
 
 def _backward_input(grad, weight, geometry):
@@ -194,21 +206,23 @@ def _backward_input(grad, weight, geometry):
     c = weight.size(1) * g
     if _is_depthwise(c, geometry):
         return _backward_input_depthwise(grad, weight, geometry)
-    out, length = geometry.output(), math.prod(geometry.output())
+    out, length, dtype = geometry.output(), math.prod(geometry.output()), grad.dtype
     rows = weight.size(1) * math.prod(geometry.kernel)
+    if not geometry.is_pointwise():
+        grad, weight = _factors(grad, weight)
     grad = grad.reshape(n, g, o // g, length)
     matrix = weight.reshape(g, o // g, rows).transpose(1, 2)
     matrix = matrix[0] if g == 1 else matrix
     if geometry.is_pointwise():
         return strided.matmul(matrix, grad).view(n, c, *out)
-    made = strided.zeros(n, c, *geometry.padded(), dtype=grad.dtype, device=grad.device)
+    made = strided.zeros(n, c, *geometry.padded(), dtype=_sums(grad), device=grad.device)
     many = _share(g * rows, geometry, grad.element_size())
     for i in range(0, n, many):
         columns = strided.matmul(matrix, grad[i : i + many]).view(-1, c, *geometry.kernel, *out)
         part = made[i : i + many]
         for at, place in geometry.taps():
             part[(slice(None), slice(None), *place)].add_(columns[(slice(None), slice(None), *at)])
-    return _inside(made, geometry).contiguous()
+    return _inside(made, geometry).contiguous().to(dtype)
 
 
 def _backward_weight(x, grad, geometry):
@@ -216,6 +230,7 @@ def _backward_weight(x, grad, geometry):
     if _is_depthwise(c, geometry):
         return _backward_weight_depthwise(x, grad, geometry)
     length, rows = math.prod(geometry.output()), c // g * math.prod(geometry.kernel)
+    dtype, (x, grad) = x.dtype, _factors(x, grad)
     made = strided.zeros(g, o // g, rows, dtype=x.dtype, device=x.device)
     grad = grad.reshape(n, g, o // g, length)
     if geometry.is_pointwise():
@@ -228,7 +243,7 @@ def _backward_weight(x, grad, geometry):
             columns = _columns(windows[i : i + many], geometry)
             for j in range(len(columns)):
                 made.baddbmm_(grad[i + j], columns[j].transpose(1, 2))
-    return made.view(o, c // g, *geometry.kernel)
+    return made.to(dtype).view(o, c // g, *geometry.kernel)
 
 
 class _Convolution(strided.autograd.Function):

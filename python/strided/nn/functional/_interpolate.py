@@ -47,6 +47,42 @@ def _nearest(x, axis, out, factor, exact):
     return x.index_select(axis, at.floor().long().clamp_(0, n - 1))
 
 
+# Note [Bytes]
+# Of uint8 images PyTorch, and Pillow before it, multiply bytes with whole numbers: the weights times the power of two
+# with which the largest still fits 16 bits. The sum is rounded half up, and cut to 0 ... 255, after each axis. Weights
+# of places outside the image are added to those of its edge before. Here the same is done in float64, exactly.
+
+
+def _whole_weights(weights):
+    """Weights as whole numbers, and what they were multiplied with: Note [Bytes]."""
+    largest, bits = float(weights.max()), 0
+    while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 1 << 15:
+        bits += 1
+    scaled = weights * 2.0**bits
+    return strided.where(scaled < 0, scaled - 0.5, scaled + 0.5).trunc(), 2.0**bits
+
+
+def _as_bytes(x):
+    """Rounded half up, and cut to what a byte holds: Note [Bytes]."""
+    return (x + 0.5).floor().clamp_(0, 255)
+
+
+def _of_bytes(x, axis, taps):
+    """_mixed in whole numbers: Note [Bytes]."""
+    index, weights = (strided.stack(parts) for parts in zip(*taps))
+    for i in range(len(taps) - 1):  # places outside stand on the first element or on the last one
+        outside = (index[i] == 0) & (index[i + 1] == 0)
+        weights[i + 1] += strided.where(outside, weights[i], 0)
+        weights[i].masked_fill_(outside, 0)
+    last = x.size(axis) - 1
+    for i in range(len(taps) - 1, 0, -1):
+        outside = (index[i] == last) & (index[i - 1] == last)
+        weights[i - 1] += strided.where(outside, weights[i], 0)
+        weights[i].masked_fill_(outside, 0)
+    weights, unit = _whole_weights(weights)
+    return _as_bytes(_mixed(x, axis, list(zip(index, weights))) / unit)
+
+
 def _mixed(x, axis, taps):
     """The sum of elements along an axis, times weights: taps are (indices, weights)."""
     shape = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
@@ -57,25 +93,25 @@ def _mixed(x, axis, taps):
     return made
 
 
-def _linear(x, axis, out, factor, align):
+def _linear(x, axis, out, factor, align, mix):
     n = x.size(axis)
     dtype = strided.float64 if x.dtype == strided.float64 else strided.float32
     at = _sources(n, out, _scale(n, out, factor, align), align, dtype, x.device).clamp_(min=0)
     low = at.long().clamp_(max=n - 1)
     part = (at - low).clamp_(0, 1)
-    return _mixed(x, axis, [(low, 1 - part), ((low + 1).clamp_(max=n - 1), part)])
+    return mix(x, axis, [(low, 1 - part), ((low + 1).clamp_(max=n - 1), part)])
 
 
-def _bicubic(x, axis, out, factor, align):
+def _bicubic(x, axis, out, factor, align, mix):
     n = x.size(axis)
     dtype = strided.float64 if x.dtype == strided.float64 else strided.float32
     at = _sources(n, out, _scale(n, out, factor, align), align, dtype, x.device)
     low = at.floor()
     weights = _cubic(at - low)
-    return _mixed(x, axis, [((low.long() + i - 1).clamp_(0, n - 1), w) for i, w in enumerate(weights)])
+    return mix(x, axis, [((low.long() + i - 1).clamp_(0, n - 1), w) for i, w in enumerate(weights)])
 
 
-def _antialiased(x, axis, out, factor, align, cubic):
+def _antialiased(x, axis, out, factor, align, cubic, whole):
     """A product with a matrix of weights, whose kernel is as wide as the input is larger than the output."""
     n = x.size(axis)
     scale = _scale(n, out, factor, align)
@@ -89,7 +125,9 @@ def _antialiased(x, axis, out, factor, align, cubic):
         total = sum(weights)
         matrix[i][first:last] = [w / total if total else w for w in weights]
     weights = strided.tensor(matrix, dtype=x.dtype, device=x.device)
-    return x.movedim(axis, -1).matmul(weights.t()).movedim(-1, axis)
+    weights, unit = _whole_weights(weights) if whole else (weights, None)
+    made = x.movedim(axis, -1).matmul(weights.t()).movedim(-1, axis)
+    return _as_bytes(made / unit) if whole else made
 
 
 def _kernel(x, cubic):
@@ -177,20 +215,23 @@ def interpolate(
     whole = mode in _AXES and not input.is_floating_point()
     if whole and input.dtype != strided.uint8:
         raise NotImplementedError(f"interpolate: mode {mode!r} takes floating point and uint8, got {input.dtype}")
-    input = input.float() if whole else input
+    dtype = input.dtype
+    if whole:
+        input = input.double()  # Note [Bytes]
+    elif mode in _AXES and dtype in (strided.float16, strided.bfloat16):
+        input = input.float()  # sums are rounded once
     for i in range(axes - 1, -1, -1):
         out, factor, axis = sizes[i], factors[i], i + 2
         if antialias:
-            input = _antialiased(input, axis, out, factor, align, mode == "bicubic")
+            input = _antialiased(input, axis, out, factor, align, mode == "bicubic", whole)
         elif mode in _AXES:
             if out == input.size(axis) and factor in (None, 1.0):
                 continue
-            input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align)
-        if whole:  # bytes after each axis, as in PyTorch: a bicubic curve that leaves 0 ... 255 is cut
-            input = input.round().clamp_(0, 255)
-        elif mode not in _AXES:
+            mix = _of_bytes if whole else _mixed
+            input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align, mix)
+        else:
             input = _nearest(input, axis, out, factor, mode == "nearest-exact")
-    return (input.to(strided.uint8) if whole else input).contiguous()
+    return input.to(dtype).contiguous()
 
 
 def _deprecated(old):

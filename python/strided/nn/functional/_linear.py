@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._out import into as _into
+
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias.
 
     Args:
@@ -21,6 +23,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> strided.nn.functional.linear(strided.ones(2), strided.ones(3, 2), strided.ones(3))
     tensor([3., 3., 3.])
     """
+    if out is not None:
+        return _into("linear", linear(input, weight, bias), out)
     if bias is None:
         return input.matmul(weight.t())
     if input.ndim == 2 and weight.ndim == 2:
@@ -215,16 +219,19 @@ def embedding_bag(
         flat, bag = flat[kept], bag[kept]
         factors = None if factors is None else factors[kept]
     rows = _lookup(weight, flat, None, scale_grad_by_freq)
+    if mode != "max" and weight.dtype in (strided.float16, strided.bfloat16):
+        rows = rows.float()  # sums are rounded once
     if factors is not None:
         rows = rows * factors.unsqueeze(1)
-    zero = strided.zeros(count, weight.size(1), dtype=weight.dtype, device=weight.device)
+    zero = strided.zeros(count, weight.size(1), dtype=rows.dtype, device=weight.device)
     if mode == "max":
         index = bag.unsqueeze(1).expand_as(rows)
         return zero.scatter_reduce(0, index, rows, "amax", include_self=False)
     total = zero.index_add(0, bag, rows)
     if mode == "sum":
-        return total
-    return total / strided.bincount(bag, minlength=count).clamp(min=1).to(total.dtype).unsqueeze(1)
+        return total.to(weight.dtype)
+    total = total / strided.bincount(bag, minlength=count).clamp(min=1).to(total.dtype).unsqueeze(1)
+    return total.to(weight.dtype)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._out import into as _into
 from .._tuples import _ints
 from ._padding import pad
 
@@ -303,15 +304,18 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of kernel_size over the last two axes.
 
     Args:
         count_include_pad: zeros of the padding count. divisor_override: what sums are divided by.
     """
-    return _avg_pool(
+    made = _avg_pool(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+    return _into("avg_pool2d", made, out)
 
 
 def avg_pool3d(
@@ -322,11 +326,14 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of each window of kernel_size over the last three axes."""
-    return _avg_pool(
+    made = _avg_pool(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+    return _into("avg_pool3d", made, out)
 
 
 def _lp_pool(axes, input, norm_type, kernel_size, stride, ceil_mode):
