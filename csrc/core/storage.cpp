@@ -28,13 +28,19 @@ std::vector<Ref<Storage>>& left() {  // never destroyed: kernels may run while t
   return *storages;
 }
 
-}  // namespace
-
+// Frees what left its tensor, and what waited, unless a kernel runs that may use it.
 void let_go(Ref<Storage> storage) {
   std::vector<Ref<Storage>> free;  // after the lock
   const std::lock_guard<std::mutex> lock(left_mutex);
   if (computing_unlocked()) left().push_back(std::move(storage));
   else free.swap(left());
+}
+
+}  // namespace
+
+void change_storage(Ref<Storage>& held, Ref<Storage> other) {
+  std::swap(held, other);
+  let_go(std::move(other));
 }
 
 void register_device_memory(DeviceType type, DeviceMemory memory) { memories[static_cast<int>(type)] = memory; }

@@ -43,9 +43,9 @@ class Storage : public RefCounted {
   void (*release_)(void*) = nullptr;
 };
 
-// For a storage that its tensor, or memory that its storage, leaves for another: a kernel of another thread, which runs
-// without the interpreter's lock, may still use it. It stays until a call of this finds no such kernel.
-void let_go(Ref<Storage> storage);
+// Gives a tensor another storage. A kernel of another thread, which runs without the interpreter's lock, may still use
+// the former one: that stays until a later change finds no such kernel.
+void change_storage(Ref<Storage>& held, Ref<Storage> other);
 
 // The memory of one kind of device. The CPU's stands in storage.cpp; a backend registers its own when it is loaded.
 struct DeviceMemory {

@@ -1,7 +1,6 @@
 #include "ops/out.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/promotion.h"
 #include "ops/copy.h"
@@ -47,7 +46,7 @@ void put(const char* op, const Tensor& out, const Tensor& result) {
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
-    let_go(std::exchange(out.impl()->storage, result.impl()->storage));
+    change_storage(out.impl()->storage, result.impl()->storage);
     out.impl()->layout = result.layout();
     out.impl()->numel = result.numel();
   } else {

@@ -2,7 +2,6 @@
 #include "python/py_tensor.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "core/profile.h"
@@ -501,7 +500,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     const Tensor &t = self_of(o), &v = unwrap(value);
     STRIDED_CHECK(!t.requires_grad() || is_floating(v.dtype()) || is_complex(v.dtype()), RuntimeError,
                   "data set to a tensor that requires gradients must be floating point or complex dtype");
-    let_go(std::exchange(t.impl()->storage, v.impl()->storage));
+    change_storage(t.impl()->storage, v.impl()->storage);
     t.impl()->layout = v.layout();
     t.impl()->numel = v.numel();
     t.impl()->dtype = v.dtype();

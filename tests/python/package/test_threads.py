@@ -435,3 +435,10 @@ print("went on")
 """
     done = _run_program(code)
     assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr
+
+
+def test_a_tensor_that_is_given_its_own_data():
+    x = torch.arange(3.0)
+    x.data = x
+    x.data = x.data[1:]
+    assert x.tolist() == [1, 2]
