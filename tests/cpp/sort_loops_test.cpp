@@ -14,7 +14,7 @@ namespace {
 
 using Pair = std::pair<int64_t, int64_t>;
 
-enum class Shape { Random, FewKeys, Sorted, Reversed, Equal, SawTooth };
+enum class Shape { Random, FewKeys, Sorted, Reversed, Equal, SawTooth, LowBits };
 
 std::vector<int64_t> keys_of(Shape shape, int64_t n, std::mt19937_64& random) {
   std::vector<int64_t> keys(static_cast<size_t>(n));
@@ -27,13 +27,15 @@ std::vector<int64_t> keys_of(Shape shape, int64_t n, std::mt19937_64& random) {
       case Shape::Reversed: k = -i; break;
       case Shape::Equal: k = INT64_MAX; break;
       case Shape::SawTooth: k = i % 17; break;
+      // Far apart, or apart by the bits whose place sort_prefixes gives to positions.
+      case Shape::LowBits: k = static_cast<int64_t>((random() & 1) << 62 | random() % 8); break;
     }
   }
   return keys;
 }
 
-constexpr Shape kShapes[] = {Shape::Random,   Shape::FewKeys, Shape::Sorted,
-                             Shape::Reversed, Shape::Equal,   Shape::SawTooth};
+constexpr Shape kShapes[] = {Shape::Random, Shape::FewKeys,  Shape::Sorted, Shape::Reversed,
+                             Shape::Equal,  Shape::SawTooth, Shape::LowBits};
 constexpr int64_t kGuard = 0x5a5a5a5a;
 
 // Sorts rows of n words with at most `depth` partitions one inside the other; -1: as many as the sort allows itself.

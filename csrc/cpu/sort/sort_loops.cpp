@@ -1,14 +1,11 @@
 // Sorting by keys, in vectors.
 // Quicksort: a partition splits a vector at a time into what is less than the pivot and what is not (S. Gueron,
 // V. Krasnov, "Fast quicksort implementation using AVX instructions", The Computer Journal 59, 2016). Runs of up to
-// kLeaf words are leaves. As many leaves as a vector has lanes are sorted at once, one in each lane, by the network of
-// merge exchange (D. E. Knuth, The Art of Computer Programming 3, algorithm 5.2.2M). No two words are equal, since each
-// carries its position: the sorted order is unique, and stable.
-#include <utility>
-
+// kLeaf words are leaves (cpu/sort/sort_leaves.inc). No two words are equal, since each carries its position: the
+// sorted order is unique, and stable.
 #include "backend/sort_keys.h"
 #include "cpu/kernels.h"
-#include "cpu/simd.inc"
+#include "cpu/sort/sort_leaves.inc"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -18,159 +15,9 @@ namespace strided {
 inline namespace STRIDED_ISA {
 namespace {
 
-using V = Vec<int64_t>;
-constexpr int kWidth = kLanes<int64_t>;
-constexpr int kLeaf = 64;
-static_assert(kLeaf <= kSortSlack && kLeaf % kWidth == 0);
-
-// Words that are sorted, in one array; or keys in one and positions in another (P = 2).
-template <int P>
-struct Run {
-  int64_t* plane[P];
-  Run from(int64_t i) const {
-    Run r = *this;
-    for (int64_t*& p : r.plane) p += i;
-    return r;
-  }
-};
-template <int P>
-struct Item {
-  int64_t v[P];
-};
-template <int P>
-struct Row {  // one word in each lane
-  V v[P];
-};
-
-template <int P>
-Item<P> item(const Run<P>& a, int64_t i) {
-  Item<P> x;
-  for (int p = 0; p < P; ++p) x.v[p] = a.plane[p][i];
-  return x;
-}
-template <int P>
-void put(const Run<P>& a, int64_t i, const Item<P>& x) {
-  for (int p = 0; p < P; ++p) a.plane[p][i] = x.v[p];
-}
-// Of items, and of each lane of rows.
-template <class X>
-STRIDED_INLINE auto less(const X& a, const X& b) {
-  if constexpr (sizeof(a.v) == sizeof(a.v[0])) return a.v[0] < b.v[0];
-  else return (a.v[0] < b.v[0]) | ((a.v[0] == b.v[0]) & (a.v[1] < b.v[1]));
-}
-
-// ---------------------------------------------------------------- leaves: one in each lane
-
-template <int P>
-STRIDED_INLINE void exchange(Row<P>* a, Row<P>* b) {
-  const Row<P> x = *a, y = *b;
-  const V swap = less(y, x);
-  for (int p = 0; p < P; ++p) {
-    a->v[p] = swap ? y.v[p] : x.v[p];
-    b->v[p] = swap ? x.v[p] : y.v[p];
-  }
-}
-
-template <int P>
-void sort_lanes(Row<P>* a, int n) {
-  int top = 1;
-  while (2 * top < n) top *= 2;
-  for (int p = top; p > 0; p /= 2) {
-    int q = top, r = 0, d = p;
-    for (;;) {
-      for (int begin = r; begin < n - d; begin += 2 * p) {
-        const int end = begin + p < n - d ? begin + p : n - d;
-        for (int i = begin; i < end; ++i) exchange(a + i, a + i + d);
-      }
-      if (q == p) break;
-      d = q - p;
-      q /= 2;
-      r = p;
-    }
-  }
-}
-
-// Two rows exchange blocks of lanes: those of a whose place has the bit kBlock with those of b that have not.
-template <int kBlock, int... i>
-STRIDED_INLINE void exchange_blocks(V* a, V* b, std::integer_sequence<int, i...>) {
-  const V x = *a, y = *b;
-  *a = shuffle<V, (i & kBlock ? i - kBlock + kWidth : i)...>(x, y);
-  *b = shuffle<V, (i & kBlock ? i + kWidth : i + kBlock)...>(x, y);
-}
-// Rows become columns, by exchanging blocks of 1, 2, 4, ... lanes.
-template <int kBlock>
-STRIDED_INLINE void transpose_blocks(V* r) {
-  if constexpr (kBlock < kWidth) {
-    for (int i = 0; i < kWidth; ++i)
-      if (!(i & kBlock)) exchange_blocks<kBlock>(r + i, r + i + kBlock, std::make_integer_sequence<int, kWidth>{});
-    transpose_blocks<2 * kBlock>(r);
-  }
-}
-
-template <int P>
-class Leaves {
- public:
-  // Leaves come in the order of their places, without gaps.
-  void add(const Run<P>& a, int64_t n) {
-    run_[count_] = a;
-    size_[count_++] = n;
-    if (count_ == kWidth) sort();
-  }
-  __attribute__((noinline)) void sort() {
-    int64_t most = 0;
-    V size;
-    for (int l = 0; l < kWidth; ++l) {
-      if (l >= count_) run_[l] = run_[0], size_[l] = 0;
-      size[l] = size_[l];
-      most = size_[l] > most ? size_[l] : most;
-    }
-    if (most > 1) {
-      read(most, size);
-      sort_lanes(row_, static_cast<int>(most));
-      write(most);
-    }
-    count_ = 0;
-  }
-
- private:
-  void read(int64_t most, const V& size) {
-    V end;
-    for (int l = 0; l < kWidth; ++l) end[l] = INT64_MAX;
-    for (int64_t i = 0; i < most; i += kWidth)
-      for (int p = 0; p < P; ++p) {
-        V r[kWidth];
-        for (int l = 0; l < kWidth; ++l) r[l] = load<V>(run_[l].plane[p] + i);
-        transpose_blocks<1>(r);
-        for (int j = 0; j < kWidth; ++j) row_[i + j].v[p] = size > i + j ? r[j] : end;
-      }
-  }
-  // A vector may reach into the next leaf, which is written later, and beyond the last one, where words are put back.
-  void write(int64_t most) {
-    for (int p = 0; p < P; ++p) {
-      int64_t out[kWidth][kLeaf];
-      for (int64_t i = 0; i < most; i += kWidth) {
-        V r[kWidth];
-        for (int j = 0; j < kWidth; ++j) r[j] = row_[i + j].v[p];
-        transpose_blocks<1>(r);
-        for (int l = 0; l < kWidth; ++l) store(out[l] + i, r[l]);
-      }
-      int64_t* const end = run_[count_ - 1].plane[p] + size_[count_ - 1];
-      const V behind = load<V>(end);
-      for (int l = 0; l < count_; ++l)
-        for (int64_t i = 0; i < size_[l]; i += kWidth) store(run_[l].plane[p] + i, load<V>(out[l] + i));
-      store(end, behind);
-    }
-  }
-
-  Row<P> row_[kLeaf];
-  Run<P> run_[kWidth];
-  int64_t size_[kWidth];
-  int count_ = 0;
-};
-
 // ---------------------------------------------------------------- partition
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512F__)
 // For each mask of four: the lanes that are set, then the others; 32-bit halves, as vpermd takes them.
 struct Splits {
   alignas(32) int32_t lane[16][8];
@@ -213,8 +60,51 @@ STRIDED_INLINE int split_four(const Run<P>& a, int64_t i, const __m256i* pivot, 
 }
 #endif
 
+#if defined(__AVX512F__)
+// Eight words: those less than the pivot go to `low`, the others to `rest`. Both places get eight, of which the ones
+// that do not belong there are overwritten later.
+template <int P>
+STRIDED_INLINE int split_eight(const Run<P>& a, int64_t i, const __m512i* pivot, int64_t low, const Run<P>& scratch,
+                               int64_t rest) {
+  __m512i x[P];
+  for (int p = 0; p < P; ++p) x[p] = _mm512_loadu_si512(a.plane[p] + i);
+  __mmask8 less = _mm512_cmplt_epi64_mask(x[0], pivot[0]);
+  if constexpr (P == 2) less |= _mm512_mask_cmplt_epi64_mask(_mm512_cmpeq_epi64_mask(x[0], pivot[0]), x[1], pivot[1]);
+  const int count = __builtin_popcount(less);
+  for (int p = 0; p < P; ++p) {
+    _mm512_storeu_si512(a.plane[p] + low, _mm512_maskz_compress_epi64(less, x[p]));
+    _mm512_storeu_si512(scratch.plane[p] + rest, _mm512_maskz_compress_epi64(static_cast<__mmask8>(~less), x[p]));
+  }
+  return count;
+}
+#endif
+
 // Brings the words less than the pivot to the front and counts them. What is written never passes what was read.
 // The scratch memory is filled from its end, n + kSortSlack.
+#if defined(__AVX512F__)
+template <int P>
+int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
+  __m512i middle[P];
+  for (int p = 0; p < P; ++p) middle[p] = _mm512_set1_epi64(pivot.v[p]);
+  int64_t i = 0, low = 0, rest = 0;
+  for (; i + 8 <= n; i += 8) {
+    const int count = split_eight(a, i, middle, low, scratch, rest);
+    low += count;
+    rest += 8 - count;
+  }
+  for (; i < n; ++i) {
+    const Item<P> x = item(a, i);
+    const bool first = less(x, pivot);
+    put(a, low, x);
+    put(scratch, rest, x);
+    low += first;
+    rest += !first;
+  }
+  for (int p = 0; p < P; ++p)
+    __builtin_memcpy(a.plane[p] + low, scratch.plane[p], static_cast<size_t>(rest) * sizeof(int64_t));
+  return low;
+}
+#else
 template <int P>
 int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
   const int64_t top = n + kSortSlack;
@@ -240,6 +130,7 @@ int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>
     __builtin_memcpy(a.plane[p] + low, scratch.plane[p] + high, static_cast<size_t>(top - high) * sizeof(int64_t));
   return low;
 }
+#endif
 
 // The median of some words; more of them for long runs. It is neither the least nor the greatest of the run.
 template <int P>
@@ -302,15 +193,60 @@ void sort_runs(const Run<P>& a, int64_t n, int64_t rows, const Run<P>& scratch) 
   leaves.sort();
 }
 
+// Words compare as signed numbers.
+constexpr uint64_t kSign = uint64_t(1) << 63;
+
+constexpr int64_t kPrefixed = 1 << 14;  // words of a row whose positions take few bits of the keys
+
+// Keys with positions in one word: the positions, which ascend, take the place of the lowest bits of the keys. That is
+// the order of the keys but where two differ in those bits alone; rows where it is not are sorted in two planes.
+void sort_prefixes(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t* scratch) {
+  const int bits = 64 - __builtin_clzll(static_cast<uint64_t>(n - 1) | 1);
+  const uint64_t mask = (uint64_t(1) << bits) - 1;
+  const int64_t first = index[0];
+  uint64_t used = mask;
+  for (int64_t i = 0; i < n * rows; ++i) used |= static_cast<uint64_t>(words[i]) ^ kSign;
+  const int free = __builtin_clzll(used), shift = free < bits ? free : bits;
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t *const word = words + r * n, *const key = index + r * n;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+      const uint64_t k = static_cast<uint64_t>(word[j]);
+      key[j] = static_cast<int64_t>(k);
+      word[j] = static_cast<int64_t>(((((k ^ kSign) << shift) & ~mask) | static_cast<uint64_t>(j)) ^ kSign);
+    }
+  }
+  sort_runs<1>({{words}}, n, rows, {{scratch}});
+  for (int64_t r = 0; r < rows; ++r, words += n, index += n) {
+    int64_t before = INT64_MIN;
+    bool wrong = false;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t key = index[static_cast<uint64_t>(words[j]) & mask];
+      wrong |= key < before;
+      scratch[j] = before = key;
+    }
+    if (!wrong) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) {
+        index[j] = first + static_cast<int64_t>(static_cast<uint64_t>(words[j]) & mask);
+        words[j] = scratch[j];
+      }
+      continue;
+    }
+    __builtin_memcpy(words, index, static_cast<size_t>(n) * sizeof(int64_t));
+    for (int64_t j = 0; j < n; ++j) index[j] = first + j;
+    sort_runs<2>({{words, index}}, n, 1, {{scratch, scratch + n + kSortSlack}});
+  }
+}
+
 void sort_words(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t* scratch) {
-  if (index) sort_runs<2>({{words, index}}, n, rows, {{scratch, scratch + n + kSortSlack}});
-  else sort_runs<1>({{words}}, n, rows, {{scratch}});
+  if (index == nullptr) sort_runs<1>({{words}}, n, rows, {{scratch}});
+  else if (n > 0 && n <= kPrefixed) sort_prefixes(words, index, n, rows, scratch);
+  else sort_runs<2>({{words, index}}, n, rows, {{scratch, scratch + n + kSortSlack}});
 }
 
 // ---------------------------------------------------------------- values and words
-
-// Words compare as signed numbers.
-constexpr uint64_t kSign = uint64_t(1) << 63;
 
 // Calls f with the code of the keys, whose kind is a constant.
 template <class K, class F>
