@@ -1,10 +1,7 @@
 #include "xla/graph.h"
 
 #include <algorithm>
-#include <cstring>
-#include <unordered_map>
 
-#include "base/parallel.h"
 #include "xla/plugin.h"
 
 namespace strided::xla {
@@ -83,11 +80,9 @@ std::string type_text(DType dtype, const Dims& shape) {
   return text + element_type(dtype) + ">";
 }
 
-namespace {
-
 bool is_argument(const Node& n) { return n.kind == Node::Number || n.kind == Node::Array || n.buffer; }
 
-// Operands before what is made of them, without recursion.
+// Without recursion.
 std::vector<Node*> in_order(const std::vector<Node*>& outputs) {
   static uint64_t walks = 0;
   const uint64_t walk = ++walks;
@@ -112,6 +107,8 @@ std::vector<Node*> in_order(const std::vector<Node*>& outputs) {
   }
   return order;
 }
+
+namespace {
 
 // `scope` tells apart the names of regions, one in the other.
 void put_name(std::string* text, const Node& n, const std::string& scope) {
@@ -191,22 +188,20 @@ std::string write_region(const std::vector<Value>& parameters, const std::vector
   return text + "  \"stablehlo.return\"(" + names + ") : (" + types + ") -> ()\n  }";
 }
 
-std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>* arguments) {
-  const std::vector<Node*> order = in_order(outputs);
-  int ids = 0;
+std::string write_program(const std::vector<Node*>& order, const std::vector<Node*>& outputs,
+                          const std::vector<int>& given) {
   std::string body, head = "func.func @main(";
-  for (Node* n : order) {
+  size_t arguments = 0;
+  for (const Node* n : order) {
     if (is_argument(*n)) {
-      n->id = static_cast<int>(arguments->size());
-      if (n->id) head += ", ";
+      if (arguments) head += ", ";
       put_name(&head, *n, "");
       head += ": " + type_text(n->dtype, n->shape);
-      arguments->push_back(n);
-      continue;
+      if (const int to = given[arguments++]; to >= 0)
+        head += " {tf.aliasing_output = " + std::to_string(to) + " : i32}";
+    } else if (n->kind != Node::Part) {
+      put_operation(&body, *n, "");
     }
-    if (n->kind == Node::Part) continue;
-    n->id = ids++;
-    put_operation(&body, *n, "");
   }
   std::string names, types;
   for (const Node* n : outputs) {
@@ -215,76 +210,6 @@ std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>*
     types += type_text(n->dtype, n->shape);
   }
   return head + ") -> (" + types + ") {\n" + body + "  return " + names + " : " + types + "\n}\n";
-}
-
-namespace {
-Counters counted;
-}
-Counters counters() { return counted; }
-
-void ensure_array(Node* node, int device) {
-  if (node->buffer) return;
-  node->buffer = upload(node->bytes.data(), node->dtype, node->shape.data(), node->shape.ndim(), device);
-  node->bytes = {};
-}
-
-namespace {
-
-// Numbers that are on a device already: a learning rate is the same in each step.
-std::unordered_map<std::string, pjrt::Buffer*>& kept_numbers() {
-  static auto* kept = new std::unordered_map<std::string, pjrt::Buffer*>;
-  return *kept;
-}
-void drop_numbers_if_many() {
-  if (kept_numbers().size() < 4096) return;
-  for (const auto& [key, buffer] : kept_numbers()) destroy(buffer);
-  kept_numbers().clear();
-}
-pjrt::Buffer* number_on(const Node& n, int device) {
-  std::string key(n.bytes.begin(), n.bytes.end());
-  key += static_cast<char>(index_of(n.dtype));
-  key += static_cast<char>(device);
-  pjrt::Buffer*& buffer = kept_numbers()[key];
-  if (!buffer) buffer = upload(n.bytes.data(), n.dtype, nullptr, 0, device);
-  return buffer;
-}
-
-}  // namespace
-
-// What becomes of nodes: Note [Nodes].
-void run(const std::vector<Node*>& outputs, int device) {
-  std::vector<Node*> arguments;
-  const std::string text = write_program(outputs, &arguments);
-  const GilRelease unlocked;
-  static auto* programs = new std::unordered_map<std::string, pjrt::Executable*>;
-  pjrt::Executable*& program = (*programs)[text];
-  if (program) {
-    ++counted.cached;
-  } else {
-    program = compile(text);
-    ++counted.compiled;
-  }
-  std::vector<pjrt::Buffer*> in, out(outputs.size(), nullptr);
-  drop_numbers_if_many();
-  for (Node* n : arguments) {
-    if (n->kind == Node::Number) {
-      in.push_back(number_on(*n, device));
-    } else {
-      ensure_array(n, device);
-      in.push_back(n->buffer);
-    }
-  }
-  execute(program, in, &out, device);
-  ++counted.executed;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Node* n = outputs[i];
-    n->kind = Node::Array;
-    n->buffer = out[i];
-    n->text = {};
-    n->results = {};
-    const std::vector<Value> operands = std::move(n->in);
-    n->in.clear();
-  }
 }
 
 }  // namespace strided::xla

@@ -50,6 +50,8 @@ class Node : public RefCounted {
   // While a program is written.
   uint64_t seen = 0;
   int id = 0;
+  int uses = 0;       // by operations of the program
+  bool kept = false;  // by something else, or for such a one
 
   static constexpr int kUnknown = -1;
 };
@@ -72,8 +74,13 @@ Value parameter(int i, DType dtype, const Dims& shape);  // Note [Loops] in loop
 std::string list(const Dims& values);
 std::string type_text(DType dtype, const Dims& shape);
 
-// The program that computes `outputs` (nodes that have no array yet): text and, in its order, the nodes it takes.
-std::string write_program(const std::vector<Node*>& outputs, std::vector<Node*>* arguments);
+bool is_argument(const Node& n);  // of a program: a number, or an array
+// What `outputs` (nodes that have no array yet) are made of, operands before what is made of them.
+std::vector<Node*> in_order(const std::vector<Node*>& outputs);
+// The program that computes `outputs`. Arguments, and apart from them operations, have their number in the order as
+// `id`. given[i]: the output that takes the memory of argument i, -1 for none.
+std::string write_program(const std::vector<Node*>& order, const std::vector<Node*>& outputs,
+                          const std::vector<int>& given);
 
 // A region that computes `outputs` from its parameters; *level becomes that of its operations, if it is more.
 std::string write_region(const std::vector<Value>& parameters, const std::vector<Value>& outputs, int* level);
@@ -82,7 +89,7 @@ struct Counters {
   int64_t compiled = 0, executed = 0, cached = 0;
 };
 Counters counters();
-// Runs what computes `outputs`, which get their arrays.
+// Starts what computes `outputs`, which get their arrays: Note [Keys of programs], Note [Memory that is given].
 void run(const std::vector<Node*>& outputs, int device);
 void ensure_array(Node* node, int device);  // copies `bytes` of an Array to the device
 

@@ -42,7 +42,8 @@ struct State {
   std::vector<uintptr_t> free_ranges[64];  // by the logarithm of their size
   uintptr_t next = 0, end = 0;
   uint64_t serial = 0;
-  std::vector<Check> checks[128];
+  std::vector<Check> checks[128];   // recorded
+  std::vector<Check> started[128];  // whose programs may still run
 };
 State& state() {
   static State* s = new State;  // tensors may be freed last
@@ -252,7 +253,27 @@ void raise_later(int device, const Value& bad, std::function<void(int64_t)> rais
 
 namespace {
 
-// Under the lock.
+constexpr size_t kMostChecks = 64;
+
+// Waits for the first checks of programs that were started, and raises what the first bad one says.
+void raise_bad(int device, size_t count) {
+  std::vector<Check>& started = state().started[device];
+  count = std::min(count, started.size());
+  if (!count) return;
+  const std::vector<Check> checks(started.begin(), started.begin() + static_cast<std::ptrdiff_t>(count));
+  started.erase(started.begin(), started.begin() + static_cast<std::ptrdiff_t>(count));
+  for (const Check& check : checks) {
+    int64_t bad = kGood;
+    {
+      const GilRelease unlocked;
+      download(check.bad->buffer, &bad, 0, sizeof(bad), sizeof(bad));
+    }
+    if (bad != kGood) check.raise(bad);
+  }
+}
+void raise_bad(int device) { raise_bad(device, SIZE_MAX); }
+
+// Under the lock. Nothing waits, unless very many checks do.
 void run_recorded(int device, const Value& also = {}) {
   State& s = state();
   std::vector<Node*> outputs;
@@ -286,11 +307,9 @@ void run_recorded(int device, const Value& also = {}) {
   if (also) want(also);
   if (outputs.empty()) return;
   run(outputs, device);
-  for (const Check& check : checks) {
-    int64_t bad = kGood;
-    download(check.bad->buffer, &bad, 0, sizeof(bad), sizeof(bad));
-    if (bad != kGood) check.raise(bad);
-  }
+  std::vector<Check>& started = s.started[device];
+  for (Check& check : checks) started.push_back(std::move(check));
+  if (started.size() > kMostChecks) raise_bad(device, started.size() - kMostChecks / 2);
 }
 
 void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
@@ -316,6 +335,7 @@ void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
 void copy_to_host(Block& block, size_t offset, char* to, size_t n) {
   if (block.value) run_recorded(block.device);
   else if (!state().checks[block.device].empty()) run_recorded(block.device);
+  raise_bad(block.device);
   if (!block.host.empty()) {
     std::memcpy(to, block.host.data() + offset, n);
   } else if (!block.value) {
@@ -381,15 +401,26 @@ void require(int device) {
 
 }  // namespace
 
-void synchronize(int device) {
+void synchronize(int device, bool wait) {
   const Lock lock;
   run_recorded(device);
+  if (!wait) return;
+  {
+    const GilRelease unlocked;
+    for (const auto& [serial, block] : state().by_serial)
+      if (block->device == device && block->value && block->value->buffer) wait_for(block->value->buffer);
+  }
+  raise_bad(device);
 }
 
-void run_now(int device) { run_recorded(device); }
+void run_now(int device) {
+  run_recorded(device);
+  raise_bad(device);
+}
 int64_t value_now(const Value& number, int device) {
   const Value wanted = add("stablehlo.reshape", {number}, DType::Int64, {1});
   run_recorded(device, wanted);
+  raise_bad(device);
   int64_t value = 0;
   download(wanted->buffer, &value, 0, sizeof(value), sizeof(value));
   return value;

@@ -30,13 +30,13 @@ Dims shape_of(const LoopPlan& plan);
 Value read(const LoopPlan& plan, int operand);
 void write(const LoopPlan& plan, int operand, const Value& value);
 
-// The next wait raises what `make(value)` says if `bad`, an int64, is not kGood.
+// Who waits for a program next raises what `make(value)` says if `bad`, an int64, is not kGood.
 constexpr int64_t kGood = 0;
 void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise);
 
-// Runs what is recorded for the device.
-void synchronize(int device);
-void run_now(int device);                            // the same, under the lock
+// Starts what is recorded for the device; with `wait`, returns when all of the device has run.
+void synchronize(int device, bool wait);
+void run_now(int device);                            // under the lock, and raises what is to be raised
 int64_t value_now(const Value& number, int device);  // an int64 without axes, after running what it needs
 // Held while anything is recorded or run.
 class Lock {

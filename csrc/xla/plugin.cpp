@@ -237,14 +237,19 @@ void execute(Executable* program, const std::vector<Buffer*>& in, std::vector<Bu
   check(p, p.call(kExecutableExecute, &arguments), "ran a program");
 }
 
+void wait_for(Buffer* buffer) {
+  const Plugin& p = working();
+  ReadyEventArgs ready;
+  ready.buffer = buffer;
+  check(p, p.call(kBufferReadyEvent, &ready), "waited for a program");
+  wait(p, ready.event, "ran a program");
+}
+
 void download(Buffer* buffer, void* to, size_t offset, size_t size, size_t total) {
   const Plugin& p = working();
   if (size != total && p.has(kBufferCopyRawToHost)) {
     // XLA for the CPU (0.0.1) crashes where the program that makes the array has not ended.
-    ReadyEventArgs ready;
-    ready.buffer = buffer;
-    check(p, p.call(kBufferReadyEvent, &ready), "waited for a program");
-    wait(p, ready.event, "ran a program");
+    wait_for(buffer);
     RawToHostArgs arguments;
     arguments.buffer = buffer;
     arguments.to = to;

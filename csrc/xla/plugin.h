@@ -26,6 +26,7 @@ void execute(pjrt::Executable* program, const std::vector<pjrt::Buffer*>& argume
              std::vector<pjrt::Buffer*>* results, int device);
 // `size` bytes from `offset` of an array of `total` bytes with one axis; waits.
 void download(pjrt::Buffer* buffer, void* to, size_t offset, size_t size, size_t total);
+void wait_for(pjrt::Buffer* buffer);  // for the program that makes it
 pjrt::Buffer* copy_to_device(pjrt::Buffer* buffer, int device);
 void destroy(pjrt::Buffer* buffer);
 

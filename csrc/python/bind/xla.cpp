@@ -14,9 +14,9 @@ std::string kind(int64_t device) {
   STRIDED_CHECK(device >= 0 && device < xla::device_count(), RuntimeError, "there is no device xla:", device);
   return xla::device_kind(static_cast<int>(device));
 }
-void run(int64_t device) {
+void run(int64_t device, bool wait) {
   STRIDED_CHECK(device >= 0 && device < xla::device_count(), RuntimeError, "there is no device xla:", device);
-  xla::synchronize(static_cast<int>(device));
+  xla::synchronize(static_cast<int>(device), wait);
 }
 Dims counted() {
   const xla::Counters c = xla::counters();
@@ -30,7 +30,8 @@ void bind_xla() {
   def<&why_none>("_xla_why_none()", "Why there is no XLA device; empty where there is one.", kFunction);
   def<&platform>("_xla_platform()", "The plugin's name for its platform.", kFunction);
   def<&kind>("_xla_kind(int device)", "What the plugin says the device is.", kFunction);
-  def<&run>("_xla_run(int device)", "Compiles and runs what is recorded for the device.", kFunction);
+  def<&run>("_xla_run(int device, bool wait=False)", "Starts what is recorded for the device, and waits for it.",
+            kFunction);
   def<&counted>("_xla_counters()", "Programs compiled, programs run, and of these those that had been compiled before.",
                 kFunction);
 }

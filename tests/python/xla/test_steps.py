@@ -131,3 +131,53 @@ def test_errors():
         xm.xla_device(99)
     with pytest.raises(TypeError, match="xla"):
         torch.ones(2, device="xla").numpy()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_arrays_that_something_holds_keep_their_memory(seed):
+    """Results take the memory of arrays that nothing holds; what is held, in whatever way, keeps its values."""
+    drawn = torch.Generator().manual_seed(seed)
+
+    def number(n):
+        return int(torch.randint(n, (), generator=drawn))
+
+    here = [torch.arange(6.0).reshape(2, 3) + i for i in range(3)]
+    there = [x.to("xla") for x in here]
+    for _ in range(60):
+        i, j, what = number(len(here)), number(len(here)), number(8)
+        for values in (here, there):
+            x, y = values[i], values[j]
+            if what == 0:
+                values.append(x * 0.5 + y)
+            elif what == 1:
+                x.mul_(0.5).add_(y, alpha=0.25)
+            elif what == 2:
+                values.append(x.clone())
+            elif what == 3:
+                x[:, 1] = y[:, 0]
+            elif what == 4:
+                values.append(x.t().contiguous().t())
+            elif what == 5:
+                values.append(x.detach())  # the same memory
+            elif what == 6:
+                values[i] = x - y
+            elif len(values) > 3:
+                del values[i]
+        if number(2):
+            xm.mark_step(wait=number(2) == 1)
+    for x, y in zip(here, there, strict=True):
+        torch.testing.assert_close(y.cpu(), x)
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_bad_index_is_told_to_who_waits(wait):
+    x = torch.arange(4.0).to("xla")
+    y = x[torch.tensor([1, 9]).to("xla")]
+    if wait:
+        with pytest.raises(IndexError, match="9"):
+            xm.mark_step(wait=True)
+    else:
+        xm.mark_step()
+        with pytest.raises(IndexError, match="9"):
+            y.cpu()
+    assert x.cpu().tolist() == [0, 1, 2, 3]  # it is told once

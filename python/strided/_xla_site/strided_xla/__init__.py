@@ -52,9 +52,13 @@ def real_devices() -> list[str]:
 
 
 def sync(wait: bool = False) -> None:
-    """Compiles and runs what is recorded for every device. Results are there when they are read; so is an error."""
+    """Compiles what is recorded for every device and starts it.
+
+    Args:
+        wait: returns when the devices have run it, and raises what went wrong. Else who reads a result waits for it.
+    """
     for i in range(device_count()):
-        _functions["_xla_run"](i)
+        _functions["_xla_run"](i, wait)
 
 
 def compile(

@@ -74,7 +74,7 @@ def xla_real_devices(devices: Sequence[str | _strided.device] | None = None) -> 
 
 
 def mark_step(wait: bool = False) -> None:
-    """Ends a step: compiles what was recorded, unless the same was compiled before, and runs it."""
+    """Ends a step: compiles what was recorded, unless the same was compiled before, and starts it; waits if `wait`."""
     _xla.sync(wait)
     due = _closures[:]
     _closures.clear()

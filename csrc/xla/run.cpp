@@ -1,0 +1,180 @@
+// Programs as they are run: found again by what they are made of, compiled where they are new.
+#include <cstring>
+#include <unordered_map>
+
+#include "base/parallel.h"
+#include "xla/graph.h"
+#include "xla/plugin.h"
+
+namespace strided::xla {
+namespace {
+
+Counters counted;
+
+// Note [Keys of programs]
+// A program is found by bytes that say what its text says, which are written many times faster: for each node its
+// operation (by the address of its name), attributes, operands, dtype and shape. Whole keys are compared.
+class Key {
+ public:
+  explicit Key(std::string* bytes) : bytes_(*bytes) { bytes_.clear(); }
+  void put(int64_t number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number)); }
+  void put(const std::string& text) {
+    put(static_cast<int64_t>(text.size()));
+    bytes_ += text;
+  }
+  void put(DType dtype, const Dims& shape) {
+    put(static_cast<int64_t>(index_of(dtype)) + (static_cast<int64_t>(shape.ndim()) << 8));
+    bytes_.append(reinterpret_cast<const char*>(shape.data()), sizeof(int64_t) * shape.size());
+  }
+  void put_name(const Node& n) {
+    const bool part = n.kind == Node::Part;
+    put((static_cast<int64_t>(part ? n.in[0]->id : n.id) << 20) + (part ? 2 + n.part : is_argument(n)));
+  }
+
+ private:
+  std::string& bytes_;
+};
+
+void put_node(Key* key, const Node& n) {
+  if (is_argument(n)) {
+    key->put(-1);
+  } else {
+    key->put(static_cast<int64_t>(reinterpret_cast<intptr_t>(n.op)));
+    key->put(n.text);
+    key->put(static_cast<int64_t>(n.in.size() + (n.results.size() << 32)));
+    for (const Value& v : n.in) key->put_name(*v);
+    for (const Type& t : n.results) key->put(t.dtype, t.shape);
+  }
+  key->put(n.dtype, n.shape);
+}
+
+// Note [Memory that is given]
+// An array that nothing holds when the program has run gives its memory to a result of the same type. Who holds it is
+// counted: each operation of the program holds its operands, results let go of theirs, and what is left over is a
+// storage, or a value in the hands of a lowering; so is what such a value is made of.
+void find_kept(const std::vector<Node*>& order, const std::vector<Node*>& outputs) {
+  for (Node* n : order) {
+    n->uses = 0;
+    n->kept = false;
+  }
+  for (const Node* n : order)
+    if (!is_argument(*n))
+      for (const Value& v : n->in) ++v->uses;
+  for (Node* n : outputs) n->uses = -1;
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    Node* n = *at;
+    if (n->uses < 0) continue;  // a result
+    n->kept = n->kept || n->use_count() > n->uses;
+    if (n->kept && !is_argument(*n))
+      for (const Value& v : n->in) v->kept = true;
+  }
+}
+
+// The nearest array that a result is made from, element by element as far as shapes tell, and that may be given.
+Node* nearest_argument(const Node& output) {
+  const auto numel = [](const Node& n) {
+    int64_t count = 1;
+    for (const int64_t size : n.shape) count *= size;
+    return count;
+  };
+  const int64_t wanted = numel(output);
+  std::vector<const Node*> level{&output};
+  for (size_t at = 0; at < level.size() && level.size() < 32; ++at) {
+    for (const Value& v : level[at]->in) {
+      if (numel(*v) != wanted) continue;
+      if (v->kind == Node::Array && !v->kept && v->dtype == output.dtype && v->shape == output.shape) return v.get();
+      if (!is_argument(*v)) level.push_back(v.get());
+    }
+  }
+  return nullptr;
+}
+
+// Numbers that are on a device already: a learning rate is the same in each step.
+std::unordered_map<std::string, pjrt::Buffer*>& kept_numbers() {
+  static auto* kept = new std::unordered_map<std::string, pjrt::Buffer*>;
+  return *kept;
+}
+void drop_numbers_if_many() {
+  if (kept_numbers().size() < 4096) return;
+  for (const auto& [key, buffer] : kept_numbers()) destroy(buffer);
+  kept_numbers().clear();
+}
+pjrt::Buffer* number_on(const Node& n, int device) {
+  std::string key(n.bytes.begin(), n.bytes.end());
+  key += static_cast<char>(index_of(n.dtype));
+  key += static_cast<char>(device);
+  pjrt::Buffer*& buffer = kept_numbers()[key];
+  if (!buffer) buffer = upload(n.bytes.data(), n.dtype, nullptr, 0, device);
+  return buffer;
+}
+
+}  // namespace
+
+Counters counters() { return counted; }
+
+void ensure_array(Node* node, int device) {
+  if (node->buffer) return;
+  node->buffer = upload(node->bytes.data(), node->dtype, node->shape.data(), node->shape.ndim(), device);
+  node->bytes = {};
+}
+
+// What becomes of nodes: Note [Nodes].
+void run(const std::vector<Node*>& outputs, int device) {
+  static std::string bytes;  // under the lock of memory.cpp
+  const std::vector<Node*> order = in_order(outputs);
+  std::vector<Node*> arguments;
+  Key key(&bytes);
+  int ids = 0;
+  for (Node* n : order) {
+    if (is_argument(*n)) {
+      n->id = static_cast<int>(arguments.size());
+      arguments.push_back(n);
+    } else if (n->kind == Node::Part) {
+      continue;
+    } else {
+      n->id = ids++;
+    }
+    put_node(&key, *n);
+  }
+  find_kept(order, outputs);
+  std::vector<int> given(arguments.size(), -1);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    key.put_name(*outputs[i]);
+    if (Node* from = nearest_argument(*outputs[i]); from && given[from->id] < 0) {
+      given[from->id] = static_cast<int>(i);
+      key.put(-1 - from->id);
+    }
+  }
+  const GilRelease unlocked;
+  static auto* programs = new std::unordered_map<std::string, pjrt::Executable*>;
+  pjrt::Executable*& program = (*programs)[bytes];
+  if (program) {
+    ++counted.cached;
+  } else {
+    program = compile(write_program(order, outputs, given));
+    ++counted.compiled;
+  }
+  std::vector<pjrt::Buffer*> in, out(outputs.size(), nullptr);
+  drop_numbers_if_many();
+  for (Node* n : arguments) {
+    if (n->kind == Node::Number) {
+      in.push_back(number_on(*n, device));
+    } else {
+      ensure_array(n, device);
+      in.push_back(n->buffer);
+    }
+  }
+  execute(program, in, &out, device);
+  ++counted.executed;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Node* n = outputs[i];
+    n->kind = Node::Array;
+    n->buffer = out[i];
+    n->text = {};
+    n->results = {};
+    const std::vector<Value> operands = std::move(n->in);
+    n->in.clear();
+  }
+}
+
+}  // namespace strided::xla
