@@ -50,14 +50,39 @@ std::string type_name(PyObject* o) {
   return Py_TYPE(o)->tp_name;
 }
 
+// A parameter's type in PyTorch's words.
+std::string written_type(const Param& p) {
+  const std::string type = p.optional ? p.type.substr(0, p.type.size() - 1) : p.type;
+  if (type == "Tensor[]" || type == "Tensor?[]") return "tuple of Tensors";
+  if (type == "int[]") return "tuple of ints";
+  if (type == "float[]") return "tuple of floats";
+  return type == "dtype" ? "torch.dtype" : type;
+}
+
+// What is wrong with an argument. A method's self is not counted, and a keyword has no position.
+std::string misfit(const Overload& o, int i, PyObject* arg, bool by_keyword, bool method) {
+  const Param& p = o.params[i];
+  const int at = i - method;
+  const std::string type = written_type(p);
+  if (type == "tuple of Tensors" && (PyTuple_Check(arg) || PyList_Check(arg)))
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(arg); ++k)
+      if (PyObject* item = PySequence_Fast_GET_ITEM(arg, k); !is_tensor(item))
+        return "expected Tensor as element " + std::to_string(k) + " in argument " + std::to_string(at) + ", but got " +
+               type_name(item);
+  return o.name + "(): argument '" + p.name + "'" + (by_keyword ? "" : " (position " + std::to_string(at + 1) + ")") +
+         " must be " + type + ", not " + type_name(arg);
+}
+
 // Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong.
-// `held` owns a tuple made for a variadic parameter. `strict`: a tensor is a tensor, and no number.
+// `held` owns a tuple made for a variadic parameter. `strict`: a tensor is a tensor, and no number. `method`: the first
+// one is self.
 bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots,
-           PyObject** held, std::string* why, bool strict = false) {
+           PyObject** held, std::string* why, bool strict = false, bool method = false) {
   const int n = static_cast<int>(o.params.size());
   std::fill(slots, slots + n, nullptr);
   size_t used = 0;
-  for (int i = 0; i < o.positional && used < n_args; ++i) {
+  int by_position = 0;
+  for (int i = 0; i < o.positional && used < n_args; ++i, ++by_position) {
     if (i == o.variadic) {
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
       const bool tensors = o.params[i].takes_tensors && o.params[i].type == "Tensor[]";
@@ -80,8 +105,8 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
   }
   if (used < n_args) {
     if (why)
-      *why = o.name + "() takes " + std::to_string(o.positional) + " positional argument" +
-             (o.positional == 1 ? "" : "s") + " but " + std::to_string(n_args) + " were given";
+      *why = o.name + "() takes " + std::to_string(o.positional - method) + " positional argument" +
+             (o.positional - method == 1 ? "" : "s") + " but " + std::to_string(n_args - method) + " were given";
     return false;
   }
   if (kwnames) {
@@ -129,9 +154,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     if (o.writes_out && i == n - 1) continue;
     if (strict && !p.takes_tensors && is_tensor(slots[i])) return false;
     if (!o.accepts(o, i, slots[i])) {
-      if (why)
-        *why = o.name + "(): argument '" + p.name + "' (position " + std::to_string(i + 1) + ") must be " +
-               (p.optional ? p.type.substr(0, p.type.size() - 1) : p.type) + ", not " + type_name(slots[i]);
+      if (why) *why = misfit(o, i, slots[i], i >= by_position, method);
       return false;
     }
   }
@@ -259,8 +282,8 @@ PyObject* run(const Overload& o, PyObject** slots) {
 
 // then(i, slots) with the first overload that the arguments fit; TypeError if there is none.
 template <class F>
-PyObject* with_match(const std::vector<std::unique_ptr<Overload>>& overloads, PyObject* const* args, size_t n_args,
-                     PyObject* kwnames, F then) {
+PyObject* with_match(const Function& function, PyObject* const* args, size_t n_args, PyObject* kwnames, F then) {
+  const auto& overloads = *function.overloads;
   PyObject* slots[kMaxParams];
   // max(x, dim) does not take a 0-d tensor for dim as long as max(x, other) does for other.
   for (const bool strict : {true, false}) {
@@ -271,12 +294,13 @@ PyObject* with_match(const std::vector<std::unique_ptr<Overload>>& overloads, Py
     }
   }
   std::string why;
+  const bool method = n_args > 0 && detail::to_string(function.name).compare(0, 7, "Tensor.") == 0;
   if (overloads.size() == 1) {
     Owned held;
-    match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why);
+    match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why, false, method);
   } else {
     why = overloads[0]->name + "() received an invalid combination of arguments - got " +
-          describe_arguments(args, n_args, kwnames) + ", but expected one of:";
+          describe_arguments(args + method, n_args - method, kwnames) + ", but expected one of:";
     for (const auto& overload : overloads) why += "\n * " + overload->signature;
   }
   throw TypeError(why);
@@ -305,7 +329,7 @@ PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, Py
     if (function->draws && draws_for_batch()) return draw_for_batch(self, args, n_args, kwnames);
     const auto& overloads = *function->overloads;
     try {
-      return with_match(overloads, args, n_args, kwnames, [&](size_t i, PyObject** slots) {
+      return with_match(*function, args, n_args, kwnames, [&](size_t i, PyObject** slots) {
         if (__builtin_expect(profile_on.load(std::memory_order_relaxed), 0)) return run_profiled(*overloads[i], slots);
         return run(*overloads[i], slots);
       });
@@ -322,8 +346,9 @@ PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, Py
 // f._bind(*args, **kwargs): (which overload a call would take, the value of each of its parameters).
 PyObject* function_bind(PyObject* self, PyObject* const* args, Py_ssize_t n_args, PyObject* kwnames) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
-    return with_match(overloads, args, static_cast<size_t>(n_args), kwnames, [&](size_t i, PyObject** slots) {
+    const Function& function = *reinterpret_cast<Function*>(self);
+    const auto& overloads = *function.overloads;
+    return with_match(function, args, static_cast<size_t>(n_args), kwnames, [&](size_t i, PyObject** slots) {
       const size_t n = overloads[i]->params.size();
       PyObject* values = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));
       for (size_t k = 0; k < n; ++k) PyTuple_SET_ITEM(values, static_cast<Py_ssize_t>(k), Py_NewRef(slots[k]));

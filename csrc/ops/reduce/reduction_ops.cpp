@@ -337,7 +337,9 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
 std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   check_ordered("aminmax_cpu", x);
   const Dims dims = dim ? Dims{*dim} : Dims();
-  STRIDED_CHECK(!is_empty_along(x, axis_mask("aminmax", dims, x.ndim())), RuntimeError,
+  const bool empty = is_empty_along(x, axis_mask("aminmax", dims, x.ndim()));
+  STRIDED_CHECK(!empty || !dim, IndexError, "aminmax: Expected reduction dim ", *dim, " to have non-zero size.");
+  STRIDED_CHECK(!empty, RuntimeError,
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
   return {amin(x, dims, keepdim), amax(x, dims, keepdim)};
 }

@@ -97,6 +97,11 @@ Tensor einsum_any(PyObject* args) {
 Tensor multi_dot_list(const std::vector<Tensor>& tensors) { return multi_dot(tensors); }
 Tensor linalg_cross(const Tensor& a, const Tensor& b, int64_t dim) {
   STRIDED_CHECK(a.ndim() == b.ndim(), RuntimeError, "linalg.cross: inputs must have the same number of dimensions.");
+  if (a.ndim() > 0 && dim >= -a.ndim() && dim < a.ndim()) {
+    const int axis = static_cast<int>(dim < 0 ? dim + a.ndim() : dim);
+    STRIDED_CHECK(a.size(axis) == 3 && b.size(axis) == 3, RuntimeError, "linalg.cross: inputs dimension ", dim,
+                  " must have length 3. Got ", a.size(axis), " and ", b.size(axis));
+  }
   return cross(a, b, dim);
 }
 Tensor chain_matmul(const std::vector<Tensor>& matrices) {

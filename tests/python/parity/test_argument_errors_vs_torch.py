@@ -1,0 +1,41 @@
+"""Arguments of the wrong type are refused in PyTorch's words: positions without self, lists as tuples of something."""
+
+import pytest
+import strided
+
+torch_ref = pytest.importorskip("torch")
+
+CALLS = {
+    "cat tensor": lambda T: T.cat(T.ones(2)),
+    "cat number": lambda T: T.cat(3),
+    "cat none": lambda T: T.cat([T.ones(2), None]),
+    "cat keyword": lambda T: T.cat(tensors=None),
+    "stack numbers": lambda T: T.stack([1, 2]),
+    "permute": lambda T: T.ones(2, 2).permute("a"),
+    "permute function": lambda T: T.permute(T.ones(2, 2), "a"),
+    "zeros": lambda T: T.zeros("a"),
+    "repeat": lambda T: T.ones(2).repeat("a"),
+    "expand": lambda T: T.ones(2).expand(1.5),
+    "roll": lambda T: T.roll(T.ones(2), 1.5),
+    "flip": lambda T: T.flip(T.ones(2), None),
+    "mm": lambda T: T.mm(T.ones(2, 2), 3),
+    "mm method": lambda T: T.ones(2, 2).mm(3),
+    "index_select": lambda T: T.index_select(T.ones(3), 0, [1]),
+    "gather method": lambda T: T.ones(3).gather(0, [1]),
+    "type": lambda T: T.ones(2).cumsum(0, dtype="a"),
+    "too many": lambda T: T.ones(2).unsqueeze(1, 2),
+    "cross": lambda T: T.linalg.cross(T.ones(5, 3), T.ones(5, 1)),
+    "aminmax of nothing": lambda T: T.aminmax(T.ones(5, 0, 5), dim=1),
+    "aminmax of nothing at all": lambda T: T.aminmax(T.ones(5, 0, 5)),
+}
+
+
+def words(call, T):
+    with pytest.raises((TypeError, RuntimeError, IndexError)) as caught:
+        call(T)
+    return type(caught.value).__name__, str(caught.value).split("\n")[0].strip()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_as_pytorch(name):
+    assert words(CALLS[name], strided) == words(CALLS[name], torch_ref)
