@@ -51,6 +51,15 @@ Isa chosen_isa() {
   return isa;
 }
 
+bool has_bfloat16_products() {
+#if defined(__x86_64__) && (defined(__clang__) || __GNUC__ >= 10)
+  static const bool has = __builtin_cpu_supports("avx512bf16");
+  return has;
+#else
+  return false;
+#endif
+}
+
 const char* isa_name([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   return isa == Isa::V4 ? "x86-64-v4" : isa == Isa::V3 ? "x86-64-v3" : "x86-64-v2";

@@ -9,4 +9,6 @@ enum class Isa { V2, V3, V4 };  // x86-64-v2, -v3 (AVX2), -v4 (AVX-512); other a
 Isa chosen_isa();
 const char* isa_name(Isa isa);
 
+bool has_bfloat16_products();  // AVX512_BF16: sums of two products of bfloat16
+
 }  // namespace strided

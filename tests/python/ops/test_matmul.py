@@ -548,7 +548,7 @@ ERRORS = [
         r"contracted dimensions need to match, but first has size 3 in dim -1 and second has size 2 in dim 0"),
     ("torch.tensordot(x, x, dims=-1)", r"tensordot expects dims >= 0, but got dims=-1"),
     ("torch.tensordot(x, x, dims=([0], [0, 1]))", r"both dimension lists should have same length"),
-    ("torch.linalg.cross(x, x[:, :2])", r"The size of tensor a \(3\) must match the size of tensor b \(2\)"),
+    ("torch.linalg.cross(x, x[:, :2])", r"linalg.cross: inputs dimension -1 must have length 3\. Got 3 and 2"),
     ("torch.linalg.cross(x, x, dim=0)", r"linalg.cross: inputs dimension 0 must have length 3\. Got 2 and 2"),
     ("torch.einsum('ij,jk', x)", r"einsum\(\): fewer operands were provided than specified in the equation"),
     ("torch.einsum('ij', x, x)", r"einsum\(\): more operands were provided than specified in the equation"),
