@@ -8,8 +8,11 @@ from typing import Any
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
-    "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance", "substitute_in_graph", "wrap_numpy",
+    "get_default_backend", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_default_backend",
+    "set_stance", "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip
+
+_default: str | Callable[..., Any] | None = None
 
 
 def compile(
@@ -17,7 +20,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str | Callable[..., Any] = "inductor",
+    backend: str | Callable[..., Any] | None = None,
     mode: str | None = None,
     options: Any = None,
     disable: bool = False,
@@ -35,9 +38,10 @@ def compile(
     order work. ``explain(*args)`` of the result says what became of such a call.
 
     fullgraph: a function that cannot be traced is an error (``_dynamo.exc.Unsupported``). backend: "eager" compiles
-    nothing; all other names are the one compiler there is, and a callable is a NotImplementedError. disable: `model`
-    itself. recompile_limit: the most traces that are kept of a function, 64 by default; further kinds of calls run as
-    they are. The other arguments change nothing: each shape has a trace of its own.
+    nothing; all other names are the one compiler there is, and a callable is a NotImplementedError; None: what
+    ``set_default_backend`` set. disable: `model` itself. recompile_limit: the most traces that are kept of a function,
+    64 by default; further kinds of calls run as they are. The other arguments change nothing: each shape has a trace of
+    its own.
 
     >>> @torch.compile
     ... def f(a, b):
@@ -45,6 +49,7 @@ def compile(
     >>> f(torch.zeros(2), torch.ones(2))
     tensor([1., 1.])
     """
+    backend = get_default_backend() if backend is None else backend
     if model is None:
         return lambda function: compile(
             function,
@@ -73,6 +78,25 @@ def compile(
     from ._compile import CompiledFunction
 
     return CompiledFunction(model, fullgraph, recompile_limit)
+
+
+def get_default_backend() -> str | Callable[..., Any]:
+    """What ``set_default_backend`` set: the backend of `compile` where a call names none."""
+    return _default or "inductor"
+
+
+def set_default_backend(backend: str | Callable[..., Any] | None) -> None:
+    """Sets the backend of `compile` where a call names none; None: "inductor" again.
+
+    >>> torch.compiler.set_default_backend("eager")
+    >>> torch.compiler.get_default_backend()
+    'eager'
+    >>> torch.compiler.set_default_backend(None)
+    """
+    global _default
+    if not (backend is None or isinstance(backend, str) or callable(backend)):
+        raise TypeError(f"set_default_backend: a name, a callable or None is required, got {type(backend).__name__}")
+    _default = backend
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

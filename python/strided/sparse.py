@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _C
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
 
 
 class _OfDtype(type):
@@ -85,6 +85,40 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``."""
     return _only_sparse("log_softmax", input).log_softmax(dim, dtype=dtype)
+
+
+def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+    """A sparse matrix with rows of `diagonals` on its diagonals: column j of the matrix has element j of each row.
+
+    Args:
+        diagonals: (n, m), or (m,). offsets: n integers, no two of which are equal; positive ones lie above the main
+            diagonal. shape: of the matrix. layout: sparse_coo, the only one there is.
+
+    >>> strided.sparse.spdiags(strided.tensor([[1, 2, 3]]), strided.tensor([1]), (3, 3)).to_dense()
+    tensor([[0, 2, 0],
+            [0, 0, 3],
+            [0, 0, 0]])
+    """
+    import strided
+
+    if layout not in (None, strided.sparse_coo):
+        raise NotImplementedError("spdiags: strided has sparse tensors of layout sparse_coo only")
+    rows = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
+    steps = offsets.reshape(-1)
+    if rows.ndim != 2:
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if steps.dtype != strided.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {steps.dtype}")
+    if len(steps) != len(rows):
+        raise RuntimeError(f"Number of diagonals ({len(rows)}) does not match the number of offsets ({len(steps)})")
+    if len(steps.unique()) != len(steps):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    column = strided.arange(rows.size(1), device=rows.device).expand(rows.shape)
+    row = column - steps.unsqueeze(1)
+    there = (row >= 0) & (row < shape[0]) & (column < shape[1])
+    return strided.sparse_coo_tensor(strided.stack([row[there], column[there]]), rows[there], tuple(shape))
 
 
 def _only_sparse(name: str, t: Any) -> Any:

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 
 from .._overrides import overridable
 from . import functional as F
+from ._fake_quantize import (
+    fake_quantize_per_channel_affine,
+    fake_quantize_per_tensor_affine,
+)
 from ._native import (
     native_batch_norm,
     native_dropout,
@@ -59,6 +63,7 @@ __all__ = [
     "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "rms_norm", "rnn_relu",
     "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
     "triplet_margin_loss",
+    "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine",
 ]  # fmt: skip
 
 
