@@ -40,7 +40,7 @@ struct F64 {
   static constexpr T exp_low = -746.0, exp_high = 710.0;
   static constexpr T exp2_low = -1076.0, exp2_high = 1025.0;
   static constexpr T tanh_high = 22.0;
-  static constexpr T expm1_low = -80.0, expm1_high = 710.7;
+  static constexpr T expm1_low = -80.0, expm1_end = 709.9, expm1_high = 710.7;
   static constexpr T tiny = 1e-17;
   STRIDED_HD static T exp_tail(T r) {
     return poly(r, 0.5, 0.16666666666666677, 0.041666666666666699, 0.0083333333333215302, 0.0013888888888866772,
@@ -171,6 +171,24 @@ STRIDED_HD typename P::T expm1_impl(typename P::T x) {
   const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(x, P::expm1_low, P::expm1_high));
   const T value = T(4) * (q.hi + q.lo);
   return abs(x) < P::tiny ? x : value;
+}
+
+// 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1 - r) + (2^(n-1) r + (2^(n-1) - 1/2))): the last sum is the only one whose rounding
+// counts beside that of the result.
+template <class P>
+STRIDED_HD typename P::T expm1_plain(typename P::T x) {
+  using T = typename P::T;
+  const T c = clamp_keep_nan(x, P::expm1_low, P::expm1_end);
+  const T t = mul_add(c, P::log2e, P::magic);
+  const T n = t - P::magic;
+  const T r0 = mul_add(n, -P::ln2_short, c);
+  const T r1 = n * -P::ln2_rest;
+  const T r = r0 + r1;
+  const T lost = (r0 - r) + r1;
+  const T tail = mul_add(r * r, P::exp_tail(r), mul_add(r, lost, lost));
+  const T scale = from_bits<T>((to_bits(t) + (Bits<T>::bias - 1)) << Bits<T>::mantissa);
+  const T value = mul_add(scale, tail, mul_add(scale, r, scale - T(0.5)));
+  return copysign(T(2) * value, x);
 }
 
 template <class P>
@@ -387,8 +405,9 @@ STRIDED_HD Pair<double> log_pair(double x) {
   const double s_lo = -(product_minus(s, d.hi, f) + s * d.lo) * inverse;
   const Pair<double> z = two_prod(s, s);
   const double z_lo = mul_add(2 * s, s_lo, z.lo);
-  const double tail = poly(z.hi, 0.3999999999999998, 0.28571428571445212, 0.22222222217511667, 0.18181818873362396,
-                           0.15384556662594764, 0.13336325458247905, 0.11674654846299459, 0.11990380242646968);
+  const double tail =
+      poly_in_halves(z.hi, 0.3999999999999998, 0.28571428571445212, 0.22222222217511667, 0.18181818873362396,
+                     0.15384556662594764, 0.13336325458247905, 0.11674654846299459, 0.11990380242646968);
   const Pair<double> c = fast_two_sum(0x1.5555555555555p-1, z.hi * tail);
   const double c_lo = c.lo + 0x1.5555555555555p-55;
   const Pair<double> cube = two_prod(z.hi, s);
@@ -428,13 +447,16 @@ STRIDED_HD double exp_usual(double x) { return exp_plain<F64, true>(x); }
 STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
 STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
 STRIDED_HD float expm1(float x) { return expm1_impl<F32>(x); }
-STRIDED_HD double expm1(double x) { return expm1_impl<F64>(x); }
+STRIDED_HD double expm1(double x) { return expm1_plain<F64>(x); }
 
 STRIDED_HD float log(float x) { return log_special(x, log_float(split_exponent(x), 0.0f)); }
 STRIDED_HD double log(double x) { return log_special(x, log_sum<F64>(log_parts<F64>(x))); }
 // Of a positive normal number.
-STRIDED_HD bool has_usual_log(float x) { return (x >= 0x1p-126f) & (x < infinity<float>()); }
-STRIDED_HD bool has_usual_log(double x) { return (x >= 0x1p-1022) & (x < infinity<double>()); }
+template <class T>
+STRIDED_HD bool has_usual_log(T x) {
+  constexpr auto least = typename Bits<T>::U(1) << Bits<T>::mantissa;
+  return to_bits(x) - least < Bits<T>::exponent - least;
+}
 STRIDED_HD float log_usual(float x) { return log_float(split_exponent<true>(x), 0.0f); }
 STRIDED_HD double log_usual(double x) { return log_sum<F64>(log_parts<F64, true>(x)); }
 STRIDED_HD float log2(float x) {
@@ -504,18 +526,21 @@ STRIDED_HD float pow_usual(float a, float y) {
   const uint64_t u = to_bits(x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
   const double k = from_bits<double>((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
   const double f = from_bits<double>((u & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
-  const double log2 = mul_add(
-      f,
-      poly(f, 1.4426950408865746, -0.7213475203275546, 0.48089834880283705, -0.3606737931370444, 0.28853879572680385,
-           -0.24044643356831708, 0.20610712311710422, -0.18043675113928687, 0.1602166670947465, -0.14249863212388164,
-           0.130275608278678, -0.13462931091231856, 0.13251208307357068, -0.06973921614823056),
-      k);
-  const double power = clamp_keep_nan(y * log2, -200.0, 200.0);
+  const double log2 =
+      mul_add(f,
+              poly_in_halves(f, 1.4426950408865746, -0.7213475203275546, 0.48089834880283705, -0.3606737931370444,
+                             0.28853879572680385, -0.24044643356831708, 0.20610712311710422, -0.18043675113928687,
+                             0.1602166670947465, -0.14249863212388164, 0.130275608278678, -0.13462931091231856,
+                             0.13251208307357068, -0.06973921614823056),
+              k);
+  // Within +-200; of bits, since comparisons of double cost more. NaN is seen to by pow_special.
+  const uint64_t bits = to_bits(y * log2), size = bits & ~Bits<double>::sign, most = to_bits(200.0);
+  const double power = from_bits<double>((size < most ? size : most) | (bits & Bits<double>::sign));
   const double t = power + F64::magic;
   const double r = power - (t - F64::magic);
   const double scale = power_of_two<F64>(t);
-  const double q = poly(r, 0.6931471805537178, 0.24022650922396663, 0.05550410928754352, 0.009618056661258367,
-                        0.0013333454548154324, 0.0001546145022402711, 1.5310081143138152e-05);
+  const double q = poly_in_halves(r, 0.6931471805537178, 0.24022650922396663, 0.05550410928754352, 0.009618056661258367,
+                                  0.0013333454548154324, 0.0001546145022402711, 1.5310081143138152e-05);
   return static_cast<float>(mul_add(scale * r, q, scale));
 }
 STRIDED_HD float pow(float x, float y) {

@@ -422,8 +422,10 @@ STRIDED_HD float angle_of(float y, float x, float small, float large) {
 // Where no number of the scheme overflows or underflows.
 template <class T>
 STRIDED_HD bool has_usual_angle(T y, T x) {
-  const T a = abs(y), b = abs(x), low = sizeof(T) == 4 ? T(0x1p-60) : T(0x1p-400), high = 1 / low;
-  return (a > low) & (b > low) & (a < high) & (b < high);
+  using U = typename Bits<T>::U;
+  constexpr T low = sizeof(T) == 4 ? T(0x1p-60) : T(0x1p-400), high = 1 / low;
+  const U least = to_bits(low), a = to_bits(abs(y)) - least, b = to_bits(abs(x)) - least;
+  return (a < b ? b : a) < to_bits(high) - least;
 }
 STRIDED_HD double atan2_usual(double y, double x) { return atan2_impl<F64, true>(y, x); }
 STRIDED_HD float atan2_usual(float y, float x) {
