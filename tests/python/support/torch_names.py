@@ -37,13 +37,17 @@ def place(module, path):
     return found
 
 
+# Modules that are there only after a call, or another test, that loads them.
+LOADED_LATER = {"torch.utils.serialization", "torch.utils.cpp_extension", "torch.utils.file_baton"}
+
+
 def accidental(name, value, home):
     """Whether a name is there because a file of PyTorch imports it, not to be used: modules and types of others."""
     if home == "torch.Tensor":
         return False
     if isinstance(value, types.ModuleType):
-        if value.__name__ == "torch.utils.serialization":
-            return True  # there only after a call that loads it
+        if value.__name__ in LOADED_LATER:
+            return True
         return not value.__name__.startswith("torch.") or value.__name__.rpartition(".")[0] != home
     owner = getattr(value, "__module__", None) or ("torch" if callable(value) else type(value).__module__)
     if owner.partition(".")[0] in STANDARD and not isinstance(value, (bool, int, float, str)):
