@@ -290,6 +290,14 @@ PyObject* method_torch_function(PyObject* cls, PyObject* given, PyObject* named)
       if (is < 0) throw PythonError{};
       if (!is) Py_RETURN_NOTIMPLEMENTED;
     }
+    // A function of another library, PyTorch for one, asks again instead of computing: it does not know our tensors.
+    static thread_local PyObject* running = nullptr;
+    if (running == func) Py_RETURN_NOTIMPLEMENTED;
+    struct Restore {
+      PyObject* before;
+      ~Restore() { running = before; }
+    } restore{running};
+    running = func;
     Owned positional(args && args != Py_None ? PySequence_Tuple(args) : PyTuple_New(0));
     PyObject* result;
     {

@@ -39,3 +39,10 @@ def words(call, T):
 @pytest.mark.parametrize("name", CALLS)
 def test_as_pytorch(name):
     assert words(CALLS[name], strided) == words(CALLS[name], torch_ref)
+
+
+@pytest.mark.parametrize("name", ["add", "sin", "cat"])
+def test_functions_of_pytorch_take_no_tensors_of_ours(name):
+    x = strided.ones(2)
+    with pytest.raises(TypeError, match=r"(?s)__torch_function__.*strided\.Tensor"):
+        getattr(torch_ref, name)(*([[x]] if name == "cat" else [x, x] if name == "add" else [x]))
