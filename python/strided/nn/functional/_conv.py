@@ -149,6 +149,14 @@ def _offsets(geometry):
     return found, math.prod(sizes) - found[-1][1], steps
 
 
+def _shifted_planes(geometry):
+    """The same where steps are 1 and few elements of the vectors are left out; else None."""
+    if any(s != 1 for s in geometry.stride):
+        return None
+    found = _offsets(geometry)
+    return found if 2 * found[1] <= 3 * math.prod(geometry.output()) else None
+
+
 def _output_of(vectors, geometry, steps):
     """The view of vectors (batch, channels, length) that is the output."""
     n, c, _ = vectors.shape
@@ -216,12 +224,21 @@ def _backward_input(grad, weight, geometry):
     if geometry.is_pointwise():
         return strided.matmul(matrix, grad).view(n, c, *out)
     made = strided.zeros(n, c, *geometry.padded(), dtype=_sums(grad), device=grad.device)
+    shifted = _shifted_planes(geometry)
+    if shifted:
+        offsets, width, steps = shifted
+        grad = _as_vectors(grad.view(n, o, *out), geometry, width, steps).view(n, g, o // g, width)
     many = _share(g * rows, geometry, grad.element_size())
     for i in range(0, n, many):
-        columns = strided.matmul(matrix, grad[i : i + many]).view(-1, c, *geometry.kernel, *out)
-        part = made[i : i + many]
-        for at, place in geometry.taps():
-            part[(slice(None), slice(None), *place)].add_(columns[(slice(None), slice(None), *at)])
+        columns, part = strided.matmul(matrix, grad[i : i + many]), made[i : i + many]
+        if shifted:
+            columns, part = columns.view(-1, c, len(offsets), width), part.view(-1, c, math.prod(geometry.padded()))
+            for k, (_, offset) in enumerate(offsets):
+                part.narrow(2, offset, width).add_(columns[:, :, k])
+        else:
+            columns = columns.view(-1, c, *geometry.kernel, *out)
+            for at, place in geometry.taps():
+                part[(slice(None), slice(None), *place)].add_(columns[(slice(None), slice(None), *at)])
     return _inside(made, geometry).contiguous().to(dtype)
 
 
