@@ -61,19 +61,37 @@ STRIDED_INLINE int split_four(const Run<P>& a, int64_t i, const __m256i* pivot, 
 #endif
 
 #if defined(__AVX512F__)
-// Eight words: those less than the pivot go to `low`, the others to `rest`. Both places get eight, of which the ones
-// that do not belong there are overwritten later.
+// For each mask of eight: the lanes that are set, then the others.
+struct Orders {
+  alignas(64) uint8_t lane[256][8];
+};
+constexpr Orders make_orders() {
+  Orders s{};
+  for (int mask = 0; mask < 256; ++mask) {
+    int at = 0;
+    for (int set = 1; set >= 0; --set)
+      for (int l = 0; l < 8; ++l)
+        if ((mask >> l & 1) == set) s.lane[mask][at++] = static_cast<uint8_t>(l);
+  }
+  return s;
+}
+constexpr Orders kOrders = make_orders();
+// Eight words: those less than the pivot go to `low`, the others before `high`. Both places get eight, of which the
+// ones that do not belong there are overwritten later.
 template <int P>
 STRIDED_INLINE int split_eight(const Run<P>& a, int64_t i, const __m512i* pivot, int64_t low, const Run<P>& scratch,
-                               int64_t rest) {
+                               int64_t high) {
   __m512i x[P];
   for (int p = 0; p < P; ++p) x[p] = _mm512_loadu_si512(a.plane[p] + i);
   __mmask8 less = _mm512_cmplt_epi64_mask(x[0], pivot[0]);
   if constexpr (P == 2) less |= _mm512_mask_cmplt_epi64_mask(_mm512_cmpeq_epi64_mask(x[0], pivot[0]), x[1], pivot[1]);
   const int count = __builtin_popcount(less);
+  const __m512i order =
+      _mm512_maskz_cvtepu8_epi64(0xff, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kOrders.lane[less])));
   for (int p = 0; p < P; ++p) {
-    _mm512_storeu_si512(a.plane[p] + low, _mm512_maskz_compress_epi64(less, x[p]));
-    _mm512_storeu_si512(scratch.plane[p] + rest, _mm512_maskz_compress_epi64(static_cast<__mmask8>(~less), x[p]));
+    const __m512i split = _mm512_maskz_permutexvar_epi64(0xff, order, x[p]);
+    _mm512_storeu_si512(a.plane[p] + low, split);
+    _mm512_storeu_si512(scratch.plane[p] + high - 8, split);
   }
   return count;
 }
@@ -81,35 +99,19 @@ STRIDED_INLINE int split_eight(const Run<P>& a, int64_t i, const __m512i* pivot,
 
 // Brings the words less than the pivot to the front and counts them. What is written never passes what was read.
 // The scratch memory is filled from its end, n + kSortSlack.
-#if defined(__AVX512F__)
-template <int P>
-int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
-  __m512i middle[P];
-  for (int p = 0; p < P; ++p) middle[p] = _mm512_set1_epi64(pivot.v[p]);
-  int64_t i = 0, low = 0, rest = 0;
-  for (; i + 8 <= n; i += 8) {
-    const int count = split_eight(a, i, middle, low, scratch, rest);
-    low += count;
-    rest += 8 - count;
-  }
-  for (; i < n; ++i) {
-    const Item<P> x = item(a, i);
-    const bool first = less(x, pivot);
-    put(a, low, x);
-    put(scratch, rest, x);
-    low += first;
-    rest += !first;
-  }
-  for (int p = 0; p < P; ++p)
-    __builtin_memcpy(a.plane[p] + low, scratch.plane[p], static_cast<size_t>(rest) * sizeof(int64_t));
-  return low;
-}
-#else
 template <int P>
 int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
   const int64_t top = n + kSortSlack;
   int64_t i = 0, low = 0, high = top;
-#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  __m512i middle[P];
+  for (int p = 0; p < P; ++p) middle[p] = _mm512_set1_epi64(pivot.v[p]);
+  for (; i + 8 <= n; i += 8) {
+    const int count = split_eight(a, i, middle, low, scratch, high);
+    low += count;
+    high -= 8 - count;
+  }
+#elif defined(__AVX2__)
   __m256i middle[P];
   for (int p = 0; p < P; ++p) middle[p] = _mm256_set1_epi64x(pivot.v[p]);
   for (; i + 4 <= n; i += 4) {
@@ -130,7 +132,6 @@ int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>
     __builtin_memcpy(a.plane[p] + low, scratch.plane[p] + high, static_cast<size_t>(top - high) * sizeof(int64_t));
   return low;
 }
-#endif
 
 // The median of some words; more of them for long runs. It is neither the least nor the greatest of the run.
 template <int P>
