@@ -277,7 +277,7 @@ NEEDS_AXES = (
     linalg.eigvalsh linalg.householder_product linalg.inv linalg.inv_ex linalg.lstsq linalg.lu linalg.lu_factor
     linalg.lu_factor_ex linalg.lu_solve linalg.matrix_exp linalg.matrix_norm linalg.multi_dot linalg.pinv linalg.qr
     linalg.slogdet linalg.solve linalg.solve_ex linalg.svd linalg.svdvals matrix_exp orgqr ormqr pinverse svd
-    linalg.solve_triangular linalg.tensorinv linalg.tensorsolve linalg.vander logdet lu_solve lu_unpack matmul
+    linalg.solve_triangular linalg.tensorinv linalg.tensorsolve logdet lu_solve lu_unpack matmul
     matrix_power mm mv narrow narrow_copy outer rot90 select select_scatter slice_scatter split split_with_sizes
     tensor_split trace tril tril_ triu triu_ unbind unflatten vander vdot view_as_complex vsplit
     addbmm_ addmm_ addmv_ addr_ baddbmm_
