@@ -22,6 +22,7 @@ struct FusedPlan : OpContext {
     Place place = Place::Register;
     int index = 0;  // of the memory, the constant, the register
     DType dtype = DType::Float32;
+    int made = -1, last = -1;  // the step that writes it, and the last one that reads or writes it
   };
   enum class Kind : uint8_t { Elementwise, Convert, Where, Reduce };
   struct Step {

@@ -17,7 +17,8 @@ namespace strided {
   X(elementwise_signed) \
   X(elementwise_unsigned) \
   X(copy) \
-  X(where) X(reduce) X(softmax) X(range) X(matrix) X(sort_loops) X(fft_float) X(fft_double) X(small_decompositions)
+  X(where) \
+  X(chain) X(reduce) X(softmax) X(range) X(matrix) X(sort_loops) X(fft_float) X(fft_double) X(small_decompositions)
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);

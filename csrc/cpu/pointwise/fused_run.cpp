@@ -1,5 +1,6 @@
 // How the CPU runs a fused program: threads get ranges of the iteration, a range is cut into blocks whose registers fit
-// the cache, and the loops of the single operations go over each block, one after the other.
+// the cache, and over each block go, one after the other, chains of steps (Note [Chains] in cpu/pointwise/chain.h) and
+// the loops of single operations.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
+#include "cpu/pointwise/fused_chain.h"
 
 namespace strided {
 namespace cpu {
@@ -19,6 +21,8 @@ namespace {
 // What the steps of a block read and write fits an L1 cache of 32 KiB; a call of a loop costs as much as some hundred
 // elements of it, so that smaller blocks than 1024 elements do not pay.
 constexpr int64_t kBlockBytes = 28672, kLeastBlock = 1024, kMostBlock = 4096;
+// Where everything is one chain, blocks only bound how often it is set up.
+constexpr int64_t kChainBlock = 65536;
 constexpr int64_t kChunk = kReduceChunk;
 constexpr int kMost = FusedPlan::kMostMemory, kChunkMemory = kMost;
 
@@ -38,7 +42,7 @@ char* scratch_of_thread(int64_t bytes) {
 
 class FusedRun {
  public:
-  explicit FusedRun(const FusedPlan& plan) : plan_(plan), loops_(static_cast<size_t>(plan.n_steps)) {
+  explicit FusedRun(const FusedPlan& plan) : plan_(plan), chains_(plan), loops_(static_cast<size_t>(plan.n_steps)) {
     const KernelTable& table = kernel_table();
     for (int i = 0; i < plan.n_steps; ++i) {
       const FusedPlan::Step& step = plan.steps[i];
@@ -62,14 +66,18 @@ class FusedRun {
     n0_ = plan.ndim > 0 ? plan.shape[0] : 1;
     n1_ = plan.ndim > 1 ? plan.shape[1] : 1;
     const int64_t fits = kBlockBytes / (plan.itemsize * (plan.n_registers + plan.n_memory));
-    block_ = std::min(std::max(fits & ~int64_t(63), kLeastBlock), kMostBlock);
+    block_ = std::min(std::max(fits & ~int64_t(255), kLeastBlock), kMostBlock);
+    const bool one_chain = chains_.is_all_of(plan);
+    if (one_chain) block_ = kChainBlock;
     if (plan.reduces_rows) block_ = std::max(block_, n0_);
     rows_ = n0_ <= block_ ? std::max<int64_t>(block_ / std::max<int64_t>(n0_, 1), 1) : 1;
-    register_bytes_ = round_up(block_ * plan.itemsize);
+    register_bytes_ = one_chain ? 0 : round_up(block_ * plan.itemsize);
     row_bytes_ = round_up(rows_ * 16);
     accumulators_ = register_bytes_ * plan.n_registers + row_bytes_ * plan.n_row_registers;
-    chunk_at_ = accumulators_ + round_up(rows_ * most_accumulator_);
-    scratch_bytes_ = chunk_at_ + (plan.whole_out ? kChunk * size_of(plan.whole_dtype) : 0);
+    chunk_at_ = accumulators_ + (plan.reduces_rows ? round_up(rows_ * most_accumulator_) : 0);
+    strips_at_ = chunk_at_ + round_up(plan.whole_out ? kChunk * size_of(plan.whole_dtype) : 0);
+    const int n_strips = chains_.chains.empty() ? 0 : plan.n_registers + chains_.n_numbers;
+    scratch_bytes_ = strips_at_ + n_strips * chain_kernels().strip;
   }
 
   void run() const {
@@ -124,6 +132,11 @@ class FusedRun {
     __builtin_unreachable();
   }
 
+  static char* place_of(const Operand& o, const Block& block) {
+    if (o.memory < 0) return o.data;
+    return o.memory == kChunkMemory ? o.data + block.chunk_offset * o.stride0 : block.memory[o.memory];
+  }
+
   // Runs the blocks of one thread.
   class Thread {
    public:
@@ -138,7 +151,14 @@ class FusedRun {
 
     void run_block(const Block& block) const {
       const Operand* operands = operands_;
+      const FusedChain* chain = run_.chains_.chains.begin();
+      const FusedChain* const no_chain = run_.chains_.chains.end();
       for (int i = 0; i < run_.plan_.n_steps; operands += run_.plan_.steps[i++].n_operands) {
+        if (chain != no_chain && i >= chain->begin) {
+          if (i == chain->begin) run_.run_chain(*chain, block, scratch_);
+          if (i + 1 == chain->end) ++chain;
+          continue;
+        }
         const FusedPlan::Step& step = run_.plan_.steps[i];
         const int n = step.n_operands;
         char* data[FusedPlan::kMostOperands];
@@ -147,9 +167,7 @@ class FusedRun {
         bool flat = several;
         for (int k = 0; k < n; ++k) {
           const Operand& o = operands[k];
-          data[k] = o.memory < 0               ? o.data
-                    : o.memory == kChunkMemory ? o.data + block.chunk_offset * o.stride0
-                                               : block.memory[o.memory];
+          data[k] = place_of(o, block);
           strides[k] = o.stride0;
           strides[n + k] = o.register_item ? o.register_item * block.n0 : o.stride1;
           if (several) flat = flat && strides[n + k] == o.stride0 * block.n0;
@@ -175,6 +193,45 @@ class FusedRun {
     std::unique_ptr<Operand[]> many_;
     const Operand* operands_;
   };
+
+  // All rows at once where every operand has them one after the other.
+  void run_chain(const FusedChain& chain, const Block& block, char* scratch) const {
+    const ChainKernels& kernels = chain_kernels();
+    char* const strips = scratch + strips_at_;
+    SmallVector<ChainCode, 32> codes(static_cast<size_t>(chain.n_codes));
+    SmallVector<int64_t, 32> row_strides(static_cast<size_t>(chain.n_codes));
+    bool flat = true;
+    const auto n = static_cast<size_t>(chain.n_codes);
+    for (size_t i = 0; i < n; ++i) {
+      const FusedChain::Code& from = chains_.codes[static_cast<size_t>(chain.first_code) + i];
+      ChainCode& code = codes[i];
+      code.op = from.op;
+      if (from.value < 0) continue;
+      if (from.at == FusedChain::At::Strip) {
+        code.at = strips + from.strip * kernels.strip;
+        continue;
+      }
+      const Operand o = operand_of(from.value, scratch);
+      row_strides[i] = o.register_item ? o.register_item * block.n0 : o.stride1;
+      flat = flat && row_strides[i] == o.stride0 * block.n0;
+      if (from.at == FusedChain::At::Number) {
+        code.at = strips + (plan_.n_registers + from.strip) * kernels.strip;
+        code.number = place_of(o, block);
+      } else {
+        code.at = place_of(o, block);
+        code.mask = -1;
+      }
+    }
+    const auto run = kernels.run[index_of(chain.dtype)];
+    if (flat || block.n1 == 1) return run(codes.data(), chain.n_codes, block.n0 * block.n1);
+    for (int64_t row = 0; row < block.n1; ++row) {
+      run(codes.data(), chain.n_codes, block.n0);
+      for (size_t i = 0; i < n; ++i) {
+        if (codes[i].number) codes[i].number += row_strides[i];
+        else if (codes[i].mask != 0) codes[i].at += row_strides[i];
+      }
+    }
+  }
 
   void reduce_rows(const FusedPlan::Step& step, const ReduceKernel& kernel, char** data, const int64_t* strides,
                    const Block& block, char* scratch) const {
@@ -257,11 +314,12 @@ class FusedRun {
   }
 
   const FusedPlan& plan_;
+  const FusedChains chains_;
   std::vector<Loop> loops_;
   int n_operands_ = 0;  // of all steps
   int64_t n0_, n1_;
   int64_t block_, rows_;  // elements of a row in one block, rows
-  int64_t register_bytes_, row_bytes_, accumulators_, chunk_at_, scratch_bytes_;
+  int64_t register_bytes_, row_bytes_, accumulators_, chunk_at_, strips_at_, scratch_bytes_;
   int64_t most_accumulator_ = 16;
 };
 

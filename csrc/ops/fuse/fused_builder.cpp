@@ -92,7 +92,11 @@ FusedBuilder::Form FusedBuilder::form_of(const LoggedCall& call) const {
 }
 
 int FusedBuilder::new_value(Place place, int index, DType dtype) {
-  program_.values_.push_back({place, index, dtype});
+  FusedPlan::Value v;
+  v.place = place;
+  v.index = index;
+  v.dtype = dtype;
+  program_.values_.push_back(v);
   return static_cast<int>(program_.values_.size()) - 1;
 }
 
@@ -259,6 +263,9 @@ void FusedBuilder::allocate_registers() {
   std::vector<int> last(program_.values_.size(), -1);
   for (size_t i = 0; i < program_.steps_.size(); ++i)
     for (int k = 0; k < program_.steps_[i].n_operands; ++k) last[program_.steps_[i].operand[k]] = static_cast<int>(i);
+  for (size_t v = 0; v < last.size(); ++v) program_.values_[v].last = last[v];
+  for (size_t i = 0; i < program_.steps_.size(); ++i)
+    program_.values_[program_.steps_[i].operand[0]].made = static_cast<int>(i);
   std::vector<int> free[2];
   int count[2] = {0, 0};
   for (size_t i = 0; i < program_.steps_.size(); ++i) {
