@@ -249,7 +249,7 @@ def _backward_weight(x, grad, geometry):
     length, rows = math.prod(geometry.output()), c // g * math.prod(geometry.kernel)
     dtype, (x, grad) = x.dtype, _factors(x, grad)
     made = strided.zeros(g, o // g, rows, dtype=x.dtype, device=x.device)
-    grad = grad.reshape(n, g, o // g, length)
+    grad = grad.contiguous().view(n, g, o // g, length)  # a gradient of a sum repeats one element
     if geometry.is_pointwise():
         windows = x.reshape(n, g, rows, length)
         made = strided.matmul(grad, windows.transpose(2, 3)).sum(0)
