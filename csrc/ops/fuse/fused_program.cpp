@@ -55,6 +55,12 @@ std::vector<Tensor> FusedProgram::run_calls(const Tensor* inputs) const {
   return out;
 }
 
+bool FusedProgram::fits(const Tensor* inputs) const {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (!inputs_[i].fits(inputs[i])) return false;
+  return true;
+}
+
 std::vector<Tensor> FusedProgram::run(const Tensor* inputs) const {
   if (!is_fused()) return run_calls(inputs);
   for (size_t i = 0; i < inputs_.size(); ++i)

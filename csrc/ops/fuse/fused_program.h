@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "ops/fuse/call_log.h"
 
 namespace strided {
+
+struct FusedGradient;
 
 class FusedProgram {
  public:
@@ -23,6 +26,9 @@ class FusedProgram {
   // The calls one by one, recorded. Inputs of any layout.
   std::vector<Tensor> run_calls(const Tensor* inputs) const;
 
+  // Whether these have the dtypes, layouts and devices that run() wants.
+  bool fits(const Tensor* inputs) const;
+
   int n_inputs() const { return static_cast<int>(inputs_.size()); }
   int n_outputs() const { return static_cast<int>(outputs_.size()); }
   // Whether output i has a gradient for one of the inputs that are set in `wanted`.
@@ -30,6 +36,15 @@ class FusedProgram {
   int n_registers() const { return n_registers_ + n_row_registers_; }
   bool is_fused() const { return obstacle_.empty(); }
   const std::string& obstacle() const { return obstacle_; }  // why run() goes call by call
+  const LoggedCall& call(size_t i) const { return calls_[i]; }
+  size_t n_calls() const { return calls_.size(); }
+
+  // Programs of its gradients, which csrc/autograd/fused_gradient.cpp makes and looks up.
+  struct Gradients {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<const FusedGradient>> made;
+  };
+  Gradients& gradients() const { return *gradients_; }
 
  private:
   friend class FusedBuilder;
@@ -51,6 +66,7 @@ class FusedProgram {
     Dims strides;  // bytes, innermost first
   };
 
+  std::shared_ptr<Gradients> gradients_ = std::make_shared<Gradients>();
   std::vector<Spec> inputs_, outputs_;
   // For run_calls: what the tensors of each call are, inputs first, then the results of calls.
   std::vector<LoggedCall> calls_;

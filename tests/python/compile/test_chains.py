@@ -143,10 +143,61 @@ def test_threads(dtype):
     torch.set_num_threads(before)
 
 
-def test_gradients():
-    args = [numbers(1000, torch.float64, seed).requires_grad_() for seed in range(3)]
-    f = torch.compile(chain)
-    f(*args)
-    got, expected = f(*args), chain(*args)
-    for a, b in zip(torch.autograd.grad(got.sum(), args), torch.autograd.grad(expected.sum(), args)):
-        same_bits(a, b)
+def sub_of(a, b):
+    return (a - b) * 2, a + 1
+
+
+def smooth(a, b):
+    return a.sigmoid() * (a * b).exp() + torch.relu(b).sqrt() / a.tanh()
+
+
+def broadcast(a, b):
+    return (a + b[:1]) * b - torch.where(a > b, a, 2.0)
+
+
+def powers(a, b):
+    return (a**2 + b**3).abs().pow(0.5).float() * torch.nn.functional.silu(b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("f", [sub_of, smooth, broadcast, powers, lambda a, b: chain(a, b, b), lambda a, b: a + b * 1])
+def test_gradients(f, dtype):
+    """The first pass runs formulas and is noted; the next ones run what was noted, on other values."""
+    compiled = torch.compile(f)
+    for seed in (0, 3, 6):
+        a, b, w = (numbers(1000, dtype, seed + k) for k in range(3))
+        a.requires_grad_()
+        b.requires_grad_()
+        for inputs, weight in (((a, b), w), ((b,), w), ((a, b), a.detach()), ((a, b), w[:1].expand(1000))):
+            outs = [o if isinstance(o, tuple) else (o,) for o in (compiled(a, b), f(a, b))]
+            for only in (slice(None), slice(1)):
+                weights = [weight.to(o.dtype) for o in outs[0][only]]
+                got, expected = (
+                    torch.autograd.grad(o[only], inputs, weights, retain_graph=True, allow_unused=True) for o in outs
+                )
+                for x, y in zip(got, expected):
+                    assert (x is None) == (y is None)
+                    if y is not None:
+                        same_bits(x, y)
+
+
+def test_gradients_of_inputs_that_are_the_same_tensor_or_become_so():
+    f = torch.compile(smooth)
+    a, b = (numbers(300, torch.float64, k).requires_grad_() for k in range(2))
+    for x, y in ((a, b), (a, b), (a, a), (b, b), (b, a), (a, a)):
+        got, expected = (torch.autograd.grad(g(x, y).sum(), (x, y)) for g in (f, smooth))
+        for p, q in zip(got, expected):
+            same_bits(p, q)
+
+
+def test_gradients_of_gradients_after_noted_ones():
+    f = torch.compile(smooth)
+    a, b = (numbers(50, torch.float64, k).abs().requires_grad_() for k in range(2))
+    for _ in range(3):
+        f(a, b).sum().backward()
+    results = []
+    for g in (f, smooth):
+        first = torch.autograd.grad(g(a, b).sum(), (a, b), create_graph=True)
+        results.append(torch.autograd.grad((first[0] * first[1]).sum(), (a, b)))
+    for x, y in zip(*results):
+        torch.testing.assert_close(x, y, rtol=1e-13, atol=0)
