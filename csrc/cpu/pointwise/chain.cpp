@@ -15,6 +15,13 @@ constexpr int64_t kStrip = kAccumulators * kVectorBytes;
 template <class P>
 using BitsOf = std::conditional_t<sizeof(P) == 4, uint32_t, uint64_t>;
 
+// Compilers make one instruction of it.
+template <class P>
+STRIDED_INLINE Vec<P> root(Vec<P> a) {
+  for (int i = 0; i < kLanes<P>; ++i) a[i] = math::sqrt(a[i]);
+  return a;
+}
+
 template <class P, size_t... I>
 struct Strip {
   using V = Vec<P>;
@@ -71,6 +78,7 @@ STRIDED_INLINE void run_strip(const ChainCode* codes, int n_codes, int64_t offse
       case ChainOp::Square: s.each([](V a) { return a * a; }); break;
       case ChainOp::Relu: s.each([](V a) { return a < P(0) ? V{} : a; }); break;
       case ChainOp::Reciprocal: s.each([](V a) { return P(1) / a; }); break;
+      case ChainOp::Sqrt: s.each([](V a) { return root<P>(a); }); break;
     }
   }
 }
@@ -108,6 +116,7 @@ void fill_chain(KernelTable&) {
   kernels.op_of[elementwise_id<Square>] = ChainOp::Square;
   kernels.op_of[elementwise_id<Relu>] = ChainOp::Relu;
   kernels.op_of[elementwise_id<Reciprocal>] = ChainOp::Reciprocal;
+  kernels.op_of[elementwise_id<Sqrt>] = ChainOp::Sqrt;
 }
 
 }  // namespace STRIDED_ISA

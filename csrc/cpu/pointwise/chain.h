@@ -32,6 +32,7 @@ enum class ChainOp : uint8_t {
   Square,
   Relu,
   Reciprocal,
+  Sqrt,
 };
 // The code of an operation whose second operand is the accumulator.
 constexpr ChainOp exchanged(ChainOp op) {

@@ -10,7 +10,7 @@ DTYPES = [torch.float32, torch.float64]
 # Around the strips of each instruction set (from 16 to 256 elements), the blocks of a chain and its chunks.
 LENGTHS = [1, 2, 15, 16, 17, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1025, 16384, 16385, 65535, 65536, 65537]
 BINARY = ["add", "sub", "mul", "div", "maximum", "minimum"]
-OTHER = ["neg", "abs", "relu", "sin", "lt", "cast"]
+OTHER = ["neg", "abs", "relu", "sqrt", "sin", "lt", "cast"]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), float("nan"), 1e-40, 3e38, 5e-324, 1e308]
 
 
@@ -49,7 +49,7 @@ def chain(a, b, p):
 def every_operation(a, b, p):
     c = (a - b) * (b - a) / (p / a)
     d = torch.maximum(c, p).neg() + torch.minimum(p, c).abs()
-    e = torch.relu(d - torch.maximum(b, d)).square() + torch.reciprocal(d)
+    e = torch.relu(d - torch.maximum(b, d)).square() + torch.reciprocal(d) * torch.sqrt(c)
     return c, e, (e + e) * (e * e) - 3 / (2 - d)
 
 
@@ -121,7 +121,7 @@ def test_random_programs(seed, dtype):
                 values.append(torch.where(x < y, x, y))
             elif op == "cast":
                 values.append(x.half().to(dtype) + 0.5)
-            elif op in ("neg", "abs", "relu", "sin"):
+            elif op in ("neg", "abs", "relu", "sqrt", "sin"):
                 values.append(getattr(x, op)())
             else:
                 values.append(getattr(torch, op)(x, y))
