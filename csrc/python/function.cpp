@@ -294,7 +294,7 @@ PyObject* with_match(const Function& function, PyObject* const* args, size_t n_a
     }
   }
   std::string why;
-  const bool method = n_args > 0 && detail::to_string(function.name).compare(0, 7, "Tensor.") == 0;
+  const bool method = n_args > 0 && function.ob_base.ob_type == method_type;
   if (overloads.size() == 1) {
     Owned held;
     match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why, false, method);
