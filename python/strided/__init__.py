@@ -168,6 +168,8 @@ _elsewhere = {
     for module, names in {
         "jit": "ScriptModule",
         "distributions._samples": "_standard_gamma _sample_dirichlet",
+        "_segments": "_segment_reduce",
+        "_sparse_names": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
         "nn._native": "_softmax_backward_data _log_softmax_backward_data",
         "nn._registered": "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _unsafe_masked_index "
         "_unsafe_masked_index_put_accumulate native_dropout_backward",
@@ -177,7 +179,7 @@ _elsewhere = {
 
 
 def __getattr__(name):
-    if name in _later or name in ("__config__", "_dynamo", "_tensor_str"):
+    if name in _later or name in ("__config__", "_dynamo", "_tensor_str", "_utils"):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _elsewhere or name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_foreach')}"), name)

@@ -1,4 +1,5 @@
-"""Orders of arguments that PyTorch deprecates and still takes: a number before the tensors that it scales."""
+"""Calls that PyTorch takes besides its signatures: a number before the tensors that it scales, which is deprecated, and
+arithmetic of two numbers."""
 
 from __future__ import annotations
 
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
 # method is self.addmm(beta, alpha, mat1, mat2).
 _ONE_FACTOR = {"add": ("alpha", 2), "sub": ("alpha", 2), "addcmul": ("value", 3), "addcdiv": ("value", 3)}
 _TWO_FACTORS = {"addbmm", "addmm", "addmv", "addr", "baddbmm"}
+# torch.add(2, 3) is tensor(5).
+_TAKE_NUMBERS = {"add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "true_divide"}
 
 
 def _old_call(function: Any, args: tuple[Any, ...]) -> Any:
-    """The result of a call in such an order; NotImplemented for other calls."""
+    """The result of such a call; NotImplemented for other calls."""
     written = function.__name__
     name = written.removesuffix("_")
+    if len(args) == 2:
+        if written in _TAKE_NUMBERS and all(isinstance(a, Number) for a in args):
+            from . import tensor
+
+            return function(tensor(args[0]), args[1])
+        return NotImplemented
     tensors = [a for a in args if isinstance(a, _C.Tensor)]
     numbers = [a for a in args if isinstance(a, Number)]
     if len(tensors) + len(numbers) != len(args):

@@ -108,3 +108,6 @@ def segment_reduce(
         empty = math.nan if initial is None else initial
         out = (out / count.clamp(min=1)).masked_fill(count == 0, empty)
     return out.reshape(*lead, pieces, *rest)
+
+
+_segment_reduce = segment_reduce  # PyTorch has it under both names

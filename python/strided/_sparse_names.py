@@ -22,7 +22,7 @@ def refuse(name: str) -> Any:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
@@ -52,9 +52,48 @@ def sparse_coo_tensor(
     """
     from . import _sparse_coo
 
+    if indices is None:
+        if size is None or values is not None:
+            raise TypeError("sparse_coo_tensor(): indices and values, or a size, are required")
+        indices, size = size, None
     return _sparse_coo.make(
         indices, values, size, dtype=dtype, device=device, requires_grad=requires_grad, is_coalesced=is_coalesced
     )
+
+
+def _convert_indices_from_coo_to_csr(
+    input: Tensor,  # noqa: A002
+    size: int,
+    *,
+    out_int32: bool = False,
+) -> Tensor:
+    """Where the elements of each row begin, and the last ones end: of rows in order, int64 (int32 if `out_int32`).
+
+    >>> strided._convert_indices_from_coo_to_csr(strided.tensor([0, 0, 2]), 3)
+    tensor([0, 2, 2, 3])
+    """
+    from . import bincount, int32, zeros
+
+    made = zeros(size + 1, dtype=int32 if out_int32 else input.dtype, device=input.device)
+    made[1:] = bincount(input, minlength=size).cumsum(0)
+    return made
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Rows and columns of the elements, of shape (2, nnz), from where the rows begin; columns first if `transpose`.
+
+    >>> strided._convert_indices_from_csr_to_coo(strided.tensor([0, 2, 2, 3]), strided.tensor([1, 2, 0]))
+    tensor([[0, 0, 2],
+            [1, 2, 0]])
+    """
+    from . import arange, int32, stack
+
+    rows = arange(crow_indices.numel() - 1, device=crow_indices.device).repeat_interleave(crow_indices.diff())
+    dtype = int32 if out_int32 else crow_indices.dtype
+    parts = [rows.to(dtype), col_indices.to(dtype)]
+    return stack(parts[::-1] if transpose else parts)
 
 
 def _product(name: str, doc: str) -> Any:

@@ -37,11 +37,11 @@ def compile(
     as before, and so does a function that looks at values, or that reads what cannot be checked. Gradients of every
     order work. ``explain(*args)`` of the result says what became of such a call.
 
-    fullgraph: a function that cannot be traced is an error (``_dynamo.exc.Unsupported``). backend: "eager" compiles
-    nothing; all other names are the one compiler there is, and a callable is a NotImplementedError; None: what
-    ``set_default_backend`` set. disable: `model` itself. recompile_limit: the most traces that are kept of a function,
-    64 by default; further kinds of calls run as they are. The other arguments change nothing: each shape has a trace of
-    its own.
+    fullgraph: that Python, or a shape, depends on the values of a tensor is an error (``_dynamo.exc.Unsupported``);
+    what cannot be followed for other reasons runs as it is. backend: "eager" compiles nothing; all other names are the
+    one compiler there is, and a callable is a NotImplementedError; None: what ``set_default_backend`` set. disable:
+    `model` itself. recompile_limit: the most traces that are kept of a function, 64 by default; further kinds of calls
+    run as they are. The other arguments change nothing: each shape has a trace of its own.
 
     >>> @torch.compile
     ... def f(a, b):

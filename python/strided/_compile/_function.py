@@ -39,6 +39,7 @@ class CompiledFunction:
         """Drops the traces."""
         self._traces: dict[bytes, Replay | None] = {}
         self._reasons: dict[bytes | None, str] = {}
+        self._breaks: set[bytes] = set()  # kinds of calls that PyTorch would not trace either
         self._surroundings: Surroundings | None = None
         self._refusal: str | None = None
         self._refused_last: tuple[bytes, str] = (b"", "")
@@ -90,24 +91,20 @@ class CompiledFunction:
             except Untraceable as error:
                 self._refusal = str(error)
         if self._refusal is not None:
-            return self._as_it_is(self._refusal, args, kwargs, raises)
+            return self._run(*args, **kwargs)
         if key is None:
             if _C._is_torch_function_mode_enabled():  # somebody else looks on, who is to see the function's own calls
                 return self._run(*args, **kwargs)
-            reason = "an argument is no tensor, number or text, nor a list, tuple or dict of them"
-            self._reasons[None] = reason
-            return self._as_it_is(reason, args, kwargs, raises)
+            self._reasons[None] = "an argument is no tensor, number or text, nor a list, tuple or dict of them"
+            return self._run(*args, **kwargs)
         if key in self._traces:
-            return self._as_it_is(self._reasons[key], args, kwargs, raises)
+            if self._fullgraph and raises and key in self._breaks:
+                _raise_unsupported(self, self._reasons[key])
+            return self._run(*args, **kwargs)
         if len(self._traces) >= self._most_traces:
             self._refused_last = key, f"there are {self._most_traces} traces already"
-            return self._as_it_is(self._refused_last[1], args, kwargs, raises)
+            return self._run(*args, **kwargs)
         return self._traced(key, args, kwargs, raises)
-
-    def _as_it_is(self, reason: str, args: Any, kwargs: Any, raises: bool) -> Any:
-        if self._fullgraph and raises:
-            _raise_unsupported(self, reason)
-        return self._run(*args, **kwargs)
 
     def _traced(self, key: bytes, args: Any, kwargs: Any, raises: bool) -> Any:
         trace = Trace()
@@ -117,11 +114,13 @@ class CompiledFunction:
         shapes = [(t.shape, t.stride()) for t in given]
         captured = self._surroundings.tensors
         tracer = Tracer(trace, captured)
-        if any(id(t) in captured for t in given):
-            tracer.failure = "an argument is one of the tensors that it reads besides"
         with tracer:
             result = self._run(*args, **kwargs)
         reason = tracer.failure
+        if tracer.asks_for_values:
+            self._breaks.add(key)
+        if reason is None and any(id(t) in captured for t in given):
+            reason = "an argument is one of the tensors that it reads besides"
         after = tensors_in((args, kwargs), [])
         if reason is None and [id(t) for t in after] != [id(t) for t in given]:
             reason = "it changes an argument that is no tensor"
@@ -141,7 +140,7 @@ class CompiledFunction:
                 reason = str(error)
         self._traces[key] = None
         self._reasons[key] = reason
-        if self._fullgraph and raises:
+        if self._fullgraph and raises and key in self._breaks:
             _raise_unsupported(self, reason)
         return result
 

@@ -79,14 +79,18 @@ _TELLS_NO_VALUES = frozenset({
     "is_quantized", "is_mps", "is_xla", "nbytes", "type", "is_conj", "is_neg", "is_inference", "is_nested",
 })  # fmt: skip
 # Results whose shape depends on values, and calls that change what no call can see.
-_UNTRACEABLE = frozenset({
-    "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "histc", "histogram", "item",
-    "tolist", "numpy", "__array__", "data_ptr", "untyped_storage", "storage", "requires_grad_", "backward", "grad",
+# What PyTorch does not trace either: Python, or a shape, depends on the values of a tensor.
+_ASKS_FOR_VALUES = frozenset({
+    "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "item", "tolist", "numpy", "__array__",
+    "is_nonzero",
+})  # fmt: skip
+_UNTRACEABLE = _ASKS_FOR_VALUES | frozenset({
+    "bincount", "histc", "histogram", "data_ptr", "untyped_storage", "storage", "requires_grad_", "backward", "grad",
     "register_hook", "retain_grad", "resize_", "resize_as_", "set_", "detach_", "share_memory_", "__set__",
     "__delete__",
     "from_numpy", "as_tensor", "asarray", "apply_", "map_", "register_post_accumulate_grad_hook", "_version", "grad_fn",
     "__deepcopy__", "__reduce_ex__", "rename_", "names", "from_dlpack", "cuda", "allclose", "equal",
-    "repeat_interleave", "as_subclass", "unflatten_", "_values", "to_sparse", "_base", "is_nonzero", "isclose_",
+    "repeat_interleave", "as_subclass", "unflatten_", "_values", "to_sparse", "_base", "isclose_",
 })  # fmt: skip
 
 
@@ -113,12 +117,14 @@ def tensors_in(x: Any, found: list[Any]) -> list[Any]:
 class Tracer(TorchFunctionMode):
     """Writes the calls of this thread into ``trace``.  ``known``: the tensors that the function may read besides.
 
-    ``failure`` says why the trace is of no use; the function runs to its end nevertheless, once.
+    ``failure`` says why the trace is of no use; the function runs to its end nevertheless, once. ``asks_for_values``:
+    because PyTorch would not trace it either.
     """
 
     def __init__(self, trace: Trace, known: dict[int, Any]):
         self.trace, self.known = trace, known
         self.failure: str | None = None
+        self.asks_for_values = False
         self.grad_mode = strided.is_grad_enabled()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -139,6 +145,7 @@ class Tracer(TorchFunctionMode):
     def _refusal(self, func: Any, args: Any, kwargs: Any) -> str | None:
         name = _name_of(func)
         if getattr(func, "__name__", "") in _UNTRACEABLE or name in _UNTRACEABLE:
+            self.asks_for_values = name in _ASKS_FOR_VALUES
             return f"it calls {name}"
         if strided.is_grad_enabled() != self.grad_mode:
             return "it switches the recording of gradients"
@@ -157,6 +164,7 @@ class Tracer(TorchFunctionMode):
         if not made and name in _TELLS_NO_VALUES:
             return
         if not made and result is not None:
+            self.asks_for_values = True
             raise Untraceable(f"{name} gives Python the value of a tensor")
         changed = changed or result is None
         numbers = [self._number(t) for t in inputs]

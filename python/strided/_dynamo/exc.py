@@ -8,4 +8,4 @@ class TorchDynamoException(RuntimeError):
 
 
 class Unsupported(TorchDynamoException):
-    """``compile(fullgraph=True)`` found something that cannot be traced."""
+    """``compile(fullgraph=True)`` found that Python, or a shape, depends on the values of a tensor."""

@@ -379,6 +379,13 @@ def test_options():
     with pytest.raises(Unsupported, match="__bool__"):
         torch.compile(lambda x: x if x.sum() > 0 else -x, fullgraph=True)(x)
     assert torch.compile(f, fullgraph=True)(x).tolist() == [3, 3]
+    asks = torch.compile(lambda x: x.new_zeros(int(x.sum().item())), fullgraph=True)
+    for _ in range(2):
+        with pytest.raises(Unsupported, match="item"):
+            asks(x)
+    settings = [2.0]  # whose changes would not be seen; PyTorch watches it
+    assert torch.compile(lambda x: x * settings[0] + 1, fullgraph=True)(x).tolist() == [3, 3]
+    assert torch.compile(lambda x, y: type(y)(x * 2 + 1), fullgraph=True)(x, []) is not None
     assert _dynamo.explain(f)(x).graph_count == 1
     g = torch.compile(f)
     g(x)

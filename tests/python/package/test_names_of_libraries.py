@@ -248,3 +248,45 @@ def test_functions_in_classes_take_no_self():
         if type(getattr(strided.Tensor, n)) in (strided._C.Function, strided._C.OverridableFunction)
     ]
     assert found == [], "these do not bind"
+
+
+def test_arithmetic_of_two_numbers():
+    assert strided.add(2, 3).item() == 5 and strided.mul(5, 5).dtype == strided.int64
+    assert strided.div(3, 2).item() == 1.5 and strided.sub(3, 2).item() == 1
+    assert strided.floor_divide(7, 2).item() == 3 and strided.mul(1j, 2).item() == 2j
+    for name in ("maximum", "pow", "atan2", "remainder"):
+        with pytest.raises(TypeError):
+            getattr(strided, name)(2, 3)
+    with pytest.raises(TypeError, match="str"):
+        strided.add("2", 3)
+
+
+def test_helpers_of_utils():
+    utils = strided._utils
+    tensors = [strided.arange(6.0).reshape(2, 3), strided.ones(()), strided.empty(0, 2)]
+    flat = utils._flatten_dense_tensors(tensors)
+    assert flat.shape == (7,)
+    back = utils._unflatten_dense_tensors(flat, tensors)
+    assert [b.shape for b in back] == [t.shape for t in tensors] and strided.equal(back[0], tensors[0])
+    groups = list(utils._take_tensors([*tensors, strided.ones(3, dtype=strided.int64)], 24))
+    assert [len(g) for g in groups] == [1, 2, 1]
+    assert utils._get_device_index(3) == 3 and utils._get_device_index("cuda:1") == 1
+    assert utils._get_device_index("cpu", allow_cpu=True) == -1
+    with pytest.raises(ValueError, match="cpu"):
+        utils._get_device_index("cpu")
+    with pytest.raises(ValueError, match="index"):
+        utils._get_device_index("cuda")
+
+
+def test_compressed_indices():
+    rows, columns = strided.tensor([0, 0, 2, 3]), strided.tensor([1, 4, 0, 2])
+    begin = strided._convert_indices_from_coo_to_csr(rows, 5, out_int32=True)
+    assert begin.tolist() == [0, 2, 2, 3, 4, 4] and begin.dtype == strided.int32
+    both = strided._convert_indices_from_csr_to_coo(begin, columns)
+    assert both.tolist() == [rows.tolist(), columns.tolist()] and both.dtype == strided.int32
+    assert strided._convert_indices_from_csr_to_coo(begin, columns, transpose=True)[0].tolist() == columns.tolist()
+    assert strided._convert_indices_from_coo_to_csr(rows[:0], 2).tolist() == [0, 0, 0]
+    assert strided._segment_reduce(strided.ones(4), "sum", lengths=strided.tensor([3, 1])).tolist() == [3, 1]
+    assert strided.sparse_coo_tensor(size=(2, 3)).to_dense().tolist() == [[0, 0, 0], [0, 0, 0]]
+    with pytest.raises(TypeError, match="size"):
+        strided.sparse_coo_tensor()

@@ -1,0 +1,59 @@
+"""PyTorch's helpers of this name, as far as libraries call them: tensors in one, and numbers of devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import strided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ._typing import Any, Device, Tensor
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """The elements of tensors of one dtype, one after the other, in a new tensor of one axis.
+
+    >>> strided._utils._flatten_dense_tensors([strided.ones(2, 1), strided.zeros(1)])
+    tensor([1., 1., 0.])
+    """
+    return strided.cat([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of what ``_flatten_dense_tensors`` made, in the shapes of `tensors`."""
+    sizes = [t.numel() for t in tensors]
+    return tuple(part.view(t.shape) for part, t in zip(flat[: sum(sizes)].split(sizes), tensors))
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """The tensors in groups of one dtype and about `size_limit` bytes, each group when it is full; the rest last."""
+    groups: dict[Any, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        held, size = groups.get(tensor.dtype, ([], 0))
+        added = tensor.numel() * tensor.element_size()
+        if held and size + added > size_limit:
+            yield held
+            held, size = [], 0
+        groups[tensor.dtype] = ([*held, tensor], size + added)
+    for held, _ in groups.values():
+        if held:
+            yield held
+
+
+def _get_device_index(device: Device | int | None, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device; of the current one where it has none and `optional`; -1 for the CPU if that may be."""
+    if isinstance(device, int):
+        return device
+    if device is not None:
+        device = strided.device(device)
+        if device.type == "cpu":
+            if allow_cpu:
+                return -1
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        if device.index is not None:
+            return device.index
+    if not optional:
+        raise ValueError(f"Expected a device with a specified index or an integer, but got: {device}")
+    return strided.cuda.current_device()
