@@ -73,8 +73,8 @@ class Buffer(metaclass=_BufferMeta):
 
     >>> m = strided.nn.Module()
     >>> m.total = strided.nn.Buffer(strided.zeros(1))
-    >>> m.state_dict()
-    OrderedDict([('total', tensor([0.]))])
+    >>> dict(m.state_dict())
+    {'total': tensor([0.])}
     """
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:

@@ -1,6 +1,7 @@
 """Misuse of objects and of the process: each is a clear error, and the process goes on."""
 
 import ctypes
+import re
 import subprocess
 import sys
 
@@ -113,7 +114,7 @@ def test_sub_interpreters_are_refused():
     program = "try:\n    import strided\nexcept ImportError as error:\n    print('refused:', error)\n"
     call = "run_string" if sys.version_info < (3, 13) else "exec"
     out = run(f"import {name} as i\ni.{call}(i.create(), {program!r})")
-    assert "refused: " in out and "sub-interpreter" in out
+    assert "refused: " in out and re.search("sub-?interpreter", out)  # in our words, or in those of Python 3.13
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"])
