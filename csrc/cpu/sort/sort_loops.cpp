@@ -17,83 +17,68 @@ namespace {
 
 // ---------------------------------------------------------------- partition
 
-#if defined(__AVX2__) && !defined(__AVX512F__)
-// For each mask of four: the lanes that are set, then the others; 32-bit halves, as vpermd takes them.
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+constexpr int kSplit = 8;  // words of a vector
+#else
+constexpr int kSplit = 4;
+#endif
+
+// For each mask of words: the lanes of the words that are set, then those of the others. A permutation of four words
+// moves their halves (vpermd), one of eight moves words (vpermq): eight lanes both.
 struct Splits {
-  alignas(32) int32_t lane[16][8];
+  alignas(64) uint8_t lane[1 << kSplit][8];
 };
 constexpr Splits make_splits() {
+  constexpr int kParts = 8 / kSplit;
   Splits s{};
-  for (int mask = 0; mask < 16; ++mask) {
+  for (int mask = 0; mask < 1 << kSplit; ++mask) {
     int at = 0;
     for (int set = 1; set >= 0; --set)
-      for (int l = 0; l < 4; ++l)
-        if ((mask >> l & 1) == set) {
-          s.lane[mask][at++] = 2 * l;
-          s.lane[mask][at++] = 2 * l + 1;
-        }
+      for (int l = 0; l < 8; ++l)
+        if ((mask >> (l / kParts) & 1) == set) s.lane[mask][at++] = static_cast<uint8_t>(l);
   }
   return s;
 }
 constexpr Splits kSplits = make_splits();
 
-// Four words: those less than the pivot go to `low`, the others before `high`. Both places get four, of which the
+// A vector of words: those less than the pivot go to `low`, the others before `high`. Both places get all of them; the
 // ones that do not belong there are overwritten later.
 template <int P>
-STRIDED_INLINE int split_four(const Run<P>& a, int64_t i, const __m256i* pivot, int64_t low, const Run<P>& scratch,
-                              int64_t high) {
-  __m256i x[P];
-  for (int p = 0; p < P; ++p) x[p] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a.plane[p] + i));
-  __m256i less = _mm256_cmpgt_epi64(pivot[0], x[0]);
-  if constexpr (P == 2) {
-    const __m256i equal = _mm256_cmpeq_epi64(pivot[0], x[0]);
-    less = _mm256_or_si256(less, _mm256_and_si256(equal, _mm256_cmpgt_epi64(pivot[1], x[1])));
-  }
-  const int mask = _mm256_movemask_pd(_mm256_castsi256_pd(less));
-  const __m256i order = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSplits.lane[mask]));
-  for (int p = 0; p < P; ++p) {
-    const __m256i split = _mm256_permutevar8x32_epi32(x[p], order);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(a.plane[p] + low), split);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(scratch.plane[p] + high - 4), split);
-  }
-  return __builtin_popcount(static_cast<unsigned>(mask));
-}
-#endif
-
+STRIDED_INLINE int split(const Run<P>& a, int64_t i, const Item<P>& pivot, int64_t low, const Run<P>& scratch,
+                         int64_t high) {
 #if defined(__AVX512F__)
-// For each mask of eight: the lanes that are set, then the others.
-struct Orders {
-  alignas(64) uint8_t lane[256][8];
-};
-constexpr Orders make_orders() {
-  Orders s{};
-  for (int mask = 0; mask < 256; ++mask) {
-    int at = 0;
-    for (int set = 1; set >= 0; --set)
-      for (int l = 0; l < 8; ++l)
-        if ((mask >> l & 1) == set) s.lane[mask][at++] = static_cast<uint8_t>(l);
-  }
-  return s;
-}
-constexpr Orders kOrders = make_orders();
-// Eight words: those less than the pivot go to `low`, the others before `high`. Both places get eight, of which the
-// ones that do not belong there are overwritten later.
-template <int P>
-STRIDED_INLINE int split_eight(const Run<P>& a, int64_t i, const __m512i* pivot, int64_t low, const Run<P>& scratch,
-                               int64_t high) {
-  __m512i x[P];
-  for (int p = 0; p < P; ++p) x[p] = _mm512_loadu_si512(a.plane[p] + i);
-  __mmask8 less = _mm512_cmplt_epi64_mask(x[0], pivot[0]);
-  if constexpr (P == 2) less |= _mm512_mask_cmplt_epi64_mask(_mm512_cmpeq_epi64_mask(x[0], pivot[0]), x[1], pivot[1]);
-  const int count = __builtin_popcount(less);
-  const __m512i order =
-      _mm512_maskz_cvtepu8_epi64(0xff, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kOrders.lane[less])));
+  __m512i x[P], middle[P];
+  for (int p = 0; p < P; ++p) x[p] = _mm512_loadu_si512(a.plane[p] + i), middle[p] = _mm512_set1_epi64(pivot.v[p]);
+  __mmask8 less = _mm512_cmplt_epi64_mask(x[0], middle[0]);
+  if constexpr (P == 2) less |= _mm512_mask_cmplt_epi64_mask(_mm512_cmpeq_epi64_mask(x[0], middle[0]), x[1], middle[1]);
+  const unsigned mask = less;
+#else
+  __m256i x[P], middle[P];
   for (int p = 0; p < P; ++p) {
-    const __m512i split = _mm512_maskz_permutexvar_epi64(0xff, order, x[p]);
-    _mm512_storeu_si512(a.plane[p] + low, split);
-    _mm512_storeu_si512(scratch.plane[p] + high - 8, split);
+    x[p] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a.plane[p] + i));
+    middle[p] = _mm256_set1_epi64x(pivot.v[p]);
   }
-  return count;
+  __m256i less = _mm256_cmpgt_epi64(middle[0], x[0]);
+  if constexpr (P == 2) {
+    const __m256i equal = _mm256_cmpeq_epi64(middle[0], x[0]);
+    less = _mm256_or_si256(less, _mm256_and_si256(equal, _mm256_cmpgt_epi64(middle[1], x[1])));
+  }
+  const unsigned mask = static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(less)));
+#endif
+  const __m128i lanes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSplits.lane[mask]));
+  for (int p = 0; p < P; ++p) {
+#if defined(__AVX512F__)
+    const __m512i split = _mm512_maskz_permutexvar_epi64(0xff, _mm512_maskz_cvtepu8_epi64(0xff, lanes), x[p]);
+    _mm512_storeu_si512(a.plane[p] + low, split);
+    _mm512_storeu_si512(scratch.plane[p] + high - kSplit, split);
+#else
+    const __m256i split = _mm256_permutevar8x32_epi32(x[p], _mm256_cvtepu8_epi32(lanes));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(a.plane[p] + low), split);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(scratch.plane[p] + high - kSplit), split);
+#endif
+  }
+  return __builtin_popcount(mask);
 }
 #endif
 
@@ -103,21 +88,11 @@ template <int P>
 int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
   const int64_t top = n + kSortSlack;
   int64_t i = 0, low = 0, high = top;
-#if defined(__AVX512F__)
-  __m512i middle[P];
-  for (int p = 0; p < P; ++p) middle[p] = _mm512_set1_epi64(pivot.v[p]);
-  for (; i + 8 <= n; i += 8) {
-    const int count = split_eight(a, i, middle, low, scratch, high);
+#if defined(__AVX2__)
+  for (; i + kSplit <= n; i += kSplit) {
+    const int count = split(a, i, pivot, low, scratch, high);
     low += count;
-    high -= 8 - count;
-  }
-#elif defined(__AVX2__)
-  __m256i middle[P];
-  for (int p = 0; p < P; ++p) middle[p] = _mm256_set1_epi64x(pivot.v[p]);
-  for (; i + 4 <= n; i += 4) {
-    const int count = split_four(a, i, middle, low, scratch, high);
-    low += count;
-    high -= 4 - count;
+    high -= kSplit - count;
   }
 #endif
   for (; i < n; ++i) {
