@@ -143,6 +143,9 @@ struct Backend {
   // A is read as it lies, by columns or by rows; q by columns (null: not wanted), r by rows, reduced or complete. With
   // r null it only answers.
   bool (*small_qr)(const DecompositionPlan& plan, bool by_columns, bool complete, void* q, void* r) = nullptr;
+  // A product whose B is folded, where a backend has that for the dtype: false, and nothing is done, where B is to be
+  // copied to a matrix first.
+  bool (*folded_gemm)(const FoldedGemmPlan& plan) = nullptr;
   // Runs a program of elementwise operations (Note [Fused programs]). Null: the device runs them one by one.
   void (*fused_pointwise)(const FusedPlan& plan) = nullptr;
 };

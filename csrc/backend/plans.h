@@ -118,6 +118,18 @@ struct GemmPlan : OpContext {
   bool tf32 = false;  // float32 factors may be rounded to 10 bits of fraction
 };
 
+// An axis of a matrix that is several axes of memory, outermost first; strides in elements.
+struct FoldedAxis {
+  int ndim = 0;
+  const int64_t *shape = nullptr, *strides = nullptr;
+};
+// The same product where rows and columns of B are axes of memory; the steps of b are not read. (The columns that a
+// convolution multiplies with overlap in memory: no matrix is them, but some axes are.)
+struct FoldedGemmPlan : GemmPlan {
+  FoldedAxis b_rows, b_columns;
+  int64_t b_reach = 0;  // elements from b's first to the end of its memory
+};
+
 // A scan along the middle one of three axes of a contiguous tensor.
 struct ScanPlan : OpContext {
   DType dtype = DType::Float32;  // of input and output

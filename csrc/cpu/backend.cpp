@@ -63,6 +63,7 @@ void register_cpu_backend() {
   STRIDED_KERNEL_SLOTS(X)
 #undef X
   cpu.fused_pointwise = cpu::fused_pointwise;
+  cpu.folded_gemm = cpu::folded_gemm;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

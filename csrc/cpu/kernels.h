@@ -35,6 +35,19 @@ using GemmKernel = void (*)(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b,
 using BatchedGemmKernel = void (*)(int64_t batch, const int64_t batch_stride[3], int64_t m, int64_t n, int64_t k,
                                    Matrix a, Matrix b, Matrix c, const void* alpha, const void* beta);
 
+// The same for a batch of products where the elements of B stand at rows[p] + columns[j], in elements from `b`. at: for
+// each product of the batch where its a, b and c begin, in elements. Memory before b + reach may be read.
+struct FoldedProducts {
+  int64_t batch, m, n, k;
+  Matrix a, c;
+  const void* b;
+  const int64_t *rows, *columns;
+  int64_t reach;
+  const int64_t (*at)[3];
+  const void *alpha, *beta;
+};
+using FoldedGemmKernel = void (*)(const FoldedProducts& products);
+
 // In-place factorisations of `batch` row-major matrices (leading dimension = columns), packed one after the other.
 // pivots are 1-based rows as LAPACK's getrf returns them; info[i] = 0, or the 1-based index of the first zero pivot
 // (LU) or of the leading minor that is not positive definite (Cholesky).
@@ -128,6 +141,7 @@ struct KernelTable {
   ReduceKernel reduce[kMaxReductions][kNumDTypes] = {};
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};
+  FoldedGemmKernel folded_gemm[kNumDTypes] = {};
   LinalgKernels linalg[kNumDTypes] = {};
   SmallDecompositionKernels small_decompositions[2];  // of float32, float64
   ScanKernel scan[kNumScans][kNumDTypes] = {};

@@ -10,6 +10,7 @@ namespace cpu {
 STRIDED_KERNEL_SLOTS(X)
 #undef X
 void fused_pointwise(const FusedPlan& plan);
+bool folded_gemm(const FoldedGemmPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

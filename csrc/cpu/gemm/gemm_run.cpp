@@ -1,4 +1,7 @@
 // The CPU's matrix products: a plan's batch becomes calls of the loops in gemm.inc, which divide work among threads.
+#include <memory>
+#include <vector>
+
 #include "base/small_vector.h"
 #include "cpu/kernels.h"
 #include "cpu/operations.h"
@@ -24,6 +27,19 @@ bool regular_batch(const GemmPlan& plan, int begin, int64_t (&step)[3]) {
     }
   }
   return true;
+}
+
+// Where each index of the folded axes leads, in row-major order.
+void write_offsets(const FoldedAxis& axis, int64_t* at) {
+  int64_t n = 1;
+  at[0] = 0;
+  for (int i = 0; i < axis.ndim; ++i) {
+    // From the last one on, so that what is read is not yet overwritten.
+    const int64_t size = axis.shape[i], step = axis.strides[i];
+    for (int64_t j = n; j-- > 0;)
+      for (int64_t s = size; s-- > 0;) at[j * size + s] = at[j] + s * step;
+    n *= size;
+  }
 }
 
 Matrix moved(Matrix m, int64_t bytes) { return {static_cast<char*>(m.data) + bytes, m.row_stride, m.col_stride}; }
@@ -52,6 +68,26 @@ void gemm(const GemmPlan& plan) {
                             moved(plan.c, at[2]), plan.alpha, plan.beta);
     for (int i = outer - 1; i >= 0 && ++index[i] == plan.batch_shape[i]; --i) index[i] = 0;
   }
+}
+
+bool folded_gemm(const FoldedGemmPlan& plan) {
+  const FoldedGemmKernel kernel = kernel_table().folded_gemm[index_of(plan.dtype)];
+  if (kernel == nullptr || plan.k == 0) return false;
+  int64_t batch = 1;
+  for (int i = 0; i < plan.batch_ndim; ++i) batch *= plan.batch_shape[i];
+  if (batch == 0 || plan.m == 0 || plan.n == 0) return true;
+  std::vector<int64_t> rows(static_cast<size_t>(plan.k)), columns(static_cast<size_t>(plan.n));
+  write_offsets(plan.b_rows, rows.data());
+  write_offsets(plan.b_columns, columns.data());
+  std::vector<int64_t> operand(static_cast<size_t>(batch));
+  const auto at = std::make_unique<int64_t[][3]>(static_cast<size_t>(batch));
+  for (int o = 0; o < 3; ++o) {
+    write_offsets({plan.batch_ndim, plan.batch_shape, plan.batch_strides[o]}, operand.data());
+    for (size_t i = 0; i < operand.size(); ++i) at[i][o] = operand[i];
+  }
+  kernel({batch, plan.m, plan.n, plan.k, plan.a, plan.c, plan.b.data, rows.data(), columns.data(), plan.b_reach,
+          at.get(), plan.alpha, plan.beta});
+  return true;
 }
 
 }  // namespace cpu

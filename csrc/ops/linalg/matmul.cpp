@@ -38,6 +38,24 @@ Matrix matrix_of(const Tensor& t) {
 
 bool is_one(const Scalar& s) { return s.is_integral() && s.to_int() == 1; }
 
+// All but b's memory and steps.
+void fill_plan(GemmPlan* plan, const Tensor& c, const Tensor& a, const Tensor& b, const Element& alpha,
+               const Element& beta) {
+  const int n = c.ndim();
+  plan->name = "matmul";
+  plan->device = c.device().index;
+  plan->dtype = c.dtype();
+  plan->m = c.size(n - 2), plan->n = c.size(n - 1), plan->k = a.size(n - 1);
+  plan->a = matrix_of(a), plan->c = matrix_of(c);
+  plan->batch_ndim = n - 2;
+  plan->batch_shape = c.shape().data();
+  plan->batch_strides[0] = a.strides().data();
+  plan->batch_strides[1] = b.strides().data();
+  plan->batch_strides[2] = c.strides().data();
+  plan->alpha = alpha.bytes, plan->beta = beta.bytes;
+  plan->tf32 = tf32();
+}
+
 // c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions. Not recorded.
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
   if (c.numel() == 0) return;
@@ -61,18 +79,8 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
   }
   const Element al(alpha, compute), be(beta, compute);
   GemmPlan plan;
-  plan.name = "matmul";
-  plan.device = c.device().index;
-  plan.dtype = t;
-  plan.m = c.size(n - 2), plan.n = c.size(n - 1), plan.k = a.size(n - 1);
-  plan.a = matrix_of(a), plan.b = matrix_of(b), plan.c = matrix_of(c);
-  plan.batch_ndim = n - 2;
-  plan.batch_shape = c.shape().data();
-  plan.batch_strides[0] = a.strides().data();
-  plan.batch_strides[1] = b.strides().data();
-  plan.batch_strides[2] = c.strides().data();
-  plan.alpha = al.bytes, plan.beta = be.bytes;
-  plan.tf32 = tf32();
+  fill_plan(&plan, c, a, b, al, be);
+  plan.b = matrix_of(b);
   backend(c.device()).gemm(plan);
 }
 
@@ -456,6 +464,54 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     shape.push_back(size);
   }
   return reshape(reshape(a, shape_a) * reshape(b, shape_b), shape);
+}
+
+Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::optional<Tensor>& into) {
+  check_pair("matmul_folded", a, b);
+  const int batch = a.ndim() - 2, columns = batch + static_cast<int>(rows);
+  STRIDED_CHECK(batch >= 0 && rows >= 0 && columns <= b.ndim(), RuntimeError, "matmul_folded: a of ", a.ndim(),
+                " dimensions and b of ", b.ndim(), ", ", rows, " of them rows");
+  STRIDED_CHECK(!needs_grad(a, b), RuntimeError, "matmul_folded: not recorded");
+  Dims shape, folded;
+  for (int i = 0; i < batch; ++i) shape.push_back(a.size(i)), folded.push_back(a.size(i));
+  int64_t k = 1, n = 1;
+  for (int i = batch; i < b.ndim(); ++i) (i < columns ? k : n) *= b.size(i);
+  shape.push_back(a.size(batch));
+  shape.push_back(n);
+  folded.push_back(k);
+  folded.push_back(n);
+  bool fits = k == a.size(batch + 1) && (!into || (into->shape() == shape && into->dtype() == a.dtype()));
+  for (int i = 0; fits && i < batch; ++i) fits = a.size(i) == b.size(i);
+  STRIDED_CHECK(fits, RuntimeError, "matmul_folded: sizes ", a.shape(), " and ", b.shape());
+  const Tensor c = into ? *into : empty_result(shape, a.dtype(), a.device());
+  const Scalar beta(into ? 1 : 0);
+  if (into) check_inplace("matmul_folded", c);
+  const Backend& slots = backend(a.device());
+  bool done = c.numel() == 0;
+  if (!done && slots.folded_gemm != nullptr && has_loops(a.dtype())) {
+    const Element one(Scalar(1), compute_dtype_of(a.dtype())), keep(beta, compute_dtype_of(a.dtype()));
+    FoldedGemmPlan plan;
+    fill_plan(&plan, c, a, b, one, keep);
+    plan.b = {b.data(), 0, 0};
+    plan.b_rows = {static_cast<int>(rows), b.shape().data() + batch, b.strides().data() + batch};
+    plan.b_columns = {b.ndim() - columns, b.shape().data() + columns, b.strides().data() + columns};
+    plan.b_reach = static_cast<int64_t>(b.storage().nbytes()) / b.itemsize() - b.offset();
+    done = slots.folded_gemm(plan);
+  }
+  if (!done) {
+    // As many at a time as leave the copies in the cache.
+    constexpr int64_t kBytes = 1 << 22;
+    const int64_t count = batch > 0 ? a.size(0) : 1, each = b.numel() / std::max<int64_t>(count, 1) * b.itemsize();
+    const int64_t most = std::max<int64_t>(1, kBytes / std::max<int64_t>(each, 1));
+    for (int64_t i = 0; i < count; i += most) {
+      const int64_t length = std::min(most, count - i);
+      auto part = [&](const Tensor& t) { return batch > 0 ? narrow(t, 0, i, length) : t; };
+      if (batch > 0) folded[0] = length;
+      gemm_into(part(c), part(a), reshape(part(b), folded), Scalar(1), beta);
+    }
+  }
+  if (into) bump_version(c, "matmul_folded");
+  return c;
 }
 
 Tensor trace(const Tensor& x) {

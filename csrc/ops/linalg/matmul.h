@@ -38,6 +38,10 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands);
 Tensor kron(const Tensor& a, const Tensor& b);
 Tensor trace(const Tensor& x);
+// a (*, m, k) times b (*, rows..., columns...), whose first `rows` axes behind those of the batch make up k and whose
+// others make up n: (*, m, n), added to `into` where there is one. A view b whose elements overlap is not copied where
+// the backend can read it so. Not recorded.
+Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::optional<Tensor>& into);
 // Powers of the elements along a new last axis: 1, x, x^2, ... of `n` (x.size(-1) if none) terms; of vectors only, and
 // from the highest power on, for torch.vander without `increasing`.
 Tensor vandermonde(const Tensor& x, std::optional<int64_t> n);

@@ -274,6 +274,10 @@ void bind_matrices() {
         kFunction);
   }
   def<&einsum_any>("_einsum(Any args)", "einsum with its arguments in a tuple.", kFunction);
+  def<&matmul_folded>(
+      "_matmul_folded(Tensor a, Tensor b, int rows, Tensor? into=None)",
+      "a times b, whose first `rows` axes behind the batch are the matrix' rows and whose others are its columns.",
+      kFunction);
   def<&kron>("kron(Tensor input, Tensor other, *, Tensor? out=None)", "Kronecker product.");
   def<&trace>("trace(Tensor input)", "Sum of the diagonal of a matrix.");
   def<&vander>(

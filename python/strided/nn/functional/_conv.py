@@ -25,6 +25,7 @@ __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
 ]  # fmt: skip
 
+_product = strided._C.functions["_matmul_folded"]
 _BUFFER = 1 << 22  # bytes of columns that are made at a time: they should stay in the cache
 
 
@@ -46,10 +47,6 @@ class _Geometry:
             return list(self.out)
         spans = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel)]
         return [(n - s) // step + 1 for n, s, step in zip(self.padded(), spans, self.stride)]
-
-    def is_pointwise(self):
-        ones = all(k == 1 for k in self.kernel) and all(s == 1 for s in self.stride)
-        return ones and not any(self.padding) and list(self.size) == self.output()
 
     def taps(self):
         """For each element of the kernel the part of the padded input it is multiplied with, as slices."""
@@ -86,25 +83,17 @@ def _padded(x, geometry):
     return made
 
 
-def _windows(x, geometry):
-    """A view of the padded input: (batch, groups, channels, *kernel, *output)."""
+def _windows(x, geometry, turned=False):
+    """A view of the padded input: (batch, groups, channels, *kernel, *output), the kernel backwards if `turned`."""
     n, c = x.shape[:2]
-    g, steps = geometry.groups, x.stride()
+    g, steps, first = geometry.groups, x.stride(), x.storage_offset()
     kernel = [s * d for s, d in zip(steps[2:], geometry.dilation)]
     output = [s * d for s, d in zip(steps[2:], geometry.stride)]
+    if turned:
+        first += sum((k - 1) * s for k, s in zip(geometry.kernel, kernel))
+        kernel = [-s for s in kernel]
     shape = (n, g, c // g, *geometry.kernel, *geometry.output())
-    return x.as_strided(shape, (steps[0], c // g * steps[1], steps[1], *kernel, *output), x.storage_offset())
-
-
-def _columns(windows, geometry):
-    """Columns of some samples: (batch, groups, channels * kernel, output)."""
-    n, g, c = windows.shape[:3]
-    return windows.reshape(n, g, c * math.prod(geometry.kernel), math.prod(geometry.output()))
-
-
-def _share(rows, geometry, itemsize):
-    """How many samples' columns fit into the buffer."""
-    return max(1, _BUFFER // max(1, rows * math.prod(geometry.output()) * itemsize))
+    return x.as_strided(shape, (steps[0], c // g * steps[1], steps[1], *kernel, *output), first)
 
 
 def _is_depthwise(c, geometry):
@@ -112,23 +101,19 @@ def _is_depthwise(c, geometry):
     return c == geometry.groups > 1 and all(s == 1 for s in geometry.stride)
 
 
-def _forward(x, weight, geometry):
-    n, c, o, g = x.size(0), x.size(1), weight.size(0), geometry.groups
-    out = geometry.output()
-    if _is_depthwise(c, geometry):
-        return _forward_depthwise(x, weight, geometry)
-    length, rows = math.prod(out), c // g * math.prod(geometry.kernel)
-    made = strided.empty(n, g, o // g, length, dtype=x.dtype, device=x.device)
-    matrix = weight.reshape(g, o // g, rows)
-    if geometry.is_pointwise():
-        strided.matmul(matrix[0] if g == 1 else matrix, x.reshape(n, g, rows, length), out=made)
-        return made.view(n, o, *out)
-    windows = _windows(_padded(x, geometry), geometry)
-    many = _share(g * rows, geometry, x.element_size())
-    for i in range(0, n, many):
-        columns = _columns(windows[i : i + many], geometry)
-        strided.matmul(matrix[0] if g == 1 else matrix, columns, out=made[i : i + many])
-    return made.view(n, o, *out)
+# Outputs of a sample below which the columns of all samples make one product: short products read the weight too often.
+_FEW = 256
+
+
+def _forward(x, weight, geometry, turned=False):
+    n, o, g = x.size(0), weight.size(0), geometry.groups
+    out, axes = geometry.output(), len(geometry.kernel) + 1
+    windows = _windows(_padded(x, geometry), geometry, turned)
+    matrix = weight.reshape(g, o // g, math.prod(weight.shape[1:]))
+    if g == 1 and n > 1 and math.prod(out) < _FEW:
+        made = _product(matrix[0], windows[:, 0].movedim(0, axes), axes)
+        return made.view(o, n, *out).transpose(0, 1).contiguous()
+    return _product(matrix.expand(n, *matrix.shape), windows, axes).view(n, o, *out)
 
 
 # Note [Shifted planes]
@@ -137,74 +122,19 @@ def _forward(x, weight, geometry):
 # too, and left out in the end.
 
 
-def _offsets(geometry):
-    """For each element of the kernel its offset in a padded plane; the length of vectors; the steps of the plane."""
-    sizes, steps = geometry.padded(), []
-    for i in range(len(sizes)):
-        steps.append(math.prod(sizes[i + 1 :]))
-    found = [
-        (at, sum(i * d * s for i, d, s in zip(at, geometry.dilation, steps)))
-        for at in itertools.product(*(range(k) for k in geometry.kernel))
-    ]
-    return found, math.prod(sizes) - found[-1][1], steps
-
-
-def _shifted_planes(geometry):
-    """The same where steps are 1 and few elements of the vectors are left out; else None."""
-    if any(s != 1 for s in geometry.stride):
-        return None
-    found = _offsets(geometry)
-    return found if 2 * found[1] <= 3 * math.prod(geometry.output()) else None
-
-
-def _output_of(vectors, geometry, steps):
-    """The view of vectors (batch, channels, length) that is the output."""
-    n, c, _ = vectors.shape
-    return vectors.as_strided((n, c, *geometry.output()), (*vectors.stride()[:2], *steps))
-
-
-def _as_vectors(grad, geometry, length, steps):
-    """A gradient as vectors, with zeros where no output stands."""
-    made = strided.zeros(*grad.shape[:2], length, dtype=grad.dtype, device=grad.device)
-    _output_of(made, geometry, steps).copy_(grad)
-    return made
-
-
-def _forward_depthwise(x, weight, geometry):
-    n, c, times = x.size(0), x.size(1), weight.size(0) // x.size(1)
-    offsets, length, steps = _offsets(geometry)
-    planes = _padded(x, geometry).view(n, c, 1, -1)
-    made = strided.zeros(n, c, times, length, dtype=_sums(x), device=x.device)
-    planes, weight = planes.to(made.dtype), weight.to(made.dtype)
-    for at, offset in offsets:
-        factor = weight[(slice(None), 0, *at)].reshape(1, c, times, 1)
-        made.addcmul_(planes.narrow(3, offset, length), factor)
-    return _output_of(made.view(n, c * times, length), geometry, steps).contiguous().to(x.dtype)
-
-
-def _backward_input_depthwise(grad, weight, geometry):
-    n, c = grad.size(0), geometry.groups
-    times = weight.size(0) // c
-    offsets, length, steps = _offsets(geometry)
-    vectors = _as_vectors(grad, geometry, length, steps).view(n, c, times, length)
-    made = strided.zeros(n, c, *geometry.padded(), dtype=_sums(grad), device=grad.device)
-    vectors, weight, planes = vectors.to(made.dtype), weight.to(made.dtype), made.view(n, c, -1)
-    for at, offset in offsets:
-        factor = weight[(slice(None), 0, *at)].reshape(1, c, times, 1)
-        for t in range(times):
-            planes.narrow(2, offset, length).addcmul_(vectors[:, :, t], factor[:, :, t])
-    return _inside(made, geometry).contiguous().to(grad.dtype)
-
-
 def _backward_weight_depthwise(x, grad, geometry):
     n, c = x.shape[:2]
     times = grad.size(1) // c
-    offsets, length, steps = _offsets(geometry)
-    vectors = _as_vectors(grad, geometry, length, steps).view(n, c, times, length)
-    planes = _padded(x, geometry).view(n, c, -1, 1)
-    vectors, planes = _factors(vectors, planes)
+    sizes = geometry.padded()
+    steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    taps = list(itertools.product(*(range(k) for k in geometry.kernel)))
+    offsets = [sum(i * d * s for i, d, s in zip(at, geometry.dilation, steps)) for at in taps]
+    length = math.prod(sizes) - offsets[-1]
+    vectors = strided.zeros(n, c * times, length, dtype=grad.dtype, device=grad.device)
+    vectors.as_strided(grad.shape, (*vectors.stride()[:2], *steps)).copy_(grad)  # zeros where no output stands
+    vectors, planes = _factors(vectors.view(n, c, times, length), _padded(x, geometry).view(n, c, -1, 1))
     made = strided.zeros(c * times, 1, *geometry.kernel, dtype=_sums(x), device=x.device)
-    for at, offset in offsets:
+    for at, offset in zip(taps, offsets):
         made[(slice(None), 0, *at)] = vectors.matmul(planes.narrow(2, offset, length)).sum((0, 3)).reshape(-1)
     return made.to(x.dtype)
 
@@ -212,33 +142,25 @@ def _backward_weight_depthwise(x, grad, geometry):
 def _backward_input(grad, weight, geometry):
     n, o, g = grad.size(0), grad.size(1), geometry.groups
     c = weight.size(1) * g
-    if _is_depthwise(c, geometry):
-        return _backward_input_depthwise(grad, weight, geometry)
-    out, length, dtype = geometry.output(), math.prod(geometry.output()), grad.dtype
-    rows = weight.size(1) * math.prod(geometry.kernel)
-    if not geometry.is_pointwise():
-        grad, weight = _factors(grad, weight)
+    spans = [d * (k - 1) for d, k in zip(geometry.dilation, geometry.kernel)]
+    padding = [s - p for s, p in zip(spans, geometry.padding)]
+    if all(s == 1 for s in geometry.stride) and min(padding) >= 0:
+        whole = _Geometry(geometry.kernel, geometry.stride, padding, geometry.dilation, g, grad.shape[2:])
+        if whole.output() == list(geometry.size):
+            weight = weight.reshape(g, o // g, c // g, *geometry.kernel).transpose(1, 2)
+            return _forward(grad, weight.reshape(c, o // g, *geometry.kernel), whole, turned=True)
+    dtype = grad.dtype
+    rows, length = weight.size(1) * math.prod(geometry.kernel), math.prod(geometry.output())
+    grad, weight = _factors(grad, weight)
     grad = grad.reshape(n, g, o // g, length)
     matrix = weight.reshape(g, o // g, rows).transpose(1, 2)
-    matrix = matrix[0] if g == 1 else matrix
-    if geometry.is_pointwise():
-        return strided.matmul(matrix, grad).view(n, c, *out)
     made = strided.zeros(n, c, *geometry.padded(), dtype=_sums(grad), device=grad.device)
-    shifted = _shifted_planes(geometry)
-    if shifted:
-        offsets, width, steps = shifted
-        grad = _as_vectors(grad.view(n, o, *out), geometry, width, steps).view(n, g, o // g, width)
-    many = _share(g * rows, geometry, grad.element_size())
+    many = max(1, _BUFFER // max(1, g * rows * length * grad.element_size()))
     for i in range(0, n, many):
         columns, part = strided.matmul(matrix, grad[i : i + many]), made[i : i + many]
-        if shifted:
-            columns, part = columns.view(-1, c, len(offsets), width), part.view(-1, c, math.prod(geometry.padded()))
-            for k, (_, offset) in enumerate(offsets):
-                part.narrow(2, offset, width).add_(columns[:, :, k])
-        else:
-            columns = columns.view(-1, c, *geometry.kernel, *out)
-            for at, place in geometry.taps():
-                part[(slice(None), slice(None), *place)].add_(columns[(slice(None), slice(None), *at)])
+        columns = columns.view(-1, c, *geometry.kernel, *geometry.output())
+        for at, place in geometry.taps():
+            part[(slice(None), slice(None), *place)].add_(columns[(slice(None), slice(None), *at)])
     return _inside(made, geometry).contiguous().to(dtype)
 
 
@@ -246,20 +168,15 @@ def _backward_weight(x, grad, geometry):
     n, c, o, g = x.size(0), x.size(1), grad.size(1), geometry.groups
     if _is_depthwise(c, geometry):
         return _backward_weight_depthwise(x, grad, geometry)
-    length, rows = math.prod(geometry.output()), c // g * math.prod(geometry.kernel)
+    rows, axes = c // g * math.prod(geometry.kernel), len(geometry.kernel)
     dtype, (x, grad) = x.dtype, _factors(x, grad)
     made = strided.zeros(g, o // g, rows, dtype=x.dtype, device=x.device)
-    grad = grad.contiguous().view(n, g, o // g, length)  # a gradient of a sum repeats one element
-    if geometry.is_pointwise():
-        windows = x.reshape(n, g, rows, length)
-        made = strided.matmul(grad, windows.transpose(2, 3)).sum(0)
-    else:
-        windows = _windows(_padded(x, geometry), geometry)
-        many = _share(g * rows, geometry, x.element_size())
-        for i in range(0, n, many):
-            columns = _columns(windows[i : i + many], geometry)
-            for j in range(len(columns)):
-                made.baddbmm_(grad[i + j], columns[j].transpose(1, 2))
+    grad = grad.contiguous().view(n, g, o // g, math.prod(geometry.output()))  # a gradient of a sum repeats one element
+    windows = _windows(_padded(x, geometry), geometry)
+    outputs, taps = range(axes + 3, 2 * axes + 3), range(2, axes + 3)
+    windows = windows.permute(0, 1, *outputs, *taps)
+    for i in range(n):
+        _product(grad[i], windows[i], axes, made)
     return made.to(dtype).view(o, c // g, *geometry.kernel)
 
 

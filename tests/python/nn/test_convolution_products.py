@@ -1,0 +1,118 @@
+"""Convolution against its definition, and its gradients as adjoint maps; products with folded matrices."""
+
+import itertools
+import random
+
+import pytest
+import strided as torch
+from strided.nn import functional as F
+
+CASES = [
+    # batch, channels, sizes, out, kernel, stride, padding, dilation, groups
+    (2, 3, (9,), 4, (3,), (1,), (1,), (1,), 1),
+    (1, 1, (1,), 1, (1,), (1,), (0,), (1,), 1),
+    (3, 4, (5, 6), 6, (3, 2), (1, 1), (1, 0), (1, 1), 2),
+    (2, 5, (17, 40), 33, (3, 3), (1, 1), (1, 1), (1, 1), 1),  # whole and partial vectors of a row
+    (2, 4, (19, 20), 8, (5, 3), (1, 2), (2, 1), (2, 1), 1),
+    (2, 6, (11, 12), 6, (3, 3), (1, 1), (1, 1), (1, 1), 6),  # depthwise
+    (2, 3, (20, 20), 9, (4, 4), (1, 1), (0, 3), (1, 1), 3),
+    (2, 3, (8, 9), 5, (2, 2), (1, 1), (3, 2), (1, 1), 1),  # more padding than the kernel reaches
+    (1, 2, (5, 6, 7), 3, (2, 3, 2), (1, 1, 1), (1, 1, 0), (1, 1, 2), 1),
+    (2, 2, (4, 5, 6), 4, (2, 2, 2), (2, 1, 2), (0, 1, 1), (1, 2, 1), 2),
+    (3, 70, (4, 4), 20, (3, 3), (1, 1), (1, 1), (1, 1), 1),  # more steps than a block of a product has
+    (2, 3, (32, 32), 2, (16, 16), (16, 16), (0, 0), (1, 1), 1),
+]
+
+
+def convolution(x, weight, stride, padding, dilation, groups):
+    """The definition: one element of the kernel at a time."""
+    n, c, *sizes = x.shape
+    o, _, *kernel = weight.shape
+    wide = torch.zeros(n, c, *(s + 2 * p for s, p in zip(sizes, padding)), dtype=torch.float64)
+    wide[(..., *(slice(p, p + s) for p, s in zip(padding, sizes)))] = x
+    out = [
+        (s + 2 * p - d * (k - 1) - 1) // step + 1 for s, p, d, k, step in zip(sizes, padding, dilation, kernel, stride)
+    ]
+    made = torch.zeros(n, o, *out, dtype=torch.float64)
+    for at in itertools.product(*map(range, kernel)):
+        part = wide[(..., *(slice(i * d, i * d + s * (m - 1) + 1, s) for i, d, s, m in zip(at, dilation, stride, out)))]
+        factor = weight[(slice(None), slice(None), *at)]
+        for g in range(groups):
+            mine, theirs = slice(g * o // groups, (g + 1) * o // groups), slice(g * c // groups, (g + 1) * c // groups)
+            made[:, mine] += torch.tensordot(factor[mine], part[:, theirs], ([1], [1])).movedim(0, 1)
+    return made
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_convolution_is_its_definition_and_gradients_are_its_adjoints(case):
+    n, c, sizes, o, kernel, stride, padding, dilation, groups = case
+    torch.manual_seed(0)
+    x = torch.randn(n, c, *sizes, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(o, c // groups, *kernel, dtype=torch.float64, requires_grad=True)
+    function = getattr(F, f"conv{len(sizes)}d")
+    made = function(x, weight, None, stride, padding, dilation, groups)
+    expected = convolution(x.detach(), weight.detach(), stride, padding, dilation, groups)
+    torch.testing.assert_close(made, expected, rtol=1e-12, atol=1e-11)
+    y = torch.randn(*made.shape, dtype=torch.float64)
+    of_x, of_weight = torch.autograd.grad(made, (x, weight), y)
+    inner = (y * expected).sum()
+    torch.testing.assert_close((of_x * x).sum(), inner, rtol=1e-10, atol=1e-9)
+    torch.testing.assert_close((of_weight * weight).sum(), inner, rtol=1e-10, atol=1e-9)
+    # float32, and inputs in another layout, with a gradient that repeats one element
+    other = x.detach().float().transpose(0, 1).contiguous().transpose(0, 1).requires_grad_()
+    made = function(other, weight.detach().float(), None, stride, padding, dilation, groups)
+    torch.testing.assert_close(made.double(), expected, rtol=1e-4, atol=1e-4)
+    (g,) = torch.autograd.grad(made.sum(), other)
+    (of_x,) = torch.autograd.grad(function(x, weight, None, stride, padding, dilation, groups).sum(), x)
+    torch.testing.assert_close(g.double(), of_x, rtol=1e-4, atol=1e-4)
+
+
+def test_infinity_and_nan_stay_where_the_kernel_sees_them():
+    x, weight = torch.ones(1, 3, 6, 37), torch.ones(20, 3, 3, 3)
+    x[0, 1, 2, 5], x[0, 2, 2, 30] = float("inf"), float("nan")
+    made = F.conv2d(x, weight, padding=1)[0]
+    rows = slice(1, 4)
+    assert made[:, rows, 4:7].isinf().all() and made.isinf().sum() == 20 * 9
+    assert made[:, rows, 29:32].isnan().all() and made.isnan().sum() == 20 * 9
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64], ids=str
+)
+def test_products_with_folded_matrices(dtype):
+    product, rng = torch._C.functions["_matmul_folded"], random.Random(1)
+    for trial in range(30):
+        torch.manual_seed(trial)
+        batch = [rng.choice([1, 2, 3]) for _ in range(rng.choice([0, 1, 2]))]
+        rows = [rng.choice([1, 2, 3, 5]) for _ in range(rng.choice([1, 2, 3]))]
+        columns = [rng.choice([1, 3, 16, 20]) for _ in range(rng.choice([1, 2]))]
+        axes = list(range(len(batch) + len(rows) + len(columns)))
+        rng.shuffle(axes)
+        sizes = [*batch, *rows, *columns]
+        stored = [0] * len(axes)
+        for to, axis in enumerate(axes):
+            stored[axis] = sizes[to]
+        b = torch.randint(-4, 5, stored).to(dtype).permute(axes)
+        k, m = b[(0,) * len(batch)].numel(), rng.choice([1, 5, 17])
+        for size in columns:
+            k //= size
+        a = torch.randint(-4, 5, (*batch, m, k)).to(dtype)
+        exact = torch.complex128 if dtype.is_complex else torch.float64
+        expected = a.to(exact) @ b.to(exact).reshape(*batch, k, -1)
+        made = product(a, b, len(rows))
+        torch.testing.assert_close(made, expected.to(dtype), rtol=0, atol=0)
+        assert product(a, b, len(rows), made) is made
+        torch.testing.assert_close(made, (2 * expected).to(dtype), rtol=0, atol=0)
+
+
+def test_products_with_folded_matrices_check_sizes():
+    product = torch._C.functions["_matmul_folded"]
+    with pytest.raises(RuntimeError, match="sizes"):
+        product(torch.ones(2, 3), torch.ones(2, 2, 5), 2)
+    with pytest.raises(RuntimeError, match="dimensions"):
+        product(torch.ones(2, 3), torch.ones(3, 5), 3)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        product(torch.ones(2, 3), torch.ones(3, 5, dtype=torch.float64), 1)
+    with pytest.raises(RuntimeError, match="sizes"):
+        product(torch.ones(2, 3), torch.ones(3, 5), 1, torch.ones(2, 4))
+    assert product(torch.ones(2, 0), torch.ones(0, 5), 1).tolist() == [[0.0] * 5] * 2
