@@ -26,8 +26,8 @@ struct EluGrad {
                       "float alpha=1, float scale=1, float input_scale=1");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, const double* p) {
-    const T inner = static_cast<T>(p[2]), outer = static_cast<T>(p[0] * p[1] * p[2]);
-    return g * (x > T(0) ? static_cast<T>(p[1]) : outer * math::exp(x * inner));
+    const T inner = static_cast<T>(p[2]), outer = static_cast<T>(p[0] * p[1] * p[2]), scale = static_cast<T>(p[1]);
+    return g * (x > T(0) ? scale : outer * math::exp(x * inner));
   }
   static constexpr uint8_t reads[] = {2, 3};
   template <int I, class V>
@@ -46,8 +46,8 @@ struct Elu {
                  "float alpha=1, float scale=1, float input_scale=1");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
-    const T inner = static_cast<T>(p[2]), outer = static_cast<T>(p[0] * p[1]);
-    return x > T(0) ? x * static_cast<T>(p[1]) : outer * math::expm1(x * inner);
+    const T inner = static_cast<T>(p[2]), outer = static_cast<T>(p[0] * p[1]), scale = static_cast<T>(p[1]);
+    return x > T(0) ? x * scale : outer * math::expm1(x * inner);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -62,8 +62,8 @@ struct GeluGrad {
       activation_grad("_gelu_grad", "GeluGrad", "grad times the derivative of nn.functional.gelu at input.");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
-    const T density = T(1 / kSqrt2Pi) * math::exp(T(-0.5) * x * x);
-    return g * (T(0.5) * math::erfc(x * T(-1 / kSqrt2)) + x * density);
+    const auto law = math::normal_law(x);
+    return g * (law.hi + x * (T(1 / kSqrt2Pi) * law.lo));
   }
   static constexpr uint8_t reads[] = {2, 3};
   template <int I, class V>
@@ -82,7 +82,7 @@ struct Gelu {
                  "", false);
   template <class T>
   STRIDED_HD static T fwd(T x) {
-    return x * (T(0.5) * math::erfc(x * T(-1 / kSqrt2)));
+    return x * math::normal_law(x).hi;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -32,7 +32,8 @@ struct Threshold {
                              false};
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
-    return x <= parameter<T>(p[0]) ? parameter<T>(p[1]) : x;
+    const T bound = parameter<T>(p[0]), value = parameter<T>(p[1]);
+    return x <= bound ? value : x;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -181,7 +182,8 @@ struct LeakyRelu {
                  "Each element where it is positive, else negative_slope times it.", "float negative_slope=0.01");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
-    return x > T(0) ? x : x * static_cast<T>(p[0]);
+    const T slope = static_cast<T>(p[0]);  // read here: a load on one way only would keep the loop from vectors
+    return x > T(0) ? x : x * slope;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -534,6 +534,24 @@ STRIDED_HD double erf(double x) { return erf_impl<F64>(x); }
 STRIDED_HD float erfc(float x) { return static_cast<float>(erfc_impl<Lite>(x, 10.9)); }
 STRIDED_INLINE_HD double erfc(double x) { return erfc_impl<F64>(x, 28.0); }
 
+// The distribution function of the standard normal law at x, and exp(-x^2 / 2).
+STRIDED_INLINE_HD Pair<double> normal_law(double x) {
+  return {0.5 * erfc(x * -0.70710678118654752440), exp(-0.5 * x * x)};
+}
+// Pure float: for a = |x| the function at -a is exp(-a^2 / 2) P(t) / (1 + 4/5 a) with t = (a - 7/2) / (a + 7/2), after
+// Shepherd and Laframboise as above. Beyond 15 it is zero.
+STRIDED_HD Pair<float> normal_law(float x) {
+  const float size = abs(x), a = size > 15.0f ? 15.0f : size;
+  const float half = -0.5f * a, square = half * a;
+  const float power = exp_impl<F32>(square, product_minus(half, a, square));
+  const float up = a + 3.5f, down = mul_add(a, 0.8f, 1.0f), inverse = 1.0f / (up * down);
+  const float tail =
+      poly((a - 3.5f) * (down * inverse), 0.404111594f, -0.115598008f, 0.02580088f, 0.0181106851f, -0.0203965716f,
+           0.00798703823f, -4.35239926e-05f, -0.00103947823f, 0.000103949009f, 0.000116083327f) *
+      (up * inverse) * power;
+  return {x > 0.0f ? 1.0f - tail : tail, power};
+}
+
 }  // namespace math
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -242,8 +242,9 @@ Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   Tensor out = normalised(in, axis, ScanOp::Softmax);
   if (!needs_grad(in)) return out;
   return record("SoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor out = saved.get(), weighted = g * out;
-    return weighted - out * sum(weighted, {axis}, true);
+    const Tensor out = saved.get(), weighted = g * out, total = sum(weighted, {axis}, true);
+    // In the memory of the products, unless the steps are recorded and must stay.
+    return grad_enabled() ? weighted - out * total : elementwise_<Addcmul>(weighted, out, total, -1.0);
   });
 }
 
@@ -253,7 +254,10 @@ Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   Tensor out = normalised(in, axis, ScanOp::LogSoftmax);
   if (!needs_grad(in)) return out;
   return record("LogSoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
-    return g - elementwise<Exp>(saved.get()) * sum(g, {axis}, true);
+    const Tensor out = elementwise<Exp>(saved.get()), total = sum(g, {axis}, true);
+    if (grad_enabled()) return g - out * total;
+    const Operand in[] = {g, out, total, Operand(-1.0)};
+    return call_elementwise_out(op_def(elementwise_id<Addcmul>), in, nullptr, out, true);
   });
 }
 

@@ -101,7 +101,7 @@ def _is_depthwise(c, geometry):
     return c == geometry.groups > 1 and all(s == 1 for s in geometry.stride)
 
 
-# Outputs of a sample below which the columns of all samples make one product: short products read the weight too often.
+# Outputs of a sample below which all samples make one product: short ones read the weight too often.
 _FEW = 256
 
 
@@ -170,13 +170,17 @@ def _backward_weight(x, grad, geometry):
         return _backward_weight_depthwise(x, grad, geometry)
     rows, axes = c // g * math.prod(geometry.kernel), len(geometry.kernel)
     dtype, (x, grad) = x.dtype, _factors(x, grad)
-    made = strided.zeros(g, o // g, rows, dtype=x.dtype, device=x.device)
-    grad = grad.contiguous().view(n, g, o // g, math.prod(geometry.output()))  # a gradient of a sum repeats one element
-    windows = _windows(_padded(x, geometry), geometry)
+    length, windows = math.prod(geometry.output()), _windows(_padded(x, geometry), geometry)
     outputs, taps = range(axes + 3, 2 * axes + 3), range(2, axes + 3)
-    windows = windows.permute(0, 1, *outputs, *taps)
+    windows = windows.permute(1, 0, *outputs, *taps)
+    if length < _FEW:
+        # Of all samples at once, which are an axis of the sum.
+        grad = grad.reshape(n, g, o // g, length).permute(1, 2, 0, 3).reshape(g, o // g, n * length)
+        return _product(grad, windows, axes + 1).to(dtype).view(o, c // g, *geometry.kernel)
+    grad = grad.contiguous().view(n, g, o // g, length)  # a gradient of a sum repeats one element
+    made = strided.zeros(g, o // g, rows, dtype=x.dtype, device=x.device)
     for i in range(n):
-        _product(grad[i], windows[i], axes, made)
+        _product(grad[i], windows[:, i], axes, made)
     return made.to(dtype).view(o, c // g, *geometry.kernel)
 
 

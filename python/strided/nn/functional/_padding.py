@@ -218,6 +218,30 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return made if input.ndim == 4 else made.squeeze(0)
 
 
+class _Fold(strided.autograd.Function):
+    """The sum of blocks (batch, channels, *kernel, *blocks) at their places. Its gradient unfolds."""
+
+    @staticmethod
+    def forward(ctx, cols, size, dilation, padding, stride):
+        n, c, *kernel, high, wide = cols.shape
+        ctx.options = kernel, dilation, padding, stride
+        made = strided.zeros(
+            n, c, size[0] + 2 * padding[0], size[1] + 2 * padding[1], dtype=cols.dtype, device=cols.device
+        )
+        for i in range(kernel[0]):
+            for j in range(kernel[1]):
+                top, left = i * dilation[0], j * dilation[1]
+                rows = slice(top, top + stride[0] * (high - 1) + 1, stride[0])
+                columns = slice(left, left + stride[1] * (wide - 1) + 1, stride[1])
+                made[:, :, rows, columns] += cols[:, :, i, j]
+        ctx.shape = cols.shape
+        return made[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]].contiguous()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return unfold(grad, *ctx.options).view(ctx.shape), None, None, None, None
+
+
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -246,13 +270,5 @@ def fold(
         )
     n, c = cols.size(0), cols.size(1) // taps
     cols = cols.reshape(n, c, *kernel, *blocks)
-    high, wide = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
-    made = strided.zeros(n, c, high, wide, dtype=cols.dtype, device=cols.device)
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            top, left = i * dilation[0], j * dilation[1]
-            rows = slice(top, top + stride[0] * (blocks[0] - 1) + 1, stride[0])
-            columns = slice(left, left + stride[1] * (blocks[1] - 1) + 1, stride[1])
-            made[:, :, rows, columns] += cols[:, :, i, j]
-    made = made[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]].contiguous()
+    made = _Fold.apply(cols, size, dilation, padding, stride)
     return made if input.ndim == 3 else made.squeeze(0)
