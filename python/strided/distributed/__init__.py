@@ -31,6 +31,9 @@ from ._move import set_gather_limit
 from ._objects import *
 from ._objects import __all__ as _names_of_objects
 from ._sharded import ShardedTensor, distribute_tensor
+from ._store_tcp import TCPStore
+from ._stores import *
+from ._stores import __all__ as _names_of_stores
 from ._threads import simulate
 from .device_mesh import DeviceMesh, init_device_mesh
 from .placement import BlockCyclic, Partial, Placement, Replicate, Shard
@@ -42,8 +45,9 @@ __all__ = [
     "Explanation", "distribute_tensor", "empty", "explain", "full", "init_device_mesh", "ones", "rand", "randn",
     "set_gather_limit", "tensor", "zeros",
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
-    "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
+    "TCPStore", "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
     *_names_of_groups, *_names_of_calls, *_names_of_objects,
+    *_names_of_stores,
 ]  # fmt: skip
 
 
