@@ -107,6 +107,16 @@ def _lowest(x):
     return -math.inf if x.dtype.is_floating_point else strided.iinfo(x.dtype).min
 
 
+# Note [Windows and taps]
+# Maxima are taken over windows where those are long rows, or few; else element by element of the kernel (a tap), each
+# over the whole image: loops are long, and windows that overlap are not copied.
+
+
+def _has_long_windows(x, kernel, stride):
+    long = math.prod(kernel) > 16 and (len(kernel) == 1 or all(s >= k for s, k in zip(stride, kernel)))
+    return long or x.numel() <= 4096
+
+
 def _flat_places(position, size, out, kernel, stride, padding, dilation):
     """From the position of an element in its window, its position in the input's plane."""
     axes = len(size)
@@ -116,8 +126,65 @@ def _flat_places(position, size, out, kernel, stride, padding, dilation):
         at = position.div(inner, rounding_mode="floor") % kernel[i] if i else position.div(inner, rounding_mode="floor")
         start = strided.arange(out[i], device=position.device) * stride[i] - padding[i]
         at = at * dilation[i] + start.view([-1 if j == i + 2 else 1 for j in range(axes + 2)])
+        at = strided.where(at < 0, at.remainder(dilation[i]), at)  # no padding is the maximum, even of -inf
         total = at if total is None else total * size[i] + at
     return total
+
+
+def _taps(x, out, kernel, stride, padding, dilation):
+    """For each element of the kernel, the elements of x that it meets, (batch, channels, *out), in row-major order."""
+    windows = _windowed(x, _lowest(x), out, kernel, stride, padding, dilation)
+    for at in itertools.product(*(range(k) for k in kernel)):
+        yield at, windows[(..., *at)]
+
+
+def _maxima(x, out, kernel, stride, padding, dilation):
+    """Maxima of windows; by taps along one axis after the other (Note [Windows and taps])."""
+    axes = len(kernel)
+    if _has_long_windows(x, kernel, stride):
+        windows = _windowed(x, _lowest(x), out, kernel, stride, padding, dilation)
+        return windows.amax(list(range(-axes, 0)))
+    for i in range(axes):
+        ones, zeros = [1] * axes, [0] * axes
+        part = [ones, ones, zeros, ones]
+        whole = list(x.shape[2:])
+        whole[i] = out[i]
+        part = [
+            [v[i] if j == i else w[j] for j in range(axes)] for v, w in zip((kernel, stride, padding, dilation), part)
+        ]
+        best = None
+        for _, r in _taps(x, whole, *part):
+            best = r if best is None else strided.maximum(best, r)
+        x = best
+    return x.contiguous()
+
+
+def _maxima_and_places(x, out, kernel, stride, padding, dilation):
+    """Maxima of windows and their places in the input's plane: the first of equal ones."""
+    size, axes = x.shape[2:], len(kernel)
+    if _has_long_windows(x, kernel, stride):
+        windows = _windowed(x, _lowest(x), out, kernel, stride, padding, dilation)
+        best, position = windows.reshape(*x.shape[:2], *out, math.prod(kernel)).max(-1)
+        return best, _flat_places(position, size, out, kernel, stride, padding, dilation)
+    steps = [math.prod(size[i + 1 :]) for i in range(axes)]
+    base, first = 0, 0  # the place of a window's first element; from there to the first one that is not padding
+    for i, (s, p, d) in enumerate(zip(stride, padding, dilation)):
+        start = (strided.arange(out[i], device=x.device) * s - p).view([-1 if j == i else 1 for j in range(axes)])
+        base = base + start * steps[i]
+        first = first + (-start).clamp(min=0).add(d - 1).div(d, rounding_mode="floor") * (d * steps[i])
+    best = None
+    for at, r in _taps(x, out, kernel, stride, padding, dilation):
+        r = r.contiguous()
+        if best is None:
+            narrow = strided.int32 if math.prod(size) < 1 << 31 else strided.int64
+            best, offset = r, first.to(narrow).expand(r.shape).clone()
+            continue
+        better = r > best
+        if x.dtype.is_floating_point:
+            better = better.logical_or_(r != r)
+        offset = offset.masked_fill_(better, sum(i * d * step for i, d, step in zip(at, dilation, steps)))
+        best = strided.maximum(best, r)
+    return best, base + offset
 
 
 class _MaxPool(strided.autograd.Function):
@@ -125,18 +192,13 @@ class _MaxPool(strided.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, out, kernel, stride, padding, dilation, with_places):
-        axes = len(kernel)
-        ctx.options = (out, kernel, stride, padding, dilation)
-        windows = _windowed(x, _lowest(x), *ctx.options)
         ctx.shape = x.shape
-        if with_places:
-            flat = windows.reshape(*x.shape[:2], *out, math.prod(kernel))
-            best, position = flat.max(-1)
-            places = _flat_places(position, x.shape[2:], *ctx.options)
-            ctx.mark_non_differentiable(places)
-            ctx.save_for_backward(places)
-            return best, places
-        return windows.amax(list(range(-axes, 0)))
+        if not with_places:
+            return _maxima(x, out, kernel, stride, padding, dilation)
+        best, places = _maxima_and_places(x, out, kernel, stride, padding, dilation)
+        ctx.mark_non_differentiable(places)
+        ctx.save_for_backward(places)
+        return best, places
 
     @staticmethod
     def backward(ctx, grad, _=None):
