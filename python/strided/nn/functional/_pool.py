@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import TYPE_CHECKING
@@ -131,32 +132,32 @@ def _flat_places(position, size, out, kernel, stride, padding, dilation):
     return total
 
 
-def _taps(x, out, kernel, stride, padding, dilation):
+def _taps(x, fill, out, kernel, stride, padding, dilation):
     """For each element of the kernel, the elements of x that it meets, (batch, channels, *out), in row-major order."""
-    windows = _windowed(x, _lowest(x), out, kernel, stride, padding, dilation)
+    windows = _windowed(x, fill, out, kernel, stride, padding, dilation)
     for at in itertools.product(*(range(k) for k in kernel)):
         yield at, windows[(..., *at)]
 
 
-def _maxima(x, out, kernel, stride, padding, dilation):
-    """Maxima of windows; by taps along one axis after the other (Note [Windows and taps])."""
+def _over_windows(x, fill, combine, out, kernel, stride, padding, dilation):
+    """The combination of the elements of each window, taps along one axis after the other."""
     axes = len(kernel)
-    if _has_long_windows(x, kernel, stride):
-        windows = _windowed(x, _lowest(x), out, kernel, stride, padding, dilation)
-        return windows.amax(list(range(-axes, 0)))
     for i in range(axes):
-        ones, zeros = [1] * axes, [0] * axes
-        part = [ones, ones, zeros, ones]
-        whole = list(x.shape[2:])
-        whole[i] = out[i]
+        whole = [*x.shape[2 : 2 + i], out[i], *x.shape[3 + i :]]
         part = [
-            [v[i] if j == i else w[j] for j in range(axes)] for v, w in zip((kernel, stride, padding, dilation), part)
+            [v[i] if j == i else none for j in range(axes)]
+            for v, none in zip((kernel, stride, padding, dilation), (1, 1, 0, 1))
         ]
-        best = None
-        for _, r in _taps(x, whole, *part):
-            best = r if best is None else strided.maximum(best, r)
-        x = best
+        x = functools.reduce(combine, (r for _, r in _taps(x, fill, whole, *part)))
     return x.contiguous()
+
+
+def _maxima(x, *options):
+    """Maxima of windows (Note [Windows and taps])."""
+    _, kernel, stride, *_ = options
+    if _has_long_windows(x, kernel, stride):
+        return _windowed(x, _lowest(x), *options).amax(list(range(-len(kernel), 0)))
+    return _over_windows(x, _lowest(x), strided.maximum, *options)
 
 
 def _maxima_and_places(x, out, kernel, stride, padding, dilation):
@@ -173,7 +174,7 @@ def _maxima_and_places(x, out, kernel, stride, padding, dilation):
         base = base + start * steps[i]
         first = first + (-start).clamp(min=0).add(d - 1).div(d, rounding_mode="floor") * (d * steps[i])
     best = None
-    for at, r in _taps(x, out, kernel, stride, padding, dilation):
+    for at, r in _taps(x, _lowest(x), out, kernel, stride, padding, dilation):
         r = r.contiguous()
         if best is None:
             narrow = strided.int32 if math.prod(size) < 1 << 31 else strided.int64
@@ -281,11 +282,10 @@ class _SumPool(strided.autograd.Function):
     @staticmethod
     def forward(ctx, x, out, kernel, stride, padding):
         ctx.options, ctx.shape = (out, kernel, stride, padding), x.shape
-        if stride == kernel and not any(padding) and all(o * k == n for o, k, n in zip(out, kernel, x.shape[2:])):
-            split = [v for pair in zip(out, kernel) for v in pair]
-            return x.reshape(*x.shape[:2], *split).sum(list(range(3, 3 + 2 * len(out), 2)))
-        windows = _windowed(x, 0, out, kernel, stride, padding, (1,) * len(kernel))
-        return windows.sum(list(range(-len(kernel), 0)))
+        options = (out, kernel, stride, padding, (1,) * len(kernel))
+        if _has_long_windows(x, kernel, stride) or x.dtype.itemsize < 4:  # sums of 16-bit floats are rounded once
+            return _windowed(x, 0, *options).sum(list(range(-len(kernel), 0)))
+        return _over_windows(x, 0, strided.add, *options)
 
     @staticmethod
     def backward(ctx, grad):
@@ -298,6 +298,9 @@ class _Spread(strided.autograd.Function):
     @staticmethod
     def forward(ctx, grad, shape, out, kernel, stride, padding):
         ctx.options = (out, kernel, stride, padding)
+        if stride == kernel and not any(padding) and all(o * k == n for o, k, n in zip(out, kernel, shape[2:])):
+            split = [v for pair in zip(out, kernel) for v in pair]
+            return grad[(..., *(v for _ in out for v in (slice(None), None)))].expand(*shape[:2], *split).reshape(shape)
         ends = [max((o - 1) * s + k, n + p) for o, s, k, n, p in zip(out, stride, kernel, shape[2:], padding)]
         size = [max(e, n + 2 * p) for e, n, p in zip(ends, shape[2:], padding)]
         made = strided.zeros(*shape[:2], *size, dtype=grad.dtype, device=grad.device)
