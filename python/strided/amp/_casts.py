@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 _LOW = """
     conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
-    linear matmul __rmatmul__ mm bmm addmm addbmm baddbmm einsum tensordot inner chain_matmul matrix_power
-    linalg.multi_dot linalg.vecdot linalg.matrix_power linalg.matmul
+    linear matmul __rmatmul__ mm bmm addmm addbmm baddbmm inner chain_matmul affine_grid
+    linalg.multi_dot linalg.vecdot linalg.matmul
     scaled_dot_product_attention multi_head_attention_forward prelu
 """.split()
+# Which products they are made of depends on the arguments.
+_PRODUCTS = ["einsum", "tensordot", "matrix_power", "linalg.matrix_power"]
 _LOW_CPU = "cov corrcoef".split()
 _LOW_CUDA = "addmv addr mv lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
 
@@ -32,7 +34,7 @@ _FULL = """
 """.split()
 _FULL_CPU = """
     adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy cholesky cholesky_inverse cholesky_solve
-    ctc_loss fractional_max_pool2d fractional_max_pool3d geqrf grid_sample grid_sampler inverse lu_solve max_pool3d
+    ctc_loss fractional_max_pool2d fractional_max_pool3d geqrf grid_sample grid_sampler inverse lu lu_solve max_pool3d
     max_unpool2d max_unpool3d nanquantile orgqr ormqr pinverse polar qr quantile stft svd trace triangular_solve
     view_as_complex
     linalg.cholesky linalg.cholesky_ex linalg.cond linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
@@ -53,8 +55,9 @@ _WIDEST = ["index_copy"]
 _WIDEST_CUDA = "addcdiv addcmul atan2 bilinear cross dot grid_sample grid_sampler index_put scatter_add vdot".split()
 
 _LISTS = {
-    "cpu": {"low": _LOW + _LOW_CPU, "full": _FULL + _FULL_CPU, "widest": _WIDEST},
+    "cpu": {"low": _LOW + _LOW_CPU, "full": _FULL + _FULL_CPU, "widest": _WIDEST, "product": _PRODUCTS},
     "cuda": {
+        "product": _PRODUCTS,
         "low": _LOW + _LOW_CUDA,
         "full": _FULL + _FULL_CUDA,
         "sum": _ACCUMULATED_CUDA,
@@ -127,12 +130,47 @@ def _has_full(values: Any, device: str) -> bool:
     return False
 
 
-def _target(rule: str, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+def _of_product(func: Any, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+    """16 bits where numbers are multiplied and summed; None for what only multiplies, moves or sums."""
+    name = func.__name__
+    if name == "einsum":
+        return state.dtype[device] if _contracts(args) else None
+    if name == "matrix_power":
+        n = kwargs.get("n", args[1] if len(args) > 1 else None)
+        if n in (-1, 0, 1):
+            return _C.float32 if n == -1 and device == "cpu" else None
+        return state.dtype[device]
+    a, b = (kwargs.get(k, args[i] if len(args) > i else None) for i, k in enumerate("ab"))
+    dims = kwargs.get("dims", args[2] if len(args) > 2 else 2)
+    if isinstance(dims, int) and isinstance(a, _C.Tensor) and isinstance(b, _C.Tensor):
+        if a.shape[: a.ndim - dims].numel() == 1 == b.shape[dims:].numel():
+            return None  # one number: a sum of products, and no product of matrices
+    return state.dtype[device]
+
+
+def _contracts(args: tuple[Any, ...]) -> bool:
+    """Whether two operands of einsum share an axis that is summed."""
+    if not args or not isinstance(args[0], str):  # einsum(operand, axes, operand, axes, ..., axes of the result)
+        terms = [tuple(a) for a in args[1::2] if isinstance(a, (list, tuple))]
+        result = tuple(args[-1]) if len(args) % 2 and isinstance(args[-1], (list, tuple)) else None
+    else:
+        left, arrow, right = args[0].replace(" ", "").replace("...", "").partition("->")
+        terms = [tuple(term) for term in left.split(",")]
+        result = tuple(right) if arrow else None
+    shared = {k for i, term in enumerate(terms) for k in term if any(k in other for other in terms[i + 1 :])}
+    if result is None:  # axes that appear once are kept
+        return bool(shared)
+    return bool(shared - set(result))
+
+
+def _target(rule: str, func: Any, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
     """The dtype that the operands of a call get, None for their own."""
     if rule == "low":
         return state.dtype[device]
     if rule == "sum" and (kwargs.get("dtype") is not None or any(isinstance(a, _C.dtype) for a in args)):
         return None
+    if rule == "product":
+        return _of_product(func, device, args, kwargs)
     if rule == "widest":
         return _C.float32 if _has_full((*args, *kwargs.values()), device) else None
     if rule == "pad":
@@ -150,7 +188,7 @@ class CastingMode(TorchFunctionMode):
             rule = _tables[device].get(func) if on else None
             if rule is None or kwargs.get("out") is not None:
                 continue
-            dtype = _target(rule, device, args, kwargs)
+            dtype = _target(rule, func, device, args, kwargs)
             if dtype is not None:
                 args = tuple(_cast(a, device, dtype) for a in args)
                 kwargs = {k: _cast(v, device, dtype) for k, v in kwargs.items()}

@@ -178,3 +178,37 @@ def test_a_training_loop():
         scaler.update()
         losses.append(loss.item())
     assert losses[-1] < 0.05 * losses[0]
+
+
+def test_only_contractions_are_lowered():
+    x = strided.ones(3, 3)
+    with strided.autocast("cpu", dtype=BF16):
+        assert strided.einsum("ij,jk->ik", x, x).dtype == BF16
+        assert strided.einsum(x, [0, 1], x, [1, 2]).dtype == BF16
+        for equation in ("ij,ij->ij", "i...,i...->i...", "ij,kl->il"):
+            assert strided.einsum(equation, x, x).dtype == F32
+        assert strided.einsum("ij->j", x).dtype == F32
+        assert [strided.tensordot(x, x, n).dtype for n in (0, 1, 2)] == [BF16, BF16, F32]
+        assert strided.tensordot(x, x, ([0], [1])).dtype == BF16
+        powers = {n: strided.linalg.matrix_power(strided.eye(3), n).dtype for n in (-2, -1, 0, 1, 2)}
+    assert powers == {-2: BF16, -1: F32, 0: F32, 1: F32, 2: BF16}
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_networks(kind):
+    strided.manual_seed(0)
+    net = getattr(nn, kind)(4, 8, 2)
+    x = strided.randn(5, 2, 4)
+    full, _ = net(x)
+    with pytest.raises(ValueError, match="does not match weight dtype"):
+        net(x.to(BF16))
+    with strided.autocast("cpu", dtype=BF16):
+        y, states = net(x)
+        low, _ = net(x.to(BF16))
+    want = F32 if kind == "GRU" else BF16  # a GRU adds its state of float32
+    assert y.dtype == want and all(s.dtype == want for s in (states if kind == "LSTM" else [states]))
+    assert low.dtype == BF16
+    strided.testing.assert_close(y.float(), full, atol=0.03, rtol=0.03)
+    strided.testing.assert_close(low.float(), full, atol=0.05, rtol=0.05)
+    y.float().square().sum().backward()
+    assert {p.grad.dtype for p in net.parameters()} == {F32}

@@ -94,6 +94,14 @@ def _grouped(params, has_biases, projected):
         yield group[0], group[1], b_ih, b_hh, group[-1] if projected else None
 
 
+def _autocast_dtype(rows: Tensor) -> Any:
+    """The dtype of the results of an LSTM where autocast has one for it: bfloat16 on the CPU, as PyTorch's kernel."""
+    on = rows.device.type == "cpu" and rows.dtype in (strided.float32, strided.bfloat16)
+    if not on or not strided.is_autocast_enabled("cpu") or strided.get_autocast_dtype("cpu") != strided.bfloat16:
+        return None
+    return strided.bfloat16
+
+
 def layers(
     mode: str,
     rows: Tensor,
@@ -114,6 +122,9 @@ def layers(
     weights = list(_grouped(list(params), has_biases, projected))
     directions, finals = 1 + bidirectional, []
     sizes = list(sizes)
+    low = None if mode != "LSTM" or projected else _autocast_dtype(rows)
+    if low is not None:  # products in 16 bits, states in float32; what comes out is rounded
+        rows, states = rows.float(), tuple(s.float() for s in states)
     for layer in range(num_layers):
         made = []
         for d in range(directions):
@@ -124,7 +135,8 @@ def layers(
         rows = made[0] if directions == 1 else strided.cat(made, 1)
         if p and train and layer < num_layers - 1:
             rows = dropout(rows, p, True)
-    return rows, tuple(strided.stack(parts) for parts in zip(*finals))
+    ends = tuple(strided.stack(parts) for parts in zip(*finals))
+    return (rows, ends) if low is None else (rows.to(low), tuple(s.to(low) for s in ends))
 
 
 def sequences(

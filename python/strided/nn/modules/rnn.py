@@ -23,6 +23,10 @@ __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "R
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+def _autocast(device: str) -> bool:
+    return device in ("cpu", "cuda") and strided.is_autocast_enabled(device)
+
+
 class RNNBase(Module):
     """What RNN, LSTM and GRU have in common.
 
@@ -139,9 +143,10 @@ class RNNBase(Module):
         return text
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """ValueError for an input of another dtype than the weights; RuntimeError for sizes that do not fit."""
+        """ValueError for an input of another dtype than the weights, unless autocast casts; RuntimeError for sizes that
+        do not fit."""
         dtype = self._flat_weights[0].dtype
-        if input.dtype != dtype:
+        if input.dtype != dtype and not _autocast(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
                 f"input.to({dtype}), or convert model: model.to({input.dtype})"
