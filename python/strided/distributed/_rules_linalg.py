@@ -9,10 +9,12 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._broadcast import broadcast_shapes
 from ..autograd import Function
 from . import _move
 from ._layout import Spec
-from ._sharded import ShardedTensor, bind, first_sharded, refuse, rule, sharded, without_terms, wrap
+from ._rules_order import aside
+from ._sharded import ShardedTensor, bind, first_sharded, placed, refuse, rule, sharded, without_terms, wrap
 from .placement import BlockCyclic, Replicate
 
 if TYPE_CHECKING:
@@ -132,10 +134,11 @@ def everywhere(t: Any, mesh: Any) -> ShardedTensor:
 # ---------------------------------------------------------------- how rules are made
 
 
-def matrices(names: str) -> Any:
+def matrices(names: str, vectors: tuple[str, ...] = ()) -> Any:
     """Decorator: the rule of functions of matrices.  rule(func, values): values by parameter, operands without terms.
 
-    Batches whose matrices lie whole on their rank are computed where they are.
+    vectors: parameters that are one vector for each matrix.  Of batches the cuts go to an axis of the batch, and each
+    rank computes its matrices.
     """
 
     def register(function):
@@ -145,12 +148,13 @@ def matrices(names: str) -> Any:
             for name, value in values.items():
                 if isinstance(value, _C.Tensor):
                     values[name] = without_terms(sharded(value, like, func))
-            given = [v for v in values.values() if isinstance(v, ShardedTensor)]
-            if any(t.ndim > 2 for t in given):
-                return _batches(func, args, values, given)
-            if given[0].ndim < 2:
+            given = {k: v for k, v in values.items() if isinstance(v, ShardedTensor)}
+            if any(t.ndim > 2 - (k in vectors) for k, t in given.items()):
+                return _batches(func, args, values, given, vectors)
+            numbers = [t for k, t in given.items() if k not in vectors]
+            if numbers[0].ndim < 2:
                 raise RuntimeError(f"{func.__qualname__}: The input tensor A must have at least 2 dimensions.")
-            if not all(t.dtype.is_floating_point or t.dtype.is_complex for t in given):
+            if not all(t.dtype.is_floating_point or t.dtype.is_complex for t in numbers):
                 raise RuntimeError(f"{func.__qualname__}: Expected a floating point or complex tensor as input.")
             return function(func, values)
 
@@ -159,21 +163,36 @@ def matrices(names: str) -> Any:
     return register
 
 
-def _batches(func, args, values, given):
-    first, batch = given[0]._spec, tuple(given[0].shape[:-2])
-    for t in given:
-        if t.ndim < 3 or tuple(t.shape[:-2]) != batch or t._spec.placements != first.placements:
-            raise refuse(func, args, "batches must have one shape and one placement")
-        if any(t._spec.cuts(d) for d in (t.ndim - 2, t.ndim - 1)):
-            raise refuse(func, args, "of a batch whose matrices are cut: cut it along a batch axis")
-    result = func(**{name: v._local if isinstance(v, ShardedTensor) else v for name, v in values.items()})
+_VECTORS_TOO = {"linalg.solve": ("A", "B"), "linalg.solve_ex": ("A", "B"), "linalg.lstsq": ("input", "b")}
 
-    def whole(t):
-        return wrap(t, first.with_(shape=(*batch, *t.shape[len(batch) :])))
 
-    if isinstance(result, _C.Tensor):
-        return whole(result)
-    return type(result)([whole(t) if t.ndim >= len(batch) else t for t in result])
+def _batches(func, args, values, given, vectors):
+    """Each operand gets the whole batch; the first one's matrices come together, the others follow it."""
+    widths = {k: 1 if k in vectors else 2 for k in given}
+    name = func.__qualname__.removeprefix("Tensor.")
+    if name in _VECTORS_TOO:
+        a, b = (values[k] for k in _VECTORS_TOO[name])
+        if b.ndim == 1 or tuple(b.shape) == tuple(a.shape[:-1]):
+            widths[_VECTORS_TOO[name][1]] = 1
+    batch = tuple(broadcast_shapes(*(t.shape[: t.ndim - widths[k]] for k, t in given.items())))
+    placements, local, n = None, {}, len(batch)
+    for k, t in given.items():
+        whole = (*batch, *t.shape[t.ndim - widths[k] :])
+        wide = t if tuple(t.shape) == whole else t.expand(whole)
+        if placements is None:
+            placements = aside(wide, tuple(range(n, wide.ndim)))._spec.placements
+        local[k] = placed(wide, placements)._local
+    result = func(**{**values, **local})
+    mesh = next(iter(given.values()))._spec.mesh
+
+    def back(t):
+        if t.ndim < n or not t.numel() and t.ndim == 1:
+            return everywhere(t, mesh)
+        t = wrap(t, Spec(mesh, placements, (*batch, *t.shape[n:])))
+        like = next((o for o in reversed(list(given.values())) if o.shape == t.shape), t)
+        return placed(t, like._spec.placements)
+
+    return back(result) if isinstance(result, _C.Tensor) else tuple.__new__(type(result), map(back, result))
 
 
 def _named(name, *values):

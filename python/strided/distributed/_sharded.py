@@ -86,6 +86,7 @@ def _load():
     from . import (  # noqa: F401
         _rules_composed,
         _rules_elementwise,
+        _rules_factors,
         _rules_index,
         _rules_linalg,
         _rules_made,

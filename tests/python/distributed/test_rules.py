@@ -57,37 +57,10 @@ scatter part of src
 scatter_reduce prod long
 scatter_reduce prod long zeros
 scatter_reduce prod part of src
-solve broadcast
-solve vectors
-solve right broadcast
-cholesky_solve of the factor
-cholesky_solve upper
-lu
-lu_factor
-lu_solve
-lu_solve torch
-lu_solve adjoint
-lu_solve right
-lu wide
-lu tall
-lu_factor_ex
-lu_unpack
-solve_ex
-inv_ex
-cholesky_ex
-householder_product
-householder_product fewer
-orgqr
-ormqr
-ormqr right
 eig
 eigvals
-lstsq vectors
 as_strided_scatter
 histogramdd
-lu packed
-triangular_solve
-triangular_solve transpose
 lobpcg
 lobpcg smallest
 0-d cumsum_ cumprod_

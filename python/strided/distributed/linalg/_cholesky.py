@@ -106,7 +106,9 @@ def _on_the_right(A: Matrix, panel: Tensor, end: int) -> Tensor:
 
 
 def failed(info: int) -> LinAlgError:
-    """The error for a matrix that is not positive-definite."""
-    return LinAlgError(
+    """The error for a matrix that is not positive-definite, with the order of the minor as `info`."""
+    error = LinAlgError(
         f"linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order {info} is not positive-definite)."
     )
+    error.info = info  # type: ignore[attr-defined]
+    return error
