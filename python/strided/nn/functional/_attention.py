@@ -9,7 +9,7 @@ import strided
 
 from ._dropout import dropout
 from ._linear import linear
-from ._padding import pad
+from ._padding import plain_pad as pad
 
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor

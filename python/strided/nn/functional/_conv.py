@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from .._tuples import _ints
-from ._padding import pad
+from ._padding import plain_pad as pad
 
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ._order import order_of
 from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def interpolate(
     whole = mode in _AXES and not input.is_floating_point()
     if whole and input.dtype != strided.uint8:
         raise NotImplementedError(f"interpolate: mode {mode!r} takes floating point and uint8, got {input.dtype}")
-    dtype = input.dtype
+    dtype, order = input.dtype, order_of(input)
     if whole:
         input = input.double()  # Note [Bytes]
     elif mode in _AXES and dtype in (strided.float16, strided.bfloat16):
@@ -231,7 +232,8 @@ def interpolate(
             input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align, mix)
         else:
             input = _nearest(input, axis, out, factor, mode == "nearest-exact")
-    return input.to(dtype).contiguous()
+    made = input.to(dtype)
+    return made.contiguous() if order is None else made.contiguous(memory_format=order)
 
 
 def _deprecated(old):

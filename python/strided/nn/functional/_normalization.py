@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ._order import in_order_of
+
 if TYPE_CHECKING:
     from ..._typing import Sequence, Tensor
 
@@ -227,7 +229,8 @@ def group_norm(
             )
     groups = _wide(input).reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
     made = _Standardise.apply(groups, [2], eps)[0].view(input.shape)
-    return _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+    made = _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+    return in_order_of(made, input)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -239,7 +242,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         )
     if input.numel() == 0:
         return input
-    from ._padding import pad
+    from ._padding import plain_pad as pad
 
     squares = pad(input.square().movedim(1, -1), (size // 2, (size - 1) // 2))
     windows = squares.unfold(-1, size, 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from .._tuples import _pair
+from ._order import in_order_of
 
 if TYPE_CHECKING:
     from ..._typing import Any, Sequence, Tensor
@@ -79,6 +80,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     >>> strided.nn.functional.pad(strided.tensor([[1., 2., 3.]]), (1, 1), mode='reflect')
     tensor([[2., 1., 2., 3., 2.]])
     """
+    made = plain_pad(input, pad, mode, value)
+    return made if mode == "circular" else in_order_of(made, input)
+
+
+def plain_pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """``pad`` that takes no care of the order in which the input's axes lie."""
     sizes = [int(p) for p in pad]
     if len(sizes) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -131,7 +138,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         )
     n = len(lead)
     order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
-    return input.reshape(*lead, c // (r * r), r, r, h, w).permute(order).reshape(*lead, c // (r * r), h * r, w * r)
+    made = input.reshape(*lead, c // (r * r), r, r, h, w).permute(order).reshape(*lead, c // (r * r), h * r, w * r)
+    return in_order_of(made, input, volumes=False)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -151,7 +159,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             )
     n = len(lead)
     order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
-    return input.reshape(*lead, c, h // r, r, w // r, r).permute(order).reshape(*lead, c * r * r, h // r, w // r)
+    made = input.reshape(*lead, c, h // r, r, w // r, r).permute(order).reshape(*lead, c * r * r, h // r, w // r)
+    return in_order_of(made, input, volumes=False)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -163,7 +172,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape)
+    return in_order_of(input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape), input)
 
 
 native_channel_shuffle = channel_shuffle
@@ -207,7 +216,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             f"Given input with spatial size ({size[0]}, {size[1]}), kernel_size={kernel}, dilation={dilation}, padding={padding}, calculated shape of the array of sliding blocks as ({blocks[0]}, {blocks[1]}), but its components must be at least one."
         )
     if any(padding):
-        x = pad(x, (padding[1], padding[1], padding[0], padding[0]))
+        x = plain_pad(x, (padding[1], padding[1], padding[0], padding[0]))
     elif not x.is_contiguous():
         x = x.contiguous()
     sn, sc, sh, sw = x.stride()

@@ -11,7 +11,8 @@ import strided
 
 from ..._out import into as _into
 from .._tuples import _ints
-from ._padding import pad
+from ._order import in_order_of
+from ._padding import plain_pad as pad
 
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor
@@ -221,7 +222,8 @@ def _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mo
     best, places = made if isinstance(made, tuple) else (made, None)
     if input.ndim == axes + 1:
         best, places = best.squeeze(0), places if places is None else places.squeeze(0)
-    return (best, places) if return_indices else best
+    best = in_order_of(best, input)
+    return (best, in_order_of(places, input)) if return_indices else best
 
 
 def _define_max_pool(axes):
@@ -346,7 +348,7 @@ def _avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_
             counts = strided.tensor(counts, dtype=x.dtype, device=x.device).view(shape)
             found = counts if found is None else found * counts
         made = _mean_of(total, found, whole)
-    return made if input.ndim == axes + 2 else made.squeeze(0)
+    return in_order_of(made, input, volumes=False) if input.ndim == axes + 2 else made.squeeze(0)
 
 
 def avg_pool1d(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from .._tuples import _ints
+from ._order import in_order_of
 from ._pool import _avg_pool
 
 if TYPE_CHECKING:
@@ -68,13 +69,14 @@ def _adaptive_avg_pool(axes, input, output_size):
         kernel = tuple(n // o for n, o in zip(input.shape[-axes:], size))
         return _avg_pool(name, axes, input, kernel, None, 0, False, True, None)
     # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
+    given = input
     for i, out in enumerate(size):
         axis, n = input.ndim - axes + i, input.shape[input.ndim - axes + i]
         start, end = _windows(n, out, input.device)
         row = strided.arange(n, device=input.device).unsqueeze(1)
         weights = ((row >= start) & (row < end)).to(input.dtype) / (end - start)
         input = input.movedim(axis, -1).matmul(weights.to(input.dtype)).movedim(-1, axis)
-    return input.contiguous()
+    return in_order_of(input.contiguous(), given, volumes=False)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -111,7 +113,7 @@ def _adaptive_max_pool(axes, input, output_size):
     values = input.reshape(*lead, math.prod(planes)).index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape)
     best, position = values.max(-1)
     at = flat.expand(*lead, *flat.shape).gather(-1, position.unsqueeze(-1)).squeeze(-1)
-    return best.view(*lead, *size), at.view(*lead, *size)
+    return tuple(in_order_of(made.view(*lead, *size), input, volumes=False) for made in (best, at))
 
 
 def _define(axes):
@@ -164,7 +166,7 @@ def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
             f"Found an invalid max index: {int(at.max())} (output volumes are of size {'x'.join(map(str, size))}"
         )
     made = strided.zeros(*lead, plane, dtype=input.dtype, device=input.device).scatter(-1, at, flat)
-    return made.view(*lead, *size)
+    return in_order_of(made.view(*lead, *size), input, volumes=False)
 
 
 def max_unpool1d(

@@ -1,0 +1,24 @@
+"""Results whose axes lie in memory in the order of the input's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import strided
+
+if TYPE_CHECKING:
+    from ..._typing import Any, Tensor
+
+
+def order_of(x: Tensor) -> Any:
+    """channels_last or channels_last_3d if the tensor lies so and not in the usual order; else None."""
+    if x.ndim not in (4, 5) or x.is_contiguous():
+        return None
+    order = strided.channels_last if x.ndim == 4 else strided.channels_last_3d
+    return order if x.is_contiguous(memory_format=order) else None
+
+
+def in_order_of(made: Tensor, x: Tensor, volumes: bool = True) -> Tensor:
+    """The same numbers, in channels_last where x is; in channels_last_3d only if `volumes`: as PyTorch."""
+    order = order_of(x) if volumes or x.ndim == 4 else None
+    return made if order is None else made.contiguous(memory_format=order)

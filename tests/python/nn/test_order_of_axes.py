@@ -1,0 +1,68 @@
+"""Functions of images and volumes keep channels_last."""
+
+import pytest
+import strided
+from strided.nn import functional as F
+
+IMAGES = {
+    "max_pool2d": lambda x: F.max_pool2d(x, 2),
+    "max_pool2d, windows that overlap": lambda x: F.max_pool2d(x, 3, 2, 1),
+    "positions": lambda x: F.max_pool2d(x, 2, return_indices=True)[1],
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 3, 2, 1),
+    "lp_pool2d": lambda x: F.lp_pool2d(x.abs(), 2, 2),
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (4, 5)),
+    "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, 3),
+    "max_unpool2d": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "nearest-exact": lambda x: F.interpolate(x, (3, 5), mode="nearest-exact"),
+    "bilinear": lambda x: F.interpolate(x, (9, 4), mode="bilinear"),
+    "antialias": lambda x: F.interpolate(x, (3, 5), mode="bilinear", antialias=True),
+    "bicubic": lambda x: F.interpolate(x, scale_factor=2.0, mode="bicubic"),
+    "area": lambda x: F.interpolate(x, (4, 5), mode="area"),
+    "constant": lambda x: F.pad(x, (1, 2, 0, 1), value=3.0),
+    "reflect": lambda x: F.pad(x, (1, 2, 0, 1), mode="reflect"),
+    "replicate": lambda x: F.pad(x, (1, 2, 0, 1), mode="replicate"),
+    "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 2),
+    "channel_shuffle": lambda x: F.channel_shuffle(x, 2),
+    "group_norm": lambda x: F.group_norm(x, 2),
+}
+VOLUMES = {
+    "max_pool3d": lambda x: F.max_pool3d(x, 2),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "trilinear": lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"),
+    "replicate": lambda x: F.pad(x, (1, 1, 1, 1, 1, 1), mode="replicate"),
+}
+
+
+def _run(function, shape, order):
+    x = strided.randn(shape, generator=strided.Generator().manual_seed(1)).requires_grad_()
+    plain = function(x)
+    made = function(x.detach().contiguous(memory_format=order).requires_grad_())
+    assert made.is_contiguous(memory_format=order) and not made.is_contiguous()
+    assert plain.is_contiguous()
+    assert strided.equal(made, plain)
+    if made.requires_grad:
+        y = x.detach().contiguous(memory_format=order).requires_grad_()
+        (ours,) = strided.autograd.grad(function(y).square().sum(), y)
+        (want,) = strided.autograd.grad(plain.square().sum(), x)
+        strided.testing.assert_close(ours, want)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images(name):
+    _run(IMAGES[name], (2, 4, 6, 8), strided.channels_last)
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_volumes(name):
+    _run(VOLUMES[name], (2, 3, 4, 4, 6), strided.channels_last_3d)
+
+
+def test_other_orders_are_not_kept():
+    x = strided.randn(2, 4, 6, 8, generator=strided.Generator().manual_seed(1))
+    for y in (x.transpose(2, 3), x[:, :, ::2], x.contiguous(memory_format=strided.channels_last)[:, 1:]):
+        assert F.max_pool2d(y, 2).is_contiguous()
+        assert F.interpolate(y, scale_factor=2).is_contiguous()
+    assert F.max_pool2d(x[0], 2).is_contiguous()
+    volume = strided.ones(2, 3, 4, 4, 6).contiguous(memory_format=strided.channels_last_3d)
+    assert F.avg_pool3d(volume, 2).is_contiguous() and F.adaptive_max_pool3d(volume, 2).is_contiguous()

@@ -1,0 +1,52 @@
+"""Strides of results of torch.nn.functional for images and volumes in channels_last."""
+
+import pytest
+import strided
+
+torch = pytest.importorskip("torch")
+
+CASES = {
+    "max_pool": lambda f, n, x: f[f"max_pool{n}d"](x, 2),
+    "positions": lambda f, n, x: f[f"max_pool{n}d"](x, 3, 2, 1, return_indices=True)[1],
+    "avg_pool": lambda f, n, x: f[f"avg_pool{n}d"](x, 2),
+    "lp_pool": lambda f, n, x: f[f"lp_pool{n}d"](x, 2, 2),
+    "adaptive_avg_pool": lambda f, n, x: f[f"adaptive_avg_pool{n}d"](x, 2),
+    "adaptive_avg_pool, uneven": lambda f, n, x: f[f"adaptive_avg_pool{n}d"](x, 3),
+    "adaptive_max_pool": lambda f, n, x: f[f"adaptive_max_pool{n}d"](x, 3),
+    "max_unpool": lambda f, n, x: f[f"max_unpool{n}d"](*f[f"max_pool{n}d"](x, 2, return_indices=True), 2),
+    "nearest": lambda f, n, x: f["interpolate"](x, scale_factor=2),
+    "nearest-exact": lambda f, n, x: f["interpolate"](x, scale_factor=2, mode="nearest-exact"),
+    "linear": lambda f, n, x: f["interpolate"](x, (5,) * n, mode="bilinear" if n == 2 else "trilinear"),
+    "area": lambda f, n, x: f["interpolate"](x, (3,) * n, mode="area"),
+    "constant": lambda f, n, x: f["pad"](x, (1, 2) * n),
+    "reflect": lambda f, n, x: f["pad"](x, (1, 2) * n, mode="reflect"),
+    "replicate": lambda f, n, x: f["pad"](x, (1, 2) * n, mode="replicate"),
+    "circular": lambda f, n, x: f["pad"](x, (1, 2) * n, mode="circular"),
+    "group_norm": lambda f, n, x: f["group_norm"](x, 2),
+    "batch_norm": lambda f, n, x: f["batch_norm"](x, None, None, training=True),
+    "channel_shuffle": lambda f, n, x: f["channel_shuffle"](x, 2),
+    "dropout": lambda f, n, x: f["dropout"](x),
+    "gelu": lambda f, n, x: f["gelu"](x),
+    "softmax": lambda f, n, x: f["softmax"](x, 1),
+    "mse_loss": lambda f, n, x: f["mse_loss"](x, x, reduction="none"),
+}
+IMAGES = {
+    "bicubic": lambda f, n, x: f["interpolate"](x, (5, 3), mode="bicubic"),
+    "antialias": lambda f, n, x: f["interpolate"](x, (3, 5), mode="bilinear", antialias=True),
+    "pixel_shuffle": lambda f, n, x: f["pixel_shuffle"](x, 2),
+    "pixel_unshuffle": lambda f, n, x: f["pixel_unshuffle"](x, 2),
+    "fractional_max_pool": lambda f, n, x: f["fractional_max_pool2d"](x, 2, 3),
+    "grid_sample": lambda f, n, x: f["grid_sample"](x, x.new_zeros(2, 3, 3, 2), align_corners=False),
+}
+ALL = [(name, n) for name in CASES for n in (2, 3)] + [(name, 2) for name in IMAGES]
+
+
+@pytest.mark.parametrize(("name", "n"), ALL, ids=[f"{name}-{n}" for name, n in ALL])
+def test_strides(name, n):
+    strides = []
+    for t in (strided, torch):
+        order = t.channels_last if n == 2 else t.channels_last_3d
+        x = t.arange(2 * 8 * 6**n, dtype=t.float32).reshape(2, 8, *[6] * n).contiguous(memory_format=order)
+        made = {**CASES, **IMAGES}[name](vars(t.nn.functional), n, x)
+        strides.append((tuple(made.shape), made.stride()))
+    assert strides[0] == strides[1]
