@@ -32,9 +32,10 @@ TYPED_TEST(FoldedGemm, MatchesTheTripleLoop) {
     std::mt19937 rng(5);
     auto any = [&](const auto& list) { return list[rng() % std::size(list)]; };
     for (int trial = 0; trial < 400; ++trial) {
-      const int64_t m = any(ms), n = any(ns), k = any(ks), batch = 1 + rng() % 3;
+      const int64_t m = any(ms), n = any(ns), k = any(ks), batch = 1 + static_cast<int64_t>(rng() % 5);
       const int64_t row_run = any(runs), row_step = any(steps), run = any(runs), step = any(steps);
-      const bool one_a = rng() % 2, wide = rng() % 3 == 0, add = rng() % 2;
+      const int64_t different = 1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(batch));
+      const bool regular = rng() % 2, wide = rng() % 3 == 0, add = rng() % 2;
       SCOPED_TRACE(::testing::Message() << set.isa << " " << m << "x" << n << "x" << k << ", " << batch
                                         << " products; rows " << row_run << "*" << row_step << ", columns " << run
                                         << "*" << step);
@@ -48,8 +49,7 @@ TYPED_TEST(FoldedGemm, MatchesTheTripleLoop) {
       auto fill = [&](std::vector<T>& v) {
         for (T& x : v) x = static_cast<T>(static_cast<int>(rng() % 201) - 100) / 64;
       };
-      std::vector<T> a(static_cast<size_t>((one_a ? 1 : batch) * m * k)),
-          b(static_cast<size_t>(size), static_cast<T>(NAN));
+      std::vector<T> a(static_cast<size_t>(batch * m * k)), b(static_cast<size_t>(size), static_cast<T>(NAN));
       fill(a);
       for (int64_t q = 0; q < batch; ++q)
         for (int64_t r : rows)
@@ -62,7 +62,7 @@ TYPED_TEST(FoldedGemm, MatchesTheTripleLoop) {
       const std::vector<T> before = c;
       const auto places = std::make_unique<int64_t[][3]>(static_cast<size_t>(batch));
       for (int64_t q = 0; q < batch; ++q) {
-        places[q][0] = one_a ? 0 : q * m * k;
+        places[q][0] = (regular ? q % different : static_cast<int64_t>(rng() % static_cast<uint64_t>(batch))) * m * k;
         places[q][1] = q * each;
         places[q][2] = q * m * c_row;
       }

@@ -468,10 +468,11 @@ Tensor kron(const Tensor& a, const Tensor& b) {
 
 Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::optional<Tensor>& into) {
   check_pair("matmul_folded", a, b);
-  const int batch = a.ndim() - 2, columns = batch + static_cast<int>(rows);
-  STRIDED_CHECK(batch >= 0 && rows >= 0 && columns <= b.ndim(), RuntimeError, "matmul_folded: a of ", a.ndim(),
+  const int batch = a.ndim() - 2;
+  STRIDED_CHECK(batch >= 0 && rows >= 0 && rows <= b.ndim() - batch, RuntimeError, "matmul_folded: a of ", a.ndim(),
                 " dimensions and b of ", b.ndim(), ", ", rows, " of them rows");
   STRIDED_CHECK(!needs_grad(a, b), RuntimeError, "matmul_folded: not recorded");
+  const int columns = batch + static_cast<int>(rows);
   Dims shape, folded;
   for (int i = 0; i < batch; ++i) shape.push_back(a.size(i)), folded.push_back(a.size(i));
   int64_t k = 1, n = 1;
@@ -480,7 +481,8 @@ Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::
   shape.push_back(n);
   folded.push_back(k);
   folded.push_back(n);
-  bool fits = k == a.size(batch + 1) && (!into || (into->shape() == shape && into->dtype() == a.dtype()));
+  bool fits = k == a.size(batch + 1);
+  fits = fits && (!into || (into->shape() == shape && into->dtype() == a.dtype() && into->device() == a.device()));
   for (int i = 0; fits && i < batch; ++i) fits = a.size(i) == b.size(i);
   STRIDED_CHECK(fits, RuntimeError, "matmul_folded: sizes ", a.shape(), " and ", b.shape());
   const Tensor c = into ? *into : empty_result(shape, a.dtype(), a.device());
