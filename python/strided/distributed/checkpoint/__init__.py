@@ -1,10 +1,14 @@
-"""Names of PyTorch's checkpoints of several ranks: there are none; see ``strided.distributed.files``."""
+"""Names of PyTorch's checkpoints of several ranks: there are none; see ``strided.distributed.files``.
+
+State dicts by the names of parameters are in ``state_dict``.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..._core_names import absent
+from . import state_dict as state_dict
 
 __all__ = ["FileSystemReader", "FileSystemWriter", "load", "save"]
 
