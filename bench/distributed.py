@@ -1,20 +1,27 @@
 """Distributed linear algebra: measured bytes, messages and time beside the alpha-beta model, and beside gathering.
 
     mpiexec -n 4 python bench/distributed.py --n 1500 --block 64
+    mpiexec -n 2 python bench/distributed.py --n 4000 --peers [--mkl DIRECTORY] [--json FILE]
     python bench/distributed.py --curve            # what the model says up to 4096 ranks; needs no MPI
 
 alpha (a message), beta (an element) and gamma (an operation) are measured first, on the same ranks.  "gathered" is the
 way that needs no distributed algorithm: every rank collects the whole matrix and computes all of it.
+
+--peers solves systems beside ScaLAPACK (in MKL's wheel; `pip install mkl`) and PyTorch's DTensor over gloo, in turns on
+the same processes with one thread each; what is not installed says so in one line.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
+from pathlib import Path
 
 os.environ.setdefault("STRIDED_DISTRIBUTED_CHECKS", "0")
 
+import distributed_peers
 import strided as torch
 from strided.distributed.linalg import _cholesky, _lu, _matmul, _model
 
@@ -105,6 +112,88 @@ def measure(arguments):
              f"{other / took:>15.2f}{bytes_ratio:>16.2f}")  # fmt: skip
 
 
+def solved_definite(A, B):
+    """A^-1 B by Cholesky."""
+    linalg = torch.distributed.linalg
+    L = linalg.cholesky(A)
+    return linalg.solve_triangular(L, linalg.solve_triangular(L, B, upper=False), upper=False, adjoint=True)
+
+
+def in_turns(comm, runs, rounds):
+    """For each run: (the least time of some rounds, the most memory that a rank took besides what it had).
+
+    Memory is that of the process, after what allocators keep was given back."""
+    times, most = [[] for _ in runs], []
+    for run in runs:
+        run()
+        comm.barrier()
+        distributed_peers.forget_peak()
+        before = distributed_peers.memory("VmRSS")
+        run()
+        most.append(distributed_peers.memory("VmHWM") - before)
+    for _ in range(rounds):
+        for run, found in zip(runs, times):
+            comm.barrier()
+            start = time.perf_counter()
+            run()
+            comm.barrier()
+            found.append(time.perf_counter() - start)
+    peaks = torch.tensor(most, dtype=torch.float64)
+    comm.all_reduce(peaks, "max")
+    return list(zip(map(min, times), peaks.tolist()))
+
+
+def beside_peers(arguments):
+    """Systems with one right-hand side."""
+    torch.set_num_threads(1)
+    comm = torch.distributed.world()
+    n, linalg = arguments.n, torch.distributed.linalg
+    show = print if comm.rank == 0 else lambda *_: None
+    grid = linalg.Grid(comm, arguments.rows or (1 if comm.size <= 4 else None))
+    empty = torch.empty(0, 0, dtype=torch.float64)
+    A = linalg.Matrix(empty, (0, 0), arguments.block, grid).new((n, n), None)
+    A.local.copy_(torch.randn(*A.local.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(comm.rank)))
+    A.local.add_(A.eye(n).local * (2 * n))  # the lower triangle is that of a positive definite matrix too
+    B = A.new((n, 1), 1.0)
+    gamma = constants(comm)[2]
+    cores = min(comm.size, len(os.sched_getaffinity(0)))
+    gemm = {"solve": 2 / 3 * n**3 * gamma / cores, "solve_definite": n**3 / 3 * gamma / cores}
+    ours = {"solve": lambda: linalg.solve(A, B).local, "solve_definite": lambda: solved_definite(A, B).local}
+    show(
+        f"{comm.size} ranks as {grid.rows} x {grid.columns}, n = {n}, blocks of {arguments.block}, float64, one thread a rank"
+    )
+    show(f"{'':16}{'':24}{'ms':>9}{'of GEMM rate':>14}{'peak MB a rank':>16}{'peer/strided':>14}")
+    rows = []
+    for make in (lambda: distributed_peers.DTensor(comm), lambda: distributed_peers.Scalapack(arguments.mkl)):
+        try:
+            peer = make()
+        except distributed_peers.Missing as error:
+            show(str(error))
+            continue
+        peer.prepare(A, B) if isinstance(peer, distributed_peers.Scalapack) else peer.prepare(n, 1)
+        for what in ours:
+            try:
+                theirs = getattr(peer, what)()
+            except (NotImplementedError, RuntimeError) as error:
+                show(f"{what:16}{peer.name:24} does not do it: {str(error).splitlines()[0][:100]}")
+                continue
+            if isinstance(peer, distributed_peers.Scalapack):
+                assert torch.allclose(theirs, ours[what](), rtol=0, atol=1e-12), "the results differ"
+            found = in_turns(comm, [ours[what], getattr(peer, what)], arguments.rounds)
+            for name, (took, peak) in zip(("strided", peer.name), found):
+                ratio = took / found[0][0]
+                rate = gemm[what] / took
+                show(f"{what:16}{name:24}{took * 1e3:>9.0f}{rate:>14.2f}{peak / 1e6:>16.1f}{ratio:>14.2f}")
+                row = {"ranks": comm.size, "n": n, "what": what, "name": name, "beside": peer.name, "seconds": took}
+                row |= {"of_gemm_rate": rate, "peak_bytes_a_rank": peak, "to_strided": ratio}
+                rows.append(row | {"load": os.getloadavg()[0]})
+        if hasattr(peer, "close"):
+            peer.close()
+    if arguments.json and comm.rank == 0:
+        old = json.loads(Path(arguments.json).read_text()) if Path(arguments.json).exists() else []
+        Path(arguments.json).write_text(json.dumps(old + rows, indent=1) + "\n")
+
+
 def curve(arguments):
     """Elements that a rank sends for n = 40000, and the lower bound with the memory of one copy and of four."""
     n, block = 40000, arguments.block
@@ -128,5 +217,9 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, help="rows of the grid; as near to a square as can be by default")
     parser.add_argument("--pivoting", default="partial", choices=["partial", "tournament"])
     parser.add_argument("--curve", action="store_true")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--mkl", help="the folder of MKL's libraries; lib of this Python by default")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="where rows of --peers are added")
     chosen = parser.parse_args()
-    curve(chosen) if chosen.curve else measure(chosen)
+    (curve if chosen.curve else beside_peers if chosen.peers else measure)(chosen)
