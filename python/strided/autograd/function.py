@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 _is_recording = _C.functions["is_grad_enabled"]
+_record = _C.functions["_set_grad_enabled"]
 _has_record = _C.functions["_has_record"]  # requires_grad, or a dual tensor of forward mode
 _zeros = _C.functions["zeros"]
 
@@ -161,22 +162,37 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls forward on the arguments and puts the results into the graph."""
-        if any(type(a) is not _C.Tensor and hasattr(type(a), "__strided_function__") for a in args):
-            from ..func._functions import apply
+        is_tensor = []
+        for a in args:
+            kind = type(a)
+            if kind is _C.Tensor:
+                is_tensor.append(True)
+            elif hasattr(kind, "__strided_function__"):
+                from ..func._functions import apply
 
-            return apply(cls, args, kwargs)
+                return apply(cls, args, kwargs)
+            else:
+                is_tensor.append(isinstance(a, _C.Tensor))
         ctx = cls._context_class()
-        ctx._is_tensor = [isinstance(a, _C.Tensor) for a in args]
-        tensors = tuple(a for a in args if isinstance(a, _C.Tensor))
-        ctx.needs_input_grad = tuple(t and _has_record(a) for t, a in zip(ctx._is_tensor, args))
-        recording = _is_recording() and any(ctx.needs_input_grad)
-        with no_grad():
+        ctx._is_tensor = is_tensor
+        tensors = tuple([a for a, t in zip(args, is_tensor) if t])
+        ctx.needs_input_grad = tuple([t and _has_record(a) for a, t in zip(args, is_tensor)])
+        was_recording = _is_recording()
+        recording = was_recording and True in ctx.needs_input_grad
+        _record(False)
+        try:
             if cls.setup_context is Function.setup_context:
                 made = cls.forward(ctx, *args, **kwargs)
             else:
                 made = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, made)
+        finally:
+            _record(was_recording)
         results = made if isinstance(made, tuple) else (made,)
+        if not recording and not ctx._dirty and not any([_has_owner(r, tensors) for r in results]):
+            _C.function_save(ctx, tuple(ctx._to_save), (-1,) * len(ctx._to_save))
+            ctx._to_save = None
+            return made
         for t in ctx._dirty:
             if not any(t is r for r in results):
                 raise RuntimeError(
@@ -187,6 +203,16 @@ class Function(metaclass=_FunctionMeta):
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
+
+
+def _has_owner(r, tensors):
+    """Whether a result is an argument, or has a history of its own."""
+    if not isinstance(r, _C.Tensor):
+        return False
+    for t in tensors:
+        if r is t:
+            return True
+    return _has_record(r)
 
 
 def _attach(cls, ctx, tensors, results, recording):
