@@ -92,6 +92,7 @@ def _load():
         _rules_made,
         _rules_masks,
         _rules_matrices,
+        _rules_more,
         _rules_order,
         _rules_pieces,
         _rules_reduce,

@@ -1,0 +1,73 @@
+"""Other names of functions, places in sorted values, ranks of matrices and new tensors, against whole tensors."""
+
+import pytest
+import strided as torch
+from sharded_cases import compare
+from strided.distributed import Replicate, Shard, distribute_tensor, init_device_mesh, simulate
+
+la = torch.linalg
+LINE = torch.tensor([-1.0, -0.25, 0.0, 0.5, 2.0], dtype=torch.float64)
+
+
+def normal(*shape):
+    return lambda: torch.randn(*shape, dtype=torch.float64)
+
+
+def low_rank():
+    return torch.randn(5, 2, dtype=torch.float64) @ torch.randn(2, 4, dtype=torch.float64)
+
+
+CASES = {
+    "linalg.matmul": (la.matmul, normal(3, 4), normal(4, 2)),
+    "linalg.outer": (la.outer, normal(3), normal(4)),
+    "linalg.tensordot": (lambda a, b: la.tensordot(a, b, 1), normal(3, 4), normal(4, 2)),
+    "linalg.tensordot axes": (lambda a, b: la.tensordot(a, b, ((0,), (1,))), normal(3, 4), normal(2, 3)),
+    "linalg.trace": (la.trace, normal(4, 4)),
+    "linalg.matrix_transpose": (la.matrix_transpose, normal(3, 4)),
+    "linalg.matrix_rank": (lambda a: la.matrix_rank(a), low_rank),
+    "linalg.matrix_rank atol": (lambda a: la.matrix_rank(a, atol=0.5, rtol=0.1), normal(4, 4)),
+    "linalg.matrix_rank batch": (lambda a: la.matrix_rank(a), normal(2, 3, 3)),
+    "linalg.matrix_rank hermitian": (lambda a: la.matrix_rank(a + a.mT, hermitian=True), normal(3, 3)),
+    "isin": (lambda x: torch.isin(torch.round(x), LINE), normal(3, 5)),
+    "isin inverted": (lambda x: torch.isin(torch.round(x), LINE, invert=True), normal(7)),
+    "isin number": (lambda x: torch.isin(torch.round(x), 0), normal(7)),
+    "bucketize": (lambda x: torch.bucketize(x, LINE), normal(3, 5)),
+    "bucketize right": (lambda x: torch.bucketize(x, LINE, right=True, out_int32=True), normal(4)),
+    "searchsorted": (lambda x: torch.searchsorted(LINE, x), normal(3, 5)),
+    "searchsorted side": (lambda x: torch.searchsorted(LINE, x, side="right"), normal(6)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("ranks", "shape"), [(3, (3,)), (4, (2, 2))], ids=["3", "2x2"])
+def test_same_as_of_whole_tensors(name, ranks, shape):
+    function, *makers = CASES[name]
+    torch.manual_seed(ranks)
+    tensors = [make() for make in makers]
+    gradients = name.startswith("linalg") and "rank" not in name
+    simulate(ranks, compare, shape, function, tensors, gradients=gradients, part=(0, 1 + ("rank" in name)))
+
+
+def test_new_tensors_are_the_same_everywhere():
+    def program():
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(torch.ones(3, 2, dtype=torch.float64), mesh, [Shard(0)])
+        for made, value in ((x.new_zeros(2, 2), 0), (x.new_ones((2, 2)), 1), (x.new_full((2, 2), 7.0), 7)):
+            assert made.placements == (Replicate(),) and made.dtype is torch.float64
+            assert made.to_local().tolist() == [[value, value]] * 2
+        assert x.new_empty(4).shape == (4,)
+        assert (x + x.new_ones(1)).placements == (Shard(0),)
+
+    simulate(2, program)
+
+
+def test_values_that_are_cut_are_not_gathered():
+    def program():
+        mesh = init_device_mesh("cpu", (2,))
+        x, line = (distribute_tensor(LINE, mesh, [Shard(0)]) for _ in range(2))
+        for call in (torch.isin, torch.bucketize, lambda x, line: torch.searchsorted(line, x)):
+            with pytest.raises(NotImplementedError, match="compared with all of the values, which are cut"):
+                call(x, line)
+            assert call(x, line.redistribute(mesh, [Replicate()])).placements == (Shard(0),)
+
+    simulate(2, program)
