@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from . import _C
+from ._arguments import whole
 from ._overrides import overridable, overridable_method
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def finish(window: Tensor, dtype: DType, requires_grad: bool) -> Tensor:
 
 def _window(name, n, periodic, dtype, device, requires_grad, values):
     """The window `values(samples)`, of PyTorch's main namespace."""
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(n).__name__}")
+    n = whole(name, "window_length", 1, n)
     if dtype is not None and not _C.is_dtype(dtype):
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     dtype = dtype or _f["get_default_dtype"]()

@@ -25,6 +25,26 @@ CALLS = {
     "type": lambda T: T.ones(2).cumsum(0, dtype="a"),
     "too many": lambda T: T.ones(2).unsqueeze(1, 2),
     "cross": lambda T: T.linalg.cross(T.ones(5, 3), T.ones(5, 1)),
+    "window": lambda T: T.hann_window(T.ones(2, 2)),
+    "window of a float": lambda T: T.kaiser_window(2.0),
+    "window of bool": lambda T: T.bartlett_window(True),
+    "kernel": lambda T: T.nn.functional.max_pool2d(T.ones(1, 4, 4), "a"),
+    "kernel of a float": lambda T: T.nn.functional.avg_pool3d(T.ones(1, 4, 4, 4), 2.0),
+    "kernel of floats": lambda T: T.nn.functional.avg_pool2d(T.ones(1, 4, 4), [2, 2.0]),
+    "kernel of words": lambda T: T.nn.functional.max_pool1d(T.ones(1, 4), ["a"]),
+    "kernel of a tensor": lambda T: T.nn.functional.max_pool2d(T.ones(1, 4, 4), T.ones(2)),
+    "no kernel": lambda T: T.nn.functional.max_pool3d(T.ones(1, 4, 4, 4), None),
+    "stride": lambda T: T.nn.functional.max_pool2d(T.ones(1, 4, 4), 2, "a"),
+    "padding": lambda T: T.nn.functional.max_pool2d(T.ones(1, 4, 4), 2, 2, None),
+    "dilation": lambda T: T.nn.functional.max_pool2d(T.ones(1, 4, 4), 2, 2, 0, 1.5),
+    "pad": lambda T: T.nn.functional.pad(T.ones(2, 2), "ab"),
+    "pad by a number": lambda T: T.nn.functional.pad(T.ones(2, 2), 3),
+    "pad by floats": lambda T: T.nn.functional.pad(T.ones(2, 2), (1.0, 2)),
+    "constant_pad_nd": lambda T: T.constant_pad_nd(T.ones(2, 2), None),
+    "pixel_shuffle": lambda T: T.nn.functional.pixel_shuffle(T.ones(1, 4, 2, 2), 2.0),
+    "pixel_unshuffle": lambda T: T.nn.functional.pixel_unshuffle(T.ones(2, 2), None),
+    "channel_shuffle": lambda T: T.nn.functional.channel_shuffle(T.ones(2, 2), "a"),
+    "one_hot": lambda T: T.nn.functional.one_hot(T.tensor([1]), 2.5),
     "aminmax of nothing": lambda T: T.aminmax(T.ones(5, 0, 5), dim=1),
     "aminmax of nothing at all": lambda T: T.aminmax(T.ones(5, 0, 5)),
 }
@@ -46,3 +66,11 @@ def test_functions_of_pytorch_take_no_tensors_of_ours(name):
     x = strided.ones(2)
     with pytest.raises(TypeError, match=r"(?s)__torch_function__.*strided\.Tensor"):
         getattr(torch_ref, name)(*([[x]] if name == "cat" else [x, x] if name == "add" else [x]))
+
+
+def test_tensors_of_no_axes_are_numbers():
+    for T in (strided, torch_ref):
+        two = T.tensor(2)
+        assert T.hann_window(two).shape == (2,)
+        assert T.nn.functional.max_pool2d(T.ones(1, 4, 4), two, two).shape == (1, 2, 2)
+        assert T.nn.functional.pixel_shuffle(T.ones(1, 4, 2, 2), two).shape == (1, 1, 4, 4)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._arguments import whole
 from ..._out import into as _into
 
 if TYPE_CHECKING:
@@ -241,6 +242,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[0, 0, 1],
             [1, 0, 0]])
     """
+    num_classes = whole("one_hot", "num_classes", 2, num_classes)
     if tensor.dtype != strided.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.numel() == 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._arguments import whole, wholes
 from .._tuples import _pair
 from ._order import in_order_of
 
@@ -80,6 +81,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     >>> strided.nn.functional.pad(strided.tensor([[1., 2., 3.]]), (1, 1), mode='reflect')
     tensor([[2., 1., 2., 3., 2.]])
     """
+    wholes("pad", "pad", 2, pad, single=False)
     made = plain_pad(input, pad, mode, value)
     return made if mode == "circular" else in_order_of(made, input)
 
@@ -113,6 +115,7 @@ def plain_pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: 
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
     """``pad`` in the mode 'constant'."""
+    wholes("constant_pad_nd", "pad", 2, pad, single=False)
     from strided.nn import functional  # the public function, which types of the user's own and vmap see
 
     return functional.pad(input, pad, "constant", value)
@@ -124,7 +127,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c r r, h, w) as (..., c, h r, w r) (Shi et al., "Real-Time Single Image and Video Super-Resolution Using an
     Efficient Sub-Pixel Convolutional Neural Network", 2016)."""
-    r = upscale_factor
+    r = whole("pixel_shuffle", "upscale_factor", 2, upscale_factor)
     if input.ndim < 3:
         raise RuntimeError(
             f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
@@ -144,7 +147,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h r, w r) as (..., c r r, h, w): what pixel_shuffle undoes."""
-    r = downscale_factor
+    r = whole("pixel_unshuffle", "downscale_factor", 2, downscale_factor)
     if input.ndim < 3:
         raise RuntimeError(
             f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
@@ -165,6 +168,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels (axis 1) of `groups` groups taken in turn from each (Zhang et al., "ShuffleNet", 2018)."""
+    groups = whole("channel_shuffle", "groups", 2, groups)
     if input.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     if groups <= 0:

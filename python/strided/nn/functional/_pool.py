@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._arguments import wholes
 from ..._out import into as _into
 from .._tuples import _ints
 from ._order import in_order_of
@@ -212,6 +213,9 @@ class _MaxPool(strided.autograd.Function):
 
 
 def _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    kernel_size, padding = wholes(name, "kernel_size", 2, kernel_size), wholes(name, "padding", 4, padding)
+    stride = None if stride is None else wholes(name, "stride", 3, stride)
+    dilation = wholes(name, "dilation", 5, dilation)
     x = _check(name, input, axes)
     many = _ints(axes)
     kernel, padding, dilation = many(kernel_size), many(padding), many(dilation)
@@ -326,6 +330,8 @@ def _mean_of(total, count, whole):
 
 
 def _avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    kernel_size, padding = wholes(name, "kernel_size", 2, kernel_size), wholes(name, "padding", 4, padding)
+    stride = None if stride is None else wholes(name, "stride", 3, stride)
     whole = input.dtype == strided.int64
     if not input.dtype.is_floating_point and not whole:
         raise RuntimeError(f'"{name}" not implemented for {input.dtype}')
