@@ -14,13 +14,15 @@ HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _set: str | None = None
 
 
+def _get_torch_home() -> str:
+    """``$TORCH_HOME``, else a folder of the user's cache. torchvision's data sets are below it."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
+
+
 def get_dir() -> str:
     """Where programs keep what they download: set_dir's, else ``$TORCH_HOME/hub``, else below the user's cache."""
-    if _set is not None:
-        return _set
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return _set if _set is not None else os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

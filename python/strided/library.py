@@ -29,6 +29,8 @@ __all__ = [
 ]  # fmt: skip
 
 _registered: dict[str, CustomOpDef] = {}
+# Shapes of operations that are registered later, or never: torchvision gives them without its compiled library.
+_waiting: dict[str, Callable[..., Any]] = {}
 
 
 class CustomOpDef:
@@ -140,6 +142,8 @@ def custom_op(
     made = CustomOpDef(name, fn)
     if device_types is not None:
         made.register_kernel(device_types, fn)
+    if name in _waiting:
+        made.register_fake(_waiting.pop(name))
     _registered[name] = made
     setattr(getattr(ops, namespace), short, made)
     return made
@@ -154,9 +158,15 @@ def _found(op: Any) -> CustomOpDef:
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """:meth:`CustomOpDef.register_fake` of an operation or its name. A decorator if `func` is None."""
+    """:meth:`CustomOpDef.register_fake` of an operation or its name. A decorator if `func` is None.
+
+    A name that custom_op has not registered yet takes the function when it does.
+    """
     if func is None:
         return lambda function: register_fake(op, function)
+    if isinstance(op, str) and op not in _registered:
+        _waiting[op] = func
+        return func
     return _found(op).register_fake(func)
 
 

@@ -97,6 +97,10 @@ def __getattr__(name: str) -> Any:
     return made
 
 
+class _Refused(NotImplementedError, OSError):
+    """As strided says it, and as PyTorch does: libraries take OSError for "not there"."""
+
+
 def load_library(path: Any) -> None:
-    """NotImplementedError."""
-    raise NotImplementedError("ops.load_library: strided loads no libraries compiled for PyTorch")
+    """NotImplementedError, which is an OSError here."""
+    raise _Refused("ops.load_library: strided loads no libraries compiled for PyTorch")

@@ -174,8 +174,6 @@ Tensor rounded(const std::optional<std::string>& mode, F&& apply) {
                 "'");
 }
 Tensor div_rounding(const Operand& self, const Operand& other, std::optional<std::string> mode) {
-  STRIDED_CHECK(self.tensor || other.tensor, TypeError,
-                "div(): argument 'input' (position 1) must be Tensor when argument 'other' is a number");
   return rounded(mode, [&](auto tag) {
     const Operand in[] = {self, other};
     return call_elementwise(op_def(elementwise_id<typename decltype(tag)::type>), in);

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 enabled = False
 deterministic = True
 benchmark = False
@@ -16,3 +19,17 @@ def is_available() -> bool:
 def version() -> None:
     """None: there is no cuDNN."""
     return None
+
+
+@contextlib.contextmanager
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int | None = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+    depthwise_kernel: str = "auto",
+) -> Iterator[None]:
+    """A context that changes nothing."""
+    yield

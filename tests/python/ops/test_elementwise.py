@@ -205,6 +205,14 @@ def test_messages_that_users_quote():
         torch.div(torch.ones(1), 2, rounding_mode="up")
 
 
+@pytest.mark.parametrize(
+    "mode, value, dtype", [("trunc", -3, torch.int64), ("floor", -4, torch.int64), (None, -3.5, torch.float32)]
+)
+def test_div_of_two_numbers(mode, value, dtype):
+    made = torch.div(-7, 2, rounding_mode=mode)
+    assert made.item() == value and made.dtype == dtype and made.shape == ()
+
+
 def test_division_of_the_lowest_integer_wraps():
     for dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
         low = torch.tensor([torch.iinfo(dtype).min], dtype=dtype)

@@ -97,6 +97,18 @@ def test_what_is_not_there_says_so(name):
     assert importlib.import_module(f"strided.{name}").is_available() is False
 
 
+def test_a_context_of_cudnn_changes_nothing():
+    with torch.backends.cudnn.flags(enabled=False, benchmark=True):
+        assert not torch.backends.cudnn.benchmark
+
+
+def test_a_library_of_pytorch_is_not_there():
+    with pytest.raises(NotImplementedError, match="compiled for PyTorch"):
+        torch.ops.load_library("_C.so")
+    with pytest.raises(OSError, match="compiled for PyTorch"):
+        torch.ops.load_library("_C.so")
+
+
 def test_the_accelerator_is_cuda():
     accelerator = torch.accelerator
     assert accelerator.is_available() == torch.cuda.is_available()
@@ -113,7 +125,7 @@ def test_the_accelerator_is_cuda():
 
 def test_nothing_is_downloaded(monkeypatch):
     monkeypatch.setenv("TORCH_HOME", "/somewhere")
-    assert torch.hub.get_dir() == "/somewhere/hub"
+    assert torch.hub.get_dir() == "/somewhere/hub" and torch.hub._get_torch_home() == "/somewhere"
     for call in (torch.hub.load, torch.hub.load_state_dict_from_url, torch.hub.download_url_to_file):
         with pytest.raises(NotImplementedError, match=f"hub.{call.__name__}"):
             call("a", "b")

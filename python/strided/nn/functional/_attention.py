@@ -76,8 +76,12 @@ def scaled_dot_product_attention(
         mask = _additive(attn_mask, query.dtype)
         scores = scores + mask
         empty = (mask == -math.inf).all(-1, keepdim=True)
+        if not bool(empty.any()):
+            empty = None
+    if empty is not None:  # before softmax too: its gradient at rows of -inf is NaN
+        scores = scores.masked_fill(empty, 0)
     weights = scores.softmax(-1)
-    if empty is not None and bool(empty.any()):
+    if empty is not None:
         weights = weights.masked_fill(empty, 0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)

@@ -1,0 +1,31 @@
+"""scaled_dot_product_attention where queries see nothing."""
+
+import pytest
+import strided
+from strided.nn.functional import scaled_dot_product_attention
+
+
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_queries_that_see_nothing_have_no_gradient(kind):
+    strided.manual_seed(0)
+    q, k, v = (strided.randn(2, 3, 4, dtype=strided.float64, requires_grad=True) for _ in range(3))
+    mask = strided.ones(2, 3, 3, dtype=strided.bool)
+    mask[0, 1] = False
+    if kind == "float":
+        mask = strided.zeros(2, 3, 3, dtype=strided.float64).masked_fill(~mask, -float("inf"))
+    made = scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    assert (made[0, 1] == 0).all() and (made[1] != 0).all()
+    made.square().sum().backward()
+    for x in (q, k, v):
+        assert x.grad.isfinite().all()
+    assert (q.grad[0, 1] == 0).all() and (q.grad[0, 0] != 0).all()
+
+    rest = scaled_dot_product_attention(q[0, ::2], k[0], v[0])  # the other queries are as without the one
+    assert strided.equal(made[0, ::2], rest) or (made[0, ::2] - rest).abs().max() < 1e-14
+
+
+def test_its_gradient_beside_such_a_query():
+    strided.manual_seed(1)
+    q, k, v = (strided.randn(1, 2, 3, dtype=strided.float64, requires_grad=True) for _ in range(3))
+    mask = strided.tensor([[True, True], [False, False]])
+    assert strided.autograd.gradcheck(lambda *x: scaled_dot_product_attention(*x, attn_mask=mask), (q, k, v))
