@@ -6,6 +6,7 @@
 #include "core/convert.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
+#include "ops/shape/view.h"
 #include "python/function.h"
 
 namespace strided::python {
@@ -82,7 +83,7 @@ class Reader {
       see_number(o, axis, to_scalar(o).kind() == Scalar::Kind::UInt ? DType::UInt64 : DType::Int64);
     } else if (is_tensor(o) || is_ndarray(o)) {
       const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
-      check_inner(t, axis);
+      check_inner(o, t, axis);
       see(t.dtype());
     } else if (is_number(o)) {
       // A NumPy scalar keeps its width: its array knows it.
@@ -111,7 +112,12 @@ class Reader {
                   " nested sequences, got ", Py_TYPE(o)->tp_name, " at dim ", axis);
     see(t);
   }
-  void check_inner(const Tensor& t, int axis) {
+  // A tensor of one element is also a number, whatever its shape; an array is not.
+  bool is_one_number(PyObject* o, const Tensor& t, int axis) const {
+    return axis == shape_.ndim() && t.numel() == 1 && is_tensor(o);
+  }
+  void check_inner(PyObject* o, const Tensor& t, int axis) {
+    if (is_one_number(o, t, axis)) return;
     bool fits = axis + t.ndim() == shape_.ndim();
     for (int i = 0; fits && i < t.ndim(); ++i) fits = t.size(i) == shape_[axis + i];
     STRIDED_CHECK(fits, ValueError, "expected elements of one shape: got a tensor of size ", t.shape(), " at dim ",
@@ -121,10 +127,11 @@ class Reader {
   void fill(PyObject* o, int axis, const Tensor& out) {
     if (is_tensor(o) || is_ndarray(o)) {
       const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
-      check_inner(t, axis);  // again: see below
+      check_inner(o, t, axis);  // again: see below
       Dims inner(shape_.data() + axis, shape_.size() - axis);
       const int64_t offset = (at_ - out.data()) / out.itemsize();
-      copy_into(make_view(out, Layout(inner, Layout::contiguous_strides(inner), offset)), t);
+      const Tensor place = make_view(out, Layout(inner, Layout::contiguous_strides(inner), offset));
+      copy_into(place, is_one_number(o, t, axis) ? reshape(t, {}) : t);
       at_ += t.numel() * out.itemsize();
       return;
     }

@@ -382,3 +382,16 @@ def test_tensor_in_its_usual_form():
         torch.tensor()
     with pytest.raises(TypeError):
         torch.tensor([1.0], torch.float32)
+
+
+def test_tensors_of_one_element_are_numbers_too():
+    one = torch.ones(1)
+    assert torch.tensor([[2.0, one], [torch.full((1, 1), 3.0), torch.tensor(4.0)]]).tolist() == [[2.0, 1.0], [3.0, 4.0]]
+    assert torch.tensor([1, torch.tensor([2.5], dtype=torch.float64)]).equal(
+        torch.tensor([1, 2.5], dtype=torch.float64)
+    )
+    assert torch.tensor([True, torch.tensor([2])]).equal(torch.tensor([1, 2]))
+    assert torch.tensor([one, one]).shape == (2, 1)  # the first element says what the shape is
+    for wrong in ([1.0, torch.ones(2)], [1.0, torch.ones(0)], [1.0, np.ones(1)], [torch.ones(2), torch.ones(2, 1)]):
+        with pytest.raises(ValueError, match="expected elements of one shape"):
+            torch.tensor(wrong)
