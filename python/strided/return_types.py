@@ -22,6 +22,8 @@ def _make(name: str, fields: tuple):
     made = globals().get(short)
     if made is None or made._fields != fields:
         body = {"__slots__": (), "_fields": fields, "__repr__": _tuple_repr, "__module__": __name__}
+        # As PyTorch's, which are made by CPython's PyStructSequence.
+        body |= {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
         body.update({field: property(_itemgetter(i)) for i, field in enumerate(fields)})
         body["__reduce__"] = lambda self: (_remake, (name, fields, tuple(self)))
         made = globals()[short] = type(short, (tuple,), body)

@@ -16,11 +16,19 @@ __all__ = [
 _empty = _C.functions["empty"]
 
 
-class Parameter(_C.Tensor):
+class _ParameterMeta(type):
+    def __instancecheck__(cls, obj: Any) -> bool:
+        if type.__instancecheck__(cls, obj):
+            return True
+        return cls is Parameter and isinstance(obj, _C.Tensor) and getattr(obj, "_is_param", False)
+
+
+class Parameter(_C.Tensor, metaclass=_ParameterMeta):
     """A tensor that becomes a parameter of the module it is assigned to.
 
     Args:
-        data: the values, on whose memory the parameter is (not a copy); an empty tensor if None.
+        data: the values, on whose memory the parameter is (not a copy); an empty tensor if None.  Data of a
+            user's own class, derived from Tensor, make a parameter of that class: an instance of Parameter too.
         requires_grad: whether gradients are collected.
 
     >>> strided.nn.Parameter(strided.ones(2))
@@ -39,6 +47,8 @@ class Parameter(_C.Tensor):
             raise NotImplementedError(
                 "Parameter: of a sharded tensor; use the tensor itself, with requires_grad_(), and functional calls"
             )
+        if cls is Parameter and _is_of_users(type(data)):
+            return _of_class(data, requires_grad)
         made = _C.Tensor.__new__(cls)
         made.data = data
         if requires_grad:
@@ -57,6 +67,25 @@ class Parameter(_C.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.detach(), self.requires_grad)
+
+
+def _is_of_users(kind: type) -> bool:
+    """Whether tensors of this class stay of it as parameters; the package's own classes decide for themselves."""
+    # In PyTorch's place classes of the package say that they are torch's.
+    own = (__name__.partition(".")[0], "torch")
+    return kind is not _C.Tensor and not issubclass(kind, Parameter) and kind.__module__.partition(".")[0] not in own
+
+
+def _of_class(data: Any, requires_grad: bool) -> Any:
+    """A parameter of the class of data, which detach() must keep."""
+    made = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(made).__name__} was found instead."
+        )
+    made._is_param = True
+    return made
 
 
 class _BufferMeta(type):

@@ -183,3 +183,31 @@ def test_the_batch_of_linear_cross_entropy_in_parts(reduction):
     with pytest.raises(ValueError, match="different chunk sizes"):
         options = strided.nn.LinearCrossEntropyOptions(batch_chunk_size=3, chunking_method="aspect_ratio")
         strided.nn.functional.linear_cross_entropy(x, w, y, options=options)
+
+
+class Marked(strided.Tensor):
+    """A class of the user's own."""
+
+
+def test_parameters_of_a_users_class_stay_of_it():
+    data = strided.ones(2, 3).as_subclass(Marked)
+    p = nn.Parameter(data)
+    assert type(p) is Marked and isinstance(p, nn.Parameter) and p.requires_grad and p.is_leaf
+    assert not isinstance(data, nn.Parameter) and not data.requires_grad and p.data_ptr() == data.data_ptr()
+    assert type(nn.Parameter(strided.arange(3).as_subclass(Marked), requires_grad=False)[0]) is Marked
+    layer = nn.Linear(3, 2)
+    layer.weight = p
+    assert dict(layer.named_parameters())["weight"] is p
+    layer(strided.ones(1, 3)).sum().backward()
+    assert p.grad.tolist() == [[1.0] * 3] * 2
+    copied = copy.deepcopy(layer).double().weight
+    assert type(copied) is Marked and isinstance(copied, nn.Parameter) and copied.dtype == strided.float64
+    assert type(nn.Parameter(nn.Parameter(strided.ones(2)))) is nn.Parameter
+
+
+def test_a_class_whose_detach_loses_it_makes_no_parameter():
+    class Lost(strided.Tensor):
+        __torch_function__ = strided._C._disabled_torch_function_impl
+
+    with pytest.raises(RuntimeError, match="detach.. returns an instance of the same type"):
+        nn.Parameter(strided.ones(2).as_subclass(Lost))
