@@ -89,3 +89,48 @@ def test_worker_init_fn_and_info():
 def test_random_split_covers_everything_once():
     parts = random_split(range(10), [0.3, 0.7])
     assert [len(p) for p in parts] == [3, 7] and sorted(i for p in parts for i in p) == list(range(10))
+
+
+def test_libraries_add_types_to_the_map():
+    import numpy as np
+    from strided.utils.data._utils.collate import collate, default_collate, default_collate_fn_map
+
+    class Pair:
+        def __init__(self, a):
+            self.a = a
+
+    class Marked(strided.Tensor):
+        pass
+
+    def of_pairs(batch, *, collate_fn_map):
+        return Pair(collate([p.a for p in batch], collate_fn_map=collate_fn_map))
+
+    own = dict(default_collate_fn_map)
+    own[Pair] = of_pairs
+    batch = [{"p": Pair(np.ones(2, dtype=np.float32)), "n": 1}, {"p": Pair(np.zeros(2, dtype=np.float32)), "n": 2}]
+    with pytest.raises(TypeError, match="found <class .*Pair"):
+        default_collate(batch)
+    made = collate(batch, collate_fn_map=own)
+    assert made["p"].a.tolist() == [[1.0, 1.0], [0.0, 0.0]] and made["n"].tolist() == [1, 2]
+    default_collate_fn_map[Marked] = lambda batch, *, collate_fn_map: len(batch)
+    try:  # the type itself comes before those that it derives from
+        assert default_collate([strided.ones(2).as_subclass(Marked)] * 3) == 3
+        assert default_collate([strided.ones(2)] * 3).shape == (3, 2)
+    finally:
+        del default_collate_fn_map[Marked]
+
+
+def test_numpy_scalars_and_containers_of_ones_own():
+    from collections import defaultdict
+
+    import numpy as np
+    from strided.utils.data import default_collate
+
+    assert default_collate([np.float32(1), np.float32(2)]).dtype == strided.float32
+    assert default_collate([np.float64(1), np.float64(2)]).dtype == strided.float64
+    assert default_collate([np.bool_(True), np.bool_(False)]).tolist() == [True, False]
+    assert default_collate([True, False]).dtype == strided.bool
+    with pytest.raises(TypeError, match="default_collate"):
+        default_collate([np.array(["a"]), np.array(["b"])])
+    found = default_collate([defaultdict(list, a=1), defaultdict(list, a=2)])
+    assert type(found) is defaultdict and found["missing"] == [] and found["a"].tolist() == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import copy
 import re
 from typing import TYPE_CHECKING
 
@@ -51,35 +52,94 @@ def default_convert(data: Any) -> Any:
     return data
 
 
+def collate(batch: Any, *, collate_fn_map: dict[Any, Any] | None = None) -> Any:
+    """One batch of a list of samples, by functions for types.
+
+    The function for the type of the first sample is called as ``f(batch, collate_fn_map=collate_fn_map)``: that of the
+    type itself, else the first one whose type (or tuple of types) the sample is an instance of.  Mappings and sequences
+    without one are taken apart.  TypeError for anything else.
+
+    >>> from strided.utils.data._utils.collate import collate
+    >>> collate([{"a": 1}, {"a": 2}], collate_fn_map={int: lambda batch, *, collate_fn_map: sum(batch)})
+    {'a': 3}
+    """
+    first = batch[0]
+    if collate_fn_map is default_collate_fn_map and _is_numpy(first):
+        know_numpy()
+    functions = collate_fn_map or {}
+    function = functions.get(type(first))
+    for kinds in functions if function is None else ():
+        if isinstance(first, kinds):
+            function = functions[kinds]
+            break
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, collections.abc.Mapping):
+        parts = {k: collate([d[k] for d in batch], collate_fn_map=collate_fn_map) for k in first}
+        if isinstance(first, collections.abc.MutableMapping):  # it may have attributes of its own
+            made = copy.copy(first)
+            made.update(parts)
+            return made
+        return _rebuilt(first, parts)
+    if isinstance(first, collections.abc.Sequence):
+        samples = list(batch)
+        if not all(len(s) == len(first) for s in samples):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        made = [collate(list(part), collate_fn_map=collate_fn_map) for part in zip(*samples)]
+        if isinstance(first, tuple):
+            return type(first)(*made) if hasattr(first, "_fields") else made
+        return _rebuilt(first, made)
+    raise TypeError(_MESSAGE.format(type(first)))
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return strided.stack(list(batch), 0)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    if _NOT_NUMBERS.search(batch[0].dtype.str):
+        raise TypeError(_MESSAGE.format(batch[0].dtype))
+    return collate([strided.as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return strided.as_tensor(batch)
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return strided.tensor(batch, dtype=strided.float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return strided.tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return batch
+
+
+default_collate_fn_map: dict[Any, Any] = {
+    strided.Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def know_numpy() -> None:
+    """Puts NumPy's types into default_collate_fn_map: not before they are needed, NumPy is imported here."""
+    import numpy as np
+
+    default_collate_fn_map.setdefault(np.ndarray, collate_numpy_array_fn)
+    for kind in (np.bool_, np.number, np.object_):
+        default_collate_fn_map.setdefault(kind, collate_numpy_scalar_fn)
+
+
 def default_collate(batch: Any) -> Any:
     """One batch of a list of samples: tensors, arrays and numbers are stacked; of tuples, lists and dicts, their parts.
 
     >>> strided.utils.data.default_collate([(1, 2.0), (3, 4.0)])
     [tensor([1, 3]), tensor([2., 4.], dtype=torch.float64)]
     """
-    first = batch[0]
-    if isinstance(first, strided.Tensor):
-        return strided.stack(list(batch), 0)
-    if _is_numpy(first):
-        if type(first).__name__ == "ndarray":
-            if _NOT_NUMBERS.search(first.dtype.str):
-                raise TypeError(_MESSAGE.format(first.dtype))
-            return default_collate([strided.as_tensor(b) for b in batch])
-        return strided.as_tensor(batch)
-    if isinstance(first, float):
-        return strided.tensor(batch, dtype=strided.float64)
-    if isinstance(first, int):
-        return strided.tensor(batch)
-    if isinstance(first, (str, bytes)):
-        return batch
-    if isinstance(first, collections.abc.Mapping):
-        return _rebuilt(first, {k: default_collate([d[k] for d in batch]) for k in first})
-    if isinstance(first, collections.abc.Sequence):
-        samples = list(batch)
-        if not all(len(s) == len(first) for s in samples):
-            raise RuntimeError("each element in list of batch should be of equal size")
-        made = [default_collate(list(part)) for part in zip(*samples)]
-        if isinstance(first, tuple):
-            return type(first)(*made) if hasattr(first, "_fields") else made
-        return _rebuilt(first, made)
-    raise TypeError(_MESSAGE.format(type(first)))
+    return collate(batch, collate_fn_map=default_collate_fn_map)
