@@ -53,6 +53,28 @@ def _tuple_of(x, what, function):
     return True, x
 
 
+def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
+    """_tuple_of() by PyTorch's name, which libraries import; without names any value, and the tuple alone."""
+    if arg_name is None and fn_name is None:
+        return tuple(inp) if isinstance(inp, (tuple, list)) else (inp,)
+    return _tuple_of(inp, arg_name, fn_name)
+
+
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """Tensors, in tuples of tuples of any depth, without their graphs unless ``create_graph``."""
+    if not isinstance(inputs[0], _C.Tensor):
+        return tuple(_grad_postprocess(one, create_graph) for one in inputs)
+    return inputs if create_graph else tuple(t.detach() for t in inputs)
+
+
+def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
+    """The only element of res where ``to_unpack`` is false; of two flags the second is for the elements of res."""
+    if isinstance(to_unpack, tuple):
+        to_unpack, inside = to_unpack
+        res = res if inside else tuple(one[0] for one in res)
+    return res if to_unpack else res[0]
+
+
 def _inputs(inputs, function, create_graph):
     """(a tuple was given, copies that can be differentiated by): views of what was given if a graph shall reach it."""
     is_tuple, inputs = _tuple_of(inputs, "inputs", function)
@@ -263,6 +285,20 @@ def _units(like):
         unit = _f["zeros"](like.numel(), dtype=like.dtype, device=like.device)
         unit[i] = 1
         yield unit.reshape(like.shape)
+
+
+def _construct_standard_basis_for(tensors: Any, tensor_numels: tuple[int, ...]) -> tuple[Any, ...]:
+    """The grad_outputs of a jacobian by is_grads_batched: the identity matrix of sum(tensor_numels) rows, its columns
+    shared out to the tensors, (rows, numel) in the dtype and on the device of each."""
+    if not tensors or len(tensors) != len(tensor_numels):
+        raise AssertionError(
+            f"expected as many numbers of elements as tensors, got {len(tensor_numels)}, {len(tensors)}"
+        )
+    n, ends = sum(tensor_numels), [sum(tensor_numels[: i + 1]) for i in range(len(tensors))]
+    return tuple(
+        _f["eye"](n, dtype=t.dtype, device=t.device)[:, end - numel : end]
+        for t, numel, end in zip(tensors, tensor_numels, ends)
+    )
 
 
 def _by_rows(outputs, inputs, create_graph, strict, allow_complex):

@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+from . import _backward as _backward
 from . import _indexing as _indexing
 from . import _networks as _networks
 from . import _products as _products

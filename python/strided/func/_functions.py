@@ -30,7 +30,8 @@ class _Context:
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Unused, as in the ctx outside vmap: what save_for_backward kept stays."""
 
     def mark_dirty(self, *tensors: Any) -> None:
         raise RuntimeError("vmap: an autograd.Function that writes to its inputs has no batching rule")

@@ -103,6 +103,27 @@ class _Search:
         return f, g, t
 
 
+_cubic_interpolate = _minimum_of_cubic  # PyTorch's name, which libraries of optimizers import; so is the next
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Any], Any],
+    x: Any,
+    t: Any,
+    d: Any,
+    f: Any,
+    g: Any,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[Any, Any, Any, int]:
+    """(value, gradient, step, calls) of a line search from x along d, ``obj_func(x, t, d)`` gives the first two."""
+    search = _Search(lambda step: obj_func(x, step, d), d, f, g, gtd, c1, c2, tolerance_change, max_ls)
+    return (*search.run(t), search.calls)
+
+
 class LBFGS(Optimizer):
     """Limited-memory BFGS (Liu and Nocedal, "On the limited memory BFGS method for large scale optimization", 1989).
 

@@ -161,6 +161,23 @@ def is_namedtuple(obj: Any) -> bool:
 is_namedtuple_instance = is_namedtuple_class = is_namedtuple
 
 
+def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    return list(d), None
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _namedtuple_flatten(d: Any) -> tuple[list[Any], Any]:
+    return list(d), type(d)
+
+
+def _namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
+    # Classes of return_types have no _make.
+    return context._make(values) if hasattr(context, "_make") else tuple.__new__(context, values)
+
+
 def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
     return d, None
 
@@ -185,8 +202,8 @@ def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
     return dict(zip(context, values))
 
 
-register_pytree_node(tuple, lambda t: (list(t), None), lambda c, _: tuple(c))
-register_pytree_node(Size, lambda s: (list(s), None), lambda c, _: tuple(c))  # mapped it need not hold numbers
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten)
+register_pytree_node(Size, _tuple_flatten, _tuple_unflatten)  # mapped it need not hold numbers
 register_pytree_node(list, _list_flatten, _list_unflatten)
 register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(
@@ -204,8 +221,8 @@ register_pytree_node(
 register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda c, most: deque(c, maxlen=most))
 _NAMED = NodeDef(
     tuple,
-    lambda t: (list(t), type(t)),
-    lambda c, cls: cls._make(c) if hasattr(cls, "_make") else tuple.__new__(cls, c),  # the latter: of return_types
+    _namedtuple_flatten,
+    _namedtuple_unflatten,
     lambda t: ([(GetAttrKey(n), v) for n, v in zip(t._fields, t)], type(t)),
 )
 

@@ -158,3 +158,57 @@ def test_functions_with_a_rule_of_their_own():
     x = draw(2, N, 4)
     assert vmap(Ruled.apply)(x[0]).equal(2 * x[0]) and Ruled.seen[-1] == (N, "error", (0,))
     assert vmap(vmap(Ruled.apply))(x).equal(2 * x)
+
+
+def test_what_was_saved_for_forward_does_not_replace_the_rest():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0], output)
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            x, _ = ctx.saved_tensors
+            return 3 * x**2 * g
+
+    x = draw(N, 4)
+    assert torch.allclose(vmap(grad(lambda x: Cube.apply(x).sum()))(x), 3 * x**2)
+
+
+def test_gradients_of_a_graph_from_outside():
+    x, w = (draw(4, seed=i).requires_grad_() for i in range(2))
+    y, z, rows = x**3, x * w, torch.eye(4, dtype=x.dtype)
+    (jacobian,) = vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True))(rows)
+    assert torch.allclose(jacobian, torch.diag(3 * x**2))
+
+    def both(u, v):
+        return torch.autograd.grad((y, z), (x, w), (u, v), retain_graph=True)
+
+    dx, dw = vmap(both)(rows, 2 * rows)
+    assert torch.allclose(dx, torch.diag(3 * x**2 + 2 * w)) and torch.allclose(dw, torch.diag(2 * x))
+    nested = vmap(vmap(both, in_dims=(None, 0)), in_dims=(0, None))(rows, 2 * rows)[0]
+    assert torch.allclose(nested, torch.diag(3 * x**2)[:, None] + torch.diag(2 * w)[None])
+    again = vmap(lambda v: torch.autograd.grad(y, x, v, create_graph=True)[0])(rows)
+    assert torch.allclose(torch.autograd.grad(again.sum(), x)[0], 6 * x)
+    found = vmap(lambda v: torch.autograd.grad(y, {"w": w}, v, retain_graph=True, materialize_grads=True))(rows)
+    assert found["w"].equal(torch.zeros(4, 4, dtype=x.dtype))
+    with pytest.raises(RuntimeError, match="one tensor in grad_outputs for every output"):
+        vmap(lambda v: torch.autograd.grad((y, z), x, (v, None), retain_graph=True))(rows)
+
+
+def test_the_name_of_older_versions():
+    from strided._vmap_internals import _vmap
+    from strided._vmap_internals import vmap as older
+
+    x = draw(N, 4)
+    assert older(torch.sum)(x).equal(x.sum(1))
+    with_none = _vmap(lambda x: (x * 2, None, x + 1), allow_none_pass_through=True)(x)
+    assert with_none[0].equal(x * 2) and with_none[1] is None and with_none[2].equal(x + 1)
+    assert _vmap(lambda x: None, allow_none_pass_through=True)(x) is None
+    with pytest.raises(NotImplementedError, match="not one int"):
+        _vmap(torch.sum, out_dims=(0,), allow_none_pass_through=True)

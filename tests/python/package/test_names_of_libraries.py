@@ -16,7 +16,7 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "fx.replace_pattern(None, None, None)", "masked.MaskedTensor(1, 2)",
         "masked.masked_tensor(1, 2)", "PyTorchFileReader('x')",
         "sparse_csr_tensor([0], [0], [1])", "sparse_csc_tensor([0], [0], [1])", "sparse_bsr_tensor([0], [0], [1])",
-        "sparse_bsc_tensor([0], [0], [1])", "sparse_compressed_tensor([0], [0], [1])",
+        "sparse_bsc_tensor([0], [0], [1])", "make_fx(None)", "sparse_compressed_tensor([0], [0], [1])",
         "distributed.optim.ZeroRedundancyOptimizer([])",
         "distributed.fsdp.FullyShardedDataParallel(None)", "distributed.fsdp.fully_shard(None)",
         "distributed.tensor.distribute_module(None)", "parallel.parallelize_module(None)", "parallel.ColwiseParallel()",
@@ -34,6 +34,7 @@ def test_what_there_is_not_says_so(text):
                 "fx": strided.fx,
                 "masked": strided.masked,
                 "sparse": strided.sparse,
+                "make_fx": importlib.import_module("strided.fx.experimental.proxy_tensor").make_fx,
                 "distributed": strided.distributed,
                 "parallel": importlib.import_module("strided.distributed.tensor.parallel"),
             },
@@ -290,3 +291,39 @@ def test_compressed_indices():
     assert strided.sparse_coo_tensor(size=(2, 3)).to_dense().tolist() == [[0, 0, 0], [0, 0, 0]]
     with pytest.raises(TypeError, match="size"):
         strided.sparse_coo_tensor()
+
+
+def test_helpers_that_libraries_import():
+    from strided.autograd import functional
+    from strided.utils import _pytree, model_zoo
+
+    assert model_zoo.load_url is strided.hub.load_state_dict_from_url
+    from strided.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    assert _cubic_interpolate(0.0, 1.0, -2.0, 3.0, 4.0, 4.0) == pytest.approx(1.0)  # of (x - 1) ** 2
+    x, d = strided.tensor([3.0]), strided.tensor([-6.0])
+    f, g, t, calls = _strong_wolfe(
+        lambda x, t, d: (float((x + t * d) ** 2), 2 * (x + t * d)), x, 1.0, d, 9.0, -d, -36.0
+    )
+    assert f < 9 and abs(float(g)) <= 0.9 * 6 and f == pytest.approx(float((x + t * d) ** 2)) and calls >= 1
+    found = strided.ones(2, 3).max(0)
+    assert (found.n_fields, type(found).n_sequence_fields, found.n_unnamed_fields) == (2, 2, 0)
+    Point = namedtuple("Point", "x y")
+    for value, flatten, unflatten in (
+        (Point(1, 2), _pytree._namedtuple_flatten, _pytree._namedtuple_unflatten),
+        ((1, 2), _pytree._tuple_flatten, _pytree._tuple_unflatten),
+    ):
+        leaves, context = flatten(value)
+        again = unflatten(leaves, context)
+        assert leaves == [1, 2] and again == value and type(again) is type(value)
+    x, y = strided.ones(1), strided.ones(2, dtype=strided.float64)
+    a, b = functional._construct_standard_basis_for((x, y), (1, 2))
+    assert a.tolist() == [[1], [0], [0]] and b.tolist() == [[0, 0], [1, 0], [0, 1]] and b.dtype == strided.float64
+    assert functional._as_tuple(x, "inputs", "f") == (False, (x,)) and functional._as_tuple([x, y]) == (x, y)
+    with pytest.raises(TypeError, match="inputs given to f must be either a Tensor"):
+        functional._as_tuple(3, "inputs", "f")
+    z = x.clone().requires_grad_() * 2
+    ((cut,),) = functional._grad_postprocess(((z,),), False)
+    assert not cut.requires_grad and functional._grad_postprocess((z,), True)[0] is z
+    assert functional._tuple_postprocess(((x,), (y,)), (True, False)) == (x, y)
+    assert functional._tuple_postprocess((x,), False) is x
