@@ -3,6 +3,7 @@
 import pytest
 import strided as torch
 from strided.distributed import BlockCyclic, Replicate, Shard, distribute_tensor, init_device_mesh, simulate
+from strided.distributed.linalg import _model
 
 SHAPES = [(9, 9), (11, 6), (5, 12), (1, 1), (2, 1), (0, 3), (3, 0)]
 PLACEMENTS = [Shard(0), Shard(1), BlockCyclic(0, 2), Replicate()]
@@ -42,8 +43,8 @@ def test_lu_is_the_matrix(shape, placement):
     on(3, program, placement)
 
 
-def test_no_rank_receives_the_matrix():
-    n = 96
+def test_factors_send_what_the_formula_says():
+    n, block = 96, 12  # four blocks for each process along an axis
 
     def program(of):
         A = of(matrix(n, n) + 10 * torch.eye(n, dtype=torch.float64))
@@ -51,12 +52,15 @@ def test_no_rank_receives_the_matrix():
         traffic = torch.distributed.world().traffic
         traffic.reset()
         LU, pivots = torch.linalg.lu_factor(A)
+        factored = traffic.sent / 8
         X = torch.linalg.lu_solve(LU, pivots, B)
         residual = (A.full_tensor() @ X.full_tensor() - B.full_tensor()).abs().max().item()
-        return LU.to_local().numel(), residual
+        return LU.to_local().numel(), factored, residual
 
-    for kept, residual in on(4, program, mesh_shape=(2, 2)):
-        assert kept == n * n // 4 and residual < 1e-12
+    kept, factored, residuals = zip(*on(4, program, mesh_shape=(2, 2)))
+    assert set(kept) == {n * n // 4} and max(residuals) < 1e-12
+    # To blocks and back each element is sent once.
+    assert sum(factored) <= 1.2 * _model.lu(n, block, 2, 2) + 2 * n * n
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
