@@ -204,6 +204,7 @@ CORE = {
         "__name__": "_str",
         "__qualname__": "_str",
         "__signature__": "Any",
+        "__kwdefaults__": "dict[str, Any] | None",
         "__text_signature__": "_str",
     },
     "Node": {

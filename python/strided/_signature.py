@@ -87,3 +87,12 @@ def text_signature(function: _C.Function) -> str:
 
 _C.set_hook("signature", signature)
 _C.set_hook("text_signature", text_signature)
+
+
+def _keyword_defaults(function: _C.Function) -> dict[str, object] | None:
+    """As of a Python function: PyTorch's are some, and libraries ask by it whether a keyword is known."""
+    found = signature(function).parameters.values()
+    return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY and p.default is not p.empty} or None
+
+
+_C.Function.__kwdefaults__ = property(_keyword_defaults)  # type: ignore[attr-defined]

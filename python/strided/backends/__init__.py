@@ -6,9 +6,19 @@ from .. import _C
 from . import cpu, cuda, cudnn, cusparselt, kleidiai, mkl, mkldnn, mps, openmp, opt_einsum
 
 __all__ = [
-    "cpu", "cuda", "cudnn", "cusparselt", "get_float32_matmul_precision", "kleidiai", "mkl", "mkldnn", "mps", "openmp",
-    "opt_einsum", "set_float32_matmul_precision",
+    "cpu", "cuda", "cudnn", "cusparselt", "flags_frozen", "get_float32_matmul_precision", "kleidiai", "mkl", "mkldnn",
+    "mps", "openmp", "opt_einsum", "set_float32_matmul_precision",
 ]  # fmt: skip
+
+
+def flags_frozen() -> bool:
+    """False: the switches may be set, also outside of ``flags()``.
+
+    >>> import strided as torch
+    >>> torch.backends.flags_frozen()
+    False
+    """
+    return False
 
 
 def get_float32_matmul_precision() -> str:

@@ -327,3 +327,9 @@ def test_helpers_that_libraries_import():
     assert not cut.requires_grad and functional._grad_postprocess((z,), True)[0] is z
     assert functional._tuple_postprocess(((x,), (y,)), (True, False)) == (x, y)
     assert functional._tuple_postprocess((x,), False) is x
+
+
+def test_what_monai_asks_for():
+    assert strided.meshgrid.__kwdefaults__ == {"indexing": "ij"} and strided.neg.__kwdefaults__ == {"out": None}
+    assert strided.Tensor.t.__kwdefaults__ is None
+    assert strided.backends.flags_frozen() is False
