@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["device_count", "is_available"]
+__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "manual_seed_all"]
 
 
 def is_available() -> bool:
@@ -13,3 +13,15 @@ def is_available() -> bool:
 def device_count() -> int:
     """0."""
     return 0
+
+
+def empty_cache() -> None:
+    """Nothing: there is no such memory."""
+
+
+def manual_seed(seed: int) -> None:
+    """Nothing: there is no generator of such a device."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Nothing: there is no generator of such a device."""

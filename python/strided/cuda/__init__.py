@@ -33,6 +33,7 @@ from ._memory import (
     memory_allocated,
     memory_reserved,
     memory_stats,
+    reset_max_memory_allocated,
     reset_peak_memory_stats,
 )
 from ._random import (
@@ -63,6 +64,7 @@ __all__ = [
     "is_initialized", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats",
+    "reset_max_memory_allocated",
     "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream",
     "stream",
     "synchronize",

@@ -48,6 +48,11 @@ def reset_peak_memory_stats(device: Device | None = None) -> None:
     _f["_cuda_reset_peak"](index_of(device))
 
 
+def reset_max_memory_allocated(device: Device | None = None) -> None:
+    """reset_peak_memory_stats by its older name."""
+    reset_peak_memory_stats(device)
+
+
 def empty_cache() -> None:
     """Gives memory that no tensor uses back to the driver."""
     _f["_cuda_empty_cache"]()

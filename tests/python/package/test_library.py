@@ -42,6 +42,12 @@ def test_keywords():
     assert made(strided.zeros(1)).item() == 1 and made(x=strided.zeros(1), n=5).item() == 5
 
 
+def test_the_older_home():
+    from strided import _custom_ops
+
+    assert _custom_ops.custom_op is custom_op and _custom_ops.impl_abstract is register_fake
+
+
 def test_a_shape_given_before_the_operation():
     register_fake("tests::early", lambda x: x.new_empty(7))
     early = custom_op("tests::early", lambda x: x, mutates_args=())

@@ -1,6 +1,7 @@
 """Names that libraries import or ask for: there, and honest about what there is not."""
 
 import importlib
+import typing
 from collections import namedtuple
 
 import pytest
@@ -333,3 +334,11 @@ def test_what_monai_asks_for():
     assert strided.meshgrid.__kwdefaults__ == {"indexing": "ij"} and strided.neg.__kwdefaults__ == {"out": None}
     assert strided.Tensor.t.__kwdefaults__ is None
     assert strided.backends.flags_frozen() is False
+
+
+def test_names_that_libraries_import_and_do_not_call():
+    from strided._dynamo.utils import is_compile_supported
+    from strided.jit.annotations import BroadcastingList1, BroadcastingList2
+
+    assert is_compile_supported("cpu") and not is_compile_supported("cuda:0")
+    assert typing.get_args(BroadcastingList2[int]) == (int,) == typing.get_args(BroadcastingList1[int])

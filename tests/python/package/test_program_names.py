@@ -97,6 +97,43 @@ def test_what_is_not_there_says_so(name):
     assert importlib.import_module(f"strided.{name}").is_available() is False
 
 
+@pytest.mark.parametrize("name", ["xpu", "mps"])
+def test_nothing_is_done_for_devices_that_are_not_there(name):
+    device = importlib.import_module(f"strided.{name}")
+    state = torch.get_rng_state()
+    device.manual_seed(3)
+    device.empty_cache()
+    assert torch.equal(torch.get_rng_state(), state) and device.device_count() == 0
+
+
+def test_rules_for_onnx_files_are_left_as_they_are():
+    from strided import onnx
+    from strided.onnx import symbolic_helper, symbolic_opset11
+
+    def rule(g, x):
+        return x
+
+    assert symbolic_helper.parse_args("v", "i")(rule) is rule and not hasattr(symbolic_opset11, "squeeze")
+    assert onnx.register_custom_op_symbolic("tests::rule", rule, 11) is None
+
+
+def test_older_names_of_downloads_and_of_peaks(monkeypatch):
+    import sys
+    import types
+
+    from strided.utils import model_zoo
+
+    with pytest.raises(NotImplementedError, match="load_state_dict_from_url"):
+        model_zoo.load_url("https://a/b.pth")
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=lambda x, total: (list(x), total)))
+    assert model_zoo.tqdm("ab", total=2) == (["a", "b"], 2)
+    if not torch.cuda.is_available():
+        with pytest.raises(Exception) as older:
+            torch.cuda.reset_max_memory_allocated()
+        with pytest.raises(type(older.value)):
+            torch.cuda.reset_peak_memory_stats()
+
+
 def test_a_context_of_cudnn_changes_nothing():
     with torch.backends.cudnn.flags(enabled=False, benchmark=True):
         assert not torch.backends.cudnn.benchmark

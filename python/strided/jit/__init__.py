@@ -20,8 +20,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from ._once import warn_once
-from .futures import Future
+from .._once import warn_once
+from ..futures import Future
 
 __all__ = [
     "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
@@ -50,7 +50,7 @@ def _as_error(e: Exception) -> Exception:
 
 
 def _reporting(obj: Any) -> Any:
-    from .nn import Module
+    from ..nn import Module
 
     if builtins.isinstance(obj, Module):
         obj.__dict__["_scripted"] = True  # nn.Module._call_impl looks for it
