@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _C
+from . import _C, _dispatch_keys
 
 
 class Absent(type):
@@ -72,5 +72,7 @@ def install() -> None:
         setattr(_C, function.__name__, function)
     for name in ("Graph", "Value", "ScriptFunction"):
         setattr(_C, name, absent(name, f"{__package__}._C"))
+    for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"):
+        setattr(_C, name, getattr(_dispatch_keys, name))
     _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
     _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks

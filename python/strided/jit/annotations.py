@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, Dict, List, Optional, Tuple, TypeVar, Union  # noqa: UP035 - names that programs take from here
 
-__all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3"]
+__all__ = [
+    "Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "List", "Optional", "Tuple", "Union",
+]  # fmt: skip
 
 _T = TypeVar("_T")
 

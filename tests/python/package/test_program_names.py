@@ -511,3 +511,28 @@ def test_tensors_as_seeds_and_tensor_as_a_type():
     torch.manual_seed(2**64 - 1)
     assert torch.initial_seed() == 2**64 - 1
     assert torch.ones(2, dtype=torch.int32).type(torch.Tensor).dtype is torch.float32
+
+
+def test_keys_of_the_dispatcher_are_names_in_sets():
+    key, keys = torch._C.DispatchKey, torch._C.DispatchKeySet
+    both = keys(key.AutocastCPU) | keys(key.CUDA)
+    assert both.has(key.CUDA) and not both.has(key.CPU) and both == keys(key.CUDA, key.AutocastCPU)
+    assert both & keys(key.CUDA) == keys(key.CUDA) == both.remove(key.AutocastCPU) == both - keys(key.AutocastCPU)
+    assert str(key.CPU) == "DispatchKey.CPU" and repr(both) == "DispatchKeySet(AutocastCPU, CUDA)"
+    a = torch.ones(2, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch._C._ExcludeDispatchKeyGuard(both):
+            assert (a @ a).dtype == torch.float32
+        assert (a @ a).dtype == torch.bfloat16
+        with torch._C._ExcludeDispatchKeyGuard(keys(key.CUDA)):
+            assert (a @ a).dtype == torch.bfloat16
+
+
+def test_stubs_of_quantization_are_identities():
+    from strided.ao.quantization import DeQuantStub, QuantStub, fuse_modules, prepare
+
+    x = torch.ones(3)
+    assert QuantStub()(x) is x and DeQuantStub("config").qconfig == "config" and not hasattr(QuantStub(), "qconfig")
+    for refused in (fuse_modules, prepare):
+        with pytest.raises(NotImplementedError, match=refused.__name__):
+            refused(torch.nn.Linear(1, 1))
