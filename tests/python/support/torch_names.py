@@ -38,7 +38,7 @@ def place(module, path):
 
 
 # Modules that are there only after a call, or another test, that loads them.
-LOADED_LATER = {"torch.utils.serialization", "torch.utils.cpp_extension", "torch.utils.file_baton"}
+LOADED_LATER = {"torch.numa", "torch.utils.serialization", "torch.utils.cpp_extension", "torch.utils.file_baton"}
 
 
 def accidental(name, value, home):
