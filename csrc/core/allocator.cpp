@@ -83,6 +83,10 @@ Shared* new_shared() {
   return new Shared;
 }
 
+// Made when the library is loaded. If another thread were making it while one forks, the child would wait for that
+// thread for ever.
+[[maybe_unused]] const Shared& made_at_load = shared();
+
 // Each thread keeps a few small blocks of its own, without locks.
 constexpr int kLocalClasses = 4 * 7 + 1;  // up to 8 KiB
 constexpr int kLocalBlocks = 64;
