@@ -54,3 +54,13 @@ def test_a_nan_is_the_maximum_of_its_windows():
         theirs, expected = torch.nn.functional.max_pool2d(torch.from_numpy(x.numpy()), 3, 2, 1, return_indices=True)
         assert (made.isnan().numpy() == theirs.isnan().numpy()).all()
         assert (places.numpy() == expected.numpy()).all()
+
+
+@pytest.mark.parametrize("size", [4, 80])
+def test_a_kernel_of_one_element_gives_new_memory(size):
+    x = strided.ones(2, 3, size, size)
+    pools = strided.nn.functional
+    made = [pools.max_pool2d(x, 1), pools.avg_pool2d(x, 1), *pools.max_pool2d(x, 1, return_indices=True)]
+    for t in made:
+        t.zero_()
+    assert x.min() == 1
