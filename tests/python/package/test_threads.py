@@ -1,5 +1,6 @@
 """Several Python threads at once, and processes forked after the thread pool was used."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -123,6 +124,7 @@ def test_generators_at_once():
 
 
 def test_tensors_die_in_other_threads():
+    gc.collect()  # what other tests left
     before = torch.memory.memory_stats()["allocated_bytes"]
     box = [torch.ones(1000) for _ in range(300)]
 
