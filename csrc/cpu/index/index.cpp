@@ -117,55 +117,63 @@ struct Merge {
   }
 };
 
-// f(i, v) for each index v of a contiguous list, wrapped; a bad one counts as 0, and is reported at the end (false).
-template <class F>
-STRIDED_INLINE bool each_index(const char* index, int64_t n, const IndexParams& p, F f) {
-  const uint64_t size = p.check == IndexParams::Trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size);
-  uint64_t bad = 0;
-  auto run = [&](auto wrapped) {
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t v = wrapped(load<int64_t>(index + i * 8));
-      const bool out = static_cast<uint64_t>(v) >= size;
-      bad |= out;
-      f(i, out ? 0 : v);
-    }
-  };
-  if (p.check == IndexParams::Wrapping) run([wrap = p.size](int64_t v) { return v + ((v >> 63) & wrap); });
-  else run([](int64_t v) { return v; });
-  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-  return !bad;
+// Lines of n contiguous indices each. An element's place on the indexed side is index * stride + i * base, on the
+// other side i * step. `next`: bytes from one line to the next, of to, from and index.
+struct Lines {
+  char* to;
+  const char *from, *index;
+  int64_t n, count, stride, base, step, next[3];
+};
+
+// What is known of lines when their loop is compiled: a loop with constant steps has half the instructions.
+enum class Steps { Any, Dense, DenseUnit, OneValueUnit };  // step of an item or 0; Unit: stride of an item, base 0
+template <int64_t kItem>
+Steps steps_of(const Lines& a) {
+  if (a.base != 0) return Steps::Any;
+  if (a.step == kItem) return a.stride == kItem ? Steps::DenseUnit : Steps::Dense;
+  return a.step == 0 && a.stride == kItem ? Steps::OneValueUnit : Steps::Any;
 }
 
-// to[i] = from[index[i]], in one pass.
-template <class T>
-bool gather_line(char* to, int64_t to_stride, const char* from, int64_t base_step, const char* index, int64_t n,
-                 const IndexParams& p) {
-  if (p.size <= 0) {
-    __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-    return false;
-  }
-  auto run = [&](int64_t stride, int64_t base, int64_t step) {
-    return each_index(index, n, p,
-                      [&](int64_t i, int64_t v) { store(to + i * step, load<T>(from + v * stride + i * base)); });
-  };
-  constexpr int64_t item = sizeof(T);
-  if (p.stride == item && base_step == 0 && to_stride == item) return run(item, 0, item);
-  return run(p.stride, base_step, to_stride);
-}
-
-// to[index[i]] merged with from[i], in one pass. The index was checked before anything was written; should another
-// thread have changed it since, element 0 is written to.
-template <class Op>
-bool scatter_line(char* to, int64_t base_step, const char* from, int64_t from_stride, const char* index, int64_t n,
-                  const IndexParams& p) {
-  auto run = [&](int64_t stride, int64_t base, int64_t step) {
-    return each_index(index, n, p, [&](int64_t i, int64_t v) { Op::one(to + v * stride + i * base, from + i * step); });
-  };
-  // Known strides make a shorter loop: a vector, or one value, into a vector.
+// False at an index that is bad; the loop ends there. That is a jump never taken, where a condition would keep the
+// moves waiting for it. What the loop reads stands in its own variables, which no store can change.
+template <class Op, bool places_in_to, bool kWrap, Steps kSteps>
+bool move_lines(Lines a, uint64_t last) {
   constexpr int64_t item = sizeof(typename Op::Item);
-  if (p.stride == item && base_step == 0 && from_stride == item) return run(item, 0, item);
-  if (p.stride == item && base_step == 0 && from_stride == 0) return run(item, 0, 0);
-  return run(p.stride, base_step, from_stride);
+  constexpr bool unit = kSteps == Steps::DenseUnit || kSteps == Steps::OneValueUnit;
+  const int64_t stride = unit ? item : a.stride, base = kSteps == Steps::Any ? a.base : 0;
+  const int64_t step = kSteps == Steps::Any ? a.step : kSteps == Steps::OneValueUnit ? 0 : item;
+  const int64_t size = static_cast<int64_t>(last + 1);
+  for (; a.count > 0; --a.count, a.to += a.next[0], a.from += a.next[1], a.index += a.next[2])
+    for (int64_t i = 0; i < a.n; ++i) {
+      int64_t v = load<int64_t>(a.index + i * 8);
+      if constexpr (kWrap) v += (v >> 63) & size;
+      if (static_cast<uint64_t>(v) > last) return false;
+      const int64_t there = v * stride + i * base, here = i * step;
+      Op::one(a.to + (places_in_to ? there : here), a.from + (places_in_to ? here : there));
+    }
+  return true;
+}
+
+// to[i] = from[index[i]], or to[index[i]] merged with from[i], in one pass. What is written to was checked before;
+// should another thread have changed the index since, the loop ends there.
+template <class Op, bool places_in_to>
+void index_lines(const Lines& a, const IndexParams& p) {
+  const bool trusted = p.check == IndexParams::Trusted;
+  const uint64_t last = trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size) - 1;
+  const auto run = [&](auto wrap) {
+    constexpr bool kWrap = decltype(wrap)::value;
+    const Steps steps = steps_of<sizeof(typename Op::Item)>(a);
+    if (steps == Steps::DenseUnit) return move_lines<Op, places_in_to, kWrap, Steps::DenseUnit>(a, last);
+    if constexpr (places_in_to) {
+      if (steps == Steps::OneValueUnit) return move_lines<Op, true, kWrap, Steps::OneValueUnit>(a, last);
+    } else {
+      if (steps == Steps::Dense) return move_lines<Op, false, kWrap, Steps::Dense>(a, last);
+    }
+    return move_lines<Op, places_in_to, kWrap, Steps::Any>(a, last);
+  };
+  const bool good =
+      (trusted || p.size > 0) && (p.check == IndexParams::Wrapping ? run(std::true_type{}) : run(std::false_type{}));
+  if (!good) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
 }
 
 // The loop behind gather (places on the side of `from`) and scatter and scatter_reduce (places on the side of `to`).
@@ -196,29 +204,20 @@ void move_indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const v
     }
     return;
   }
-  if constexpr (places_in_to) {
-    if (s[2] == 8 && (s[5] != 0 || n1 == 1)) {
-      for (int64_t j = 0; j < n1; ++j)
-        if (!scatter_line<Op>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p)) return;
-      return;
-    }
-  } else {
-    if (s[2] == 8 && (s[5] != 0 || n1 == 1) && p.check != IndexParams::Trusted) {
-      for (int64_t j = 0; j < n1; ++j)
-        if (!gather_line<typename Op::Item>(to + j * s[3], s[0], from + j * s[4], s[1], index + j * s[5], n0, p))
-          return;
-      return;
-    }
-  }
+  if (s[2] == 8 && (s[5] != 0 || n1 == 1))
+    return index_lines<Op, places_in_to>(
+        {to, from, index, n0, n1, p.stride, s[indexed], s[1 - indexed], {s[3], s[4], s[5]}}, p);
   for (int64_t i0 = 0; i0 < n0; i0 += kBatch) {
     const int64_t m = std::min(kBatch, n0 - i0);
     for (int64_t j = 0; j < n1; ++j) {
       if ((j == 0 || s[5] != 0) && !places(at, index + i0 * s[2] + j * s[5], s[2], m, s[indexed], p)) return;
       char* const to0 = to + i0 * s[0] + j * s[3];
       const char* const from0 = from + i0 * s[1] + j * s[4];
-      auto run = [&](int64_t dense) {
-        for (int64_t i = 0; i < m; ++i)
-          Op::one(places_in_to ? to0 + at[i] : to0 + i * dense, places_in_to ? from0 + i * dense : from0 + at[i]);
+      auto run = [to0, from0, m, places = &at[0]](int64_t dense) {  // copies: no store can change them
+        for (int64_t i = 0; i < m; ++i) {
+          const int64_t there = places[i], here = i * dense;
+          Op::one(to0 + (places_in_to ? there : here), from0 + (places_in_to ? here : there));
+        }
       };
       // A known stride makes a shorter loop.
       if (s[1 - indexed] == sizeof(typename Op::Item)) run(sizeof(typename Op::Item));
@@ -244,8 +243,9 @@ void resolve(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* 
 
 // Negative where v is none of -below ... size - 1: no comparison, so that every instruction set has it for vectors.
 STRIDED_INLINE int64_t within(int64_t v, int64_t below, int64_t size) {
-  const uint64_t up = static_cast<uint64_t>(v) + static_cast<uint64_t>(below);  // may wrap around, to a negative number
-  return static_cast<int64_t>(up | (static_cast<uint64_t>(below + size - 1) - up));
+  // size - 1 - v may wrap around, where v + below is negative.
+  return static_cast<int64_t>((static_cast<uint64_t>(v) + static_cast<uint64_t>(below)) |
+                              (static_cast<uint64_t>(size - 1) - static_cast<uint64_t>(v)));
 }
 
 int64_t places_below_zero(const IndexParams& p) { return p.check == IndexParams::Wrapping ? p.size : 0; }
@@ -256,6 +256,7 @@ void check_range(char** data, const int64_t* s, int64_t n0, int64_t n1, const vo
   const int64_t size = p.size, below = places_below_zero(p);
   auto any_bad = [&](const char* row, int64_t step) {
     int64_t bad = 0;
+#pragma GCC unroll 4
     for (int64_t i = 0; i < n0; ++i) bad |= within(load<int64_t>(row + i * step), below, size);
     return bad < 0;
   };

@@ -924,3 +924,59 @@ def test_fuzz_of_slices():
             rng.choice([None, 1, 2, -1, -2, 7, -7, 2**62, -(2**63), 2**80, -(2**80)]),
         )
         same(T(a)[key], a[key])
+
+
+@pytest.mark.parametrize("item", ["bool", "int8", "int16", "float32", "float64", "complex128"])
+def test_lines_of_indices(item):
+    """Reads and writes whose loops have steps of an item, of nothing, and of other sizes; with negative indices."""
+    rng = np.random.default_rng(3)
+    dtype = getattr(torch, item)
+    a = (rng.integers(0, 100, (7, 9)) % (2 if item == "bool" else 100)).astype(item)
+    for n in (1, 2, 7, 64, 1025):
+        rows, columns = rng.integers(-7, 7, n), rng.integers(-9, 9, n)
+        every = rng.permutation(np.arange(9)) - 9
+        for x in layouts(a):
+            same(x[T(rows), 0], a[rows, 0])
+            same(x[2, T(columns)], a[2, columns])
+            same(x[T(rows), T(columns)], a[rows, columns])
+            same(x.gather(1, T(np.tile(columns % 9, (7, 1)))), np.tile(a[:, columns % 9], 1))
+            b, value = a.copy(), a[0, 0]
+            x[3, T(every)] = T(a[4])
+            b[3, every] = a[4]
+            x[T(rows), T(columns)] = T(value)
+            b[rows, columns] = value
+            x[T(rows), 1] = T(value)
+            b[rows, 1] = value
+            same(x, b)
+            if item != "bool":
+                x.index_put_((T(rows), T(columns)), torch.ones(n, dtype=dtype), accumulate=True)
+                np.add.at(b, (rows, columns), np.ones((), item))
+                same(x, b)
+
+
+def test_places_just_before_the_first_element():
+    """A reversed view of bytes, where the place of an index is -1."""
+    x = torch.arange(6, dtype=torch.uint8).reshape(2, 3)[::-1, ::-1]
+    at = (T([0, 1]), T([1, 2]))
+    same(x[at], [4, 0])
+    x[at] = T([70, 80], dtype=torch.uint8)
+    same(x, [[5, 70, 3], [2, 1, 80]])
+    x.index_put_(at, T([1, 2], dtype=torch.uint8), accumulate=True)
+    same(x, [[5, 71, 3], [2, 1, 82]])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 1000])
+def test_one_bad_index_among_good_ones(n):
+    x = torch.arange(5.0)
+    for place in {0, n // 2, n - 1}:
+        for bad in (5, -6, 2**62, -(2**62), 2**63 - 1, -(2**63)):
+            index = torch.arange(n) % 5
+            index[place] = bad
+            for call in (
+                lambda i=index: x[i],
+                lambda i=index: x.index_put_((i,), T(9.0)),
+                lambda i=index: torch.zeros(5).index_put_((i,), torch.ones(n), accumulate=True),
+            ):
+                with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
+                    call()
+    same(x, np.arange(5.0))
