@@ -9,6 +9,9 @@
 #include <vector>
 
 namespace strided {
+
+ShortRowKernels short_row_kernels;  // the library's stands in a unit that is not linked
+
 inline namespace STRIDED_ISA {
 namespace {
 
@@ -102,6 +105,90 @@ TEST(SortLoops, BadPivotsEndInAHeapSort) {
     for (const int64_t n : {65, 100, 777, 5000})
       for (const Shape shape : kShapes) check(shape, n, 3, depth, random);
 }
+
+// ---------------------------------------------------------------- short rows
+
+enum class Bits { Any, Few, NearOne, NearOneAndFar, Equal };
+
+template <class K>
+std::vector<K> bits_of(Bits bits, size_t n, std::mt19937_64& random) {
+  const K one = static_cast<K>(K(0x3f) << (8 * sizeof(K) - 8));  // near 1 as a float
+  std::vector<K> x(n);
+  for (K& k : x) {
+    const uint64_t r = random();
+    switch (bits) {
+      case Bits::Any: k = static_cast<K>(r); break;
+      case Bits::Few: k = static_cast<K>(r % 7); break;
+      case Bits::NearOne: k = static_cast<K>(one + r % 50); break;
+      // Apart in bits that words have no room for, and by bits beside which these are the last ones.
+      case Bits::NearOneAndFar: k = static_cast<K>(r >> 32 & 7 ? one + r % 50 : r); break;
+      case Bits::Equal: k = one; break;
+    }
+  }
+  return x;
+}
+
+// How many rows had to be sorted in another way.
+template <class K>
+int64_t check_short(Bits bits, KeyKind kind, bool descending, int64_t n, int64_t rows, std::mt19937_64& random) {
+  const auto total = static_cast<size_t>(n * rows);
+  const std::vector<K> in = bits_of<K>(bits, total, random);
+  SortCoding c;
+  c.kind = static_cast<uint8_t>(kind);
+  c.infinity = sizeof(K) == 2 ? 0x7c00 : sizeof(K) == 4 ? 0x7f800000 : 0x7ff0000000000000;
+  c.flip = descending ? static_cast<K>(~K(0)) : 0;
+  const KeyCode<K> code{kind, static_cast<K>(c.infinity)};
+  constexpr K guard = static_cast<K>(0x5a5a5a5a5a5a5a5a);
+  std::vector<K> values(total + 64, guard);
+  std::vector<int64_t> index(total + 64, kGuard), alone(total + 64, kGuard);
+  int64_t again = 0, sorted = 0, others = 0;
+  for (; sorted < rows; sorted += again, others += again) {
+    const auto at = static_cast<size_t>(sorted * n);
+    const auto* from = reinterpret_cast<const char*>(in.data() + at);
+    const int64_t done = sort_short_rows<K>(reinterpret_cast<char*>(values.data() + at), index.data() + at, from, n,
+                                            rows - sorted, c, &again);
+    EXPECT_EQ(done, sort_short_rows<K>(nullptr, alone.data() + at, from, n, rows - sorted, c, &again));
+    for (int64_t r = sorted; r < sorted + done; ++r) {
+      const K* const row = in.data() + r * n;
+      std::vector<int64_t> want(static_cast<size_t>(n));
+      for (int64_t j = 0; j < n; ++j) want[static_cast<size_t>(j)] = j;
+      std::stable_sort(want.begin(), want.end(), [&](int64_t a, int64_t b) {
+        return static_cast<K>(code.encode(row[a]) ^ c.flip) < static_cast<K>(code.encode(row[b]) ^ c.flip);
+      });
+      for (int64_t j = 0; j < n; ++j) {
+        const auto to = static_cast<size_t>(r * n + j);
+        const int64_t from_place = want[static_cast<size_t>(j)];
+        EXPECT_EQ(index[to], from_place) << n << " of row " << r << " of " << rows << ", place " << j;
+        EXPECT_EQ(alone[to], from_place);
+        EXPECT_EQ(values[to], kind == KeyKind::Bool ? row[from_place] != 0 : row[from_place]);
+      }
+    }
+    sorted += done;
+    if (sorted == rows || ::testing::Test::HasFailure()) break;
+  }
+  for (size_t i = 0; i < 64; ++i)
+    EXPECT_TRUE(values[total + i] == guard && index[total + i] == kGuard && alone[total + i] == kGuard);
+  return others;
+}
+
+template <class K>
+void check_short_of_size(std::initializer_list<KeyKind> kinds) {
+  std::mt19937_64 random(4);
+  for (const KeyKind kind : kinds)
+    for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
+      for (int64_t n = 2; n <= kShortRow; ++n) {
+        const int64_t rows = n % 4 == 0 ? 1 : n % 4 == 1 ? kAtOnce : n % 4 == 2 ? kAtOnce + 1 : 3 * kAtOnce - 1;
+        const int64_t others = check_short<K>(bits, kind, n % 3 == 0, n, rows, random);
+        if (sizeof(K) < 4 || bits != Bits::NearOneAndFar) {
+          ASSERT_EQ(others, 0);
+        }
+        ASSERT_FALSE(::testing::Test::HasFailure());
+      }
+}
+TEST(ShortRows, OfOneByte) { check_short_of_size<uint8_t>({KeyKind::Bool, KeyKind::Signed, KeyKind::Unsigned}); }
+TEST(ShortRows, OfTwoBytes) { check_short_of_size<uint16_t>({KeyKind::Float, KeyKind::Signed, KeyKind::Unsigned}); }
+TEST(ShortRows, OfFourBytes) { check_short_of_size<uint32_t>({KeyKind::Float, KeyKind::Signed, KeyKind::Unsigned}); }
+TEST(ShortRows, OfEightBytes) { check_short_of_size<uint64_t>({KeyKind::Float, KeyKind::Signed, KeyKind::Unsigned}); }
 
 }  // namespace
 }  // namespace STRIDED_ISA

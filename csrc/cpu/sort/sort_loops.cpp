@@ -5,6 +5,7 @@
 // sorted order is unique, and stable.
 #include "backend/sort_keys.h"
 #include "cpu/kernels.h"
+#include "cpu/sort/short_rows.inc"
 #include "cpu/sort/sort_leaves.inc"
 
 #if defined(__AVX2__)
@@ -345,6 +346,7 @@ void fill_sort_loops(KernelTable& table) {
   fill_size<uint16_t>(table.sort, 1);
   fill_size<uint32_t>(table.sort, 2);
   fill_size<uint64_t>(table.sort, 3);
+  fill_short_rows();
 }
 
 }  // namespace STRIDED_ISA

@@ -5,8 +5,12 @@
 
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
+#include "cpu/sort/short_rows.h"
 
 namespace strided {
+
+ShortRowKernels short_row_kernels;
+
 namespace cpu {
 namespace {
 
@@ -32,6 +36,12 @@ int bit_length(uint64_t x) {
 }
 
 }  // namespace
+
+int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
+                        bool descending, int64_t* again) {
+  const int row = bit_length(static_cast<uint64_t>(size_of(dtype))) - 1;
+  return short_row_kernels.sort[row](values, index, in, n, rows, coding_of(dtype, descending), again);
+}
 
 SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, bool descending)
     : in_(in),

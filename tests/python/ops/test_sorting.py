@@ -103,6 +103,42 @@ def test_sort_long_rows(dtype):
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("close", [False, True])
+def test_sort_many_short_rows(dtype, close):
+    """Among them rows whose elements differ in their last bits only, beside others that are far away."""
+    g = np.random.default_rng(11)
+    before = torch.get_num_threads()
+    try:
+        for n in (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65):
+            rows = 40 if n % 2 else 2 * 8192 // n + 1
+            a = g.standard_normal((rows, n)).astype(dtype) if dtype[0] == "f" else g.integers(0, 99, (rows, n))
+            a = a.astype(dtype)
+            if close:
+                bits = a.view(f"u{a.itemsize}")
+                one = np.ones((), dtype).view(bits.dtype)
+                bits[...] = np.where(g.random(a.shape) < 0.8, one + g.integers(0, 30, a.shape).astype(bits.dtype), bits)
+                if a.itemsize > 2 and dtype[0] != "f":
+                    a[:, 0] = np.iinfo(dtype).max
+            if dtype[0] == "f":
+                a[g.random(a.shape) < 0.03] = NAN
+                a[g.random(a.shape) < 0.03] = -0.0
+            t = torch.tensor(a)
+            for threads in (1, 2):
+                torch.set_num_threads(threads)
+                values, indices = t.sort(1)
+                at = np.argsort(a, 1, "stable")
+                want = np.take_along_axis(a, at, 1)
+                assert np.array_equal(indices.numpy(), at) and values.numpy().tobytes() == want.tobytes()
+                assert np.array_equal(t.argsort(1).numpy(), at)
+                assert np.array_equal(
+                    t.argsort(1, True).numpy(),
+                    order_of(a, 1, True) if dtype != "uint64" else np.argsort(~a, 1, "stable"),
+                )
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_sort_forms():
     x = torch.tensor([[3.0, 1, 2], [9, 8, 7]])
     assert x.sort(0, True).values.tolist() == [[9, 8, 7], [3, 1, 2]] and x.sort(dim=0, stable=True)[1].tolist() == [
