@@ -104,8 +104,11 @@ def test_stride_zero(name):
     x = sample(name, 24, "float64", 1)
     t = torch.tensor(x).expand(5, -1)
     assert distance(getattr(torch.fft, name)(t, 24), reference(name, np.repeat(x, 5, 0), 24)) < 1e-15
-    constant = torch.ones(1, dtype=torch.float64).expand(16)
-    assert torch.fft.fft(constant).tolist() == [16] + [0] * 15
+    for dtype, n in itertools.product(BOUND, (6, 7, 16, 100, 4096)):  # one value for all elements
+        m = n // 2 + 1 if name in ("irfft", "hfft") else n
+        one = sample(name, 2, dtype)[:1]
+        t = torch.tensor(one).expand(3, m)
+        assert distance(getattr(torch.fft, name)(t, n), reference(name, np.tile(one, (3, m)), n)) < BOUND[dtype], n
 
 
 @pytest.mark.parametrize("name", NAMES)
