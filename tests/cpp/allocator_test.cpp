@@ -14,6 +14,12 @@
 
 #include "base/error.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SKIP_UNDER_ADDRESS_SANITIZER(why) GTEST_SKIP() << "under AddressSanitizer " << (why)
+#else
+#define SKIP_UNDER_ADDRESS_SANITIZER(why)
+#endif
+
 namespace strided {
 namespace {
 
@@ -67,6 +73,7 @@ TEST(Allocator, ClearedBlocksAreZero) {
 }
 
 TEST(Allocator, FreedBlocksAreHandedOutAgain) {
+  SKIP_UNDER_ADDRESS_SANITIZER("nothing is cached");
   for (size_t n : {size_t(100), size_t(10000), size_t(5) << 20}) {
     void* first = cpu_allocate(n);
     cpu_free(first, n);
@@ -79,6 +86,7 @@ TEST(Allocator, FreedBlocksAreHandedOutAgain) {
 }
 
 TEST(Allocator, CountsBytes) {
+  SKIP_UNDER_ADDRESS_SANITIZER("nothing is cached");
   cpu_reset_peak();
   const MemoryStats before = cpu_memory_stats();
   void* a = cpu_allocate(1 << 20);
@@ -98,6 +106,7 @@ TEST(Allocator, CountsBytes) {
 }
 
 TEST(Allocator, CacheHasALimitAndCanBeEmptied) {
+  SKIP_UNDER_ADDRESS_SANITIZER("nothing is cached");
   const size_t n = size_t(3) << 20;
   cpu_empty_cache();
   const int64_t kept = cpu_memory_stats().cached;  // blocks that threads keep for themselves
@@ -148,6 +157,7 @@ TEST(Allocator, BlocksPassBetweenThreads) {
 
 // A child forked while another thread is inside the allocator must be able to allocate.
 TEST(Allocator, ForkedChildAllocates) {
+  SKIP_UNDER_ADDRESS_SANITIZER("malloc itself may not be forked while threads are in it");
   const size_t n = size_t(1) << 20;
   std::atomic<bool> stop{false};
   std::vector<std::thread> busy;
