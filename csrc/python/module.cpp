@@ -36,10 +36,10 @@ const Tensor& tensor_of(py::handle o) {
 }
 
 // The path of a library that Python finds, from any thread; empty where there is none.
-template <class... Version>
-std::string found(const char* finder, Version... version) {
+template <class... Arguments>
+std::string found(const char* finder, Arguments... arguments) {
   const PyGILState_STATE state = PyGILState_Ensure();
-  PyObject* path = PyObject_CallFunction(hook(finder), sizeof...(version) ? "i" : nullptr, version...);
+  PyObject* path = PyObject_CallFunction(hook(finder), sizeof...(arguments) ? "si" : nullptr, arguments...);
   const char* text = path ? PyUnicode_AsUTF8(path) : nullptr;
   const std::string result = text ? text : "";
   if (!text) PyErr_WriteUnraisable(nullptr);  // the caller says that there is none
@@ -187,7 +187,7 @@ PYBIND11_MODULE(checked, m) {
   init_overrides(m.ptr());
   init_fused(m.ptr());
   register_cpu_backend();
-  register_cuda_backend([](int cuda) { return found("find_cusolver", cuda); });
+  register_cuda_backend([](const char* name, int cuda) { return found("find_nvidia_library", name, cuda); });
   register_lapack([] { return found("find_lapack"); });
   register_small_decompositions();
   register_xla_backend([] { return found("find_pjrt_plugin"); });

@@ -271,7 +271,7 @@ def test_the_one_that_is_found_is_opened(found, words):
 import threading
 import strided as torch
 path = {str(old)!r}
-torch._C.set_hook("find_cusolver", lambda cuda: {found})
+torch._C.set_hook("find_nvidia_library", lambda name, cuda: {found})
 def work():
     try:
         torch.linalg.eigvals(torch.eye(3).cuda())
@@ -286,14 +286,15 @@ thread.join()
 
 
 def test_it_is_found_where_pip_puts_it(tmp_path, monkeypatch):
-    from strided.cuda import _solver
+    from strided.cuda import _nvidia
 
-    for cuda, folder in ((12, "cusolver"), (13, "cu13")):
-        monkeypatch.setattr(sys, "path", [str(tmp_path)])
-        monkeypatch.delitem(sys.modules, "nvidia", raising=False)
-        assert _solver.find(cuda) == ""
-        file = tmp_path / "nvidia" / folder / "lib" / f"libcusolver.so.{cuda - 1}"
-        file.parent.mkdir(parents=True)
-        file.touch()
-        assert _solver.find(cuda) == str(file)
+    for name in ("cusolver", "cufft"):
+        for cuda, folder in ((12, name), (13, "cu13")):
+            monkeypatch.setattr(sys, "path", [str(tmp_path)])
+            monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+            assert _nvidia.find(name, cuda) == ""
+            file = tmp_path / "nvidia" / folder / "lib" / f"lib{name}.so.{cuda - 1}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            assert _nvidia.find(name, cuda) == str(file)
     assert "nvidia" not in sys.modules

@@ -34,7 +34,7 @@ constexpr int type_row() {
   return (is_complex_v<T> ? 2 : 0) + (sizeof(real_t<T>) == 8);
 }
 template <class T>
-constexpr int type_number = kSolverTypes[type_row<T>()];
+constexpr int type_number = kDataTypes[type_row<T>()];
 
 // What all calls of one operation have in common.
 struct Call {

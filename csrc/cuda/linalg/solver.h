@@ -1,36 +1,18 @@
-// The way to cuSOLVER, NVIDIA's LAPACK for its devices.
-//
-// Opening cuSOLVER.
-// It is opened by the first decomposition, from its file: the library is 180 to 300 MB, most programs need none of it,
-// and the CUDA library is built where there is no copy of it, nor its header (solver_functions.h stands for that).
-//
-// Looked for are: the file that STRIDED_CUSOLVER_LIBRARY names; what the finder finds, which knows where pip installs
-// it; libcusolver.so of this CUDA on the loader's own path. Copies for another CUDA are refused.
+// The way to cuSOLVER, NVIDIA's LAPACK for its devices (nvidia_library.h says how it is opened).
 #pragma once
 
 #include "cuda/linalg/solver_functions.h"
-#include "cuda/runtime/runtime.h"
+#include "cuda/runtime/nvidia_library.h"
 
 namespace strided {
 namespace cuda {
 
 constexpr int kJacobiSweeps = 400;  // at most: well-conditioned matrices need about ten, and more is only time
 
-// RuntimeError (or OutOfMemoryError) in the name of an operation for a function that did not return 0.
 [[noreturn]] void raise_solver_failure(const char* operation, const char* function, int status);
 
 template <class F>
-struct SolverFunction;
-template <class... A>
-struct SolverFunction<int(A...)> {
-  const char* name = "";
-  int (*f)(A...) = nullptr;
-
-  void operator()(const char* operation, A... arguments) const {
-    if (const int status = f(arguments...)) raise_solver_failure(operation, name, status);
-  }
-  explicit operator bool() const { return f; }
-};
+using SolverFunction = LibraryFunction<F, raise_solver_failure>;
 struct Solver {
 #define X(name, parameters) SolverFunction<int parameters> name{#name};
   STRIDED_CUSOLVER_FUNCTIONS(X)
@@ -44,8 +26,7 @@ struct Solver {
   int major = 0, minor = 0;
 };
 
-// Opened at the first call. RuntimeError in the name of an operation when there is none that fits this CUDA;
-// NotImplementedError where ROCm is the CUDA.
+// Opened at the first call, in the name of an operation.
 const Solver& solver(const char* operation);
 
 // Handles of cuSOLVER.

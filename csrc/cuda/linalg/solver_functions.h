@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/runtime/nvidia_types.h"
+
 namespace strided {
 namespace cuda {
 
-// Functions that exist once: X(name, parameters). For matrices of any type, which is a number (kSolverType).
+// Functions that exist once: X(name, parameters). For matrices of any type, which is a number (kDataTypes).
 #define STRIDED_CUSOLVER_FUNCTIONS(X) \
   X(cusolverGetProperty, (int property, int* value)) \
   X(cusolverDnCreate, (void** handle)) \
@@ -97,13 +99,11 @@ namespace cuda {
      int* info, double* residuals, int batch))
 
 // Values of its enumerations.
-constexpr int kMajorVersion = 0, kMinorVersion = 1;        // libraryPropertyType
 constexpr int kNoVectors = 0, kVectors = 1;                // cusolverEigMode_t
 constexpr int kLower = 0, kUpper = 1;                      // cublasFillMode_t
 constexpr int kLeft = 0, kRight = 1;                       // cublasSideMode_t
 constexpr int kAsItIs = 0, kTransposed = 1, kAdjoint = 2;  // cublasOperation_t
 constexpr int kAllocFailed = 2;                            // cusolverStatus_t; 0: success
-constexpr int kSolverTypes[4] = {0, 1, 4, 5};              // cudaDataType: float, double and their complex numbers
 
 }  // namespace cuda
 }  // namespace strided

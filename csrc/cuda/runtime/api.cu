@@ -1,5 +1,6 @@
 #include "cuda/runtime/api.h"
 
+#include "cuda/runtime/nvidia_library.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/transfer.h"
 
@@ -97,7 +98,7 @@ using cuda::force_gemm_tile;
 using cuda::memory_info;
 using cuda::reset_peak_stats;
 using cuda::set_device;
-using cuda::set_solver_finder;
+using cuda::set_library_finder;
 using cuda::synchronize;
 
 constexpr CudaApi kApi = {

@@ -25,12 +25,12 @@ struct CudaDeviceInfo {
 using CudaStream = void*;  // null: the default stream
 using CudaEvent = void*;
 
-// What is no operation: the choice of tiles, who finds cuSOLVER (operations.h); devices; memory (device_of_pointer
+// What is no operation: the choice of tiles, who finds libraries (nvidia_library.h); devices; memory (device_of_pointer
 // gives the current device for null, and a failure for memory of the host); streams and events. X(name, parameters); a
 // result goes where the last one points.
 #define STRIDED_CUDA_RUNTIME(X) \
   X(force_gemm_tile, (int index)) \
-  X(set_solver_finder, (void (*find)(int cuda, char* path, size_t size))) \
+  X(set_library_finder, (void (*find)(const char* name, int cuda, char* path, size_t size))) \
   X(device_count, (int* count)) \
   X(current_device, (int* device)) \
   X(set_device, (int device)) \
@@ -61,7 +61,7 @@ using CudaEvent = void*;
   X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
 
 struct CudaApi {
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   // Each function gives back a failure, or null.
 

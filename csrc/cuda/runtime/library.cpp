@@ -28,9 +28,9 @@ std::string library_path() {
          (emulated ? "libstrided_cuda_emulated.so" : "libstrided_cuda.so");
 }
 
-std::string (*find_solver)(int cuda) = nullptr;
-void write_solver_path(int cuda, char* path, size_t size) {
-  const std::string found = find_solver ? find_solver(cuda) : "";
+std::string (*find_library)(const char* name, int cuda) = nullptr;
+void write_library_path(const char* name, int cuda, char* path, size_t size) {
+  const std::string found = find_library ? find_library(name, cuda) : "";
   if (found.size() < size) std::memcpy(path, found.c_str(), found.size() + 1);
 }
 
@@ -50,7 +50,7 @@ struct Library {
     const auto entry = reinterpret_cast<Entry>(dlsym(handle, "strided_cuda_api"));
     api = entry ? entry(CudaApi::kVersion) : nullptr;
     if (!api) why_not = path + " belongs to another version of strided";
-    else api->set_solver_finder(write_solver_path);
+    else api->set_library_finder(write_library_path);
   }
 };
 std::atomic<bool> opened{false};
@@ -151,8 +151,8 @@ void copy(void* to, Device to_device, const void* from, Device from_device, size
 
 }  // namespace
 
-void register_cuda_backend(std::string (*find)(int cuda)) {
-  find_solver = find;
+void register_cuda_backend(std::string (*find)(const char* name, int cuda)) {
+  find_library = find;
   backend_table(DeviceType::CUDA) = kBackend;
   register_device_memory(DeviceType::CUDA, {cuda_allocate, cuda_free, current_device, require_device, copy});
 }

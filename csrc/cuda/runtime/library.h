@@ -22,9 +22,9 @@ void check_cuda(const CudaFailure* failure);
 void* cuda_allocate(size_t bytes, int device);
 void cuda_free(void* data, size_t bytes, int device);
 
-// Fills the table of device type CUDA with slots that open the library when they are first called. find_solver(cuda)
-// gives the path of cuSOLVER for that major version of CUDA, or an empty string; it is asked by the first
-// decomposition, and must not raise.
-void register_cuda_backend(std::string (*find_solver)(int cuda) = nullptr);
+// Fills the table of device type CUDA with slots that open the library when they are first called. find(name, cuda)
+// gives the path of "cusolver" or "cufft" for that major version of CUDA, or an empty string; it is asked by the first
+// operation that needs one, and must not raise.
+void register_cuda_backend(std::string (*find)(const char* name, int cuda) = nullptr);
 
 }  // namespace strided

@@ -33,8 +33,5 @@ class NonzeroElements {
 void force_gemm_tile(int index);
 int gemm_tiles(DType dtype);
 
-// find(cuda, path, size) writes the path of the cuSOLVER for that major version of CUDA, or an empty string.
-void set_solver_finder(void (*find)(int cuda, char* path, size_t size));
-
 }  // namespace cuda
 }  // namespace strided

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .._core_names import absent
 from .._creation import typed
-from . import _solver as _solver
+from . import _nvidia as _nvidia
 from . import amp
 from ._device import (
     current_device,

@@ -7,7 +7,6 @@
 // With STRIDED_OLD_CUSOLVER it is one that has not yet the functions of STRIDED_CUSOLVER_NEW_FUNCTIONS.
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -16,18 +15,14 @@
 #include "backend/backend.h"
 #include "base/complex.h"
 #include "cuda/linalg/solver_functions.h"
-#include "cuda_emulation.h"
 #include "lapack/library.h"
-
-#define EXPORT extern "C" __attribute__((visibility("default")))
+#include "nvidia_emulated.h"
 
 namespace {
 
 using namespace strided;
 
 enum Status { Success = 0, NotInitialized = 1, InvalidValue = 3, InternalError = 7 };
-const cuda_emulation::Devices* devices = nullptr;
-thread_local void* last_stream = nullptr;  // of this thread's last call
 
 struct Handle {
   int device;
@@ -58,14 +53,6 @@ bool exists(const void* object) {
   const std::lock_guard<std::mutex> lock(objects().mutex);
   return objects().all.count(object) != 0;
 }
-
-struct Wrong {
-  std::string what;
-};
-void require(bool good, const std::string& what) {
-  if (!good) throw Wrong{what};
-}
-std::string say(const char* name, int64_t value) { return std::string(name) + " is " + std::to_string(value); }
 
 // LAPACK, through the CPU's decompositions.
 const Backend& lapack() {
@@ -105,8 +92,7 @@ class Call {
   }
 
   void memory(const char* name, const void* data, int64_t bytes) const {
-    require(bytes == 0 || (data && devices->has(data, static_cast<size_t>(bytes), handle_->device)),
-            std::string(name) + " is not in the memory of the device");
+    require_memory(name, data, bytes, handle_->device);
   }
   void matrix(const char* name, const void* data, int64_t rows, int64_t columns, int64_t ld) const {
     require(rows >= 0 && columns >= 0, std::string(name) + " has a negative size");
@@ -192,26 +178,12 @@ class Call {
   Handle* handle_;
 };
 
-// A function's status: what it throws is said.
-template <class F>
-int run(const char* name, F f) {
-  try {
-    f();
-    return Success;
-  } catch (const Wrong& wrong) {
-    std::fprintf(stderr, "emulated cuSOLVER: %s: %s\n", name, wrong.what.c_str());
-    return InvalidValue;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "emulated cuSOLVER: %s: %s\n", name, e.what());
-    return InternalError;
-  }
-}
-#define RUN(...) return run(__func__, [&] { __VA_ARGS__ });
+#define RUN(...) return run(__func__, InvalidValue, InternalError, [&] { __VA_ARGS__ });
 
 DType type_of(int number) {
   constexpr DType types[] = {DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
   for (int i = 0; i < 4; ++i)
-    if (cuda::kSolverTypes[i] == number) return types[i];
+    if (cuda::kDataTypes[i] == number) return types[i];
   throw Wrong{say("a data type", number)};
 }
 DType type_of(char letter) {
@@ -232,10 +204,6 @@ void check_types(const Call& call, int params_type, int compute, const void* par
 void check_job(int job) { require(job == cuda::kNoVectors || job == cuda::kVectors, say("job", job)); }
 
 }  // namespace
-
-EXPORT void use_emulated_devices(const cuda_emulation::Devices* d) { devices = d; }
-
-EXPORT void* emulated_last_stream() { return last_stream; }
 
 EXPORT int cusolverGetProperty(int property, int* value) {
   const char* version = std::getenv("STRIDED_EMULATE_CUSOLVER");  // major version
