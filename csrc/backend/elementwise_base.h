@@ -136,14 +136,14 @@ bool divides_in_double_usually(T a, T b) {
   const int64_t x = a, y = b;
   return (x < limit) & (x > -limit) & (y < limit) & (y > -limit) & (y != 0);
 }
-// A sum with 1.5 * 2^52 has the integer in its low bits.
+// A sum with 1.5 * 2^52 has the integer in its low bits. Larger integers give anything, and so do their quotients.
 inline double to_double(int64_t x) {
   constexpr double magic = 0x1.8p52;
-  return bit_cast<double>(x + bit_cast<int64_t>(magic)) - magic;
+  return bit_cast<double>(static_cast<uint64_t>(x) + bit_cast<uint64_t>(magic)) - magic;
 }
 inline int64_t from_double(double x) {
   constexpr double magic = 0x1.8p52;
-  return bit_cast<int64_t>(x + magic) - bit_cast<int64_t>(magic);
+  return static_cast<int64_t>(bit_cast<uint64_t>(x + magic) - bit_cast<uint64_t>(magic));
 }
 template <class T>
 T div_floor_in_double(T a, T b) {
