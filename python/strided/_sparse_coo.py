@@ -22,76 +22,35 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from . import _C
+from ._sparse_base import SparseTensor, base, part, registry, suffixes
 from .autograd import no_grad
 
 if TYPE_CHECKING:
     from ._typing import Any, Tensor
 
-_META = _C.device("meta")
-# What a base tensor on device meta answers correctly: shape and dtype.
-_METADATA = frozenset((
-    "shape", "dtype", "size", "dim", "ndim", "ndimension", "numel", "nelement", "is_floating_point", "is_complex",
-    "is_signed", "element_size", "itemsize", "__len__", "__hash__", "__format__", "result_type", "is_same_size",
-))  # fmt: skip
-_FUNCTIONS: dict[str, Any] = {}  # name of a function or method -> what computes it
 
-
-class COOTensor(_C.Tensor):
+class COOTensor(SparseTensor):
     """A tensor of layout ``torch.sparse_coo``; ``sparse_coo_tensor`` makes them."""
 
     _at: Tensor  # int64, (sparse_dim, nnz)
-    _own: Tensor  # (nnz, *dense sizes)
     _sole: bool  # no place twice, and in order
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", str(func))
-        if name in ("__get__", "__set__"):
-            name = func.__self__.__name__
-        made = _FUNCTIONS.get(name)
-        if made is not None:
-            return made(*args, **(kwargs or {}))
-        if name in _METADATA:
-            return super().__torch_function__(func, types, args, kwargs or {})
-        raise NotImplementedError(
-            f"{name}: strided has no such function of sparse tensors; to_dense() makes a dense one"
-        )
+    def _with(self, values: Tensor) -> COOTensor:
+        return _like(self, values)
+
+    def _moved(self, values: Tensor) -> COOTensor:
+        return _make(self._at.to(values.device), values, self.shape, self._sole)
+
+    def _merged(self) -> COOTensor:
+        return coalesce(self)
 
     layout = property(lambda self: strided.sparse_coo)
     is_sparse = True
-    _base, _version, output_nr = None, 0, 0  # of no view; `_own` counts what is written into it
-    is_meta = False
-    device = property(lambda self: self._own.device)
-    is_cuda = property(lambda self: self._own.is_cuda)
-    is_cpu = property(lambda self: self._own.is_cpu)
-    requires_grad = property(lambda self: self._own.requires_grad, lambda self, value: self.requires_grad_(value))
-    is_leaf = property(lambda self: self._own.is_leaf)
-    grad_fn = property(lambda self: self._own.grad_fn)
-    T = mT = property(lambda self: _FUNCTIONS["transpose"](self, -2, -1) if self.ndim > 1 else self)
-    data = property(lambda self: detach(self))
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient of the values, at their places."""
-        made = self._own.grad
-        return None if made is None else _like(self, made)
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        self._own.grad = None if value is None else value.coalesce()._own if value.is_sparse else value
 
     def __repr__(self, **options: Any) -> str:
-        lines = [f"indices={_indented(self._at, 15)}", f"values={_indented(self._own.detach(), 14)}"]
-        last = f"size={tuple(self.shape)}, nnz={self._nnz()}"
-        if self.dtype not in (strided.get_default_dtype(), strided.int64, strided.bool):
-            last += f", dtype={self.dtype}"
-        last += ", layout=torch.sparse_coo"
-        if self.grad_fn is not None:
-            last += f",\n       grad_fn=<{type(self.grad_fn).__name__}>"
-        elif self.requires_grad:
-            last += ",\n       requires_grad=True"
-        return "tensor(" + ",\n       ".join([*lines, last]) + ")"
+        said, grad = suffixes(self), 1 if self.requires_grad else 0
+        lines = [part("indices", self._at), part("values", self._own), ", ".join(said[: len(said) - grad])]
+        return "tensor(" + ",\n       ".join(lines + said[len(said) - grad :]) + ")"
 
     __str__ = __repr__
 
@@ -100,24 +59,12 @@ class COOTensor(_C.Tensor):
         memo[id(self)] = made
         return made
 
-    def __copy__(self) -> COOTensor:
-        return _like(self, self._own)
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _make, (self._at, self._own, tuple(self.shape), self._sole)
 
 
-def _indented(t: Tensor, indent: int) -> str:
-    if t.numel() == 0:
-        return f"tensor([], size={tuple(t.shape)})"
-    text, dtype, _ = repr(t).partition(", dtype=")
-    text += ")" if dtype else ""
-    return "\n".join([line and " " * indent + line for line in text.split("\n")]).lstrip()
-
-
 def _make(indices: Tensor, values: Tensor, size: Any, coalesced: bool = False) -> COOTensor:
-    base = strided.empty((), dtype=values.dtype, device=_META).expand(tuple(size))
-    made = _C.Tensor._make_subclass(COOTensor, base)
+    made = base(COOTensor, size, values.dtype)
     made._at, made._own, made._sole = indices, values, coalesced
     return made
 
@@ -181,10 +128,8 @@ def make(
     return _make(indices, values, size, bool(is_coalesced) or nnz < 2)
 
 
-def from_dense(t: Tensor, sparse_dim: int | None = None, *, layout: Any = None, **options: Any) -> COOTensor:
+def from_dense(t: Tensor, sparse_dim: int | None = None) -> COOTensor:
     """``to_sparse`` of a dense tensor: the elements, or the subtensors of the first axes, that are not zero."""
-    if layout is not None and layout is not strided.sparse_coo:
-        raise NotImplementedError(f"to_sparse: strided has no sparse tensors of layout {layout}")
     if t.is_sparse:
         return t
     rank = t.ndim if sparse_dim is None else sparse_dim
@@ -200,12 +145,8 @@ def from_dense(t: Tensor, sparse_dim: int | None = None, *, layout: Any = None, 
 # ------------------------------------------------------------ parts
 
 
-def _function(made: Any, *names: str) -> Any:
-    """Puts a function into the table, and onto the class as a method of each name."""
-    for name in (made.__name__, *names):
-        _FUNCTIONS[name] = made
-        setattr(COOTensor, name, made)
-    return made
+_function = registry(COOTensor)
+_FUNCTIONS = COOTensor._functions
 
 
 @_function
@@ -245,16 +186,6 @@ def is_coalesced(s):
 
 
 @_function
-def _is_view(s):
-    return False
-
-
-@_function
-def is_inference(s):
-    return s._own.is_inference()
-
-
-@_function
 def _coalesced_(s, coalesced):
     """PyTorch's name: what the caller says is not looked at."""
     s._sole = coalesced
@@ -269,6 +200,20 @@ def sparse_dim(s):
 @_function
 def dense_dim(s):
     return s._own.ndim - 1
+
+
+def _of_compressed(name, kind):
+    def made(s):
+        raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got Sparse")
+
+    made.__name__ = name
+    return made
+
+
+for _name, _kind in (
+    ("crow_indices", "row"), ("col_indices", "row"), ("ccol_indices", "column"), ("row_indices", "column"),
+):  # fmt: skip
+    _function(_of_compressed(_name, _kind))
 
 
 def _keys(indices, sizes):
@@ -308,8 +253,36 @@ def to_dense(s, dtype=None, *, masked_grad=None):
 
 
 @_function
-def to_sparse(s, *args, **options):
-    return from_dense(s, *args, **options)
+def to_sparse(s, *args, layout=None, blocksize=None, dense_dim=None):
+    if layout is None and blocksize is None:
+        return s
+    return _to_layout(s, layout, blocksize, dense_dim)
+
+
+def _to_layout(*args):
+    from ._sparse_compressed import to_layout
+
+    return to_layout(*args)
+
+
+@_function
+def to_sparse_csr(s, dense_dim=None):
+    return _to_layout(s, strided.sparse_csr, None, dense_dim)
+
+
+@_function
+def to_sparse_csc(s, dense_dim=None):
+    return _to_layout(s, strided.sparse_csc, None, dense_dim)
+
+
+@_function
+def to_sparse_bsr(s, blocksize, dense_dim=None):
+    return _to_layout(s, strided.sparse_bsr, blocksize, dense_dim)
+
+
+@_function
+def to_sparse_bsc(s, blocksize, dense_dim=None):
+    return _to_layout(s, strided.sparse_bsc, blocksize, dense_dim)
 
 
 @_function
@@ -329,47 +302,14 @@ def sparse_mask(t, mask):
 
 
 @_function
-def detach(s):
-    return _like(s, s._own.detach())
-
-
-@_function
 def clone(s, *, memory_format=None):
     return _make(s._at.clone(), s._own.clone(), s.shape, s._sole)
-
-
-@_function
-def requires_grad_(s, requires_grad=True):
-    s._own.requires_grad_(requires_grad)
-    return s
 
 
 @_function
 def zeros_like(s, *, dtype=None, **options):
     places = s._at.new_empty((s.sparse_dim(), 0))
     return _make(places, s._own.new_empty((0, *s._own.shape[1:]), dtype=dtype), s.shape, True)
-
-
-@_function
-def to(s, *args, **options):
-    args = tuple(a._own if isinstance(a, COOTensor) else a for a in args)
-    own = s._own.to(*args, **options)
-    return s if own is s._own else _make(s._at.to(own.device), own, s.shape, s._sole)
-
-
-@_function
-def cpu(s):
-    return to(s, "cpu")
-
-
-@_function
-def cuda(s, device=None, **options):
-    return to(s, "cuda" if device is None else device)
-
-
-@_function
-def type_as(s, other):
-    return to(s, other.dtype)
 
 
 @_function
@@ -382,36 +322,5 @@ def type_(s, dtype=None, non_blocking=False):
 COOTensor.type = type_  # type: ignore[assignment]
 _FUNCTIONS["type"] = type_
 
-
-def _cast(name):
-    def made(s):
-        return _like(s, getattr(s._own, name)())
-
-    made.__name__ = name
-    return made
-
-
-for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble"):
-    _function(_cast(_name))
-
-
-def _of_values(name):
-    def made(s, *args, **options):
-        s = coalesce(s)
-        return _like(s, getattr(strided, name)(s._own, *args, **options))
-
-    made.__name__ = name
-    return made
-
-
-# Functions of one element that keep zero.
-for _name in (
-    "abs", "neg", "negative", "sqrt", "square", "sin", "sinh", "asin", "asinh", "tan", "tanh", "atan", "atanh",
-    "expm1", "log1p", "relu", "sign", "sgn", "signbit", "floor", "ceil", "round", "trunc", "erf", "erfinv",
-    "deg2rad", "rad2deg", "nan_to_num", "isnan", "isinf", "conj", "real", "positive",
-):  # fmt: skip
-    _function(_of_values(_name))
-_function(_FUNCTIONS["abs"], "absolute", "__abs__")
-_function(_FUNCTIONS["neg"], "__neg__")
 
 from . import _sparse_coo_functions as _sparse_coo_functions  # noqa: E402  (fills the table further)

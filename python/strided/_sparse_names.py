@@ -1,4 +1,4 @@
-"""Constructors and products of sparse tensors. There is one sparse layout, coordinates: `_sparse_coo`."""
+"""Constructors and products of sparse tensors: coordinates are in `_sparse_coo`, the others in `_sparse_compressed`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,6 @@ __all__ = [
     "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
     "sparse_csr_tensor",
 ]  # fmt: skip
-
-
-def refuse(name: str) -> Any:
-    """Raises the error of a layout that is missing."""
-    raise NotImplementedError(f"{name}: strided has sparse tensors of layout sparse_coo only")
 
 
 def sparse_coo_tensor(
@@ -117,46 +112,221 @@ smm = _product("smm", "``mm`` of a sparse matrix with a dense one, as a sparse t
 hspmm = _product("hspmm", "``mm`` of a sparse matrix with a dense one: sparse rows of dense values.")
 
 
-def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> Any:
-    """NotImplementedError."""
-    refuse("sparse_csr_tensor")
-
-
-def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> Any:
-    """NotImplementedError."""
-    refuse("sparse_csc_tensor")
-
-
-def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> Any:
-    """NotImplementedError."""
-    refuse("sparse_bsr_tensor")
-
-
-def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> Any:
-    """NotImplementedError."""
-    refuse("sparse_bsc_tensor")
-
-
 def sparse_compressed_tensor(
-    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, **options: Any
-) -> Any:
-    """NotImplementedError."""
-    refuse("sparse_compressed_tensor")
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A sparse tensor of layout ``sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
+
+    Args:
+        compressed_indices: int32 or int64, ``(*batch, n + 1)``: where the values of each of n rows (csr), columns
+            (csc), rows of blocks (bsr) or columns of blocks (bsc) begin, and the number of values at the end.
+        plain_indices: ``(*batch, nnz)``: the other index of each value.
+        values: ``(*batch, nnz, *dense)``; of blocked layouts ``(*batch, nnz, block rows, block columns, *dense)``.
+        size: ``(*batch, rows, columns, *dense)``; without it the smallest that has room.
+        layout: one of the four. dtype, device, requires_grad: of the values. pin_memory: accepted.
+        check_invariants: True compares everything; else only what would read outside of the values is an error.
+
+    Raises:
+        RuntimeError: another layout, shapes that do not go together, or indices that are not within the size.
+
+    >>> strided.sparse_compressed_tensor([0, 1, 3], [2, 0, 2], [3., 4., 5.], layout=strided.sparse_csr).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 5.]])
+    """
+    from . import _sparse_compressed, sparse_coo, strided
+
+    if layout not in _sparse_compressed.FORMS:
+        name = {None: "none", strided: "Strided", sparse_coo: "Sparse"}.get(layout, layout)
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {name}")
+    return _sparse_compressed.construct(
+        layout, compressed_indices, plain_indices, values, size, dtype=dtype, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
+
+
+def _of_layout(name: str, layout: Any, given: dict[str, Any]) -> Tensor:
+    from . import _sparse_compressed as compressed
+
+    names = {form.layout: form.name for form in compressed.FORMS.values()}
+    wanted = next(kind for kind in names if f"{kind}_tensor" == f"torch.{name}")
+    if layout not in (None, wanted):
+        raise RuntimeError(f"{name}: layout must be {names[wanted]} but got {names.get(layout, layout)}")
+    given.pop("pin_memory"), given.pop("layout")
+    return compressed.construct(wanted, *(given.pop(k) for k in list(given)[:3]), **given)
+
+
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """``sparse_compressed_tensor`` of layout ``sparse_csr``: rows are compressed.
+
+    >>> strided.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3., 4., 5.])
+    tensor(crow_indices=tensor([0, 1, 3]),
+           col_indices=tensor([2, 0, 2]),
+           values=tensor([3., 4., 5.]), size=(2, 3), nnz=3,
+           layout=torch.sparse_csr)
+    """
+    return _of_layout("sparse_csr_tensor", layout, dict(locals()))
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """``sparse_compressed_tensor`` of layout ``sparse_csc``: columns are compressed.
+
+    >>> strided.sparse_csc_tensor([0, 1, 2], [1, 0], [3., 4.]).to_dense()
+    tensor([[0., 4.],
+            [3., 0.]])
+    """
+    return _of_layout("sparse_csc_tensor", layout, dict(locals()))
+
+
+def sparse_bsr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """``sparse_compressed_tensor`` of layout ``sparse_bsr``: rows of blocks are compressed.
+
+    >>> strided.sparse_bsr_tensor([0, 1], [1], [[[3., 4.]]]).to_dense()
+    tensor([[0., 0., 3., 4.]])
+    """
+    return _of_layout("sparse_bsr_tensor", layout, dict(locals()))
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Device | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """``sparse_compressed_tensor`` of layout ``sparse_bsc``: columns of blocks are compressed.
+
+    >>> strided.sparse_bsc_tensor([0, 1], [1], [[[3., 4.]]]).to_dense()
+    tensor([[0., 0.],
+            [3., 4.]])
+    """
+    return _of_layout("sparse_bsc_tensor", layout, dict(locals()))
 
 
 # ------------------------------------------------------------ methods of dense tensors
 
 
-def to_sparse(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """The sparse tensor of the elements that are not zero; ``to_sparse(n)`` of the first n axes.
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+) -> Tensor:
+    """The sparse tensor of the elements that are not zero, in coordinates; ``to_sparse(n)`` of the first n axes.
+
+    Args:
+        sparse_dim: how many of the first axes are sparse (all).
+        layout: another sparse layout. blocksize: two sizes, of the layouts with blocks.
+        dense_dim: how many of the last axes are dense (0).
 
     >>> strided.eye(2).to_sparse().indices()
     tensor([[0, 1],
             [0, 1]])
+    >>> strided.eye(2).to_sparse(layout=strided.sparse_csr).crow_indices()
+    tensor([0, 1, 2])
     """
-    from . import _sparse_coo
+    if layout is None and blocksize is None and dense_dim is None:
+        from . import _sparse_coo
 
-    return _sparse_coo.from_dense(self, *args, **options)
+        return _sparse_coo.from_dense(self, sparse_dim)
+    if sparse_dim is not None:
+        raise RuntimeError("to_sparse: sparse_dim goes with no other argument")
+    return _compress(self, layout, blocksize, dense_dim)
+
+
+def _compress(*args: Any) -> Tensor:
+    from ._sparse_compressed import to_layout
+
+    return to_layout(*args)
+
+
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The elements that are not zero, rows compressed; the last `dense_dim` axes are dense.
+
+    >>> strided.eye(2).to_sparse_csr().col_indices()
+    tensor([0, 1])
+    """
+    from . import sparse_csr
+
+    return _compress(self, sparse_csr, None, dense_dim)
+
+
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The elements that are not zero, columns compressed; the last `dense_dim` axes are dense."""
+    from . import sparse_csc
+
+    return _compress(self, sparse_csc, None, dense_dim)
+
+
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """The blocks of a size that are not zero, rows of blocks compressed; the last `dense_dim` axes are dense.
+
+    >>> strided.eye(4).to_sparse_bsr((2, 2)).values().shape
+    torch.Size([2, 2, 2])
+    """
+    from . import sparse_bsr
+
+    return _compress(self, sparse_bsr, blocksize, dense_dim)
+
+
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """The blocks of a size that are not zero, columns of blocks compressed; the last `dense_dim` axes are dense."""
+    from . import sparse_bsc
+
+    return _compress(self, sparse_bsc, blocksize, dense_dim)
 
 
 def to_sparse_coo(self: Tensor) -> Tensor:
@@ -171,9 +341,7 @@ def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | No
 
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements at the places of a sparse tensor, as a sparse tensor."""
-    from . import _sparse_coo
-
-    return _sparse_coo.sparse_mask(self, mask)
+    raise RuntimeError(f"sparse_mask: expected a sparse mask, got layout {mask.layout}")
 
 
 def sparse_dim(self: Tensor) -> int:
@@ -186,9 +354,10 @@ def dense_dim(self: Tensor) -> int:
     return self.ndim
 
 
-def _only_sparse(name: str) -> Any:
+def _only_sparse(name: str, kind: str) -> Any:
     def method(self: Tensor) -> Any:
-        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got Strided")
+        layout = "Sparse" if self.is_sparse else "Strided"
+        raise RuntimeError(f"{name} expected sparse {kind}tensor layout but got {layout}")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "Of a sparse tensor; RuntimeError for others."
@@ -205,7 +374,14 @@ _smm.__name__ = _smm.__qualname__ = "smm"
 
 def install(Tensor: Any) -> None:
     """Puts the methods onto the Tensor type."""
-    for function in (to_sparse, to_sparse_coo, to_dense, sparse_mask, sparse_dim, dense_dim, _smm):
+    for function in (to_sparse, to_sparse_coo, to_dense, sparse_mask, sparse_dim, dense_dim, _smm,
+                     to_sparse_csr, to_sparse_csc, to_sparse_bsr, to_sparse_bsc):  # fmt: skip
         setattr(Tensor, function.__name__, overridable_method(function))
-    for name in ("coalesce", "is_coalesced", "indices", "values", "_indices", "_values", "_nnz"):
-        setattr(Tensor, name, overridable_method(_only_sparse(name)))
+    for kind, names in (
+        ("coordinate ", ("coalesce", "is_coalesced", "indices", "_indices", "_values", "_nnz")),
+        ("", ("values",)),
+        ("row compressed ", ("crow_indices", "col_indices")),
+        ("column compressed ", ("ccol_indices", "row_indices")),
+    ):
+        for name in names:
+            setattr(Tensor, name, overridable_method(_only_sparse(name, kind)))

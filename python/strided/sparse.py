@@ -7,11 +7,52 @@ tensor([3., 9.])
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from typing import Any
 
 from . import _C
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
+__all__ = [
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
+]  # fmt: skip
+
+
+class check_sparse_tensor_invariants(ContextDecorator):
+    """Compares all indices of compressed sparse tensors that are made: within ``with``, or a function, or from now on.
+
+    Places outside of the size are errors always; this is about their order, and places that are there twice.
+
+    >>> with strided.sparse.check_sparse_tensor_invariants():
+    ...     strided.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _state = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self._wanted, self._before = enable, []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether the comparison is on."""
+        return check_sparse_tensor_invariants._state
+
+    @staticmethod
+    def enable() -> None:
+        """Turns the comparison on."""
+        check_sparse_tensor_invariants._state = True
+
+    @staticmethod
+    def disable() -> None:
+        """Turns the comparison off."""
+        check_sparse_tensor_invariants._state = False
+
+    def __enter__(self) -> None:
+        self._before.append(check_sparse_tensor_invariants._state)
+        check_sparse_tensor_invariants._state = self._wanted
+
+    def __exit__(self, *raised: Any) -> None:
+        check_sparse_tensor_invariants._state = self._before.pop()
 
 
 class _OfDtype(type):
@@ -53,15 +94,47 @@ IntTensor, LongTensor, ShortTensor, ByteTensor, CharTensor = (
 )  # fmt: skip
 
 
+def sampled_addmm(
+    input: Any,  # noqa: A002
+    mat1: Any,
+    mat2: Any,
+    *,
+    beta: Any = 1.0,
+    alpha: Any = 1.0,
+    out: Any = None,
+) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` at the places of `input` only, in its layout.
+
+    Args:
+        input: of a compressed layout, (*batch, n, m). mat1, mat2: dense, (*batch, n, k) and (*batch, k, m).
+        out: NotImplementedError.
+
+    >>> s = strided.eye(2).to_sparse_csr()
+    >>> strided.sparse.sampled_addmm(s, strided.ones(2, 3), strided.ones(3, 2)).to_dense()
+    tensor([[4., 0.],
+            [0., 4.]])
+    """
+    from ._sparse_compressed_products import sampled_addmm as general
+
+    if out is not None:
+        raise NotImplementedError("sparse.sampled_addmm: strided has no out= of sparse tensors")
+    return general(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
 def mm(mat1: Any, mat2: Any, *reduce: Any) -> Any:
     """The product of two matrices, sparse or dense: dense unless both are sparse.
+
+    `reduce` is ``"sum"``, or of a matrix in layout ``sparse_csr`` or ``sparse_csc`` with a dense one ``"mean"``,
+    ``"amax"``, ``"amin"`` or ``"prod"`` of what is stored; rows without elements are zero.
 
     >>> strided.sparse.mm(strided.eye(2).to_sparse(), strided.ones(2, 1))
     tensor([[1.],
             [1.]])
     """
     if reduce and reduce[0] != "sum":
-        raise NotImplementedError(f"sparse.mm: strided has no reduction {reduce[0]!r}")
+        from ._sparse_compressed_products import mm_reduce
+
+        return mm_reduce(mat1, mat2, *reduce)
     return mat1.mm(mat2)
 
 
@@ -92,7 +165,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
     Args:
         diagonals: (n, m), or (m,). offsets: n integers, no two of which are equal; positive ones lie above the main
-            diagonal. shape: of the matrix. layout: sparse_coo, the only one there is.
+            diagonal. shape: of the matrix. layout: sparse_coo, sparse_csr or sparse_csc.
 
     >>> strided.sparse.spdiags(strided.tensor([[1, 2, 3]]), strided.tensor([1]), (3, 3)).to_dense()
     tensor([[0, 2, 0],
@@ -101,8 +174,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     """
     import strided
 
-    if layout not in (None, strided.sparse_coo):
-        raise NotImplementedError("spdiags: strided has sparse tensors of layout sparse_coo only")
+    if layout not in (None, strided.sparse_coo, strided.sparse_csr, strided.sparse_csc):
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
     rows = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
     steps = offsets.reshape(-1)
     if rows.ndim != 2:
@@ -118,7 +191,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     column = strided.arange(rows.size(1), device=rows.device).expand(rows.shape)
     row = column - steps.unsqueeze(1)
     there = (row >= 0) & (row < shape[0]) & (column < shape[1])
-    return strided.sparse_coo_tensor(strided.stack([row[there], column[there]]), rows[there], tuple(shape))
+    made = strided.sparse_coo_tensor(strided.stack([row[there], column[there]]), rows[there], tuple(shape))
+    return made.to_sparse(layout=layout)
 
 
 def _only_sparse(name: str, t: Any) -> Any:

@@ -1,0 +1,198 @@
+"""What the sparse layouts share: a tensor that has indices and values, and no storage of its own.
+
+A layout is a subclass of `SparseTensor` with a table of functions: `registry` makes both ends of it. The base tensor
+is on device meta and gives shape and dtype; every function of the table is made of functions of dense tensors, so
+gradients reach the values. A function that is not in the table says that it is missing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import strided
+
+from . import _C
+
+if TYPE_CHECKING:
+    from ._typing import Any, Tensor
+
+_META = _C.device("meta")
+# What a base tensor on device meta answers correctly: shape and dtype.
+_METADATA = frozenset((
+    "shape", "dtype", "size", "dim", "ndim", "ndimension", "numel", "nelement", "is_floating_point", "is_complex",
+    "is_signed", "element_size", "itemsize", "__len__", "__hash__", "__format__", "result_type", "is_same_size",
+))  # fmt: skip
+# Functions of one element that keep zero.
+UNARY = (
+    "abs", "neg", "negative", "sqrt", "square", "sin", "sinh", "asin", "asinh", "tan", "tanh", "atan", "atanh",
+    "expm1", "log1p", "relu", "sign", "sgn", "signbit", "floor", "ceil", "round", "trunc", "erf", "erfinv",
+    "deg2rad", "rad2deg", "nan_to_num", "isnan", "isinf", "conj", "real", "positive",
+)  # fmt: skip
+
+
+class SparseTensor(_C.Tensor):
+    """A tensor of which only some elements are stored."""
+
+    _functions: dict[str, Any]  # name of a function or method -> what computes it
+    _own: Tensor  # the values
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", str(func))
+        if name in ("__get__", "__set__"):
+            name = func.__self__.__name__
+        made = cls._functions.get(name)
+        if made is not None:
+            return made(*args, **(kwargs or {}))
+        if name in _METADATA:
+            return super().__torch_function__(func, types, args, kwargs or {})
+        raise NotImplementedError(cls._missing(name, args))
+
+    @classmethod
+    def _missing(cls, name: str, args: Any) -> str:
+        return f"{name}: strided has no such function of sparse tensors; to_dense() makes a dense one"
+
+    def _with(self, values: Tensor) -> Any:
+        """Other values at the same places."""
+        raise NotImplementedError
+
+    def _moved(self, values: Tensor) -> Any:
+        """`_with`, and the indices on the device of the values."""
+        raise NotImplementedError
+
+    def _merged(self) -> Any:
+        """The tensor with each place once."""
+        return self
+
+    _base, _version, output_nr = None, 0, 0  # of no view; `_own` counts what is written into it
+    is_meta = False
+    device = property(lambda self: self._own.device)
+    is_cuda = property(lambda self: self._own.is_cuda)
+    is_cpu = property(lambda self: self._own.is_cpu)
+    requires_grad = property(lambda self: self._own.requires_grad, lambda self, value: self.requires_grad_(value))
+    is_leaf = property(lambda self: self._own.is_leaf)
+    grad_fn = property(lambda self: self._own.grad_fn)
+    T = mT = property(lambda self: self._functions["transpose"](self, -2, -1) if self.ndim > 1 else self)
+    data = property(lambda self: self._with(self._own.detach()))
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of the values, at their places."""
+        made = self._own.grad
+        return None if made is None else self._with(made)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._own.grad = value._merged()._own if isinstance(value, SparseTensor) else value
+
+    def __copy__(self) -> Any:
+        return self._with(self._own)
+
+
+def base(kind: Any, size: Any, dtype: Any) -> Any:
+    """A tensor of a class, with shape and dtype; the caller sets its parts."""
+    return _C.Tensor._make_subclass(kind, strided.empty((), dtype=dtype, device=_META).expand(tuple(size)))
+
+
+def part(name: str, t: Tensor) -> str:
+    """The text of indices or values."""
+    from ._printing import _contents
+
+    if t.numel() == 0:
+        return f"{name}=tensor([], size={tuple(t.shape)})"
+    return f"{name}=tensor({_contents(t.detach(), len(name) + 15)})"
+
+
+def suffixes(s: SparseTensor) -> list[str]:
+    """What the text of a tensor says after the values."""
+    default = strided.get_default_dtype()
+    plain = (
+        default,
+        strided.complex128 if default is strided.float64 else strided.complex64,
+        strided.int64,
+        strided.bool,
+    )
+    said = [] if s.device.type == "cpu" else [f"device='{s.device}'"]
+    said += [f"size={tuple(s.shape)}", f"nnz={s._nnz()}"]
+    said += [] if s.dtype in plain else [f"dtype={s.dtype}"]
+    said.append(f"layout={s.layout}")
+    if s.grad_fn is not None:
+        said.append(f"grad_fn=<{type(s.grad_fn).__name__}>")
+    elif s.requires_grad:
+        said.append("requires_grad=True")
+    return said
+
+
+def registry(kind: Any) -> Any:
+    """Makes the table of a class. The result puts a function into it, and onto the class as a method of each name."""
+    kind._functions = {}
+
+    def function(made: Any, *names: str) -> Any:
+        for name in (made.__name__, *names):
+            kind._functions[name] = made
+            setattr(kind, name, made)
+        return made
+
+    for made in (detach, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as):
+        function(made)
+    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble"):
+        function(_cast(name))
+    for name in UNARY:
+        function(of_values(name))
+    function(kind._functions["abs"], "absolute", "__abs__")
+    function(kind._functions["neg"], "__neg__")
+    return function
+
+
+def detach(s):
+    return s._with(s._own.detach())
+
+
+def requires_grad_(s, requires_grad=True):
+    s._own.requires_grad_(requires_grad)
+    return s
+
+
+def is_inference(s):
+    return s._own.is_inference()
+
+
+def _is_view(s):
+    return False
+
+
+def to(s, *args, **options):
+    args = tuple(a._own if isinstance(a, SparseTensor) else a for a in args)
+    own = s._own.to(*args, **options)
+    return s if own is s._own else s._moved(own)
+
+
+def cpu(s):
+    return to(s, "cpu")
+
+
+def cuda(s, device=None, **options):
+    return to(s, "cuda" if device is None else device)
+
+
+def type_as(s, other):
+    return to(s, other.dtype)
+
+
+def _cast(name):
+    def made(s):
+        return s._with(getattr(s._own, name)())
+
+    made.__name__ = name
+    return made
+
+
+def of_values(name):
+    """The function of a name, applied to the values."""
+
+    def made(s, *args, **options):
+        s = s._merged()
+        return s._with(getattr(strided, name)(s._own, *args, **options))
+
+    made.__name__ = name
+    return made
