@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from . import _lstm
 from ._dropout import dropout
 from ._linear import linear
 
@@ -62,7 +63,12 @@ def _direction(step, rows, sizes, state, weights, reverse):
     Returns the outputs in the same order, and the last states of all sequences.
     """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    given = linear(rows, w_ih, b_ih).split(sizes)
+    whole = linear(rows, w_ih, b_ih)
+    if step is _lstm_step and w_hr is None and sizes[0] == sizes[-1]:
+        made = _lstm_direction(whole, len(sizes), state, w_hh, b_hh, reverse)
+        if made is not None:
+            return made
+    given = whole.split(sizes)
     outputs: list[Any] = [None] * len(sizes)
     if reverse:
         start, state = state, tuple(s[: sizes[-1]] for s in state)
@@ -83,6 +89,25 @@ def _direction(step, rows, sizes, state, weights, reverse):
     if ended:
         state = tuple(strided.cat(parts) for parts in zip(state, *reversed(ended)))
     return strided.cat(outputs), state
+
+
+def _lstm_direction(given, steps, state, w_hh, b_hh, reverse):
+    """``_direction`` for sequences of one length as one operation, or None where that does not serve."""
+    tensors = (given, *state, w_hh) if b_hh is None else (given, *state, w_hh, b_hh)
+    if not _lstm.serves(tensors) or strided.is_autocast_enabled(given.device.type):
+        return None
+    batch = state[0].size(0)
+
+    def plain(given, h, c, w_hh, b_hh):
+        made: list[Any] = [None] * steps
+        state = h, c
+        for t in range(steps - 1, -1, -1) if reverse else range(steps):
+            state = _lstm_step(given[t], state, w_hh, b_hh, None)
+            made[t] = state[0]
+        return strided.stack(made), *state
+
+    made, h, c = _lstm.LstmLayer.apply(plain, given.view(steps, batch, given.size(1)), *state, w_hh, b_hh, reverse)
+    return made.view(steps * batch, made.size(2)), (h, c)
 
 
 def _grouped(params, has_biases, projected):

@@ -1,0 +1,131 @@
+"""LSTM layers, which are one operation, against cells in a loop: values, gradients of both orders, and where the loop
+still serves."""
+
+import itertools
+
+import pytest
+import strided as torch
+from strided import func
+from strided.nn.functional import _lstm
+
+STEPS, BATCH, INPUT, HIDDEN = 5, 3, 4, 6
+
+
+def layer(bias=True, bidirectional=False, **options):
+    torch.manual_seed(0)
+    return torch.nn.LSTM(INPUT, HIDDEN, bias=bias, bidirectional=bidirectional, dtype=torch.float64, **options)
+
+
+def by_cells(lstm, x, h, c):
+    """What the layer gives, one cell after the other."""
+    made, ends = [], []
+    for d, suffix in enumerate(["", "_reverse"][: 1 + lstm.bidirectional]):
+        w = [getattr(lstm, name + suffix) for name in ("weight_ih_l0", "weight_hh_l0")]
+        b = [getattr(lstm, name + suffix) for name in ("bias_ih_l0", "bias_hh_l0")] if lstm.bias else [None, None]
+        state, out = (h[d], c[d]), [None] * len(x)
+        for t in range(len(x))[:: -1 if d else 1]:
+            state = torch.lstm_cell(x[t], state, *w, *b)
+            out[t] = state[0]
+        made.append(torch.stack(out))
+        ends.append(state)
+    return torch.cat(made, 2), torch.stack([s[0] for s in ends]), torch.stack([s[1] for s in ends])
+
+
+def inputs(directions):
+    torch.manual_seed(1)
+    shapes = [(STEPS, BATCH, INPUT), (directions, BATCH, HIDDEN), (directions, BATCH, HIDDEN)]
+    return [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+
+
+def close(got, want):
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g, w, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_values_and_gradients(bidirectional, bias):
+    lstm, (x, h, c) = layer(bias, bidirectional), inputs(1 + bidirectional)
+    leaves = [x, h, c, *lstm.parameters()]
+    found = []
+    for run in (lambda: lstm(x, (h, c)), lambda: by_cells(lstm, x, h, c)):
+        out = run()
+        y, h_end, c_end = (out[0], *out[1]) if len(out) == 2 else out
+        total = y.sin().sum() + (h_end * h_end).sum() + c_end.cos().sum()
+        first = torch.autograd.grad(total, leaves, create_graph=True)
+        again = torch.autograd.grad(sum((g * g).sum() for g in first), leaves)
+        out = run()
+        plain = torch.autograd.grad(sum(t.sin().sum() for t in ((out[0], *out[1]) if len(out) == 2 else out)), leaves)
+        found.append([y, h_end, c_end, *first, *again, *plain])
+    close(*found)
+
+
+def test_gradients_of_some_inputs():
+    lstm, (x, h, c) = layer(), inputs(1)
+    for wanted in itertools.chain.from_iterable(itertools.combinations((x, h, c), k) for k in (1, 2)):
+        rest = [t if any(t is w for w in wanted) else t.detach() for t in (x, h, c)]
+        for p in lstm.parameters():
+            p.requires_grad_(False)
+        for last_only in (False, True):
+            y, (_, c_end) = lstm(rest[0], tuple(rest[1:]))
+            y2, _, c2 = by_cells(lstm, *rest)
+            close(
+                torch.autograd.grad(c_end.sum() if last_only else y.sum(), wanted),
+                torch.autograd.grad(c2.sum() if last_only else y2.sum(), wanted),
+            )
+
+
+def test_a_gradient_is_not_left_behind():
+    """A second pass over a kept graph gives the same gradients: the backward pass overwrites nothing that is saved."""
+    lstm, (x, h, c) = layer(), inputs(1)
+    total = lstm(x, (h, c))[0].sin().sum()
+    first = torch.autograd.grad(total, [x, *lstm.parameters()], retain_graph=True)
+    close(torch.autograd.grad(total, [x, *lstm.parameters()]), first)
+
+
+def test_saved_states_that_are_changed_are_noticed():
+    lstm, (x, h, c) = layer(), inputs(1)
+    y, _ = lstm(x, (h, c))
+    with torch.no_grad():
+        lstm.weight_hh_l0.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_transformed_functions():
+    lstm, (x, h, c) = layer(), [t.detach() for t in inputs(1)]
+    weights = {k: v.detach() for k, v in lstm.named_parameters()}
+
+    def loss(weights, x):
+        return func.functional_call(lstm, weights, (x, (h[:, :1], c[:, :1])))[0].sin().sum()
+
+    each = func.vmap(func.grad(loss), (None, 1))(weights, x.unsqueeze(2))
+    for i in range(BATCH):
+        close(
+            [g[i] for g in each.values()],
+            torch.autograd.grad(lstm(x[:, i : i + 1], (h[:, :1], c[:, :1]))[0].sin().sum(), list(lstm.parameters())),
+        )
+    tangent = torch.randn_like(x)
+    _, pushed = func.jvp(lambda x: lstm(x, (h, c))[0], (x,), (tangent,))
+    step = 1e-6
+    with torch.no_grad():
+        moved = (lstm(x + step * tangent, (h, c))[0] - lstm(x - step * tangent, (h, c))[0]) / (2 * step)
+    torch.testing.assert_close(pushed, moved, rtol=1e-7, atol=1e-8)
+
+
+def test_no_rows_and_layouts():
+    lstm = layer(batch_first=True)
+    assert lstm(torch.ones(0, STEPS, INPUT, dtype=torch.float64))[0].shape == (0, STEPS, HIDDEN)
+    x = torch.randn(STEPS, BATCH, INPUT, dtype=torch.float64)
+    with torch.no_grad():
+        close([lstm(x.transpose(0, 1))[0]], [lstm(x.transpose(0, 1).contiguous())[0]])
+
+
+def test_where_the_operation_serves():
+    x = torch.ones(2)
+    assert _lstm.serves([x, torch.nn.Parameter(x)]) and not _lstm.serves([x, x.half()])
+
+    class Mine(torch.Tensor):
+        pass
+
+    assert not _lstm.serves([x, x.as_subclass(Mine)])
