@@ -92,3 +92,50 @@ def test_sums_of_negative_zeros():
 def test_rows_of_outer_and_inner_axes():
     a = np.random.default_rng(1).standard_normal((9, 7, 33)).astype(np.float32)
     np.testing.assert_allclose(torch.from_numpy(a).sum((0, 2)).numpy(), a.astype(np.float64).sum((0, 2)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "int32", "float32", "uint64", "float64"])
+def test_truth_of_rows(dtype):
+    """One element that differs, at every place of a vector, among signed zeros, or NaN and the least numbers."""
+    size = np.dtype(dtype).itemsize
+    block = 64 // size
+    true = np.ones(7, dtype)
+    if dtype.startswith("float"):
+        true[:] = [1, math.nan, math.inf, -math.inf, np.finfo(dtype).smallest_subnormal, -1, 3]
+    elif dtype != "bool":
+        true[:] = [1, 2, 4, 1 << (8 * size - 2), 3, 5, 1 << (4 * size)]
+    for m in {*range(1, 2 * block + 2), 5 * block - 1, 8 * block + 3, 300 * block + 5, 20_000 if size == 1 else 5_000}:
+        places = range(m) if m < 3 * block else {0, 1, m // 2, m - block - 1, m - block, m - 2, m - 1}
+        none, every = np.zeros(m, dtype), np.resize(true, m)
+        if dtype.startswith("float"):
+            none[::3] = -0.0
+        for t in tensors(np.stack([none, every])):
+            assert t.any(1).tolist() == [False, True] and t.all(1).tolist() == [False, True]
+        for at in places:
+            a, b = none.copy(), every.copy()
+            a[at], b[at] = true[at % 7], none[at]
+            x, y = torch.from_numpy(a), torch.from_numpy(b)
+            assert x.any().item() and not y.all().item() and (m == 1 or y.any().item() and not x.all().item()), (m, at)
+            assert not x[:at].any().item() and not x[at + 1 :].any().item(), (m, at)
+            assert y[:at].all().item() and y[at + 1 :].all().item(), (m, at)
+
+
+def test_truth_of_bytes_viewed_as_bool():
+    x = torch.full((1000,), 2, dtype=torch.uint8)
+    x[::2] = 128
+    assert x.view(torch.bool).all().item() and x.view(torch.bool).any().item()
+
+
+def test_truth_with_threads():
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            x = torch.zeros(500_000, dtype=torch.bool)
+            assert not x.any().item() and (~x).all().item()
+            for at in (0, 16_383, 250_000, 499_999):
+                x[at] = True
+                assert x.any().item() and not (~x).all().item()
+                x[at] = False
+    finally:
+        torch.set_num_threads(before)
