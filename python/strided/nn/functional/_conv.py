@@ -144,14 +144,19 @@ def _backward_input(grad, weight, geometry):
     c = weight.size(1) * g
     spans = [d * (k - 1) for d, k in zip(geometry.dilation, geometry.kernel)]
     padding = [s - p for s, p in zip(spans, geometry.padding)]
-    if all(s == 1 for s in geometry.stride) and min(padding) >= 0:
+    length = math.prod(geometry.output())
+    # Over a small image the other way is less work: each gradient is multiplied with each element of the kernel once.
+    widens = length < _FEW and math.prod(geometry.size) > 2 * length
+    if all(s == 1 for s in geometry.stride) and min(padding) >= 0 and not widens:
         whole = _Geometry(geometry.kernel, geometry.stride, padding, geometry.dilation, g, grad.shape[2:])
         if whole.output() == list(geometry.size):
             weight = weight.reshape(g, o // g, c // g, *geometry.kernel).transpose(1, 2)
             return _forward(grad, weight.reshape(c, o // g, *geometry.kernel), whole, turned=True)
     dtype = grad.dtype
-    rows, length = weight.size(1) * math.prod(geometry.kernel), math.prod(geometry.output())
+    rows = weight.size(1) * math.prod(geometry.kernel)
     grad, weight = _factors(grad, weight)
+    if g == 1 and length < _FEW and c >= geometry.output()[-1]:
+        return _backward_input_of_few(grad, weight, geometry).to(dtype)
     grad = grad.reshape(n, g, o // g, length)
     matrix = weight.reshape(g, o // g, rows).transpose(1, 2)
     made = strided.zeros(n, c, *geometry.padded(), dtype=_sums(grad), device=grad.device)
@@ -162,6 +167,25 @@ def _backward_input(grad, weight, geometry):
         for at, place in geometry.taps():
             part[(slice(None), slice(None), *place)].add_(columns[(slice(None), slice(None), *at)])
     return _inside(made, geometry).contiguous().to(dtype)
+
+
+def _backward_input_of_few(grad, weight, geometry):
+    """For few outputs of a sample, which are columns of one product for many samples; channels come last, as they are
+    longer rows than those of the image."""
+    (n, o), c = grad.shape[:2], weight.size(1)
+    out, taps = geometry.output(), math.prod(geometry.kernel)
+    length = math.prod(out)
+    matrix = weight.movedim(1, -1).reshape(o, taps * c)
+    grad = grad.reshape(n, o, length).transpose(1, 2)
+    made = strided.zeros(n, *geometry.padded(), c, dtype=grad.dtype, device=grad.device)
+    many = max(1, _BUFFER // max(1, taps * c * length * grad.element_size()))
+    for i in range(0, n, many):
+        part = made[i : i + many]
+        columns = grad[i : i + many].reshape(-1, o) @ matrix
+        columns = columns.view(-1, *out, *geometry.kernel, c)
+        for at, place in geometry.taps():
+            part[(slice(None), *place)].add_(columns[(..., *at, slice(None))])
+    return _inside(made.movedim(-1, 1), geometry).contiguous()
 
 
 def _backward_weight(x, grad, geometry):
