@@ -26,7 +26,8 @@ _METADATA = frozenset((
 UNARY = (
     "abs", "neg", "negative", "sqrt", "square", "sin", "sinh", "asin", "asinh", "tan", "tanh", "atan", "atanh",
     "expm1", "log1p", "relu", "sign", "sgn", "signbit", "floor", "ceil", "round", "trunc", "erf", "erfinv",
-    "deg2rad", "rad2deg", "nan_to_num", "isnan", "isinf", "conj", "real", "positive",
+    "deg2rad", "rad2deg", "nan_to_num", "isnan", "isinf", "isposinf", "isneginf", "conj", "conj_physical", "real",
+    "positive", "frac", "fix", "arcsin", "arcsinh", "arctan", "arctanh",
 )  # fmt: skip
 
 
@@ -42,6 +43,9 @@ class SparseTensor(_C.Tensor):
         if name in ("__get__", "__set__"):
             name = func.__self__.__name__
         made = cls._functions.get(name)
+        if made is not None and kwargs and kwargs.get("out") is not None:
+            kwargs = dict(kwargs)
+            return _written(name, kwargs.pop("out"), made(*args, **kwargs))
         if made is not None:
             return made(*args, **(kwargs or {}))
         if name in _METADATA:
@@ -51,6 +55,22 @@ class SparseTensor(_C.Tensor):
     @classmethod
     def _missing(cls, name: str, args: Any) -> str:
         return f"{name}: strided has no such function of sparse tensors; to_dense() makes a dense one"
+
+    def _parts(self) -> dict[str, Tensor]:
+        """The tensors that it is made of, by the names that ``assert_close`` gives them."""
+        raise NotImplementedError
+
+    def _text(self) -> str:
+        raise NotImplementedError
+
+    def _saved(self) -> tuple[Any, ...]:
+        """What a file holds, beside the layout."""
+        raise NotImplementedError
+
+    def __repr__(self, **options: Any) -> str:
+        return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + self._text()
+
+    __str__ = __repr__
 
     def _with(self, values: Tensor) -> Any:
         """Other values at the same places."""
@@ -73,6 +93,7 @@ class SparseTensor(_C.Tensor):
     is_leaf = property(lambda self: self._own.is_leaf)
     grad_fn = property(lambda self: self._own.grad_fn)
     T = mT = property(lambda self: self._functions["transpose"](self, -2, -1) if self.ndim > 1 else self)
+    nbytes = property(lambda self: self.numel() * self.element_size())
     data = property(lambda self: self._with(self._own.detach()))
 
     @property
@@ -106,12 +127,8 @@ def part(name: str, t: Tensor) -> str:
 def suffixes(s: SparseTensor) -> list[str]:
     """What the text of a tensor says after the values."""
     default = strided.get_default_dtype()
-    plain = (
-        default,
-        strided.complex128 if default is strided.float64 else strided.complex64,
-        strided.int64,
-        strided.bool,
-    )
+    numbers = strided.complex128 if default is strided.float64 else strided.complex64
+    plain = (default, numbers, strided.int64, strided.bool)
     said = [] if s.device.type == "cpu" else [f"device='{s.device}'"]
     said += [f"size={tuple(s.shape)}", f"nnz={s._nnz()}"]
     said += [] if s.dtype in plain else [f"dtype={s.dtype}"]
@@ -133,15 +150,72 @@ def registry(kind: Any) -> Any:
             setattr(kind, name, made)
         return made
 
-    for made in (detach, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as):
+    for made in (detach, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as, get_device, is_pinned,
+                 register_hook, retain_grad):  # fmt: skip
         function(made)
-    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble"):
+    for name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
+        kind._functions[f"{name}_copy"] = _copy_of(name)
+    kind._functions["grad"] = grad  # of autograd; the attribute is another
+    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat",
+                 "cdouble"):  # fmt: skip
         function(_cast(name))
     for name in UNARY:
         function(of_values(name))
     function(kind._functions["abs"], "absolute", "__abs__")
     function(kind._functions["neg"], "__neg__")
     return function
+
+
+def _copy_of(name):
+    return lambda s: getattr(s, name)().clone()
+
+
+def _written(name, out, made):
+    """The result of a function with ``out=``."""
+    if isinstance(out, SparseTensor) or isinstance(made, SparseTensor):
+        raise NotImplementedError(f"{name}: strided has no out= of sparse tensors")
+    if out.shape != made.shape:
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
+def _values_of(tensors):
+    """The values of sparse tensors, and other objects as they are."""
+    if isinstance(tensors, (list, tuple)):
+        return [_values_of(t) for t in tensors]
+    return tensors._own if isinstance(tensors, SparseTensor) else tensors
+
+
+def grad(outputs, inputs, grad_outputs=None, *more, **options):
+    """``autograd.grad``: gradients of sparse inputs are sparse."""
+    from .autograd import grad as of_dense
+
+    made = of_dense(_values_of(outputs), _values_of(inputs), _values_of(grad_outputs), *more, **options)
+    return tuple(_as_input(s, g) for s, g in zip(inputs if isinstance(inputs, (list, tuple)) else [inputs], made))
+
+
+def _as_input(s, g):
+    return s._with(g) if isinstance(s, SparseTensor) and g is not None else g
+
+
+def register_hook(s, hook):
+    def of_values(g):
+        made = hook(s._with(g))
+        return made if made is None else made._merged()._own
+
+    return s._own.register_hook(of_values)
+
+
+def retain_grad(s):
+    s._own.retain_grad()
+
+
+def get_device(s):
+    return s._own.get_device()
+
+
+def is_pinned(s, device=None):
+    return s._own.is_pinned()
 
 
 def detach(s):

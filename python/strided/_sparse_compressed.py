@@ -81,9 +81,9 @@ class CompressedTensor(SparseTensor):
 
     @classmethod
     def _missing(cls, name: str, args: Any) -> str:
-        found = [a._form.layout for a in args if isinstance(a, cls)]
-        of = str(found[0]) if found else "compressed layout"
-        return f"{name}: strided has no such function of sparse tensors of layout {of}; to_dense() makes a dense one"
+        flat = [b for a in args for b in (a if isinstance(a, (list, tuple)) else [a])]
+        of = next((f"layout {a.layout}" for a in flat if isinstance(a, cls)), "compressed layouts")
+        return f"{name}: strided has no such function of sparse tensors of {of}; to_dense() makes a dense one"
 
     def _with(self, values: Tensor) -> CompressedTensor:
         return make(self._form, self._comp, self._plain, values, self.shape)
@@ -92,7 +92,16 @@ class CompressedTensor(SparseTensor):
         device = values.device
         return make(self._form, self._comp.to(device), self._plain.to(device), values, self.shape)
 
-    def __repr__(self, **options: Any) -> str:
+    def _parts(self) -> dict[str, Tensor]:
+        f, kind = self._form, f"Sparse {self._form.name[6:].upper()}"
+        dtype = strided.int64
+        return {f"{kind} {f.compressed}": self._comp.to(dtype), f"{kind} {f.plain}": self._plain.to(dtype),
+                f"{kind} values": self._own}  # fmt: skip
+
+    def _saved(self) -> tuple[Any, ...]:
+        return self._comp, self._plain, self._own.detach(), self.shape
+
+    def _text(self) -> str:
         f = self._form
         texts = [part(f.compressed, self._comp), part(f.plain, self._plain), part("values", self._own)]
         text = "tensor(" + ",\n       ".join(texts)
@@ -103,8 +112,6 @@ class CompressedTensor(SparseTensor):
             if room < 0:
                 room = _options.linewidth - 7 - len(suffix)
         return text + ")"
-
-    __str__ = __repr__
 
     def __deepcopy__(self, memo: Any) -> CompressedTensor:
         parts = [copy.deepcopy(p, memo) for p in (self._comp, self._plain, self._own)]

@@ -57,6 +57,15 @@ for _name, _row, _compressed in (
     _function(_index(_name, _row, _compressed))
 
 
+@_function
+def type(s, dtype=None, non_blocking=False):  # noqa: A001
+    _check(dtype is not None, "type: there is no name of the type of a tensor of a compressed layout")
+    return s._with(s._own.type(dtype))
+
+
+CompressedTensor._functions["type_"] = type
+
+
 def _of_coordinates(name):
     def made(s, *args):
         raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {s._form.name}")
@@ -175,14 +184,17 @@ def _emptied(s, values):
 
 
 @_function
-def zeros_like(s, *, dtype=None, device=None, requires_grad=False, **options):
+def zeros_like(s, *, dtype=None, layout=None, device=None, requires_grad=False, **options):
     made = _emptied(s, s._own.detach().to(device=device, dtype=dtype))
+    made = made if layout in (None, s.layout) else to_layout(made, layout)
     return made.requires_grad_(requires_grad)
 
 
 def _filled_like(name):
-    def made(s, *args, dtype=None, device=None, requires_grad=False, **options):
-        own = getattr(strided, name)(s._own, *args, dtype=dtype, device=device)
+    def made(s, *args, dtype=None, layout=None, device=None, requires_grad=False, **options):
+        _check(layout in (None, s.layout), f"{name} with different sparse layout is not supported (self is "
+               f"{s.layout} but you requested {layout})")  # fmt: skip
+        own = getattr(strided, name)(s._own.detach(), *args, dtype=dtype, device=device)
         return s._moved(own).requires_grad_(requires_grad)
 
     made.__name__ = name
@@ -192,8 +204,7 @@ def _filled_like(name):
 for _name in ("ones_like", "empty_like", "full_like", "rand_like", "randn_like"):
     _function(_filled_like(_name))
 
-for _name in ("angle", "isposinf", "isneginf"):
-    _function(of_values(_name))
+_function(of_values("angle"))
 
 
 def _in_place(name):

@@ -47,12 +47,16 @@ class COOTensor(SparseTensor):
     layout = property(lambda self: strided.sparse_coo)
     is_sparse = True
 
-    def __repr__(self, **options: Any) -> str:
+    def _parts(self) -> dict[str, Tensor]:
+        return {"Sparse COO indices": self._at, "Sparse COO values": self._own}
+
+    def _saved(self) -> tuple[Any, ...]:
+        return self._at, self._own.detach(), self.shape, self._sole
+
+    def _text(self) -> str:
         said, grad = suffixes(self), 1 if self.requires_grad else 0
         lines = [part("indices", self._at), part("values", self._own), ", ".join(said[: len(said) - grad])]
         return "tensor(" + ",\n       ".join(lines + said[len(said) - grad :]) + ")"
-
-    __str__ = __repr__
 
     def __deepcopy__(self, memo: Any) -> COOTensor:
         made = _make(copy.deepcopy(self._at, memo), copy.deepcopy(self._own, memo), self.shape, self._sole)

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from ._typing import Any, Device, DType, Tensor
 
 __all__ = [
-    "dsmm", "hspmm", "smm", "spmm",
+    "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "dsmm", "hspmm", "indices_copy", "row_indices_copy",
+    "smm", "spmm", "values_copy",
     "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
     "sparse_csr_tensor",
 ]  # fmt: skip
@@ -370,6 +371,20 @@ def _smm(self: Tensor, mat: Tensor) -> Tensor:
 
 
 _smm.__name__ = _smm.__qualname__ = "smm"
+
+
+def _copied(name: str) -> Any:
+    def function(input: Tensor) -> Tensor:  # noqa: A002
+        return getattr(input, name)().clone()
+
+    function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__doc__ = f"A copy of ``input.{name}()``, of a sparse tensor."
+    return overridable(function)
+
+
+indices_copy, values_copy = _copied("indices"), _copied("values")
+crow_indices_copy, col_indices_copy = _copied("crow_indices"), _copied("col_indices")
+ccol_indices_copy, row_indices_copy = _copied("ccol_indices"), _copied("row_indices")
 
 
 def install(Tensor: Any) -> None:

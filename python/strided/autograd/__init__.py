@@ -125,8 +125,10 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    names = list(inputs) if type(inputs) is dict else None
-    outputs, inputs = _list(outputs), _list(inputs.values() if names is not None else inputs)
+    if type(inputs) is dict:
+        given = (grad_outputs, retain_graph, create_graph, True, allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, grad(outputs, list(inputs.values()), *given)))
+    outputs, inputs = _list(outputs), _list(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
@@ -140,7 +142,7 @@ def grad(
             f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph. "
             "Set allow_unused=True if this is the desired behavior."
         )
-    return tuple(grads) if names is None else dict(zip(names, grads))
+    return tuple(grads)
 
 
 def _batched(outputs, batches, keep, create_graph, inputs):

@@ -51,6 +51,20 @@ def _tensor(data: Any, requires_grad: bool = False) -> Any:
     return data
 
 
+def _sparse(layout: Any, parts: Any) -> Any:
+    """A sparse tensor; indices that are not within the size are an error."""
+    import strided
+
+    tensors = 2 if layout is strided.sparse_coo else 3
+    if not isinstance(parts, tuple) or not all(type(t) is _C.Tensor for t in parts[:tensors]):
+        raise TypeError("a sparse tensor is made of tensors")
+    if layout is strided.sparse_coo and len(parts) in (3, 4):
+        return strided.sparse_coo_tensor(*parts[:3], is_coalesced=parts[3] if len(parts) == 4 else None)
+    if len(parts) != 4:
+        raise TypeError("the parts of a sparse tensor are damaged")
+    return strided.sparse_compressed_tensor(*parts, layout=layout)
+
+
 def _counter(counts: Any = ()) -> Any:
     if not isinstance(counts, dict):
         raise TypeError("a Counter is made of a dictionary")
@@ -129,6 +143,7 @@ def _fixed() -> dict[str, Any]:
         "torch.Size": _size,
         "torch.device": _device,
         "torch.serialization._get_layout": _layout,
+        "torch._utils._rebuild_sparse_tensor": _sparse,
         "torch.Tensor": _tensor,
         "torch.nn.parameter.Parameter": _parameter,
         "collections.Counter": _counter,
@@ -234,6 +249,9 @@ def describe(obj: Any, allowed: dict[str, Any]) -> Any:
         return "collections.Counter", (dict(obj),), None
     if repr(type(obj)) == "<class 'strided.layout'>":
         return "torch.serialization._get_layout", (repr(obj),), None
+    sparse = sys.modules.get("strided._sparse_base")  # before it is imported there are no such tensors
+    if sparse is not None and isinstance(obj, sparse.SparseTensor):
+        return "torch._utils._rebuild_sparse_tensor", (obj.layout, obj._saved()), None
     numpy = sys.modules.get("numpy")
     if numpy is not None and (found := _describe_numpy(obj, numpy)) is not None:
         return found

@@ -47,7 +47,7 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
             raise NotImplementedError(
                 "Parameter: of a sharded tensor; use the tensor itself, with requires_grad_(), and functional calls"
             )
-        if cls is Parameter and _is_of_users(type(data)):
+        if cls is Parameter and (_is_of_users(type(data)) or hasattr(data, "_parts")):  # (parts: a sparse tensor)
             return _of_class(data, requires_grad)
         made = _C.Tensor.__new__(cls)
         made.data = data

@@ -107,7 +107,8 @@ def _pair(actual: Any, expected: Any, options: _Options, place: tuple[Any, ...])
     """The same two things, as tensors if they are arrays; TypeError for what cannot be compared."""
     if actual is None or expected is None or (_is_number(actual) and _is_number(expected)):
         return actual, expected, place
-    related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
+    sparse = hasattr(actual, "_parts") and hasattr(expected, "_parts")
+    related = isinstance(actual, type(expected)) or isinstance(expected, type(actual)) or sparse
     if related and (options.allow_subclasses or type(actual) is type(expected)):
         pair = [x if isinstance(x, _C.Tensor) else _as_tensor(x) for x in (actual, expected)]
         if pair[0] is not None and pair[1] is not None:
@@ -168,7 +169,7 @@ def _check_attributes(a: Any, e: Any, options: _Options, place: Any) -> None:
     differ("shape", a.shape, e.shape)
     if options.check_layout:
         differ("layout", a.layout, e.layout)
-    if options.check_stride:
+    if options.check_stride and not hasattr(a, "_parts") and not hasattr(e, "_parts"):
         differ("stride()", a.stride(), e.stride())
     if options.check_device:
         differ("device", a.device, e.device)
@@ -187,19 +188,45 @@ def _compare_tensors(a: Any, e: Any, options: _Options, place: Any) -> None:
     if a.dtype != e.dtype:
         dtype = _f["promote_types"](a.dtype, e.dtype)
         a, e = a.to(dtype), e.to(dtype)
+    if a.layout != e.layout:
+        a, e = a.to_dense(), e.to_dense()
+    if hasattr(a, "_parts"):
+        _compare_sparse(a, e, options, place, (rtol, atol))
+        return
     if "float8" in str(a.dtype):
         _compare_bytes(a, e, options, place)
         return
     if a.ndim == 0:
         _compare_numbers(a, e, options._replace(check_dtype=False), (rtol, atol), place)
         return
+    _compare_values(a, e, options, place, (rtol, atol))
+
+
+def _compare_sparse(a: Any, e: Any, options: _Options, place: Any, tolerances: tuple[float, float]) -> None:
+    """Of one layout: numbers of values, indices, values."""
+    parts, wanted = a._parts(), e._parts()
+    kind = next(iter(parts)).split()[1]
+    if a.sparse_dim() != e.sparse_dim():
+        numbers = f"{a.sparse_dim()} != {e.sparse_dim()}"
+        options.fail(f"The number of sparse dimensions in sparse {kind} tensors does not match: {numbers}", place)
+    if a._nnz() != e._nnz():
+        numbers = f"{a._nnz()} != {e._nnz()}"
+        options.fail(f"The number of specified values in sparse {kind} tensors does not match: {numbers}", place)
+    for name, x in parts.items():
+        _compare_values(x, wanted[name], options, place, tolerances if name.endswith("values") else (0, 0), name)
+
+
+def _compare_values(
+    a: Any, e: Any, options: _Options, place: Any, tolerances: tuple[float, float], what: str = "Tensor-likes"
+) -> None:
+    rtol, atol = tolerances
     fits = _f["isclose"](a, e, rtol=rtol, atol=atol, equal_nan=options.equal_nan)
     if bool(fits.all()):
         return
     exact = rtol == 0 and atol == 0
     absolute, relative = _differences(a, e, ~fits)
     lines = [
-        f"Tensor-likes are not {'equal' if exact else 'close'}!\n",
+        f"{what} are not {'equal' if exact else 'close'}!\n",
         _how_many(~fits),
         _greatest("absolute", absolute, atol, exact),
         _greatest("relative", relative, rtol, exact),

@@ -1,6 +1,7 @@
 """Compressed sparse tensors of the four layouts, beside the dense tensors that they stand for."""
 
 import copy
+import io
 import pickle
 
 import pytest
@@ -371,3 +372,71 @@ def test_text():
         "       values=tensor([1., 2., 3., 4., 5.]), size=(6, 4), nnz=5,\n"
         "       dtype=torch.float64, layout=torch.sparse_csc)"
     )
+
+
+@each
+def test_files_parameters_and_out(name):
+    s = make(name, BATCH)
+    for value in (s, D.to_sparse()):
+        file = io.BytesIO()
+        torch.save({"s": value}, file)
+        file.seek(0)
+        got = torch.load(file)["s"]
+        assert got.layout is value.layout
+        same(got, value.to_dense())
+    p = torch.nn.Parameter(s)
+    assert (
+        isinstance(p, torch.nn.Parameter) and p.requires_grad and repr(p).startswith("Parameter containing:\ntensor(")
+    )
+    module = torch.nn.Module()
+    module.p = p
+    assert list(module.parameters())[0] is p
+    out = torch.empty(0, dtype=torch.float64)
+    assert torch.mm(make(name), X, out=out) is out
+    same(out, D @ X)
+    with pytest.raises(NotImplementedError, match="out= of sparse"):
+        torch.add(s, s, out=s)
+
+
+@each
+def test_gradients_by_hooks_and_autograd(name):
+    s, seen = make(name).requires_grad_(), []
+    s.register_hook(lambda g: seen.append(g.layout) or g * 2)
+    (got,) = torch.autograd.grad((s * s).sum(), s)
+    same(got, D * 4)
+    assert seen == [s.layout] and s.grad is None
+    one = torch.autograd.grad((s * 3).sum(), {"s": s})["s"]
+    same(one, torch.ones_like(s).to_dense() * 6)
+
+
+def test_assert_close():
+    s = make("csr")
+    torch.testing.assert_close(s, s.clone())
+    torch.testing.assert_close(s, D.to_sparse(), check_layout=False)
+    for other, text in ((s * 2, "Sparse CSR values are not close"), (D.flip(1).to_sparse_csr(), "col_indices are not"),
+                        (torch.zeros_like(s), "number of specified values"), (make("csc"), "layout")):  # fmt: skip
+        with pytest.raises(AssertionError, match=text):
+            torch.testing.assert_close(s, other)
+    c = D.to_sparse()
+    torch.testing.assert_close(c, c.clone())
+    with pytest.raises(AssertionError, match="Sparse COO values are not close"):
+        torch.testing.assert_close(c, c * 2)
+
+
+def test_copies_of_parts():
+    s, c = make("csr"), make("csc")
+    for got, want in ((torch.crow_indices_copy(s), s.crow_indices()), (torch.col_indices_copy(s), s.col_indices()),
+                      (torch.ccol_indices_copy(c), c.ccol_indices()), (torch.row_indices_copy(c), c.row_indices()),
+                      (torch.values_copy(s), s.values()),
+                      (torch.indices_copy(D.to_sparse()), D.to_sparse().indices())):  # fmt: skip
+        assert torch.equal(got, want) and got.data_ptr() != want.data_ptr()
+    with pytest.raises(RuntimeError, match="compressed tensor layout"):
+        torch.crow_indices_copy(D)
+
+
+def test_files_with_wrong_indices_are_refused(tmp_path):
+    s = make("csr")
+    s._plain[0] = 99
+    torch.save(s, tmp_path / "s")
+    with pytest.raises(pickle.UnpicklingError, match="< ncols"):
+        torch.load(tmp_path / "s")

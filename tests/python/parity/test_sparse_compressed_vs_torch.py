@@ -175,3 +175,35 @@ def test_checks_are_switched_alike():
                 nested = kind.is_enabled()
         found.append((inside, nested, kind(True)(kind.is_enabled)(), kind.is_enabled()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "coo"])
+def test_files(name, tmp_path):
+    for m, other in ((torch, strided), (strided, torch)):
+        s = make(m, name)
+        m.save({"s": s}, tmp_path / "s")
+        assert repr(other.load(tmp_path / "s")["s"]) == repr(s)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_assert_close(name):
+    for change in (lambda m, s: s * 2, lambda m, s: make(m, name, m.tensor(ROWS).flip(0)), lambda m, s: s.to_sparse(),
+                   lambda m, s: m.zeros_like(s), lambda m, s: s.double()):  # fmt: skip
+        texts = []
+        for m in (torch, strided):
+            s = make(m, name)
+            m.testing.assert_close(s, s.clone())
+            with pytest.raises(AssertionError) as caught:
+                m.testing.assert_close(change(m, s), s)
+            texts.append(str(caught.value))
+        assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_zeros_in_another_layout(name):
+    other = {"csr": "csc", "csc": "csr", "bsr": "bsc", "bsc": "bsr"}[name]
+    layouts = [m.zeros_like(make(m, name), layout=getattr(m, f"sparse_{other}")).layout for m in (torch, strided)]
+    assert str(layouts[0]) == str(layouts[1])
+    for m in (torch, strided):
+        with pytest.raises(RuntimeError, match="different sparse layout"):
+            m.ones_like(make(m, name), layout=getattr(m, f"sparse_{other}"))
