@@ -124,6 +124,15 @@ def part(name: str, t: Tensor) -> str:
     return f"{name}=tensor({_contents(t.detach(), len(name) + 15)})"
 
 
+def replaced(own: Tensor, made: Tensor) -> Tensor:
+    """The values that a tensor with values `own` has after a write: those of a leaf stay a leaf."""
+    if not (own.requires_grad and own.is_leaf):
+        return made
+    if strided.is_grad_enabled():
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    return made.detach().requires_grad_()
+
+
 def suffixes(s: SparseTensor) -> list[str]:
     """What the text of a tensor says after the values."""
     default = strided.get_default_dtype()

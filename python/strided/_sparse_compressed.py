@@ -389,7 +389,7 @@ def _split(g: Grid, batch, row, column, own):
     columns = (column * b)[:, None, None] + strided.arange(b, device=device)
     shape = (len(row), a, b)
     at = [t.expand(shape).reshape(-1) for t in (batch[:, None, None], rows, columns)]
-    return *at, own.reshape(-1, 1, 1, *g.dense)
+    return *at, own.reshape(len(at[0]), 1, 1, *g.dense)
 
 
 def _join(g: Grid, batch, row, column, own):
@@ -397,7 +397,7 @@ def _join(g: Grid, batch, row, column, own):
     a, b = g.block
     keys, inverse = g.key(batch, row // a, column // b).unique(return_inverse=True)
     at = (inverse * a + row % a) * b + column % b
-    own = summed(own.reshape(-1, *g.dense), at, len(keys) * a * b).reshape(len(keys), a, b, *g.dense)
+    own = summed(own.reshape(len(at), *g.dense), at, len(keys) * a * b).reshape(len(keys), a, b, *g.dense)
     whole, width = max(g.rows * g.columns, 1), max(g.columns, 1)
     return keys // whole, keys // width % max(g.rows, 1), keys % width, own
 
@@ -442,7 +442,7 @@ def to_coo(s: CompressedTensor) -> Any:
     for n in reversed(g.batch):
         indices.append(batch % n)
         batch = batch // n
-    return _sparse_coo._make(strided.stack(indices[::-1]), own.reshape(-1, *g.dense), s.shape, sole)
+    return _sparse_coo._make(strided.stack(indices[::-1]), own.reshape(len(row), *g.dense), s.shape, sole)
 
 
 def to_layout(t: Tensor, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:

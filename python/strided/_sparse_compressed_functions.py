@@ -5,7 +5,7 @@ from __future__ import annotations
 import strided
 
 from . import _C, _sparse_coo
-from ._sparse_base import UNARY, SparseTensor, of_values
+from ._sparse_base import UNARY, SparseTensor, of_values, replaced
 from ._sparse_compressed import (
     CSR,
     CompressedTensor,
@@ -224,11 +224,20 @@ for _name in (*UNARY, "fill"):
 def _become(s, made):
     _check(made.shape == s.shape and made.dtype == s.dtype,
            f"a sparse tensor of {s.dtype}, {tuple(s.shape)} cannot become {made.dtype}, {tuple(made.shape)}")  # fmt: skip
-    if made._comp is s._comp and made._plain is s._plain:
+    if _same_places(s, made):
         s._own.copy_(made._own)
     else:
-        s._form, s._comp, s._plain, s._own = made._form, made._comp, made._plain, made._own
+        s._own = replaced(s._own, made._own)
+        s._form, s._comp, s._plain = made._form, made._comp, made._plain
     return s
+
+
+def _same_places(a, b):
+    """Whether the values of two tensors stand at the same places, in the same order."""
+    if a._form is not b._form or a._own.shape != b._own.shape:
+        return False
+    pairs = ((a._comp, b._comp), (a._plain, b._plain))
+    return all(x is y or strided.equal(x, y) for x, y in pairs)
 
 
 @_function
@@ -264,7 +273,7 @@ def add(a, b, *, alpha=1):
         b = from_coo(a._form, b, g.block)
     b = convert(b, a._form, g.block)
     other = b._own if alpha == 1 else b._own * alpha
-    if a._comp is b._comp and a._plain is b._plain:
+    if _same_places(a, b):
         return a._with(a._own + other)
     dtype = strided.promote_types(a.dtype, b.dtype)
     own = strided.cat([entries(a).to(dtype), entries(b._with(other)).to(dtype)])
@@ -286,7 +295,7 @@ def mul(a, b):
         s, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
         return with_entries(s, entries(s) * _taken(s, dense))
     if isinstance(a, CompressedTensor) and isinstance(b, CompressedTensor):
-        if a._comp is b._comp and a._plain is b._plain:
+        if _same_places(a, b):
             return a._with(a._own * b._own)
     s = a if isinstance(a, CompressedTensor) else b
     return from_coo(s._form, _sparse_coo._FUNCTIONS["mul"](coordinates(a), coordinates(b)), grid_of(s).block)

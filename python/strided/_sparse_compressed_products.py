@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import strided
 
-from . import _sparse_coo
+from . import _C, _sparse_coo
 from ._sparse_base import SparseTensor
 from ._sparse_compressed import (
     _FUNCTIONS,
@@ -77,6 +77,9 @@ def mv(a, b):
 
 @_function
 def matmul(a, b):
+    for place, x in enumerate((a, b)):
+        if not isinstance(x, _C.Tensor):
+            raise TypeError(f"matmul(): argument {place + 1} must be Tensor, not {type(x).__name__}")
     if b.ndim == 1 and not isinstance(b, SparseTensor):
         return mv(a, b)
     if a.ndim == 1 and not isinstance(a, SparseTensor):
@@ -128,9 +131,11 @@ def mm_reduce(s, dense, reduce):
 
 def sampled_addmm(s, mat1, mat2, *, beta=1.0, alpha=1.0):
     """``alpha * (mat1 @ mat2)`` at the places of a matrix, plus ``beta`` times its values."""
-    _check(
-        isinstance(s, CompressedTensor), f"sampled_addmm: Expected result to have sparse csr layout, but got {s.layout}"
-    )
+    for place, x in enumerate((s, mat1, mat2)):
+        if not isinstance(x, _C.Tensor):
+            raise TypeError(f"sampled_addmm(): argument {place + 1} must be Tensor, not {type(x).__name__}")
+    if not isinstance(s, CompressedTensor):
+        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {s.layout}")
     g = grid_of(s)
     batch, row, column = places_of(s)
     wanted = (*mat1.shape[:-1], mat2.shape[-1])

@@ -7,6 +7,7 @@ import math
 import strided
 
 from . import _C
+from ._sparse_base import replaced
 from ._sparse_coo import COOTensor, _function, _keys, _like, _make, coalesce, from_dense, to_dense
 
 _SPARSE_FIRST = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
@@ -131,7 +132,7 @@ def _become(s, made):
         raise RuntimeError(
             f"a sparse tensor of {s.dtype}, {tuple(s.shape)} cannot become {made.dtype}, {tuple(made.shape)}"
         )
-    s._at, s._own, s._sole = made._at, made._own, made._sole
+    s._at, s._own, s._sole = made._at, replaced(s._own, made._own), made._sole
     return s
 
 

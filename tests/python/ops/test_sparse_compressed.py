@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 import pickle
 
 import pytest
@@ -261,6 +262,10 @@ def test_samples_of_a_product(name):
     same(torch.sparse.sampled_addmm(batch, a3, b3, beta=0), (a @ b) * torch.ones_like(batch).to_dense())
     with pytest.raises(RuntimeError, match="sampled_addmm"):
         torch.sparse.sampled_addmm(s, b, a)
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        torch.sparse.sampled_addmm(s, 1, a)
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        s @ 3
 
 
 def test_other_reductions_of_products():
@@ -440,3 +445,34 @@ def test_files_with_wrong_indices_are_refused(tmp_path):
     torch.save(s, tmp_path / "s")
     with pytest.raises(pickle.UnpicklingError, match="< ncols"):
         torch.load(tmp_path / "s")
+
+
+@each
+def test_sizes_of_zero(name):
+    for batch in ((), (0,), (2, 1)):
+        for rows, columns, dense in itertools.product((0, 4), (0, 6), ((), (0,), (2,))):
+            d = torch.ones(*batch, rows, columns, *dense, dtype=torch.float64)
+            s = make(name, d, dense_dim=len(dense))
+            same(s, d)
+            same(s.to_sparse(), d)
+            same(s.to_sparse_csc(), d)
+            same(s.to_sparse_bsr((2, 3)), d)
+            same(s + s.clone(), d * 2)
+            if not dense:
+                x = torch.ones(*batch, columns, 2, dtype=torch.float64)
+                same(s @ x, d @ x)
+
+
+@pytest.mark.parametrize("name", [*LAYOUTS, "coo"])
+def test_optimisers_write_into_leaves(name):
+    p = torch.nn.Parameter(D.to_sparse() if name == "coo" else make(name))
+    optimiser = torch.optim.SGD([p], lr=0.1, momentum=0.5)
+    step = X.sum(1).expand(4, 6) * torch.ones_like(make("bsr" if name[0] == "b" else "csr")).to_dense()
+    for factor in (1.0, 2.5):  # of the gradient, all steps together
+        optimiser.zero_grad()
+        (p @ X).sum().backward()
+        optimiser.step()
+        same(p.detach(), D - 0.1 * factor * step)
+        assert p.requires_grad and p.is_leaf
+    with pytest.raises(RuntimeError, match="leaf"):
+        p.add_(D.to_sparse() if name == "coo" else make(name, D.flip(1)))
