@@ -7,11 +7,14 @@ gradients reach the values. A function that is not in the table says that it is 
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import strided
 
 from . import _C
+from ._overrides import DisableTorchFunctionSubclass
+from ._printing import _contents, _options
 
 if TYPE_CHECKING:
     from ._typing import Any, Tensor
@@ -94,7 +97,24 @@ class SparseTensor(_C.Tensor):
     grad_fn = property(lambda self: self._own.grad_fn)
     T = mT = property(lambda self: self._functions["transpose"](self, -2, -1) if self.ndim > 1 else self)
     nbytes = property(lambda self: self.numel() * self.element_size())
-    data = property(lambda self: self._with(self._own.detach()))
+
+    @property
+    def data(self) -> Any:
+        """The tensor without its history; written, this one has the parts of another of its layout."""
+        return self._with(self._own.detach())
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, SparseTensor) or value.layout != self.layout:
+            raise RuntimeError(f"data of a tensor of layout {self.layout} must have this layout, got {value.layout}")
+        own, before = value._own.detach(), self._own
+        if before.requires_grad:
+            own.requires_grad_()
+            if before.grad is not None and before.grad.shape == own.shape and before.grad.dtype is own.dtype:
+                own.grad = before.grad
+        with DisableTorchFunctionSubclass():
+            _set_data(self, _shell(value.shape, own.dtype))
+        vars(self).update({name: part for name, part in vars(value).items() if name != "_is_param"}, _own=own)
 
     @property
     def grad(self) -> Any:
@@ -109,16 +129,38 @@ class SparseTensor(_C.Tensor):
     def __copy__(self) -> Any:
         return self._with(self._own)
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        memo[id(self)] = made = self._with(self._own)
+        vars(made).update(copy.deepcopy(vars(self), memo))
+        return made
+
 
 def base(kind: Any, size: Any, dtype: Any) -> Any:
     """A tensor of a class, with shape and dtype; the caller sets its parts."""
-    return _C.Tensor._make_subclass(kind, strided.empty((), dtype=dtype, device=_META).expand(tuple(size)))
+    return _C.Tensor._make_subclass(kind, _shell(size, dtype))
+
+
+def _shell(size: Any, dtype: Any) -> Tensor:
+    return strided.empty((), dtype=dtype, device=_META).expand(tuple(size))
+
+
+_set_data = _C.Tensor.data.__set__
+
+
+def text(s: SparseTensor, parts: list[str], apart: bool) -> str:
+    """The text of a tensor; what stands behind the values begins a line if `apart`, and where a line is full."""
+    made = "tensor(" + ",\n       ".join(parts)
+    room = -1 if apart else _options.linewidth - (len(made) - made.rfind("\n") + 1)
+    for suffix in suffixes(s):
+        room -= len(suffix) + 2
+        made += (", " if room >= 0 else ",\n       ") + suffix
+        if room < 0:
+            room = _options.linewidth - 7 - len(suffix)
+    return made + ")"
 
 
 def part(name: str, t: Tensor) -> str:
     """The text of indices or values."""
-    from ._printing import _contents
-
     if t.numel() == 0:
         return f"{name}=tensor([], size={tuple(t.shape)})"
     return f"{name}=tensor({_contents(t.detach(), len(name) + 15)})"

@@ -20,14 +20,12 @@ torch.sparse_csc
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import strided
 
-from ._printing import _options
-from ._sparse_base import SparseTensor, base, part, registry, suffixes
+from ._sparse_base import SparseTensor, base, part, registry, text
 from .autograd import no_grad
 
 if TYPE_CHECKING:
@@ -53,6 +51,9 @@ class Form(NamedTuple):
     def pair(self, row: Any, column: Any) -> Any:
         """Of what belongs to rows and columns: the compressed one, and the plain one. It is its own inverse."""
         return (row, column) if self.row else (column, row)
+
+    def __deepcopy__(self, memo: Any) -> Form:
+        return self
 
     def turned(self) -> Form:
         return next(f for f in FORMS.values() if f.blocked == self.blocked and f.row != self.row)
@@ -103,20 +104,8 @@ class CompressedTensor(SparseTensor):
 
     def _text(self) -> str:
         f = self._form
-        texts = [part(f.compressed, self._comp), part(f.plain, self._plain), part("values", self._own)]
-        text = "tensor(" + ",\n       ".join(texts)
-        room = _options.linewidth - (len(text) - text.rfind("\n") + 1)
-        for suffix in suffixes(self):
-            room -= len(suffix) + 2
-            text += (", " if room >= 0 else ",\n       ") + suffix
-            if room < 0:
-                room = _options.linewidth - 7 - len(suffix)
-        return text + ")"
-
-    def __deepcopy__(self, memo: Any) -> CompressedTensor:
-        parts = [copy.deepcopy(p, memo) for p in (self._comp, self._plain, self._own)]
-        memo[id(self)] = made = make(self._form, *parts, self.shape)
-        return made
+        parts = [part(f.compressed, self._comp), part(f.plain, self._plain), part("values", self._own)]
+        return text(self, parts, False)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _restore, (self.layout, self._comp, self._plain, self._own, tuple(self.shape))

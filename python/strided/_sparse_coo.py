@@ -16,13 +16,12 @@ tensor([[0., 4.],
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import TYPE_CHECKING
 
 import strided
 
-from ._sparse_base import SparseTensor, base, part, registry, suffixes
+from ._sparse_base import SparseTensor, base, part, registry, text
 from .autograd import no_grad
 
 if TYPE_CHECKING:
@@ -54,14 +53,7 @@ class COOTensor(SparseTensor):
         return self._at, self._own.detach(), self.shape, self._sole
 
     def _text(self) -> str:
-        said, grad = suffixes(self), 1 if self.requires_grad else 0
-        lines = [part("indices", self._at), part("values", self._own), ", ".join(said[: len(said) - grad])]
-        return "tensor(" + ",\n       ".join(lines + said[len(said) - grad :]) + ")"
-
-    def __deepcopy__(self, memo: Any) -> COOTensor:
-        made = _make(copy.deepcopy(self._at, memo), copy.deepcopy(self._own, memo), self.shape, self._sole)
-        memo[id(self)] = made
-        return made
+        return text(self, [part("indices", self._at), part("values", self._own)], True)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _make, (self._at, self._own, tuple(self.shape), self._sole)

@@ -324,7 +324,7 @@ def test_copies_and_conversions(name):
     assert s.float().dtype is torch.float32 and s.to(torch.int32).dtype is torch.int32 and s.cfloat().is_complex()
     same(s.float(), BATCH.float())
     for other in (copy.copy(s), copy.deepcopy(s), s.clone(), s.detach(), pickle.loads(pickle.dumps(s)), s.cpu()):
-        assert other.layout is s.layout
+        assert other.layout is s.layout and other.is_sparse_csr == s.is_sparse_csr
         same(other, BATCH)
     assert s.clone().values().data_ptr() != s.values().data_ptr()
     same(torch.zeros_like(s), BATCH * 0)
@@ -476,3 +476,22 @@ def test_optimisers_write_into_leaves(name):
         assert p.requires_grad and p.is_leaf
     with pytest.raises(RuntimeError, match="leaf"):
         p.add_(D.to_sparse() if name == "coo" else make(name, D.flip(1)))
+
+
+@pytest.mark.parametrize("name", [*LAYOUTS, "coo"])
+def test_modules_with_sparse_parameters(name):
+    module = torch.nn.Module()
+    module.p = torch.nn.Parameter(D.to_sparse() if name == "coo" else make(name))
+    (module.p @ X).sum().backward()
+    p = module.p
+    assert module.float().p is p and p.dtype is torch.float32 and p.grad.dtype is torch.float32 and p.requires_grad
+    same(p.detach(), D.float())
+    other = copy.deepcopy(module)
+    assert isinstance(other.p, torch.nn.Parameter) and other.p.layout is p.layout and other.p.requires_grad
+    p.data = p.data * 2
+    same(p.detach(), D.float() * 2)
+    same(other.p.detach(), D.float())
+    other.load_state_dict(module.state_dict())
+    same(other.p.detach(), D.float() * 2)
+    with pytest.raises(RuntimeError, match="must have this layout"):
+        p.data = D

@@ -11,6 +11,8 @@ CALLS = {
     "inferred_size": lambda m, s: m.sparse_coo_tensor([[0, 1], [1, 0]], [1, 2]),
     "empty": lambda m, s: m.sparse_coo_tensor((2, 3)),
     "leaf": lambda m, s: m.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,), dtype=m.float64, requires_grad=True),
+    "short_leaf": lambda m, s: m.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,), requires_grad=True),
+    "long_dtype": lambda m, s: s.to(m.complex128).requires_grad_(),
     "t": lambda m, s: s.t(), "mT": lambda m, s: s.mT, "permute": lambda m, s: s.permute(1, 0),
     "coalesce": lambda m, s: (s + s).coalesce(), "nnz": lambda m, s: s._nnz(),
     "mul": lambda m, s: s * 2, "div": lambda m, s: s / 2, "neg": lambda m, s: -s, "product": lambda m, s: s * s,
