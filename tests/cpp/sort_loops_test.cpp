@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -141,13 +142,18 @@ int64_t check_short(Bits bits, KeyKind kind, bool descending, int64_t n, int64_t
   constexpr K guard = static_cast<K>(0x5a5a5a5a5a5a5a5a);
   std::vector<K> values(total + 64, guard);
   std::vector<int64_t> index(total + 64, kGuard), alone(total + 64, kGuard);
+  std::vector<int64_t> memory(static_cast<size_t>(short_row_bytes(n) / 8 + 16), kGuard);
+  char* scratch = reinterpret_cast<char*>(memory.data());
+  scratch += -reinterpret_cast<uintptr_t>(scratch) % 64;
+  char* const end = scratch + short_row_bytes(n);
+  const std::string before(end, reinterpret_cast<char*>(memory.data() + memory.size()));
   int64_t again = 0, sorted = 0, others = 0;
   for (; sorted < rows; sorted += again, others += again) {
     const auto at = static_cast<size_t>(sorted * n);
     const auto* from = reinterpret_cast<const char*>(in.data() + at);
     const int64_t done = sort_short_rows<K>(reinterpret_cast<char*>(values.data() + at), index.data() + at, from, n,
-                                            rows - sorted, c, &again);
-    EXPECT_EQ(done, sort_short_rows<K>(nullptr, alone.data() + at, from, n, rows - sorted, c, &again));
+                                            rows - sorted, c, scratch, &again);
+    EXPECT_EQ(done, sort_short_rows<K>(nullptr, alone.data() + at, from, n, rows - sorted, c, scratch, &again));
     for (int64_t r = sorted; r < sorted + done; ++r) {
       const K* const row = in.data() + r * n;
       std::vector<int64_t> want(static_cast<size_t>(n));
@@ -168,18 +174,26 @@ int64_t check_short(Bits bits, KeyKind kind, bool descending, int64_t n, int64_t
   }
   for (size_t i = 0; i < 64; ++i)
     EXPECT_TRUE(values[total + i] == guard && index[total + i] == kGuard && alone[total + i] == kGuard);
+  EXPECT_EQ(before, std::string(end, before.size()));
   return others;
 }
 
 template <class K>
 void check_short_of_size(std::initializer_list<KeyKind> kinds) {
   std::mt19937_64 random(4);
+  std::vector<int64_t> lengths{95, 96, 97, 127, 128, 129, 136, 192, 255, 256, 257, 511, 513, 777, 1023, kShortRow};
+  for (int64_t n = 2; n < 75; ++n) lengths.push_back(n);
   for (const KeyKind kind : kinds)
     for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
-      for (int64_t n = 2; n <= kShortRow; ++n) {
-        const int64_t rows = n % 4 == 0 ? 1 : n % 4 == 1 ? kAtOnce : n % 4 == 2 ? kAtOnce + 1 : 3 * kAtOnce - 1;
+      for (const int64_t n : lengths) {
+        const int64_t rows = n > 75       ? 3 * kAtOnce - 1
+                             : n % 4 == 0 ? 1
+                             : n % 4 == 1 ? kAtOnce
+                             : n % 4 == 2 ? kAtOnce + 1
+                                          : 3 * kAtOnce - 1;
         const int64_t others = check_short<K>(bits, kind, n % 3 == 0, n, rows, random);
-        if (sizeof(K) < 4 || bits != Bits::NearOneAndFar) {
+        const bool few_far = sizeof(K) >= 4 && bits == Bits::NearOneAndFar;
+        if ((n <= kLeaf && !few_far) || (n > 75 && (bits == Bits::Equal || bits == Bits::Few))) {
           ASSERT_EQ(others, 0);
         }
         ASSERT_FALSE(::testing::Test::HasFailure());

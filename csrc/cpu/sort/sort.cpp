@@ -45,6 +45,7 @@ constexpr int kDigit = 11;  // bits of the leading digit of keys
 constexpr int64_t kBuckets = int64_t(1) << kDigit;
 constexpr int64_t kGroupItems = 4096;                   // elements of rows that are sorted together
 constexpr int64_t kFewFailures = 2, kFailureRows = 64;  // attempts at short rows that fail: worth it if so rare
+constexpr int64_t kMostLanes = 16;                      // rows that are sorted side by side
 constexpr int64_t kLongWork = 8192;  // elements that take long enough to let other threads of the interpreter run
 
 template <class T>
@@ -77,16 +78,20 @@ void sort_rows(const SortPlan& plan, bool descending) {
     for (int64_t r = begin; r < end; r += group) sort(r, std::min(group, end - r));
   };
   const auto sort_short = [&](int64_t begin, int64_t end) {
+    const Words<int64_t> memory(short_row_bytes(n) / 8 + 8);
+    char* scratch = reinterpret_cast<char*>(memory.data);
+    scratch += -reinterpret_cast<uintptr_t>(scratch) % 64;
     int64_t failures = 0, tried = begin;
     for (int64_t again = 0;; sort(begin, again), begin += again) {
       begin += sort_short_rows(plan.dtype, row_of(plan.values, begin, bytes), row_of(plan.index, begin, n),
-                               plan.in + begin * bytes, n, end - begin, descending, &again);
+                               plan.in + begin * bytes, n, end - begin, descending, scratch, &again);
       if (begin == end) return;
       // Keys that differ in their last bits only: the next ones will too.
       if (++failures > kFewFailures && failures * kFailureRows > begin - tried) return sort_groups(begin, end);
     }
   };
-  parallel_for(0, plan.rows, std::max<int64_t>(group, kGroupItems * 2 / std::max<int64_t>(n, 1)),
+  const int64_t together = n <= kShortRow ? kMostLanes : 1;
+  parallel_for(0, plan.rows, std::max({group, together, kGroupItems * 2 / std::max<int64_t>(n, 1)}),
                [&](int64_t begin, int64_t end) {
                  if (n >= 2 && n <= kShortRow) sort_short(begin, end);
                  else sort_groups(begin, end);

@@ -38,9 +38,9 @@ int bit_length(uint64_t x) {
 }  // namespace
 
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
-                        bool descending, int64_t* again) {
+                        bool descending, char* scratch, int64_t* again) {
   const int row = bit_length(static_cast<uint64_t>(size_of(dtype))) - 1;
-  return short_row_kernels.sort[row](values, index, in, n, rows, coding_of(dtype, descending), again);
+  return short_row_kernels.sort[row](values, index, in, n, rows, coding_of(dtype, descending), scratch, again);
 }
 
 SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, bool descending)

@@ -63,7 +63,7 @@ class SortedRows {
 
 // Rows that the kernels of cpu/sort/short_rows.h take; what they give back.
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
-                        bool descending, int64_t* again);
+                        bool descending, char* scratch, int64_t* again);
 
 }  // namespace cpu
 }  // namespace strided

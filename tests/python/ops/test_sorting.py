@@ -110,7 +110,7 @@ def test_sort_many_short_rows(dtype, close):
     g = np.random.default_rng(11)
     before = torch.get_num_threads()
     try:
-        for n in (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65):
+        for n in (2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257, 1000, 1023, 1024, 1025):
             rows = 40 if n % 2 else 2 * 8192 // n + 1
             a = g.standard_normal((rows, n)).astype(dtype) if dtype[0] == "f" else g.integers(0, 99, (rows, n))
             a = a.astype(dtype)
