@@ -112,9 +112,7 @@ class SparseTensor(_C.Tensor):
             own.requires_grad_()
             if before.grad is not None and before.grad.shape == own.shape and before.grad.dtype is own.dtype:
                 own.grad = before.grad
-        with DisableTorchFunctionSubclass():
-            _set_data(self, _shell(value.shape, own.dtype))
-        vars(self).update({name: part for name, part in vars(value).items() if name != "_is_param"}, _own=own)
+        take(self, value, own)
 
     @property
     def grad(self) -> Any:
@@ -145,6 +143,14 @@ def _shell(size: Any, dtype: Any) -> Tensor:
 
 
 _set_data = _C.Tensor.data.__set__
+
+
+def take(s: SparseTensor, made: SparseTensor, own: Tensor) -> SparseTensor:
+    """Gives a tensor the shape and the parts of another one of its layout, and values."""
+    with DisableTorchFunctionSubclass():
+        _set_data(s, _shell(made.shape, own.dtype))
+    vars(s).update({name: part for name, part in vars(made).items() if name != "_is_param"}, _own=own)
+    return s
 
 
 def text(s: SparseTensor, parts: list[str], apart: bool) -> str:

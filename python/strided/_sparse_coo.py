@@ -319,4 +319,6 @@ COOTensor.type = type_  # type: ignore[assignment]
 _FUNCTIONS["type"] = type_
 
 
-from . import _sparse_coo_functions as _sparse_coo_functions  # noqa: E402  (fills the table further)
+# They fill the table further.
+from . import _sparse_coo_functions as _sparse_coo_functions  # noqa: E402
+from . import _sparse_coo_sizes as _sparse_coo_sizes  # noqa: E402

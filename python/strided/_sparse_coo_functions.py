@@ -262,6 +262,9 @@ def hspmm(a, b):
     return from_dense(mm(a, b), 1)
 
 
+_function(hspmm, "hsmm")
+
+
 # ------------------------------------------------------------ sums
 
 

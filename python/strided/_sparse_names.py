@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "dsmm", "hspmm", "indices_copy", "row_indices_copy",
-    "smm", "spmm", "values_copy",
+    "hsmm", "smm", "spmm", "sspaddmm", "values_copy",
     "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
     "sparse_csr_tensor",
 ]  # fmt: skip
@@ -97,7 +97,7 @@ def _product(name: str, doc: str) -> Any:
         from . import _sparse_coo
 
         if not input.is_sparse and not mat2.is_sparse:
-            if name in ("smm", "hspmm"):
+            if name in ("smm", "hspmm", "hsmm"):
                 raise RuntimeError(f"{name}: expected a sparse matrix")
             return input.mm(mat2)
         return _sparse_coo._FUNCTIONS[name](input, mat2)
@@ -110,6 +110,7 @@ def _product(name: str, doc: str) -> Any:
 dsmm = _product("dsmm", "``mm`` of a sparse matrix with a dense or sparse one.")
 spmm = _product("spmm", "``mm`` of a sparse matrix with a dense or sparse one.")
 smm = _product("smm", "``mm`` of a sparse matrix with a dense one, as a sparse tensor.")
+hsmm = _product("hsmm", "``hspmm``.")
 hspmm = _product("hspmm", "``mm`` of a sparse matrix with a dense one: sparse rows of dense values.")
 
 
@@ -373,6 +374,38 @@ def _smm(self: Tensor, mat: Tensor) -> Tensor:
 _smm.__name__ = _smm.__qualname__ = "smm"
 
 
+@overridable
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:  # noqa: A002
+    """``beta * input + alpha * (mat1 @ mat2)`` of sparse matrices and a dense `mat2`, in coordinates.
+
+    RuntimeError if `input` or `mat1` is dense.
+
+    >>> s = strided.eye(2).to_sparse()
+    >>> strided.sspaddmm(s, s, strided.ones(2, 2)).to_dense()
+    tensor([[2., 1.],
+            [1., 2.]])
+    """
+    raise RuntimeError("sspaddmm: expected sparse matrices in coordinates")
+
+
+def _sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * self + alpha * (mat1 @ mat2)`` of sparse matrices and a dense `mat2`."""
+    return sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+_sspaddmm.__name__ = _sspaddmm.__qualname__ = "sspaddmm"
+
+
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Changes the size of a sparse tensor; RuntimeError for others."""
+    raise RuntimeError("sparse_resize_ expected sparse coordinate tensor layout but got Strided")
+
+
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Changes the size of a sparse tensor, and takes its values away; RuntimeError for others."""
+    raise RuntimeError("sparse_resize_and_clear_ expected sparse coordinate tensor layout but got Strided")
+
+
 def _copied(name: str) -> Any:
     def function(input: Tensor) -> Tensor:  # noqa: A002
         return getattr(input, name)().clone()
@@ -390,7 +423,8 @@ ccol_indices_copy, row_indices_copy = _copied("ccol_indices"), _copied("row_indi
 def install(Tensor: Any) -> None:
     """Puts the methods onto the Tensor type."""
     for function in (to_sparse, to_sparse_coo, to_dense, sparse_mask, sparse_dim, dense_dim, _smm,
-                     to_sparse_csr, to_sparse_csc, to_sparse_bsr, to_sparse_bsc):  # fmt: skip
+                     to_sparse_csr, to_sparse_csc, to_sparse_bsr, to_sparse_bsc,
+                     _sspaddmm, sparse_resize_, sparse_resize_and_clear_):  # fmt: skip
         setattr(Tensor, function.__name__, overridable_method(function))
     for kind, names in (
         ("coordinate ", ("coalesce", "is_coalesced", "indices", "_indices", "_values", "_nnz")),

@@ -262,3 +262,58 @@ def test_what_is_missing_says_so():
         torch.ones(2).coalesce()
     t = torch.ones(2)
     assert t.to_dense() is t and t.sparse_dim() == 0 and t.dense_dim() == 1
+
+
+def test_in_place_functions_of_one_element():
+    s = make((3, 4)).coalesce()
+    d = dense(s)
+    assert s.abs_() is s
+    same(s.sqrt_(), d.abs().sqrt())
+    same(s.floor_divide(2), d.abs().sqrt() // 2)
+    with pytest.raises(RuntimeError, match="requires coalesced"):
+        make((3, 4)).sqrt_()
+    same(make((3, 4)).neg_(), -d)
+
+
+@each
+def test_narrow_copy(s):
+    for dim in range(s.ndim):
+        same(s.narrow_copy(dim, 1, s.shape[dim] - 1), dense(s).narrow(dim, 1, s.shape[dim] - 1))
+    with pytest.raises(RuntimeError, match="Invalid range"):
+        s.narrow_copy(0, 1, s.shape[0])
+
+
+def test_sizes_change_in_place():
+    s, d = make((3, 4, 2), 2), dense(make((3, 4, 2), 2))
+    assert s.sparse_resize_((5, 4, 3), 2, 1) is s and s.shape == (5, 4, 3)
+    same(s, torch.nn.functional.pad(d, (0, 1, 0, 0, 0, 2)))
+    for size, dims, text in (
+        ((4, 4, 3), (2, 1), "shrinking"),
+        ((5, 4, 3), (3, 0), "changing"),
+        ((5,), (2, 1), "number"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            s.sparse_resize_(size, *dims)
+    s.sparse_resize_and_clear_((2, 2), 1, 1)
+    assert s._nnz() == 0 and s.sparse_dim() == 1 and s._values().shape == (0, 2)
+    with pytest.raises(RuntimeError, match="coordinate"):
+        torch.ones(2).sparse_resize_((2,), 1, 0)
+
+
+def test_sspaddmm():
+    a, b, x = make((3, 4), seed=1), make((3, 2), seed=2), torch.arange(8.0, dtype=torch.float64).reshape(4, 2)
+    same(torch.sspaddmm(b, a, x, beta=2, alpha=3), 2 * dense(b) + 3 * (dense(a) @ x))
+    same(b.sspaddmm(a, x), dense(b) + dense(a) @ x)
+    same(torch.hsmm(a, x), dense(a) @ x)
+    with pytest.raises(RuntimeError, match="sspaddmm"):
+        torch.sspaddmm(x, x, x)
+
+
+def test_gradcheck_takes_sparse_inputs():
+    s, x = make((3, 4)).coalesce().requires_grad_(), torch.ones(4, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda s, x: torch.sparse.mm(s, x).sin(), (s, x), masked=True)
+    assert torch.autograd.gradcheck(lambda s: (s * s).to_dense(), s.detach().to_sparse_csr().requires_grad_())
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(lambda s: s.to_dense() * s.detach().to_dense(), s)
+    with pytest.raises(ValueError, match="Sparse output"):
+        torch.autograd.gradcheck(lambda s: s * 2, s)
