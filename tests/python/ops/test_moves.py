@@ -93,3 +93,24 @@ def test_rolled_along_several_axes(shifts, axes):
     weight = values("float32", 4, 5, 6)[::-1].copy()
     (rolled * strided.from_numpy(weight)).sum().backward()
     same(t.grad, np.roll(weight, [-s for s in shifts], axes))
+
+
+@pytest.mark.parametrize("dtype", ITEMS)
+def test_rows_of_every_length(dtype):
+    """Rows contiguous on both sides go as parts of 4 to 64 bytes, the last of which overlaps the one before."""
+    item = np.dtype(dtype).itemsize
+    lengths = {*range(1, 36), *(n // item for b in (64, 128, 192, 512, 4096) for n in (b - item, b, b + item)), 1000}
+    for length in sorted(lengths - {0}):
+        a = values(dtype, 3, 5, length)
+        t = strided.from_numpy(a)
+        same(t.permute(1, 0, 2).contiguous(), a.transpose(1, 0, 2))
+        same(t[::-1, ::2].clone(), a[::-1, ::2])
+        if length > 2:
+            same(t[:, :, 1:-1].contiguous(), a[:, :, 1:-1])
+        room, wide = strided.ones(5, 3, length + 2, dtype=t.dtype), np.ones((5, 3, length + 2), dtype)
+        room[:, :, 1:-1] = t.permute(1, 0, 2)
+        wide[:, :, 1:-1] = a.transpose(1, 0, 2)
+        same(room, wide)
+        room[1:, :, 1:-1] = t[0, 0]  # one row, again and again
+        wide[1:, :, 1:-1] = a[0, 0]
+        same(room, wide)
