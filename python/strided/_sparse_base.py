@@ -197,14 +197,33 @@ def suffixes(s: SparseTensor) -> list[str]:
     return said
 
 
+_OPERATORS = frozenset(f"__{i}{name}__" for name in ("add", "sub", "mul", "truediv", "matmul") for i in ("", "i"))
+
+
+def put(kind: Any, name: str, made: Any) -> None:
+    """Puts a function into the table of a class and onto the class, under a name."""
+    kind._functions[name] = made
+    setattr(kind, name, _operator(made) if name in _OPERATORS else made)
+
+
+def _operator(made: Any) -> Any:
+    """A function of two operands that leaves foreign ones to their own class: a tracer's, for one."""
+
+    def operator(a: Any, b: Any) -> Any:
+        foreign = hasattr(type(b), "__torch_function__") and not isinstance(b, _C.Tensor)
+        return NotImplemented if foreign else made(a, b)
+
+    operator.__name__ = made.__name__
+    return operator
+
+
 def registry(kind: Any) -> Any:
     """Makes the table of a class. The result puts a function into it, and onto the class as a method of each name."""
     kind._functions = {}
 
     def function(made: Any, *names: str) -> Any:
         for name in (made.__name__, *names):
-            kind._functions[name] = made
-            setattr(kind, name, made)
+            put(kind, name, made)
         return made
 
     for made in (detach, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as, get_device, is_pinned,

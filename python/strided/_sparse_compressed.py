@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import strided
 
+from . import _C
 from ._sparse_base import SparseTensor, base, part, registry, text
 from .autograd import no_grad
 
@@ -145,8 +146,9 @@ def construct(
     from .sparse import check_sparse_tensor_invariants
 
     form = FORMS[layout]
-    values = strided.as_tensor(values, dtype=dtype, device=device)
-    compressed, plain = (strided.as_tensor(t, device=values.device) for t in (compressed, plain))
+    if dtype is not None or device is not None or not isinstance(values, _C.Tensor):
+        values = strided.as_tensor(values, dtype=dtype, device=device)
+    compressed, plain = (_on(t, values.device) for t in (compressed, plain))
     if requires_grad:
         values = values.detach().requires_grad_()
     elif values.requires_grad:
@@ -159,6 +161,10 @@ def construct(
     with no_grad():
         _check_indices(form, compressed, plain, size, values, check_invariants)
     return make(form, compressed, plain, values, size)
+
+
+def _on(t: Any, device: Any) -> Tensor:
+    return t if isinstance(t, _C.Tensor) and t.device == device else strided.as_tensor(t, device=device)
 
 
 def _check(condition: bool, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import strided
 
 from . import _C, _sparse_coo
-from ._sparse_base import SparseTensor
+from ._sparse_base import SparseTensor, put
 from ._sparse_compressed import (
     _FUNCTIONS,
     CSR,
@@ -169,5 +169,4 @@ for _name in (
     "sub_", "__isub__", "mul_", "__imul__", "copy_", "mm", "spmm", "dsmm", "_sparse_mm", "bmm", "matmul", "__matmul__",
     "addmm", "sparse_mask",
 ):  # fmt: skip
-    _sparse_coo._FUNCTIONS[_name] = _made = _shared(_name)
-    setattr(_sparse_coo.COOTensor, _name, _made)
+    put(_sparse_coo.COOTensor, _name, _shared(_name))

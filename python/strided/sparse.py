@@ -196,6 +196,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
 
 def _only_sparse(name: str, t: Any) -> Any:
+    if hasattr(t, "_form"):
+        raise NotImplementedError(f"sparse.{name}: strided has it of layout torch.sparse_coo, not of {t.layout}")
     if not t.is_sparse:
         raise RuntimeError(f"sparse.{name}: expected a sparse tensor")
     return t

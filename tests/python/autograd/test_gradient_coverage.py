@@ -57,7 +57,7 @@ SETTINGS = """
 NEVER_RECORDED = "resize_ resize_as_".split()
 # They round, which no difference quotient bears: test_rounding_conversions.
 ROUNDING = "bfloat16 cfloat float half".split()
-# They raise, or are made of functions of dense tensors: test_sparse_coo.py, test_sparse_compressed.py.
+# They raise, or are made of functions of dense tensors: test_sparse_coo.py and those beside it.
 SPARSE = """
     ccol_indices ccol_indices_copy coalesce col_indices col_indices_copy crow_indices crow_indices_copy dense_dim
     dsmm hsmm hspmm indices indices_copy is_coalesced row_indices row_indices_copy smm sparse_bsc_tensor
