@@ -75,6 +75,36 @@ def l1_loss(
     return _weighted_mean((a - b).abs(), weight, chosen(size_average, reduce, reduction))
 
 
+class _Huber(strided.autograd.Function):
+    """d ** 2 / 2 for |d| < delta, else delta * (|d| - delta / 2), where d = x - y: c (|d| - c / 2), c = min(|d|,
+    delta)."""
+
+    @staticmethod
+    def forward(ctx, x, y, delta):
+        ctx.save_for_backward(x, y)
+        ctx.delta = delta
+        d = (x - y).abs_()
+        c = d.clamp(max=delta)
+        return d.sub_(c, alpha=0.5).mul_(c)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        to_x, to_y, _ = ctx.needs_input_grad
+        if strided.is_grad_enabled():  # steps of a recorded pass must stay
+            made = (x - y).clamp(-ctx.delta, ctx.delta) * grad
+        else:
+            made = (x - y).clamp_(-ctx.delta, ctx.delta).mul_(grad)
+        return made if to_x else None, -made if to_y else None, None
+
+
+def _huber(x, y, delta):
+    if x.dtype == y.dtype and x.shape == y.shape and x.dtype.is_floating_point:
+        return _Huber.apply(x, y, delta)
+    d = (x - y).abs()
+    return strided.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+
+
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -82,9 +112,7 @@ def huber_loss(
     Location Parameter", 1964)."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    a, b = _pair(input, target)
-    d = (a - b).abs()
-    return _weighted_mean(strided.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), weight, reduction)
+    return _weighted_mean(_huber(*_pair(input, target), delta), weight, reduction)
 
 
 def smooth_l1_loss(
@@ -100,8 +128,10 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     a, b = _pair(input, target)
     reduction = chosen(size_average, reduce, reduction)
-    d = (a - b).abs()
-    return reduced(d if beta == 0 else strided.where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+    if beta == 0:
+        return reduced((a - b).abs(), reduction)
+    loss = reduced(_huber(a, b, beta), reduction)
+    return loss if beta == 1 else loss / beta
 
 
 def soft_margin_loss(
