@@ -165,6 +165,12 @@ def text(s: SparseTensor, parts: list[str], apart: bool) -> str:
     return made + ")"
 
 
+def as_part(t: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """What a constructor is given, as a tensor. (One that need not change is taken as it is: under vmap, for one.)"""
+    kept = isinstance(t, _C.Tensor) and dtype in (None, t.dtype) and device in (None, t.device)
+    return t if kept else strided.as_tensor(t, dtype=dtype, device=device)
+
+
 def part(name: str, t: Tensor) -> str:
     """The text of indices or values."""
     if t.numel() == 0:

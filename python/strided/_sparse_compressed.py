@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import strided
 
-from . import _C
-from ._sparse_base import SparseTensor, base, part, registry, text
+from ._sparse_base import SparseTensor, as_part, base, part, registry, text
 from .autograd import no_grad
 
 if TYPE_CHECKING:
@@ -146,9 +145,8 @@ def construct(
     from .sparse import check_sparse_tensor_invariants
 
     form = FORMS[layout]
-    if dtype is not None or device is not None or not isinstance(values, _C.Tensor):
-        values = strided.as_tensor(values, dtype=dtype, device=device)
-    compressed, plain = (_on(t, values.device) for t in (compressed, plain))
+    values = as_part(values, dtype, device)
+    compressed, plain = (as_part(t, None, values.device) for t in (compressed, plain))
     if requires_grad:
         values = values.detach().requires_grad_()
     elif values.requires_grad:
@@ -161,10 +159,6 @@ def construct(
     with no_grad():
         _check_indices(form, compressed, plain, size, values, check_invariants)
     return make(form, compressed, plain, values, size)
-
-
-def _on(t: Any, device: Any) -> Tensor:
-    return t if isinstance(t, _C.Tensor) and t.device == device else strided.as_tensor(t, device=device)
 
 
 def _check(condition: bool, message: str) -> None:

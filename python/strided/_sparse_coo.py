@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ._sparse_base import SparseTensor, base, part, registry, text
+from ._sparse_base import SparseTensor, as_part, base, part, registry, text
 from .autograd import no_grad
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def make(
         size = tuple(indices)
         values = strided.empty(0, dtype=dtype, device=device, requires_grad=requires_grad)
         return _make(strided.empty((len(size), 0), dtype=strided.int64, device=device), values, size, True)
-    values = strided.as_tensor(values, dtype=dtype, device=device)
-    indices = strided.as_tensor(indices, device=values.device).to(strided.int64)
+    values = as_part(values, dtype, device)
+    indices = as_part(indices, None, values.device).to(strided.int64)
     if requires_grad:
         values = values.detach().requires_grad_()
     elif values.requires_grad:
