@@ -23,6 +23,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
+from . import _gradcheck_modes
 from .grad_mode import enable_grad, no_grad
 
 if TYPE_CHECKING:
@@ -222,8 +223,11 @@ def _mismatch(o, i, numerical, analytical, output, x):
 
 # Differences first: to change an input in place spoils what was recorded of it, so backward passes run on
 # outputs that are computed after the last difference.
-def _check_slow(subject, eps, atol, rtol):
+def _check_slow(subject, eps, atol, rtol, forward=False):
     numerical = _numerical(subject, eps)
+    if forward:
+        _check_forward(subject, numerical, atol, rtol)
+        return
     for o, output in enumerate(subject.outputs()):
         if not output.requires_grad:
             _check_constant(o, output, subject, numerical[o])
@@ -231,6 +235,56 @@ def _check_slow(subject, eps, atol, rtol):
         for i, x, want, got in zip(subject.which, subject.examined, numerical[o], _analytical(subject, output)):
             if want is not None and not _close(got, want, atol, rtol):
                 raise GradcheckError(_mismatch(o, i, want, got, output, x))
+
+
+def _tangents(subject, j, u):
+    return _gradcheck_modes.tangents(subject, j, u, _reals, _from_reals, _is_differentiable)
+
+
+def _check_forward(subject, numerical, atol, rtol):
+    import numpy as np
+
+    outputs = subject.outputs()
+    for j, (i, x) in enumerate(zip(subject.which, subject.examined)):
+        n = _length(x)
+        columns = [_tangents(subject, j, np.eye(1, n, k)) for k in range(n)]
+        for o, output in enumerate(outputs):
+            if columns and not _close(got := np.array([c[o] for c in columns]).T, want := numerical[o][j], atol, rtol):
+                raise GradcheckError("While considering forward mode AD: " + _mismatch(o, i, want, got, output, x))
+
+
+def _check_forward_fast(subject, eps, atol, rtol):
+    """A whole vector J u is compared, not one number: one forward pass gives it."""
+    import numpy as np
+
+    random = np.random.default_rng(3)
+    for j, (i, x) in enumerate(zip(subject.which, subject.examined)):
+        u = random.uniform(0.1, 1, _length(x)) * random.choice([-1.0, 1.0], _length(x))
+        moves = [[] for _ in subject.examined]
+        moves[j] = list(zip(_positions(x), (u.view(np.complex128) if x.dtype.is_complex else u).tolist()))
+        wanted = subject.difference(moves, eps)
+        for o, (got, want) in enumerate(zip(_tangents(subject, j, u), wanted)):
+            if not _close(got, want, atol * max(np.abs(u).sum(), 1), rtol):
+                raise GradcheckError(
+                    f"While considering forward mode AD: Jacobian mismatch for output {o} with respect to input {i}, "
+                    f"in fast mode: the largest difference is {np.abs(got - want).max():.6g}."
+                )
+
+
+def _check_batched(subject):
+    import numpy as np
+
+    random = np.random.default_rng(4)
+    for o, output in enumerate(subject.outputs()):
+        if not output.requires_grad:
+            continue
+        vectors = [_from_reals(random.uniform(-1, 1, _length(output)), output) for _ in range(2)]
+        for j, got, want in _gradcheck_modes.batched(subject, output, vectors, _reals):
+            if not _close(got, want, 1e-8, 1e-5):
+                raise GradcheckError(
+                    f"A batch of gradients of output {o} gives other values than one gradient after the other, for "
+                    f"input {subject.which[j]}: the largest difference is {np.abs(got - want).max():.6g}."
+                )
 
 
 def _check_constant(o, output, subject, numerical):
@@ -318,14 +372,6 @@ def _check_gradients(subject, nondet_tol, check_grad_dtypes):
                 )
 
 
-def _refuse(function, **options):
-    for name, value in options.items():
-        if value:
-            raise NotImplementedError(
-                f"{function}: {name}={value!r} is not implemented; gradients are computed backward, one at a time"
-            )
-
-
 def _on_values(func, inputs):
     """The function, and sparse inputs, as those of the stored values."""
     given = _as_tuple(inputs)
@@ -374,30 +420,41 @@ def gradcheck(
         nondet_tol: what two backward passes may differ by.
         check_undefined_grad: no effect: each output is checked with the gradients of the others undefined.
         check_grad_dtypes: a gradient must have its input's dtype.
+        check_batched_grad: a batch of gradients must give what they give one after the other.
+        check_forward_ad: forward passes must give the same matrix; check_backward_ad=False examines nothing else.
         fast_mode: compare one random combination of the entries, at the cost of two calls for each input, not two for
             each element.
         masked: no effect: of a sparse tensor the stored values are examined.
 
     Raises GradcheckError naming output, input and the largest difference; ValueError if no input requires a gradient;
-    NotImplementedError for check_batched_grad, check_batched_forward_grad, check_forward_ad.  The method is told in
+    NotImplementedError for check_batched_forward_grad.  The method is told in
     Note [How gradients are checked].
 
     >>> x = strided.tensor([0.5, 2.], dtype=strided.float64, requires_grad=True)
     >>> strided.autograd.gradcheck(lambda x: x.sin() * x, x)
     True
     """
-    _refuse(
-        "gradcheck",
-        check_batched_grad=check_batched_grad,
-        check_batched_forward_grad=check_batched_forward_grad,
-        check_forward_ad=check_forward_ad,
-    )
-    if not check_backward_ad:
-        raise NotImplementedError("gradcheck: check_backward_ad=False leaves nothing to check")
+    if not (check_backward_ad or check_forward_ad):
+        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise ValueError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ValueError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    if check_batched_forward_grad:
+        raise NotImplementedError(
+            "gradcheck: check_batched_forward_grad=True is not implemented; tangents are computed one at a time"
+        )
     subject = _Subject(*_on_values(func, inputs))
     try:
-        (_check_fast if fast_mode else _check_slow)(subject, eps, atol, rtol)
-        _check_gradients(subject, nondet_tol, check_grad_dtypes)
+        if check_backward_ad:
+            (_check_fast if fast_mode else _check_slow)(subject, eps, atol, rtol)
+            _check_gradients(subject, nondet_tol, check_grad_dtypes)
+        if check_forward_ad and fast_mode:
+            _check_forward_fast(subject, eps, atol, rtol)
+        elif check_forward_ad:
+            _check_slow(subject, eps, atol, rtol, forward=True)
+        if check_batched_grad:
+            _check_batched(subject)
     except GradcheckError:
         if raise_exception:
             raise
@@ -434,9 +491,6 @@ def gradgradcheck(
     >>> strided.autograd.gradgradcheck(lambda x: x.sin() * x, x)
     True
     """
-    _refuse("gradgradcheck", check_batched_grad=check_batched_grad, check_fwd_over_rev=check_fwd_over_rev)
-    if not check_rev_over_rev:
-        raise NotImplementedError("gradgradcheck: check_rev_over_rev=False leaves nothing to check")
     subject = _Subject(func, inputs)
     outputs = [y for y in subject.outputs() if y.requires_grad]
     if grad_outputs is None:
@@ -467,5 +521,6 @@ def gradgradcheck(
     return gradcheck(
         gradients, subject.inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
         nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
-        fast_mode=fast_mode, masked=masked,
+        fast_mode=fast_mode, masked=masked, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
     )  # fmt: skip

@@ -110,11 +110,14 @@ def test_bad_arguments():
         gradcheck(lambda x: x, torch.ones(2))
     with pytest.raises(RuntimeError, match="The 1th input has a dimension with stride 0"):
         gradcheck(lambda x, y: x + y, (x, torch.ones(1, dtype=DOUBLE).expand(2).requires_grad_()))
-    for name in ("check_batched_grad", "check_batched_forward_grad", "check_forward_ad"):
-        with pytest.raises(NotImplementedError, match=name):
-            gradcheck(lambda x: x, x, **{name: True})
-    with pytest.raises(NotImplementedError, match="check_fwd_over_rev"):
-        gradgradcheck(lambda x: x, x, check_fwd_over_rev=True)
+    with pytest.raises(NotImplementedError, match="check_batched_forward_grad"):
+        gradcheck(lambda x: x, x, check_forward_ad=True, check_batched_forward_grad=True)
+    with pytest.raises(ValueError, match="requires check_forward_ad to be True"):
+        gradcheck(lambda x: x, x, check_batched_forward_grad=True)
+    with pytest.raises(ValueError, match="at least one of check_forward_ad or check_backward_ad"):
+        gradcheck(lambda x: x, x, check_backward_ad=False)
+    with pytest.raises(ValueError, match="at least one of check_forward_ad or check_backward_ad"):
+        gradgradcheck(lambda x: x, x, check_rev_over_rev=False)
     with pytest.raises(ValueError, match="1 outputs require a gradient, but 2 grad_outputs"):
         gradgradcheck(lambda x: x * x, x, (leaf(2), leaf(2)))
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
