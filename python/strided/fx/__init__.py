@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import graph, graph_module, interpreter, node, proxy
+from . import graph, graph_module, interpreter, node, proxy, subgraph_rewriter
 from ._symbolic_trace import Tracer, symbolic_trace, wrap
 from .graph import Graph
 from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
 from .node import Node, map_arg
 from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
 
 __all__ = [
     "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta", "Tracer", "Transformer",
     "graph", "graph_module", "has_side_effect", "interpreter", "map_arg", "node", "proxy", "replace_pattern",
-    "symbolic_trace", "wrap",
+    "subgraph_rewriter", "symbolic_trace", "wrap",
 ]  # fmt: skip
 
 ProxyableClassMeta = type  # classes made with it are ordinary ones
@@ -32,8 +33,3 @@ ProxyableClassMeta = type  # classes made with it are ordinary ones
 def has_side_effect(fn: Any) -> Any:
     """The function itself: only ``eliminate_dead_code`` leaves calls out."""
     return fn
-
-
-def replace_pattern(gm: Any, pattern: Any, replacement: Any) -> Any:
-    """NotImplementedError."""
-    raise NotImplementedError("fx.replace_pattern: strided finds no patterns in graphs")

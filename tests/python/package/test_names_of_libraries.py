@@ -14,7 +14,7 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
     "text",
     [
         "_C.Value()", "_C.Graph()", "fx.Transformer(None)",
-        "fx.replace_pattern(None, None, None)", "masked.MaskedTensor(1, 2)",
+        "masked.MaskedTensor(1, 2)",
         "masked.masked_tensor(1, 2)", "PyTorchFileReader('x')",
         "make_fx(None)",
         "distributed.optim.ZeroRedundancyOptimizer([])",
