@@ -14,13 +14,15 @@ from . import _indexing as _indexing
 from . import _networks as _networks
 from . import _products as _products
 from . import _shapes as _shapes
+from ._functionalize import functionalize
 from ._grad import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._rearrange import rearrange
 from ._vmap import vmap
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "rearrange",
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
