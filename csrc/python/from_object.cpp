@@ -12,6 +12,16 @@
 namespace strided::python {
 namespace {
 
+// A class of tensors that keeps its values elsewhere (sparse, sharded, batched ones) says so by an attribute: what it
+// has here is a shell.
+const Tensor& values_of(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  STRIDED_CHECK(
+      type == tensor_type || !PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_values_are_elsewhere"),
+      NotImplementedError, "values of a ", type->tp_name, " cannot be copied one by one: clone() copies it");
+  return unwrap(o);
+}
+
 struct Item {  // owned reference
   PyObject* o;
   explicit Item(PyObject* p) : o(checked(p)) {}
@@ -50,7 +60,7 @@ class Reader {
  private:
   void find_shape(PyObject* o) {
     if (is_tensor(o)) {
-      for (int64_t s : unwrap(o).shape()) shape_.push_back(s);
+      for (int64_t s : values_of(o).shape()) shape_.push_back(s);
     } else if (is_ndarray(o)) {
       const Tensor t = tensor_from_object(o);
       for (int64_t s : t.shape()) shape_.push_back(s);
@@ -82,7 +92,7 @@ class Reader {
     } else if (PyLong_Check(o)) {
       see_number(o, axis, to_scalar(o).kind() == Scalar::Kind::UInt ? DType::UInt64 : DType::Int64);
     } else if (is_tensor(o) || is_ndarray(o)) {
-      const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+      const Tensor t = is_tensor(o) ? values_of(o) : tensor_from_object(o);
       check_inner(o, t, axis);
       see(t.dtype());
     } else if (is_number(o)) {
@@ -126,7 +136,7 @@ class Reader {
 
   void fill(PyObject* o, int axis, const Tensor& out) {
     if (is_tensor(o) || is_ndarray(o)) {
-      const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+      const Tensor t = is_tensor(o) ? values_of(o) : tensor_from_object(o);
       check_inner(o, t, axis);  // again: see below
       Dims inner(shape_.data() + axis, shape_.size() - axis);
       const int64_t offset = (at_ - out.data()) / out.itemsize();
@@ -206,7 +216,7 @@ class Reader {
 
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
   if (is_tensor(o) || is_ndarray(o)) {
-    const Tensor t = is_tensor(o) ? unwrap(o) : tensor_from_object(o);
+    const Tensor t = is_tensor(o) ? values_of(o) : tensor_from_object(o);
     Tensor out = empty_strided(t.shape(), strides_like(t.layout()), dtype ? *dtype : t.dtype(), t.device());
     copy_into(out, t);
     return out;

@@ -460,7 +460,9 @@ PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf,
   if (taken(args, n_all, audience))
     return guarded<PyObject*>(nullptr, [&] { return hand_over(self, args, n_args, kwnames, audience); });
   // (Our own types take it from within the function, which would not be called.)
-  if (p->usual && n_all == n_args && (audience == Audience::Ours || !taken(args, n_args, Audience::Ours))) {
+  // A tensor of another class may keep its values elsewhere, which the function asks and the compiled one cannot.
+  const bool special = p->makes_tensors && n_args == 1 && is_tensor(args[0]) && Py_TYPE(args[0]) != tensor_type;
+  if (p->usual && !special && n_all == n_args && (audience == Audience::Ours || !taken(args, n_args, Audience::Ours))) {
     PyObject* result = nullptr;
     const int fits = guarded<int>(-1, [&] { return call_usual(*p, args, n_args, &result) ? 1 : 0; });
     if (fits != 0) return result;

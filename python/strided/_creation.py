@@ -56,7 +56,10 @@ def tensor(
             [3, 4]])
     """
     _check("tensor", dtype, device)
-    made = _C.tensor_from_object(data, dtype)
+    if hasattr(type(data), "_values_are_elsewhere"):
+        made = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
+    else:
+        made = _C.tensor_from_object(data, dtype)
     device = _default_device() if device is None else device
     if device is not None:
         made = _f["_convert"](made, None, device, False)

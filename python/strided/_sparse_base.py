@@ -40,6 +40,8 @@ class SparseTensor(_C.Tensor):
     _functions: dict[str, Any]  # name of a function or method -> what computes it
     _own: Tensor  # the values
 
+    _values_are_elsewhere = True
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", str(func))

@@ -224,6 +224,7 @@ class ShardedTensor(Tensor):
             state.function = ""
 
     __strided_function__ = __torch_function__
+    _values_are_elsewhere = True
 
     # ------------------------------------------------------------ what can be asked without a rule
 

@@ -95,6 +95,7 @@ class BatchedTensor(Tensor):
         return rule_of(func)(func, args, kwargs or {})
 
     __strided_function__ = __torch_function__
+    _values_are_elsewhere = True
 
     # What can be asked without a rule.
 

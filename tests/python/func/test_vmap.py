@@ -214,3 +214,10 @@ def test_errors_end_the_level():
 def test_mistakes(call, error, text):
     with pytest.raises(error, match=text):
         call(torch.ones(2, 3))
+
+
+def test_new_tensors_of_batched_ones():
+    x = torch.arange(3.0)
+    assert vmap(lambda x: torch.tensor(x) + 1)(x).tolist() == [1, 2, 3]
+    with pytest.raises(NotImplementedError, match="cannot be copied one by one"):
+        vmap(lambda x: torch.tensor([x, x]))(x)

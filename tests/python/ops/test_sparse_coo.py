@@ -317,3 +317,13 @@ def test_gradcheck_takes_sparse_inputs():
         torch.autograd.gradcheck(lambda s: s.to_dense() * s.detach().to_dense(), s)
     with pytest.raises(ValueError, match="Sparse output"):
         torch.autograd.gradcheck(lambda s: s * 2, s)
+
+
+def test_new_tensors_of_sparse_ones():
+    """tensor() copies them, and no list of them becomes a dense tensor of nothing."""
+    for sparse in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+        copy = torch.tensor(sparse, dtype=torch.float64)
+        assert copy.layout == sparse.layout and copy.dtype == torch.float64
+        assert copy.to_dense().tolist() == [[1, 0], [0, 1]] and torch.tensor(sparse) is not sparse
+        with pytest.raises(NotImplementedError, match="cannot be copied one by one"):
+            torch.tensor([sparse, sparse])
