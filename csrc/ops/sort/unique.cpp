@@ -247,6 +247,8 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
 std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range,
                                      const std::optional<Tensor>& weight, bool density) {
   check_binnable("histogramdd", x, bins);
+  // There is one edge more than bins.
+  STRIDED_CHECK(bins < INT64_MAX, RuntimeError, "torch.histogramdd: bins must be below 2^63 - 1, but got ", bins);
   Range r;
   if (range) {
     STRIDED_CHECK(range->size() == 2, RuntimeError,

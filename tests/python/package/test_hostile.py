@@ -212,3 +212,11 @@ def test_numbers_that_stand_for_words():
             torch.embedding_bag(torch.ones(3, 2), torch.tensor([1]), torch.tensor([0]), False, wrong)
     with pytest.raises(TypeError, match=r"lstm\(\) takes 9 arguments, got 2"):
         torch.lstm(a, b)
+
+
+def test_histograms_with_more_edges_than_integers():
+    x = torch.ones(3)
+    for histogram in (torch.histogram, torch.histogramdd):
+        value = x if histogram is torch.histogram else x.reshape(3, 1)
+        with pytest.raises(RuntimeError, match=r"bins must be below 2\^63 - 1, but got 9223372036854775807"):
+            histogram(value, bins=2**63 - 1)
