@@ -182,13 +182,11 @@ def test_pools_to_sizes_that_no_memory_holds(name):
     pool = getattr(torch.nn.functional, name)
     with pytest.raises(TypeError, match="must be tuple of ints, but found float"):
         pool(torch.ones(1, 2, 3), 1e300)
+    # Beyond the addresses that a process has, so no limit is needed, which the address sanitizer would not survive.
     assert "refused" in run(f"""
-import resource, strided as torch
-torch.nn.functional.{name}(torch.ones(1, 2, 3), 2)
-used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
-resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), -1))
+import strided as torch
 try:
-    torch.nn.functional.{name}(torch.ones(1, 2, 3), 2**40)
+    torch.nn.functional.{name}(torch.ones(1, 2, 3), 2**46)
 except RuntimeError as error:
     print("refused:", error)
 """)
