@@ -60,7 +60,9 @@ class Reader {
  private:
   void find_shape(PyObject* o) {
     if (is_tensor(o)) {
-      for (int64_t s : values_of(o).shape()) shape_.push_back(s);
+      const Tensor& t = values_of(o);
+      if (t.numel() == 1) return;  // a number, whatever its shape
+      for (int64_t s : t.shape()) shape_.push_back(s);
     } else if (is_ndarray(o)) {
       const Tensor t = tensor_from_object(o);
       for (int64_t s : t.shape()) shape_.push_back(s);

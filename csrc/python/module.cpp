@@ -156,8 +156,8 @@ bool accepts_ignored(PyObject* o) {
 }
 void check_ignored(PyObject* o) {
   const bool sparse = reinterpret_cast<PyObject*>(Py_TYPE(o)) == hook("layout") && o != hook("strided");
-  STRIDED_CHECK(!sparse, NotImplementedError, "there are no tensors of layout ", std::string(py::str(o)),
-                ": all are torch.strided");
+  STRIDED_CHECK(!sparse, NotImplementedError, "this function makes no tensor of layout ", std::string(py::str(o)),
+                ": sparse_coo_tensor and sparse_compressed_tensor do, and to_sparse()");
 }
 bool accepts_generator(PyObject* o) { return py::isinstance<Generator>(o); }
 Generator* to_generator(PyObject* o) { return py::handle(o).cast<Generator*>(); }

@@ -29,7 +29,9 @@ struct IndexParams {
 
 template <class T>
 T load(const char* p) {
-  T v;
+  // A byte other than 0 and 1 may stand in memory that was viewed as bool.
+  if constexpr (std::is_same_v<T, bool>) return *p != 0;
+  T v{};
   std::memcpy(&v, p, sizeof(T));
   return v;
 }

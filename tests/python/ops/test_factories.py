@@ -391,7 +391,8 @@ def test_tensors_of_one_element_are_numbers_too():
         torch.tensor([1, 2.5], dtype=torch.float64)
     )
     assert torch.tensor([True, torch.tensor([2])]).equal(torch.tensor([1, 2]))
-    assert torch.tensor([one, one]).shape == (2, 1)  # the first element says what the shape is
+    assert torch.tensor([one, one]).tolist() == [1.0, 1.0] and torch.tensor([[one], [1.0]]).tolist() == [[1.0], [1.0]]
+    assert torch.tensor([torch.ones(1, 1), 2.0]).tolist() == [1.0, 2.0]
     for wrong in ([1.0, torch.ones(2)], [1.0, torch.ones(0)], [1.0, np.ones(1)], [torch.ones(2), torch.ones(2, 1)]):
         with pytest.raises(ValueError, match="expected elements of one shape"):
             torch.tensor(wrong)

@@ -980,3 +980,13 @@ def test_one_bad_index_among_good_ones(n):
                 with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
                     call()
     same(x, np.arange(5.0))
+
+
+def test_bool_elements_that_are_not_0_or_1_are_true():
+    """Bytes viewed as bool, which merging writes read as well."""
+    base = torch.arange(6, dtype=torch.uint8)
+    b = base.view(torch.bool)
+    b.index_put_((torch.tensor([0, 2, 2]),), torch.tensor([False, False, True]), accumulate=True)
+    assert b.tolist() == [False, True, True, True, True, True]
+    added = torch.zeros(2, dtype=torch.bool).index_add(0, torch.tensor([0, 1]), b[[2, 5]])
+    assert added.tolist() == [True, True]
