@@ -196,6 +196,7 @@ K = (torch.arange(400_000) * 7919) % 100_003
 D = torch.eye(700, dtype=torch.float64) * 40 + (torch.arange(490_000.0).view(700, 700) % 7).double()
 P = D @ D.T
 G = F.repeat(8)
+L = K.repeat(8)
 SMALL = torch.eye(3).repeat(60_000, 1, 1) + 0.1
 LONG_KERNELS = {
     "matmul": lambda: D @ D,
@@ -232,8 +233,8 @@ LONG_KERNELS = {
     "cast": lambda: G.to(torch.float64),
     "cat": lambda: torch.cat([G, F, G]),
     "index": lambda: G[K.repeat(10)],
-    "index_put": lambda: F.clone().index_put_((K,), F[:400_000], accumulate=True),
-    "scatter_add": lambda: F.clone().scatter_add_(0, K, F[:400_000]),
+    "index_put": lambda: F.clone().index_put_((L,), G[:3_200_000], accumulate=True),
+    "scatter_add": lambda: F.clone().scatter_add_(0, L, G[:3_200_000]),
     "mask": lambda: G[G > 500_000],
     "backward": lambda: (F.clone().requires_grad_() * 2).tanh().sum().backward(),
 }
