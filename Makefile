@@ -1,7 +1,7 @@
 # make tour    builds, then a guided run in the terminal
 # make test    builds, then all tests: lint, C++ (ctest) and Python (pytest)
 # make parity  builds, installs PyTorch (CPU) beside it, and runs the tests that compare the two
-# make fuzz    gives the readers of files random and guided changes of good files, FUZZ_SECONDS=60
+# make fuzz    gives each reader of files guided and random changes of good files, FUZZ_SECONDS=60; the random ones in the sanitized build
 # make bench   installs the peers (PyTorch, JAX, SciPy) and compares speed, one thread and all; figures and pictures in bench/results
 # make lint    checks the text of the sources: format, rules, widths, notes (part of make test; needs no compiler)
 # make format  formats the sources
@@ -27,7 +27,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -nam
 
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: tour test parity fuzz bench lint format venv sanitized clean
+.PHONY: tour test parity fuzz bench lint format venv sanitized-build sanitized clean
 .DELETE_ON_ERROR:
 
 tour: $(VENV)/with-tour
@@ -47,12 +47,14 @@ parity: PIP_OPTIONS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 parity: $(VENV)/with-test $(VENV)/tools-parity
 	$(PY) -m pytest -n $(JOBS) --dist worksteal -m parity tests/python
 
-# Guided by coverage where atheris has a wheel for this Python, by chance otherwise. What fails is left in this folder.
+# Guided by coverage where atheris has a wheel for this Python, by chance otherwise; then by chance in the sanitized build,
+# as the address sanitizer of GCC brings counters of coverage that count nothing. What fails is left in this folder.
 FUZZ_SECONDS ?= 60
-fuzz: $(VENV)/with-test
+fuzz: $(VENV)/with-test sanitized-build
 	-$(PIP) install -q atheris
 	for reader in archive pickle stream safetensors npy npz gguf; do \
-	  $(PY) tests/python/files/file_fuzzing.py $(FUZZ_SECONDS) $$reader || exit 1; done
+	  $(PY) tests/python/files/file_fuzzing.py $(FUZZ_SECONDS) $$reader && \
+	  $(SANITIZED_PY) tests/python/files/file_fuzzing.py $(FUZZ_SECONDS) $$reader || exit 1; done
 
 # JAX at its best has all of its package; PyTorch as for parity.
 bench: PIP_OPTIONS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
@@ -67,14 +69,15 @@ STRIDED_ISAS_SANITIZED := $(or $(STRIDED_ISAS),v3)
 SANITIZED_TESTS := ops autograd func nn fft files data distributions package/test_hostile.py
 library = $$($(or $(CXX),c++) -print-file-name=$(1))
 # A finding of the undefined-behaviour sanitizer is a line of output otherwise, which pytest hides when the test passes.
-sanitized: export UBSAN_OPTIONS := halt_on_error=1:print_stacktrace=1
+sanitized fuzz: export UBSAN_OPTIONS := halt_on_error=1:print_stacktrace=1
 # Python is linked with neither library. Without C++'s own beside it, the address sanitizer dies at the first exception.
-sanitized:
+SANITIZED_PY = LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so.6)" \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 build/sanitized/venv/bin/python
+sanitized-build:
 	$(MAKE) venv $(SANITIZED) STRIDED_ISAS='$(STRIDED_ISAS_SANITIZED)'
+sanitized: sanitized-build
 	ctest --test-dir build/sanitized/make --output-on-failure --no-tests=error -j $(JOBS)
-	LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so.6)" \
-	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	  build/sanitized/venv/bin/python -m pytest -n $(JOBS) --dist worksteal $(addprefix tests/python/,$(SANITIZED_TESTS))
+	$(SANITIZED_PY) -m pytest -n $(JOBS) --dist worksteal $(addprefix tests/python/,$(SANITIZED_TESTS))
 
 # The versions stand in pyproject.toml: another release of a formatter has another opinion.
 CXX_TEXT := $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.inc')

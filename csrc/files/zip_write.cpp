@@ -16,8 +16,11 @@ constexpr uint16_t kDosDate = 0x0021;    // 1980-01-01: the same content gives t
 
 class Record {
  public:
+  Record() { bytes_.reserve(256); }
   Record& put(uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) bytes_.push_back(static_cast<char>(value >> 8 * i));
+    char text[8];
+    for (int i = 0; i < bytes; ++i) text[i] = static_cast<char>(value >> 8 * i);
+    bytes_.append(text, static_cast<size_t>(bytes));
     return *this;
   }
   Record& put(std::string_view text) {

@@ -42,8 +42,16 @@ bool has_negative_stride(const Tensor& t) {
 
 }  // namespace
 
+Pickler::Pickler(PyObject* describe, int protocol, bool legacy)
+    : describe_(describe), protocol_(protocol), legacy_(legacy) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "strided.nn.parameter");
+  if (module) parameter_type_ = Object::made(PyObject_GetAttrString(module, "Parameter"));
+}
+
 void Pickler::put_number(uint64_t n, int bytes) {
-  for (int i = 0; i < bytes; ++i) out_.push_back(static_cast<char>(n >> 8 * i));
+  char text[8];
+  for (int i = 0; i < bytes; ++i) text[i] = static_cast<char>(n >> 8 * i);
+  out_.append(text, static_cast<size_t>(bytes));
 }
 void Pickler::put_int(int64_t n) {
   if (n >= 0 && n < 256) {
@@ -75,18 +83,18 @@ void Pickler::get_memo(uint32_t index) {
   put(index < 256 ? op::BinGet : op::LongBinGet);
   put_number(index, index < 256 ? 1 : 4);
 }
-void Pickler::put_constant(const std::string& text) {
-  const auto [it, fresh] = constants_.emplace(text, used_);
-  if (!fresh) return get_memo(it->second);
+void Pickler::put_constant(std::string_view text) {
+  if (const auto it = constants_.find(text); it != constants_.end()) return get_memo(it->second);
+  constants_.emplace(text, used_);
   put_text(text);
   put_memo(used_++);
 }
-void Pickler::global(const std::string& name) {
-  const auto [it, fresh] = globals_.emplace(name, used_);
-  if (!fresh) return get_memo(it->second);
+void Pickler::global(std::string_view name) {
+  if (const auto it = globals_.find(name); it != globals_.end()) return get_memo(it->second);
+  globals_.emplace(name, used_);
   const size_t dot = name.rfind('.');
   put(op::Global);
-  out_.append(name, 0, dot).append("\n").append(name, dot + 1).append("\n");
+  out_.append(name.substr(0, dot)).append("\n").append(name.substr(dot + 1)).append("\n");
   put_memo(used_++);
 }
 void Pickler::put_counts(const Dims& values) {
@@ -99,6 +107,10 @@ void Pickler::empty_ordered_dict() {
   global("collections.OrderedDict");
   put(op::EmptyTuple);
   put(op::Reduce);
+}
+void Pickler::expect(Py_ssize_t objects) {
+  seen_.reserve(seen_.size() + static_cast<size_t>(objects));
+  out_.reserve(out_.size() + 32 * static_cast<size_t>(objects));
 }
 bool Pickler::get_if_seen(PyObject* o) {
   const auto it = seen_.find(o);
@@ -223,6 +235,7 @@ bool Pickler::save_container(PyObject* o) {
     remember(o);
     if (PyList_GET_SIZE(o) == 0) return true;
     put(op::Mark);
+    expect(PyList_GET_SIZE(o));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) save(Object::borrowed(PyList_GET_ITEM(o, i)).get());
     put(op::Appends);
   } else if (PyAnySet_CheckExact(o)) {
@@ -269,6 +282,7 @@ void Pickler::save_dict(PyObject* o) {
   remember(o);
   if (PyDict_GET_SIZE(o) > 0) {
     put(op::Mark);
+    expect(2 * PyDict_GET_SIZE(o));  // keys and values
     save_items(o);
     put(op::SetItems);
   }
@@ -315,9 +329,7 @@ void Pickler::save_set(PyObject* o) {
 }
 
 void Pickler::save_tensor(PyObject* o) {
-  PyObject* parameter = PyDict_GetItemString(PyImport_GetModuleDict(), "strided.nn.parameter");
-  const Object type = parameter ? Object::made(PyObject_GetAttrString(parameter, "Parameter")) : Object();
-  const bool is_parameter = reinterpret_cast<PyObject*>(Py_TYPE(o)) == type.get();
+  const bool is_parameter = reinterpret_cast<PyObject*>(Py_TYPE(o)) == parameter_type_.get();
   if (Py_TYPE(o) != tensor_type && !is_parameter) return save_described(o);
   PyObject* attributes = reinterpret_cast<PyTensor*>(o)->dict;
   if (attributes && PyDict_GET_SIZE(attributes) == 0) attributes = nullptr;
@@ -410,7 +422,7 @@ void Pickler::save_described(PyObject* o) {
     return;
   }
   const bool is_class = std::strncmp(name, "new ", 4) == 0;
-  global(std::string(is_class ? name + 4 : name));
+  global(is_class ? name + 4 : name);
   if (args == Py_None) return;
   save(args);
   put(static_cast<char>(is_class ? op::NewObj : op::Reduce));

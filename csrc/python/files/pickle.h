@@ -2,6 +2,7 @@
 // its tensors.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ class Pickler {
   // `describe(object)` says how an object is made that this class does not know: (name, arguments, state), with None
   // for arguments it has none of; a name after 'new ' is a class whose __new__ takes the arguments; ('storage', untyped
   // storage, dtype) is a storage; None itself: it cannot be saved. `legacy`: as before PyTorch 1.6.
-  Pickler(PyObject* describe, int protocol, bool legacy) : describe_(describe), protocol_(protocol), legacy_(legacy) {}
+  Pickler(PyObject* describe, int protocol, bool legacy);
   // The pickle; PicklingError, which names the classes of everything that has no place in such a file.
   std::string dump(PyObject* o);
 
@@ -48,22 +49,24 @@ class Pickler {
   void put_number(uint64_t n, int bytes);
   void put_int(int64_t n);
   void put_text(std::string_view text);
-  void put_constant(const std::string& text);  // a text that is written once
-  void global(const std::string& name);        // 'module.name'
+  void put_constant(std::string_view text);  // a text that is written once
+  void global(std::string_view name);        // 'module.name'
   void put_counts(const Dims& values);
   void empty_ordered_dict();
   void put_memo(uint32_t index);
   void get_memo(uint32_t index);
+  void expect(Py_ssize_t objects);  // makes room in the tables at once
   bool get_if_seen(PyObject* o);
   void remember(PyObject* o);  // the object that was just written
 
   PyObject* describe_;
+  Object parameter_type_;  // none before strided.nn is imported: no object has the type then
   int protocol_;
   bool legacy_;
   std::string out_;
   uint32_t used_ = 0;  // memo indices
   std::unordered_map<PyObject*, uint32_t> seen_;
-  std::unordered_map<std::string, uint32_t> constants_, globals_;
+  std::map<std::string, uint32_t, std::less<>> constants_, globals_;
   std::unordered_map<Storage*, size_t> keys_;
   std::vector<Saved> storages_;
   std::vector<Object> kept_;  // temporary objects whose addresses are in `seen_`
