@@ -182,7 +182,11 @@ CORE = {
         "resize_": "(self, size: _int) -> None",
         "resizable": "(self) -> _bool",
         "from_file": "(cls, filename: Any, shared: _bool = False, nbytes: _int = 0) -> UntypedStorage",
+        "from_buffer": "(cls, buffer: Any, byte_order: _str | None = None, count: _int = -1, offset: _int = 0, *, "
+        "dtype: DType | None = None) -> UntypedStorage",
         "is_cuda": "_bool",
+        "is_sparse": "_bool",
+        "filename": "None",
         "__eq__": "(self, other: _object) -> _bool",
     },
     "OverridableFunction": {

@@ -17,6 +17,20 @@ namespace {
 constexpr size_t kWindow = size_t(1) << 18;  // of short reads and of buffered writes
 constexpr size_t kPiece = size_t(1) << 23;   // signals are handled between pieces of a long transfer
 
+// Calls move(p, n) for pieces, and tells the watcher of each.
+template <class P, class Move>
+void in_pieces(P* p, size_t n, const Move& move) {
+  Watcher* const looks = watcher();
+  if (looks == nullptr) return move(p, n);
+  while (n > 0) {
+    const size_t piece = std::min(n, kPiece);
+    move(p, piece);
+    looks->moved(piece);
+    p += piece;
+    n -= piece;
+  }
+}
+
 uint64_t size_of_file(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) throw IoError("fstat", errno);
@@ -25,10 +39,19 @@ uint64_t size_of_file(int fd) {
 
 }  // namespace
 
+Watcher*& watcher() {
+  thread_local Watcher* looks = nullptr;
+  return looks;
+}
+
 void Source::read(uint64_t at, void* to, size_t n) {
   STRIDED_CHECK(at <= size_ && n <= size_ - at, RuntimeError, "the file ends too early: bytes ", at, " to ", at + n,
                 " are needed, it has ", size_);
-  if (n > 0) do_read(at, to, n);
+  if (n == 0) return;
+  in_pieces(static_cast<uint8_t*>(to), n, [&](uint8_t* piece, size_t size) {
+    do_read(at, piece, size);
+    at += size;
+  });
 }
 
 void MemorySource::do_read(uint64_t at, void* to, size_t n) { std::memcpy(to, data_ + at, n); }
@@ -84,11 +107,12 @@ void Sink::write(const void* data, size_t n) {
   }
   flush();
   if (n < kWindow / 4) buffer_.assign(p, p + n);
-  else do_write(p, n);
+  else in_pieces(p, n, [this](const uint8_t* piece, size_t size) { do_write(piece, size); });
 }
 
 void Sink::flush() {
-  if (!buffer_.empty()) do_write(buffer_.data(), buffer_.size());
+  if (!buffer_.empty())
+    in_pieces(buffer_.data(), buffer_.size(), [this](uint8_t* piece, size_t size) { do_write(piece, size); });
   buffer_.clear();
 }
 

@@ -17,6 +17,14 @@ struct IoError : Error {
   int code;
 };
 
+// Is told of the bytes that the sources and sinks of a thread moved, in pieces of 8 MiB at most, by the thread itself.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void moved(uint64_t bytes) = 0;
+};
+Watcher*& watcher();  // of this thread; null where nobody looks
+
 // Bytes that can be read in any order.
 class Source {
  public:

@@ -31,6 +31,8 @@ class ZipReader {
   uint64_t begin_of(const Entry& entry) const;
   // Reads a stored entry, of which `to` has room for `size` bytes, and compares its checksum.
   void read(const Entry& entry, void* to) const;
+  // Reads n bytes of a stored entry that begins at `begin`; the checksum of those before them is taken further.
+  void read_part(const Entry& entry, uint64_t begin, uint64_t at, void* to, uint64_t n, uint32_t* crc) const;
   // The checksum that the directory has, against that of the content. Zero in the directory means that there is none:
   // PyTorch writes it where checksums were switched off.
   static void check_crc(const Entry& entry, uint32_t found);

@@ -184,16 +184,22 @@ uint64_t ZipReader::begin_of(const Entry& entry) const {
 }
 
 void ZipReader::read(const Entry& entry, void* to) const {
-  STRIDED_CHECK(entry.method == kStored, RuntimeError, "zip: entry ", shown(entry.name), " is compressed");
-  const uint64_t begin = begin_of(entry);
-  auto* p = static_cast<uint8_t*>(to);
   uint32_t crc = 0;
-  for (uint64_t at = 0; at < entry.size; at += kPiece) {
-    const size_t n = static_cast<size_t>(std::min(kPiece, entry.size - at));
-    source_.read(begin + at, p + at, n);
-    if (entry.crc != 0) crc = crc32(crc, p + at, n);
-  }
+  read_part(entry, begin_of(entry), 0, to, entry.size, &crc);
   check_crc(entry, crc);
+}
+
+void ZipReader::read_part(const Entry& entry, uint64_t begin, uint64_t at, void* to, uint64_t n, uint32_t* crc) const {
+  STRIDED_CHECK(entry.method == kStored, RuntimeError, "zip: entry ", shown(entry.name), " is compressed");
+  auto* p = static_cast<uint8_t*>(to);
+  while (n > 0) {
+    const size_t piece = static_cast<size_t>(std::min(kPiece, n));
+    source_.read(begin + at, p, piece);
+    if (entry.crc != 0) *crc = crc32(*crc, p, piece);
+    at += piece;
+    p += piece;
+    n -= piece;
+  }
 }
 
 void ZipReader::check_expansion() const {

@@ -47,7 +47,7 @@ class TypedStorage:
      0.0
      1.0
      2.0
-    [torch.FloatStorage of size 3]
+    [torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 3]
     >>> s[1], len(s), isinstance(s, torch.FloatStorage)
     (1.0, 3, True)
     """
@@ -240,6 +240,26 @@ class TypedStorage:
         """:meth:`to` a CUDA device, the current one if None."""
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether the memory is page-locked."""
+        return self._untyped.is_pinned()
+
+    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+        """The storage itself, or a copy in page-locked memory."""
+        return self if self.is_pinned() else typed(self._untyped.pin_memory(), self.dtype)
+
+    def resizable(self) -> bool:
+        """Whether :meth:`resize_` may change the size."""
+        return self._untyped.resizable()
+
+    @property
+    def filename(self) -> None:
+        """None: no storage has the name of a file."""
+
+    def pickle_storage_type(self) -> str:
+        """The name of the class that pickles have: ``'FloatStorage'``."""
+        return type(self).__name__
+
     def type(self, dtype: Any | None = None) -> Any:
         """The name, ``'torch.FloatStorage'``; with a dtype, the numbers converted to it (itself if it is its own)."""
         if dtype is None:
@@ -247,7 +267,8 @@ class TypedStorage:
         return self if dtype == self.dtype else _storage_of(self._elements.to(dtype))
 
     def __repr__(self) -> str:
-        return " " + "\n ".join(map(str, self.tolist())) + f"\n[{self.type()} of size {len(self)}]"
+        lines = "".join(f" {n}\n" for n in self.tolist())
+        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
 
 def _converter(name: str, dtype: str) -> Callable[[TypedStorage], TypedStorage]:

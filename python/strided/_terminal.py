@@ -63,16 +63,24 @@ class Screen:
         start, shown = time.perf_counter(), -1
         try:
             for i, item in enumerate(items):
-                percent = 100 * i // len(items)
-                if self.tty and percent != shown:
-                    shown = percent
-                    bar = "█" * (percent * 24 // 100)
-                    seconds = time.perf_counter() - start
-                    self.write(f"\r  {label} {bar:░<24} {percent:3d} %  {seconds:.1f} s", end="")
+                if 100 * i // len(items) != shown:
+                    shown = 100 * i // len(items)
+                    self.bar(i, len(items), label, start)
                 yield item
         finally:
-            if self.tty:
-                self.write("\r\033[K", end="")
+            self.bar_gone()
+
+    def bar(self, done: int, total: int, label: str, start: float) -> None:
+        """Shows a bar on a terminal, over the one before; ``start`` is a time of ``time.perf_counter``."""
+        if self.tty:
+            percent = 100 * done // total
+            bar = "█" * (percent * 24 // 100)
+            self.write(f"\r  {label} {bar:░<24} {percent:3d} %  {time.perf_counter() - start:.1f} s", end="")
+
+    def bar_gone(self) -> None:
+        """Takes the bar away."""
+        if self.tty:
+            self.write("\r\033[K", end="")
 
 
 class DotPlot:

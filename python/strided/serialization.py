@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import _C
 
@@ -270,17 +270,38 @@ def _untyped(storage: Any) -> UntypedStorage:
 _C.set_hook("restore_location", lambda storage, location: _untyped(default_restore_location(storage, location)))
 
 
-def _restorer(map_location: Any) -> Callable[[Any, str], Any] | None:
-    """``map_location`` as a function of a storage and its place in the file; None keeps places."""
-    if map_location is None:
+# Those of the library. Where a program has added one, it is asked about every storage, and nothing goes past it.
+_OWN_PACKAGES = len(_packages)
+
+
+def _straight(location: str) -> Any:
+    """The CUDA device of a place, to which the file's bytes may go straight; None where a function must see them."""
+    if len(_packages) > _OWN_PACKAGES or not re.fullmatch(r"cuda(:\d{1,3})?", location):
         return None
+    return validate_cuda_device(location)
+
+
+class _Places(NamedTuple):
+    """``map_location`` as functions: ``restore(storage, place)`` gives the storage where it goes, ``straight(place)``
+    the CUDA device that it goes to in any case, or None."""
+
+    restore: Callable[[Any, str], Any] | None
+    straight: Callable[[str], Any] | None
+
+
+def _places(map_location: Any) -> _Places:
+    if map_location is None:
+        return _Places(None, lambda place: None if place == "cpu" else _straight(place))
     if isinstance(map_location, dict):
-        return lambda s, place: _untyped(default_restore_location(s, map_location.get(place, place)))
+        return _Places(
+            lambda s, place: _untyped(default_restore_location(s, map_location.get(place, place))),
+            lambda place: _straight(map_location.get(place, place)),
+        )
     if isinstance(map_location, (str, bytes, _C.device)):
         to = os.fsdecode(map_location) if isinstance(map_location, (str, bytes)) else str(map_location)
         if to == "cpu":
-            return lambda s, place: s
-        return lambda s, place: _untyped(default_restore_location(s, to))
+            return _Places(lambda s, place: s, None)
+        return _Places(lambda s, place: _untyped(default_restore_location(s, to)), lambda place: _straight(to))
     if not callable(map_location):
         raise TypeError(f"'{type(map_location).__name__}' object is not callable")
 
@@ -288,7 +309,7 @@ def _restorer(map_location: Any) -> Callable[[Any, str], Any] | None:
         given = map_location(storage, place)
         return _untyped(default_restore_location(storage, place) if given is None else given)
 
-    return restore
+    return _Places(restore, None)
 
 
 # ---------------------------------------------------------------- saving
@@ -428,12 +449,12 @@ def load(
     from .files._constructors import constructors
 
     lists = constructors(_Settings.safe, encoding)
-    restore = _restorer(map_location)
+    places = _places(map_location)
     if isinstance(f, (str, bytes, os.PathLike)):
-        return _load_path(f, lists, restore, bool(mmap))
+        return _load_path(f, lists, places, bool(mmap))
     if mmap:
         raise ValueError("f must be a file path in order to use the mmap argument")
-    return _load_object(f, lists, restore)
+    return _load_object(f, lists, places)
 
 
 def _is_archive(head: bytes) -> bool:
@@ -447,7 +468,7 @@ def _refuse_tar(head: bytes) -> None:
         raise RuntimeError("load: this is a tar archive, as PyTorch before 0.1.10 wrote: it is not read")
 
 
-def _load_path(path: Any, lists: Any, restore: Any, mapped: bool) -> Any:
+def _load_path(path: Any, lists: Any, places: _Places, mapped: bool) -> Any:
     import mmap
 
     shared = mapped and get_default_mmap_options() == mmap.MAP_SHARED
@@ -455,7 +476,7 @@ def _load_path(path: Any, lists: Any, restore: Any, mapped: bool) -> Any:
     try:
         head = os.pread(fd, 512, 0)
         if _is_archive(head):
-            return _f["_load_archive"](fd, 0, lists, restore, mapped, shared, _byteorder())
+            return _f["_load_archive"](fd, 0, lists, *places, mapped, shared, _byteorder())
         if mapped:
             raise RuntimeError(
                 "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), "
@@ -463,12 +484,12 @@ def _load_path(path: Any, lists: Any, restore: Any, mapped: bool) -> Any:
             )
         _refuse_tar(head)
         with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as content:
-            return _f["_load_stream"](content, lists, restore)[0]
+            return _f["_load_stream"](content, lists, places.restore)[0]
     finally:
         os.close(fd)
 
 
-def _load_object(f: Any, lists: Any, restore: Any) -> Any:
+def _load_object(f: Any, lists: Any, places: _Places) -> Any:
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
@@ -483,13 +504,13 @@ def _load_object(f: Any, lists: Any, restore: Any) -> Any:
     if _is_archive(head):
         if type(f) is io.BytesIO:
             with f.getbuffer() as content:
-                made = _f["_load_archive"](content, start, lists, restore, False, False, _byteorder())
+                made = _f["_load_archive"](content, start, lists, *places, False, False, _byteorder())
         else:
-            made = _f["_load_archive"](f, start, lists, restore, False, False, _byteorder())
+            made = _f["_load_archive"](f, start, lists, *places, False, False, _byteorder())
         f.seek(0, os.SEEK_END)
         return made
     _refuse_tar(head)
-    made, end = _f["_load_stream"](f.read(), lists, restore)
+    made, end = _f["_load_stream"](f.read(), lists, places.restore)
     f.seek(start + end)  # another object may follow
     return made
 

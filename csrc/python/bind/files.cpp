@@ -1,6 +1,8 @@
 // Files: what python/strided/serialization.py and python/strided/files are made of.
 #include "python/bind/bind.h"
 #include "python/files/archive.h"
+#include "python/files/pieces.h"
+#include "python/files/progress.h"
 
 namespace strided::python {
 
@@ -11,7 +13,8 @@ void bind_files() {
   def<&save_stream>("_save_stream(Any object, Any to, Any describe, int protocol, Any system)",
                     "Writes an object as PyTorch did before 1.6.", kFunction);
   def<&load_archive>(
-      "_load_archive(Any from_, int start, Any constructors, Any restore, bool mapped, bool shared, str byteorder) -> Any",
+      "_load_archive(Any from_, int start, Any constructors, Any restore, Any straight, bool mapped, bool shared, str "
+      "byteorder) -> Any",
       "The object of a zip archive of PyTorch's.", kFunction);
   def<&load_stream>("_load_stream(Any from_, Any constructors, Any restore) -> Any",
                     "The object of a file from before PyTorch 1.6, and where it ends.", kFunction);
@@ -23,6 +26,13 @@ void bind_files() {
   def<&checksum>("_crc32(Any bytes, int crc=0)", "The checksum of zip archives.", kFunction);
   def<&read_piece>("_read_piece(int fd, int begin, int count, dtype dtype)",
                    "A piece of a file as a tensor of one axis.", kFunction);
+  def<&read_to_device>("_read_to_device(int fd, Any pieces, device device) -> Any",
+                       "Pieces of a file, (begin, shape, dtype), as tensors on a CUDA device.", kFunction);
+  def<&set_progress>("_set_progress(Any function) -> Any",
+                     "Sets what is told how far files are, and gives back the one before.", kFunction);
+  def<&progress_begins>("_progress_begins(int total)", "A file of that many bytes is read or written.", kFunction);
+  def<&progress_moved>("_progress_moved(int bytes)", "That many bytes of it moved.", kFunction);
+  def<&progress_ends>("_progress_ends(bool finished)", "It is read or written, or given up.", kFunction);
   def<&map_file>("_map_file(int fd, bool shared)", "A file as a tensor of bytes, on mapped memory.", kFunction);
   def<&piece_of>("_piece_of(Tensor input, int begin, int[] shape, dtype dtype)",
                  "A part of the memory of a tensor, as a tensor with a storage of its own.", kFunction);

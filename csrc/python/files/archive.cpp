@@ -7,7 +7,9 @@
 
 #include "files/crc32.h"
 #include "files/zip.h"
+#include "python/files/device_fill.h"
 #include "python/files/pickle.h"
+#include "python/files/progress.h"
 #include "python/files/unpickle.h"
 
 namespace strided::python {
@@ -39,6 +41,15 @@ Ref<Storage> restored(PyObject* restore, const Ref<Storage>& storage, PyObject* 
   STRIDED_CHECK(is_storage(to.get()), TypeError, "load: map_location must give a storage, got ",
                 Py_TYPE(to.get())->tp_name);
   return unwrap_storage(to.get());
+}
+
+// The CUDA device that a storage goes to without being seen before: `straight` is None, or function(location), which
+// gives a device or None.
+std::optional<Device> straight_to(PyObject* straight, PyObject* location) {
+  if (straight == Py_None) return std::nullopt;
+  const Object device = Object::made(PyObject_CallOneArg(straight, location));
+  if (device.get() == Py_None) return std::nullopt;
+  return resolve_device(to_device(device.get()));
 }
 
 // Turns the bytes of each number around.
@@ -81,9 +92,9 @@ std::vector<uint8_t> content_of(const ZipReader& zip, const ZipReader::Entry& en
 
 class ArchiveStorages : public Storages {
  public:
-  ArchiveStorages(const ZipReader& zip, std::string prefix, PyObject* restore, const Ref<files::Mapping>& mapping,
-                  const std::string& byteorder)
-      : zip_(zip), prefix_(std::move(prefix)), restore_(restore), mapping_(mapping) {
+  ArchiveStorages(const ZipReader& zip, std::string prefix, PyObject* restore, PyObject* straight,
+                  const Ref<files::Mapping>& mapping, const std::string& byteorder)
+      : zip_(zip), prefix_(std::move(prefix)), restore_(restore), straight_(straight), mapping_(mapping) {
     const ZipReader::Entry* order = zip_.find(prefix_ + "byteorder");
     std::string text = byteorder;
     if (order != nullptr && order->size <= 16) {
@@ -103,7 +114,9 @@ class ArchiveStorages : public Storages {
     const ZipReader::Entry* entry = zip_.find(prefix_ + "data/" + name);
     require(entry != nullptr, "the file has no storage '", name, "'");
     check_length(name, entry->size, nbytes);
-    Ref<Storage> storage = restored(restore_, read(*entry, dtype), location);
+    const bool as_is = entry->method == ZipReader::kStored && !swapped_;
+    const std::optional<Device> device = as_is ? straight_to(straight_, location) : std::nullopt;
+    Ref<Storage> storage = device ? read_to(*device, *entry) : restored(restore_, read(*entry, dtype), location);
     loaded_.emplace(name, Loaded{storage, nbytes});
     return storage;
   }
@@ -130,9 +143,20 @@ class ArchiveStorages : public Storages {
     return storage;
   }
 
+  Ref<Storage> read_to(Device device, const ZipReader::Entry& entry) {
+    if (!fill_ || fill_->device() != device) fill_ = std::make_unique<DeviceFill>(device);
+    const uint64_t begin = zip_.begin_of(entry);
+    uint32_t crc = 0;
+    Ref<Storage> storage = fill_->fill(
+        entry.size, [&](uint64_t at, void* to, size_t n) { zip_.read_part(entry, begin, at, to, n, &crc); });
+    ZipReader::check_crc(entry, crc);
+    return storage;
+  }
+
   const ZipReader& zip_;
   std::string prefix_;
-  PyObject* restore_;
+  PyObject *restore_, *straight_;
+  std::unique_ptr<DeviceFill> fill_;
   Ref<files::Mapping> mapping_;
   bool swapped_ = false;
   std::unordered_map<std::string, Loaded> loaded_;
@@ -269,12 +293,16 @@ void save_archive(PyObject* object, PyObject* to, PyObject* describe, int64_t pr
     add("/.storage_alignment", "64");
     if (byteorder) add("/byteorder", kByteOrder);
     size_t key = 0;
+    uint64_t total = 0;
+    for (const Pickler::Saved& saved : pickler.storages()) total += saved.storage->nbytes();
+    Progress progress(total);
     for (const Pickler::Saved& saved : pickler.storages()) {
       const HostBytes bytes(saved.storage);
       zip.add(prefix + "/data/" + std::to_string(key++), bytes.held->data(), bytes.held->nbytes());
     }
     add("/version", "3\n");
     zip.finish();
+    progress.finish();
   });
 }
 
@@ -301,8 +329,8 @@ void save_stream(PyObject* object, PyObject* to, PyObject* describe, int64_t pro
   });
 }
 
-PyObject* load_archive(PyObject* from, int64_t start, PyObject* constructors, PyObject* restore, bool mapped,
-                       bool shared, const std::string& byteorder) {
+PyObject* load_archive(PyObject* from, int64_t start, PyObject* constructors, PyObject* restore, PyObject* straight,
+                       bool mapped, bool shared, const std::string& byteorder) {
   return with_os_errors([&] {
     Ref<files::Mapping> mapping;
     std::unique_ptr<files::Source> source;
@@ -315,8 +343,11 @@ PyObject* load_archive(PyObject* from, int64_t start, PyObject* constructors, Py
     const ZipReader zip(*source);
     const std::string prefix = prefix_of(zip);
     const std::vector<uint8_t> pickle = content_of(zip, *zip.find(prefix + "data.pkl"));
-    ArchiveStorages storages(zip, prefix, restore, mapping, byteorder);
-    return Unpickler(pickle.data(), pickle.size(), constructors_of(constructors), &storages).load().release();
+    ArchiveStorages storages(zip, prefix, restore, straight, mapping, byteorder);
+    Progress progress(mapped ? 0 : source->size());
+    Object made = Unpickler(pickle.data(), pickle.size(), constructors_of(constructors), &storages).load();
+    progress.finish();
+    return made.release();
   });
 }
 
@@ -376,65 +407,6 @@ PyObject* pickled_names(PyObject* bytes) {
 int64_t checksum(PyObject* bytes, int64_t crc) {
   const HeldBuffer held(bytes);
   return files::crc32(static_cast<uint32_t>(crc), held.data(), held.size());
-}
-
-// A piece of a file as a tensor of one axis, on memory of its own.
-Tensor read_piece(int64_t fd, int64_t begin, int64_t count, DType dtype) {
-  return with_os_errors([&] {
-    STRIDED_CHECK(begin >= 0 && count >= 0, ValueError, "read_piece: negative place ", begin, " or length ", count);
-    files::FileSource source(static_cast<int>(fd), static_cast<uint64_t>(begin));
-    STRIDED_CHECK(static_cast<uint64_t>(count) <= source.size() / static_cast<uint64_t>(size_of(dtype)), RuntimeError,
-                  "the file ends too early: ", count, " elements of ", name_of(dtype), " are needed from byte ", begin,
-                  ", it has ", source.size(), " bytes there");
-    const Tensor t = empty(Dims{count}, dtype);
-    source.read(0, t.data(), static_cast<size_t>(count * size_of(dtype)));
-    return t;
-  });
-}
-
-// All of a file as a tensor of bytes on mapped memory.
-Tensor map_file(int64_t fd, bool shared) {
-  return with_os_errors([&] {
-    const auto mapping = make_ref<files::Mapping>(static_cast<int>(fd), shared);
-    const Layout layout(Dims{static_cast<int64_t>(mapping->size())});
-    return Tensor(make_ref<TensorImpl>(storage_in(mapping, 0, mapping->size()), layout, DType::UInt8));
-  });
-}
-
-// A part of the bytes of a storage as a tensor with a storage of its own, which ends where the part does. A copy, where
-// the part is not aligned to its elements.
-Tensor piece_of(const Tensor& whole, int64_t begin, const Dims& shape, DType dtype) {
-  const int64_t numel = checked_numel("piece_of", shape), size = size_of(dtype);
-  const Ref<Storage>& storage = whole.impl()->storage;
-  STRIDED_CHECK(begin >= 0 && static_cast<uint64_t>(begin) <= storage->nbytes() &&
-                    static_cast<uint64_t>(numel) <=
-                        (storage->nbytes() - static_cast<uint64_t>(begin)) / static_cast<uint64_t>(size),
-                RuntimeError, "the file ends too early: ", numel, " elements of ", name_of(dtype),
-                " are needed from byte ", begin, ", it has ", storage->nbytes(), " bytes");
-  char* data = static_cast<char*>(storage->data()) + begin;
-  const auto nbytes = static_cast<size_t>(numel * size);
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(std::min<int64_t>(size, 8)) != 0) {
-    const Tensor copy = empty(shape, dtype);
-    std::memcpy(copy.data(), data, nbytes);
-    return copy;
-  }
-  auto release = [](void* owner) { delete static_cast<Ref<Storage>*>(owner); };
-  auto part = make_ref<Storage>(data, nbytes, Device{}, new Ref<Storage>(storage), release, storage->read_only());
-  return Tensor(make_ref<TensorImpl>(part, Layout(shape), dtype));
-}
-
-// Appends bytes, and those of contiguous tensors on the CPU, to a file.
-void write_tensors(PyObject* to, PyObject* head, const std::vector<Tensor>& tensors) {
-  for (const Tensor& t : tensors)
-    STRIDED_CHECK(t.is_contiguous() && t.device().is_cpu(), ValueError,
-                  "write_tensors: contiguous tensors on the CPU are needed");
-  const HeldBuffer bytes(head);
-  with_os_errors([&] {
-    const std::unique_ptr<files::Sink> sink = sink_of(to);
-    sink->write(bytes.data(), bytes.size());
-    for (const Tensor& t : tensors) sink->write(t.data(), static_cast<size_t>(t.numel() * t.itemsize()));
-    sink->flush();
-  });
 }
 
 }  // namespace strided::python

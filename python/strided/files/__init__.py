@@ -8,11 +8,13 @@ file before it takes memory, and runs no code; every writer replaces the old fil
 ``save_npy``, ``load_npy``, ``save_npz``, ``load_npz``              NumPy
 ``load_gguf``                                                       GGUF, tensors that are not quantised
 ``inspect``, ``convert``                                            any of these, and PyTorch's
+``progress``                                                        how far they are: a function, or a bar
 =================================================================== ===================================
 """
 
 from __future__ import annotations
 
+from ._progress import progress
 from .gguf import load_gguf
 from .inspection import convert, inspect
 from .npy import load_npy, load_npz, save_npy, save_npz
@@ -26,6 +28,7 @@ __all__ = [
     "load_gguf",
     "load_npy",
     "load_npz",
+    "progress",
     "safe_open",
     "save",
     "save_file",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
@@ -11,7 +13,7 @@ from .. import _C
 if TYPE_CHECKING:
     from .._typing import Tensor
 
-__all__ = ["bytes_of", "is_path", "map_path", "piece", "swapped", "take"]
+__all__ = ["bytes_of", "is_path", "map_path", "opened", "piece", "swapped", "take"]
 
 _f = _C.functions
 
@@ -21,13 +23,20 @@ def is_path(f: Any) -> bool:
     return isinstance(f, (str, bytes, os.PathLike))
 
 
-def map_path(path: Any, shared: bool = False) -> Tensor:
-    """All bytes of a file as a tensor on mapped memory; writes stay in this process, unless ``shared``."""
-    fd = os.open(path, os.O_RDWR if shared else os.O_RDONLY)
+@contextlib.contextmanager
+def opened(path: Any, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """The descriptor of a file, open for the block."""
+    fd = os.open(path, flags)
     try:
-        return _f["_map_file"](fd, shared)
+        yield fd
     finally:
         os.close(fd)
+
+
+def map_path(path: Any, shared: bool = False) -> Tensor:
+    """All bytes of a file as a tensor on mapped memory; writes stay in this process, unless ``shared``."""
+    with opened(path, os.O_RDWR if shared else os.O_RDONLY) as fd:
+        return _f["_map_file"](fd, shared)
 
 
 def piece(whole: Tensor, begin: int, shape: Any, dtype: Any) -> Tensor:

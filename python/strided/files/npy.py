@@ -5,13 +5,15 @@ The format is described in ``numpy.lib.format``. Arrays of objects would need co
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
-from ._reading import bytes_of, is_path, map_path, piece, swapped, take
+from ._progress import counted
+from ._reading import bytes_of, is_path, map_path, opened, piece, swapped, take
 from ._writing import replacing
 from ._zip import Archive
 
@@ -147,17 +149,12 @@ def load_npy(f: Any, *, mmap: bool = False) -> Tensor:
 
 
 def _read_npy(path: Any) -> Tensor:
-    fd = os.open(path, os.O_RDONLY)
-    try:
+    with opened(path) as fd:
         header = read_header(bytes_of(os.pread(fd, _LONGEST_HEADER + 64, 0)))
-        count = 1
-        for n in header.shape:
-            count *= n
+        count = math.prod(header.shape)
         if count * header.dtype.itemsize > max(os.fstat(fd).st_size - header.begin, 0):
             raise _wrong(f"the file ends before an array of shape {header.shape} does")
         numbers = _f["_read_piece"](fd, header.begin, count, header.dtype)
-    finally:
-        os.close(fd)
     return _array(numbers, header._replace(begin=0), False)
 
 
@@ -217,11 +214,12 @@ def load_npz(f: Any) -> dict[str, Tensor]:
         ValueError: an array in it is damaged, or has objects, texts or records.
     """
     found = {}
-    with Archive(f) as archive:
+    with Archive(f) as archive, counted(sum(entry.size for entry in archive.entries)) as moved:
         for entry in archive.entries:
             if not entry.name.endswith(".npy"):
                 raise ValueError(f"npz: entry {entry.name!r} is no array")
             whole = bytes_of(archive.read(entry))
+            moved(entry.size)
             found[entry.name[:-4]] = _array(whole, read_header(whole), True)
     return found
 
@@ -249,7 +247,8 @@ def _write_npz(to: Any, tensors: dict[str, Tensor], compressed: bool) -> None:
     import zipfile
 
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    with zipfile.ZipFile(to, "w", method) as archive:
+    total = sum(t.numel() * t.dtype.itemsize for t in tensors.values())
+    with zipfile.ZipFile(to, "w", method) as archive, counted(total) as moved:
         for name, t in tensors.items():
             head, body = _header_of(t)
             info = zipfile.ZipInfo(f"{name}.npy")  # the year 1980: the same content gives the same file
@@ -258,3 +257,4 @@ def _write_npz(to: Any, tensors: dict[str, Tensor], compressed: bool) -> None:
                 entry.write(head)
                 if body.numel():
                     entry.write(memoryview(body.numpy()))
+            moved(t.numel() * t.dtype.itemsize)

@@ -13,7 +13,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
-from ._reading import bytes_of, map_path, piece, take
+from ._reading import bytes_of, map_path, opened, piece, take
 from ._writing import replacing
 
 if TYPE_CHECKING:
@@ -146,12 +146,16 @@ def read_header(whole: Tensor) -> Header:
     return Header(tensors, metadata, 8 + length)
 
 
-def _tensor(whole: Tensor, header: Header, name: str) -> Tensor:
-    info = header.tensors[name]
+def _dtype(name: str, info: Info) -> Any:
     dtype = _FORMATS[info.dtype][1]
     if dtype is None:
         raise NotImplementedError(f"safetensors: strided has no dtype for {info.dtype}, which {name!r} has")
-    return piece(whole, header.begin + info.begin, info.shape, dtype)
+    return dtype
+
+
+def _tensor(whole: Tensor, header: Header, name: str) -> Tensor:
+    info = header.tensors[name]
+    return piece(whole, header.begin + info.begin, info.shape, _dtype(name, info))
 
 
 # ---------------------------------------------------------------- reading
@@ -169,7 +173,8 @@ def load(data: bytes) -> dict[str, Tensor]:
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name. On the CPU they lie in the mapped file, and nothing is copied.
+    """The tensors of a safetensors file by name. On the CPU they lie in the mapped file, and nothing is copied; to a
+    CUDA device they go through page-locked memory.
 
     Args:
         filename: a path.
@@ -181,8 +186,13 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
     """
     whole = map_path(filename)
     header = read_header(whole)
-    found = {name: _tensor(whole, header, name) for name in sorted(header.tensors)}
     device = _C.device(device)
+    if device.type == "cuda":
+        places = [(header.begin + i.begin, i.shape, _dtype(name, i)) for name, i in header.tensors.items()]
+        with opened(filename) as fd:
+            found = dict(zip(header.tensors, _f["_read_to_device"](fd, places, device)))
+        return {name: found[name] for name in sorted(found)}
+    found = {name: _tensor(whole, header, name) for name in sorted(header.tensors)}
     return found if device.type == "cpu" else {name: t.to(device) for name, t in found.items()}
 
 

@@ -1,5 +1,6 @@
 """Typed storages: a tensor's memory as numbers."""
 
+import contextlib
 import copy
 
 import pytest
@@ -15,9 +16,12 @@ CLASSES = {
 
 
 def test_text():
-    assert str(torch.arange(3.0).storage()) == " 0.0\n 1.0\n 2.0\n[torch.FloatStorage of size 3]"
-    assert repr(torch.tensor([True, False]).storage()) == " True\n False\n[torch.BoolStorage of size 2]"
-    assert repr(torch.arange(2).storage()) == " 0\n 1\n[torch.LongStorage of size 2]"
+    def end(dtype, size):
+        return f"[torch.storage.TypedStorage(dtype=torch.{dtype}, device=cpu) of size {size}]"
+
+    assert str(torch.arange(3.0).storage()) == " 0.0\n 1.0\n 2.0\n" + end("float32", 3)
+    assert repr(torch.tensor([True, False]).storage()) == " True\n False\n" + end("bool", 2)
+    assert repr(torch.arange(2).storage()) == " 0\n 1\n" + end("int64", 2)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -145,3 +149,38 @@ def test_elements_that_are_not_aligned():
         assert shown[1].item() == 1
         if "int" in dtype:
             assert (torch.tensor([7, 7], dtype=values.dtype) // shown).tolist() == [2, 7]
+
+
+def test_untyped_storages():
+    s = torch.arange(4, dtype=torch.uint8).untyped_storage()
+    assert repr(s) == " 0\n 1\n 2\n 3\n[torch.storage.UntypedStorage(device=cpu) of size 4]"
+    assert type(s.float()) is torch.FloatStorage and s.complex_float().tolist() == [0, 1, 2, 3]
+    assert s.type() == "torch.storage.UntypedStorage" and s.type(torch.int16).tolist() == [0, 1, 2, 3]
+    assert s.to(device="cpu") is s and s.get_device() == -1 and s.filename is None and not s.is_sparse
+    assert s.new().nbytes() == 0 and s.new().device == s.device and not s.is_pinned()
+    s.byteswap(torch.int16)
+    assert s.tolist() == [1, 0, 3, 2]
+    s.byteswap(torch.int16)
+    assert s.tolist() == [0, 1, 2, 3]
+    assert s.fill_(7) is s and s.tolist() == [7] * 4
+    assert s.copy_(torch.arange(4, dtype=torch.uint8).untyped_storage()).tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="self was 4 bytes but src was 8 bytes"):
+        s.copy_(torch.ones(2).untyped_storage())
+    with pytest.raises((RuntimeError, AssertionError)) if not torch.cuda.is_available() else contextlib.nullcontext():
+        s.cuda()
+    first, second = copy.deepcopy([s, s])
+    assert first is second and first is not s and first.tolist() == s.tolist()
+    assert copy.copy(s).data_ptr() != s.data_ptr()
+
+
+def test_storages_of_buffers():
+    big = torch.UntypedStorage.from_buffer(b"\0\1\2\3", "big", dtype=torch.int16)
+    little = torch.UntypedStorage.from_buffer(b"\0\1\2\3", "little", dtype=torch.int16)
+    assert sorted([big.tolist(), little.tolist()]) == [[0, 1, 2, 3], [1, 0, 3, 2]]
+    assert big.short().tolist() != little.short().tolist()
+    assert torch.UntypedStorage.from_buffer(b"\0\1\2\3\4", count=2, offset=1).tolist() == [1, 2]
+    assert torch.UntypedStorage.from_buffer(b"\0\7", dtype=torch.bool).tolist() == [0, 1]
+    with pytest.raises(TypeError, match="byte_order"):
+        torch.UntypedStorage.from_buffer(b"\0\1", dtype=torch.int16)
+    with pytest.raises(ValueError, match="must be 'native'"):
+        torch.UntypedStorage.from_buffer(b"\0\1", "middle", dtype=torch.int16)

@@ -1,0 +1,29 @@
+// How far the reading and writing of files is, for a function of the user's.
+#pragma once
+
+#include "python/files/object.h"
+
+namespace strided::python {
+
+// Sets function(bytes done, bytes in all) for files that this thread reads and writes from now on, None for none; gives
+// back the one before.
+PyObject* set_progress(PyObject* function);
+
+// One file. While it lives, what moves counts towards `total`; the function is called now, about every hundredth part,
+// and by finish() for the rest. One inside another, as of the entries of an archive, counts towards the outer one.
+class Progress {
+ public:
+  explicit Progress(uint64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  void finish();
+
+ private:
+  bool outer_;
+};
+
+void progress_begins(int64_t total);  // the same for Python, whose archives of NumPy's are read by several calls
+void progress_moved(int64_t bytes);
+void progress_ends(bool finished);
+
+}  // namespace strided::python
