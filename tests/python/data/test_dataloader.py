@@ -134,3 +134,47 @@ def test_numpy_scalars_and_containers_of_ones_own():
         default_collate([np.array(["a"]), np.array(["b"])])
     found = default_collate([defaultdict(list, a=1), defaultdict(list, a=2)])
     assert type(found) is defaultdict and found["missing"] == [] and found["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_subclasses_say_where_indices_come_from(workers):
+    class Slices(DataLoader):
+        """Reads a batch at once: an index is a list for the data set itself."""
+
+        def __iter__(self):
+            self.begun = True
+            return super().__iter__()
+
+        @property
+        def _auto_collation(self):
+            return not hasattr(self, "begun") and super()._auto_collation
+
+        @property
+        def _index_sampler(self):
+            return self.batch_sampler
+
+    class Squares:
+        def __len__(self):
+            return 5
+
+        def __getitem__(self, i):
+            return strided.tensor(i) ** 2
+
+    found = list(Slices(Squares(), batch_size=2, collate_fn=lambda x: x, num_workers=workers))
+    assert [x.tolist() for x in found] == [[0, 1], [4, 9], [16]]
+
+    class Twice(DataLoader):
+        def _get_iterator(self):
+            return (x * 2 for x in super()._get_iterator())
+
+    assert [x.tolist() for x in Twice(range(3), 2, num_workers=workers)] == [[0, 2], [4]]
+    assert DataLoader(range(3))._dataset_kind == 0 and DataLoader(Numbers())._dataset_kind == 1
+
+
+def test_a_loop_needs_no_name_for_its_loader():
+    found = []
+    for batch in DataLoader(range(5), 2, num_workers=2):
+        found += batch.tolist()
+    assert found == [0, 1, 2, 3, 4]
+    again = iter(DataLoader(range(2), num_workers=1, persistent_workers=True))
+    assert [next(again).item(), next(again).item()] == [0, 1]

@@ -118,10 +118,12 @@ class Workers:
         context = loader.multiprocessing_context or "fork"
         if isinstance(context, str):
             context = multiprocessing.get_context(context)
-        self.loader, self.count = weakref.proxy(loader), loader.num_workers
+        # Not the loader itself: a loop can outlive it, `for x in DataLoader(...)`.
+        self.count, self.timeout, self.prefetch = loader.num_workers, loader.timeout, loader.prefetch_factor
+        self.persistent = loader.persistent_workers
         shown = {
             "dataset": loader.dataset, "num_workers": loader.num_workers, "worker_init_fn": loader.worker_init_fn,
-            "iterable": loader._iterable, "batched": loader.batch_sampler is not None, "collate_fn": loader.collate_fn,
+            "iterable": loader._iterable, "batched": loader._auto_collation, "collate_fn": loader.collate_fn,
             "drop_last": loader.drop_last,
         }  # fmt: skip
         self.results, self.fresh, self.epoch = context.Queue(), True, 0
@@ -142,7 +144,7 @@ class Workers:
         """The next result of any worker.  RuntimeError for one that died, or that takes too long."""
         waited = 0.0
         while True:
-            step = min(_LOOK, self.loader.timeout or _LOOK)
+            step = min(_LOOK, self.timeout or _LOOK)
             try:
                 return self.results.get(timeout=step)
             except queue.Empty:
@@ -151,14 +153,14 @@ class Workers:
             if dead:
                 self._end()
                 raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly")
-            if self.loader.timeout and waited >= self.loader.timeout:
+            if self.timeout and waited >= self.timeout:
                 self._end()
-                raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds")
+                raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds")
 
     def batches(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
         """All batches for the indices."""
         self.epoch += 1
-        loader, epoch = self.loader, self.epoch
+        epoch = self.epoch
         for q in self.tasks:
             q.put(("begin", seed, self.fresh))
         self.fresh = False
@@ -176,7 +178,7 @@ class Workers:
             sent += 1
             return True
 
-        for _ in range(max(1, loader.prefetch_factor) * self.count):
+        for _ in range(max(1, self.prefetch) * self.count):
             if not send():
                 break
         try:
@@ -196,7 +198,7 @@ class Workers:
                 if not ended:
                     yield made
         finally:
-            if not loader.persistent_workers:
+            if not self.persistent:
                 self._end()
 
 

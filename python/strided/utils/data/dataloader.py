@@ -35,6 +35,12 @@ class _Endless(Sampler[None]):
 _InfiniteConstantSampler = _Endless  # PyTorch's name for it
 
 
+class _DatasetKind:
+    """How the samples of a data set are found: by indices, or one after the other."""
+
+    Map, Iterable = 0, 1
+
+
 def _new_seed(generator):
     return int(strided.empty((), dtype=strided.int64).random_(generator=generator).item())
 
@@ -135,11 +141,23 @@ class DataLoader(Generic[_T]):
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
 
-    def _indices(self):
-        return self.batch_sampler if self.batch_sampler is not None else self.sampler
+    # What subclasses override, under PyTorch's names: whether an index is a list of them, to be collated; where the
+    # indices come from; what one pass over the data is.
 
-    def __iter__(self) -> Iterator[Any]:
-        indices = iter(self._indices())  # type: ignore[arg-type]
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    @property
+    def _dataset_kind(self) -> int:
+        return _DatasetKind.Iterable if self._iterable else _DatasetKind.Map
+
+    def _get_iterator(self) -> Iterator[Any]:
+        indices = iter(self._index_sampler)
         seed = _new_seed(self.generator)
         if self.num_workers == 0:
             batches = self._read_here(indices)
@@ -151,9 +169,12 @@ class DataLoader(Generic[_T]):
             return (_pinned(batch) for batch in batches)
         return batches
 
+    def __iter__(self) -> Iterator[Any]:
+        return self._get_iterator()
+
     def _read_here(self, indices):
         source = iter(self.dataset) if self._iterable else self.dataset
-        batched = self.batch_sampler is not None
+        batched = self._auto_collation
         for index in indices:
             try:
                 batch = fetch(source, index, self._iterable, batched, self.collate_fn, self.drop_last)
@@ -163,7 +184,7 @@ class DataLoader(Generic[_T]):
 
     def __len__(self) -> int:
         if not self._iterable:
-            return len(self._indices())  # type: ignore[arg-type]
+            return len(self._index_sampler)
         n = len(self.dataset)
         if self.batch_size is None:
             return n
