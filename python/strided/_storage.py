@@ -123,6 +123,10 @@ class TypedStorage:
         """Number of bytes."""
         return int(self._untyped.nbytes())
 
+    def __sizeof__(self) -> int:
+        """Bytes of the object and of its memory."""
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """Bytes of one element."""
         return int(self.dtype.itemsize)

@@ -203,11 +203,16 @@ def _conversion(name: str, dtype: Any) -> Any:
     return convert
 
 
+def __sizeof__(self: Any) -> int:
+    """Bytes of the object and of its memory: ``sys.getsizeof`` says what a storage holds."""
+    return object.__sizeof__(self) + self.nbytes()
+
+
 def install() -> None:
     """Puts the functions above into the class."""
     names = (
         "__getitem__ __setitem__ __iter__ __repr__ tolist untyped clone cpu element_size is_shared from_file to cuda copy_ fill_ "
-        "new get_device is_pinned pin_memory byteswap from_buffer"
+        "new get_device is_pinned pin_memory byteswap from_buffer __sizeof__"
     )
     for name in names.split():
         setattr(_C.UntypedStorage, name, globals()[name])

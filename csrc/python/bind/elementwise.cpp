@@ -129,40 +129,57 @@ void bind(const OpDef& op) {
   }
 }
 
+void add_to(ResultType& type, const Operand& x) {
+  if (x.tensor) type.add_tensor(x.tensor->dtype(), x.tensor->ndim() == 0);
+  else type.add_scalar(x.scalar);
+}
 // other * alpha, in the dtype the sum will have.
-Tensor scaled(const Tensor& self, const Operand& other, const Scalar& alpha) {
+Tensor scaled(const Operand& self, const Operand& other, const Scalar& alpha) {
   ResultType type;
-  type.add_tensor(self.dtype(), self.ndim() == 0);
-  if (other.tensor) type.add_tensor(other.tensor->dtype(), other.tensor->ndim() == 0);
-  else type.add_scalar(other.scalar);
+  add_to(type, self);
+  add_to(type, other);
   const DType t = type.get();
   STRIDED_CHECK(!(is_integral(t) && !alpha.is_integral()), RuntimeError,
                 "For integral input tensors, argument alpha must not be a floating point number.");
   STRIDED_CHECK(!(alpha.is_bool() && t != DType::Bool), RuntimeError,
                 "Boolean alpha only supported for Boolean results.");
   check_fits(alpha, t);
-  const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, self.device());
+  const Device place = self.tensor ? self.tensor->device() : Device();
+  const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, place);
   return elementwise<Mul>(b, alpha);
 }
-Tensor add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
-  return elementwise<Add>(self, scaled(self, other, alpha));
+template <class Op>
+Tensor combined(const Operand& self, const Tensor& other) {
+  const Operand in[] = {self, Operand(other)};
+  return call_elementwise(op_def(elementwise_id<Op>), in);
+}
+Tensor add_alpha(const Operand& self, const Operand& other, const Scalar& alpha) {
+  return combined<Add>(self, scaled(self, other, alpha));
 }
 // sub refuses a bool beside another dtype; scaled() casts it before sub can see it.
-const Operand& subtrahend(const Tensor& self, const Operand& other) {
-  const bool other_is_bool = other.tensor ? other.tensor->dtype() == DType::Bool : other.scalar.is_bool();
-  STRIDED_CHECK((self.dtype() == DType::Bool) == other_is_bool, RuntimeError,
+const Operand& subtrahend(const Operand& self, const Operand& other) {
+  const auto is_bool = [](const Operand& x) {
+    return x.tensor ? x.tensor->dtype() == DType::Bool : x.scalar.is_bool();
+  };
+  STRIDED_CHECK(is_bool(self) == is_bool(other), RuntimeError,
                 "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
                 "mask, use the `~` or `logical_not()` operator instead.");
   return other;
 }
-Tensor sub_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
-  return elementwise<Sub>(self, scaled(self, subtrahend(self, other), alpha));
+Tensor sub_alpha(const Operand& self, const Operand& other, const Scalar& alpha) {
+  return combined<Sub>(self, scaled(self, subtrahend(self, other), alpha));
+}
+Tensor tensor_add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return add_alpha(Operand(self), other, alpha);
+}
+Tensor tensor_sub_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return sub_alpha(Operand(self), other, alpha);
 }
 Tensor add_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
-  return elementwise_<Add>(self, scaled(self, other, alpha));
+  return elementwise_<Add>(self, scaled(Operand(self), other, alpha));
 }
 Tensor sub_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
-  return elementwise_<Sub>(self, scaled(self, subtrahend(self, other), alpha));
+  return elementwise_<Sub>(self, scaled(Operand(self), subtrahend(Operand(self), other), alpha));
 }
 
 template <class F>
@@ -221,9 +238,14 @@ void bind_elementwise() {
                       detail::describe<&clamp_some_>());
   }
   constexpr const char* alpha = "input + alpha * other (or minus).";
-  def<&add_alpha>("add(Tensor input, TensorOrNumber other, *, Number alpha=1, Tensor? out=None)", alpha);
-  def<&sub_alpha>("sub(Tensor input, TensorOrNumber other, *, Number alpha=1, Tensor? out=None)", alpha);
-  def<&sub_alpha>("subtract(Tensor input, TensorOrNumber other, *, Number alpha=1, Tensor? out=None)", alpha);
+  const std::string with_alpha = " TensorOrNumber other, *, Number alpha=1, Tensor? out=None)";
+  for (const std::string name : {"add", "sub", "subtract"}) {
+    const bool sum = name == "add";
+    register_overload((name + "(TensorOrNumber input," + with_alpha).c_str(), alpha, kFunction,
+                      sum ? detail::describe<&add_alpha>() : detail::describe<&sub_alpha>());
+    register_overload((name + "(Tensor self," + with_alpha).c_str(), alpha, kMethod,
+                      sum ? detail::describe<&tensor_add_alpha>() : detail::describe<&tensor_sub_alpha>());
+  }
   def<&add_alpha_>("add_(Tensor self, TensorOrNumber other, *, Number alpha=1)", alpha, kMethod);
   def<&sub_alpha_>("sub_(Tensor self, TensorOrNumber other, *, Number alpha=1)", alpha, kMethod);
   def<&sub_alpha_>("subtract_(Tensor self, TensorOrNumber other, *, Number alpha=1)", alpha, kMethod);

@@ -99,6 +99,56 @@ class GraphModule(Module):
         type(self).forward = names["forward"]
         return code
 
+    def add_submodule(self, target: str, m: Module) -> bool:
+        """Puts a module at a path, through modules that are made where there are none.
+
+        Returns:
+            False, with nothing put, where the path leads through something that is no module.
+
+        >>> traced = torch.fx.symbolic_trace(torch.nn.Identity())
+        >>> traced.add_submodule("blocks.first", torch.nn.ReLU()), traced.blocks.first
+        (True, ReLU())
+        """
+        *folders, name = target.split(".")
+        place: Module = self
+        for folder in folders:
+            below = getattr(place, folder, None)
+            if below is None:
+                below = Module()
+                setattr(place, folder, below)
+            if not isinstance(below, Module):
+                return False
+            place = below
+        place.add_module(name, m)
+        return True
+
+    def delete_submodule(self, target: str) -> bool:
+        """Takes away the module at a path; False where there is none."""
+        folder, _, name = target.rpartition(".")
+        try:
+            place = _at(self, folder) if folder else self
+        except AttributeError:
+            return False
+        if not isinstance(place, Module) or not isinstance(getattr(place, name, None), Module):
+            return False
+        delattr(place, name)
+        return True
+
+    def delete_all_unused_submodules(self) -> None:
+        """Takes away the modules that no step of the graph names, calls, or reads a tensor of."""
+        used: set[str] = set()
+        for node in self._graph.nodes:
+            if node.op not in ("call_module", "get_attr"):
+                continue
+            path = ""
+            for part in node.target.split("."):
+                path = f"{path}.{part}" if path else part
+                used.add(path)
+            if node.op == "call_module":
+                used.update(f"{path}.{name}" for name, _ in self.get_submodule(path).named_modules() if name)
+        for name in [name for name, _ in self.named_modules() if name and name not in used]:
+            self.delete_submodule(name)
+
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
         """The code as text, printed too."""
         if print_output:

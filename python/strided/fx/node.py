@@ -111,6 +111,12 @@ class Node:
         args[idx] = arg
         self.args = tuple(args)
 
+    def insert_arg(self, idx: int, arg: Any) -> None:
+        """Puts a positional argument before another one, or after the last."""
+        if not 0 <= idx <= len(self._args):
+            raise AssertionError(f"insert_args index must be between 0 and len(self.args), got {idx}")
+        self.args = (*self._args[:idx], arg, *self._args[idx:])
+
     def update_kwarg(self, key: str, arg: Any) -> None:
         """Replaces one argument by name."""
         self.kwargs = {**self._kwargs, key: arg}

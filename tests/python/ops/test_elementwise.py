@@ -307,3 +307,15 @@ def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
         assert torch.equal(torch.nan_to_num(got[at], 77.0), torch.nan_to_num(torch.stack(single), 77.0))
         inplace = getattr(torch.Tensor, name + "_")(mixed[0], *mixed[1:]) if name != "logaddexp" else got
         assert torch.equal(torch.nan_to_num(inplace, 77.0), torch.nan_to_num(got, 77.0))
+
+
+def test_multiples_are_added_to_numbers():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    assert torch.add(2, x, alpha=3).tolist() == [5, 8] and torch.sub(input=2, other=x, alpha=3).tolist() == [-1, -4]
+    assert torch.subtract(2.5, torch.tensor([1, 2]), alpha=3).tolist() == [-0.5, -3.5]
+    assert torch.add(1j, x, alpha=2).dtype == torch.complex64
+    assert torch.add(2, 3, alpha=2).equal(torch.tensor(8)) and torch.sub(2, 3.5, alpha=2).item() == -5
+    torch.sub(2, x, alpha=3).sum().backward()
+    assert x.grad.tolist() == [-3, -3]
+    with pytest.raises(RuntimeError, match="alpha must not be a floating point"):
+        torch.add(2, torch.tensor([1]), alpha=0.5)

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import sys
 
 import pytest
 import strided as torch
@@ -34,6 +35,13 @@ def test_class_of_each_dtype(name):
     assert s.tolist() == list(s) == t.tolist()
     assert s.type() == f"torch.{CLASSES[name]}"
     assert cls([1, 0, 1]).tolist() == torch.tensor([1, 0, 1], dtype=dtype).tolist()
+
+
+def test_size_of_the_object_has_its_memory():
+    few, many = torch.zeros(2), torch.zeros(2002)
+    assert sys.getsizeof(many.untyped_storage()) - sys.getsizeof(few.untyped_storage()) == 8000
+    assert sys.getsizeof(many[:2].storage()) - sys.getsizeof(few.storage()) == 8000  # of the whole memory
+    assert sys.getsizeof(many) == sys.getsizeof(few)
 
 
 def test_is_the_memory_of_every_view():

@@ -148,3 +148,47 @@ def test_conditions_that_are_checked_stay_checked():
     assert traced(strided.ones(2)).tolist() == [0.5, 0.5]
     with pytest.raises(AssertionError, match="two columns"):
         traced(strided.ones(3))
+
+
+def test_modules_are_put_and_taken_away(net):
+    traced = fx.symbolic_trace(net)
+    assert traced.add_submodule("extra.inner", nn.Tanh()) and isinstance(traced.extra.inner, nn.Tanh)
+    assert not traced.add_submodule("scale.inner", nn.Tanh())  # a parameter is no module
+    assert not traced.delete_submodule("nowhere.at") and not traced.delete_submodule("scale")
+    for node in list(traced.graph.nodes):
+        if node.target == "layers.1":
+            with traced.graph.inserting_before(node):
+                new = traced.graph.call_module("extra.inner", node.args)
+            node.replace_all_uses_with(new)
+            traced.graph.erase_node(node)
+    traced.recompile()
+    traced.delete_all_unused_submodules()
+    assert [name for name, _ in traced.named_modules()] == ["", "layers", "layers.0", "extra", "extra.inner"]
+    assert traced.delete_submodule("extra.inner") and not traced.delete_submodule("extra.inner")
+
+
+def test_modules_inside_of_called_ones_stay():
+    class Root(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.TransformerEncoderLayer(4, 2, 8)
+            self.unused = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.cell(x)
+
+    traced = fx.symbolic_trace(Root())
+    traced.add_submodule("other.one", nn.Linear(1, 1))
+    traced.delete_all_unused_submodules()
+    names = [name for name, _ in traced.named_modules()]
+    assert "cell.self_attn.out_proj" in names and not any(n.startswith(("unused", "other")) for n in names)
+
+
+def test_an_argument_is_put_between_others():
+    graph = fx.Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    node = graph.call_function(strided.cat, (x,))
+    node.insert_arg(1, y)
+    assert node.args == (x, y) and node in y.users
+    with pytest.raises(AssertionError, match="between 0 and len"):
+        node.insert_arg(3, x)

@@ -23,6 +23,8 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "parallel.loss_parallel()", "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
         "cuda.CUDAGraph()", "cuda.graph(None)", "nn.attention.flex_attention.flex_attention(1, 2, 3)",
         "nn.attention.flex_attention.create_block_mask(None)", "autograd.profiler.emit_nvtx()",
+        "nvtx.range_push('a')", "nvtx.range_pop()", "nvtx.mark('a')", "nvtx.range('a').__enter__()",
+        "dispatch.TorchDispatchMode().__enter__()", "dispatch.return_and_correct_aliasing(None, (), {}, None)",
     ],
 )  # fmt: skip
 def test_what_there_is_not_says_so(text):
@@ -36,6 +38,8 @@ def test_what_there_is_not_says_so(text):
                 "sparse": strided.sparse,
                 "make_fx": importlib.import_module("strided.fx.experimental.proxy_tensor").make_fx,
                 "distributed": strided.distributed,
+                "nvtx": importlib.import_module("strided.cuda.nvtx"),
+                "dispatch": importlib.import_module("strided.utils._python_dispatch"),
                 "parallel": importlib.import_module("strided.distributed.tensor.parallel"),
             },
         )
@@ -341,3 +345,38 @@ def test_names_that_libraries_import_and_do_not_call():
 
     assert is_compile_supported("cpu") and not is_compile_supported("cuda:0")
     assert typing.get_args(BroadcastingList2[int]) == (int,) == typing.get_args(BroadcastingList1[int])
+
+
+def test_questions_about_subclasses_and_modes():
+    from strided.utils import _python_dispatch as dispatch
+
+    class Pair(strided.Tensor):
+        @staticmethod
+        def __new__(cls, a, b):
+            made = strided.Tensor._make_subclass(cls, a)
+            made.a, made.b = a, b
+            return made
+
+        def __tensor_flatten__(self):
+            return ["a", "b"], "context"
+
+        @classmethod
+        def __tensor_unflatten__(cls, inner, context, size, stride):
+            assert (context, tuple(size)) == ("context", (2,))
+            return cls(inner["a"], inner["b"])
+
+    pair = Pair(strided.zeros(2), strided.ones(2))
+    assert dispatch.is_traceable_wrapper_subclass(pair) and dispatch.is_traceable_wrapper_subclass_type(Pair)
+    assert not dispatch.is_traceable_wrapper_subclass(strided.zeros(2))
+    assert not dispatch.is_traceable_wrapper_subclass_type(strided.nn.Parameter)
+    made = dispatch.transform_subclass(pair, lambda name, inner: inner + (3 if name == "b" else 1))
+    assert type(made) is Pair and made.a.tolist() == [1, 1] and made.b.tolist() == [4, 4]
+    assert not dispatch.is_in_torch_dispatch_mode() and dispatch._get_current_dispatch_mode() is None
+    with dispatch._disable_current_modes() as modes:
+        assert modes == dispatch._get_current_dispatch_mode_stack() == []
+
+    class Mode(dispatch.TorchDispatchMode):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Mode: strided .*TorchFunctionMode"), Mode():
+        pass

@@ -58,8 +58,11 @@ SAME = [
     "m.lobpcg(D, B=D.flip(0, 1), k=2, tol=1e-6)[0]", "m.lobpcg(D, iK=D.inverse(), largest=False)[0]",
     "m.lobpcg(D.expand(2, 9, 9), k=2)[0]", "m.lobpcg(m.eye(9), k=2)[0]",
     # the rest
-    "m.isreal(z)", "x.isreal()", "m.isreal(z.real)", "m.rsub(x, 2)", "m.rsub(i, 2, alpha=3)", "m.rsub(x, v, alpha=.5)",
-    "m.nonzero_static(x, size=3)", "m.nonzero_static(x, size=8, fill_value=5)", "x.nonzero_static(size=0)",
+    "m.add(2, x, alpha=3)", "m.sub(2, x, alpha=.5)", "m.subtract(2.5, i, alpha=3)", "m.add(2, 3, alpha=2)",
+    "m.sub(2, 3.5)", "m.add(True, i, alpha=2)", "m.add(2, v.double()[0], alpha=2)", "m.add(1j, x, alpha=2)",
+    "m.sub(1, z, alpha=1j)", "m.isreal(z)", "x.isreal()", "m.isreal(z.real)", "m.rsub(x, 2)", "m.rsub(i, 2, alpha=3)",
+    "m.rsub(x, v, alpha=.5)", "m.nonzero_static(x, size=3)", "m.nonzero_static(x, size=8, fill_value=5)",
+    "x.nonzero_static(size=0)",
     "m.nonzero_static(m.tensor(1.), size=2)", "m.as_strided_scatter(x, m.ones(2), (2,), (2,))",
     "x.as_strided_scatter(m.ones(2), (2,), (2,), 1)", "m.histogramdd(x[:, :2], [2, 3]).hist",
     "m.histogramdd(x[:, :2], 2, range=[0., 1., 0., 5.]).hist",
@@ -100,6 +103,7 @@ ERRORS = [
     "m.lobpcg(D, k=4)", "m.lobpcg(D, k=1, n=4)", "m.lobpcg(D * float('nan'), k=2)", "m.lobpcg(D.long())",
     "m.lobpcg(D.requires_grad_(), B=D)[0].sum().backward()",
     "m.nonzero_static(x, size=-1)", "m.as_strided_scatter(x, m.ones(3), (2,), (2,))", "m.rsub(i, 2, alpha=.5)",
+    "m.sub(2, i, alpha=.5)", "m.sub(True, i, alpha=2)", "m.add(2, i, alpha=True)",
     "m.empty_permuted((2, 3), (0, 0))", "m.empty_permuted((2, 3, 4), (0, 2))", "x.sum_to_size(2)", "x.float_power_(2)",
     "m.set_deterministic_debug_mode(7)", "m.set_deterministic_debug_mode('abc')", "m.frobenius_norm(x)",
 ]  # fmt: skip
