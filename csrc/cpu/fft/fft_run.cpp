@@ -112,6 +112,13 @@ class Transform {
           rows.in_adjacent &= rows.in[l] - rows.in[l - 1] == in_bytes_;
           rows.out_adjacent &= rows.out[l] - rows.out[l - 1] == out_bytes_;
         }
+        if (group + 1 < end) {
+          const auto [in, out] = batch.offsets(std::min(first + lanes, batch.rows() - 1));
+          rows.in_ahead = plan_.in + in - rows.in[0];
+          rows.out_ahead = plan_.out + out - rows.out[0];
+        } else {
+          rows.in_ahead = rows.out_ahead = 0;
+        }
         const int64_t complete = batch.neighbours(first, in_bytes_, out_bytes_) / lanes;
         rows.groups = plan_.kind == FftPlan::Complex
                           ? static_cast<int>(std::clamp<int64_t>(std::min(complete, end - group), 1, kFftGroups))

@@ -67,6 +67,7 @@ struct FftRows {
   const char* in[kFftMaxLanes];  // those from `active` on: any row
   char* out[kFftMaxLanes];
   int64_t in_stride = 0, out_stride = 0;           // bytes
+  int64_t in_ahead = 0, out_ahead = 0;             // bytes to the row that the first lane has next: a hint to the cache
   bool in_adjacent = false, out_adjacent = false;  // all lanes are active, and neighbours in memory
 };
 
