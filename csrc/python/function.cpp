@@ -16,6 +16,11 @@
 namespace strided::python {
 namespace {
 
+// What a list of integers holds: integers, and integer tensors of one element in any shape.
+bool is_size_like(PyObject* o) {
+  return is_integer_like(o) || (is_tensor(o) && unwrap(o).numel() == 1 && is_integer(unwrap(o).dtype()));
+}
+
 // All names of the parameter that answers to this one, PyTorch's in functions and methods and NumPy's; null if it has
 // no other.
 const std::vector<std::string>* synonyms_of(const std::string& name) {
@@ -86,7 +91,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     if (i == o.variadic) {
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
       const bool tensors = o.params[i].takes_tensors && o.params[i].type == "Tensor[]";
-      auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : is_integer_like(a); };
+      auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : is_size_like(a); };
       const bool one = !belongs(args[used]) || (used + 1 == n_args && !tensors);
       if (one) {
         slots[i] = args[used++];
@@ -596,11 +601,11 @@ std::string to_string(PyObject* o) {
 }
 
 bool accepts_dims(PyObject* o) {
-  if (is_integer_like(o)) return true;
+  if (is_size_like(o)) return true;
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   PyObject** items = PySequence_Fast_ITEMS(o);
   for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i)
-    if (!is_integer_like(items[i])) return false;
+    if (!is_size_like(items[i])) return false;
   return true;
 }
 

@@ -396,3 +396,18 @@ def test_tensors_of_one_element_are_numbers_too():
     for wrong in ([1.0, torch.ones(2)], [1.0, torch.ones(0)], [1.0, np.ones(1)], [torch.ones(2), torch.ones(2, 1)]):
         with pytest.raises(ValueError, match="expected elements of one shape"):
             torch.tensor(wrong)
+
+
+def test_sizes_may_be_integer_tensors_of_one_element():
+    two, three = torch.tensor([2]), torch.tensor([[3]], dtype=torch.int32)
+    assert torch.zeros(two, three).shape == torch.rand((two, 3)).shape == torch.empty(2, three).shape == (2, 3)
+    assert torch.zeros(two).shape == (2,) and torch.full([three], 1).shape == (3,)
+    x = torch.arange(6)
+    assert x.view(two, three).shape == x.reshape(two, -1).shape == (2, 3)
+    assert x.expand(two, 6).shape == (2, 6) and x.repeat(two).shape == (12,)
+    assert x.view(2, 3).permute(torch.tensor([1]), 0).shape == (3, 2)
+    for wrong in (torch.tensor([2.0]), torch.tensor([2, 3]), torch.tensor([True])):
+        with pytest.raises(TypeError):
+            torch.zeros(wrong)
+        with pytest.raises(TypeError):
+            torch.zeros(2, wrong)
