@@ -134,9 +134,9 @@ def _matches(axis_kinds, src, dst):
     return all(kind != "own" or s == d for kind, s, d in zip(axis_kinds, src, dst))
 
 
-def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
-    """The shard of this rank in the layout dst of the tensor whose shards in src are `local`; elements that src does
-    not have are 0.  Both have one shape.  Only what a rank lacks travels, from one rank that has it."""
+def _planned(src, dst):
+    """What one move is made of, from the layouts alone: (operations, kind of each mesh axis, communicator or None,
+    coordinates of its ranks, what this rank gives to each, where it puts what it gets from each, shapes of that)."""
     mesh = src.mesh
     ops = {p.reduce_op for p, q in zip(src.placements, dst.placements) if isinstance(p, Partial) and p != q}
     assert len(ops) <= 1, "one operation at a time"
@@ -154,18 +154,39 @@ def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
         at = [(*me[:axis], i, *me[axis + 1 :]) for i in range(mesh.shape[axis])]
     else:
         comm, at = mesh.comm, mesh.coordinates
-
-    empty = _f["empty"](0, dtype=local.dtype, device=local.device)
     if not axes:
         at, comm = [me], None
-    inputs, outputs, places = [], [], []
+    gives, places, shapes = [], [], []
     for other in at:
         give = _matches(kinds, me, other) and _shared(mine, dst.ranges(other))
-        inputs.append(_take(local, give[0]).contiguous() if give else empty)
+        gives.append(give[0] if give else None)
         get = _matches(kinds, other, me) and _shared(src.ranges(other), wanted)
         places.append(get[1] if get else None)
-        shape = [sum(n for _, n in parts) for parts in get[1]] if get else [0]
-        outputs.append(empty.new_empty(shape) if comm is not None and other != me else empty)
+        shapes.append([sum(n for _, n in parts) for parts in get[1]] if get else [0])
+    return ops, kinds, comm, at, gives, places, shapes
+
+
+def _plan(src, dst):
+    """The plan of a move; the mesh keeps those between layouts that compare, because programs repeat them."""
+    if type(src) is not Spec or type(dst) is not Spec:
+        return _planned(src, dst)
+    plans = src.mesh._moves
+    found = plans.get((src, dst))
+    if found is None:
+        if len(plans) > 500:
+            plans.clear()
+        found = plans[src, dst] = _planned(src, dst)
+    return found
+
+
+def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
+    """The shard of this rank in the layout dst of the tensor whose shards in src are `local`; elements that src does
+    not have are 0.  Both have one shape.  Only what a rank lacks travels, from one rank that has it."""
+    ops, kinds, comm, at, gives, places, shapes = _plan(src, dst)
+    me = src.mesh._coordinate
+    empty = _f["empty"](0, dtype=local.dtype, device=local.device)
+    inputs = [empty if give is None else _take(local, give).contiguous() for give in gives]
+    outputs = [empty if comm is None or other == me else empty.new_empty(s) for other, s in zip(at, shapes)]
     position = at.index(me)
     if comm is not None:
         outputs[position], sent = empty, list(inputs)

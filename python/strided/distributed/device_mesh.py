@@ -65,6 +65,7 @@ class DeviceMesh:
         self._plans: dict[
             Any, Any
         ] = {}  # how operands of some layouts come together (_rules_elementwise.py, _rules_matrices.py)
+        self._moves: dict[Any, Any] = {}  # what moves between two layouts are made of (_move.py)
         self._everywhere: dict[Any, Any] = {}  # layouts of tensors that are the same on every rank, by shape
         self._coordinate = self.coordinate_of(comm.rank)
         self._axes = [self._along(axis) for axis in range(self.ndim)]

@@ -6,7 +6,7 @@ from test_mpi import mpiexec, pytestmark  # noqa: F401
 PROGRAM = """
     la = dist.linalg
     grid = la.Grid(comm)
-    n = 150
+    n = 48
     A = torch.randn(n, n, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     B, H = A[:, :5] + 1, A @ A.T + torch.eye(n, dtype=A.dtype)
     a, b, h = (la.from_full(x, 8, grid) for x in (A, B, H))
@@ -19,9 +19,9 @@ PROGRAM = """
     assert size(Q @ R - A) <= 1e-13 * size(A)
     C = la.to_full(la.matmul(a, a, layers=comm.size))
     assert size(C - A @ A) <= 1e-13 * size(A) ** 2
-    E, V = la.eigh(la.from_full(H[:40, :40], 8, grid), base=16)
+    E, V = la.eigh(la.from_full(H[:20, :20], 4, grid), base=8)
     V = la.to_full(V)
-    assert size((V * E) @ V.T - H[:40, :40]) <= 1e-12 * size(H)
+    assert size((V * E) @ V.T - H[:20, :20]) <= 1e-12 * size(H)
     a.local.requires_grad_()
     la.slogdet(a)[1].backward()
     assert size(la.to_full(a.with_local(a.local.grad)) - torch.linalg.inv(A).T) <= 1e-9 * size(torch.linalg.inv(A))

@@ -143,7 +143,7 @@ def test_eigenvalues_and_vectors(ranks, dtype):
         H, n = (A + A.mH) / 2, A.shape[0]
         tolerance = 30 * n * torch.finfo(dtype).eps
         halves = ("L", H.tril()), ("U", H.triu())
-        for UPLO, given in halves if ranks < 3 else [halves[i % 2]]:
+        for UPLO, given in halves if ranks == 1 else [halves[i % 2]]:
 
             def program(linalg, grid):
                 E, V = linalg.eigh(linalg.from_full(given, 4, grid), UPLO, base=4)  # noqa: B023
@@ -198,9 +198,9 @@ def test_norms_do_not_overflow():
     assert abs(on_ranks(4, program).item() / 3e200 - 1) < 1e-14
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (5, 5), (6, 4), (3, 5)])
-@pytest.mark.parametrize(("ranks", "dtype"), [(1, torch.complex128), (4, torch.complex128)])
-def test_gradients_are_those_of_whole_matrices(ranks, dtype, m, n):
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 1, 1), (1, 5, 5), (1, 3, 5), (4, 1, 1), (4, 6, 4), (4, 3, 5)])
+def test_gradients_are_those_of_whole_matrices(ranks, m, n):
+    dtype = torch.complex128
     k = min(m, n)
     A, B = random(m, n, dtype=dtype), random(m, 2, dtype=dtype, seed=1)
     H = A.mH @ A + torch.arange(n).to(dtype).diag()

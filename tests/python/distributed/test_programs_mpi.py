@@ -74,9 +74,8 @@ if rank == 0:
 """
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
-@pytest.mark.parametrize("how", ["mpiexec", "launch"])
-def test_programs(n, how, tmp_path):
+@pytest.mark.parametrize(("how", "n"), [("mpiexec", 1), ("mpiexec", 4), ("launch", 2)])
+def test_programs(how, n, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     start = {"mpiexec": [MPIEXEC, "-n", str(n), sys.executable], "launch": [sys.executable, "-m", "strided", "launch",
                                                                             "-n", str(n)]}  # fmt: skip

@@ -4,7 +4,7 @@ import elementwise_points
 import pytest
 import strided as torch
 from gradient_cases import CASES
-from sharded_cases import MESHES, compare
+from sharded_cases import MESHES, compare_on
 from strided import _C
 
 dist = torch.distributed
@@ -15,7 +15,7 @@ def everywhere(function, makers, ranks=(1, 2, 3, 4, 6, 7), **named):
         for mesh_shape in MESHES[n][-1:]:  # the grid, where there is one: it has rows of ranks too
             torch.manual_seed(n)
             tensors = [make() for make in makers]
-            dist.simulate(n, compare, mesh_shape, function, tensors, **named)
+            compare_on(n, mesh_shape, function, tensors, **named)
 
 
 def operand(op, i, shape):

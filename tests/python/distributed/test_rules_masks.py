@@ -2,7 +2,7 @@
 
 import pytest
 import strided as torch
-from sharded_cases import MESHES, leaves
+from sharded_cases import MESHES, assert_shard, leaves
 from strided.distributed import BlockCyclic, Partial, Replicate, Shard, distribute_tensor, init_device_mesh, simulate
 
 NAN = float("nan")
@@ -61,24 +61,22 @@ def options(t):
     return [*found, Partial()] if t.dtype.is_floating_point else found
 
 
-def program(shape, function, x):
+def program(shape, function, x, expected):
     mesh = init_device_mesh("cpu", shape)
-    expected = leaves(function(x))
     for i, p in enumerate(options(x)):
         placements = [p, *options(x)[i - 1 :][: len(shape) - 1]]
         given = distribute_tensor(x, mesh, placements, src_data_rank=None)
-        found = [t.full_tensor() for t in leaves(function(given))]
+        found = leaves(function(given))
         assert len(found) == len(expected)
         for a, b in zip(found, expected):
-            assert a.shape == b.shape and a.dtype == b.dtype, (placements, a, b)
-            same = torch.isclose(a, b, rtol=1e-12, equal_nan=True) if b.dtype is torch.float64 else torch.eq(a, b)
-            assert bool((same | ((a != a) & (b != b))).all()), (placements, a, b)
+            assert_shard(a, b, placements, exact=b.dtype is not torch.float64)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_same_as_of_whole_tensors(name):
+    function, x = CASES[name]
     for n in (2, 6, 7):
-        simulate(n, program, MESHES[n][-1], *CASES[name])
+        simulate(n, program, MESHES[n][-1], function, x, leaves(function(x)))
 
 
 def test_no_rank_gets_more_than_a_share():

@@ -2,7 +2,7 @@
 
 import pytest
 import strided as torch
-from sharded_cases import compare
+from sharded_cases import compare_on
 from strided.distributed import Replicate, Shard, distribute_tensor, init_device_mesh, simulate
 
 la = torch.linalg
@@ -45,7 +45,7 @@ def test_same_as_of_whole_tensors(name, ranks, shape):
     torch.manual_seed(ranks)
     tensors = [make() for make in makers]
     gradients = name.startswith("linalg") and "rank" not in name
-    simulate(ranks, compare, shape, function, tensors, gradients=gradients, part=(0, 1 + ("rank" in name)))
+    compare_on(ranks, shape, function, tensors, gradients=gradients, part=(0, 1 + ("rank" in name)))
 
 
 def test_new_tensors_are_the_same_everywhere():

@@ -1,7 +1,6 @@
 """A function of plain tensors against the same of sharded ones: every placement, values and gradients."""
 
 import itertools
-import math
 
 import strided as torch
 from strided.distributed import (
@@ -12,6 +11,7 @@ from strided.distributed import (
     ShardedTensor,
     distribute_tensor,
     init_device_mesh,
+    simulate,
 )
 from strided.distributed._sharded import implicit_replication
 
@@ -58,10 +58,38 @@ def is_smooth(t):
     return t.dtype.is_floating_point or t.dtype.is_complex
 
 
-def loss(outputs):
-    terms = [(t * weights(t)).sum() for t in outputs if is_smooth(t) and t.requires_grad]
-    terms = [t.real if t.dtype.is_complex else t for t in terms]
-    return sum(terms[1:], terms[0]) if terms else None
+def slopes_of(outputs, inputs, of_result=lambda weight, t: weight):
+    """The gradients of the real part of a weighed sum of all elements; None where no output has one."""
+    outputs = [t for t in outputs if is_smooth(t) and t.requires_grad]
+    if not outputs:
+        return None
+    given = [of_result(weights(t).conj().resolve_conj(), t) for t in outputs]
+    return torch.autograd.grad(outputs, inputs, given, allow_unused=True)
+
+
+def cut(whole, spec):
+    """The shard of this rank of a whole tensor, by the indices that its layout says: nothing is sent."""
+    for dim, ranges in enumerate(spec.ranges(spec.mesh._coordinate)):
+        if ranges != [(0, whole.shape[dim])]:
+            whole = torch.cat([whole.narrow(dim, 0, 0), *(whole.narrow(dim, a, b - a) for a, b in ranges)], dim)
+    return whole
+
+
+def like(whole, t):
+    """A whole tensor in the layout of the gradient of t."""
+    if not isinstance(t, ShardedTensor):
+        return whole
+    spec = t._spec.dual()
+    return ShardedTensor.from_local(cut(whole, spec), spec.mesh, spec.placements, shape=spec.shape)
+
+
+def assert_shard(found, whole, what, exact=False):
+    """This rank's part of a result is that of the whole one; sums of terms are made first."""
+    if isinstance(found, ShardedTensor):
+        assert found.shape == whole.shape, (what, found.shape, whole.shape)
+        found, spec = (found.full_tensor(), None) if found._spec.is_partial else (found.to_local(), found._spec)
+        whole = whole if spec is None else cut(whole, spec)
+    assert_same(found.detach(), whole.detach(), what, exact)
 
 
 def assert_same(found, expected, what, exact):
@@ -78,43 +106,52 @@ def assert_same(found, expected, what, exact):
         assert bool(same.all()), (what, found, expected)
 
 
-def compare(mesh_shape, function, tensors, exact=False, gradients=True, refused=None, part=(0, 1)):
+def differentiable(tensors, gradients):
+    return [gradients and is_smooth(t) for t in tensors]
+
+
+def whole_results(function, tensors, gradients=True):
+    """(results of whole tensors, gradients of them or None)"""
+    wants = differentiable(tensors, gradients)
+    plain = [t.detach().clone().requires_grad_(d) for t, d in zip(tensors, wants)]
+    expected = leaves(function(*[t * 1 if d else t for t, d in zip(plain, wants)]))
+    return expected, slopes_of(expected, [t for t, d in zip(plain, wants) if d])
+
+
+def compare_on(ranks, mesh_shape, function, tensors, gradients=True, **named):
+    """compare on the ranks of a mesh; the results of whole tensors are computed once for all of them."""
+    wanted = whole_results(function, tensors, gradients)
+    simulate(ranks, compare, mesh_shape, function, tensors, wanted, gradients=gradients, **named)
+
+
+def compare(mesh_shape, function, tensors, wanted, exact=False, gradients=True, refused=None, part=(0, 1)):
     """On the ranks of a mesh; NotImplementedError goes to the list `refused`, if there is one.
 
-    part: (first, step) of the combinations of placements that are taken."""
+    wanted: whole_results; part: (first, step) of the combinations of placements that are taken."""
     mesh = init_device_mesh("cpu", mesh_shape)
-    differentiable = [gradients and is_smooth(t) for t in tensors]
-    plain = [t.detach().clone().requires_grad_(d) for t, d in zip(tensors, differentiable)]
-    expected = leaves(function(*[t * 1 if d else t for t, d in zip(plain, differentiable)]))
-    total = loss(expected)
-    wanted = [t for t, d in zip(plain, differentiable) if d]
-    slopes = torch.autograd.grad(total, wanted, allow_unused=True) if total is not None else []
+    expected, slopes = wanted
+    wants = differentiable(tensors, gradients)
     for placements in itertools.islice(variants(mesh_shape, tensors), part[0], None, part[1]):
         what = (mesh_shape, placements)
         given = [distribute_tensor(t.detach(), mesh, p, src_data_rank=None) for t, p in zip(tensors, placements)]
-        for t, d in zip(given, differentiable):
+        for t, d in zip(given, wants):
             t.requires_grad_(d)
         try:
             with implicit_replication():
-                found = leaves(function(*[t * 1 if d else t for t, d in zip(given, differentiable)]))
+                found = leaves(function(*[t * 1 if d else t for t, d in zip(given, wants)]))
         except NotImplementedError as error:
             if refused is None:
                 raise
             refused.append(str(error))
             continue
         assert len(found) == len(expected), what
-        whole = [t.full_tensor() if isinstance(t, ShardedTensor) else t for t in found]
-        for a, b in zip(whole, expected):
-            assert_same(a.detach(), b.detach(), what, exact)
-        if total is None:
+        for a, b in zip(found, expected):
+            assert_shard(a, b, what, exact)
+        if slopes is None:
             continue
-        for t in found:
-            if isinstance(t, ShardedTensor):
-                assert math.prod(t.to_local().shape) <= t.numel() and t.to_local().shape == t._spec.local_shape(), what
-        inputs = [t for t, d in zip(given, differentiable) if d]
-        again = torch.autograd.grad(loss(whole), inputs, allow_unused=True)
-        for a, b, t in zip(again, slopes, inputs):
+        inputs = [t for t, d in zip(given, wants) if d]
+        for a, b, t in zip(slopes_of(found, inputs, like), slopes, inputs):
             assert (a is None) == (b is None), what
             if a is not None:
-                assert a.to_local().shape == t.to_local().shape, what
-                assert_same(a.full_tensor().detach(), b, ("gradient", *what), False)
+                assert a.placements == t._spec.dual().placements, what
+                assert_shard(a, b, ("gradient", *what))
