@@ -211,3 +211,12 @@ def test_a_class_whose_detach_loses_it_makes_no_parameter():
 
     with pytest.raises(RuntimeError, match="detach.. returns an instance of the same type"):
         nn.Parameter(strided.ones(2).as_subclass(Lost))
+
+
+def test_backward_hooks_are_not_called_by_derivatives_of_the_backward_pass():
+    loss, calls = nn.MSELoss(), []
+    loss.register_full_backward_hook(lambda m, gi, go: calls.append((gi[0].tolist(), go[0].item())))
+    x = strided.tensor([1.0, 2.0], requires_grad=True)
+    (g,) = strided.autograd.grad(loss(x, strided.zeros(2)), x, create_graph=True)
+    (twice,) = strided.autograd.grad((g * strided.tensor([1.0, 3.0])).sum(), x)
+    assert twice.tolist() == [1, 3] and calls == [([1, 2], 1)]

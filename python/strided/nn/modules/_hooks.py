@@ -144,10 +144,8 @@ class BackwardHooks:
         return grads
 
     def _at_inputs(self, grads):
-        if self.grad_outputs is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This happens because the gradient in your nn.Module flows to the Module's input without passing through the Module's output. Make sure that the output depends on the input and that the loss is computed based on the output."
-            )
+        if self.grad_outputs is None:  # not through the outputs: a derivative of the backward pass leads here
+            return grads
         for hook in self.post:
             grads = _replaced(grads, hook(self.module, grads, self.grad_outputs))
         self.grad_outputs = None
