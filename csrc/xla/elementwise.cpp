@@ -5,6 +5,7 @@
 
 #include "backend/elementwise.h"
 #include "xla/number.h"
+#include "xla/special.h"
 
 namespace strided::xla {
 namespace {
@@ -98,7 +99,14 @@ Num sinc(const Num& x) {
   return where(x == 0.0, 1.0, sin(t) / where(x == 0.0, 1.0, t));
 }
 Num xlog(const Num& x, const Num& y, const Num& log_y) { return where(nan(y), y, where(x == 0.0, 0.0, x * log_y)); }
+Num logaddexp_complex(const Num& a, const Num& b) {
+  const Num swap = real(a) < real(b), large = where(swap, b, a), small = where(swap, a, b), size = real(large);
+  // Two equal infinities: -inf is the limit, and at +inf only the sum of the exponentials tells the direction.
+  const Num infinite = where(size < 0.0, small, log(exp(small) + exp(large)));
+  return where((size == real(small)) & is_inf(size), infinite, large + log1p(exp(small - large)));
+}
 Num logaddexp(const Num& a, const Num& b, double base_log) {
+  if (a.complex()) return logaddexp_complex(a, b);
   const Num large = larger(a, b);
   const Num rest = log1p(exp(-abs(a - b) * base_log)) / base_log;
   return where((a == b) & is_inf(a), a, large + rest);
@@ -146,6 +154,13 @@ struct TanhSoftplus {  // tanh(log(1 + exp(x))) = n / (n + rest)
   static Num where(const Num& c, const Num& a, const Num& b) { return xla::where(c, a, b); }
   static Num where(const Num& c, const Num& a, double b) { return xla::where(c, a, b); }
 };
+
+Num mish_grad(const Num& g, const Num& x) {
+  // 1 - t^2 = rest (2 n + rest) / (n + rest)^2, where the difference would lose digits
+  const TanhSoftplus v(x);
+  const Num t = v.n / (v.n + v.rest), left = v.rest / (v.n + v.rest);
+  return g * (t + x * (left * (t + 1) * sigmoid(x)));
+}
 
 // One expression for each op. x, y, z, w: its operands, in the compute dtype; p: its params.
 struct Row {
@@ -264,6 +279,36 @@ const Row kRows[] = {
     ROW("special.zeta", zeta(x, y)),
     ROW("special.i1e", call("chlo.bessel_i1e", x)),
     ROW("special.i1", call("chlo.bessel_i1e", x) * exp(abs(x))),
+    ROW("gcd", gcd(x, y)),
+    ROW("lcm", lcm(x, y)),
+    ROW("special.erfcx", erfcx(x)),
+    ROW("special.log_ndtr", log_ndtr(x)),
+    ROW("igamma", incomplete_gamma(x, y, false)),
+    ROW("igammac", incomplete_gamma(x, y, true)),
+    ROW("i0", bessel_i0(x, false)),
+    ROW("special.i0e", bessel_i0(x, true)),
+    ROW("special.bessel_j0", bessel_j(0, x)),
+    ROW("special.bessel_j1", bessel_j(1, x)),
+    ROW("special.bessel_y0", bessel_y(0, x)),
+    ROW("special.bessel_y1", bessel_y(1, x)),
+    ROW("special.modified_bessel_k0", bessel_k(0, x, false)),
+    ROW("special.modified_bessel_k1", bessel_k(1, x, false)),
+    ROW("special.scaled_modified_bessel_k0", bessel_k(0, x, true)),
+    ROW("special.scaled_modified_bessel_k1", bessel_k(1, x, true)),
+    ROW("special.spherical_bessel_j0", spherical_bessel_j0(x)),
+    ROW("special.airy_ai", airy_ai(x)),
+    ROW("special.hermite_polynomial_h", hermite(2, x, y)),
+    ROW("special.hermite_polynomial_he", hermite(1, x, y)),
+    ROW("special.laguerre_polynomial_l", laguerre(x, y)),
+    ROW("special.legendre_polynomial_p", legendre(x, y)),
+    ROW("special.chebyshev_polynomial_t", chebyshev(Chebyshev::T, x, y, false)),
+    ROW("special.shifted_chebyshev_polynomial_t", chebyshev(Chebyshev::T, x, y, true)),
+    ROW("special.chebyshev_polynomial_u", chebyshev(Chebyshev::U, x, y, false)),
+    ROW("special.shifted_chebyshev_polynomial_u", chebyshev(Chebyshev::U, x, y, true)),
+    ROW("special.chebyshev_polynomial_v", chebyshev(Chebyshev::V, x, y, false)),
+    ROW("special.shifted_chebyshev_polynomial_v", chebyshev(Chebyshev::V, x, y, true)),
+    ROW("special.chebyshev_polynomial_w", chebyshev(Chebyshev::W, x, y, false)),
+    ROW("special.shifted_chebyshev_polynomial_w", chebyshev(Chebyshev::W, x, y, true)),
     ROW("sinc", sinc(x)),
     ROW("special.entr", where(x < 0.0, x.like(-kInfinity), where(x == 0.0, 0.0, -x* log(x)))),
     ROW("xlogy", xlog(x, y, log(y))),
@@ -285,6 +330,7 @@ const Row kRows[] = {
     ROW("_silu_grad", x*(sigmoid(y) * (1 + y * (1 - sigmoid(y))))),
     ROW("nn.functional.silu", x* sigmoid(x)),
     ROW("nn.functional.mish", x*(TanhSoftplus(x).n / (TanhSoftplus(x).n + TanhSoftplus(x).rest))),
+    ROW("_mish_grad", mish_grad(x, y)),
     ROW("_softplus_grad", where(y* p[0] > p[1], x, x* sigmoid(y* p[0]))),
     ROW("nn.functional.softplus", where(x* p[0] > p[1], x, log1p(exp(x* p[0])) / p[0])),
     ROW("nn.functional.logsigmoid", smaller(x, x.like(0)) - log1p(exp(-abs(x)))),

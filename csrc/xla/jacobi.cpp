@@ -3,6 +3,7 @@
 // rounds of a tournament: R. P. Brent, F. T. Luk, "The solution of singular-value and symmetric eigenvalue problems on
 // multiprocessor arrays", SIAM J. Sci. Stat. Comput. 6 (1985).
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "xla/loop.h"
@@ -117,6 +118,49 @@ void write_info(const DecompositionPlan& plan, const Num& finite, const Num& con
   write(plan.info, DType::Int32, shape, where(finite, where(Num(broadcast(converged.v, shape)), none, one), bad).v);
 }
 
+struct SingularValues {
+  Value s, u, vh;
+  Value finite, converged;  // for each matrix; one bool
+};
+// A = Q R; the columns of R^H are made orthogonal: R^H V = W = X S, so that A = (Q V) S X^H. X is the Q of a QR
+// decomposition of W, which has a column for a singular value 0 too.
+SingularValues singular_values(const Value& of, bool vectors, bool full) {
+  const Num given(of);
+  const int64_t batch = of->shape[0], given_m = of->shape[1], given_n = of->shape[2];
+  const DType dtype = of->dtype;
+  const bool wide = given_m < given_n;
+  const int64_t m = std::max(given_m, given_n), n = std::min(given_m, given_n);
+  const Num good = all_finite(given), tall(wide ? adjoint_of(given.v) : given.v);
+  const Num size = most(abs(given), {1, 2}), scale = where((size == 0.0) | ~good, 1.0, size);
+  const Num good_everywhere(broadcast(good.v, tall.v->shape, {0}));
+  const Packed q = packed_qr(where(good_everywhere, tall / over(scale, tall.v, {0}), 0.0).v);
+  const Num top(rows(q.a, 0, n)), row(iota(DType::Int64, top.v->shape, 1)), column(iota(DType::Int64, top.v->shape, 2));
+  const Orthogonal found = orthogonal_columns(adjoint_of(where(row <= column, top, 0.0).v), vectors);
+  const Ordered ordered = in_order(sqrt(sum(square(Num(found.w)), {1})), true);
+  const Num values(ordered.keys);
+  SingularValues result{(values * over(scale, values.v, {0})).v, {}, {}, good.v, found.converged.v};
+  if (!vectors) return result;
+  const Packed right = packed_qr(chosen_columns(found.w, ordered.order));
+  const Value ones = form_columns(right, n);
+  // The diagonal of R is real, of either sign.
+  const Num diagonal = sum(where(row == column, real(Num(right.a)), 0.0), {1});
+  const Num sign = where(diagonal < 0.0, diagonal.like(-1), diagonal.like(1));
+  const Value x = (Num(ones) * over(sign, ones, {0, 2})).v;
+  Value inner = chosen_columns(found.v, ordered.order);  // Q times that, with the rest of Q if all of it is wanted
+  const int64_t count = full ? m : n;
+  if (count > n) {
+    const Value beside = constant_int(0, dtype, {batch, n, count - n});
+    const Value below =
+        concatenate({constant_int(0, dtype, {batch, count - n, n}), identity(dtype, {batch, count - n, count - n})}, 2);
+    inner = concatenate({concatenate({inner, beside}, 2), below}, 1);
+  }
+  if (m > count) inner = concatenate({inner, constant_int(0, dtype, {batch, m - count, count})}, 1);
+  const Value y = apply_reflectors(q, inner, false);
+  result.u = wide ? x : y;
+  result.vh = adjoint_of(wide ? y : x);
+  return result;
+}
+
 }  // namespace
 
 // H + c, c at least the size of the eigenvalues, has them for singular values, and the same vectors. The eigenvalues
@@ -146,44 +190,70 @@ void eigh(const DecompositionPlan& plan, void* w, bool upper, bool vectors) {
   write_info(plan, good, found.converged, 0);
 }
 
-// A = Q R; the columns of R^H are made orthogonal: R^H V = W = X S, so that A = (Q V) S X^H. X is the Q of a QR
-// decomposition of W, which has a column for a singular value 0 too.
 void svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, const char* driver) {
   STRIDED_CHECK(!driver, RuntimeError, plan.name,
                 ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
-  const Num given(read_by_columns(plan.a, plan.dtype, plan.batch, plan.m, plan.n));
-  const bool wide = plan.m < plan.n;
-  const int64_t m = std::max(plan.m, plan.n), n = std::min(plan.m, plan.n);
-  const Num good = all_finite(given), tall(wide ? adjoint_of(given.v) : given.v);
-  const Num size = most(abs(given), {1, 2}), scale = where((size == 0.0) | ~good, 1.0, size);
-  const Num good_everywhere(broadcast(good.v, tall.v->shape, {0}));
-  const Packed q = packed_qr(where(good_everywhere, tall / over(scale, tall.v, {0}), 0.0).v);
-  const Num top(rows(q.a, 0, n)), row(iota(DType::Int64, top.v->shape, 1)), column(iota(DType::Int64, top.v->shape, 2));
-  const Orthogonal found = orthogonal_columns(adjoint_of(where(row <= column, top, 0.0).v), u != nullptr);
-  const Ordered ordered = in_order(sqrt(sum(square(Num(found.w)), {1})), true);
-  const Num values(ordered.keys);
-  write(s, real_of(plan.dtype), {plan.batch, n}, (values * over(scale, values.v, {0})).v);
-  write_info(plan, good, found.converged, -1);
+  const Value given = read_by_columns(plan.a, plan.dtype, plan.batch, plan.m, plan.n);
+  const SingularValues found = singular_values(given, u != nullptr, full);
+  write(s, real_of(plan.dtype), found.s->shape, found.s);
+  write_info(plan, Num(found.finite), Num(found.converged), -1);
   if (!u) return;
-  const Packed right = packed_qr(chosen_columns(found.w, ordered.order));
-  const Value ones = form_columns(right, n);
-  // The diagonal of R is real, of either sign.
-  const Num diagonal = sum(where(row == column, real(Num(right.a)), 0.0), {1});
-  const Num sign = where(diagonal < 0.0, diagonal.like(-1), diagonal.like(1));
-  const Value x = (Num(ones) * over(sign, ones, {0, 2})).v;
-  Value inner = chosen_columns(found.v, ordered.order);  // Q times that, with the rest of Q if all of it is wanted
-  const int64_t count = full ? m : n;
-  if (count > n) {
-    const Value beside = constant_int(0, plan.dtype, {plan.batch, n, count - n});
-    const Value below = concatenate({constant_int(0, plan.dtype, {plan.batch, count - n, n}),
-                                     identity(plan.dtype, {plan.batch, count - n, count - n})},
-                                    2);
-    inner = concatenate({concatenate({inner, beside}, 2), below}, 1);
+  write_by_columns(u, plan.dtype, found.u);
+  write_by_columns(vh, plan.dtype, found.vh);
+}
+
+// X = V S^+ U^H B. gels: by QR, as matrices have full rank then; the driver says what it gives besides, as on the CPU.
+void least_squares(const DecompositionPlan& plan, int64_t k, void* b, const char* driver, double rcond, int32_t* rank,
+                   void* s, LeastSquaresParts* gives) {
+  const std::string name = driver ? driver : "gelsy";
+  const bool full_rank = name == "gels", by_values = name == "gelss" || name == "gelsd";
+  STRIDED_CHECK(full_rank || by_values || name == "gelsy", RuntimeError, plan.name,
+                ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  *gives = {!full_rank, by_values, name != "gelsy"};
+  const int64_t m = plan.m, n = plan.n, least = std::min(m, n), longest = std::max(m, n);
+  if (plan.batch * m * n * k == 0) return;
+  const Value a = read_by_columns(plan.a, plan.dtype, plan.batch, m, n);
+  const Value right = read_by_columns(b, plan.dtype, plan.batch, longest, k), c = rows(right, 0, m);
+  const Dims by_matrix{plan.batch};
+  const Num good = all_finite(Num(a)) & all_finite(Num(c));
+  Value x;
+  Num info(constant_int(0, DType::Int32, by_matrix));
+  if (full_rank) {
+    const Packed q = packed_qr(m >= n ? a : adjoint_of(a));
+    const Value r = rows(q.a, 0, least),
+                on_diagonal = compare("EQ", iota(DType::Int64, r->shape, 1), iota(DType::Int64, r->shape, 2));
+    if (m >= n) {
+      x = triangular_solve(r, rows(apply_reflectors(q, c, true), 0, n), {});
+    } else {
+      const Value y = triangular_solve(r, c, {false, false, Transpose::Adjoint});
+      x = apply_reflectors(q, pad(y, {0, 0, 0}, {0, n - m, 0}, constant_int(0, plan.dtype)), false);
+    }
+    // The first that is zero, from 1 on.
+    const Value none = constant_int(least + 1, DType::Int32, r->shape);
+    const Num at = where(Num(on_diagonal) & (Num(r) == 0.0), Num(iota(DType::Int32, r->shape, 1)) + 1, Num(none));
+    const Num first(fold("stablehlo.minimum", at.v, constant_int(least + 1, DType::Int32), {1, 2}));
+    info = where(first > static_cast<double>(least), 0.0, first);
+  } else {
+    const SingularValues found = singular_values(a, true, false);
+    const Num values(found.s);
+    const Num limit = most(values, {1}) * rcond;
+    const Num used = (values > 0.0) & (values >= Num(broadcast(limit.v, values.v->shape, {0})));
+    const Num inverse = where(used, 1 / where(used, values, 1.0), 0.0);
+    const Num projected(product(adjoint_of(found.u), c));
+    x = product(adjoint_of(found.vh), (projected * over(inverse, projected.v, {0, 1})).v);
+    write(rank, DType::Int32, by_matrix, sum(cast(used, DType::Int32), {1}).v);
+    if (by_values) write(s, real_of(plan.dtype), found.s->shape, found.s);
+    info = where(Num(broadcast(found.converged, by_matrix)), info, info.like(1));
   }
-  if (m > count) inner = concatenate({inner, constant_int(0, plan.dtype, {plan.batch, m - count, count})}, 1);
-  const Value y = apply_reflectors(q, inner, false);
-  write_by_columns(u, plan.dtype, wide ? x : y);
-  write_by_columns(vh, plan.dtype, adjoint_of(wide ? y : x));
+  write(plan.info, DType::Int32, by_matrix, where(good, info, info.like(-1)).v);
+  Value all = x;
+  if (m > n) {  // what is left over, whose size is all that is asked for: in the first of the rows
+    const Num rest = Num(c) - Num(product(a, x));
+    const Num size = cast(sqrt(sum(square(rest), {1})), plan.dtype);
+    const Value row = reshape(size.v, {plan.batch, 1, k});
+    all = concatenate({x, pad(row, {0, 0, 0}, {0, m - n - 1, 0}, constant_int(0, plan.dtype))}, 1);
+  }
+  write_by_columns(b, plan.dtype, all);
 }
 
 }  // namespace strided::xla

@@ -39,8 +39,11 @@
   X(apply_q) \
   X(svd) \
   X(eigh) \
+  X(least_squares) \
   X(random_fill) \
   X(random_bernoulli) \
+  X(random_poisson) \
+  X(random_choice) \
   X(random_permutation)
 
 namespace strided::xla {

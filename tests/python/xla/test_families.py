@@ -243,3 +243,28 @@ def test_random_numbers():
     x = torch.ones(1000, device="xla")
     kept = torch.nn.functional.dropout(x, 0.25).cpu()
     assert 650 < kept.count_nonzero() < 850 and torch.allclose(kept.unique(), torch.tensor([0.0, 1 / 0.75]))
+
+
+def test_random_numbers_by_weights_and_rates():
+    torch.manual_seed(5)
+    weights = torch.tensor([[0.0, 1, 2, 0, 5, 0], [1, 0, 0, 0, 0, 0]])
+    many = torch.multinomial(weights.to("xla"), 40000, replacement=True).cpu()
+    shares = torch.stack([(many[0] == i).double().mean() for i in range(6)])
+    assert shares[weights[0] == 0].tolist() == [0, 0, 0] and many[1].unique().tolist() == [0]
+    assert torch.allclose(shares, weights[0].double() / 8, rtol=0, atol=0.02)
+    assert torch.multinomial(weights[0].to("xla"), 3).sort().values.tolist() == [1, 2, 4]
+    for bad, text in [([-1.0, 2], "entry < 0"), ([float("inf"), 1], "infinity or NaN"), ([0.0, 0], "sum of prob")]:
+        with pytest.raises(RuntimeError, match=text):
+            torch.multinomial(torch.tensor(bad, device="xla"), 2, replacement=True)
+
+    rates = torch.tensor([0.0, 0.5, 3.0, 9.9, 10.0, 30.0, 1e4], dtype=torch.float64)
+    drawn = torch.poisson(rates.expand(10000, 7).contiguous().to("xla")).cpu()
+    assert torch.equal(drawn, drawn.floor()) and not torch.equal(drawn[0], drawn[1])
+    error = 6 * (rates / 10000).sqrt()
+    assert bool(((drawn.mean(0) - rates).abs() <= error).all())
+    assert bool(((drawn.var(0) - rates).abs() <= 0.1 * rates).all())
+    with pytest.raises(RuntimeError, match="invalid Poisson rate"):
+        torch.poisson(torch.tensor([-1.0], device="xla")).cpu()
+
+    z = torch.randn(20000, dtype=torch.complex64, device="xla").cpu()
+    assert abs(z.real.std() - 0.5**0.5) < 0.02 and abs(z.imag.std() - 0.5**0.5) < 0.02 and abs(z.mean()) < 0.03

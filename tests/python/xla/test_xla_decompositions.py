@@ -113,6 +113,34 @@ def test_gradients_and_errors_of_singular_values():
             linalg.svdvals(a).cpu()
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+def test_least_squares(dtype):
+    torch.manual_seed(5)
+    pairs = [((5, 3), (5, 2)), ((2, 2, 3), (2, 2, 1))] + [((0, 2), (0, 1))] * (not dtype.is_complex)
+    inputs = [torch.randn(*shape, dtype=dtype) for pair in pairs for shape in pair]
+
+    def program(*inputs):
+        drivers = ("gels", "gelsy") if dtype.is_complex else ("gels", "gelss")
+        pairs = list(zip(inputs[::2], inputs[1::2]))
+        return [t for (a, b), driver in zip(pairs, drivers * 2) for t in linalg.lstsq(a, b, driver=driver)] + [
+            linalg.lstsq(inputs[2], inputs[3], driver="gels").solution
+        ]
+
+    check_program(program, *inputs)
+
+
+def test_least_squares_of_deficient_matrices():
+    a = torch.tensor([[1.0, 2, 3], [2, 4, 6], [1, 0, 1], [2, 2, 4]], dtype=torch.float64)
+    b = torch.arange(8, dtype=torch.float64).view(4, 2).sin()
+    check_program(lambda a, b: [t for t in linalg.lstsq(a, b, driver="gelsd")], a, b)
+    with pytest.raises(linalg.LinAlgError, match="does not have full rank"):
+        linalg.lstsq(torch.zeros(2, 2, device="xla"), torch.ones(2, 1, device="xla"), driver="gels").solution.cpu()
+    with pytest.raises(linalg.LinAlgError, match="non-finite"):
+        linalg.lstsq(torch.full((2, 2), NAN, device="xla"), torch.ones(2, 1, device="xla")).solution.cpu()
+    with pytest.raises(RuntimeError, match="parameter `driver` should be one of"):
+        linalg.lstsq(torch.eye(2, device="xla"), torch.ones(2, 1, device="xla"), driver="gel")
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_fourier_transforms(dtype):
     torch.manual_seed(6)
