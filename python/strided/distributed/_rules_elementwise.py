@@ -101,23 +101,52 @@ _NUMBERS = {float, int, bool, complex}
 
 
 def at_once(func: Any, args: Any) -> Any:
-    """The function on the shards where all operands have one layout already; None elsewhere."""
-    x = args[0] if args else None
-    if type(x) is ShardedTensor and not x._spec.is_partial:
-        spec = x._spec
-        if len(args) == 1:
-            result = func(x._local)
-            return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
-        if len(args) == 2:
-            y = args[1]
-            kind = type(y)
-            if kind in _NUMBERS:
-                return wrap(func(x._local, y), spec)
-            if kind is ShardedTensor and (y._spec is spec or y._spec == spec):
-                return wrap(func(x._local, y._local), spec)
-        elif all(type(a) in _NUMBERS or (type(a) is ShardedTensor and a._spec is spec) for a in args):
-            return again(func(*[a._local if type(a) is ShardedTensor else a for a in args]), spec)
-    return None
+    """The function on the shards where nothing moves, as far as is known already; None elsewhere.
+
+    It is the way that most calls take, so it looks at types before it looks at values.
+    """
+    if not args:
+        return None
+    x, n = args[0], len(args)
+    if type(x) is not ShardedTensor:
+        if n == 2 and type(x) in _NUMBERS and type(args[1]) is ShardedTensor and not args[1]._spec.is_partial:
+            return wrap(func(x, args[1]._local), args[1]._spec)
+        return None
+    spec = x._spec
+    if spec.is_partial:
+        return None
+    if n == 1:
+        result = func(x._local)
+        return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
+    if n == 2:
+        y = args[1]
+        kind = type(y)
+        if kind in _NUMBERS:
+            return wrap(func(x._local, y), spec)
+        if kind is ShardedTensor and (y._spec is spec or y._spec == spec):
+            return wrap(func(x._local, y._local), spec)
+    plain, specs, same = [], [], True
+    for a in args:
+        if type(a) is ShardedTensor:
+            own = a._spec
+            plain.append(a._local)
+        elif type(a) in _NUMBERS:
+            plain.append(a)
+            continue
+        else:
+            own = spec.mesh._everywhere.get(a.shape) if type(a) is Tensor and a.ndim == 0 else None
+            if own is None:
+                return None
+            plain.append(a)
+        specs.append(own)
+        same = same and (own is spec or own == spec)
+    if not same:
+        found = spec.mesh._plans.get(tuple(map(id, specs)))
+        if found is None or not found[3]:
+            return None
+        spec, axes = found[0], iter(found[3])
+        plain = [spread(p, spec.mesh, next(axes)) if isinstance(p, Tensor) else p for p in plain]
+    return again(func(*plain), spec)
 
 
 def elementwise(func: Any, args: Any, kwargs: Any) -> Any:
@@ -181,7 +210,8 @@ def _plan(operands, func):
         if len(mesh._plans) > 2000:
             mesh._plans.clear()
         # The layouts are kept too, so that no other has the id of one of them.
-        found = mesh._plans[key] = (spec, wants, [t._spec for t in operands])
+        stay = [axes for _, axes in wants] if all(wanted is None for wanted, _ in wants) else None
+        found = mesh._plans[key] = (spec, wants, [t._spec for t in operands], stay)
     return found[:2]
 
 
@@ -226,6 +256,10 @@ def _where(func, args, kwargs):
     if len(args) + len(kwargs) == 1:
         return _f["nonzero"](*args, *kwargs.values(), as_tuple=True)
     return elementwise(func, args, kwargs)
+
+
+_where.is_elementwise = True
+_where.at_once = lambda func, args: at_once(func, args) if len(args) == 3 else None
 
 
 def of_shards(func: Any, args: Any, kwargs: Any) -> Any:

@@ -658,3 +658,38 @@ def test_a_move_is_planned_once():
         return planned, len(mesh._moves)
 
     assert on(2, program) == [(5, 1)] * 2
+
+
+def test_calls_whose_operands_are_known_are_those_of_the_first_time():
+    """The second call with the same layouts takes a shorter way: values, placements and gradients do not change."""
+    torch.manual_seed(0)
+    a, b, row, one = (torch.rand(s, dtype=torch.float64) + 0.5 for s in ((4, 3), (4, 3), (3,), ()))
+    calls = {
+        "add": lambda a, b, row, one: a + b, "addcmul": lambda a, b, row, one: torch.addcmul(a, a, b),
+        "row": lambda a, b, row, one: a * row, "row first": lambda a, b, row, one: row / a,
+        "number": lambda a, b, row, one: 2 / a, "where": lambda a, b, row, one: torch.where(a > b, a, row),
+        "0-d": lambda a, b, row, one: (a * one) + one * b, "lerp": lambda a, b, row, one: torch.lerp(a, row, one),
+        "clamp": lambda a, b, row, one: a.clamp(0.7, 0.9), "modf": lambda a, b, row, one: sum(torch.frexp(a)[:1]),
+    }  # fmt: skip
+
+    def program(mesh):
+        for name, call in calls.items():
+            plain = [t.clone().requires_grad_() for t in (a, b, row, one)]
+            expected = call(*plain)
+            slopes = slopes_of([expected], plain)
+            for p in (Shard(0), Shard(1), BlockCyclic(0, 1), Replicate(), Partial()):
+                for q in (Replicate(), Shard(0), p if p != Shard(1) else Replicate()):
+                    given = [distribute_tensor(t, mesh, [w]) for t, w in ((a, p), (b, p), (row, q))]
+                    given = [t.requires_grad_() for t in (*given, one.clone())]
+                    placements = set()
+                    for _ in range(3):
+                        found = call(*given)
+                        placements.add(found.placements)
+                        assert_shard(found, expected, (name, p, q), exact=not any(w.is_partial() for w in (p, q)))
+                        for got, want in zip(slopes_of([found], given, like)[:3], slopes, strict=False):
+                            assert (got is None) == (want is None), (name, p, q)
+                            if got is not None:
+                                assert_shard(got, want, (name, p, q))
+                    assert len(placements) == 1, (name, p, q)
+
+    on(2, program)
