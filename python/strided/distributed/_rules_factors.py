@@ -11,7 +11,7 @@ from ..linalg import LinAlgError
 from ._layout import Spec
 from ._rules_linalg import _like, _named, deal, everywhere, matrices
 from ._rules_made import batches
-from ._sharded import RULES, bind, first_sharded, indices, placed, refuse, rule, wrap
+from ._sharded import RULES, ShardedTensor, bind, first_sharded, indices, missing, placed, refuse, rule, wrap
 from .placement import Replicate
 
 if TYPE_CHECKING:
@@ -227,6 +227,22 @@ def _ormqr(func, values):
     return _reflected(func, values["input"], values["input2"], values["input3"], *how)
 
 
+@matrices("linalg.ldl_solve", vectors=("pivots",))
+def _ldl_solve(func, values):
+    if any(p.is_shard() for t in values.values() if isinstance(t, ShardedTensor) for p in t.placements):
+        raise refuse(
+            func, list(values.values()), "there is no LDL of a matrix that is cut; linalg.lu_factor has a rule"
+        )
+    return missing(func)(func, (), values)
+
+
+@rule("lobpcg")
+def _lobpcg(func, args, kwargs):
+    raise refuse(
+        func, (*args, *kwargs.values()), "its steps are chosen by values that no rank has; linalg.eigh has a rule"
+    )
+
+
 # ---------------------------------------------------------------- eigenvalues of matrices that are not hermitian
 
 
@@ -234,6 +250,8 @@ def _ormqr(func, values):
 def _eig(func, args, kwargs):
     def none(func, args, kwargs):
         values = list(bind(func, args, kwargs).values())
+        if not any(p.is_shard() for t in values if isinstance(t, ShardedTensor) for p in t.placements):
+            return missing(func)(func, args, kwargs)
         raise refuse(func, values, "eigenvalues of a matrix that is not hermitian have no algorithm without a gather "
                                    "here; eigh and eigvalsh have one for hermitian matrices")  # fmt: skip
 

@@ -332,10 +332,17 @@ def _qr(func, values):
     A, mode = first_sharded(list(values.values())), values.get("mode", "reduced")
     if "some" in values:
         mode = "reduced" if values["some"] else "complete"
+    name = "linalg_qr" if "linalg" in func.__qualname__ else "qr"
+    if mode == "r":
+        from .linalg._spectral import qr_r
+
+        return _named(name, everywhere(A._local.new_empty(0), A._spec.mesh), _like(qr_r(deal(A)), A))
     if mode not in ("reduced", "complete"):
-        raise refuse(func, [A], f"mode={mode!r}; there are reduced and complete")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     Q, R = linalg.qr(deal(A), mode)
-    return _named("linalg_qr" if "linalg" in func.__qualname__ else "qr", _like(Q, A), _like(R, A))
+    return _named(name, _like(Q, A), _like(R, A))
 
 
 @matrices("linalg.lstsq")
@@ -415,20 +422,16 @@ def _cond(func, values):
     return everywhere(linalg.cond(deal(A), values.get("p")), A._spec.mesh)
 
 
-@rule("linalg.matrix_norm")
-def _matrix_norm(func, args, kwargs):
+def norm_of_matrix(func: Any, args: Any, kwargs: Any) -> ShardedTensor:
+    """A norm of singular values, of one matrix; of others _rules_made.py has the rule."""
     from . import linalg
 
     values = bind(func, args, kwargs)
     A = without_terms(values["input"])
-    order, dims = values.get("ord", "fro"), [d % A.ndim for d in values.get("dim", (-2, -1))]
+    order = values.get("ord", "fro")
     if values.get("dtype") is not None:
         A = A.to(values["dtype"])
     keepdim = bool(values.get("keepdim"))
-    if order == "fro":
-        return _f["linalg.vector_norm"](A, 2, dims, keepdim)
-    if A.ndim != 2 or dims != [0, 1]:
-        raise refuse(func, args, f"the norm {order!r} of a batch")
     found = linalg.norm(deal(A), order)
     return everywhere(found.reshape(1, 1) if keepdim else found, A._spec.mesh)
 

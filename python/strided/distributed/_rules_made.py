@@ -312,10 +312,12 @@ def _matrix_norm(func, args, kwargs):
     if order in (1, -1, float("inf"), float("-inf")):
         rows, columns = dims if abs(order) == 1 else dims[::-1]
         sums = x.abs().sum(rows, keepdim=True)
-        made = (_f["amax"] if order > 0 else _f["amin"])(sums, (rows, columns), True)
+        # The largest of no sums is 0, as the norm of a matrix without elements is.
+        extreme = _f["sum"] if x.shape[columns] == 0 else _f["amax"] if order > 0 else _f["amin"]
+        made = extreme(sums, (rows, columns), True)
         return made if keepdim else made.squeeze(dims)
     if x.ndim == 2:
-        return _rules_linalg._matrix_norm(func, args, kwargs)
+        return _rules_linalg.norm_of_matrix(func, args, kwargs)
     made = batches(None, func, (x.movedim(dims, (-2, -1)), order), {})
     for d in sorted(dims) if keepdim else ():
         made = made.unsqueeze(d)
@@ -383,6 +385,7 @@ def batches(single: Any, func: Any, args: Any, kwargs: Any) -> Any:
 for _name in (
     "linalg.inv inverse linalg.inverse linalg.inv_ex det linalg.det slogdet linalg.slogdet linalg.lu_factor "
     "linalg.lu_factor_ex linalg.cholesky cholesky linalg.cholesky_ex cholesky_inverse linalg.qr qr geqrf linalg.svd "
+    "linalg.ldl_factor linalg.ldl_factor_ex "
     "linalg.svdvals svd linalg.eigh linalg.eigvalsh linalg.eig linalg.eigvals matrix_power linalg.matrix_power matrix_exp "
     "linalg.matrix_exp linalg.pinv pinverse linalg.cond logdet"
 ).split():

@@ -177,6 +177,8 @@ def _norm(func, args, kwargs):
     x = without_terms(x)
     axes = cut(x._spec, dims)
     if isinstance(p, str) and p != "fro":
+        if axes and p == "nuc" and len(dims) == 2:
+            return _f["linalg.matrix_norm"](x, p, dims, bool(values.get("keepdim")), dtype=values.get("dtype"))
         if axes:
             raise refuse(func, args, f"the norm {p!r} along an axis that is cut")
         return _local(func, x, values, dims)

@@ -131,7 +131,6 @@ RANKS = {name: (2, 3, 4, 2, 3, 6, 2, 3, 4, 2, 7, 1)[i % 12] for i, name in enume
 # Iterations on a few ranks take long enough; test_linalg_sharded.py has more of these.
 RANKS |= dict.fromkeys(["svd", "svd tall", "svd vh", "svd torch", "cond", "cond -2", "eigh vectors", "lstsq wide"], 2)
 RANKS |= dict.fromkeys(["frobenius_norm nuclear_norm", "svd_lowrank", "svd_lowrank wide", "pca_lowrank"], 2)
-BELOW = {"lobpcg", "lobpcg smallest"}  # long, and refused at their first step
 
 
 def run_case(name, ranks):
@@ -174,7 +173,7 @@ def test_equations_that_do_not_fit(equation):
     dist.simulate(2, program)
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED - BELOW))
+@pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_has_no_rule_says_so(name):
     refused = run_case(name, [2])
     assert refused and all("of sharded tensors" in text and "placements" in text for text in refused)

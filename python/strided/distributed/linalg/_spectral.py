@@ -108,6 +108,24 @@ class _QR(Function):
         return parts, None, None
 
 
+class _R(Function):
+    @staticmethod
+    def forward(ctx, a, at):
+        return _qr.Reflectors(Matrix(a.clone().contiguous(), *at)).R().local
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+            "mode='reduced') if you are going to require its derivatives."
+        )
+
+
+def qr_r(A: Matrix) -> Matrix:
+    """R of qr(A), without Q.  Its gradient is a RuntimeError."""
+    return Matrix(_R.apply(A.local, layout(A)), (min(A.shape), A.shape[1]), A.block, A.grid)
+
+
 def _qr_gradient(Q: Matrix, R: Matrix, gQ: Matrix, gR: Matrix) -> Matrix:
     M = matmul(gR, R, adjoint="right")
     M = triangle(M.with_local(M.local - matmul(Q, gQ, adjoint="left").local), True)
