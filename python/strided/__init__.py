@@ -21,6 +21,7 @@ from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes
 from ._size import Size
 from . import _signature as _signature
+from . import _places as _places
 from . import _xla as _xla
 from .version import __version__
 from ._seat import install_as_torch

@@ -24,10 +24,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "profiler":  # which loads when it is first used
+    if name in ("profiler", "variable"):  # which load when they are first used
         import importlib
 
-        return importlib.import_module(".profiler", __package__)
+        return importlib.import_module(f".{name}", __package__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
 from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Iterator
 
 
 class _Matmul:
@@ -75,6 +81,19 @@ def math_sdp_enabled() -> bool:
 def cudnn_sdp_enabled() -> bool:
     """What enable_cudnn_sdp set."""
     return _allowed["cudnn"]
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[None]:
+    """A context that remembers which of PyTorch's kernels attention may use; strided's own computes in any case."""
+    before = dict(_allowed)
+    _allowed.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield
+    finally:
+        _allowed.update(before)
 
 
 def is_flash_attention_available() -> bool:

@@ -6,10 +6,15 @@ The library with the kernels is opened when a device is first asked for; without
 
 from __future__ import annotations
 
+from .. import OutOfMemoryError
 from .._core_names import absent
 from .._creation import typed
+from .._places import modules_of
 from . import _nvidia as _nvidia
 from . import amp
+from ._device import (
+    _lazy_call as _lazy_call,
+)
 from ._device import (
     current_device,
     device,
@@ -18,8 +23,10 @@ from ._device import (
     get_device_capability,
     get_device_name,
     get_device_properties,
+    init,
     is_available,
     is_bf16_supported,
+    is_current_stream_capturing,
     is_initialized,
     set_device,
     synchronize,
@@ -27,12 +34,16 @@ from ._device import (
 from ._elementwise_kernel import ElementwiseKernel
 from ._memory import (
     empty_cache,
+    ipc_collect,
     max_memory_allocated,
+    max_memory_cached,
     max_memory_reserved,
     mem_get_info,
     memory_allocated,
+    memory_cached,
     memory_reserved,
     memory_stats,
+    memory_summary,
     reset_max_memory_allocated,
     reset_peak_memory_stats,
 )
@@ -60,12 +71,16 @@ __all__ = [
     "ElementwiseKernel", "Event", "Stream", "amp", "current_device", "current_stream", "default_stream", "device",
     "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
-    "get_rng_state_all", "graph", "initial_seed", "is_available", "is_bf16_supported",
+    "get_rng_state_all", "graph", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
-    "memory_stats",
+    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
+    "memory_cached", "memory_reserved",
+    "memory_stats", "memory_summary", "max_memory_cached", "OutOfMemoryError",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream",
     "stream",
     "synchronize",
 ]  # fmt: skip
+
+__getattr__ = modules_of("cuda")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .. import _C
 
 if TYPE_CHECKING:
-    from .._typing import Device, Tensor
+    from .._typing import Any, Callable, Device, Tensor
 
 _f = _C.functions
 
@@ -121,3 +121,19 @@ class device_of(device):
 
     def __exit__(self, *exc: object) -> None:
         return super().__exit__(*exc) if self.idx >= 0 else False
+
+
+def init() -> None:
+    """Opens the devices, which the first use does by itself.  RuntimeError where there is none."""
+    current_device()
+
+
+def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
+    """Calls the function where there is a device; without one it would wait for ever."""
+    if is_available():
+        callable()
+
+
+def is_current_stream_capturing() -> bool:
+    """False: no stream is recorded, there are no CUDA graphs."""
+    return False

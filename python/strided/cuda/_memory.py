@@ -61,3 +61,27 @@ def empty_cache() -> None:
 def mem_get_info(device: Device | None = None) -> tuple[int, int]:
     """(free, total) bytes of a device, as the driver says."""
     return _f["_cuda_memory_info"](index_of(device))
+
+
+def memory_cached(device: Device | None = None) -> int:
+    """memory_reserved by its older name."""
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Device | None = None) -> int:
+    """max_memory_reserved by its older name."""
+    return max_memory_reserved(device)
+
+
+def memory_summary(device: Device | None = None, abbreviated: bool = False) -> str:
+    """What tensors take and what is taken from the driver, now and at most, in a text of a few lines."""
+    rows = [
+        ("Allocated memory", memory_allocated(device), max_memory_allocated(device)),
+        ("Reserved memory", memory_reserved(device), max_memory_reserved(device)),
+    ]
+    lines = [f"{'Metric':<18}{'Current, bytes':>18}{'Peak, bytes':>18}"]
+    return "\n".join(lines + [f"{name:<18}{now:>18}{most:>18}" for name, now, most in rows])
+
+
+def ipc_collect() -> None:
+    """Nothing: no memory of a device is shared with other processes."""

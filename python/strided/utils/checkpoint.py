@@ -16,7 +16,8 @@ from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
+    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "check_backward_validity",
+    "detach_variable", "noop_context_fn",
     "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
 
@@ -34,6 +35,19 @@ class _Enough(Exception):
 def noop_context_fn() -> tuple[Any, Any]:
     """Two contexts that change nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, tensors as leaves of graphs of their own, which need gradients where the tensors did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, _C.Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warns where no tensor among the arguments needs a gradient: none goes through the part then."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 @contextlib.contextmanager

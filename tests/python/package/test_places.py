@@ -1,0 +1,179 @@
+"""Modules of PyTorch whose contents are kept elsewhere, and small modules that libraries import."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+import strided
+from strided._places import PLACES
+
+
+@pytest.mark.parametrize("place", sorted(PLACES))
+def test_every_place_has_its_names(place):
+    module = importlib.import_module(f"strided.{place}")
+    home, names = PLACES[place]
+    home = importlib.import_module(f"strided.{home}")
+    assert dir(module) == sorted(names.split())
+    for name in names.split():
+        assert getattr(module, name) is getattr(home, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+def test_places_answer_in_pytorchs_place_and_others_stay_missing():
+    program = (
+        "from torch.optim.adagrad import Adagrad\n"
+        "import torch, torch.cuda.memory as m\n"
+        "assert Adagrad is torch.optim.Adagrad and m.memory_allocated() == 0 and torch.cuda.random.seed_all\n"
+        "try:\n    import torch.optim.adaline\n"
+        "except ModuleNotFoundError as e:\n    assert 'torch.optim.adaline' in str(e)\n"
+        "else:\n    raise AssertionError\n"
+    )
+    code = f"import strided; strided.install_as_torch(); exec({program!r})"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_workers_know_is_looked_up_anew(monkeypatch):
+    from strided.utils.data import _worker
+    from strided.utils.data._utils import worker
+
+    assert worker._worker_info is None
+    monkeypatch.setattr(_worker, "_worker_info", 7)
+    assert worker._worker_info == 7 and worker.get_worker_info() == 7
+
+
+def test_cuda_names_without_a_device():
+    if strided.cuda.is_available():
+        pytest.skip("there is a device")
+    called = []
+    strided.cuda._lazy_call(lambda: called.append(1))
+    assert called == [] and strided.cuda.OutOfMemoryError is strided.OutOfMemoryError
+    assert strided.cuda.memory_cached() == strided.cuda.max_memory_cached() == 0
+    assert strided.cuda.memory_summary().count("\n") == 2 and strided.cuda.ipc_collect() is None
+    assert not strided.cuda.is_current_stream_capturing()
+    with pytest.raises(RuntimeError):
+        strided.cuda.init()
+
+
+def test_sdp_kernel_is_a_context():
+    cuda = strided.backends.cuda
+    with cuda.sdp_kernel(enable_flash=False, enable_math=True):
+        assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    assert cuda.flash_sdp_enabled()
+
+
+def test_extensions_are_not_built():
+    from strided.utils import cpp_extension
+
+    for call in (
+        lambda: cpp_extension.load("a", ["a.cpp"]),
+        lambda: cpp_extension.load_inline("a", ""),
+        lambda: cpp_extension.CppExtension("a", []),
+        lambda: cpp_extension.CUDAExtension("a", []),
+        cpp_extension.BuildExtension.with_options(use_ninja=False),
+        cpp_extension.include_paths,
+    ):
+        with pytest.raises(NotImplementedError, match="strided builds no extensions"):
+            call()
+
+
+def test_contexts_as_decorators():
+    from strided.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
+
+    log = []
+
+    class Named(_DecoratorContextManager):
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            log.append(self.name)
+
+        def __exit__(self, *exc):
+            log.append(-self.name)
+
+        def clone(self):
+            return Named(self.name + 1)
+
+    @Named(1)
+    def twice(x):
+        return 2 * x
+
+    @Named(4)
+    def steps():
+        """Steps."""
+        got = yield 1
+        try:
+            yield got
+        except KeyError:
+            yield 9
+        return 3
+
+    assert twice(5) == 10 and log == [2, -2]
+    run = steps()
+    assert [next(run), run.send(6), run.throw(KeyError())] == [1, 6, 9]
+    with pytest.raises(StopIteration, match="3"):
+        next(run)
+    assert log[2:] == [5, -5] * 4 and steps.__doc__ == "Steps."
+    waiting = steps()
+    next(waiting)
+    waiting.close()
+    assert log[10:] == [5, -5] * 2
+
+    class Plain(_NoParamDecoratorContextManager):
+        def __enter__(self):
+            log.append("in")
+
+        def __exit__(self, *exc):
+            log.append("out")
+
+    @Plain
+    def none():
+        return log[-1]
+
+    assert none() == "in" and log[-1] == "out"
+    with pytest.raises(RuntimeError, match="classes"):
+        context_decorator(lambda: Plain(), Named)
+
+
+def test_module_tracker_names_what_runs():
+    from strided.utils.module_tracker import ModuleTracker
+
+    tracker, log = ModuleTracker(), []
+
+    class Tell(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            log.append((sorted(tracker.parents), tracker.is_bw))
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            log.append((sorted(tracker.parents), tracker.is_bw))
+            return g
+
+    class Leaf(strided.nn.Module):
+        def forward(self, x):
+            return Tell.apply(x)
+
+    net = strided.nn.Sequential(strided.nn.Linear(2, 2), strided.nn.Sequential(Leaf()))
+    names = ["Global", "Sequential", "Sequential.1", "Sequential.1.0"]
+    with tracker:
+        net(strided.ones(1, 2, requires_grad=True)).sum().backward()
+        assert tracker.parents == {"Global"} and not tracker.is_bw
+    net(strided.ones(1, 2))
+    assert log == [(names, False), (names, True), (["Global"], False)]
+
+
+def test_arguments_of_a_checkpoint_become_leaves():
+    from strided.utils.checkpoint import check_backward_validity, detach_variable
+
+    x = strided.ones(2, requires_grad=True) * 2
+    found = detach_variable((x, 3, strided.ones(1)))
+    assert found[0].is_leaf and found[0].requires_grad and found[1] == 3 and not found[2].requires_grad
+    with pytest.raises(RuntimeError, match="Only tuple"):
+        detach_variable([x])
+    check_backward_validity([x, 1])
+    with pytest.warns(UserWarning, match="requires_grad=True"):
+        check_backward_validity([x.detach()])
