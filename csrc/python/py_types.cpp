@@ -1,6 +1,8 @@
 // dtype and device as Python types; numbers and sizes; exceptions.
 
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <unordered_map>
 
 #include "core/promotion.h"
@@ -17,27 +19,87 @@ std::unordered_map<std::string, PyObject*>& hooks() {
 
 // ---------------------------------------------------------------- dtype
 
+// PyTorch's dtypes that no tensor here has. Programs have them in tables, and compare them with those of tensors.
+struct NameOfDType {
+  const char* name;
+  int size;
+  const char* traits;  // f: floating-point, s: signed
+};
+constexpr NameOfDType kOnlyNames[] = {{"uint1", 1, ""},
+                                      {"uint2", 1, ""},
+                                      {"uint3", 1, ""},
+                                      {"uint4", 1, ""},
+                                      {"uint5", 1, ""},
+                                      {"uint6", 1, ""},
+                                      {"uint7", 1, ""},
+                                      {"int1", 1, "s"},
+                                      {"int2", 1, "s"},
+                                      {"int3", 1, "s"},
+                                      {"int4", 1, "s"},
+                                      {"int5", 1, "s"},
+                                      {"int6", 1, "s"},
+                                      {"int7", 1, "s"},
+                                      {"bits1x8", 1, ""},
+                                      {"bits2x4", 1, ""},
+                                      {"bits4x2", 1, ""},
+                                      {"bits8", 1, ""},
+                                      {"bits16", 2, ""},
+                                      {"float8_e4m3fnuz", 1, "fs"},
+                                      {"float8_e5m2fnuz", 1, "fs"},
+                                      {"float8_e8m0fnu", 1, "f"},
+                                      {"float4_e2m1fn_x2", 1, "fs"},
+                                      {"qint8", 1, "s"},
+                                      {"quint8", 1, ""},
+                                      {"qint32", 4, "s"},
+                                      {"quint4x2", 1, ""},
+                                      {"quint2x4", 1, ""}};
+
 struct PyDType {
   PyObject_HEAD DType dtype;
+  const NameOfDType* only;  // null for those that tensors have
 };
 PyTypeObject* dtype_type = nullptr;
 PyObject* dtype_objects[kNumDTypes];
 
-DType dtype_of_object(PyObject* o) { return reinterpret_cast<PyDType*>(o)->dtype; }
-
-PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("torch.%s", name_of(dtype_of_object(o))); }
-PyObject* dtype_reduce(PyObject* o, PyObject*) {
-  return Py_BuildValue("(O(s))", hook("dtype_by_name"), name_of(dtype_of_object(o)));
+const NameOfDType* only_name(PyObject* o) { return reinterpret_cast<PyDType*>(o)->only; }
+DType dtype_of_object(PyObject* o) {
+  const NameOfDType* only = only_name(o);
+  STRIDED_CHECK(!only, NotImplementedError, "strided has no tensors of dtype torch.", only->name);
+  return reinterpret_cast<PyDType*>(o)->dtype;
 }
-PyObject* dtype_to_real(PyObject* o, PyObject*) { return wrap(real_of(dtype_of_object(o))); }
-PyObject* dtype_to_complex(PyObject* o, PyObject*) { return wrap(complex_of(dtype_of_object(o))); }
-PyObject* dtype_floating(PyObject* o, void*) { return PyBool_FromLong(is_floating(dtype_of_object(o))); }
-PyObject* dtype_complex(PyObject* o, void*) { return PyBool_FromLong(is_complex(dtype_of_object(o))); }
-PyObject* dtype_signed(PyObject* o, void*) { return PyBool_FromLong(is_signed(dtype_of_object(o))); }
-PyObject* dtype_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(size_of(dtype_of_object(o))); }
-PyObject* dtype_cpp_name(PyObject* o, void*) { return PyUnicode_FromString(cpp_name_of(dtype_of_object(o))); }
+const char* name_of_object(PyObject* o) {
+  const NameOfDType* only = only_name(o);
+  return only ? only->name : name_of(dtype_of_object(o));
+}
+template <class F>
+PyObject* dtype_trait(PyObject* o, char letter, F&& of_dtype) {
+  const NameOfDType* only = only_name(o);
+  return PyBool_FromLong(only ? std::strchr(only->traits, letter) != nullptr : of_dtype(dtype_of_object(o)));
+}
+
+PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("torch.%s", name_of_object(o)); }
+PyObject* dtype_reduce(PyObject* o, PyObject*) {
+  return Py_BuildValue("(O(s))", hook("dtype_by_name"), name_of_object(o));
+}
+PyObject* dtype_to_real(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap(real_of(dtype_of_object(o))); });
+}
+PyObject* dtype_to_complex(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return wrap(complex_of(dtype_of_object(o))); });
+}
+PyObject* dtype_floating(PyObject* o, void*) { return dtype_trait(o, 'f', is_floating); }
+PyObject* dtype_complex(PyObject* o, void*) { return dtype_trait(o, 'c', is_complex); }
+PyObject* dtype_signed(PyObject* o, void*) { return dtype_trait(o, 's', is_signed); }
+PyObject* dtype_itemsize(PyObject* o, void*) {
+  const NameOfDType* only = only_name(o);
+  return PyLong_FromLongLong(only ? only->size : size_of(dtype_of_object(o)));
+}
+PyObject* dtype_cpp_name(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return PyUnicode_FromString(cpp_name_of(dtype_of_object(o))); });
+}
 // What the Python files want to know of a DTypeTraits block.
 PyObject* dtype_traits(PyObject* o, void*) {
+  if (only_name(o)) Py_RETURN_NONE;
   const DTypeInfo& t = info_of(dtype_of_object(o));
   const char* kind = t.kind == kinds::Bool    ? "bool"
                      : t.kind == kinds::Int   ? "int"
@@ -327,12 +389,22 @@ void init_types(PyObject* module) {
   for (int i = 0; i < kNumDTypes; ++i) {
     auto* o = PyObject_New(PyDType, dtype_type);
     o->dtype = static_cast<DType>(i);
+    o->only = nullptr;
     dtype_objects[i] = reinterpret_cast<PyObject*>(o);
     PyModule_AddObjectRef(module, kDTypeInfo[i].name, dtype_objects[i]);
     PyTuple_SET_ITEM(all, i, Py_NewRef(dtype_objects[i]));
   }
   PyModule_AddObjectRef(module, "dtypes", all);
   Py_DECREF(all);
+  PyObject* names = PyTuple_New(std::size(kOnlyNames));
+  for (size_t i = 0; i < std::size(kOnlyNames); ++i) {
+    auto* o = PyObject_New(PyDType, dtype_type);
+    o->only = &kOnlyNames[i];
+    PyModule_AddObjectRef(module, o->only->name, reinterpret_cast<PyObject*>(o));
+    PyTuple_SET_ITEM(names, static_cast<Py_ssize_t>(i), reinterpret_cast<PyObject*>(o));
+  }
+  PyModule_AddObjectRef(module, "dtypes_without_tensors", names);
+  Py_DECREF(names);
 }
 
 }  // namespace strided::python

@@ -34,6 +34,9 @@ for _d in _dtypes:
     globals()[_d._traits["name"]] = _d
     if _d._traits["alias"]:
         globals()[_d._traits["alias"]] = _d  # half, float, long, ...
+for _d in _C.dtypes_without_tensors:
+    globals()[str(_d).removeprefix("torch.")] = _d
+bit = _C.uint1
 
 
 class layout:

@@ -173,6 +173,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 from .nn._top import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: ...
 from ._samplers import binomial as binomial
+bit: _dtype
+bits16: _dtype
+bits1x8: _dtype
+bits2x4: _dtype
+bits4x2: _dtype
+bits8: _dtype
 def bitwise_and(input: TensorOrNumber, other: TensorOrNumber, *, out: Tensor | None = None) -> Tensor: ...
 from ._standard import bitwise_invert as bitwise_invert
 def bitwise_left_shift(input: TensorOrNumber, other: TensorOrNumber, *, out: Tensor | None = None) -> Tensor: ...
@@ -370,9 +376,13 @@ def flipud(input: Tensor) -> Tensor: ...
 float: _dtype
 float16: _dtype
 float32: _dtype
+float4_e2m1fn_x2: _dtype
 float64: _dtype
 float8_e4m3fn: _dtype
+float8_e4m3fnuz: _dtype
 float8_e5m2: _dtype
+float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 from ._composite import float_power as float_power
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def floor_(input: Tensor) -> Tensor: ...
@@ -472,9 +482,16 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 from ._seat import install_as_torch as install_as_torch
 from .nn._top import instance_norm as instance_norm
 int: _dtype
+int1: _dtype
 int16: _dtype
+int2: _dtype
+int3: _dtype
 int32: _dtype
+int4: _dtype
+int5: _dtype
+int6: _dtype
 int64: _dtype
+int7: _dtype
 int8: _dtype
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
@@ -704,9 +721,14 @@ def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtyp
 from . import profiler as profiler
 def promote_types(type1: DType, type2: DType) -> _dtype: ...
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: ...
+qint32: _dtype
+qint8: _dtype
 def qr(input: Tensor, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr: ...
 def quantile(input: Tensor, q: TensorOrNumber, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor: ...
 from . import quasirandom as quasirandom
+quint2x4: _dtype
+quint4x2: _dtype
+quint8: _dtype
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def rad2deg_(input: Tensor) -> Tensor: ...
 @overload
@@ -928,9 +950,16 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def trunc_(input: Tensor) -> Tensor: ...
 from ._composite import typename as typename
 from . import types as types
+uint1: _dtype
 uint16: _dtype
+uint2: _dtype
+uint3: _dtype
 uint32: _dtype
+uint4: _dtype
+uint5: _dtype
+uint6: _dtype
 uint64: _dtype
+uint7: _dtype
 uint8: _dtype
 def unbind(input: Tensor, dim: _int = 0) -> _tuple[Tensor, ...]: ...
 def unbind_copy(input: Tensor, *args: Any, out: Any = None, **options: Any) -> _tuple[Tensor, ...]: ...
