@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | {"profiler"})
+    return sorted(globals().keys() | {"profiler", "variable"})
 
 
 _run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._lazy_layers import *
 from .activation import *
+from .adaptive import *
 from .batchnorm import *
 from .channelshuffle import *
 from .container import *
