@@ -1,12 +1,13 @@
 // Softmax and its logarithm of rows: the largest element is subtracted first, so that no exponential overflows.
 #include "base/math.h"
 #include "cpu/kernels.h"
+#include "cpu/simd.inc"
 
 namespace strided {
 inline namespace STRIDED_ISA {
 namespace {
 
-constexpr int64_t kLanes = 64;  // partial sums of a contiguous row; rows side by side
+constexpr int64_t kSide = 64;  // partial sums of a contiguous row; rows side by side
 
 // NaN stays. Two selects: see reduce::select in backend/reduce.h.
 template <class A>
@@ -15,40 +16,81 @@ STRIDED_INLINE A larger(A a, A b) {
   return a != a ? a : x;
 }
 
+constexpr int64_t kFew = 16;  // what is left of a row is taken in pieces of so many elements, the last one in part
+
+// e / sum, for 1 <= sum. A product with 1 / sum and one step of correction round as the division does, which takes a
+// vector of the processor eight times as long: P. Markstein, "Computation of elementary functions on the IBM RISC
+// System/6000 processor" (1990).
+template <class A>
+STRIDED_INLINE A quotient(A e, A sum, [[maybe_unused]] A inverse) {
+#if STRIDED_HAS_FMA
+  const A q = e * inverse;
+  return math::mul_add(math::mul_add(-q, sum, e), inverse, q);
+#else
+  return e / sum;
+#endif
+}
+
+// Lanes From ... To - 1 are combined with those before them, half by half: vector code, and always the same order.
+template <int64_t From, int64_t To, class A, class F>
+STRIDED_INLINE void fold(A* lane, F f) {
+  for (int64_t half = From / 2; half >= To; half /= 2)
+#pragma GCC unroll 1
+    for (int64_t k = 0; k < half; ++k) lane[k] = f(lane[k], lane[k + half]);
+}
+// The same within a vector register, to one value: v is combined with itself, moved by half the lanes that count.
+template <int Half, class V, class F, int... I>
+STRIDED_INLINE auto fold_vector(V v, F f, std::integer_sequence<int, I...> places) {
+  if constexpr (Half == 0) return v[0];
+  else return fold_vector<Half / 2>(f(v, shuffle<V, (I + Half) % int(sizeof...(I))...>(v, v)), f, places);
+}
+
+// f(lane, element i) for the elements of a row: whole pieces of kSide, then pieces of kFew lanes with conditions, which
+// are masks. (Unrolled loops of kFew steps would not become vector code.) The results of all lanes are combined.
+template <class A, class F, class C>
+STRIDED_INLINE A over_row(A start, int64_t n, F f, C combine) {
+  alignas(64) A lane[kSide];
+  const int64_t whole = n - n % kSide;
+  for (int64_t k = 0; k < kSide; ++k) lane[k] = start;
+  for (int64_t i = 0; i < whole; i += kSide)
+#pragma GCC ivdep
+    for (int64_t k = 0; k < kSide; ++k) lane[k] = combine(lane[k], f(i + k));
+  if (whole > 0) fold<kSide, kFew>(lane, combine);
+  for (int64_t i = whole; i < n; i += kFew) {
+    const int m = n - i < kFew ? static_cast<int>(n - i) : static_cast<int>(kFew);
+#pragma GCC ivdep
+#pragma GCC unroll 1
+    for (int k = 0; k < static_cast<int>(kFew); ++k)
+      if (k < m) lane[k] = combine(lane[k], f(i + k));
+  }
+  constexpr int few = kLanes<A> < kFew ? kLanes<A> : kFew;
+  fold<kFew, few>(lane, combine);
+  return fold_vector<few / 2>(load<Vec<A, few>>(lane), combine, std::make_integer_sequence<int, few>{});
+}
+
 // One contiguous row.
 template <class T, bool Log>
-void softmax_row(T* out, const T* in, int64_t n) {
+void softmax_row(T* __restrict__ out, const T* __restrict__ in, int64_t n) {
   using A = compute_t<T>;
-  A lane[kLanes];
-  const int64_t whole = n - n % kLanes;
-  A max = -math::infinity<A>();
-  for (int64_t k = 0; k < kLanes; ++k) lane[k] = max;
-  for (int64_t i = 0; i < whole; i += kLanes)
-    for (int64_t k = 0; k < kLanes; ++k) lane[k] = larger(lane[k], static_cast<A>(in[i + k]));
-  for (int64_t i = whole; i < n; ++i) lane[i - whole] = larger(lane[i - whole], static_cast<A>(in[i]));
-  for (int64_t k = 0; k < kLanes; ++k) max = larger(max, lane[k]);
-
-  for (int64_t k = 0; k < kLanes; ++k) lane[k] = 0;
+  const A max = over_row(
+      -math::infinity<A>(), n, [=](int64_t i) { return static_cast<A>(in[i]); },
+      [](auto a, auto b) { return larger(a, b); });
   // The 16-bit floats cannot hold the exponentials until the sum is known: these are computed twice.
   constexpr bool keep = !Log && sizeof(T) >= 4;
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const int64_t m = n - i < kLanes ? n - i : kLanes;
-#pragma GCC ivdep
-    for (int64_t k = 0; k < m; ++k) {
-      const A e = math::exp(static_cast<A>(in[i + k]) - max);
-      lane[k] += e;
-      if constexpr (keep) out[i + k] = e;
-    }
-  }
-  for (int64_t half = kLanes / 2; half > 0; half /= 2)
-    for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
-  const A sum = lane[0];
-  const A offset = Log ? math::log(sum) : 0;
+  const A sum = over_row(
+      A(0), n,
+      [=](int64_t i) {
+        const A e = math::exp(static_cast<A>(in[i]) - max);
+        if constexpr (keep) out[i] = e;
+        return e;
+      },
+      [](auto a, auto b) { return a + b; });
+  const A inverse = 1 / sum, offset = Log ? math::log(sum) : 0;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (Log) out[i] = T(static_cast<A>(in[i]) - max - offset);
-    else if constexpr (keep) out[i] = out[i] / sum;
-    else out[i] = T(math::exp(static_cast<A>(in[i]) - max) / sum);
+    else if constexpr (keep) out[i] = quotient(out[i], sum, inverse);
+    else out[i] = T(quotient(math::exp(static_cast<A>(in[i]) - max), sum, inverse));
   }
 }
 
@@ -56,7 +98,7 @@ void softmax_row(T* out, const T* in, int64_t n) {
 template <class T, bool Log>
 void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
   using A = compute_t<T>;
-  A max[kLanes], sum[kLanes];
+  A max[kSide], sum[kSide];
   for (int64_t r = 0; r < rows; ++r) {
     max[r] = -math::infinity<A>();
     sum[r] = 0;
@@ -95,8 +137,8 @@ void softmax(char* const* out, const int64_t* out_stride, const int64_t*, const 
     for (int64_t r = 0; r < rows; ++r) softmax_row<T, Log>(to + r * row_stride, from + r * row_stride, n);
     return;
   }
-  for (int64_t r = 0; r < rows; r += kLanes)
-    softmax_columns<T, Log>(to + r, from + r, n, stride, rows - r < kLanes ? rows - r : kLanes);
+  for (int64_t r = 0; r < rows; r += kSide)
+    softmax_columns<T, Log>(to + r, from + r, n, stride, rows - r < kSide ? rows - r : kSide);
 }
 
 template <class T>

@@ -112,3 +112,29 @@ def test_layout_makes_no_difference(layout):
     if wrong:
         pytest.fail(f"{len(wrong)} functions depend on the layout:\n\n" + "\n\n".join(wrong), pytrace=False)
     assert compared > 4000  # calls that gave a result
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "int16", "uint8", "complex64", "bool"])
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 100, 511, 512, 513, 1100])
+def test_operands_constant_along_rows(dtype, n):
+    """Rows are computed in place where 16 elements and more of them lie together, else through buffers."""
+    dtype = getattr(strided, dtype)
+    x = (strided.arange(5 * n) % 13).reshape(5, n).to(dtype)
+    column, row, one = x[:, :1] + x[:, n // 2 :][:, :1], x[2:3], x[3:4, n // 2 :][:, :1]
+    two = strided.stack([x, x], 2)[:, :, 0]  # not contiguous along rows
+    for a in (x, two, x.T.contiguous().T, x.flip(1), strided.cat([x, x], 1)[:, :n]):
+        for b in (column, row, one, two):
+            full = b.expand(5, n).contiguous()
+            for got, want in (
+                (a * b, a.contiguous() * full),
+                (b + a, full + a.contiguous()),
+                (a == b, a.contiguous() == full),
+                (strided.where(a == b, a, b), strided.where(a.contiguous() == full, a.contiguous(), full)),
+            ):
+                assert got.equal(want)
+            if dtype != strided.bool:
+                assert strided.addcmul(b, a, column).equal(
+                    strided.addcmul(full, a.contiguous(), column.expand(5, n).contiguous())
+                )
+                written = strided.zeros(5, 2 * n, dtype=dtype)[:, ::2]
+                assert strided.mul(a, b, out=written).equal(a.contiguous() * full)

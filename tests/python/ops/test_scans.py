@@ -185,6 +185,52 @@ def test_softmax_forms():
         torch.softmax(torch.zeros(2, 2), 2)
 
 
+# Around the vectors of a row: pieces of 64 and of 16 elements, and parts of a piece.
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 127, 128, 129, 144, 145])
+def test_softmax_of_rows(dtype, n):
+    a = np.random.default_rng(n).standard_normal((5, n)) * 3
+    x = torch.tensor(a.tolist(), dtype=getattr(torch, dtype))
+    for t in (x, x.T.contiguous().T, torch.cat([x, x], 1)[:, :n], x.expand(2, 5, n)):
+        exact = np.asarray(t.double().tolist())
+        e = np.exp(exact - exact.max(-1, keepdims=True))
+        want = e / e.sum(-1, keepdims=True)
+        close(t.softmax(-1), want, dtype)
+        close(t.log_softmax(-1), np.log(want), dtype, 8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 3, 16, 17, 64, 70, 128, 200])
+def test_softmax_of_rows_with_infinities(dtype, n):
+    dtype = getattr(torch, dtype)
+    for at in {0, n // 2, n - 1}:
+        x = torch.zeros(3, n, dtype=dtype)
+        x[0, at], x[1, at], x[2, at] = math.nan, math.inf, -math.inf
+        got, logs = x.softmax(-1), x.log_softmax(-1)
+        assert got[:2].isnan().all() if n == 1 else got[0].isnan().all() and math.isnan(got[1, at].item())
+        others = [i for i in range(n) if i != at]
+        if others:
+            assert got[2, at].item() == 0 and logs[2, at].item() == -math.inf
+            assert (got[1, others] != got[1, others]).all()
+            assert np.allclose(got[2, others].tolist(), 1 / (n - 1), rtol=1e-6, atol=0)
+    assert torch.full((2, n), -math.inf, dtype=dtype).softmax(-1).isnan().all()
+
+
+def test_softmax_of_many_rows_on_any_number_of_threads():
+    x = torch.tensor(np.random.default_rng(2).standard_normal((3000, 37)).tolist())
+    before = torch.get_num_threads()
+    try:
+        made = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            made.append(x.softmax(-1))
+    finally:
+        torch.set_num_threads(before)
+    assert made[0].equal(made[1]) and made[0].equal(made[2])
+    for i in (0, 1500, 2999):
+        assert made[0][i].equal(x[i].softmax(-1))
+
+
 W = torch.tensor([[0.3, -1.2, 2.0], [1.0, 0.5, -0.7]], dtype=torch.float64)
 GRADIENTS = {
     "cumsum": lambda t: (t.cumsum(1) * W).sum(),
