@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ... import _C
 from ...linalg import LinAlgError
 from ._layout import Matrix, square
-from ._transfer import Ring, broadcast
+from ._transfer import Ring, broadcast, panel_buffers
 from ._update import subtract_product
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def cholesky_inplace(A: Matrix) -> int:
     info: 0, or the order of the minor that is not positive-definite."""
     n = square("linalg.cholesky", A)
     steps = A.cols.steps(n)
-    ring, message = _send(A, steps[0]) if steps else (None, None)
+    buffers = panel_buffers(A, 1)
+    ring, message = _send(A, steps[0], buffers[0]) if steps else (None, None)
     for at, (first, end, _) in enumerate(steps):
         ring.pass_on(message)
         info = int(message[-1].real.item())
@@ -45,7 +46,7 @@ def cholesky_inplace(A: Matrix) -> int:
             if following[2] == A.grid.column:
                 ahead = A.first_col(following[1]) - begin
                 _update(A, panel, right, end, begin, 0, ahead, top)
-            ring, message = _send(A, following)
+            ring, message = _send(A, following, buffers[(at + 1) % 2])
         step = max(A.block, -(-(right.shape[0] - ahead) // _PIECES))
         for left in range(ahead, right.shape[0], step):
             _update(A, panel, right, end, begin, left, min(left + step, right.shape[0]), top)
@@ -62,13 +63,13 @@ def _update(A: Matrix, panel: Tensor, right: Tensor, end: int, begin: int, left:
     subtract_product(A.local[row:, begin + left : begin + stop], panel[row - top :], right[left:stop].mH)
 
 
-def _send(A: Matrix, step: tuple[int, int, int]) -> tuple[Ring, Tensor]:
-    """Factors the block column where it is, and starts its way."""
+def _send(A: Matrix, step: tuple[int, int, int], buffer: Tensor) -> tuple[Ring, Tensor]:
+    """Factors the block column where it is, and starts its way in the buffer."""
     (first, end, column), grid = step, A.grid
     width, below = end - first, A.first_row(end)
     height = A.local.shape[0] - below
     ring = Ring(grid.row_comm, column, first // A.block % 64)
-    message = A.local.new_empty(height * width + 1)
+    message = buffer[: height * width + 1]
     if grid.column == column:
         left, owner = A.cols.local(first), A.rows.owner(first)
         block = A.local.new_empty(width * width + 1)
@@ -83,7 +84,7 @@ def _send(A: Matrix, step: tuple[int, int, int]) -> tuple[Ring, Tensor]:
         message[-1] = block[-1]
         if height and block[-1].real.item() == 0:
             panel.copy_(_solve(block[:-1].view(width, width).mH, panel, upper=True, left=False))
-        message[:-1] = panel.flatten()
+        message[:-1].view(height, width).copy_(panel)
         ring.start(message)
     return ring, message
 

@@ -15,7 +15,7 @@ from ... import _C
 from ..._creation import tensor as _tensor
 from . import _panel
 from ._layout import Matrix
-from ._transfer import Ring
+from ._transfer import Ring, panel_buffers
 from ._update import subtract_product
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def lu_inplace(A: Matrix, pivoting: str = "partial") -> tuple[list[int], int]:
     steps = A.cols.steps(min(m, n))
     pivots: list[int] = []
     info = 0
-    ring, message = _send(A, steps[0], pivoting) if steps else (None, None)
+    buffers = panel_buffers(A, 2 * A.block)
+    ring, message = _send(A, steps[0], pivoting, buffers[0]) if steps else (None, None)
     for at, (first, end, _) in enumerate(steps):
         ring.pass_on(message)
         top, below, chosen = _unpacked(A, message, first, end)
@@ -60,7 +61,7 @@ def lu_inplace(A: Matrix, pivoting: str = "partial") -> tuple[list[int], int]:
             if following[2] == A.grid.column:
                 ahead = A.first_col(following[1]) - begin
                 subtract_product(target[:, :ahead], below, rows[:, :ahead])
-            ring, message = _send(A, following, pivoting)
+            ring, message = _send(A, following, pivoting, buffers[(at + 1) % 2])
         if ahead < width:
             step = width - ahead if ring is done or ring.last else -(-(width - ahead) // _PIECES)
             for left in range(ahead, width, step):
@@ -70,18 +71,17 @@ def lu_inplace(A: Matrix, pivoting: str = "partial") -> tuple[list[int], int]:
     return pivots, info
 
 
-def _send(A: Matrix, step: tuple[int, int, int], pivoting: str) -> tuple[Ring, Tensor]:
-    """Factors the panel where it is and starts its way; elsewhere the memory that it comes to."""
+def _send(A: Matrix, step: tuple[int, int, int], pivoting: str, buffer: Tensor) -> tuple[Ring, Tensor]:
+    """Factors the panel where it is and starts its way in the buffer; elsewhere the part of it that it comes to."""
     first, end, column = step
     width, height = end - first, A.local.shape[0] - A.first_row(end)
+    message = buffer[: width * width + height * width + 2 * width]
     if A.grid.column == column:
         top, pivots = _factor(A, first, end, pivoting)
         at = A.cols.local(first)
-        below = A.local[A.first_row(end) :, at : at + width]
-        digits = [float(d) for p in pivots for d in divmod(p, _BASE)]
-        message = _f["cat"]([top.flatten(), below.flatten(), A.local.new_tensor(digits)])
-    else:
-        message = A.local.new_empty(width * width + height * width + 2 * width)
+        message[: width * width].view(width, width).copy_(top)
+        message[width * width : -2 * width].view(height, width).copy_(A.local[A.first_row(end) :, at : at + width])
+        message[-2 * width :] = A.local.new_tensor([float(d) for p in pivots for d in divmod(p, _BASE)])
     ring = Ring(A.grid.row_comm, column, first // A.block % 64)
     if A.grid.column == column:
         ring.start(message)
@@ -152,28 +152,29 @@ def swap_rows(
     X, home = A.local, A.rows.owner(first)
     parts = [X[:, left:right]] if inner else [X[:, :left], X[:, right:]]
     given = [len(parts) - 1] if sends_right else []  # the parts whose top rows everybody gets
-    mine = [i for i, g in enumerate(top) if A.rows.owner(g) == grid.row]
-    owned = [_rows(part, [A.rows.local(top[i]) for i in mine]) for part in parts]
+    if comm.size == 1:
+        return _swap_here(parts, given, top, moved, first)
+    owners = [A.rows.owner(g) for g in top]
+    owned = [_rows(part, [A.rows.local(g) for g, r in zip(top, owners) if r == grid.row]) for part in parts]
     ranks = range(comm.size)
-    down = [[(q, g) for q, g in moved.items() if A.rows.owner(q) == r] for r in ranks]
+    down: list[list[tuple[int, int]]] = [[] for _ in ranks]
+    for q, g in moved.items():
+        down[A.rows.owner(q)].append((q, g))
     outgoing, incoming = [], []
     for r in ranks:
         pieces = [o.flatten() for i, o in enumerate(owned) if r == home or i in given]
         if grid.row == home and down[r]:
             pieces += [_rows(part, [A.rows.local(g) for _, g in down[r]]).flatten() for part in parts]
         outgoing.append(_f["cat"](pieces) if pieces else X.new_empty(0))
-        theirs = sum(A.rows.owner(g) == r for g in top)
+        theirs = owners.count(r)
         width = sum(p.shape[1] for i, p in enumerate(parts) if grid.row == home or i in given) * theirs
         if r == home:
             width += sum(p.shape[1] for p in parts) * len(down[grid.row])
         incoming.append(X.new_empty(width))
-    if comm.size > 1:
-        comm.all_to_all(incoming, outgoing)
-    else:
-        incoming = outgoing
+    comm.all_to_all(incoming, outgoing)
     result = X.new_empty((len(top), parts[-1].shape[1]))
     for r, data in zip(ranks, incoming, strict=True):
-        theirs = [i for i, g in enumerate(top) if A.rows.owner(g) == r]
+        theirs = [i for i, owner in enumerate(owners) if owner == r]
         at = 0
         for i, part in enumerate(parts):
             if grid.row != home and i not in given:
@@ -192,6 +193,21 @@ def swap_rows(
                 at += size
                 _put_rows(part, [A.rows.local(q) for q, _ in down[grid.row]], piece)
     return result
+
+
+def _swap_here(parts: list[Tensor], given: list[int], top: list[int], moved: dict[int, int], first: int) -> Tensor:
+    """swap_rows where one process has all rows: a row's number is its place."""
+    count = len(top)
+    sources = _tensor([*top, *moved.values()], dtype=_C.int64, device=parts[0].device)
+    below = _tensor(list(moved), dtype=_C.int64, device=parts[0].device)
+    taken = parts[-1]
+    for i, part in enumerate(parts):
+        taken = part.index_select(0, sources)
+        if i not in given:
+            part[first : first + count] = taken[:count]
+        if moved and part.shape[1]:
+            part[below] = taken[count:]
+    return taken[:count]
 
 
 def row_order(pivots: list[int], m: int) -> list[int]:

@@ -55,6 +55,12 @@ class Ring:
             self.request = None
 
 
+def panel_buffers(A: Matrix, more: int) -> list[Tensor]:
+    """Memory of two panels, each with room for `more` elements: one is read while the next one is on its way."""
+    height = A.local.shape[0] + A.block
+    return [A.local.new_empty(height * A.block + more) for _ in range(2)]
+
+
 def broadcast(comm: Any, tensor: Tensor, root: int) -> Tensor:
     """comm.broadcast where there is somebody and something to send; the tensor is contiguous."""
     if comm.size > 1 and tensor.numel():
