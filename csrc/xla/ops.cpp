@@ -208,11 +208,13 @@ Value slice(const Value& x, const Dims& start, const Dims& limit) {
 
 Value pad(const Value& x, const Dims& low, const Dims& high, const Value& with) {
   Dims shape, between;
+  bool changes = false;  // a negative number takes elements away: the same shape may have other elements
   for (int i = 0; i < low.ndim(); ++i) {
     shape.push_back(x->shape[i] + low[i] + high[i]);
     between.push_back(0);
+    changes = changes || low[i] != 0 || high[i] != 0;
   }
-  if (shape == x->shape) return x;
+  if (!changes) return x;
   return add("stablehlo.pad", {x, with}, x->dtype, shape,
              "{edge_padding_low = " + list(low) + ", edge_padding_high = " + list(high) +
                  ", interior_padding = " + list(between) + "}");

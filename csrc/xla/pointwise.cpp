@@ -53,7 +53,7 @@ void clear_triangle(const LoopPlan& plan, int64_t diagonal, bool keep_below) {
   write(plan, 0, select(keep.v, x, constant_int(0, x->dtype, x->shape)));
 }
 
-void range(const OpContext& on, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range) {
+void range(const OpContext&, RangeKind kind, DType dtype, void* to, int64_t n, const RangeSpec& range) {
   const Dims shape{n};
   if (kind == RangeKind::Arange && is_integral(dtype)) {
     const Num i(iota(DType::Int64, shape, 0));
@@ -74,8 +74,8 @@ void range(const OpContext& on, RangeKind kind, DType dtype, void* to, int64_t n
   const Num re = between(integral ? static_cast<double>(range.int_start) : range.start[0],
                          integral ? static_cast<double>(range.int_end) : range.end[0]);
   if (kind == RangeKind::Logspace) {
-    if (is_complex(dtype)) refuse(on, "logspace of complex numbers");
-    return write(to, dtype, shape, power(re.like(range.base), re).v);
+    const Num exponent = is_complex(dtype) ? complex(re, between(range.start[1], range.end[1])) : re;
+    return write(to, dtype, shape, power(exponent.like(range.base), exponent).v);
   }
   if (!is_complex(dtype)) return write(to, dtype, shape, re.v);
   write(to, dtype, shape, complex(re, between(range.start[1], range.end[1])).v);

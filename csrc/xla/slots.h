@@ -40,6 +40,9 @@
   X(svd) \
   X(eigh) \
   X(least_squares) \
+  X(eig) \
+  X(ldl_factor) \
+  X(ldl_solve) \
   X(random_fill) \
   X(random_bernoulli) \
   X(random_poisson) \

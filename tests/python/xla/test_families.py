@@ -214,8 +214,6 @@ def test_triangular_and_cholesky():
     )
     with pytest.raises(torch.linalg.LinAlgError, match="not positive-definite"):
         torch.linalg.cholesky(-torch.eye(2, device="xla")).tolist()
-    with pytest.raises(NotImplementedError, match="on device 'xla': its backend has no"):
-        torch.linalg.eig(torch.ones(2, 2, device="xla"))
 
 
 def test_random_numbers():
@@ -268,3 +266,13 @@ def test_random_numbers_by_weights_and_rates():
 
     z = torch.randn(20000, dtype=torch.complex64, device="xla").cpu()
     assert abs(z.real.std() - 0.5**0.5) < 0.02 and abs(z.imag.std() - 0.5**0.5) < 0.02 and abs(z.mean()) < 0.03
+
+
+def test_ranges_of_complex_numbers():
+    kinds = [(0, 1j, 3), (1 + 2j, -1j, 5), (0.5, 2, 1)]
+    for start, end, steps in kinds:
+        here, there = [
+            [f(start, end, steps, dtype=torch.complex128, device=d).cpu() for f in (torch.linspace, torch.logspace)]
+            for d in ("cpu", "xla")
+        ]
+        torch.testing.assert_close(there, here, rtol=1e-12, atol=1e-12)

@@ -85,6 +85,76 @@ def test_pivots_that_name_no_row_are_an_error():
             torch.lu_unpack(lu, pivots)[0].cpu()
 
 
+def symmetric(*shape, dtype, hermitian):
+    a = torch.randn(*shape, dtype=dtype)
+    a = a + (a.mH if hermitian else a.mT)
+    a.diagonal(dim1=-2, dim2=-1).mul_(0.1)  # so that blocks of two rows are chosen
+    return a
+
+
+@pytest.mark.parametrize("hermitian", [False, True], ids=["symmetric", "hermitian"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+def test_ldl(dtype, hermitian):
+    torch.manual_seed(4)
+    sizes = [1, 2, 7] if dtype.is_complex else [3, 7]
+    matrices = [symmetric(2, n, n, dtype=dtype, hermitian=hermitian) for n in sizes]
+    rights = [random_matrices(n, 2, dtype=dtype) for n in sizes]
+
+    def program(*inputs):
+        found = []
+        for a, b in zip(inputs[: len(sizes)], inputs[len(sizes) :]):
+            ld, pivots, info = linalg.ldl_factor_ex(a, hermitian=hermitian)
+            found += [ld, pivots, info, linalg.ldl_solve(ld, pivots, b, hermitian=hermitian)]
+        return found
+
+    assert any((linalg.ldl_factor(m, hermitian=hermitian).pivots < 0).any() for m in matrices)
+    check_program(program, *matrices, *rights)
+
+
+def test_ldl_of_matrices_with_zero_blocks_and_pivots_that_are_not_its():
+    a = torch.zeros(2, 3, 3)
+    a[1, 0, 0] = a[1, 1, 2] = a[1, 2, 1] = 1
+    check_program(lambda a: linalg.ldl_factor_ex(a), a)
+    with pytest.raises(linalg.LinAlgError, match=r"\(Batch element 0\): The diagonal block of D number 1 is zero"):
+        linalg.ldl_factor(a.to("xla")).LD.cpu()
+    ld, b = torch.ones(2, 2, device="xla"), torch.ones(2, 1, device="xla")
+    for pivots in [0, 1], [3, 1], [-1, 1], [1, -2]:
+        with pytest.raises(RuntimeError, match="pivots must name rows"):
+            linalg.ldl_solve(ld, torch.tensor(pivots, dtype=torch.int32, device="xla"), b).cpu()
+
+
+def test_eigenvalues_of_general_matrices():
+    torch.manual_seed(6)
+    special = [
+        [[0.0, 1, 0], [0, 0, 1], [1, 0, 0]],  # a permutation: shifts alone do not move it
+        [[2, 1, 0], [0, 2, 1], [0, 0, 2]],  # one eigenvector
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[0, 1, 0], [-1, 0, 0], [0, 0, 5]],
+    ]
+    real = torch.tensor(special, dtype=torch.float64)
+    for a in [real, random_matrices(2, 12, 12), random_matrices(3, 5, 5, dtype=torch.complex128), torch.ones(1, 1)]:
+        w, v = (t.cpu() for t in linalg.eig(a.to("xla")))
+        assert torch.allclose(a.to(w.dtype) @ v, v * w[..., None, :], rtol=0, atol=1e-12)
+        assert torch.allclose(v.abs().square().sum(-2), torch.ones(v.shape[:-1], dtype=v.real.dtype))
+        expected = linalg.eigvals(a)  # in another order
+        nearest = (w[..., :, None] - expected[..., None, :]).abs().min(-1).values
+        assert nearest.max() < 1e-10
+        if not a.is_complex():
+            assert torch.equal((w.imag == 0).sum(-1), (expected.imag == 0).sum(-1))
+    with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
+        linalg.eig(torch.full((2, 2), float("nan"), device="xla"))
+
+
+def test_gradients_of_eigenvalues():
+    def program(a):
+        a = a.detach().requires_grad_()
+        linalg.eigvals(a).abs().square().sum().backward()
+        return [a.grad]
+
+    check_program(program, torch.arange(9, dtype=torch.float64).view(3, 3).sin())
+
+
 def test_gradients_of_systems():
     torch.manual_seed(3)
 
