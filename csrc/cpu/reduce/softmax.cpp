@@ -56,13 +56,17 @@ STRIDED_INLINE A over_row(A start, int64_t n, F f, C combine) {
 #pragma GCC ivdep
     for (int64_t k = 0; k < kSide; ++k) lane[k] = combine(lane[k], f(i + k));
   if (whole > 0) fold<kSide, kFew>(lane, combine);
-  for (int64_t i = whole; i < n; i += kFew) {
-    const int m = n - i < kFew ? static_cast<int>(n - i) : static_cast<int>(kFew);
+  const int64_t pieces = n - n % kFew;
+  for (int64_t i = whole; i < pieces; i += kFew)
+#pragma GCC ivdep
+#pragma GCC unroll 1
+    for (int k = 0; k < static_cast<int>(kFew); ++k) lane[k] = combine(lane[k], f(i + k));
+  const int m = static_cast<int>(n - pieces);
+  if (m > 0)
 #pragma GCC ivdep
 #pragma GCC unroll 1
     for (int k = 0; k < static_cast<int>(kFew); ++k)
-      if (k < m) lane[k] = combine(lane[k], f(i + k));
-  }
+      if (k < m) lane[k] = combine(lane[k], f(pieces + k));
   constexpr int few = kLanes<A> < kFew ? kLanes<A> : kFew;
   fold<kFew, few>(lane, combine);
   return fold_vector<few / 2>(load<Vec<A, few>>(lane), combine, std::make_integer_sequence<int, few>{});
