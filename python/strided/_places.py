@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # The module: its home, and what it has of it.
 PLACES = {
+    "_ops": ("ops", "OpOverload OpOverloadPacket"),
     "autograd.variable": ("autograd", "Variable"),
     "cpu.amp.autocast_mode": ("cpu.amp", "autocast"),
     "cpu.amp.grad_scaler": ("cpu.amp", "GradScaler"),

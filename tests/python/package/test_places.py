@@ -177,3 +177,25 @@ def test_arguments_of_a_checkpoint_become_leaves():
     check_backward_validity([x, 1])
     with pytest.warns(UserWarning, match="requires_grad=True"):
         check_backward_validity([x.detach()])
+
+
+def test_copies_between_devices():
+    from strided.cuda import comm
+
+    x, cpus = strided.arange(6.0).view(3, 2), ["cpu", "cpu"]
+    assert [t.tolist() for t in comm.broadcast(x, cpus)] == [x.tolist()] * 2
+    assert comm.broadcast(x, out=[strided.empty(3, 2)])[0].tolist() == x.tolist()
+    assert [[t.tolist() for t in ts] for ts in comm.broadcast_coalesced([x, x[0]], cpus)] == [[x.tolist(), [0, 1]]] * 2
+    total = comm.reduce_add([x, x, x], "cpu")
+    assert total.tolist() == (3 * x).tolist() and x[0].tolist() == [0, 1]
+    assert [t.tolist() for t in comm.reduce_add_coalesced([[x[0], x[1]], [x[1], x[2]]], -1)] == [[2, 4], [6, 8]]
+    assert [t.tolist() for t in comm.scatter(x, cpus, dim=1)] == [[[0], [2], [4]], [[1], [3], [5]]]
+    assert [t.shape[0] for t in comm.scatter(x, cpus, [1, 2])] == [1, 2]
+    into = [strided.empty(2, 2), strided.empty(1, 2)]
+    assert [t.tolist() for t in comm.scatter(x, out=into)] == [[[0, 1], [2, 3]], [[4, 5]]]
+    assert comm.gather(into, destination="cpu").tolist() == x.tolist()
+    assert comm.gather(into, out=strided.empty(3, 2)).tolist() == x.tolist()
+    with pytest.raises(ValueError, match="invalid size"):
+        comm.reduce_add([x, x[0]], "cpu")
+    with pytest.raises(RuntimeError, match="exactly one"):
+        comm.broadcast(x)
