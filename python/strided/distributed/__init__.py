@@ -17,6 +17,8 @@ import importlib as _importlib
 import os as _os
 
 from . import tensor
+from ._backends import *
+from ._backends import __all__ as _names_of_backends
 from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
 from ._collectives import *
 from ._collectives import __all__ as _names_of_calls
@@ -24,13 +26,15 @@ from ._comm import Communicator, Request, Traffic, Transfer
 from ._comm import rank_state as _rank_state
 from ._comm import this_rank as _this_rank
 from ._explain import Explanation, explain
-from ._factories import empty, full, ones, rand, randn, zeros
+from ._factories import distribute_tensor, empty, full, ones, rand, randn, zeros
 from ._groups import *
 from ._groups import __all__ as _names_of_groups
+from ._messages import *
+from ._messages import __all__ as _names_of_messages
 from ._move import set_gather_limit
 from ._objects import *
 from ._objects import __all__ as _names_of_objects
-from ._sharded import ShardedTensor, distribute_tensor
+from ._sharded import ShardedTensor
 from ._store_tcp import TCPStore
 from ._stores import *
 from ._stores import __all__ as _names_of_stores
@@ -47,7 +51,7 @@ __all__ = [
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
     "TCPStore", "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
     *_names_of_groups, *_names_of_calls, *_names_of_objects,
-    *_names_of_stores,
+    *_names_of_stores, *_names_of_backends, *_names_of_messages,
 ]  # fmt: skip
 
 

@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ..autograd.grad_mode import no_grad
+from ._reductions import check_op, combine, small
 
 if TYPE_CHECKING:
     from .._typing import Any, Iterator, Sequence, Tensor
 
 _f = _C.functions
-
-# Below so many bytes a sum goes in one step (every rank gets all operands), above in two (each rank sums one part).
-_SMALL = 16384
-
 
 # ---------------------------------------------------------------- traffic
 
@@ -47,47 +44,6 @@ class Traffic:
 
     def __repr__(self) -> str:
         return f"Traffic(sent={self.sent}, received={self.received}, messages={self.messages}, calls={self.calls})"
-
-
-# ---------------------------------------------------------------- reductions
-
-_COMBINE = {
-    "sum": "add", "avg": "add", "prod": "mul", "min": "minimum", "max": "maximum",
-    "band": "bitwise_and", "bor": "bitwise_or", "bxor": "bitwise_xor",
-}  # fmt: skip
-_NARROW = {_C.float16, _C.bfloat16, _C.float8_e5m2, _C.float8_e4m3fn}
-
-
-def _combine(parts, op, into=None):
-    """parts[0] op parts[1] op ..., from left to right; 16-bit and 8-bit floats are summed in float32, rounded once.
-    into: where the result goes, which may be one of the parts; new memory for None."""
-    dtype = parts[0].dtype
-    f = _f[_COMBINE[op]]
-    narrow = dtype in _NARROW and op in ("sum", "avg", "prod")
-    if narrow:
-        parts = [part.to(_C.float32) for part in parts]
-    total = parts[0].clone() if len(parts) == 1 else None
-    for i, part in enumerate(parts[1:], 2):
-        # Only the last step writes to `into`, which may be a part that is read before.
-        out = total if i < len(parts) or narrow or into is None else into
-        total = f(parts[0] if total is None else total, part, out=out)
-    if op == "avg":
-        total /= len(parts)
-    if narrow and into is None:
-        return total.to(dtype)
-    return total if into is None or total is into else into.copy_(total)
-
-
-def small(tensor: Tensor) -> bool:
-    """Whether a sum of such tensors goes in one step."""
-    return tensor.nbytes <= _SMALL
-
-
-def _check_op(call, op, tensor):
-    if op not in _COMBINE:
-        raise ValueError(f"{call}: there is no reduction {op!r}; there are {', '.join(_COMBINE)}")
-    if op == "avg" and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
-        raise TypeError(f"{call}: avg takes floating point and complex tensors, got {tensor.dtype}")
 
 
 # ---------------------------------------------------------------- bytes of tensors
@@ -309,14 +265,14 @@ class Communicator:
 
         Operands are combined in the order of ranks, so every rank has the same bits, the same at every call.
         """
-        _check_op("all_reduce", op, tensor)
+        check_op("all_reduce", op, tensor)
         self._begin("all_reduce", tensor, (tensor.numel(),), op)
         size, n = self.size, tensor.numel()
         staged = self._stage(tensor).reshape(-1)
         if small(staged) or size == 1:
             everything = staged.new_empty((size, n))
             self._all_gather([flat_bytes(row) for row in everything], flat_bytes(staged))
-            staged = _combine(list(everything), op)
+            staged = combine(list(everything), op)
             moved, messages = staged.nbytes * (size - 1), size - 1
             self._count("all_reduce", moved, moved, messages)
         else:
@@ -328,7 +284,7 @@ class Communicator:
                 [flat_bytes(p) for p in parts], [flat_bytes(none if r == rank else p) for r, p in enumerate(own)]
             )
             parts[rank] = own[rank]
-            _combine(parts, op, own[rank])
+            combine(parts, op, own[rank])
             self._all_gather([flat_bytes(p) for p in own], None)
             out, back = staged.nbytes - own[rank].nbytes, own[rank].nbytes * (size - 1)
             self._count("all_reduce", out + back, out + back, 2 * (size - 1))
@@ -346,7 +302,7 @@ class Communicator:
             from ._running import Done
 
             return Done()
-        _check_op("all_reduce", op, tensor)
+        check_op("all_reduce", op, tensor)
         request = self._start(tensor, op)
         n, own = tensor.numel(), parts_of(tensor.numel(), self.size)[self.rank]
         out, messages = n * (self.size - 1), self.size - 1
@@ -361,14 +317,14 @@ class Communicator:
     @no_grad()
     def reduce(self, tensor: Tensor, op: str = "sum", root: int = 0) -> None:
         """The same, in place on root only; others keep what they have."""
-        _check_op("reduce", op, tensor)
+        check_op("reduce", op, tensor)
         self._begin("reduce", tensor, (tensor.numel(),), op, operator.index(root))
         staged = self._stage(tensor).reshape(-1)
         everything = staged.new_empty((self.size, staged.numel())) if self.rank == root else None
         rows = None if everything is None else [flat_bytes(row) for row in everything]
         self._gather(rows, flat_bytes(staged), root)
         if everything is not None:
-            tensor.detach().copy_(_combine(list(everything), op).view(tensor.shape))
+            tensor.detach().copy_(combine(list(everything), op).view(tensor.shape))
         self._count_rooted("reduce", staged.nbytes, [staged.nbytes] * self.size, root)
 
     @no_grad()
@@ -411,12 +367,12 @@ class Communicator:
     @no_grad()
     def reduce_scatter(self, output: Tensor, inputs: Sequence[Tensor], op: str = "sum") -> None:
         """output becomes the combination over all ranks r of inputs[rank] of r."""
-        _check_op("reduce_scatter", op, output)
+        check_op("reduce_scatter", op, output)
         sizes = self._many("reduce_scatter", inputs, output)
         self._begin("reduce_scatter", output, (output.numel(), *sizes), op)
         received = self._stage(output).new_empty((self.size, output.numel()))
         self._all_to_all([flat_bytes(row) for row in received], [flat_bytes(self._stage(t)) for t in inputs])
-        output.detach().copy_(_combine(list(received), op).view(output.shape))
+        output.detach().copy_(combine(list(received), op).view(output.shape))
         own = output.numel() * output.itemsize
         sent = sum(sizes) * output.itemsize - own
         self._count("reduce_scatter", sent, own * (self.size - 1), self.size - 1)

@@ -1,4 +1,4 @@
-"""New sharded tensors: zeros, ones, full, empty, rand, randn."""
+"""New sharded tensors: of a whole one (distribute_tensor), and zeros, ones, full, empty, rand, randn."""
 
 from __future__ import annotations
 
@@ -6,17 +6,63 @@ import operator
 from typing import TYPE_CHECKING
 
 from .. import _C
-from . import _philox
-from ._layout import Spec
-from ._sharded import ShardedTensor, indices, wrap
-from .placement import Partial, checked
+from ..autograd.grad_mode import no_grad
+from . import _move, _philox
+from ._layout import Spec, dual
+from ._sharded import ShardedTensor, indices, require_plain, wrap
+from .placement import Partial, Replicate, checked
 
 if TYPE_CHECKING:
-    from .._typing import Any
+    from .._typing import Any, Tensor
 
 _f = _C.functions
 
-__all__ = ["empty", "full", "ones", "rand", "randn", "zeros"]
+__all__ = ["distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
+
+
+def distribute_tensor(
+    tensor: Tensor, device_mesh: Any = None, placements: Any = None, *, src_data_rank: int | None = 0
+) -> ShardedTensor:
+    """A plain tensor, spread over a mesh.
+
+    Args:
+        tensor: the whole, of the same shape and dtype on every rank.
+        placements: all Replicate for None.
+        src_data_rank: every rank gets its part of the values of this rank of the mesh; None: each cuts its own tensor,
+            nothing is sent, and all must have the same values.
+
+    >>> def program():
+    ...     from strided.distributed import Shard, distribute_tensor, init_device_mesh
+    ...     mesh = init_device_mesh("cpu", (3,))
+    ...     return distribute_tensor(strided.arange(7), mesh, [Shard(0)]).to_local()
+    >>> strided.distributed.simulate(3, program)
+    [tensor([0, 1, 2]), tensor([3, 4, 5]), tensor([6])]
+    """
+    from . import init_device_mesh, world
+
+    require_plain("distribute_tensor", tensor)
+    mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
+    whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
+    spec = whole.with_(checked(placements, mesh, tensor.ndim))
+    with no_grad():
+        if src_data_rank is None:
+            local = _move.redistribute(tensor.detach(), whole, spec)
+        else:
+            shards = spec.with_(dual(spec.placements))
+            pieces = None
+            local = _f["empty"](shards.local_shape(), dtype=tensor.dtype, device=tensor.device)
+            if mesh.comm.rank == src_data_rank:
+                full = [[(0, n)] if n else [] for n in tensor.shape]
+                pieces = []
+                for c in mesh.coordinates:
+                    found = _move._shared(full, shards.ranges(c))
+                    piece = _move._take(tensor.detach(), found[0]) if found else local.new_empty(0)
+                    pieces.append(piece.contiguous())
+            mesh.comm.purpose = f"distribute {spec!r}"
+            mesh.comm.scatter(local, pieces, src_data_rank)
+            local = _move.redistribute(local, shards, spec)
+        local = local.clone() if local.data_ptr() == tensor.data_ptr() else local
+    return wrap(local.requires_grad_(tensor.requires_grad), spec)
 
 
 def _spec(name, size, mesh, placements):

@@ -7,20 +7,18 @@ import os
 from typing import TYPE_CHECKING
 
 from .._once import warn_once
+from ._backends import Backend, named_elsewhere
 from ._comm import Communicator, rank_state, this_rank
 
 if TYPE_CHECKING:
     from .._typing import Any, Iterable, Sequence
 
 __all__ = [
-    "Backend", "GroupMember", "ProcessGroup", "ReduceOp", "destroy_process_group", "get_backend",
-    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
-    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_backend_available",
-    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_ucc_available",
-    "is_xccl_available", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group",
+    "GroupMember", "ProcessGroup", "ReduceOp", "destroy_process_group", "get_backend", "get_global_rank",
+    "get_group_rank", "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size",
+    "group", "init_process_group", "is_initialized", "new_group", "new_subgroups", "new_subgroups_by_enumeration",
+    "split_group",
 ]  # fmt: skip
-
-_ELSEWHERE = ("gloo", "nccl", "ucc", "xccl", "hccl")  # what programs name; MPI does their work here
 
 
 class ReduceOp(enum.Enum):
@@ -38,18 +36,6 @@ class ReduceOp(enum.Enum):
 
 
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # PyTorch's operations are of an inner type
-
-
-class Backend(str):
-    """The name of what moves the bytes, in lower case. Here it is always ``"mpi"``."""
-
-    UNDEFINED, MPI, GLOO, NCCL, UCC, XCCL = "undefined", "mpi", "gloo", "nccl", "ucc", "xccl"
-    backend_list = ["undefined", "mpi"]
-
-    def __new__(cls, name: str) -> Backend:
-        if not isinstance(name, str):
-            raise ValueError("Backend constructor parameter must be string-ish")
-        return str.__new__(cls, name.lower())
 
 
 class ProcessGroup:
@@ -141,15 +127,6 @@ def _seconds(timeout: Any) -> float:
 _INSTEAD = "groups of strided talk over MPI, and get_backend() is 'mpi'"
 
 
-def _foreign(call: str, backend: Any) -> list[str]:
-    """The names in a backend for which MPI is taken; ValueError if there is an unknown one."""
-    parts = [] if backend is None else str(backend).lower().split(",")
-    names = {part.rpartition(":")[2].strip() for part in parts} - {"mpi", "undefined"}
-    for name in sorted(names.difference(_ELSEWHERE)):
-        raise ValueError(f"{call}: there is no backend {name!r}; strided has 'mpi'")
-    return sorted(names)
-
-
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
@@ -196,7 +173,7 @@ def init_process_group(
 
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
-    foreign = _foreign("init_process_group", backend)
+    foreign = named_elsewhere("init_process_group", backend)
     if store is not None or pg_options is not None:
         raise NotImplementedError("init_process_group: store and pg_options are not there; MPI knows the ranks")
     comm = world()
@@ -263,14 +240,6 @@ def get_backend(group: Any = None) -> Backend:
     return Backend("mpi")
 
 
-def get_default_backend_for_device(device: Any) -> str:
-    """``"mpi"``, for every device."""
-    from .. import _C
-
-    _C.device(device)
-    return "mpi"
-
-
 def get_process_group_ranks(group: Any) -> list[int]:
     """The group's ranks, by their numbers in the default group."""
     pg = resolve(group)
@@ -311,38 +280,6 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 def get_pg_count() -> int:
     """How many groups this rank is in."""
     return len(_state().get("all", ()))
-
-
-def is_mpi_available() -> bool:
-    """Whether mpi4py is installed, which programs of several processes need."""
-    import importlib.util
-
-    return importlib.util.find_spec("mpi4py") is not None
-
-
-def is_backend_available(backend: str) -> bool:
-    """Whether a backend is there: ``"mpi"``, where mpi4py is."""
-    return backend.lower() == "mpi" and is_mpi_available()
-
-
-def is_nccl_available() -> bool:
-    """False."""
-    return False
-
-
-def is_gloo_available() -> bool:
-    """False."""
-    return False
-
-
-def is_ucc_available() -> bool:
-    """False."""
-    return False
-
-
-def is_xccl_available() -> bool:
-    """False."""
-    return False
 
 
 # ---------------------------------------------------------------- groups of some ranks
@@ -389,7 +326,7 @@ def new_group(
     [2, 1, 2]
     """
     default = resolve(None)
-    for name in _foreign("new_group", backend) if get_rank() == 0 else ():
+    for name in named_elsewhere("new_group", backend) if get_rank() == 0 else ():
         warn_once(f"new_group(backend={name!r})", _INSTEAD)
     if pg_options is not None or use_local_synchronization:
         raise NotImplementedError("new_group: pg_options and use_local_synchronization are not there")
@@ -492,7 +429,7 @@ def split_group(
     parent = resolve(parent_pg)
     if parent is None:
         raise ValueError("Invalid process group specified")
-    for name in _foreign("split_group", backend) if get_rank() == 0 else ():
+    for name in named_elsewhere("split_group", backend) if get_rank() == 0 else ():
         warn_once(f"split_group(backend={name!r})", _INSTEAD)
     if pg_options is not None:
         raise NotImplementedError("split_group: pg_options are not there")

@@ -10,6 +10,7 @@ gradient is the sum over the ranks.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import warnings
@@ -20,10 +21,11 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import no_grad
 from . import _comm
 from ._layout import Layout, Spec, common
+from ._reductions import combine
 from .placement import Partial, Replicate
 
 if TYPE_CHECKING:
-    from .._typing import Any, Tensor
+    from .._typing import Any, Iterator, Tensor
 
 _f = _C.functions
 _has_record = _f["_has_record"]
@@ -58,6 +60,18 @@ def told() -> _Told:
     if "told" not in state:
         state["told"] = _Told()
     return state["told"]
+
+
+@contextlib.contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Context in which a plain tensor beside a sharded one counts as Replicate: the same on every rank.  Elsewhere that
+    is an error, because nothing could tell that it differs."""
+    state = told()
+    before, state.replicates = state.replicates, True
+    try:
+        yield
+    finally:
+        state.replicates = before
 
 
 def _tell(comm, what):
@@ -204,7 +218,7 @@ def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
             terms.setdefault(key, []).append(value)
             where[key] = place
     for key, values in terms.items():
-        value = values[0] if len(values) == 1 else _comm._combine(values, *ops)
+        value = values[0] if len(values) == 1 else combine(values, *ops)
         if len(values) == 1 and ops == {"avg"}:
             value = value / mesh_terms(src, dst)
         _put(result, where[key], value)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..autograd.grad_mode import no_grad
 from ._checks import MismatchError, check_headers
-from ._comm import Request, _combine, flat_bytes, parts_of, small
+from ._comm import Request, flat_bytes, parts_of
+from ._reductions import combine, small
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable, Tensor
@@ -94,7 +95,7 @@ class Sum(Request):
         return self._comm._gather_on(self._lane(), [flat_bytes(row) for row in self._all], flat_bytes(self._flat))
 
     def _end_small(self) -> None:
-        self._target.copy_(_combine(list(self._all), self._op).view(self._target.shape))
+        self._target.copy_(combine(list(self._all), self._op).view(self._target.shape))
 
     def _exchange(self) -> Any:
         comm, flat = self._comm, self._flat
@@ -108,7 +109,7 @@ class Sum(Request):
     def _collect(self) -> Any:
         own = self._own[self._comm.rank]
         self._parts[self._comm.rank] = own
-        _combine(self._parts, self._op, own)
+        combine(self._parts, self._op, own)
         return self._comm._gather_on(self._lane(), [flat_bytes(p) for p in self._own], None)
 
     def _end(self) -> None:
@@ -151,7 +152,7 @@ class Meeting:
             self.error = check_headers([h for h, _, _ in everything], comm.name)
         if self.error is None:
             with no_grad():
-                total = _combine([t.detach().reshape(-1) for _, t, _ in everything], op)
+                total = combine([t.detach().reshape(-1) for _, t, _ in everything], op)
                 for _, t, _ in everything:
                     t.detach().copy_(total.view(t.shape))
         self.done = True

@@ -7,7 +7,6 @@ must be moved and calls the function on shards.  A function without a rule raise
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,11 @@ from ..autograd.grad_mode import no_grad
 from ..utils._pytree import tree_map
 from . import _move
 from ._layout import Spec, dual
+from ._move import implicit_replication
 from .placement import Placement, Replicate, checked
 
 if TYPE_CHECKING:
-    from .._typing import Any, Iterator
+    from .._typing import Any
 
 Tensor = _C.Tensor
 _f = _C.functions
@@ -68,18 +68,6 @@ def _find(func):
 def _composed(func, args, kwargs):
     with implicit_replication():  # plain tensors that the function makes are the same on every rank
         return func.__wrapped__(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def implicit_replication() -> Iterator[None]:
-    """Context in which a plain tensor beside a sharded one counts as Replicate: the same on every rank.  Elsewhere that
-    is an error, because nothing could tell that it differs."""
-    state = _move.told()
-    before, state.replicates = state.replicates, True
-    try:
-        yield
-    finally:
-        state.replicates = before
 
 
 def _load():
@@ -363,7 +351,7 @@ class ShardedTensor(Tensor):
         """
         from . import init_device_mesh, world
 
-        _require_plain("from_local", local_tensor)
+        require_plain("from_local", local_tensor)
         mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
         placed = checked(placements, mesh, local_tensor.ndim)
         sizes = list(local_tensor.shape) if shape is None else list(shape)
@@ -422,7 +410,7 @@ class ShardedTensor(Tensor):
         return to_spec(self, spec.with_(checked(placements, spec.mesh, self.ndim)))
 
 
-def _require_plain(call, t):
+def require_plain(call: str, t: Any) -> None:
     if not isinstance(t, Tensor) or isinstance(t, ShardedTensor):
         raise TypeError(f"{call}: a plain tensor is required, got {type(t).__name__}")
 
@@ -489,51 +477,6 @@ def first_sharded(args: Any) -> ShardedTensor:
                 if isinstance(b, ShardedTensor):
                     return b
     raise AssertionError("no sharded tensor")
-
-
-def distribute_tensor(
-    tensor: Tensor, device_mesh: Any = None, placements: Any = None, *, src_data_rank: int | None = 0
-) -> ShardedTensor:
-    """A plain tensor, spread over a mesh.
-
-    Args:
-        tensor: the whole, of the same shape and dtype on every rank.
-        placements: all Replicate for None.
-        src_data_rank: every rank gets its part of the values of this rank of the mesh; None: each cuts its own tensor,
-            nothing is sent, and all must have the same values.
-
-    >>> def program():
-    ...     from strided.distributed import Shard, distribute_tensor, init_device_mesh
-    ...     mesh = init_device_mesh("cpu", (3,))
-    ...     return distribute_tensor(strided.arange(7), mesh, [Shard(0)]).to_local()
-    >>> strided.distributed.simulate(3, program)
-    [tensor([0, 1, 2]), tensor([3, 4, 5]), tensor([6])]
-    """
-    from . import init_device_mesh, world
-
-    _require_plain("distribute_tensor", tensor)
-    mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
-    whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
-    spec = whole.with_(checked(placements, mesh, tensor.ndim))
-    with no_grad():
-        if src_data_rank is None:
-            local = _move.redistribute(tensor.detach(), whole, spec)
-        else:
-            shards = spec.with_(dual(spec.placements))
-            pieces = None
-            local = _f["empty"](shards.local_shape(), dtype=tensor.dtype, device=tensor.device)
-            if mesh.comm.rank == src_data_rank:
-                full = [[(0, n)] if n else [] for n in tensor.shape]
-                pieces = []
-                for c in mesh.coordinates:
-                    found = _move._shared(full, shards.ranges(c))
-                    piece = _move._take(tensor.detach(), found[0]) if found else local.new_empty(0)
-                    pieces.append(piece.contiguous())
-            mesh.comm.purpose = f"distribute {spec!r}"
-            mesh.comm.scatter(local, pieces, src_data_rank)
-            local = _move.redistribute(local, shards, spec)
-        local = local.clone() if local.data_ptr() == tensor.data_ptr() else local
-    return wrap(local.requires_grad_(tensor.requires_grad), spec)
 
 
 def bind(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._factories import empty, full, ones, rand, randn, zeros
-from .._sharded import ShardedTensor, distribute_tensor, implicit_replication
+from .._factories import distribute_tensor, empty, full, ones, rand, randn, zeros
+from .._move import implicit_replication
+from .._sharded import ShardedTensor
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..placement import BlockCyclic, Partial, Placement, Replicate, Shard
 

@@ -1,0 +1,76 @@
+"""What moves the bytes, under PyTorch's names: here it is MPI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .._typing import Any
+
+__all__ = [
+    "Backend", "get_default_backend_for_device", "is_backend_available", "is_gloo_available", "is_mpi_available",
+    "is_nccl_available", "is_ucc_available", "is_xccl_available",
+]  # fmt: skip
+
+_ELSEWHERE = ("gloo", "nccl", "ucc", "xccl", "hccl")  # what programs name; MPI does their work here
+
+
+class Backend(str):
+    """The name of what moves the bytes, in lower case. Here it is always ``"mpi"``."""
+
+    UNDEFINED, MPI, GLOO, NCCL, UCC, XCCL = "undefined", "mpi", "gloo", "nccl", "ucc", "xccl"
+    backend_list = ["undefined", "mpi"]
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return str.__new__(cls, name.lower())
+
+
+def named_elsewhere(call: str, backend: Any) -> list[str]:
+    """The names in a backend for which MPI is taken; ValueError if there is an unknown one."""
+    parts = [] if backend is None else str(backend).lower().split(",")
+    names = {part.rpartition(":")[2].strip() for part in parts} - {"mpi", "undefined"}
+    for name in sorted(names.difference(_ELSEWHERE)):
+        raise ValueError(f"{call}: there is no backend {name!r}; strided has 'mpi'")
+    return sorted(names)
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """``"mpi"``, for every device."""
+    from .. import _C
+
+    _C.device(device)
+    return "mpi"
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed, which programs of several processes need."""
+    import importlib.util
+
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend is there: ``"mpi"``, where mpi4py is."""
+    return backend.lower() == "mpi" and is_mpi_available()
+
+
+def is_nccl_available() -> bool:
+    """False."""
+    return False
+
+
+def is_gloo_available() -> bool:
+    """False."""
+    return False
+
+
+def is_ucc_available() -> bool:
+    """False."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """False."""
+    return False
