@@ -168,6 +168,17 @@ def _bags(input, offsets, include_last_offset):
     return strided.arange(len(starts), device=input.device).repeat_interleave((ends - starts).long()), len(starts)
 
 
+def _equal_bags(input, weight, scale_grad_by_freq, mode, factors):
+    """Sums or means of bags of the same length, all of which count."""
+    rows = _lookup(weight, input, None, scale_grad_by_freq)
+    if weight.dtype in (strided.float16, strided.bfloat16):
+        rows = rows.float()  # sums are rounded once
+    if factors is not None:
+        rows = rows * factors.unsqueeze(2)
+    total = rows.sum(1)
+    return (total if mode == "sum" else total / max(input.size(1), 1)).to(weight.dtype)
+
+
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -212,6 +223,8 @@ def embedding_bag(
     padding_idx = _padding(padding_idx, weight.size(0))
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)
+    if input.ndim == 2 and mode != "max" and padding_idx is None:
+        return _equal_bags(input, weight, scale_grad_by_freq, mode, per_sample_weights)
     bag, count = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)[: len(bag)]
     factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)[: len(bag)]

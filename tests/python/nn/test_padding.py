@@ -1,0 +1,74 @@
+"""Padding without a gradient, which writes the result once, against NumPy and the way that is recorded; equal bags."""
+
+import numpy as np
+import pytest
+import strided
+from strided.nn import functional as F
+
+MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+SIDES = [(0, 0), (1, 0), (0, 2), (2, 1), (1, 2, 0, 3), (0, 0, 2, 2), (3, 3, 3, 3), (2, 0, 1, 1, 0, 1)]
+
+
+def layouts(x):
+    back = list(range(x.ndim))[::-1]
+    yield x
+    yield x.permute(back).contiguous().permute(back)
+    yield x.flip(-1)[..., strided.arange(x.size(-1) - 1, -1, -1)]
+    yield strided.stack([x, x], -1)[..., 0]
+    yield x[..., :1].expand(x.shape)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "complex64", "bool"])
+@pytest.mark.parametrize("sides", SIDES)
+@pytest.mark.parametrize("mode", MODES)
+def test_pad(mode, sides, dtype):
+    shape = (2, 3, 5, 4, 6)[-len(sides) // 2 - 2 :]
+    whole = (strided.arange(int(np.prod(shape))) * 7 % 31).reshape(shape).to(getattr(strided, dtype))
+    for x in layouts(whole):
+        width = [(0, 0)] * x.ndim
+        for i in range(len(sides) // 2):
+            width[x.ndim - 1 - i] = (sides[2 * i], sides[2 * i + 1])
+        got = F.pad(x, sides, mode)
+        assert got.dtype == x.dtype
+        assert np.array_equal(np.array(got.tolist()), np.pad(np.array(x.tolist()), width, mode=MODES[mode]))
+        got.zero_()  # is no view of x
+        assert x.equal(x.clone())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pad_is_the_same_with_a_gradient_and_without(mode):
+    for sides in ((1, 2), (2, 1, 0, 3), (-1, 2), (2, -1, 1, 1)):
+        x = strided.randn((2, 3, 4, 5)[: 2 + len(sides) // 2])
+        plain, recorded = F.pad(x, sides, mode), F.pad(x.clone().requires_grad_(), sides, mode)
+        assert recorded.requires_grad and plain.equal(recorded.detach())
+        each = strided.func.vmap(lambda t, sides=sides: F.pad(t, sides, mode), in_dims=1, out_dims=1)
+        assert each(x).equal(plain)
+        tangent = strided.randn_like(x)
+        _, moved = strided.func.jvp(lambda t, sides=sides: F.pad(t, sides, mode), (x,), (tangent,))
+        assert moved.equal(F.pad(tangent, sides, mode))
+    assert F.pad(strided.zeros(0, 3, 4), (1, 1), mode).shape == (0, 3, 6)
+    assert F.pad(strided.zeros(2, 3, 4, device="meta"), (1, 1), mode).shape == (2, 3, 6)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("shape", [(5, 3), (1, 1), (4, 0), (0, 3), (7, 40)])
+def test_bags_of_one_length_are_those_with_offsets(mode, shape):
+    generator = np.random.default_rng(4)
+    weight = strided.tensor(generator.standard_normal((6, 5)).tolist(), dtype=strided.float64)
+    index = strided.tensor(generator.integers(0, 6, shape).tolist(), dtype=strided.int64).reshape(shape)
+    offsets = strided.arange(shape[0]) * shape[1]
+    factors = strided.randn(*shape, dtype=strided.float64) if mode == "sum" else None
+    results = []
+    for given, options in (
+        (index, {"per_sample_weights": factors}),
+        (
+            index.reshape(-1),
+            {"offsets": offsets, "per_sample_weights": None if factors is None else factors.reshape(-1)},
+        ),
+    ):
+        w = weight.clone().requires_grad_()
+        made = F.embedding_bag(given, w, mode=mode, **options)
+        made.square().sum().backward()
+        results.append((made.detach(), w.grad))
+    for a, b in zip(*results):
+        assert a.shape == b.shape and strided.allclose(a, b, rtol=1e-14, atol=1e-14)
