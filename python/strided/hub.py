@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import Any
 from urllib.parse import urlparse as urlparse  # timm takes it from here
 
@@ -30,6 +31,54 @@ def set_dir(d: str | os.PathLike[str]) -> None:
     """Sets that."""
     global _set
     _set = os.path.expanduser(d)
+
+
+class _Progress:
+    """What there is of tqdm's bars where tqdm is not installed: how much is done, on one line of stderr."""
+
+    def __init__(
+        self, iterable: Any = None, total: float | None = None, disable: bool = False, unit: str | None = None,
+        *args: Any, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        self.iterable, self.total, self.disable, self.unit, self.n = iterable, total, disable, unit or "", 0.0
+
+    def __iter__(self) -> Any:
+        for x in self.iterable:
+            yield x
+            self.update(1)
+        self.close()
+
+    def update(self, n: float = 1) -> None:
+        """Counts n more."""
+        self.n += n
+        if not self.disable:
+            done = f"{100 * self.n / self.total:.1f}%" if self.total else f"{self.n:.1f} {self.unit}"
+            print(f"\r{done}", end="", file=sys.stderr, flush=True)
+
+    def set_description(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: a line has no text."""
+
+    def close(self) -> None:
+        """Ends the line, once."""
+        if not self.disable:
+            self.disable = True
+            print(file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # libraries take it from here; PyTorch has it whether it is installed or not
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return _Progress
+        return tqdm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _refuse(name: str) -> Any:

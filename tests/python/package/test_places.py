@@ -199,3 +199,18 @@ def test_copies_between_devices():
         comm.reduce_add([x, x[0]], "cpu")
     with pytest.raises(RuntimeError, match="exactly one"):
         comm.broadcast(x)
+
+
+def test_hub_has_tqdm_also_where_it_is_not_installed(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    from strided.hub import tqdm
+
+    assert list(tqdm([1, 2], total=2)) == [1, 2]
+    assert capsys.readouterr().err == "\r50.0%\r100.0%\n"
+    with tqdm(unit="B") as bar:
+        bar.update(3)
+    assert capsys.readouterr().err == "\r3.0 B\n"
+    assert list(tqdm([1], disable=True)) == [1] and capsys.readouterr().err == ""
+    monkeypatch.setitem(sys.modules, "tqdm", type(sys)("tqdm"))
+    sys.modules["tqdm"].tqdm = 7
+    assert strided.hub.tqdm == 7
