@@ -18,6 +18,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def every_sample(t: Any) -> Any:
+    """The tensor itself; under ``vmap`` the plain one with the values of all samples, for checks of values."""
+    return t if type(t) is _C.Tensor else getattr(t, "_value", t)
+
+
 def _assert(condition: Any, message: str) -> Any:
     """AssertionError with the message unless the condition, or the one element of a tensor, is true.
 

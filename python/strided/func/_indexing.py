@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ._batched import BatchedTensor, Tensor, aligned, batched, expanded, negative, union
-from ._rules import _own, by_calls, missing
+from ._rules import _own, by_calls, missing, rule
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -219,9 +219,19 @@ def _index_copy(input, dim, index, source):
 
 @by_calls("index_reduce")
 def _index_reduce(input, dim, index, source, reduce, *, include_self=True):
-    if type(index) is BatchedTensor or not input.ndim:
-        missing("index_reduce by an index that differs from sample to sample")(None, (), {})
-    levels = union([input, source])
+    if not input.ndim:
+        made = _index_reduce(input.unsqueeze(0), 0, index, source.reshape(-1), reduce, include_self=include_self)
+        return made.reshape(())
+    levels = union([input, index, source])
+    if type(index) is BatchedTensor:
+        # The samples one after the other along the axis.
+        d, n, count = negative(dim, input.ndim), input.shape[dim], len(levels)
+        x, rows = (expanded(t.movedim(d, 0), levels) for t in (input, source))
+        at = expanded(index.reshape(-1), levels).reshape(-1, index.numel())
+        at = (at + n * _f["arange"](at.shape[0]).unsqueeze(1)).flatten()
+        whole, parts = x.flatten(0, count), rows.flatten(0, count)
+        made = _f["index_reduce"](whole, 0, at, parts, reduce, include_self=include_self)
+        return batched(made.reshape(x.shape), levels).movedim(0, d)
     both = [expanded(t, levels) for t in (input, source)]
     options = {"include_self": include_self}
     return batched(_f["index_reduce"](both[0], negative(dim, input.ndim), index, both[1], reduce, **options), levels)
@@ -265,3 +275,33 @@ def _take_along_dim(input, indices, dim=None):
         for i in range(len(s)):
             s[i] = s[i] if i == d else max(s[i], o[i])
     return _f["gather"](input.expand(shapes[0]), d, _counted(indices.expand(shapes[1]), shapes[0][d]))
+
+
+@by_calls("masked_scatter")
+def _masked_scatter(input, mask, source):
+    input, mask = _f["broadcast_tensors"]([input, mask])
+    place = (mask.flatten().to(_C.int64).cumsum(0) - 1).clamp(0)
+    taken = _f["gather"](source.flatten(), 0, place.clamp(max=source.numel() - 1)).reshape(input.shape)
+    return _f["where"](mask, taken, input)
+
+
+@by_calls("unravel_index")
+def _unravel_index(indices, shape):
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    found = []
+    for n in reversed(sizes):
+        found.append(indices % n)
+        indices = indices // n
+    return tuple(reversed(found))
+
+
+@by_calls("as_strided as_strided_copy")
+def _as_strided(input, size, stride, storage_offset=None):
+    value, levels = input._value, input._levels
+    k = len(levels)
+    offset = value.storage_offset() if storage_offset is None else storage_offset
+    shape, steps = [*value.shape[:k], *size], [*value.stride()[:k], *stride]
+    return batched(_f["as_strided"](value, shape, steps, offset), levels)
+
+
+rule("as_strided_")(missing("as_strided_"))  # it would change which elements the caller sees

@@ -20,7 +20,9 @@ rule("celu selu nn.functional.gelu nn.functional.softshrink nn.functional.relu6 
 
 @by_calls("prelu")
 def _prelu(input, weight):
-    if weight.numel() != 1 and input.ndim > 1:
+    if weight.numel() == 1:
+        weight = weight.reshape(())
+    elif input.ndim > 1:
         weight = weight.reshape([-1 if d == 1 else 1 for d in range(input.ndim)])
     return _C.functions["where"](input > 0, input, weight * input)
 

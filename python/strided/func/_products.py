@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 import string
 from typing import TYPE_CHECKING
 
+from .. import _C
 from ._batched import BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
-from ._rules import COMPOSED, _f, bind, by_calls, call, elementwise, missing, rule, sizes_of
+from ._rules import COMPOSED, RULES, _f, bind, by_calls, call, elementwise, missing, rule, sizes_of
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -195,9 +197,12 @@ def _with_tolerances(func, args, kwargs):
 
 @by_calls("searchsorted")
 def _searchsorted(sorted_sequence, input, **options):
-    if options.get("sorter") is not None or not isinstance(input, Tensor):
-        missing("searchsorted of a number, or with a sorter")(None, (), {})
-    if type(sorted_sequence) is not BatchedTensor and sorted_sequence.ndim == 1:
+    sorter = options.pop("sorter", None)
+    if sorter is not None:
+        sorted_sequence = _f["gather"](sorted_sequence, -1, sorter)
+    if not isinstance(input, Tensor):
+        input = _C.tensor_from_object(input, sorted_sequence.dtype)
+    if type(sorted_sequence) is not BatchedTensor and sorted_sequence.ndim == 1 and type(input) is BatchedTensor:
         return batched(_f["searchsorted"](sorted_sequence, input._value, **options), input._levels)
     if sorted_sequence.ndim == 1 and input.ndim != 1:
         return _searchsorted(sorted_sequence, input.flatten(), **options).reshape(input.shape)
@@ -241,7 +246,7 @@ def _cov(input, *, correction=1, fweights=None, aweights=None):
         mean, by = x.sum(1, keepdim=True) / total, 1
         norm = max(norm - correction, 0)
     else:
-        by = weight.to(x.dtype)
+        by = weight
         total = by.sum()
         mean = (x * by).sum(1, keepdim=True) / total
         norm = total - (correction if aweights is None else correction * (by * aweights).sum() / total)
@@ -278,3 +283,61 @@ def _masked_fill(input, mask, value):
 def _cartesian_prod(*tensors):
     tensors = sizes_of(tensors)
     return tensors[0] if len(tensors) == 1 else _f["stack"]([t.flatten() for t in _f["meshgrid"](*tensors)], 1)
+
+
+@by_calls("linalg.tensorinv")
+def _tensorinv(input, ind=2):
+    shape = tuple(input.shape)
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if ind <= 0 or rows != columns:
+        raise RuntimeError(f"linalg.tensorinv: axes before ind = {ind} have {rows} elements, those behind it {columns}")
+    return _f["linalg.inv"](input.reshape(rows, columns)).reshape(*shape[ind:], *shape[:ind])
+
+
+@by_calls("linalg.tensorsolve")
+def _tensorsolve(A, B, dims=None):  # noqa: N803
+    if dims is not None:
+        A = A.movedim(list(dims), list(range(A.ndim - len(dims), A.ndim)))  # noqa: N806
+    shape = tuple(A.shape[B.ndim :])
+    return _f["linalg.solve"](A.reshape(B.numel(), math.prod(shape)), B.flatten()).reshape(shape)
+
+
+@by_calls("pdist nn.functional.pdist", RULES, COMPOSED)
+def _pdist(input, p=2.0):
+    i, j = _f["triu_indices"](input.shape[0], input.shape[0], 1)
+    return _f["linalg.vector_norm"](_f["index_select"](input, 0, i) - _f["index_select"](input, 0, j), p, -1)
+
+
+@by_calls("combinations")
+def _combinations(input, r=2, with_replacement=False):
+    places = _f["combinations"](_f["arange"](input.shape[0]), r, with_replacement)
+    return _f["index_select"](input, 0, places.flatten()).reshape(places.shape)
+
+
+@by_calls("isin")
+def _isin(elements, test_elements, *, assume_unique=False, invert=False):
+    if type(test_elements) is not BatchedTensor:
+        return batched(_f["isin"](elements._value, test_elements, invert=invert), elements._levels)
+    if not isinstance(elements, Tensor):
+        elements = _C.tensor_from_object(elements, None)
+    found = (elements.unsqueeze(-1) == test_elements.flatten()).any(-1)
+    return ~found if invert else found
+
+
+def _spread(start, end, steps, dtype):
+    """`steps` numbers from start to end, counted from the nearer of the two."""
+    dtype = dtype or _f["get_default_dtype"]()
+    first, last = (x.to(dtype) if isinstance(x, Tensor) else _f["full"]((), x, dtype=dtype) for x in (start, end))
+    at = _f["arange"](steps)
+    step = (last - first) / max(steps - 1, 1)
+    return _f["where"](at < (steps + 1) // 2, first + at * step, last - (steps - 1 - at) * step).to(dtype)
+
+
+@by_calls("linspace")
+def _linspace(start, end, steps, *, dtype=None, device=None, **options):
+    return _spread(start, end, steps, dtype)
+
+
+@by_calls("logspace")
+def _logspace(start, end, steps, base=10.0, *, dtype=None, device=None, **options):
+    return _f["pow"](base, _spread(start, end, steps, _C.float64)).to(dtype or _f["get_default_dtype"]())

@@ -236,7 +236,7 @@ def _where(func, args, kwargs):
 
 
 @rule(
-    "clone contiguous detach to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like isin requires_grad_ "
+    "clone contiguous detach to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
     "resolve_conj resolve_neg conj zero_ " + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
     RULES,
     COMPOSED,
@@ -245,7 +245,7 @@ def same(func: Any, args: Any, kwargs: Any) -> Any:
     """Each element for itself, or the shape as it is: nothing to move."""
     levels = union((*args, *kwargs.values()))
     if any(isinstance(a, Tensor) and getattr(a, "_levels", ()) != levels for a in args[:1]):
-        return elementwise(func, args, kwargs)
+        args = (batched(expanded(args[0], levels), levels), *args[1:])
     plain = [getattr(a, "_value", a) if type(a) is BatchedTensor else a for a in args]
     named = {k: v._value if type(v) is BatchedTensor else v for k, v in kwargs.items()}
     result = func(*plain, **named)

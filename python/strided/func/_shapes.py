@@ -116,8 +116,8 @@ def _roll(input, shifts, dims=None):
 
 @by_calls("repeat_interleave")
 def _repeat_interleave(input, repeats, dim=None, *, output_size=None):
-    if isinstance(repeats, Tensor) or type(input) is not BatchedTensor:
-        missing("repeat_interleave by a tensor")(None, (), {})
+    if type(repeats) is BatchedTensor or type(input) is not BatchedTensor:
+        missing("repeat_interleave by a tensor that differs from sample to sample")(None, (), {})
     x, dim = (input.flatten(), -1) if dim is None else (input, negative(dim, input.ndim))
     return batched(_f["repeat_interleave"](x._value, repeats, dim), x._levels)
 

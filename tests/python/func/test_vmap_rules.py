@@ -85,11 +85,9 @@ def test_elementwise(name):
 
 # What has no rule, and says so; and what asks for numbers, or for memory, or has another shape for each sample.
 NO_RULE = {
-    "as_strided", "as_strided_", "as_strided_scatter", "combinations", "fill_diagonal_", "index_reduce_",
-    "masked_scatter", "masked_scatter_", "pdist", "quantile", "repeat_interleave", "tensorinv", "tensorsolve",
-    "vander",
+    "as_strided_", "as_strided_scatter", "fill_diagonal_", "quantile", "repeat_interleave", "vander",
 }  # fmt: skip
-DEPENDS_ON_VALUES = {"masked_select", "mvlgamma", "mvlgamma_", "lobpcg", "svd_lowrank", "pca_lowrank"}
+DEPENDS_ON_VALUES = {"masked_select", "lobpcg", "svd_lowrank", "pca_lowrank"}
 REFUSED = (
     "there is no batching rule for|has no batching rule|data-dependent|dynamic shape|item|random operation|inplace"
 )
@@ -129,3 +127,86 @@ def test_functions(name):
         return [m(dtype) for m in makers]
 
     check(function, make)
+
+
+def reals(*shape):
+    return lambda: torch.rand(shape, dtype=torch.float64) * 0.8 + 0.1
+
+
+def whole(high, *shape):
+    return lambda: torch.randint(high, shape)
+
+
+def permuted(n):
+    return lambda: torch.randperm(n)
+
+
+F = torch.nn.functional
+OTHERS = {
+    "binary_cross_entropy": (F.binary_cross_entropy, reals(3, 2), reals(3, 2)),
+    "binary_cross_entropy, weights": (
+        lambda x, y, w: F.binary_cross_entropy(x, y, w, reduction="none"), reals(3), reals(3), reals(3)),
+    "gaussian_nll_loss": (F.gaussian_nll_loss, reals(3), reals(3), reals(3)),
+    "one_hot": (lambda i: F.one_hot(i, 4), whole(4, 3)),
+    "multi_margin_loss": (F.multi_margin_loss, reals(3, 4), whole(4, 3)),
+    "multilabel_margin_loss": (F.multilabel_margin_loss, reals(3, 4), lambda: whole(5, 3, 4)() - 1),
+    "max_unpool1d": (lambda x, i: F.max_unpool1d(x, i, 2), reals(1, 1, 3), lambda: permuted(3)().view(1, 1, 3) * 2),
+    "max_unpool2d": (lambda x, i: F.max_unpool2d(x, i, 2), reals(1, 2, 2), lambda: permuted(4)().view(1, 2, 2)),
+    "mvlgamma": (lambda x: torch.mvlgamma(x + 1, 2), reals(3, 2)),
+    "prelu of a number": (F.prelu, reals(), reals(1)),
+    "isin": (torch.isin, whole(5, 3, 2), whole(5, 2)),
+    "isin, inverted": (lambda x, y: torch.isin(x, y, invert=True), whole(5, 3), whole(5, 2)),
+    "to another": (lambda x, y: x.to(y), reals(3), whole(5, 2)),
+    "type_as": (lambda x, y: x.type_as(y), reals(3), whole(5, 2)),
+    "searchsorted, sorter": (
+        lambda x, v: torch.searchsorted(x, v, sorter=x.argsort()), reals(5), reals(3)),
+    "searchsorted of a number": (lambda x: torch.searchsorted(x.sort().values, 0.5), reals(5)),
+    "linspace": (lambda a, b: torch.linspace(a, b, 7, dtype=torch.float64), reals(), reals()),
+    "linspace of one": (lambda a, b: torch.linspace(a, b, 1, dtype=torch.float64), reals(), reals()),
+    "logspace": (lambda a, b: torch.logspace(a, b, 5, base=3.0, dtype=torch.float64), reals(), reals()),
+    "unravel_index": (lambda i: torch.unravel_index(i, (2, 3, 4)), whole(24, 5)),
+    "cov of integers": (lambda x, w: torch.cov(x, aweights=w), whole(9, 2, 4), reals(4)),
+    "cov, counted": (lambda x, n: torch.cov(x, fweights=n + 1), reals(2, 4), whole(3, 4)),
+    "repeat_interleave": (lambda x: torch.repeat_interleave(x, torch.tensor([2, 0, 1]), 1), reals(2, 3)),
+    "combinations": (lambda x: torch.combinations(x, 2, True), reals(4)),
+    "masked_scatter": (torch.masked_scatter, reals(2, 3), lambda: reals(3)() > 0.5, reals(2, 3)),
+    "pdist": (lambda x: F.pdist(x, 1.5), reals(4, 3)),
+    "tensorinv": (lambda x: torch.linalg.tensorinv(x, 1), reals(6, 2, 3)),
+    "tensorsolve": (torch.linalg.tensorsolve, reals(2, 3, 6), reals(2, 3)),
+    **{
+        f"index_reduce {how}": (
+            lambda x, i, y, how=how: x.index_reduce(1, i, y, how, include_self=how != "mean"),
+            reals(2, 4, 3), whole(4, 5), reals(2, 5, 3))
+        for how in ("mean", "prod", "amin", "amax")
+    },
+    "index_reduce of a number": (lambda x, y: x.index_reduce(0, torch.tensor([0]), y, "amax"), reals(), reals()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others(name):
+    function, *makers = OTHERS[name]
+
+    def make(i):
+        torch.manual_seed(i)
+        return [m() for m in makers]
+
+    check(function, make)
+
+
+def test_values_are_checked_in_all_samples():
+    x = torch.tensor([[0.5, 0.5], [0.5, 1.5]])
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        vmap(F.binary_cross_entropy)(x, x.clamp(max=1.0))
+    with pytest.raises(RuntimeError, match="smaller than num_classes"):
+        vmap(lambda i: F.one_hot(i, 2))(torch.tensor([[0], [2]]))
+    with pytest.raises(RuntimeError, match="one_hot needs num_classes"):
+        vmap(F.one_hot)(torch.tensor([[0], [2]]))
+
+
+def test_as_strided():
+    """Places in memory: the samples stand one after the other."""
+    x = torch.arange(12.0).view(3, 4)
+    for function in (lambda t: t.as_strided((2, 2), (1, 2)), lambda t: torch.as_strided_copy(t, (2, 2), (1, 1))):
+        assert torch.equal(vmap(function)(x), torch.stack([function(row) for row in x.clone().unbind()]))
+    assert torch.equal(vmap(lambda t: t.as_strided((2,), (2,), 1))(x), x[:, 1::2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import strided
+from strided._checks import every_sample
 
 from ._activation import logsigmoid
 from ._reduction import chosen, reduced
@@ -56,12 +57,13 @@ def _kept(target, classes, ignore_index):
     if not target.is_cpu or not target.numel():
         kept = target != ignore_index
         return target.masked_fill(~kept, 0), kept
-    low, high = (int(t) for t in target.aminmax())
+    low, high = (int(t) for t in every_sample(target).aminmax())
     if low >= 0 and high < classes and not low <= ignore_index <= high:
         return target, None
     kept = target != ignore_index
     target = target.masked_fill(~kept, 0)
-    wrong = target[(target < 0) | (target >= classes)]
+    every = every_sample(target)
+    wrong = every[(every < 0) | (every >= classes)]
     if wrong.numel():
         raise IndexError(f"Target {int(wrong[0])} is out of bounds.")
     return target, kept
@@ -234,7 +236,7 @@ def multilabel_margin_loss(
     y = target.reshape(x.shape)
     real = (y < 0).cumsum(1) == 0
     labels = y.masked_fill(~real, 0)
-    is_label = strided.zeros(x.shape, dtype=strided.int64, device=x.device).scatter_add_(1, labels, real.long()) > 0
+    is_label = strided.zeros(x.shape, dtype=strided.int64, device=x.device).scatter_add(1, labels, real.long()) > 0
     gaps = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
     gaps = gaps.masked_fill(~real.unsqueeze(2) | is_label.unsqueeze(1), 0)
     loss = gaps.sum((1, 2)) / x.size(1)

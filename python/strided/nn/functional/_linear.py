@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import strided
+from strided._checks import every_sample
 
 from ..._arguments import whole
 from ..._out import into as _into
@@ -262,14 +263,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return strided.zeros(*tensor.shape, num_classes, dtype=strided.int64, device=tensor.device)
-    if int(tensor.min()) < 0:
+    low, top = (int(n) for n in every_sample(tensor).aminmax())
+    if low < 0:
         raise RuntimeError("Class values must be non-negative.")
-    top = int(tensor.max())
     if num_classes == -1:
+        if every_sample(tensor) is not tensor:
+            raise RuntimeError("vmap: one_hot needs num_classes: the largest element differs from sample to sample")
         num_classes = top + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
     elif top >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     made: Any = strided.zeros(*tensor.shape, num_classes, dtype=strided.int64, device=tensor.device)
-    return made.scatter_(-1, tensor.unsqueeze(-1), 1)
+    return made.scatter(-1, tensor.unsqueeze(-1), 1)

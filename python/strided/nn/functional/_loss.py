@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 import strided
+from strided._checks import every_sample
 
 from ._activation import logsigmoid
 from ._reduction import chosen, reduced
@@ -165,7 +166,7 @@ def binary_cross_entropy(
         )
     saturated = False
     if input.numel():
-        low, high = (float(x) for x in input.detach().aminmax())
+        low, high = (float(x) for x in every_sample(input.detach()).aminmax())
         if not (low >= 0 and high <= 1):
             raise RuntimeError("all elements of input should be between 0 and 1")
         saturated = min(low * (1 - low), high * (1 - high)) <= _LEAST_SPREAD and input.requires_grad
@@ -273,7 +274,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = strided.full_like(input, var)
-    elif bool((var < 0).any()):
+    elif bool((every_sample(var) < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():

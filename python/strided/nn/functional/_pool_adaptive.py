@@ -7,6 +7,7 @@ import operator
 from typing import TYPE_CHECKING
 
 import strided
+from strided._checks import every_sample
 
 from .._tuples import _ints
 from ._order import in_order_of
@@ -161,10 +162,9 @@ def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
                 raise ValueError(f'invalid output_size "{output_size}" (dim {i} must be between {d - s} and {d + s})')
     lead, plane = input.shape[:-axes], math.prod(size)
     flat, at = input.reshape(*lead, -1), indices.reshape(*lead, -1)
-    if at.numel() and not (int(at.min()) >= 0 and int(at.max()) < plane):
-        raise RuntimeError(
-            f"Found an invalid max index: {int(at.max())} (output volumes are of size {'x'.join(map(str, size))}"
-        )
+    low, high = (int(i) for i in every_sample(at).aminmax()) if at.numel() else (0, -1)
+    if low < 0 or high >= plane:
+        raise RuntimeError(f"Found an invalid max index: {high} (output volumes are of size {'x'.join(map(str, size))}")
     made = strided.zeros(*lead, plane, dtype=input.dtype, device=input.device).scatter(-1, at, flat)
     return in_order_of(made.view(*lead, *size), input, volumes=False)
 
