@@ -220,3 +220,22 @@ def test_backward_hooks_are_not_called_by_derivatives_of_the_backward_pass():
     (g,) = strided.autograd.grad(loss(x, strided.zeros(2)), x, create_graph=True)
     (twice,) = strided.autograd.grad((g * strided.tensor([1.0, 3.0])).sum(), x)
     assert twice.tolist() == [1, 3] and calls == [([1, 2], 1)]
+
+
+def test_backward_hooks_leave_tensors_without_gradients_alone():
+    class Rows(nn.Module):
+        def forward(self, table, index, unused, factor):
+            self.seen = [t.requires_grad for t in (table, index, unused, factor)]
+            return table[index] * factor, factor
+
+    module, calls = Rows(), []
+    module.register_full_backward_hook(lambda m, gi, go: calls.append((gi, go)))
+    table, unused = strided.ones(2, requires_grad=True), strided.ones(2, requires_grad=True)
+    factor = strided.full((2,), 3.0)
+    made, same = module(table, strided.tensor([0, 1]), unused, factor)
+    assert module.seen == [True, False, True, False] and made.requires_grad and not same.requires_grad
+    made.sum().backward()
+    ((given, taken),) = calls
+    assert [g.tolist() for g in given] == [[3, 3], [0, 0], [0, 0], [0, 0]]  # zeros where nothing comes, as PyTorch's
+    assert given[1].dtype == strided.int64 and taken[0].tolist() == [1, 1] and taken[1] is None
+    assert table.grad.tolist() == [3, 3] and unused.grad.tolist() == [0, 0] and factor.grad is None

@@ -62,19 +62,23 @@ class _Tap(Function):
     """The tensors themselves; their gradients go through a function, which may replace them."""
 
     @staticmethod
-    def forward(ctx, function, *tensors):
-        ctx.set_materialize_grads(False)
+    def forward(ctx, function, zeros, *tensors):
+        ctx.set_materialize_grads(zeros)
         ctx.function = function
-        ctx.mark_non_differentiable(*(t for t in tensors if not t.requires_grad))
-        return tuple(t.view_as(t) for t in tensors)
+        made = tuple(t.view_as(t) for t in tensors)
+        ctx.mark_non_differentiable(*(m for m, t in zip(made, tensors) if not t.requires_grad))
+        return made
 
     @staticmethod
     def backward(ctx, *grads):
-        return (None, *ctx.function(grads))
+        return (None, None, *ctx.function(grads))
 
 
-def _tapped(function, value):
-    """A value with the tensors in it tapped (it may be a tensor, or a tuple, list or dict with tensors)."""
+def _tapped(function, value, zeros):
+    """A value with the tensors in it tapped (it may be a tensor, or a tuple, list or dict with tensors).
+
+    The function gets zeros, or None, for the tensors that no gradient comes to.
+    """
     names, items = None, None
     if isinstance(value, _C.Tensor):
         items = [value]
@@ -94,7 +98,7 @@ def _tapped(function, value):
         made = function(tuple(full))
         return [made[i] for i in places]
 
-    for i, t in zip(places, _Tap.apply(spread, *(items[i] for i in places))):
+    for i, t in zip(places, _Tap.apply(spread, zeros, *(items[i] for i in places))):
         items[i] = t
     if isinstance(value, _C.Tensor):
         return items[0], True
@@ -124,11 +128,11 @@ class BackwardHooks:
 
     def tap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         self.count = len(args)
-        args, self.inputs = _tapped(self._at_inputs, args)
+        args, self.inputs = _tapped(self._at_inputs, args, True)
         return args
 
     def tap_outputs(self, result: Any) -> Any:
-        return _tapped(self._at_outputs, result)[0]
+        return _tapped(self._at_outputs, result, False)[0]
 
     def _at_outputs(self, grads):
         for hook in self.pre:
