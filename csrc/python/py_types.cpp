@@ -23,7 +23,7 @@ std::unordered_map<std::string, PyObject*>& hooks() {
 struct NameOfDType {
   const char* name;
   int size;
-  const char* traits;  // f: floating-point, s: signed
+  const char* traits;  // f: floating-point, c: complex, s: signed
 };
 constexpr NameOfDType kOnlyNames[] = {{"uint1", 1, ""},
                                       {"uint2", 1, ""},
@@ -52,7 +52,8 @@ constexpr NameOfDType kOnlyNames[] = {{"uint1", 1, ""},
                                       {"quint8", 1, ""},
                                       {"qint32", 4, "s"},
                                       {"quint4x2", 1, ""},
-                                      {"quint2x4", 1, ""}};
+                                      {"quint2x4", 1, ""},
+                                      {"complex32", 4, "cs"}};
 
 struct PyDType {
   PyObject_HEAD DType dtype;

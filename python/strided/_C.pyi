@@ -1007,6 +1007,7 @@ bits8: _dtype
 bool: _dtype
 def build_info() -> _dict[_str, Any]: ...
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 def default_generator(device: Any = 'cpu') -> Any: ...
 class device:

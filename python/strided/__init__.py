@@ -17,6 +17,9 @@ import math as _math
 import pkgutil as _pkgutil
 
 from . import _C
+
+_C.__path__ = [f"{__path__[0]}/_core_modules"]  # of strided._C._functorch and the like: PyTorch's has such modules
+
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes
 from ._size import Size
@@ -36,7 +39,7 @@ for _d in _dtypes:
         globals()[_d._traits["alias"]] = _d  # half, float, long, ...
 for _d in _C.dtypes_without_tensors:
     globals()[str(_d).removeprefix("torch.")] = _d
-bit = _C.uint1
+bit, chalf = _C.uint1, _C.complex32
 
 
 class layout:
@@ -90,6 +93,10 @@ _namespaces.fill(globals())
 
 from . import linalg, return_types, special
 from . import _core_names
+
+# Numbers whose values a compiler does not know: sizes of tensors are ints here, so that nothing is one.
+SymBool, SymFloat, SymInt = (_core_names.absent(name, __name__) for name in ("SymBool", "SymFloat", "SymInt"))
+
 from ._typeinfo import finfo, iinfo
 from ._printing import get_printoptions, printoptions, set_printoptions
 from ._activations import *

@@ -46,7 +46,7 @@ PLACES = {
     "optim.radam": ("optim.adam", "RAdam"),
     "optim.rmsprop": ("optim.adaptive", "RMSprop"),
     "optim.rprop": ("optim.adaptive", "Rprop"),
-    "utils.data._utils.worker": ("utils.data._worker", "WorkerInfo _worker_info get_worker_info"),
+    "utils.data._utils.worker": ("utils.data._worker", "WorkerInfo _generate_state _worker_info get_worker_info"),
 }
 
 _HERE = __package__

@@ -20,8 +20,11 @@ _HERE = __package__ or "strided"
 
 
 def _ours(name: str) -> str:
-    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``, ``strided._functorch`` for ``functorch``."""
-    return _HERE + name.removeprefix("torch") if name.startswith("torch") else f"{_HERE}._{name}"
+    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``, and ``strided._functorch.apis`` for
+    ``functorch``."""
+    if name.startswith("torch"):
+        return _HERE + name.removeprefix("torch")
+    return f"{_HERE}._functorch.apis" + name.removeprefix("functorch")
 
 
 def _is_wanted(package: str) -> bool:

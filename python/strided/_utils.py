@@ -57,3 +57,18 @@ def _get_device_index(device: Device | int | None, optional: bool = False, allow
     if not optional:
         raise ValueError(f"Expected a device with a specified index or an integer, but got: {device}")
     return strided.cuda.current_device()
+
+
+def _get_available_device_type() -> str | None:
+    """``'cuda'`` where there is such a device, else None."""
+    return "cuda" if strided.cuda.is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a type of device: ``strided.cuda`` of ``'cuda'``. RuntimeError if there is none."""
+    module = getattr(strided, device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return module

@@ -161,6 +161,25 @@ def is_namedtuple(obj: Any) -> bool:
 is_namedtuple_instance = is_namedtuple_class = is_namedtuple
 
 
+def is_structseq_class(cls: Any) -> bool:
+    """Whether a class is one of the named tuples of Python in C, as ``os.stat_result``, or of ``return_types``."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and all(isinstance(getattr(cls, n, None), int) for n in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+    )
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether an object is of such a class."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether an object is such a class, or of one."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
 def _tuple_flatten(d: tuple[Any, ...]) -> tuple[list[Any], Any]:
     return list(d), None
 

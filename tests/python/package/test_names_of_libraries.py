@@ -380,3 +380,24 @@ def test_questions_about_subclasses_and_modes():
 
     with pytest.raises(NotImplementedError, match="Mode: strided .*TorchFunctionMode"), Mode():
         pass
+
+
+def test_names_that_tensordict_imports():
+    import os
+
+    from strided._utils import _get_available_device_type, _get_device_module
+    from strided.utils._pytree import is_structseq, is_structseq_class, is_structseq_instance
+    from strided.utils.data._utils.worker import _generate_state
+
+    found = strided.ones(2, 2).max(0)
+    assert is_structseq_instance(found) and is_structseq_class(type(found)) and is_structseq(found)
+    assert is_structseq(os.stat_result) and not is_structseq((1, 2)) and not is_structseq_instance(type(found))
+    assert not is_structseq(namedtuple("P", "a")(1))
+    assert _generate_state(123456789012, 3) == [769313048, 1460814176, 2980110427, 1364817390]  # PyTorch's
+    assert _get_device_module("cuda") is strided.cuda
+    assert _get_available_device_type() == ("cuda" if strided.cuda.is_available() else None)
+    with pytest.raises(RuntimeError, match="'nowhere' does not have"):
+        _get_device_module("nowhere")
+    assert not isinstance(strided.ones(2).shape[0], strided.SymInt)
+    with pytest.raises(NotImplementedError, match="SymInt: strided"):
+        strided.SymInt()

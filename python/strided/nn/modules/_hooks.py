@@ -19,6 +19,8 @@ everywhere: dict[str, OrderedDict[int, Any]] = {
 }
 _always_everywhere: OrderedDict[int, bool] = OrderedDict()
 _kwargs_everywhere: OrderedDict[int, bool] = OrderedDict()
+# Hooks that see what becomes part of a module, by kind.
+parts: dict[str, OrderedDict[int, Any]] = {kind: OrderedDict() for kind in ("parameter", "buffer", "module")}
 
 
 def _register(hooks, hook):
@@ -53,6 +55,30 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(module, grad_input, grad_output)`` after the gradients of every module are computed."""
     return _register(everywhere["backward"], hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, name, param)`` when any module gets a parameter; what it returns, if not None, is stored."""
+    return _register(parts["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, name, buffer)`` when any module gets a buffer; what it returns, if not None, is stored."""
+    return _register(parts["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls ``hook(module, name, submodule)`` when any gets one below; what it returns, if not None, is stored."""
+    return _register(parts["module"], hook)
+
+
+def replaced_part(kind: str, module: Any, name: str, value: Any) -> Any:
+    """A part of a module, after the hooks of its kind."""
+    for hook in parts[kind].values():
+        made = hook(module, name, value)
+        if made is not None:
+            value = made
+    return value
 
 
 # ---------------------------------------------------------------- the backward pass through a module

@@ -10,10 +10,13 @@ from ...autograd import no_grad
 from ..parameter import Buffer, Parameter
 from . import _hooks
 from ._hooks import (
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
 )
 from ._registration import HookRegistration
 from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
@@ -24,9 +27,17 @@ if TYPE_CHECKING:
     from ..._typing import Any, Callable, Device, DType, Iterator, Tensor
 
 __all__ = [
-    "Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
+    "Module", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip
+
+# PyTorch's names of the hooks of all modules; libraries run them.
+_global_forward_pre_hooks, _global_forward_hooks = _hooks.everywhere["forward_pre"], _hooks.everywhere["forward"]
+_global_backward_pre_hooks, _global_backward_hooks = _hooks.everywhere["backward_pre"], _hooks.everywhere["backward"]
+_global_parameter_registration_hooks = _hooks.parts["parameter"]
+_global_buffer_registration_hooks = _hooks.parts["buffer"]
+_global_module_registration_hooks = _hooks.parts["module"]
 
 _HOOKS = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -144,6 +155,8 @@ class Module(StateDicts, HookRegistration):
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
+        if param is not None and _global_parameter_registration_hooks:
+            param = _hooks.replaced_part("parameter", self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -155,6 +168,8 @@ class Module(StateDicts, HookRegistration):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
+        if _global_buffer_registration_hooks:
+            tensor = _hooks.replaced_part("buffer", self, name, tensor)
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -163,6 +178,8 @@ class Module(StateDicts, HookRegistration):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
+        if _global_module_registration_hooks:
+            module = _hooks.replaced_part("module", self, name, module)
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -200,12 +217,16 @@ class Module(StateDicts, HookRegistration):
             if "_modules" not in state:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "__dict__", "_parameters", "_buffers", "_non_persistent_buffers_set")
+            if _global_module_registration_hooks:
+                value = _hooks.replaced_part("module", self, name, value)
             state["_modules"][name] = value
         elif name in state.get("_modules", ()):
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
+            if _global_module_registration_hooks:
+                value = _hooks.replaced_part("module", self, name, value)
             state["_modules"][name] = value
         elif name in state.get("_buffers", ()) or type(value) is not bool and isinstance(value, Buffer):
             if value is not None and not isinstance(value, _C.Tensor):
@@ -216,6 +237,8 @@ class Module(StateDicts, HookRegistration):
                 self._forget(name, "__dict__", "_parameters", "_modules")
                 self.register_buffer(name, value, value.persistent)
             else:
+                if _global_buffer_registration_hooks:
+                    value = _hooks.replaced_part("buffer", self, name, value)
                 state["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)

@@ -203,3 +203,14 @@ class Workers:
 
 
 _NONE = object()
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four numbers of 32 bits that seed NumPy in a worker: NumPy's SeedSequence of the seed and the worker's number.
+
+    Source of the algorithm: M. E. O'Neill, "Developing a seed_seq alternative", 2015, which NumPy follows.
+    """
+    import numpy as np
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(words).generate_state(4).tolist()
