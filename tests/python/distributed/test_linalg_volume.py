@@ -100,7 +100,7 @@ def peak(rows, columns, program):
 
 @pytest.mark.parametrize(("rows", "columns"), GRIDS)
 def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns):
-    n, block = 192, 4
+    n, block = 144, 4
     A, B = random(n, n) + n * torch.eye(n, dtype=torch.float64), random(n, n, seed=1)
     H = A @ A.mT
     full, panel = n * n * 8, n * block * 8  # of all ranks together

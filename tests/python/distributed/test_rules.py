@@ -127,7 +127,8 @@ setitem int
 setitem scalar
 """
 REFUSED = {line for line in REFUSED.splitlines() if line}
-RANKS = {name: (2, 3, 4, 2, 3, 6, 2, 3, 4, 2, 7, 1)[i % 12] for i, name in enumerate(CASES)}
+# Each number of ranks comes up with twenty functions at least; few ranks more often, because they take less time.
+RANKS = {name: ((2, 3, 4, 2, 3, 2, 3, 2, 4, 2, 1) * 2 + (6, 7))[i % 24] for i, name in enumerate(CASES)}
 # Iterations on a few ranks take long enough; test_linalg_sharded.py has more of these.
 RANKS |= dict.fromkeys(["svd", "svd tall", "svd vh", "svd torch", "cond", "cond -2", "eigh vectors", "lstsq wide"], 2)
 RANKS |= dict.fromkeys(["frobenius_norm nuclear_norm", "svd_lowrank", "svd_lowrank wide", "pca_lowrank"], 2)

@@ -1,6 +1,7 @@
 """A function of plain tensors against the same of sharded ones: every placement, values and gradients."""
 
 import itertools
+import math
 
 import strided as torch
 from strided.distributed import (
@@ -18,11 +19,11 @@ from strided.distributed._sharded import implicit_replication
 MESHES = {1: [(1,)], 2: [(2,)], 3: [(3,)], 4: [(4,), (2, 2)], 6: [(6,), (2, 3)], 7: [(7,)]}
 
 
-def options(tensor):
-    """Placements along one axis of a mesh."""
+def options(tensor, blocks=(1, 2)):
+    """Placements along one axis of a mesh; blocks: the sizes of blocks of the first axis."""
     found = [Replicate()]
     for d in range(tensor.ndim):
-        found += [Shard(d), BlockCyclic(d, 1)] + [BlockCyclic(d, 2)] * (d == 0)
+        found += [Shard(d), *(BlockCyclic(d, size) for size in (blocks if d == 0 else (1,)))]
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
         found.append(Partial())
     return found
@@ -30,7 +31,8 @@ def options(tensor):
 
 def variants(mesh_shape, tensors):
     """For each of some combinations: the placements of each tensor."""
-    given = [options(t) for t in tensors]
+    # Neighbours in a table of functions have different numbers of ranks, so each size of blocks comes up.
+    given = [options(t, (1 + math.prod(mesh_shape) % 2,)) for t in tensors]
     n = max(map(len, given))
     for shift in range(2 if len(tensors) > 1 else 1):
         for j in range(n):
