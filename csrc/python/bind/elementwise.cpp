@@ -148,12 +148,23 @@ Tensor scaled(const Operand& self, const Operand& other, const Scalar& alpha) {
   const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, place);
   return elementwise<Mul>(b, alpha);
 }
+// Whether self + alpha * other is one pass of Addcmul with the bits of Mul and Add: no gradient, whose node would get
+// another name, and no dtype that rounds the product.
+bool is_one_pass(const Operand& self, const Operand& other, const Scalar& alpha) {
+  if (!self.tensor || !other.tensor || needs_grad(*self.tensor, *other.tensor)) return false;
+  const DType t = self.tensor->dtype();
+  if ((t != DType::Float32 && t != DType::Float64) || other.tensor->dtype() != t) return false;
+  if (alpha.is_bool() || alpha.is_complex()) return false;
+  check_fits(alpha, t);
+  return true;
+}
 template <class Op>
 Tensor combined(const Operand& self, const Tensor& other) {
   const Operand in[] = {self, Operand(other)};
   return call_elementwise(op_def(elementwise_id<Op>), in);
 }
 Tensor add_alpha(const Operand& self, const Operand& other, const Scalar& alpha) {
+  if (is_one_pass(self, other, alpha)) return elementwise<Addcmul>(*self.tensor, *other.tensor, 1.0, alpha);
   return combined<Add>(self, scaled(self, other, alpha));
 }
 // sub refuses a bool beside another dtype; scaled() casts it before sub can see it.
@@ -167,6 +178,7 @@ const Operand& subtrahend(const Operand& self, const Operand& other) {
   return other;
 }
 Tensor sub_alpha(const Operand& self, const Operand& other, const Scalar& alpha) {
+  if (is_one_pass(self, other, alpha)) return elementwise<Addcmul>(*self.tensor, *other.tensor, 1.0, -alpha.real());
   return combined<Sub>(self, scaled(self, subtrahend(self, other), alpha));
 }
 Tensor tensor_add_alpha(const Tensor& self, const Operand& other, const Scalar& alpha) {
@@ -176,9 +188,11 @@ Tensor tensor_sub_alpha(const Tensor& self, const Operand& other, const Scalar& 
   return sub_alpha(Operand(self), other, alpha);
 }
 Tensor add_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  if (is_one_pass(Operand(self), other, alpha)) return elementwise_<Addcmul>(self, *other.tensor, 1.0, alpha);
   return elementwise_<Add>(self, scaled(Operand(self), other, alpha));
 }
 Tensor sub_alpha_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  if (is_one_pass(Operand(self), other, alpha)) return elementwise_<Addcmul>(self, *other.tensor, 1.0, -alpha.real());
   return elementwise_<Sub>(self, scaled(Operand(self), subtrahend(Operand(self), other), alpha));
 }
 

@@ -138,3 +138,48 @@ def test_operands_constant_along_rows(dtype, n):
                 )
                 written = strided.zeros(5, 2 * n, dtype=dtype)[:, ::2]
                 assert strided.mul(a, b, out=written).equal(a.contiguous() * full)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32", "uint8"])
+@pytest.mark.parametrize("alpha", [3, 0.3, -2.5, 0, math.inf, math.nan])
+def test_add_with_alpha_has_the_bits_of_two_steps(dtype, alpha):
+    if dtype in ("int32", "uint8"):
+        alpha = 3
+    dtype = getattr(strided, dtype)
+    a, b = (strided.arange(40 * 700).reshape(40, 700) % n for n in (97, 89))
+    a, b = a.to(dtype) / 7 if dtype.is_floating_point else a.to(dtype), b.to(dtype)
+    if dtype.is_floating_point:
+        a[0, :3], b[0, 1:4] = (
+            strided.tensor([math.inf, -math.inf, math.nan]),
+            strided.tensor([math.inf, -0.0, math.nan]),
+        )
+
+    def same(x, y):
+        return x.dtype == y.dtype and strided.equal(x.nan_to_num(0.5), y.nan_to_num(0.5)) and (x != x).equal(y != y)
+
+    for x, y in (
+        (a, b),
+        (a.T, b.T),
+        (a, b[:1]),
+        (a, b[:, :1]),
+        (a[:, ::2], b[:, 1::2]),
+        (a[3, 5], b[2, 7]),
+        (a, b[0, 4]),
+    ):
+        assert same(strided.add(x, y, alpha=alpha), x + y * alpha)
+        assert same(x.sub(y, alpha=alpha), x - y * alpha)
+        assert same(x.clone().add_(y, alpha=alpha), x + y * alpha)
+        assert same(x.clone().sub_(y, alpha=alpha), x - y * alpha)
+
+
+def test_add_with_alpha_keeps_its_errors_and_its_gradient():
+    x = strided.ones(2)
+    for alpha, message in ((True, "Boolean alpha"), (1e300, "without overflow"), (2j, "")):
+        for f in (x.add, x.sub, x.add_, x.sub_):
+            with pytest.raises(RuntimeError, match=message):
+                f(strided.ones(2), alpha=alpha)
+    y = strided.ones(3, requires_grad=True)
+    made = strided.ones(3).add(y, alpha=2)
+    assert type(made.grad_fn).__name__ == "AddBackward0"
+    made.sum().backward()
+    assert y.grad.tolist() == [2.0, 2.0, 2.0]
