@@ -23,6 +23,8 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "parallel.loss_parallel()", "distributed.checkpoint.save({})", "distributed.checkpoint.load({})",
         "cuda.CUDAGraph()", "cuda.graph(None)", "nn.attention.flex_attention.flex_attention(1, 2, 3)",
         "nn.attention.flex_attention.create_block_mask(None)", "autograd.profiler.emit_nvtx()",
+        "export.export(None, ())", "export.draft_export(None, ())", "export.save(None, 'a')", "export.load('a')",
+        "export.unflatten(None)", "export.default_decompositions()", "export.ExportedProgram()",
         "nvtx.range_push('a')", "nvtx.range_pop()", "nvtx.mark('a')", "nvtx.range('a').__enter__()",
         "dispatch.TorchDispatchMode().__enter__()", "dispatch.return_and_correct_aliasing(None, (), {}, None)",
     ],
@@ -38,6 +40,7 @@ def test_what_there_is_not_says_so(text):
                 "sparse": strided.sparse,
                 "make_fx": importlib.import_module("strided.fx.experimental.proxy_tensor").make_fx,
                 "distributed": strided.distributed,
+                "export": importlib.import_module("strided.export"),
                 "nvtx": importlib.import_module("strided.cuda.nvtx"),
                 "dispatch": importlib.import_module("strided.utils._python_dispatch"),
                 "parallel": importlib.import_module("strided.distributed.tensor.parallel"),
@@ -401,3 +404,15 @@ def test_names_that_tensordict_imports():
     assert not isinstance(strided.ones(2).shape[0], strided.SymInt)
     with pytest.raises(NotImplementedError, match="SymInt: strided"):
         strided.SymInt()
+
+
+def test_sizes_that_may_change():
+    from strided.export import Dim, dims
+
+    one, two = dims("batch", "length", min=1, max=8)
+    assert (one.__name__, one.min, one.max) == ("batch", 1, 8) and two.__name__ == "length"
+    assert Dim("n").max == float("inf")
+    with pytest.raises(ValueError, match="inconsistent"):
+        Dim("n", min=3, max=2)
+    with pytest.raises(ValueError, match="identifier"):
+        Dim("a b")
