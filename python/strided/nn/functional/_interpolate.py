@@ -307,8 +307,9 @@ def _placed(x, n, padding_mode, align):
     return x if padding_mode == "zeros" else x.clamp(0, n - 1)
 
 
-def _gathered(input, places):
-    """Elements of images at whole places, one tensor for each axis (batch, ...); zeros outside."""
+def _gathered(input, places, weight=None):
+    """Elements of images at whole places, one tensor for each axis (batch, ...), and their factors (batch, 1, ...):
+    weight, or 1, and zero outside."""
     n, c, *sizes = input.shape
     inside, flat = None, None
     for at, size in zip(places, sizes):
@@ -319,7 +320,12 @@ def _gathered(input, places):
     shape = flat.shape[1:]
     index = flat.reshape(n, 1, -1).expand(n, c, -1)
     values = input.reshape(n, c, -1).gather(2, index).view(n, c, *shape)
-    return values * inside.unsqueeze(1).to(values.dtype)
+    factor = inside.to(values.dtype) if weight is None else weight * inside
+    return values, factor.unsqueeze(1)
+
+
+def _added(made, values, factor):
+    return values * factor if made is None else strided.addcmul(made, values, factor)
 
 
 def grid_sample(
@@ -369,7 +375,7 @@ def grid_sample(
     points = [_placed(p, n, padding_mode, align) for p, n in zip(points, sizes)]
     if mode == "nearest":
         places = [p.round() for p in points]
-        made = _gathered(input, places)
+        made = _added(None, *_gathered(input, places))
         if grid.requires_grad:  # its gradient is zero, and is there
             made = made + sum(p - p.detach() for p in places).unsqueeze(1)
         return made
@@ -380,8 +386,7 @@ def grid_sample(
         for p, low, side in zip(points, lows, corner):
             part = p - low if side else low + 1 - p
             weight = part if weight is None else weight * part
-        value = _gathered(input, [low + side for low, side in zip(lows, corner)]) * weight.unsqueeze(1)
-        made = value if made is None else made + value
+        made = _added(made, *_gathered(input, [low + side for low, side in zip(lows, corner)], weight))
     return made
 
 
@@ -391,6 +396,5 @@ def _sampled_cubic(input, points, padding_mode, align):
     made = None
     for i, j in itertools.product(range(4), repeat=2):
         places = [_placed(low + k - 1, n, padding_mode, align) for low, k, n in zip(lows, (i, j), input.shape[2:])]
-        value = _gathered(input, places) * (weights[0][i] * weights[1][j]).unsqueeze(1)
-        made = value if made is None else made + value
+        made = _added(made, *_gathered(input, places, weights[0][i] * weights[1][j]))
     return made
