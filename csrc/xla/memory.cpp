@@ -34,6 +34,7 @@ struct Block {
 struct Check {
   Value bad;
   std::function<void(int64_t)> raise;
+  int64_t place = 0;  // in what all checks of a program have found, which is one array then
 };
 
 struct State {
@@ -248,7 +249,7 @@ void write(const LoopPlan& plan, int k, const Value& value) {
 }
 
 void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise) {
-  state().checks[device].push_back({bad, std::move(raise)});
+  state().checks[device].push_back({bad, std::move(raise), 0});
 }
 
 namespace {
@@ -262,12 +263,16 @@ void raise_bad(int device, size_t count) {
   if (!count) return;
   const std::vector<Check> checks(started.begin(), started.begin() + static_cast<std::ptrdiff_t>(count));
   started.erase(started.begin(), started.begin() + static_cast<std::ptrdiff_t>(count));
+  const Node* read = nullptr;
+  std::vector<int64_t> found;
   for (const Check& check : checks) {
-    int64_t bad = kGood;
-    {
+    if (read != check.bad.get()) {
+      read = check.bad.get();
+      found.resize(static_cast<size_t>(read->shape[0]));
       const GilRelease unlocked;
-      download(check.bad->buffer, &bad, 0, sizeof(bad), sizeof(bad));
+      download(read->buffer, found.data(), 0, sizeof(int64_t) * found.size(), sizeof(int64_t) * found.size());
     }
+    const int64_t bad = found[static_cast<size_t>(check.place)];
     if (bad != kGood) check.raise(bad);
   }
 }
@@ -299,10 +304,16 @@ void run_recorded(int device, const Value& also = {}) {
   }
   std::vector<Check> checks = std::move(s.checks[device]);
   s.checks[device].clear();
-  for (Check& check : checks) {
-    check.bad = reshape(check.bad, {1});
-    as_operation(&check.bad);
-    want(check.bad);
+  if (!checks.empty()) {
+    std::vector<Value> parts;
+    for (const Check& check : checks) parts.push_back(reshape(check.bad, {1}));
+    Value all = concatenate(parts, 0);
+    as_operation(&all);
+    want(all);
+    for (size_t i = 0; i < checks.size(); ++i) {
+      checks[i].bad = all;
+      checks[i].place = static_cast<int64_t>(i);
+    }
   }
   if (also) want(also);
   if (outputs.empty()) return;
