@@ -6,6 +6,8 @@ The library with the kernels is opened when a device is first asked for; without
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 from .. import OutOfMemoryError
 from .._core_names import absent
 from .._creation import typed
@@ -14,6 +16,9 @@ from . import _nvidia as _nvidia
 from . import amp
 from ._device import (
     _lazy_call as _lazy_call,
+)
+from ._device import (
+    _lazy_init as _lazy_init,
 )
 from ._device import (
     current_device,
@@ -83,4 +88,8 @@ __all__ = [
     "synchronize",
 ]  # fmt: skip
 
-__getattr__ = modules_of("cuda")
+_module = modules_of("cuda")
+
+
+def __getattr__(name: str) -> _Any:
+    return is_initialized() if name == "_initialized" else _module(name)

@@ -128,6 +128,9 @@ def init() -> None:
     current_device()
 
 
+_lazy_init = init  # the name that libraries call
+
+
 def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
     """Calls the function where there is a device; without one it would wait for ever."""
     if is_available():

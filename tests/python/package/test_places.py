@@ -52,8 +52,10 @@ def test_cuda_names_without_a_device():
     assert strided.cuda.memory_cached() == strided.cuda.max_memory_cached() == 0
     assert strided.cuda.memory_summary().count("\n") == 2 and strided.cuda.ipc_collect() is None
     assert not strided.cuda.is_current_stream_capturing()
-    with pytest.raises(RuntimeError):
-        strided.cuda.init()
+    assert strided.cuda._initialized is False
+    for begin in (strided.cuda.init, strided.cuda._lazy_init):
+        with pytest.raises(RuntimeError):
+            begin()
 
 
 def test_sdp_kernel_is_a_context():
