@@ -2,6 +2,7 @@
 
     mpiexec -n 4 python bench/distributed.py --n 1500 --block 64
     mpiexec -n 2 python bench/distributed.py --n 4000 --peers [--mkl DIRECTORY] [--json FILE]
+    python bench/distributed.py --n 4000 --block 128 --rows 1 --rates   # by processor time of simulated ranks, no MPI
     python bench/distributed.py --curve            # what the model says up to 4096 ranks; needs no MPI
 
 alpha (a message), beta (an element) and gamma (an operation) are measured first, on the same ranks.  "gathered" is the
@@ -194,6 +195,37 @@ def beside_peers(arguments):
         Path(arguments.json).write_text(json.dumps(old + rows, indent=1) + "\n")
 
 
+def rates(arguments):
+    """Rates of LU and Cholesky beside that of products, by the processor time of simulated ranks: other programs on the
+    machine disturb it less than they do the time on the clock."""
+    torch.set_num_threads(1)
+    n, block = arguments.n, arguments.block
+    whole = {"LU": torch.randn(n, n, dtype=torch.float64)}
+    whole["Cholesky"] = whole["LU"] @ whole["LU"].mT + n * torch.eye(n, dtype=torch.float64)
+    calls = {"LU": (_lu.lu_inplace, 2 / 3), "Cholesky": (_cholesky.cholesky_inplace, 1 / 3)}
+
+    def program(name):
+        comm = torch.distributed.world()
+        linalg = torch.distributed.linalg
+        piece = linalg.from_full(whole[name], block, linalg.Grid(comm, arguments.rows))
+        comm.barrier()
+        start = time.process_time()
+        calls[name][0](piece)
+        comm.barrier()
+        return time.process_time() - start
+
+    for ranks in (1, 2, 4):
+        product, took = [], {name: [] for name in calls}
+        for _ in range(arguments.rounds):  # in turns
+            start = time.process_time()
+            whole["LU"] @ whole["LU"]
+            product.append((time.process_time() - start) / 2)
+            for name in calls:
+                took[name].append(max(torch.distributed.simulate(ranks, program, name, checks=False)))
+        parts = [f"{name} {share * min(product) / min(took[name]):.2f}" for name, (_, share) in calls.items()]
+        print(f"{ranks} ranks, n = {n}, blocks of {block}, of GEMM's rate: " + ", ".join(parts))
+
+
 def curve(arguments):
     """Elements that a rank sends for n = 40000, and the lower bound with the memory of one copy and of four."""
     n, block = 40000, arguments.block
@@ -217,9 +249,10 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, help="rows of the grid; as near to a square as can be by default")
     parser.add_argument("--pivoting", default="partial", choices=["partial", "tournament"])
     parser.add_argument("--curve", action="store_true")
+    parser.add_argument("--rates", action="store_true")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--mkl", help="the folder of MKL's libraries; lib of this Python by default")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="where rows of --peers are added")
     chosen = parser.parse_args()
-    (curve if chosen.curve else beside_peers if chosen.peers else measure)(chosen)
+    (curve if chosen.curve else rates if chosen.rates else beside_peers if chosen.peers else measure)(chosen)
