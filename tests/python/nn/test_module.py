@@ -239,3 +239,21 @@ def test_backward_hooks_leave_tensors_without_gradients_alone():
     assert [g.tolist() for g in given] == [[3, 3], [0, 0], [0, 0], [0, 0]]  # zeros where nothing comes, as PyTorch's
     assert given[1].dtype == strided.int64 and taken[0].tolist() == [1, 1] and taken[1] is None
     assert table.grad.tolist() == [3, 3] and unused.grad.tolist() == [0, 0] and factor.grad is None
+
+
+def test_the_state_of_a_module_is_a_copy():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.call = nn.Parameter(strided.ones(2)), lambda x: x
+
+        def __getstate__(self):
+            state = super().__getstate__()
+            del state["call"]
+            return state
+
+    made = Own()
+    states = [made.__getstate__() for _ in range(2)]
+    assert made.call(3) == 3 and all("call" not in s and s["_parameters"]["weight"] is made.weight for s in states)
+    again = copy.deepcopy(made)
+    assert not hasattr(again, "call") and again.weight is not made.weight

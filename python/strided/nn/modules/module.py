@@ -255,6 +255,9 @@ class Module(StateDicts, HookRegistration):
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._buffers, *self._modules}
         return sorted(n for n in names if not n[0].isdigit())
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()  # subclasses take from it what cannot be pickled
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name in _HOOKS:  # which a file of an older release may lack
