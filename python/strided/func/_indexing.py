@@ -300,6 +300,12 @@ def _as_strided(input, size, stride, storage_offset=None):
     value, levels = input._value, input._levels
     k = len(levels)
     offset = value.storage_offset() if storage_offset is None else storage_offset
+    if 0 in value.stride()[:k]:
+        # Samples that are one in memory: places that overlap would share a gradient.
+        offset -= value.storage_offset()
+        value = value.contiguous()
+        if value.stride()[k:] != input._value.stride()[k:]:
+            missing("as_strided of one tensor for all samples that is not contiguous")(None, (), {})
     shape, steps = [*value.shape[:k], *size], [*value.stride()[:k], *stride]
     return batched(_f["as_strided"](value, shape, steps, offset), levels)
 

@@ -210,3 +210,5 @@ def test_as_strided():
     for function in (lambda t: t.as_strided((2, 2), (1, 2)), lambda t: torch.as_strided_copy(t, (2, 2), (1, 1))):
         assert torch.equal(vmap(function)(x), torch.stack([function(row) for row in x.clone().unbind()]))
     assert torch.equal(vmap(lambda t: t.as_strided((2,), (2,), 1))(x), x[:, 1::2])
+    jacobian = torch.func.jacfwd(lambda t: t.as_strided((2, 2), (1, 2)))(x[0].clone())
+    assert torch.equal(jacobian, torch.eye(4)[[0, 2, 1, 3]].view(2, 2, 4))
