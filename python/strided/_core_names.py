@@ -20,6 +20,20 @@ def absent(name: str, module: str) -> type:
     return Absent(name, (), {"__module__": module, "__doc__": "No object is one: for ``isinstance``."})
 
 
+class _OfStorages(type):
+    """The type of a class whose objects are the untyped storages."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, _C.UntypedStorage)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return cls is kind or issubclass(kind, _C.UntypedStorage)
+
+
+class StorageBase(metaclass=_OfStorages):
+    """What ``UntypedStorage`` is derived from in PyTorch, for ``isinstance``: untyped storages are objects of it."""
+
+
 class PyTorchFileReader(metaclass=Absent):
     """PyTorch's reader of the archives that ``save`` writes; ``strided.load`` reads them."""
 

@@ -402,6 +402,14 @@ def test_names_that_tensordict_imports():
     with pytest.raises(RuntimeError, match="'nowhere' does not have"):
         _get_device_module("nowhere")
     assert not isinstance(strided.ones(2).shape[0], strided.SymInt)
+    assert isinstance(strided.ones(1).untyped_storage(), strided.StorageBase)
+    assert not isinstance(strided.ones(1).storage(), strided.StorageBase)
+    assert strided.autograd.forward_ad._current_level == -1
+    with strided.autograd.forward_ad.dual_level():
+        assert strided.autograd.forward_ad._current_level == 0
+    assert strided.autograd.forward_ad._current_level == -1
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        strided.autograd.forward_ad.nothing  # noqa: B018
     with pytest.raises(NotImplementedError, match="SymInt: strided"):
         strided.SymInt()
 
