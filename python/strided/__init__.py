@@ -14,11 +14,15 @@ from __future__ import annotations
 
 import importlib as _importlib
 import math as _math
+import os as _os
 import pkgutil as _pkgutil
 
 from . import _C
 
-_C.__path__ = [f"{__path__[0]}/_core_modules"]  # of strided._C._functorch and the like: PyTorch's has such modules
+# Beside this file: in an editable installation the compiled module lies elsewhere.
+_C.__path__ = [
+    f"{_os.path.dirname(__file__)}/_core_modules"
+]  # of strided._C._functorch and the like: PyTorch's has such modules
 
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes

@@ -2,9 +2,8 @@
 
 import pytest
 import strided as torch
-import strided_xla
 from calls_elsewhere import pairs, tensors_of
-from xla_calls import TOLERANCE
+from xla_calls import TOLERANCE, strided_xla
 
 ADDRESS = "memory of the device has no address"
 # Functions that raise on this device alone, with the words of their error.
