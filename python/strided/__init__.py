@@ -19,10 +19,9 @@ import pkgutil as _pkgutil
 
 from . import _C
 
-# Beside this file: in an editable installation the compiled module lies elsewhere.
-_C.__path__ = [
-    f"{_os.path.dirname(__file__)}/_core_modules"
-]  # of strided._C._functorch and the like: PyTorch's has such modules
+# Of strided._C._functorch and the like: PyTorch's core has such modules. They stand beside this file; in an editable
+# installation the compiled module does not.
+_C.__path__ = [f"{_os.path.dirname(__file__)}/_core_modules"]
 
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes

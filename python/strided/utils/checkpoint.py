@@ -46,7 +46,8 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def check_backward_validity(inputs: Any) -> None:
     """Warns where no tensor among the arguments needs a gradient: none goes through the part then."""
-    if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
+    given = (inputs,) if isinstance(inputs, _C.Tensor) else inputs
+    if not any(x.requires_grad for x in given if isinstance(x, _C.Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
