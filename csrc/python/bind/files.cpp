@@ -30,7 +30,8 @@ void bind_files() {
                        "Pieces of a file, (begin, shape, dtype), as tensors on a CUDA device.", kFunction);
   def<&set_progress>("_set_progress(Any function) -> Any",
                      "Sets what is told how far files are, and gives back the one before.", kFunction);
-  def<&progress_begins>("_progress_begins(int total)", "A file of that many bytes is read or written.", kFunction);
+  def<&progress_begins>("_progress_begins(int total)",
+                        "A file of that many bytes is read or written; False inside of another file.", kFunction);
   def<&progress_moved>("_progress_moved(int bytes)", "That many bytes of it moved.", kFunction);
   def<&progress_ends>("_progress_ends(bool finished)", "It is read or written, or given up.", kFunction);
   def<&map_file>("_map_file(int fd, bool shared)", "A file as a tensor of bytes, on mapped memory.", kFunction);

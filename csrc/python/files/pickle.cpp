@@ -109,6 +109,8 @@ void Pickler::empty_ordered_dict() {
   put(op::Reduce);
 }
 void Pickler::expect(Py_ssize_t objects) {
+  // Of many small containers each would fill the table anew.
+  if (static_cast<size_t>(objects) <= seen_.size()) return;
   seen_.reserve(seen_.size() + static_cast<size_t>(objects));
   out_.reserve(out_.size() + 32 * static_cast<size_t>(objects));
 }

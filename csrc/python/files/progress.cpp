@@ -7,17 +7,16 @@ namespace {
 
 struct Watched : files::Watcher {
   Object function;
-  bool active = false;
+  bool active = false, telling = false;
   uint64_t total = 0, done = 0, told = 0;
 
   void begin(uint64_t bytes) {
-    active = true;
     total = bytes;
     done = told = 0;
-    tell();
+    if (total > 0) tell();
   }
   void moved(uint64_t bytes) override {
-    if (!active) return;
+    if (!active || telling) return;        // the function may read and write files of its own
     done = std::min(done + bytes, total);  // headers and names are no part of the total
     if (done - told >= std::max<uint64_t>(total / 100, uint64_t(1) << 20) && done < total) tell();
   }
@@ -27,13 +26,29 @@ struct Watched : files::Watcher {
   }
   void tell() {
     told = done;
-    const Object call = Object::borrowed(function.get());  // it may set another
-    Object(checked(PyObject_CallFunction(call.get(), "KK", static_cast<unsigned long long>(done),
-                                         static_cast<unsigned long long>(total))));
+    telling = true;
+    PyObject* const result = PyObject_CallFunction(function.get(), "KK", static_cast<unsigned long long>(done),
+                                                   static_cast<unsigned long long>(total));
+    telling = false;
+    Object(checked(result));
   }
 };
 
 Watched* watched() { return static_cast<Watched*>(files::watcher()); }
+
+// Whether this is the outermost file, which counts from now on.
+bool begins(uint64_t total) {
+  Watched* const w = watched();
+  if (!w || w->active) return false;
+  w->active = true;
+  try {
+    w->begin(total);
+  } catch (...) {
+    w->active = false;
+    throw;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -53,15 +68,7 @@ PyObject* set_progress(PyObject* function) {
   return before.release();
 }
 
-Progress::Progress(uint64_t total) : outer_(watched() && !watched()->active) {
-  if (!outer_) return;
-  try {
-    watched()->begin(total);
-  } catch (...) {
-    watched()->active = false;
-    throw;
-  }
-}
+Progress::Progress(uint64_t total) : outer_(begins(total)) {}
 Progress::~Progress() {
   if (outer_) watched()->active = false;
 }
@@ -69,16 +76,15 @@ void Progress::finish() {
   if (outer_) watched()->finish();
 }
 
-void progress_begins(int64_t total) {
-  if (watched()) watched()->begin(static_cast<uint64_t>(std::max<int64_t>(total, 0)));
-}
+bool progress_begins(int64_t total) { return begins(static_cast<uint64_t>(std::max<int64_t>(total, 0))); }
 void progress_moved(int64_t bytes) {
   if (watched()) watched()->moved(static_cast<uint64_t>(std::max<int64_t>(bytes, 0)));
 }
 void progress_ends(bool finished) {
-  if (!watched()) return;
-  if (finished) watched()->finish();
-  watched()->active = false;
+  Watched* const w = watched();
+  if (!w) return;
+  w->active = false;
+  if (finished) w->finish();
 }
 
 }  // namespace strided::python

@@ -10,7 +10,7 @@ namespace strided::python {
 PyObject* set_progress(PyObject* function);
 
 // One file. While it lives, what moves counts towards `total`; the function is called now, about every hundredth part,
-// and by finish() for the rest. One inside another, as of the entries of an archive, counts towards the outer one.
+// and by finish() for the rest, or never if `total` is 0. A file inside another one counts towards that.
 class Progress {
  public:
   explicit Progress(uint64_t total);
@@ -22,7 +22,8 @@ class Progress {
   bool outer_;
 };
 
-void progress_begins(int64_t total);  // the same for Python, whose archives of NumPy's are read by several calls
+// The same for Python, where one file is several calls. False: it is inside another file, and must not be ended.
+bool progress_begins(int64_t total);
 void progress_moved(int64_t bytes);
 void progress_ends(bool finished);
 

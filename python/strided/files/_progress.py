@@ -57,7 +57,8 @@ def progress(callback: Callable[[int, int], Any] | None = None) -> Iterator[None
     """Tells how far the files are that this thread reads and writes inside of the block.
 
     Of each file ``callback(done, total)`` hears at the beginning (``done`` is 0), about every hundredth part, and at
-    the end (``done`` is ``total``). Files that are mapped are not read, and tell nothing.
+    the end (``done`` is ``total``). Files that are mapped are not read, and tell nothing; nor do files without numbers,
+    and those that the callback itself reads and writes.
 
     Args:
         callback: a function of the bytes that moved and of all bytes. What it raises ends the reading or writing; a
@@ -84,9 +85,10 @@ def progress(callback: Callable[[int, int], Any] | None = None) -> Iterator[None
 def counted(total: int) -> Iterator[Callable[[int], None]]:
     """Counts the bytes of one file that Python reads or writes; gives the function to be told how many moved."""
     finished = False
-    _f["_progress_begins"](total)
+    outer = _f["_progress_begins"](total)
     try:
         yield _f["_progress_moved"]
         finished = True
     finally:
-        _f["_progress_ends"](finished)
+        if outer:
+            _f["_progress_ends"](finished)

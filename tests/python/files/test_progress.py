@@ -83,6 +83,43 @@ def test_an_error_ends_the_writing(tmp_path):
         torch.load(path)
 
 
+@pytest.mark.parametrize("name", [*WRITERS, "npz, read"])
+def test_an_error_at_the_beginning_or_the_end(name, tmp_path):
+    files.save_npz(tmp_path / "x.npz", several())
+    call = WRITERS.get(name, lambda p: files.load_npz(tmp_path / "x.npz"))
+    for where in (lambda done, total: done == 0, lambda done, total: done == total):
+        with files.progress(lambda *now: 1 / (not where(*now))), pytest.raises(ZeroDivisionError):
+            call(tmp_path / "file")
+        told = []
+        with files.progress(lambda *now: told.append(now)):  # nothing is left of the one before
+            call(tmp_path / "file")
+        assert heard(told) == 1
+
+
+def test_what_tells_nothing(tmp_path):
+    torch.save(several(), tmp_path / "x.pt")
+    files.save_file(several(), tmp_path / "x.safetensors")
+    told = []
+    with files.progress(lambda *now: told.append(now)):
+        torch.load(tmp_path / "x.pt", mmap=True)
+        files.load_file(tmp_path / "x.safetensors")
+        torch.save({"epoch": 3}, io.BytesIO())
+    assert told == []
+
+
+def test_a_function_that_writes_files(tmp_path):
+    told = []
+
+    def write(done, total):
+        told.append((done, total))
+        torch.save(LARGE, io.BytesIO())
+        files.save_npz(tmp_path / "inside.npz", {"a": LARGE})
+
+    with files.progress(write):
+        torch.save(LARGE[: 1 << 20], io.BytesIO())
+    assert heard(told) == 1 and told[0][1] == LARGE.nbytes
+
+
 def test_one_inside_another():
     outer, inner = [], []
     with files.progress(lambda *now: outer.append(now)):
