@@ -20,7 +20,11 @@ __all__ = [
 
 def every_sample(t: Any) -> Any:
     """The tensor itself; under ``vmap`` the plain one with the values of all samples, for checks of values."""
-    return t if type(t) is _C.Tensor else getattr(t, "_value", t)
+    if type(t) is _C.Tensor:
+        return t
+    from .func._batched import BatchedTensor
+
+    return t._value if type(t) is BatchedTensor else t
 
 
 def _assert(condition: Any, message: str) -> Any:

@@ -228,7 +228,7 @@ def _index_reduce(input, dim, index, source, reduce, *, include_self=True):
         d, n, count = negative(dim, input.ndim), input.shape[dim], len(levels)
         x, rows = (expanded(t.movedim(d, 0), levels) for t in (input, source))
         at = expanded(index.reshape(-1), levels).reshape(-1, index.numel())
-        at = (at + n * _f["arange"](at.shape[0]).unsqueeze(1)).flatten()
+        at = (at + n * _f["arange"](at.shape[0], device=at.device).unsqueeze(1)).flatten()
         whole, parts = x.flatten(0, count), rows.flatten(0, count)
         made = _f["index_reduce"](whole, 0, at, parts, reduce, include_self=include_self)
         return batched(made.reshape(x.shape), levels).movedim(0, d)

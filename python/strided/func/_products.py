@@ -304,13 +304,13 @@ def _tensorsolve(A, B, dims=None):  # noqa: N803
 
 @by_calls("pdist nn.functional.pdist", RULES, COMPOSED)
 def _pdist(input, p=2.0):
-    i, j = _f["triu_indices"](input.shape[0], input.shape[0], 1)
+    i, j = _f["triu_indices"](input.shape[0], input.shape[0], 1, device=input.device)
     return _f["linalg.vector_norm"](_f["index_select"](input, 0, i) - _f["index_select"](input, 0, j), p, -1)
 
 
 @by_calls("combinations")
 def _combinations(input, r=2, with_replacement=False):
-    places = _f["combinations"](_f["arange"](input.shape[0]), r, with_replacement)
+    places = _f["combinations"](_f["arange"](input.shape[0], device=input.device), r, with_replacement)
     return _f["index_select"](input, 0, places.flatten()).reshape(places.shape)
 
 
@@ -328,7 +328,7 @@ def _spread(start, end, steps, dtype):
     """`steps` numbers from start to end, counted from the nearer of the two."""
     dtype = dtype or _f["get_default_dtype"]()
     first, last = (x.to(dtype) if isinstance(x, Tensor) else _f["full"]((), x, dtype=dtype) for x in (start, end))
-    at = _f["arange"](steps)
+    at = _f["arange"](steps, device=first.device)
     step = (last - first) / max(steps - 1, 1)
     return _f["where"](at < (steps + 1) // 2, first + at * step, last - (steps - 1 - at) * step).to(dtype)
 

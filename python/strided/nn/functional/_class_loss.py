@@ -236,7 +236,7 @@ def multilabel_margin_loss(
     y = target.reshape(x.shape)
     real = (y < 0).cumsum(1) == 0
     labels = y.masked_fill(~real, 0)
-    is_label = strided.zeros(x.shape, dtype=strided.int64, device=x.device).scatter_add(1, labels, real.long()) > 0
+    is_label = labels.new_zeros(x.shape).scatter_add_(1, labels, real.long()) > 0
     gaps = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
     gaps = gaps.masked_fill(~real.unsqueeze(2) | is_label.unsqueeze(1), 0)
     loss = gaps.sum((1, 2)) / x.size(1)

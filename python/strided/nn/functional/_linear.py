@@ -11,7 +11,7 @@ from ..._arguments import whole
 from ..._out import into as _into
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Tensor
+    from ..._typing import Tensor
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
@@ -274,5 +274,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("num_classes should be positive")
     elif top >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    made: Any = strided.zeros(*tensor.shape, num_classes, dtype=strided.int64, device=tensor.device)
-    return made.scatter(-1, tensor.unsqueeze(-1), 1)
+    return tensor.new_zeros((*tensor.shape, num_classes)).scatter_(-1, tensor.unsqueeze(-1), 1)

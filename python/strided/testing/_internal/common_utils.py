@@ -35,7 +35,6 @@ IS_CI, IS_FBCODE = bool(os.environ.get("CI")), False
 TEST_CUDA = strided.cuda.is_available()
 TEST_MULTIGPU = TEST_CUDA and strided.cuda.device_count() > 1
 TEST_XPU = TEST_MPS = TEST_HPU = TEST_WITH_ROCM = TEST_WITH_ASAN = TEST_WITH_TORCHDYNAMO = False
-TEST_NUMPY = True
 
 
 def _found(name: str) -> bool:
@@ -44,7 +43,7 @@ def _found(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-TEST_SCIPY = _found("scipy")
+TEST_NUMPY, TEST_SCIPY = _found("numpy"), _found("scipy")
 load_tests = None  # unittest asks a module for it; None: all tests
 SEED = 1234
 
