@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 import strided
+from strided._checks import every_sample
 
 from ._order import order_of
 from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -320,6 +321,8 @@ def _gathered(input, places, weight=None):
     shape = flat.shape[1:]
     index = flat.reshape(n, 1, -1).expand(n, c, -1)
     values = input.reshape(n, c, -1).gather(2, index).view(n, c, *shape)
+    if not (inside.is_cpu and bool(every_sample(inside).all())):
+        values = values.masked_fill(~inside.unsqueeze(1), 0)  # an infinity at the border times zero is NaN
     factor = inside.to(values.dtype) if weight is None else weight * inside
     return values, factor.unsqueeze(1)
 
