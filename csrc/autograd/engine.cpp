@@ -8,6 +8,7 @@
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
+#include "tensor/foreign.h"
 
 namespace strided {
 namespace {
@@ -17,6 +18,12 @@ namespace {
 // the gradient of: summed where the forward had broadcast, cast, the real part taken where a real operand met complex
 // ones. A smaller gradient stands for a constant one.
 Tensor fit(Tensor grad, const Node::Output& want) {
+  if (is_foreign_gradient(grad, want.device)) {  // Note [Gradients whose values are elsewhere]
+    STRIDED_CHECK(grad.shape() == want.shape && grad.dtype() == want.dtype, RuntimeError, "a sparse gradient of shape ",
+                  grad.shape(), " and dtype torch.", name_of(grad.dtype()), " is not of the shape ", want.shape,
+                  " and dtype torch.", name_of(want.dtype), " of its tensor");
+    return grad;
+  }
   if (grad.shape() != want.shape) {
     const int lead = grad.ndim() - want.shape.ndim();
     Dims axes;
@@ -47,16 +54,24 @@ void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const N
     fits = want.shape[k - lead] == 1 || want.shape[k - lead] == grad.size(k);
   STRIDED_CHECK(fits, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i, " - got ",
                 grad.shape(), " but expected shape compatible with ", want.shape);
-  STRIDED_CHECK(grad.device() == want.device, RuntimeError, "Function ", node.name(),
-                " returned an invalid gradient at index ", i, " - expected device ", want.device, " but got ",
-                grad.device());
+  STRIDED_CHECK(grad.device() == want.device || is_foreign_gradient(grad, want.device), RuntimeError, "Function ",
+                node.name(), " returned an invalid gradient at index ", i, " - expected device ", want.device,
+                " but got ", grad.device());
   STRIDED_CHECK(is_complex(want.dtype) || !is_complex(grad.dtype()), RuntimeError, "Function ", node.name(),
                 " returned an invalid gradient at index ", i, " - expected a real gradient of a real input but got ",
                 grad.dtype());
 }
 
-void add_to(Tensor& slot, Tensor grad) {
+bool one_is_foreign(const Tensor& a, const Tensor& b, Device device) {
+  return is_foreign_gradient(a, device) || is_foreign_gradient(b, device);
+}
+Tensor sum_of(const Tensor& a, const Tensor& b, Device device) {
+  return one_is_foreign(a, b, device) ? foreign_gradients.add(a, b, false) : a + b;
+}
+
+void add_to(Tensor& slot, Tensor grad, Device device) {
   if (!slot.defined()) slot = std::move(grad);
+  else if (one_is_foreign(slot, grad, device)) slot = foreign_gradients.add(slot, grad, false);
   else if (!grad_enabled() && is_uniquely_owned(slot)) elementwise_<Add>(slot, grad);
   else if (!grad_enabled() && is_uniquely_owned(grad)) slot = elementwise_<Add>(grad, slot);
   else slot = slot + grad;
@@ -182,8 +197,11 @@ class BackwardPass {
   bool is_needed(Node* node) { return captures_.empty() || marks_.find(node) & (kIsInput | kLeads); }
 
   void deliver(const Edge& edge, Tensor grad) {
-    grad = fit(std::move(grad), edge.node->output(edge.input));
-    add_to(frontier_.slot(edge.node, edge.input), std::move(grad));
+    const Node::Output& want = edge.node->output(edge.input);
+    grad = fit(std::move(grad), want);
+    if (!edge.node->is_accumulator() && !edge.node->is_user_defined() && is_foreign_gradient(grad, want.device))
+      grad = foreign_gradients.add(zeros(want.shape, want.dtype, want.device), grad, true);
+    add_to(frontier_.slot(edge.node, edge.input), std::move(grad), want.device);
   }
 
   // Of a copy of the list: hooks may come and go while they run. Those that come are called in the next pass.
@@ -214,7 +232,7 @@ class BackwardPass {
       for (size_t i = 0; i < hooks->retained.size(); ++i)
         if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
           if (const Tensor& g = grads[hooks->retained[i].output]; g.defined())
-            box->grad = box->grad.defined() ? box->grad + g : g;
+            box->grad = box->grad.defined() ? sum_of(box->grad, g, node.output(hooks->retained[i].output).device) : g;
     }
     for (const Capture& c : captures_)
       if (c.edge.node.get() == &node && grads[c.edge.input].defined()) {
@@ -248,7 +266,7 @@ class BackwardPass {
   static void keep(const Tensor& t, const Tensor& grad) {
     AutogradMeta& meta = autograd_meta(t);
     Tensor& to = meta.retained ? meta.retained->grad : meta.grad;
-    to = to.defined() ? to + grad : grad;
+    to = to.defined() ? sum_of(to, grad, t.device()) : grad;
   }
 
   void apply(Node& node, TensorList& grads) {
@@ -282,6 +300,7 @@ class BackwardPass {
     NoGradGuard guard;
     for (size_t i = 0; i < passed.size(); ++i) {
       if (!passed[i].defined() || i >= node.next.size() || !node.next[i].node) continue;
+      if (is_foreign_gradient(passed[i], node.next[i].node->output(node.next[i].input).device)) continue;
       STRIDED_CHECK(!truth(any(elementwise<Ne>(passed[i], passed[i])), false), RuntimeError, "Function '", node.name(),
                     "' returned nan values in its ", i, "th output.");
     }

@@ -10,6 +10,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
+#include "tensor/foreign.h"
 
 namespace strided {
 
@@ -134,6 +135,10 @@ TensorList AccumulateGrad::apply(TensorList& grads) {
   Tensor old;  // held while it is added to: another thread may take it away; and let go after the lock
   const GilReleasingLock lock(leaf_mutex(leaf_));
   old = meta.grad;
+  if (is_foreign_gradient(grad, leaf_.device()) || (old.defined() && is_foreign_gradient(old, leaf_.device()))) {
+    meta.grad = old.defined() ? foreign_gradients.add(old, grad, !grad_enabled()) : std::move(grad);
+    return {};
+  }
   if (old.defined()) {
     if (grad_enabled()) meta.grad = old + grad;
     else elementwise_<Add>(old, grad);

@@ -16,6 +16,7 @@
 #include "python/files/object.h"
 #include "python/fused.h"
 #include "python/interop.h"
+#include "python/kept_object.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
 #include "xla/backend.h"
@@ -182,6 +183,7 @@ PYBIND11_MODULE(checked, m) {
   });
   init_types(m.ptr());
   init_tensor(m.ptr());
+  init_kept_objects();
   init_nodes(m.ptr());
   init_functions(m.ptr());
   init_overrides(m.ptr());

@@ -10,6 +10,7 @@
 #include "ops/record.h"
 #include "ops/shape/view.h"
 #include "python/function.h"
+#include "python/kept_object.h"
 #include "python/memory_format.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
@@ -34,12 +35,12 @@ PyObject* wrap_as(PyTypeObject* type, Tensor t) {
 
 PyObject* wrap(const Tensor& t) {
   if (!t.defined()) Py_RETURN_NONE;
-  if (t.impl()->py_object) return Py_NewRef(static_cast<PyObject*>(t.impl()->py_object));
+  if (t.impl()->py_object) return shown_object(t);
   return wrap_as(tensor_type, t);
 }
 PyObject* wrap(Tensor&& t) {
   if (!t.defined()) Py_RETURN_NONE;
-  if (t.impl()->py_object) return Py_NewRef(static_cast<PyObject*>(t.impl()->py_object));
+  if (t.impl()->py_object) return shown_object(t);
   return wrap_as(tensor_type, std::move(t));
 }
 
@@ -496,7 +497,7 @@ void tensor_dealloc(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   if (PyType_IS_GC(type)) PyObject_GC_UnTrack(o);
   if (p->tensor.defined() && p->tensor.impl()->py_object == o) {
-    p->tensor.impl()->py_object = nullptr;  // before others run: a dying object is not given out
+    keep_object(o);  // before others run: a dying object is not given out
     drop_graph_of_gradient(p->tensor);
   }
   if (p->weak) PyObject_ClearWeakRefs(o);

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <string>
 
+#include "tensor/foreign.h"
+
 namespace strided {
 namespace {
 
@@ -20,7 +22,12 @@ thread_local std::vector<Edge>* dying = nullptr;
 
 Ref<RefCounted> (*make_trace)() = nullptr;
 
-TensorImpl::~TensorImpl() = default;
+void (*drop_kept_object)(void* py_object) = nullptr;
+ForeignGradients foreign_gradients{};
+
+TensorImpl::~TensorImpl() {
+  if (py_object) drop_kept_object(py_object);
+}
 
 void FreeAutogradMeta::operator()(AutogradMeta* meta) const { delete meta; }
 

@@ -46,7 +46,7 @@ class TensorImpl : public RefCounted {
   uint32_t seen_version = 0;  // of a view: the storage's version when its record was made
   Ref<TensorImpl> base;       // of a view that gradients pass through: the tensor it is a view of, itself no view
   std::unique_ptr<AutogradMeta, FreeAutogradMeta> autograd;  // null while no gradient is wanted
-  void* py_object = nullptr;                                 // the Python object that shows this tensor, not owned
+  void* py_object = nullptr;                                 // of csrc/python: the object that shows it, or kept of one
 };
 
 // A handle; copying it copies nothing.

@@ -46,6 +46,9 @@ class SparseTensor(_C.Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", str(func))
         if name in ("__get__", "__set__"):
+            if func.__self__.__name__ == "grad":  # of a dense tensor, set to a sparse one
+                with DisableTorchFunctionSubclass():
+                    return func(*args)
             name = func.__self__.__name__
         made = cls._functions.get(name)
         if made is not None and kwargs and kwargs.get("out") is not None:

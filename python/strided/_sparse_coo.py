@@ -124,6 +124,11 @@ def make(
     return _make(indices, values, size, bool(is_coalesced) or nnz < 2)
 
 
+def of_rows(size: Any, at: Tensor, rows: Tensor) -> COOTensor:
+    """Rows of a matrix, by their numbers (int64, within the matrix: nothing is checked)."""
+    return _make(at.unsqueeze(0), rows, size)
+
+
 def from_dense(t: Tensor, sparse_dim: int | None = None) -> COOTensor:
     """``to_sparse`` of a dense tensor: the elements, or the subtensors of the first axes, that are not zero."""
     if t.is_sparse:

@@ -34,15 +34,27 @@ def add(a, b, *, alpha=1):
     if not isinstance(a, _C.Tensor) or not isinstance(b, _C.Tensor) or (a.is_sparse and not b.is_sparse):
         raise RuntimeError(_SPARSE_FIRST)
     if not a.is_sparse:
-        return strided.add(a, to_dense(b), alpha=alpha)
+        return _add_places(a.clone(), b, alpha) if _fits(a, b) else strided.add(a, to_dense(b), alpha=alpha)
     _same_shape("add", a, b)
     other = b._own if alpha == 1 else b._own * alpha
-    if a._at is b._at:
+    if a._at is b._at or (a._at.shape == b._at.shape and strided.equal(a._at, b._at)):
         return _like(a, a._own + other)
     dtype = strided.promote_types(a.dtype, b.dtype)
     own = strided.cat([a._own.to(dtype), other.to(dtype)])
     made = _make(strided.cat([a._at, b._at], 1), own, a.shape)
     return coalesce(made) if a._sole and b._sole else made
+
+
+def _fits(dense, s):
+    """Whether a sum of both has shape and dtype of the dense one."""
+    return dense.shape == s.shape and dense.dtype is s.dtype and dense.dtype is not strided.bool and s.sparse_dim() > 0
+
+
+def _add_places(dense, s, alpha):
+    """Adds a sparse tensor to a dense one in place."""
+    if s.sparse_dim() == 1:
+        return dense.index_add_(0, s._at[0], s._own, alpha=alpha)
+    return dense.index_put_(s._at.unbind(0), s._own if alpha == 1 else s._own * alpha, accumulate=True)
 
 
 @_function
@@ -96,6 +108,8 @@ for _made, _names in (
 
 @_function
 def add_(a, b, *, alpha=1):
+    if isinstance(b, _C.Tensor) and not a.is_sparse and _fits(a, b):
+        return _add_places(a, b, alpha)
     made = add(a, b, alpha=alpha)
     if not a.is_sparse:
         return a.copy_(made)

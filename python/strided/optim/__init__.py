@@ -15,5 +15,6 @@ from .lbfgs import LBFGS
 from .matrices import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import SGD
+from .sparse_adam import SparseAdam
 
 del annotations

@@ -57,6 +57,8 @@ class Adam(Optimizer):
         decoupled_weight_decay: as AdamW. foreach, capturable, differentiable, fused: accepted, without effect.
     """
 
+    _refuses_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
+
     def __init__(
         self,
         params: Any,

@@ -21,7 +21,11 @@ def _decayed(param, grad, group):
 
 class Adagrad(Optimizer):
     """Steps divided by the root of the sum of squared gradients (Duchi, Hazan and Singer, "Adaptive Subgradient Methods
-    for Online Learning and Stochastic Optimization", 2011)."""
+    for Online Learning and Stochastic Optimization", 2011).
+
+    Of a sparse gradient, sums and parameters change at the places that it holds."""
+
+    _sparse = True
 
     def __init__(
         self,
@@ -56,10 +60,21 @@ class Adagrad(Optimizer):
 
     def _update(self, param, grad, state, group):
         step = counted(state, group)
+        rate = number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        if grad.is_sparse:
+            return self._update_places(param, grad, state, group, rate)
         grad = _decayed(param, grad, group)
         state["sum"].addcmul_(grad, grad)
-        rate = number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
         param.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-rate)
+
+    def _update_places(self, param, grad, state, group, rate):
+        if group["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        grad = grad.coalesce()
+        at, values = grad._indices().unbind(0), grad._values()
+        total = state["sum"][at].addcmul_(values, values)
+        state["sum"].index_put_(at, total)
+        param.index_put_(at, values / total.sqrt_().add_(group["eps"]) * -rate, accumulate=True)
 
 
 class Adadelta(Optimizer):

@@ -160,6 +160,7 @@ class LBFGS(Optimizer):
 
     def _gradient(self):
         grads = [strided.zeros_like(p) if p.grad is None else p.grad for p in self._params]
+        grads = [g.to_dense() if g.is_sparse else g for g in grads]
         return strided.cat([(strided.view_as_real(g) if g.is_complex() else g).reshape(-1) for g in grads])
 
     def _move(self, step, direction):

@@ -81,6 +81,8 @@ class Optimizer:
     """
 
     _complex = True  # whether _update works for the two parts of complex parameters
+    _sparse = False  # whether _update takes sparse gradients; else
+    _refuses_sparse: str | None = None  # is what the error says, or None: the name of the class and the usual words
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -175,6 +177,9 @@ class Optimizer:
                     if p.grad is not None:
                         state = self.state.get(p, {})
                         grad = p.grad if down == 1 else -p.grad
+                        if grad.is_sparse and not self._sparse:
+                            name = type(self).__name__
+                            raise RuntimeError(self._refuses_sparse or f"{name} does not support sparse gradients")
                         if p.is_complex():
                             state = self._update_complex(p, grad, state, group)
                         else:

@@ -30,6 +30,8 @@ class SGD(Optimizer):
     tensor([0.], requires_grad=True)
     """
 
+    _sparse = True
+
     def __init__(
         self,
         params: Any,

@@ -94,6 +94,33 @@ class _Rows(strided.autograd.Function):
         return made, None, None, None
 
 
+class _SparseRows(strided.autograd.Function):
+    """Rows of a matrix, with a gradient of layout sparse_coo that holds the rows that were used."""
+
+    @staticmethod
+    def forward(ctx, weight, indices, padding_idx, by_frequency):
+        ctx.save_for_backward(indices)
+        ctx.shape, ctx.padding_idx, ctx.by_frequency = weight.shape, padding_idx, by_frequency
+        return weight.index_select(0, indices.reshape(-1)).view(*indices.shape, weight.shape[1])
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.by_frequency:
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        (indices,) = ctx.saved_tensors
+        at, rows = indices.reshape(-1).to(strided.int64), grad.reshape(-1, ctx.shape[1])
+        if ctx.padding_idx is not None:
+            kept = at != ctx.padding_idx
+            at, rows = at[kept], rows[kept]
+        return _rows_of(ctx.shape, at, rows), None, None, None
+
+
+def _rows_of(shape, at, rows):
+    from ..._sparse_coo import of_rows
+
+    return of_rows(shape, at, rows)
+
+
 def _padding(padding_idx, count):
     if padding_idx is None:
         return None
@@ -109,10 +136,12 @@ def _check_indices(name, indices):
         )
 
 
-def _lookup(weight, indices, padding_idx, by_frequency):
+def _lookup(weight, indices, padding_idx, by_frequency, sparse=False):
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices("embedding", indices)
+    if sparse and weight.requires_grad:
+        return _SparseRows.apply(weight, indices, padding_idx, by_frequency)
     if weight.requires_grad and (padding_idx is not None or by_frequency):
         return _Rows.apply(weight, indices, padding_idx, by_frequency)
     if indices.ndim == 1:
@@ -134,7 +163,8 @@ def embedding(
     Args:
         input: int64 or int32. padding_idx: a row without gradient. max_norm: rows that are used are scaled down to
             this norm, in place. scale_grad_by_freq: gradients are divided by how often a row occurs.
-        sparse: accepted; gradients are dense.
+        sparse: the gradient of weight is a tensor of layout sparse_coo that holds the rows that were used (where weight
+            is a leaf, or comes from an ``autograd.Function``; other functions before it get the dense sum).
 
     >>> strided.nn.functional.embedding(strided.tensor([1]), strided.eye(2))
     tensor([[0., 1.]])
@@ -144,7 +174,7 @@ def embedding(
     padding_idx = _padding(padding_idx, weight.size(0))
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)
-    return _lookup(weight, input, padding_idx, scale_grad_by_freq)
+    return _lookup(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def _bags(input, offsets, include_last_offset):
@@ -169,9 +199,9 @@ def _bags(input, offsets, include_last_offset):
     return strided.arange(len(starts), device=input.device).repeat_interleave((ends - starts).long()), len(starts)
 
 
-def _equal_bags(input, weight, scale_grad_by_freq, mode, factors):
+def _equal_bags(input, weight, scale_grad_by_freq, mode, factors, sparse):
     """Sums or means of bags of the same length, all of which count."""
-    rows = _lookup(weight, input, None, scale_grad_by_freq)
+    rows = _lookup(weight, input, None, scale_grad_by_freq, sparse)
     if weight.dtype in (strided.float16, strided.bfloat16):
         rows = rows.float()  # sums are rounded once
     if factors is not None:
@@ -198,6 +228,7 @@ def embedding_bag(
     Args:
         input: (bags, length), or (n,) with offsets, the position at which each bag begins. mode: 'sum', 'mean', 'max'.
         per_sample_weights: factors of the rows, for mode='sum'. padding_idx: an index that counts for nothing.
+        sparse: as for ``embedding``; not for mode='max'.
 
     >>> strided.nn.functional.embedding_bag(strided.tensor([[0, 1]]), strided.eye(2), mode='sum')
     tensor([[1., 1.]])
@@ -217,6 +248,10 @@ def embedding_bag(
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
@@ -225,7 +260,7 @@ def embedding_bag(
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)
     if input.ndim == 2 and mode != "max" and padding_idx is None:
-        return _equal_bags(input, weight, scale_grad_by_freq, mode, per_sample_weights)
+        return _equal_bags(input, weight, scale_grad_by_freq, mode, per_sample_weights, sparse)
     bag, count = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)[: len(bag)]
     factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)[: len(bag)]
@@ -233,7 +268,7 @@ def embedding_bag(
         kept = flat != padding_idx
         flat, bag = flat[kept], bag[kept]
         factors = None if factors is None else factors[kept]
-    rows = _lookup(weight, flat, None, scale_grad_by_freq)
+    rows = _lookup(weight, flat, None, scale_grad_by_freq, sparse)
     if mode != "max" and weight.dtype in (strided.float16, strided.bfloat16):
         rows = rows.float()  # sums are rounded once
     if factors is not None:

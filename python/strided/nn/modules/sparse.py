@@ -55,7 +55,7 @@ class Embedding(_Table):
     Args:
         num_embeddings, embedding_dim: rows, and the size of each. padding_idx: a row of zeros without gradient.
         max_norm, norm_type: rows that are used are scaled down to this norm. scale_grad_by_freq: gradients are divided
-            by how often a row is used. sparse: accepted; gradients are dense.
+            by how often a row is used. sparse: the gradient of weight is of layout sparse_coo.
 
     >>> strided.nn.Embedding(10, 3)(strided.tensor([[1, 2]])).shape
     torch.Size([1, 2, 3])

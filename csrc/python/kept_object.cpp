@@ -1,0 +1,81 @@
+#include "python/kept_object.h"
+
+#include <utility>
+
+#include "python/owned.h"
+#include "python/py_node.h"
+#include "tensor/foreign.h"
+
+namespace strided::python {
+namespace {
+
+// What is kept of an object (Note [Objects that come back]).
+struct Kept {
+  PyTypeObject* type;  // owned
+  PyObject* dict;      // owned, or null
+
+  Kept(PyTypeObject* t, PyObject* d) : type(t), dict(d) { Py_INCREF(type); }
+  Kept(const Kept&) = delete;
+  ~Kept() {
+    Py_XDECREF(dict);
+    Py_DECREF(type);
+  }
+};
+
+constexpr uintptr_t kKept = 1;
+Kept* kept_of(void* py_object) {
+  const auto address = reinterpret_cast<uintptr_t>(py_object);
+  return address & kKept ? reinterpret_cast<Kept*>(address - kKept) : nullptr;
+}
+
+void drop_kept(void* py_object) {
+  if (!Py_IsInitialized()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  delete kept_of(py_object);
+  PyGILState_Release(state);
+}
+
+// As Note [Gradients whose values are elsewhere] has it.
+bool is_foreign(const Tensor& grad) {
+  void* shown = grad.impl()->py_object;
+  if (!shown) return false;
+  const Kept* kept = kept_of(shown);
+  PyTypeObject* type = kept ? kept->type : Py_TYPE(static_cast<PyObject*>(shown));
+  return type != tensor_type && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_values_are_elsewhere");
+}
+
+Tensor add(const Tensor& a, const Tensor& b, bool in_place) {
+  if (is_foreign(a) && !is_foreign(b)) return add(b, a, false);  // a dense tensor takes a sparse one, not the reverse
+  const Owned first(wrap(a)), second(wrap(b));
+  const Owned sum((in_place ? PyNumber_InPlaceAdd : PyNumber_Add)(first.o, second.o));
+  return unwrap(sum.o);
+}
+
+}  // namespace
+
+void keep_object(PyObject* o) {
+  auto* p = reinterpret_cast<PyTensor*>(o);
+  TensorImpl& impl = *p->tensor.impl();
+  impl.py_object = nullptr;
+  if (Py_TYPE(o) == tensor_type || impl.use_count() == 1) return;
+  auto* kept = new Kept(Py_TYPE(o), std::exchange(p->dict, nullptr));
+  impl.py_object = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(kept) | kKept);
+}
+
+PyObject* shown_object(const Tensor& t) {
+  void* shown = t.impl()->py_object;
+  Kept* kept = kept_of(shown);
+  if (!kept) return Py_NewRef(static_cast<PyObject*>(shown));
+  PyObject* o = wrap_as(kept->type, t);
+  reinterpret_cast<PyTensor*>(o)->dict = std::exchange(kept->dict, nullptr);
+  delete kept;
+  track(o);
+  return o;
+}
+
+void init_kept_objects() {
+  drop_kept_object = drop_kept;
+  foreign_gradients = {is_foreign, add};
+}
+
+}  // namespace strided::python
