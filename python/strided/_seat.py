@@ -111,8 +111,8 @@ def install_as_torch() -> None:
     They are the same objects, ``torch is strided``. From then on ``strided.__name__`` is ``"torch"``, ``__version__``
     is that of the PyTorch that strided follows, ``importlib.metadata.version("torch")`` says the same, and classes name
     ``torch`` as their module. What strided lacks stays a ModuleNotFoundError that names ``torch.x``. A second call
-    changes nothing. Processes that this one starts have no such seat: call it there too, or start them with
-    ``python -m strided run``, which seats those that ``multiprocessing`` spawns as well.
+    changes nothing. Processes that this one starts have no such seat: call it there too, or start this one with
+    ``python -m strided run``, which seats them as well.
 
     Raises:
         RuntimeError: something else was imported as ``torch`` already.
@@ -142,24 +142,23 @@ def install_as_torch() -> None:
 
 
 def _take_seat() -> None:
-    """install_as_torch, here and in the processes that ``multiprocessing`` spawns."""
-    from multiprocessing import spawn
+    """install_as_torch, here and, by the environment, in the processes of this Python that are started from here.
 
-    usual = spawn.get_command_line
-
-    def get_command_line(**options: Any) -> list[str]:
-        words = usual(**options)
-        if "-c" in words:
-            code = words.index("-c") + 1
-            words[code] = f"from {_HERE}._seat import _take_seat; _take_seat(); {words[code]}"
-        return words
-
-    spawn.get_command_line = get_command_line
+    Those of ``multiprocessing`` (spawn, forkserver), joblib and ``subprocess`` alike: the folder in PYTHONPATH holds a
+    ``sitecustomize`` which waits until ``torch`` is imported. STRIDED_SEAT keeps it from Pythons of other environments.
+    """
     install_as_torch()
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_seat_path")
+    others = os.environ.get("PYTHONPATH")
+    if not others:
+        os.environ["PYTHONPATH"] = folder
+    elif folder not in others.split(os.pathsep):
+        os.environ["PYTHONPATH"] = folder + os.pathsep + others
+    os.environ["STRIDED_SEAT"] = f"{sys.implementation.cache_tag}:{sys.prefix}"
 
 
 def run(arguments: Sequence[str]) -> int:
-    """``python -m strided run``: a program with strided in PyTorch's place, also in the processes that it spawns.
+    """``python -m strided run``: a program with strided in PyTorch's place, also in the Pythons that it starts.
 
     Args:
         arguments: ``script.py args``, ``-m module args`` or ``-c code args``, as Python takes them.
