@@ -294,6 +294,19 @@ struct Square {
   }
 };
 
+// What x ** 3 computes; its node is that of the power.
+struct Cube {
+  static constexpr Info info{"_cube", Promote::Same, kinds::floating, Saves::Inputs, "x * x * x for each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    return x * x * x;
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (3 * conj(s.in[0] * s.in[0]));
+  }
+};
+
 struct Reciprocal {
   static constexpr Info info{"reciprocal", Promote::Floating, kinds::floating, Saves::Output,
                              "1 / x for each element."};
@@ -785,8 +798,8 @@ struct NanToNum {
 };
 
 using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt,
-                      Square, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos,
-                      Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
+                      Square, Cube, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin,
+                      Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

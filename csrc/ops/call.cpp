@@ -208,7 +208,9 @@ const OpDef* simpler_power(const OpDef& op, const Operand* in, DType compute) {
   if (!is<Pow>(op) || !in[0].tensor || in[1].tensor || is_integral(compute) || in[1].scalar.is_complex())
     return nullptr;
   const double e = in[1].scalar.real();
+  if (e == 1) return &op_def(elementwise_id<Positive>);
   if (e == 2) return &op_def(elementwise_id<Square>);
+  if (e == 3) return &op_def(elementwise_id<Cube>);
   if (is_complex(compute)) return nullptr;
   return e == 0.5 ? &op_def(elementwise_id<Sqrt>) : e == -1 ? &op_def(elementwise_id<Reciprocal>) : nullptr;
 }

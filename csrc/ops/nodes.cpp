@@ -28,6 +28,16 @@ Tensor number(const Scalar& v, const Tensor& grad) {
   return out;
 }
 
+// The gradient of a^e for a number e: its powers are as cheap as those of the forward pass.
+Tensor power_gradient(const Tensor& g, const Tensor& a, const Scalar& e) {
+  const bool real = !e.is_complex();
+  if (real && e.real() == 0) return zeros_like(g);
+  if (real && e.real() == 1) return g;
+  if (real && e.real() == 2) return g * conj(a * e);
+  const Scalar below = real ? Scalar(e.real() - 1) : Scalar(e.real() - 1, e.imag());
+  return g * conj(elementwise<Pow>(a, below) * e);
+}
+
 }  // namespace
 
 ElementwiseNode::ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
@@ -73,6 +83,10 @@ bool ElementwiseNode::find_saved(const char* what, Tensor* out) {
 TensorList ElementwiseNode::apply(TensorList& grads) {
   const CurrentNodeGuard running(this);
   TensorList result(static_cast<size_t>(op_.arity));
+  if (op_.id == elementwise_id<Pow> && !is_tensor_[1]) {
+    result[0] = power_gradient(grads[0], in_[0].get(), scalar_[1]);
+    return result;
+  }
   Saved<Tensor> saved;
   saved.params = params_;
   if (saves_inputs(op_.info->saves)) {

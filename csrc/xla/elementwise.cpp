@@ -189,6 +189,7 @@ const Row kRows[] = {
     ROW("sqrt", sqrt(x)),
     ROW("rsqrt", call("stablehlo.rsqrt", x)),
     ROW("square", x.is_bool() ? cast(x, DType::Int64) : x* x),
+    ROW("_cube", x * x * x),
     ROW("reciprocal", 1 / x),
     ROW("exp", exp(x)),
     ROW("exp2", exp(x* kLn2)),

@@ -383,6 +383,7 @@ REFERENCES = {
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "square": Exact(lambda x: x * x, lambda x: x.astype(np.int64) if x.dtype.kind == "b" else x * x),
+    "_cube": lambda x: x * x * x,
     "reciprocal": lambda x: 1 / x,
     "exp": np.exp,
     "exp2": real_or(np.exp2, lambda x: np.exp(x * math.log(2))),
