@@ -18,15 +18,41 @@ from . import _C, _aliases, _core_names
 __all__ = ["load_library"]
 
 
+# While a TorchDispatchMode is on (``strided._dispatch``): what takes the calls of operations.
+_taken: Any = None
+
+
+class _Schema:
+    """The name of an operation as its schema has it; arguments are not described."""
+
+    def __init__(self, name: str, overload: str) -> None:
+        self.name, self.overload_name = f"aten::{name}", "" if overload == "default" else overload
+        self.is_mutable = overload == "out" or (name.endswith("_") and not name.endswith("__"))
+
+
 class OpOverload:
     """One form of an operation: a call goes to the function of that name."""
 
+    namespace = "aten"
+
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
-        self.overloadpacket, self._overload = packet, name
+        self.overloadpacket = self._overloadpacket = packet
+        self._overload = self._overloadname = name
         self.__name__ = f"{packet.__name__}.{name}"
+        self._schema, self._opname = _Schema(packet.__name__, name), packet.__name__
+        self.tags: list[Any] = []
+
+    def name(self) -> str:
+        """``aten::add.Tensor``; of the form "default" the name alone."""
+        return self._schema.name + (f".{self._schema.overload_name}" if self._schema.overload_name else "")
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        return self.overloadpacket._run(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.overloadpacket(*args, **kwargs)
+        if _taken is not None:
+            return _taken(self, args, kwargs)
+        return self._run(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overload}')>"
@@ -49,12 +75,24 @@ class OpOverloadPacket:
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _taken is not None:
+            overloads = importlib.import_module(f"{__package__}._dispatch.overloads")
+            op = getattr(self, overloads.overload(self.__name__, list(args), kwargs))
+            return _taken(op, args, kwargs)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
         name = self.__name__
-        function = getattr(_core_names._VariableFunctions(), name, None) or getattr(_C.Tensor, name, None)
+        function = importlib.import_module(f"{__package__}._dispatch.kernels").KERNELS.get(name)
+        if function is None:
+            function = getattr(_core_names._VariableFunctions(), name, None) or getattr(_C.Tensor, name, None)
         if function is None:
             function = getattr(importlib.import_module(f"{__package__}.nn.functional"), name, None)
         if function is None:
             function = getattr(importlib.import_module(f"{__package__}.nn._registered"), name, None)
+        space, _, rest = name.partition("_")
+        if function is None and space in ("linalg", "fft", "special"):
+            function = getattr(importlib.import_module(f"{__package__}.{space}"), rest, None)
         if name == "slice":
             function = _aliases._slice
         if function is None:
@@ -66,6 +104,10 @@ class OpOverloadPacket:
 
     def __str__(self) -> str:
         return f"aten.{self.__name__}"
+
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"aten::{self.__name__}"
 
 
 class _Aten:

@@ -1,12 +1,12 @@
-"""What there is of PyTorch's ``torch.utils._python_dispatch``: questions about tensor subclasses and modes.
+"""Modes that see each operation below autograd (``strided.utils._python_dispatch``), and tensor subclasses.
 
-PyTorch calls a mode for every operation below autograd. strided has no such layer: no mode is ever active, and entering
-one raises NotImplementedError. ``strided.overrides.TorchFunctionMode`` sees the calls of functions.
+What is reported and what is not: docs/dispatch.md.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,26 +20,42 @@ __all__ = [
 
 
 class TorchDispatchMode:
-    """A class that may be derived from; its objects cannot be entered.
+    """Context in which each operation goes to ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``.
 
-    Raises:
-        NotImplementedError: ``with``. strided has no operations below autograd that could be handed to it.
+    func is an overload of ``strided.ops.aten``; ``func(*args, **kwargs)`` computes it. Functions that consist of
+    several operations arrive as these: ``linear`` as ``t`` and ``addmm``. The mode that was entered last is asked
+    first; while it works it is off, so that what it calls goes to the next one. What it returns is the result.
+
+    >>> class Names(strided.utils._python_dispatch.TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     x = strided.nn.functional.linear(strided.ones(1, 2), strided.ones(3, 2), strided.ones(3)) * 2
+    aten.ones.default
+    aten.ones.default
+    aten.ones.default
+    aten.t.default
+    aten.addmm.default
+    aten.mul.Tensor
     """
 
     def __init__(self, _dispatch_key: Any = None) -> None:
         pass
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise NotImplementedError("TorchDispatchMode: strided has no layer of operations below autograd")
+        raise NotImplementedError
 
     def __enter__(self) -> Any:
-        raise NotImplementedError(
-            f"{type(self).__name__}: strided has no layer of operations below autograd that a TorchDispatchMode could "
-            "see; overrides.TorchFunctionMode sees the calls of functions"
-        )
+        from .. import _dispatch
+
+        _dispatch.enter(self)
+        return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        from .. import _dispatch
+
+        _dispatch.leave()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -54,29 +70,41 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def _modes() -> list[Any]:
+    loaded = sys.modules.get(f"{__package__.rpartition('.')[0]}._dispatch")
+    return [] if loaded is None else loaded.state.modes
+
+
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """False: no mode is ever active."""
-    return False
+    """Is a mode on, in this thread?"""
+    return bool(_modes())
 
 
 def any_torch_dispatch_mode_on_stack(**options: Any) -> bool:
-    """False: no mode is ever active."""
-    return False
+    """Is a mode on, in this thread?"""
+    return bool(_modes())
 
 
-def _get_current_dispatch_mode() -> None:
-    """None: no mode is ever active."""
+def _get_current_dispatch_mode() -> Any:
+    """The mode that is asked first, or None."""
+    return next(reversed(_modes()), None)
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
-    """An empty list: no mode is ever active."""
-    return []
+    """The modes, the one that is asked first at the end."""
+    return list(_modes())
 
 
 @contextlib.contextmanager
 def _disable_current_modes() -> Iterator[list[Any]]:
-    """A context without modes, as every place is."""
-    yield []
+    """A context in which no mode is asked."""
+    if not _modes():
+        yield []
+        return
+    from .. import _dispatch
+
+    with _dispatch.without_modes() as modes:
+        yield modes
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
@@ -111,5 +139,7 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """NotImplementedError: would be called from ``__torch_dispatch__``, which nothing calls."""
-    raise NotImplementedError("return_and_correct_aliasing: strided calls no __torch_dispatch__")
+    """NotImplementedError: would serve tensor subclasses with a ``__torch_dispatch__``, which only modes have here."""
+    raise NotImplementedError(
+        "return_and_correct_aliasing: strided calls __torch_dispatch__ of modes, not of subclasses"
+    )

@@ -1,99 +1,173 @@
-"""Counts the arithmetic of networks: products, convolutions and attention (``strided.utils.flop_counter``)."""
+"""Counts the arithmetic of networks: products, convolutions and attention (``strided.utils.flop_counter``).
+
+The counts are those of PyTorch's operations, which a ``TorchDispatchMode`` sees, of forward and backward passes.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-import strided
-
-from ..nn import functional as F
-from ..nn.modules._hooks import register_module_forward_hook, register_module_forward_pre_hook
-from ..overrides import TorchFunctionMode, redispatch_function
+from .. import _C, ops
+from ._python_dispatch import TorchDispatchMode
+from ._pytree import tree_map
+from .module_tracker import ModuleTracker
 
 if TYPE_CHECKING:
     from .._typing import Callable
 
-__all__ = ["FlopCounterMode"]
+__all__ = ["FlopCounterMode", "register_flop_formula"]
+
+aten = ops.aten
 
 
-def _matrices(a: Any, b: Any) -> int:
-    """2 m n k for each of the products of a batch."""
-    if a.dim() == 1 or b.dim() == 1:
-        return 2 * max(a.numel(), b.numel())
-    batch = math.prod(strided.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
-    return 2 * batch * a.shape[-2] * a.shape[-1] * b.shape[-1]
+def get_shape(i: Any) -> Any:
+    """The shape of a tensor; anything else as it is."""
+    return i.shape if isinstance(i, _C.Tensor) else i
 
 
-def _product(result: Any, a: Any, b: Any, *rest: Any, **options: Any) -> int:
-    return _matrices(a, b)
+flop_registry: dict[Any, Callable[..., int]] = {}
 
 
-def _sum_and_product(result: Any, input: Any, a: Any, b: Any, *rest: Any, **options: Any) -> int:
-    return _matrices(a, b)
+def shape_wrapper(f: Callable[..., int]) -> Callable[..., int]:
+    """A formula of shapes as one of tensors: ``out_val`` becomes ``out_shape``."""
+
+    @functools.wraps(f)
+    def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        args, kwargs, out_shape = tree_map(get_shape, (args, kwargs, out_val))
+        return f(*args, out_shape=out_shape, **kwargs)
+
+    return of_tensors
 
 
-def _linear(result: Any, input: Any, weight: Any, bias: Any = None) -> int:
-    return 2 * input.numel() * (weight.shape[0] if weight.dim() == 2 else 1)
+def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[..., Any]:
+    """Decorator: how much arithmetic an operation is.
+
+    Args:
+        targets: packets of ``ops.aten`` (``ops.aten.mm``), one or a list.
+        get_raw: the formula gets the tensors, and the result as ``out_val``; else shapes, and ``out_shape``.
+    """
+
+    def register(formula: Callable[..., int]) -> Callable[..., int]:
+        wrapped = formula if get_raw else shape_wrapper(formula)
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            if not isinstance(target, ops.OpOverloadPacket):
+                raise ValueError(
+                    f"register_flop_formula(targets): expected each target to be OpOverloadPacket, got {target}"
+                )
+            if target in flop_registry:
+                raise RuntimeError(f"duplicate registrations for {target}")
+            flop_registry[target] = wrapped
+        return formula
+
+    return register
 
 
-def _convolution(result: Any, input: Any, weight: Any, *rest: Any, **options: Any) -> int:
-    return 2 * result.numel() * math.prod(weight.shape[1:])
+@register_flop_formula(aten.mm)
+def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """2 m k n."""
+    return 2 * a_shape[0] * a_shape[1] * b_shape[1]
 
 
-def _transposed(result: Any, input: Any, weight: Any, *rest: Any, **options: Any) -> int:
-    return 2 * input.numel() * math.prod(weight.shape[1:])
+@register_flop_formula(aten.addmm)
+def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """That of the product."""
+    return mm_flop(a_shape, b_shape)
 
 
-def _attention(result: Any, query: Any, key: Any, value: Any, *rest: Any, **options: Any) -> int:
-    rows = query.numel() // query.shape[-1]
-    return 2 * rows * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+@register_flop_formula(aten.bmm)
+def bmm_flop(a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """2 m k n for each matrix."""
+    return 2 * a_shape[0] * a_shape[1] * a_shape[2] * b_shape[2]
 
 
-def _einsum(result: Any, equation: Any, *operands: Any) -> int:
-    """2 for each combination of indices, and each operand after the first."""
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
-    if not isinstance(equation, str):
-        raise NotImplementedError("FlopCounterMode: einsum is counted where its equation is a text")
-    sizes: dict[str, int] = {}
-    batch = 1  # of "...", which broadcasts
-    for word, x in zip(equation.replace(" ", "").partition("->")[0].split(","), operands):
-        before, dots, after = word.partition("...")
-        sizes.update(zip(before, x.shape))
-        if dots:
-            sizes.update(zip(reversed(after), reversed(x.shape)))
-            batch = max(batch, math.prod(x.shape[len(before) : x.dim() - len(after)]))
-    return 2 * batch * math.prod(sizes.values()) * (len(operands) - 1)
+@register_flop_formula(aten.baddbmm)
+def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    """That of the products."""
+    return bmm_flop(a_shape, b_shape)
 
 
-def _formulas() -> dict[Any, Callable[..., int]]:
-    T = strided.Tensor
-    found = {F.linear: _linear, F.scaled_dot_product_attention: _attention}
-    for name in ("matmul", "mm", "bmm", "mv", "dot"):
-        found[getattr(strided, name)] = found[getattr(T, name)] = _product
-    found[T.__matmul__] = found[T.__rmatmul__] = _product
-    found[strided.einsum] = _einsum
-    for name in ("addmm", "baddbmm", "addmv"):
-        found[getattr(strided, name)] = found[getattr(T, name)] = _sum_and_product
-    for axes in "123":
-        found[getattr(F, f"conv{axes}d")] = found[getattr(strided, f"conv{axes}d")] = _convolution
-        name = f"conv_transpose{axes}d"
-        found[getattr(F, name)] = found[getattr(strided, name)] = _transposed
-    return found
+def conv_flop_count(x_shape: Any, w_shape: Any, out_shape: Any, transposed: bool = False) -> int:
+    """2 for each element of the result (of the input if transposed), each weight that it meets, and each sample."""
+    positions = math.prod((x_shape if transposed else out_shape)[2:])
+    return 2 * positions * math.prod(w_shape) * x_shape[0]
 
 
-class FlopCounterMode(TorchFunctionMode):
+@register_flop_formula(aten.convolution)
+def conv_flop(
+    x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: Any, *args: Any,
+    out_shape: Any = None, **kwargs: Any,
+) -> int:  # fmt: skip
+    """That of one convolution."""
+    return conv_flop_count(x_shape, w_shape, out_shape, transposed=transposed)
+
+
+@register_flop_formula(aten.convolution_backward)
+def conv_backward_flop(
+    grad_out_shape: Any, x_shape: Any, w_shape: Any, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
+    transposed: Any, _output_padding: Any, _groups: Any, output_mask: Any, out_shape: Any = None,
+) -> int:  # fmt: skip
+    """The gradients of input and weight are convolutions too."""
+
+    def swapped(shape: Any) -> list[int]:
+        return [shape[1], shape[0], *shape[2:]]
+
+    count = 0
+    if output_mask[0]:
+        count += conv_flop_count(grad_out_shape, w_shape, out_shape[0], not transposed)
+    if output_mask[1]:
+        one, two = (grad_out_shape, x_shape) if transposed else (x_shape, grad_out_shape)
+        count += conv_flop_count(swapped(one), swapped(two), swapped(out_shape[1]), False)
+    return count
+
+
+def sdpa_flop_count(query_shape: Any, key_shape: Any, value_shape: Any) -> int:
+    """The scores and the sums of the values."""
+    b, h, rows, depth = query_shape
+    return 2 * b * h * rows * key_shape[2] * (depth + value_shape[3])
+
+
+_attention = aten._scaled_dot_product_flash_attention_for_cpu
+_attention_backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
+
+
+@register_flop_formula(_attention)
+def sdpa_flop(query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_shape: Any = None, **kw: Any) -> int:
+    """That of one attention."""
+    return sdpa_flop_count(query_shape, key_shape, value_shape)
+
+
+def sdpa_backward_flop_count(grad_out_shape: Any, query_shape: Any, key_shape: Any, value_shape: Any) -> int:
+    """The scores again, and four products: the gradients of scores, values, queries and keys."""
+    b, h, rows, depth = query_shape
+    return 2 * b * h * rows * key_shape[2] * (3 * depth + 2 * value_shape[3])
+
+
+@register_flop_formula(_attention_backward)
+def sdpa_backward_flop(
+    grad_out_shape: Any,
+    query_shape: Any,
+    key_shape: Any,
+    value_shape: Any,
+    *args: Any,
+    out_shape: Any = None,
+    **kw: Any,
+) -> int:
+    """That of the gradient of one attention."""
+    return sdpa_backward_flop_count(grad_out_shape, query_shape, key_shape, value_shape)
+
+
+class FlopCounterMode(TorchDispatchMode):
     """Context that counts multiplications and additions of products, convolutions and attention.
-
-    Of the backward pass, run inside the context too, each operand that gets a gradient counts as much as the forward.
 
     Args:
         mods: accepted, without effect: every module that is called counts.
         depth: how deep the table goes that is printed at the end, 2 if None.
         display: whether it is printed.
-        custom_mapping: ``{function: formula}``; a formula has the function's arguments, and its result as ``out_val``.
+        custom_mapping: ``{packet of ops.aten: formula}``, as for ``register_flop_formula``; a formula with an
+            attribute ``_get_raw = True`` gets tensors.
 
     >>> x, net = strided.ones(5, 4), strided.nn.Linear(4, 3)
     >>> with strided.utils.flop_counter.FlopCounterMode(display=False) as counter:
@@ -109,72 +183,33 @@ class FlopCounterMode(TorchFunctionMode):
         display: bool = True,
         custom_mapping: dict[Any, Any] | None = None,
     ) -> None:
+        super().__init__()
         self.depth, self.display = 999 if depth is None else depth, display
-        self._custom = custom_mapping or {}
-        self._formulas = _formulas()
-        self._passes = {strided.Tensor.backward, strided.autograd.backward, strided.autograd.grad}
-        self._on = 0
-        self._clear()
-
-    def _clear(self) -> None:
+        own = {k: f if getattr(f, "_get_raw", False) else shape_wrapper(f) for k, f in (custom_mapping or {}).items()}
+        self.flop_registry = {**flop_registry, **own}
+        self.mod_tracker = ModuleTracker()
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
-        self._open: list[str] = []  # the modules that run, from the outermost
-        self._names: dict[int, str] = {}
 
     def __enter__(self) -> FlopCounterMode:
-        if not self._on:
-            self._clear()
-            self._handles = [
-                register_module_forward_pre_hook(self._begin),
-                register_module_forward_hook(self._end, always_call=True),
-            ]
-        self._on += 1
+        self.flop_counts.clear()
+        self.mod_tracker.__enter__()
         super().__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
-        self._on -= 1
-        if not self._on:
-            for handle in self._handles:
-                handle.remove()
-            if self.display:
-                print(self.get_table(self.depth))
+        self.mod_tracker.__exit__(*exc)
+        if self.display:
+            print(self.get_table(self.depth))
 
-    def _begin(self, module: Any, args: Any) -> None:
-        if not self._open:
-            name = type(module).__name__
-            self._names = {id(m): f"{name}.{path}" if path else name for path, m in module.named_modules()}
-        self._open.append(self._names.get(id(module), type(module).__name__))
-
-    def _end(self, module: Any, args: Any, output: Any) -> None:
-        self._open.pop()
-
-    def _add(self, places: Any, name: Any, flops: int) -> None:
-        for place in places:
-            self.flop_counts[place][name] += flops
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in self._passes:
-            return func(*args, **kwargs)  # what a formula of a gradient calls is no operation of the program
-        custom, formula = self._custom.get(func), self._formulas.get(func)
-        if custom is None and formula is None:
-            # Functions made of others: what they call is counted.
-            with self:
-                return redispatch_function(func, types, args, kwargs)
         result = func(*args, **kwargs)
-        if custom is not None:
-            flops = int(custom(*args, **kwargs, out_val=result))
-        else:
-            flops = formula(result, *args, **kwargs)  # type: ignore[misc]
-        places = ["Global", *dict.fromkeys(self._open)]
-        name = getattr(func, "__name__", str(func)).strip("_")
-        self._add(places, name, flops)
-        if isinstance(result, strided.Tensor) and result.requires_grad:
-            given = [x for a in args for x in (a if isinstance(a, (list, tuple)) else [a])]
-            wanted = sum(isinstance(x, strided.Tensor) and x.requires_grad and x.dim() > 1 for x in given)
-            result.register_hook(lambda grad: self._add(places if self._on else (), name + "_backward", wanted * flops))
+        formula = self.flop_registry.get(func._overloadpacket)
+        if formula is not None:
+            count = formula(*args, **kwargs, out_val=result)
+            for place in set(self.mod_tracker.parents):
+                self.flop_counts[place][func._overloadpacket] += count
         return result
 
     def get_total_flops(self) -> int:
@@ -182,7 +217,7 @@ class FlopCounterMode(TorchFunctionMode):
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """``{module: {function: operations}}``; "Global" has all of them."""
+        """``{module: {operation: count}}``; "Global" has all of them."""
         return {place: dict(counts) for place, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
@@ -191,7 +226,7 @@ class FlopCounterMode(TorchFunctionMode):
         total = max(self.get_total_flops(), 1)
         rows = [
             (" " * place.count(".") + place, sum(counts.values()))
-            for place, counts in self.flop_counts.items()
+            for place, counts in sorted(self.flop_counts.items())
             if place.count(".") < depth
         ]
         width = max((len(name) for name, _ in rows), default=6)

@@ -20,6 +20,10 @@ def _differentiated(tree):
     return [t for t in tree_leaves(tree) if isinstance(t, strided.Tensor) and t.requires_grad]
 
 
+def _quiet(f):
+    return lambda grad: f()
+
+
 class ModuleTracker:
     """Knows, inside ``with``, the names of the modules that run, forwards and backwards: ``parents``.
 
@@ -39,18 +43,19 @@ class ModuleTracker:
         self.parents: set[str] = {"Global"}
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._inside: set[str] = set()  # of the backward pass
+        self._hooks: list[Any] = []
 
     @property
     def is_bw(self) -> bool:
         """Whether a module runs in a backward pass."""
         return bool(self._inside)
 
-    def _name(self, module):
-        if module not in self._names:
-            own = self._names.setdefault(module, type(module).__name__)
-            for name, child in module.named_children():
+    def _get_mod_name(self, mod):
+        if mod not in self._names:
+            own = self._names.setdefault(mod, type(mod).__name__)
+            for name, child in mod.named_children():
                 self._name_below(child, f"{own}.{name}")
-        return self._names[module]
+        return self._names[mod]
 
     def _name_below(self, module, name):
         if module not in self._names:
@@ -58,31 +63,45 @@ class ModuleTracker:
             for child, inner in module.named_children():
                 self._name_below(inner, f"{name}.{child}")
 
-    def _begins(self, module, args):
-        name = self._name(module)
-        self.parents.add(name)
-        for t in _differentiated(args):
-            t.register_hook(lambda grad: self._backward_ends(name))
+    # Classes derived in other packages replace these methods, which have PyTorch's names for that reason.
 
-    def _ends(self, module, args, output):
-        name = self._name(module)
-        self._backward_ends(name)
-        for t in _differentiated(output):
-            t.register_hook(lambda grad: self._backward_begins(name))
+    def _maybe_set_engine_callback(self):
+        """Nothing: what a backward pass leaves open ends with the context."""
 
-    def _backward_begins(self, name):
-        self._inside.add(name)
-        self.parents.add(name)
+    def _get_append_fn(self, mod, name, is_bw):
+        def begins(*args):
+            if is_bw:
+                self._inside.add(name)
+            self.parents.add(name)
 
-    def _backward_ends(self, name):
-        self._inside.discard(name)
-        self.parents.discard(name)
+        return begins
+
+    def _get_pop_fn(self, mod, name, is_bw):
+        def ends(*args):
+            self._inside.discard(name)
+            self.parents.discard(name)
+
+        return ends
+
+    def _fw_pre_hook(self, mod, input):
+        name = self._get_mod_name(mod)
+        self._get_append_fn(mod, name, False)()
+        self._hooks += [t.register_hook(_quiet(self._get_pop_fn(mod, name, True))) for t in _differentiated(input)]
+
+    def _fw_post_hook(self, mod, input, output):
+        name = self._get_mod_name(mod)
+        self._get_pop_fn(mod, name, False)()
+        self._hooks += [t.register_hook(_quiet(self._get_append_fn(mod, name, True))) for t in _differentiated(output)]
 
     def __enter__(self) -> ModuleTracker:
-        self._hooks = [register_module_forward_pre_hook(self._begins), register_module_forward_hook(self._ends)]
+        self._module_hooks = [
+            register_module_forward_pre_hook(self._fw_pre_hook),
+            register_module_forward_hook(self._fw_post_hook),
+        ]
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for hook in self._hooks:
+        for hook in (*self._module_hooks, *self._hooks):
             hook.remove()
+        self._hooks.clear()
         self.parents, self._inside = {"Global"}, set()

@@ -1,0 +1,322 @@
+"""Functions of ``nn.functional`` as the operations that they consist of in PyTorch on the CPU."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+from . import call
+from .composites import _REDUCTION, COMPOSED, _again, _composed, reshape
+
+if TYPE_CHECKING:
+    from .._typing import Callable, Tensor
+
+
+def _list(value: Any, n: int) -> list[int]:
+    return [value] * n if isinstance(value, int) else list(value) * (n if len(value) == 1 else 1)
+
+
+def _convolution(n: int, transposed: bool) -> Callable[..., Any]:
+    def conv(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        *rest: Any,
+        **more: Any,
+    ) -> Tensor:
+        names = ("output_padding", "groups", "dilation") if transposed else ("dilation", "groups")
+        more.update(zip(names, rest))
+        dilation, groups = _list(more.get("dilation", 1), n), more.get("groups", 1)
+        if padding == "valid":
+            padding = 0
+        elif padding == "same":
+            total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+            padding = [t // 2 for t in total]
+            if any(t % 2 for t in total):
+                ends = [i for t in reversed(total) for i in (0, t % 2)]
+                input = call("constant_pad_nd", input, ends, 0.0)
+        alone = input.dim() == n + 1
+        x = call("unsqueeze", input, 0) if alone else input
+        more_out = _list(more.get("output_padding", 0), n)
+        made = call("convolution", x, weight, bias, _list(stride, n), _list(padding, n), dilation, transposed, more_out,
+                    groups)  # fmt: skip
+        return call("squeeze.dim", made, 0) if alone else made
+
+    return conv
+
+
+for _n in (1, 2, 3):
+    _composed(f"conv{_n}d")(_convolution(_n, False))
+    _composed(f"conv_transpose{_n}d")(_convolution(_n, True))
+
+
+@_composed("batch_norm")
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    if training and input.numel() == input.shape[1] * (input.numel() > 0):
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    return call("native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+@_composed("layer_norm")
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    return call("native_layer_norm", input, list(normalized_shape), weight, bias, eps)[0]
+
+
+@_composed("group_norm")
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    n, c = input.shape[:2]
+    return call("native_group_norm", input, weight, bias, n, c, math.prod(input.shape[2:]), num_groups, eps)[0]
+
+
+def _softmax(name: str) -> Callable[..., Any]:
+    def of(func: Any, args: Any, kwargs: Any) -> Tensor:
+        x, *rest = args
+        dim = kwargs.get("dim", rest[0] if rest else None)
+        dtype = kwargs.get("dtype", next((r for r in rest[1:] if isinstance(r, _C.dtype)), None))
+        if dim is None or kwargs.get("_stacklevel") not in (None, 3):
+            return func(*args, **kwargs)
+        if dtype is not None and dtype != x.dtype:
+            x = call("_to_copy", x, dtype=dtype)
+        return call(name, x, dim, False)
+
+    return of
+
+
+COMPOSED["softmax"] = COMPOSED["special_softmax"] = _softmax("_softmax")
+COMPOSED["log_softmax"] = COMPOSED["special_log_softmax"] = _softmax("_log_softmax")
+
+
+def _old(reduction: str, size_average: Any, reduce: Any) -> int:
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+    return _REDUCTION[reduction]
+
+
+def _loss(name: str, *extra: str) -> Callable[..., Any]:
+    """A loss of two tensors: reduction as a number, then these arguments where they are not the default."""
+
+    def of(func: Any, args: Any, kwargs: Any) -> Tensor:
+        import inspect
+
+        given = inspect.signature(func).bind(*args, **kwargs)
+        given.apply_defaults()
+        a = given.arguments
+        if a.get("reduction") not in _REDUCTION or (name == "mse_loss" and a.get("weight") is not None):
+            return func(*args, **kwargs)
+        reduction = _old(a["reduction"], a.get("size_average"), a.get("reduce"))
+        if a["input"].shape != a["target"].shape:
+            return func(*args, **kwargs)
+        options = [a[k] for k in extra]
+        options = [*options, reduction] if name.startswith("binary") else [reduction, *options]
+        while options and options[-1] in (1, None):
+            options.pop()
+        return call(name, a["input"], a["target"], *options)
+
+    return of
+
+
+COMPOSED["mse_loss"] = _loss("mse_loss")
+COMPOSED["huber_loss"] = _loss("huber_loss", "delta")
+COMPOSED["smooth_l1_loss"] = _loss("smooth_l1_loss", "beta")
+COMPOSED["binary_cross_entropy"] = _loss("binary_cross_entropy", "weight")
+COMPOSED["binary_cross_entropy_with_logits"] = _loss("binary_cross_entropy_with_logits", "weight", "pos_weight")
+
+
+@_composed("l1_loss")
+def _l1(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **other: Any
+) -> Tensor:
+    made = call("abs", call("sub.Tensor", input, target))
+    kind = _old(reduction, size_average, reduce)
+    return call("mean", made) if kind == 1 else call("sum", made) if kind == 2 else made
+
+
+def _nll(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore: int) -> Tensor:
+    if input.dim() > 4 or input.dim() == 3:
+        n, c = input.shape[:2]
+        shape = list(target.shape)
+        input = call("view", input, [n, c, 1, -1])
+        target = call("view", target, [n, 1, -1])
+        made = call("nll_loss2d_forward", input, target, weight, reduction, ignore)[0]
+        return call("view", made, shape) if reduction == 0 else made
+    name = "nll_loss2d_forward" if input.dim() == 4 else "nll_loss_forward"
+    return call(name, input, target, weight, reduction, ignore)[0]
+
+
+@_composed("nll_loss")
+def _nll_loss(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    return _nll(input, target, weight, _old(reduction, size_average, reduce), ignore_index)
+
+
+def _cross_entropy(func: Any, args: Any, kwargs: Any) -> Tensor:
+    import inspect
+
+    given = inspect.signature(func).bind(*args, **kwargs)
+    given.apply_defaults()
+    a = given.arguments
+    x, target = a["input"], a["target"]
+    if a["label_smoothing"] or x.shape == target.shape or target.dtype.is_floating_point:
+        return _again(func, args, kwargs)
+    made = call("_log_softmax", x, 1 if x.dim() > 1 else 0, False)
+    return _nll(made, target, a["weight"], _old(a["reduction"], a["size_average"], a["reduce"]), a["ignore_index"])
+
+
+COMPOSED["cross_entropy"] = _cross_entropy
+
+
+def _pool2d(func: Any, args: Any, kwargs: Any) -> Any:
+    import inspect
+
+    given = inspect.signature(func).bind(*args, **kwargs)
+    given.apply_defaults()
+    a = given.arguments
+    stride = [] if a["stride"] is None else _list(a["stride"], 2)
+    options = [_list(a["padding"], 2), _list(a["dilation"], 2), a["ceil_mode"]]
+    while options and options[-1] in (False, [0, 0], [1, 1]):
+        options.pop()
+    given = [stride, *options] if stride or options else []
+    made = call("max_pool2d_with_indices", a["input"], _list(a["kernel_size"], 2), *given)
+    return made if a.get("return_indices", func.__name__.endswith("indices")) else made[0]
+
+
+COMPOSED["max_pool2d"] = COMPOSED["max_pool2d_with_indices"] = _pool2d
+
+
+@_composed("avg_pool2d")
+def _avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, *rest: Any, **more: Any) -> Tensor:
+    names = ("padding", "ceil_mode", "count_include_pad", "divisor_override")
+    a = {
+        "padding": 0,
+        "ceil_mode": False,
+        "count_include_pad": True,
+        "divisor_override": None,
+        **more,
+        **dict(zip(names, rest)),
+    }
+    kernel = _list(kernel_size, 2)
+    options = [_list(a["padding"], 2), a["ceil_mode"], a["count_include_pad"], a["divisor_override"]]
+    for default in (None, True, False, [0, 0]):
+        if options[-1] != default:
+            break
+        options.pop()
+    steps = [] if stride is None else _list(stride, 2)
+    return call("avg_pool2d", input, kernel, *([steps, *options] if steps or options else []))
+
+
+@_composed("adaptive_avg_pool2d")
+def _adaptive(input: Tensor, output_size: Any) -> Tensor:
+    sizes = (
+        [s if s is not None else n for s, n in zip(_list(output_size, 2), input.shape[-2:])]
+        if output_size is not None
+        else (list(input.shape[-2:]))
+    )
+    if sizes == [1, 1]:
+        return call("mean.dim", input, [-1, -2], True)
+    return call("_adaptive_avg_pool2d", input, sizes)
+
+
+def _activation(name: str) -> Callable[..., Any]:
+    def of(func: Any, args: Any, kwargs: Any) -> Tensor:
+        import inspect
+
+        given = inspect.signature(func).bind(*args, **kwargs)
+        a = dict(given.arguments)
+        op = name + ("_" if a.pop("inplace", False) else "")
+        first = a.pop("input", a.pop("self", None))
+        if name == "gelu":
+            return call(op, first, **{k: v for k, v in a.items() if v != "none"})
+        return call(op, first, *a.values())
+
+    return of
+
+
+for (
+    _name
+) in "gelu silu mish hardswish hardsigmoid elu leaky_relu hardtanh glu softplus hardshrink softshrink relu".split():
+    COMPOSED[_name] = _activation(_name)
+
+
+@_composed("relu6")
+def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    return call("hardtanh_" if inplace else "hardtanh", input, 0.0, 6.0)
+
+
+@_composed("dropout")
+def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    import strided
+
+    if not training or p == 0 or not 0 < p < 1 or inplace:
+        return strided.nn.functional.dropout(input, p, training, inplace)
+    return call("native_dropout", input, p, True)[0]
+
+
+@_composed("embedding")
+def _embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    import strided
+
+    if max_norm is not None:
+        return strided.nn.functional.embedding(
+            input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        )
+    rest = [-1 if padding_idx is None else padding_idx % weight.shape[0], scale_grad_by_freq, sparse]
+    for default in (False, False, -1):
+        if rest[-1] != default:
+            break
+        rest.pop()
+    return call("embedding", weight, input, *rest)
+
+
+@_composed("scaled_dot_product_attention")
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    import strided
+
+    tensors = [t for t in (query, key, value) if t.dim() == 4]
+    if len(tensors) < 3 or dropout_p or query.shape[-1] != value.shape[-1] or query.shape[0] != key.shape[0]:
+        f = strided.nn.functional.scaled_dot_product_attention
+        return _again(f, (query, key, value), {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal,
+                                               "scale": scale, "enable_gqa": enable_gqa})  # fmt: skip
+    if enable_gqa and key.shape[1] != query.shape[1]:
+        n = query.shape[1] // key.shape[1]
+        key, value = (_repeat(t, n) for t in (key, value))
+    options: dict[str, Any] = {} if attn_mask is None else {"attn_mask": attn_mask}
+    if scale is not None:
+        options["scale"] = scale
+    given = [0.0, True] if is_causal else []
+    return call("_scaled_dot_product_flash_attention_for_cpu", query, key, value, *given, **options)[0]
+
+
+def _repeat(t: Tensor, n: int) -> Tensor:
+    b, h, length, width = t.shape
+    made = call("expand", call("unsqueeze", t, 2), [b, h, n, length, width])
+    return reshape(made, [b, h * n, length, width])

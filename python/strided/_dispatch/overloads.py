@@ -1,0 +1,288 @@
+"""Which operation of ``ops.aten`` a public function is: its name, its overload, its arguments in PyTorch's order."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from .. import _C, ops
+from ..overrides import _names
+
+if TYPE_CHECKING:
+    from .._typing import Callable
+
+_Tensor = _C.Tensor
+
+# Questions, and what is about Python: no operations.
+_SILENT = frozenset(
+    """
+dim size numel nelement stride storage_offset is_contiguous is_complex is_floating_point is_tensor is_signed is_neg
+is_conj is_inference is_nonzero is_same_size is_set_to is_pinned is_shared is_storage is_coalesced data_ptr
+element_size storage storage_type untyped_storage type get_device has_names ndimension names dim_order apply_ map_
+requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad result_type can_cast promote_types
+broadcast_shapes numpy __array__ __array_wrap__ tolist __len__ __repr__ __str__ __format__ __hash__ __dir__ __reduce__
+__reduce_ex__ __deepcopy__ __setstate__ __dlpack__ __dlpack_device__ __array_namespace__ as_subclass
+_make_subclass share_memory_ is_grad_enabled is_inference_mode_enabled set_ resolve_conj resolve_neg conj positive
+get_default_dtype is_autocast_enabled detach_ _is_view is_same __torch_function__ from_numpy from_dlpack frombuffer
+data_ptr cuda pin_memory to_dense record_stream seed manual_seed initial_seed get_rng_state set_rng_state _version
+compiled_with_cxx11_abi is_distributed refine_names rename_ rename align_to align_as _has_compatible_shallow_copy_type
+""".split()
+)
+
+_DUNDER = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__rsub__": "rsub",
+    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_",
+    "__div__": "div", "__idiv__": "div_", "__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not",
+    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
+    "__lshift__": "__lshift__", "__rshift__": "__rshift__", "__mod__": "remainder", "__imod__": "remainder_",
+    "__floordiv__": "floor_divide", "__ifloordiv__": "floor_divide_", "__pow__": "pow", "__ipow__": "pow_",
+    "__rpow__": "rpow", "__matmul__": "matmul", "__rmatmul__": "rmatmul", "__rtruediv__": "rdiv", "__rdiv__": "rdiv",
+    "__bool__": "item", "__int__": "item", "__float__": "item", "__complex__": "item", "__index__": "item",
+}  # fmt: skip
+_SAME = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "concat": "cat",
+    "concatenate": "cat", "clip": "clamp", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arccosh": "acosh",
+    "arcsinh": "asinh", "arctanh": "atanh", "arctan2": "atan2", "fix": "trunc", "swapaxes": "transpose",
+    "msort": "sort",
+    "swapdims": "transpose", "moveaxis": "movedim", "det": "linalg_det", "inverse": "linalg_inv_ex", "ger": "outer",
+    "cross": "linalg_cross", "matrix_exp": "linalg_matrix_exp", "special_expit": "sigmoid",
+}  # fmt: skip
+
+_ALWAYS_TENSOR = frozenset("add sub mul div add_ sub_ mul_ div_".split())
+_BY_OTHER = frozenset(
+    "eq ne lt le gt ge remainder fmod bitwise_and bitwise_or bitwise_xor rsub copysign xlogy ldexp __lshift__ "
+    "__rshift__ bitwise_left_shift bitwise_right_shift float_power".split()
+)
+_BY_FIXED = {
+    "transpose": "int", "select": "int", "unbind": "int", "slice": "Tensor", "empty": "memory_format",
+    "index": "Tensor",
+    "scatter_reduce": "two", "bucketize": "Tensor", "searchsorted": "Tensor", "isin": "Tensor_Tensor",
+    "frexp": "Tensor",
+    "var": "correction", "std": "correction", "var_mean": "correction", "std_mean": "correction", "split": "Tensor",
+}  # fmt: skip
+_LISTS = {  # arguments that are lists, at this place
+    "sum": 1, "mean": 1, "amax": 1, "amin": 1, "flip": 1, "permute": 1, "view": 1, "expand": 1, "reshape": 1,
+    "repeat": 1,
+    "logsumexp": 1, "nansum": 1, "nanmean": 1, "zeros": 0, "ones": 0, "empty": 0, "rand": 0, "randn": 0, "full": 0,
+    "new_zeros": 1, "new_ones": 1, "new_empty": 1, "new_full": 1, "roll": 1, "tile": 1, "randint": -1,
+    "var": 1, "std": 1, "var_mean": 1, "std_mean": 1,
+}  # fmt: skip
+
+
+def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """The overload that PyTorch's operation of that name has for these arguments."""
+    given = dict(enumerate(args))
+    other = given.get(1)
+    plain = name.removesuffix("_") if not name.endswith("__") else name
+    if kwargs.get("out") is not None:
+        return "out"
+    if plain in ("div", "divide") and kwargs.get("rounding_mode") is not None:
+        return "Tensor_mode"
+    if name in _ALWAYS_TENSOR:
+        return "Tensor"
+    if plain in _BY_OTHER:
+        return "Tensor" if isinstance(other, _Tensor) else "Scalar"
+    if plain == "pow":
+        if not isinstance(args[0], _Tensor):
+            return "Scalar"
+        kind = "Tensor" if isinstance(other, _Tensor) else "Scalar"
+        return kind if name == "pow_" else f"Tensor_{kind}"
+    if plain in _BY_FIXED:
+        return _BY_FIXED[plain]
+    if plain in ("sum", "nansum"):
+        return "dim_IntList" if len(args) > 1 and plain == "sum" else "default"
+    if plain == "mean":
+        return "dim" if len(args) > 1 else "default"
+    if plain in ("max", "min", "median", "nanmedian"):
+        return "dim" if len(args) > 1 else "default"
+    if plain == "prod":
+        return "dim_int" if len(args) > 1 else "default"
+    if plain in ("any", "all"):
+        if len(args) < 2:
+            return "default"
+        return "dims" if isinstance(other, (list, tuple)) else "dim"
+    if plain == "squeeze":
+        return "default" if len(args) < 2 else "dims" if isinstance(other, (list, tuple)) else "dim"
+    if plain in ("clamp", "clamp_min", "clamp_max"):
+        return "Tensor" if any(isinstance(a, _Tensor) for a in (*args[1:], *kwargs.values())) else "default"
+    if plain == "where":
+        kinds = [isinstance(a, _Tensor) for a in args[1:3]]
+        return {(True, True): "self", (False, True): "ScalarSelf", (True, False): "ScalarOther",
+                (False, False): "Scalar"}.get(tuple(kinds), "default")  # fmt: skip
+    if plain in ("masked_fill", "lerp"):
+        return "Tensor" if len(args) > 2 and isinstance(args[2], _Tensor) else "Scalar"
+    if plain == "fill":
+        return "Tensor" if isinstance(other, _Tensor) else "Scalar"
+    if plain == "index_fill":
+        return "int_Tensor" if len(args) > 3 and isinstance(args[3], _Tensor) else "int_Scalar"
+    if plain == "scatter":
+        kind = "src" if len(args) > 3 and isinstance(args[3], _Tensor) else "value"
+        return kind if "reduce" not in kwargs else {"src": "reduce", "value": "value_reduce"}[kind]
+    if plain == "arange":
+        return ("default", "start", "start_step")[min(len(args), 3) - 1]
+    if plain == "randint":
+        return "low" if len(args) > 2 else "default"
+    if plain == "eye":
+        return "m" if len(args) > 1 else "default"
+    if plain == "sort":
+        return "stable" if "stable" in kwargs else "default"
+    if plain == "round":
+        return "decimals" if kwargs.get("decimals") else "default"
+    if name == "bernoulli_":
+        return "Tensor" if isinstance(other, _Tensor) else "float"
+    if name == "bernoulli":
+        return "p" if len(args) > 1 else "default"
+    if name == "normal":
+        return "_".join("Tensor" if isinstance(a, _Tensor) else "float" for a in args[:2])
+    if plain == "count_nonzero" and isinstance(other, (list, tuple)):
+        return "dim_IntList"
+    return "default"
+
+
+@functools.lru_cache(None)
+def _parameters(func: Any) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(func).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if isinstance(value, (_Tensor, list, tuple)) or isinstance(default, _Tensor):
+        return False
+    return (
+        value is default
+        or (type(value) in (int, float, bool, str) and type(default) is not str and value == default)
+        or (isinstance(value, str) and isinstance(default, str) and str.__eq__(value, default))
+    )
+
+
+def schema_order(func: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments by position as far as they have one; what has its default is left out at the end."""
+    known = _parameters(func)
+    if known is None:
+        return list(args), dict(kwargs)
+    made: list[Any] = []
+    defaults: list[Any] = []
+    left, rest = dict(kwargs), list(args)
+    for p in known:
+        if p.kind is p.VAR_POSITIONAL:
+            if rest:
+                many = len(rest) != 1 or not isinstance(rest[0], (list, tuple))
+                made.append(rest if many else list(rest[0]))
+                defaults.append(inspect.Parameter.empty)
+                rest = []
+            continue
+        if p.kind is p.KEYWORD_ONLY:
+            if p.name in left and (left[p.name] is None or _is_default(left[p.name], p.default)):
+                del left[p.name]
+            continue
+        if rest:
+            made.append(rest.pop(0))
+        elif p.name in left:
+            made.append(left.pop(p.name))
+        elif p.default is p.empty or type(p.default).__name__ == "_Word" or not left:
+            break
+        elif p.name == "out":
+            continue
+        else:
+            made.append(p.default)
+        defaults.append(p.default)
+    made += rest
+    while made and len(defaults) == len(made) and _is_default(made[-1], defaults[-1]):
+        made.pop()
+        defaults.pop()
+    return made, left
+
+
+def operation(name: str, func: Any, args: Any, kwargs: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+    """(the overload of ``ops.aten``, its arguments) of a public call."""
+    made, left = schema_order(func, args, kwargs)
+    if name in ("max", "min") and (
+        isinstance(left.get("other"), _Tensor) or (len(made) > 1 and isinstance(made[1], _Tensor))
+    ):
+        name += "imum"
+        if "other" in left:
+            made.append(left.pop("other"))
+    elif name == "split" and len(made) > 1 and isinstance(made[1], (list, tuple)):
+        name = "split_with_sizes"
+        return ops.aten.split_with_sizes.default, made, left
+    elif name in ("any", "all", "median", "prod") and len(made) > 1 and made[1] is None:
+        made = made[:1]
+    elif name == "squeeze" and len(made) > 1 and isinstance(made[1], list):
+        made = (
+            made[:1]
+            if not made[1] and not args[1:]
+            else [made[0], made[1][0] if len(made[1]) == 1 and not isinstance(args[1], (list, tuple)) else made[1]]
+        )
+    at = _LISTS.get(name.removesuffix("_"))
+    if (
+        at is not None
+        and -len(made) <= at < len(made)
+        and isinstance(made[at], (int, tuple))
+        and not isinstance(made[at], bool)
+    ):
+        made[at] = [made[at]] if isinstance(made[at], int) else list(made[at])
+    left.pop("requires_grad", None) if not left.get("requires_grad") else None
+    return getattr(getattr(ops.aten, name), overload(name, made, left)), made, left
+
+
+def _generic(name: str) -> Callable[..., Any]:
+    from . import dispatch
+
+    def report(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        op, made, left = operation(name, func, args, kwargs)
+        return dispatch(op, made, left)
+
+    return report
+
+
+@functools.lru_cache(None)
+def handlers() -> dict[Any, Callable[..., Any]]:
+    """{public function: what reports it}; functions written in Python that are absent are seen through."""
+    from . import run_backward
+    from .composites import COMPOSED, PYTHON_LEAVES
+
+    found: dict[Any, Callable[..., Any]] = {}
+    for func, full in _names().items():
+        space, _, name = full.removeprefix("torch.").rpartition(".")
+        if name in ("__get__", "__set__"):
+            name = space.rpartition(".")[2] + name
+        elif space in ("linalg", "fft", "special"):
+            name = f"{space}_{name}"
+        if name in _SILENT:
+            found[func] = _silent
+            continue
+        if name.endswith("__") and name not in _DUNDER and name not in COMPOSED:
+            continue
+        name = _DUNDER.get(name, name)
+        name = _SAME.get(name, name)
+        if name in COMPOSED:
+            found[func] = functools.partial(_composed, COMPOSED[name])
+        elif not hasattr(func, "__wrapped__") or name in PYTHON_LEAVES:
+            found[func] = _generic(name)
+    import strided
+
+    for name in ("tensor", "as_tensor", "asarray"):
+        found[getattr(strided, name)] = functools.partial(_composed, COMPOSED[name])
+    found[strided.autograd.grad] = functools.partial(_composed, COMPOSED["grad"])
+    found[strided.autograd.backward] = run_backward
+    return found
+
+
+def _silent(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    return func(*args, **kwargs)
+
+
+def _composed(handler: Callable[..., Any], func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    if kwargs.get("out") is not None:
+        op, made, left = operation(func.__name__, func, args, kwargs)
+        from . import dispatch
+
+        return dispatch(op, made, left)
+    return handler(func, args, kwargs)
