@@ -229,8 +229,8 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     """
     if isinstance(f, str):
         return f
-    if getattr(type(f), "__module__", None) == strided.ops.__name__:
-        return str(f)  # an operation of ops.aten
+    if isinstance(f, (strided.ops.OpOverload, strided.ops.OpOverloadPacket)):
+        return str(f)
     return _names().get(f)
 
 

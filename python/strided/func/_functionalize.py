@@ -14,8 +14,8 @@ __all__ = ["functionalize"]
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """A function of the same results, and of the same writes into its arguments.
 
-    PyTorch's shows a tracer of operations (``make_fx``) no writes in place; strided has no such tracer, and what a
-    caller sees of functionalize is what `func` shows.
+    PyTorch's shows a tracer of operations (``make_fx``) no writes in place. Here it sees them: what a caller sees of
+    functionalize is what `func` shows.
 
     Args:
         func: takes and gives tensors. remove: "mutations" or "mutations_and_views"; RuntimeError for other texts.

@@ -13,6 +13,7 @@ from typing import Any
 
 import strided
 
+from ..ops import OpOverload
 from .node import Node, map_aggregate, map_arg
 
 __all__ = ["Graph", "PythonCode"]
@@ -39,6 +40,8 @@ def _stored(target: Any) -> Any:
     from ..overrides import resolve_name
 
     name = None if isinstance(target, str) else resolve_name(target)
+    if isinstance(target, OpOverload):
+        name = f"torch.ops.{target}"
     return target if name is None else _Public(name)
 
 
@@ -313,6 +316,8 @@ class Graph:
                 continue
             if node.op == "get_attr":
                 value = f"self.{node.target}" if _is_path(node.target) else _looked_up(node.target)
+            elif isinstance(node.target, OpOverload):
+                value = f"{named(strided, 'torch')}.ops.{node.target}({call(node.args, node.kwargs)})"
             elif node.op == "call_function":
                 where = getattr(node.target, "__module__", None) or ""
                 value = f"{named(node.target, f'{where}_{node.target.__name__}')}({call(node.args, node.kwargs)})"
