@@ -165,7 +165,9 @@ class ExportedProgram:
     ``module()`` runs it. ``export`` makes it.
     """
 
-    def __init__(self, program: Any, graph: Any, signature: ExportGraphSignature, state: dict[str, Any], **more: Any):
+    def __init__(
+        self, program: Any, graph: Any, signature: ExportGraphSignature, state: dict[str, Any], **more: Any
+    ) -> None:
         from .fx import GraphModule
 
         self._program, self._graph_signature, self._state_dict = program, signature, state
