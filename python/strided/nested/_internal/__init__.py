@@ -1,0 +1,1 @@
+"""The class of nested tensors, and what functions do with it."""
