@@ -100,6 +100,15 @@ from ._core_names import StorageBase as StorageBase
 
 # Numbers whose values a compiler does not know: sizes of tensors are ints here, so that nothing is one.
 SymBool, SymFloat, SymInt = (_core_names.absent(name, __name__) for name in ("SymBool", "SymFloat", "SymInt"))
+# TorchScript's types of values: programs write them in annotations.
+AnyType, BoolType, ComplexType, DeviceObjType, DictType, FloatType, FutureType, IntType = (
+    _core_names.absent(f"{name}Type", __name__)
+    for name in ("Any", "Bool", "Complex", "DeviceObj", "Dict", "Float", "Future", "Int")
+)
+ListType, NoneType, NumberType, OptionalType, StreamObjType, StringType, TensorType, TupleType = (
+    _core_names.absent(f"{name}Type", __name__)
+    for name in ("List", "None", "Number", "Optional", "StreamObj", "String", "Tensor", "Tuple")
+)
 
 from ._typeinfo import finfo, iinfo
 from ._printing import get_printoptions, printoptions, set_printoptions

@@ -304,9 +304,8 @@ def _construct_standard_basis_for(tensors: Any, tensor_numels: tuple[int, ...]) 
 def _by_rows(outputs, inputs, create_graph, strict, allow_complex):
     """Row by row: [of an output][of an input]."""
     for o, y in enumerate(outputs):
-        if (
-            y.dtype.is_complex and not allow_complex
-        ):  # d/dz and d/dz* would be needed; view_as_real says which numbers are meant
+        # d/dz and d/dz* would be needed; view_as_real says which numbers are meant.
+        if y.dtype.is_complex and not allow_complex and y.requires_grad and y.numel() > 0:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
         missing = f"Output {o} of the user-provided function is independent of input {{}}. {_NOT_IN_STRICT}."
         rows = []

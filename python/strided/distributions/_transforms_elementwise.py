@@ -82,6 +82,12 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def clipped_sigmoid(x: Tensor) -> Tensor:
+    """The sigmoid of x, kept strictly between 0 and 1."""
+    limits = strided.finfo(x.dtype)
+    return strided.clamp(strided.sigmoid(x), min=limits.tiny, max=1 - limits.eps)
+
+
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x)).  y stays strictly between 0 and 1, as the inverse is infinite there."""
 
@@ -96,8 +102,7 @@ class SigmoidTransform(Transform):
     __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
-        limits = strided.finfo(x.dtype)
-        return strided.clamp(strided.sigmoid(x), min=limits.tiny, max=1 - limits.eps)
+        return clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         limits = strided.finfo(y.dtype)

@@ -10,6 +10,7 @@ from strided.nn.functional import logsigmoid, pad, softplus
 
 from . import constraints
 from ._transform import Transform
+from ._transforms_elementwise import clipped_sigmoid
 from .utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ class StickBreakingTransform(Transform):
         return strided.arange(n, 0, -1, dtype=like.dtype, device=like.device).log()
 
     def _call(self, x: Tensor) -> Tensor:
-        limits = strided.finfo(x.dtype)
-        z = strided.clamp(strided.sigmoid(x - self._left(x)), min=limits.tiny, max=1 - limits.eps)
+        z = clipped_sigmoid(x - self._left(x))
         return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:

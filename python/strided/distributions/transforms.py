@@ -26,6 +26,7 @@ from ._transforms_elementwise import (
     SoftplusTransform,
     TanhTransform,
 )
+from ._transforms_elementwise import clipped_sigmoid as _clipped_sigmoid  # noqa: F401  (pytorch-forecasting takes it)
 from ._transforms_vectors import (
     CatTransform,
     CorrCholeskyTransform,

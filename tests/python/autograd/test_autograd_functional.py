@@ -229,3 +229,13 @@ def test_as_torch(name):
         assert got == want
     else:
         same(got, want)
+
+
+def test_jacobian_of_complex_numbers_that_need_no_gradient():
+    x = strided.tensor([0.3, 0.4])
+    jacobian = strided.autograd.functional.jacobian
+    assert strided.equal(jacobian(lambda t: t.detach() * 1j, x), strided.zeros(2, 2))
+    with pytest.raises(RuntimeError, match="only for real scalar outputs but got"):
+        jacobian(lambda t: t * 1j, x)
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        jacobian(lambda t: t.detach() * 1j, x, strict=True)

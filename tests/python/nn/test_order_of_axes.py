@@ -32,6 +32,21 @@ VOLUMES = {
     "trilinear": lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"),
     "replicate": lambda x: F.pad(x, (1, 1, 1, 1, 1, 1), mode="replicate"),
 }
+LINES = {
+    "avg_pool1d": lambda x: F.avg_pool1d(x, 3, 1),
+    "max_pool1d": lambda x: F.max_pool1d(x, 3, 1),
+    "positions": lambda x: F.max_pool1d(x, 3, 1, return_indices=True)[1],
+    "lp_pool1d": lambda x: F.lp_pool1d(x.abs(), 2, 3),
+    "adaptive_avg_pool1d": lambda x: F.adaptive_avg_pool1d(x, 5),
+    "adaptive_max_pool1d": lambda x: F.adaptive_max_pool1d(x, 4),
+}
+# What comes out lies in the usual order, however the input lies.
+USUAL = {
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "batch_norm, given statistics": lambda x: F.batch_norm(x, x.new_zeros(x.size(1)), x.new_ones(x.size(1))),
+    "instance_norm": lambda x: F.instance_norm(x),
+}
 
 
 def _run(function, shape, order):
@@ -66,3 +81,33 @@ def test_other_orders_are_not_kept():
     assert F.max_pool2d(x[0], 2).is_contiguous()
     volume = strided.ones(2, 3, 4, 4, 6).contiguous(memory_format=strided.channels_last_3d)
     assert F.avg_pool3d(volume, 2).is_contiguous() and F.adaptive_max_pool3d(volume, 2).is_contiguous()
+
+
+def _gradient(function, x):
+    x = x.detach().requires_grad_()
+    made = function(x)
+    return made, strided.autograd.grad(made.square().sum(), x)[0] if made.requires_grad else None
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines(name):
+    """A batch of lines is one of planes of one row: (batch, length, channels) in memory."""
+    x = strided.randn(2, 8, 3, generator=strided.Generator().manual_seed(1)).transpose(1, 2)
+    made, grad = _gradient(LINES[name], x)
+    want, grad_wanted = _gradient(LINES[name], x.contiguous())
+    assert made.transpose(1, 2).is_contiguous() and want.is_contiguous()
+    made.transpose(1, 2).view(2, -1)
+    assert strided.equal(made, want)
+    if grad is not None:
+        strided.testing.assert_close(grad, grad_wanted)
+    assert LINES[name](x[0]).is_contiguous()  # without a batch
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_the_usual_order(name):
+    x = strided.randn(2, 8, 3, generator=strided.Generator().manual_seed(1)).transpose(1, 2)
+    made, grad = _gradient(USUAL[name], x)
+    want, grad_wanted = _gradient(USUAL[name], x.contiguous())
+    assert made.is_contiguous()
+    strided.testing.assert_close(made, want)
+    strided.testing.assert_close(grad, grad_wanted)

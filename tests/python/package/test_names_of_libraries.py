@@ -416,3 +416,14 @@ def test_sizes_that_may_change():
         Dim("n", min=3, max=2)
     with pytest.raises(ValueError, match="identifier"):
         Dim("a b")
+
+
+def test_types_of_scripts_are_for_annotations():
+    def function(x: strided.TensorType, device: "str | strided.DeviceObjType" = "cpu") -> strided.FloatType:
+        return x
+
+    assert typing.get_type_hints(function)["return"] is strided.FloatType
+    assert isinstance(str | strided.DeviceObjType, type(str | int))
+    assert not isinstance(strided.ones(1), strided.TensorType)
+    with pytest.raises(NotImplementedError, match="DeviceObjType: strided has no such objects"):
+        strided.DeviceObjType()

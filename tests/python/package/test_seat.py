@@ -240,3 +240,9 @@ if __name__ == "__main__":
     print(queue.get(), queue.get())
 """)
     assert run(str(tmp_path / "program.py")) == "('strided', 2.0) strided\n"
+
+
+def test_tensors_under_vmap_are_of_torch_too():
+    """Libraries take the package of a tensor's class for the name of its backend."""
+    program = "import torch; torch.vmap(lambda x: print(type(x).__module__) or x)(torch.ones(2))"
+    assert run("-c", program) == "torch\n"

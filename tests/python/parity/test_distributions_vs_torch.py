@@ -329,3 +329,13 @@ def error(t, text):
 @pytest.mark.parametrize("text", BAD)
 def test_errors(text):
     assert error(strided, text) == error(torch, text)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_clipped_sigmoid_that_libraries_import(dtype):
+    results = []
+    for t in (strided, torch):
+        x = t.tensor([-1e3, -2.0, 0.0, 3.0, 1e3], dtype=getattr(t, dtype))
+        results.append(t.distributions.transforms._clipped_sigmoid(x))
+    np.testing.assert_allclose(*(r.numpy() for r in results), rtol=1e-6)
+    assert 0 < results[0].min() and results[0].max() < 1

@@ -259,11 +259,14 @@ def test_index_triangles():
 
 
 def test_broadcast_shapes():
-    for shapes in itertools.product([(), (1,), (3,), (2, 1), (1, 3), (2, 3), (0,), 3], repeat=3):
+    for shapes in itertools.product([(), (1,), (3,), (2, 1), (1, 3), (2, 3), (0,), 3, (-1,), (3, -2)], repeat=3):
         results = []
         for torch in (strided, torch_ref):
             try:
                 results.append(tuple(torch.broadcast_shapes(*shapes)))
-            except RuntimeError as error:
-                results.append(str(error))
+            except (RuntimeError, ValueError) as error:
+                results.append((type(error), str(error)))
         assert results[0] == results[1], shapes
+    for torch in (strided, torch_ref):
+        with pytest.raises(TypeError):
+            torch.broadcast_shapes((1.5,))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ._order import in_order_of
+from ._order import in_order_of, order_of
 
 if TYPE_CHECKING:
     from ..._typing import Sequence, Tensor
@@ -105,6 +105,7 @@ def _batch_norm(input, running_mean, running_var, weight, bias, training, moment
         if t is not None and t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
     x, ndim = _wide(input), input.ndim
+    x = x if order_of(x) is not None else x.contiguous()  # as in PyTorch: programs take views of what comes out
     w, b = _channelwise(weight, ndim), _channelwise(bias, ndim)
     if training:
         made, _, mean, var = _Standardise.apply(x, [d for d in range(ndim) if d != 1], eps)
@@ -191,7 +192,7 @@ def layer_norm(
     tensor([[-1.0000,  1.0000]])
     """
     dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    made = _Standardise.apply(_wide(input), dims, eps)[0]
+    made = _Standardise.apply(_wide(input).contiguous(), dims, eps)[0]
     return _affine(made, None if weight is None else _wide(weight), None if bias is None else _wide(bias)).to(
         input.dtype
     )

@@ -22,3 +22,8 @@ def in_order_of(made: Tensor, x: Tensor, volumes: bool = True) -> Tensor:
     """The same numbers, in channels_last where x is; in channels_last_3d only if `volumes`: as PyTorch."""
     order = order_of(x) if volumes or x.ndim == 4 else None
     return made if order is None else made.contiguous(memory_format=order)
+
+
+def in_order_of_lines(made: Tensor, x: Tensor) -> Tensor:
+    """As in_order_of for a batch of lines, which PyTorch takes for planes of one row: (batch, channels, 1, length)."""
+    return in_order_of(made.unsqueeze(-2), x.unsqueeze(-2)).squeeze(-2) if x.ndim == 3 else made

@@ -12,7 +12,7 @@ import strided
 from ..._arguments import wholes
 from ..._out import into as _into
 from .._tuples import _ints
-from ._order import in_order_of
+from ._order import in_order_of, in_order_of_lines
 from ._padding import plain_pad as pad
 
 if TYPE_CHECKING:
@@ -226,8 +226,13 @@ def _max_pool(name, axes, input, kernel_size, stride, padding, dilation, ceil_mo
     best, places = made if isinstance(made, tuple) else (made, None)
     if input.ndim == axes + 1:
         best, places = best.squeeze(0), places if places is None else places.squeeze(0)
-    best = in_order_of(best, input)
-    return (best, in_order_of(places, input)) if return_indices else best
+    if axes > 1:
+        ordered = in_order_of
+    elif places is not None:
+        ordered = in_order_of_lines
+    else:
+        return best
+    return (ordered(best, input), ordered(places, input)) if return_indices else ordered(best, input)
 
 
 def _define_max_pool(axes):
@@ -354,7 +359,9 @@ def _avg_pool(name, axes, input, kernel_size, stride, padding, ceil_mode, count_
             counts = strided.tensor(counts, dtype=x.dtype, device=x.device).view(shape)
             found = counts if found is None else found * counts
         made = _mean_of(total, found, whole)
-    return in_order_of(made, input, volumes=False) if input.ndim == axes + 2 else made.squeeze(0)
+    if input.ndim < axes + 2:
+        return made.squeeze(0)
+    return in_order_of_lines(made, input) if axes == 1 else in_order_of(made, input, volumes=False)
 
 
 def avg_pool1d(

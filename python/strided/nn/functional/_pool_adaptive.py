@@ -10,7 +10,7 @@ import strided
 from strided._checks import every_sample
 
 from .._tuples import _ints
-from ._order import in_order_of
+from ._order import in_order_of, in_order_of_lines
 from ._pool import _avg_pool
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _adaptive_avg_pool(axes, input, output_size):
         row = strided.arange(n, device=input.device).unsqueeze(1)
         weights = ((row >= start) & (row < end)).to(input.dtype) / (end - start)
         input = input.movedim(axis, -1).matmul(weights.to(input.dtype)).movedim(-1, axis)
-    return in_order_of(input.contiguous(), given, volumes=False)
+    input = input.contiguous()
+    return in_order_of_lines(input, given) if axes == 1 else in_order_of(input, given, volumes=False)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -114,7 +115,10 @@ def _adaptive_max_pool(axes, input, output_size):
     values = input.reshape(*lead, math.prod(planes)).index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape)
     best, position = values.max(-1)
     at = flat.expand(*lead, *flat.shape).gather(-1, position.unsqueeze(-1)).squeeze(-1)
-    return tuple(in_order_of(made.view(*lead, *size), input, volumes=False) for made in (best, at))
+    best, at = best.view(*lead, *size), at.view(*lead, *size)
+    if axes == 1:
+        return in_order_of_lines(best, input), in_order_of_lines(at, input)
+    return tuple(in_order_of(made, input, volumes=False) for made in (best, at))
 
 
 def _define(axes):
