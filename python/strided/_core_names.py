@@ -74,6 +74,11 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     return parse_to(args, kwargs)
 
 
+def _mps_is_available() -> bool:
+    """False: there are no devices of Apple's Metal.  Tests of libraries put a function of theirs in its place."""
+    return False
+
+
 class _Networks:
     """Functions under the name of a module of the compiled core."""
 
@@ -82,7 +87,13 @@ class _Networks:
 
 def install() -> None:
     """Puts the names into the compiled module."""
-    for function in (_get_tracing_state, _is_tracing, _log_api_usage_once, _are_functorch_transforms_active):
+    for function in (
+        _get_tracing_state,
+        _is_tracing,
+        _log_api_usage_once,
+        _are_functorch_transforms_active,
+        _mps_is_available,
+    ):
         setattr(_C, function.__name__, function)
     for name in ("Graph", "Value", "ScriptFunction"):
         setattr(_C, name, absent(name, f"{__package__}._C"))
