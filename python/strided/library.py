@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ._typing import Callable
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel",
+    "CustomOpDef", "Library", "custom_op", "define", "impl", "opcheck", "register_autograd", "register_fake",
+    "register_kernel",
 ]  # fmt: skip
 
 _registered: dict[str, CustomOpDef] = {}
@@ -36,8 +37,8 @@ _waiting: dict[str, Callable[..., Any]] = {}
 class CustomOpDef:
     """An operation that :func:`custom_op` made: a callable, with rules for gradients, devices and ``meta`` tensors."""
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._qualname, self._function = name, function
+    def __init__(self, name: str, function: Callable[..., Any], mutates_args: Any = ()) -> None:
+        self._qualname, self._function, self._mutates = name, function, mutates_args
         self._name = self.__name__ = name.partition("::")[2]
         self._signature = inspect.signature(function)
         self._kernels: dict[str, Callable[..., Any]] = {}
@@ -128,7 +129,7 @@ def custom_op(
     """Registers a function as ``ops.namespace.name``. A decorator if `fn` is None.
 
     Args:
-        name: "namespace::name". mutates_args: the names of arguments that it writes to; said for the reader.
+        name: "namespace::name". mutates_args: the names of arguments that it writes to, or "unknown" (``opcheck``).
         device_types: a device, or several, that it is for; all if None. schema, tags: accepted, without effect.
 
     Raises:
@@ -139,7 +140,7 @@ def custom_op(
     namespace, _, short = name.partition("::")
     if not namespace or not short:
         raise ValueError(f"custom_op: the name must be 'namespace::name', got {name!r}")
-    made = CustomOpDef(name, fn)
+    made = CustomOpDef(name, fn, mutates_args)
     if device_types is not None:
         made.register_kernel(device_types, fn)
     if name in _waiting:
@@ -180,6 +181,44 @@ def register_autograd(
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """:meth:`CustomOpDef.register_kernel` of an operation or its name."""
     return _found(op).register_kernel(device_types, func)
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: Any = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"),
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, Any]:
+    """Whether an operation of :func:`custom_op` was registered as it behaves, for one call.
+
+    Args:
+        op: the operation. args, kwargs: of the call.
+        test_utils: one of these names or several.
+            "test_schema": it writes to the arguments that mutates_args names, and its results share no memory with
+            arguments. "test_autograd_registration": there is a gradient, if an argument wants one. "test_faketensor":
+            ``register_fake`` gives the shapes and dtypes of the results. "test_aot_dispatch_dynamic": a second call
+            gives the same results, and gradients have the shapes of the arguments.
+        raise_exception: whether the first failure is raised; else it is the value in the dict.
+        atol, rtol: how near results of two calls are.
+
+    Returns:
+        {name: "SUCCESS"}
+
+    >>> @strided.library.custom_op("mine::triple", mutates_args=())
+    ... def triple(x: strided.Tensor) -> strided.Tensor:
+    ...     return x * 3
+    >>> _ = triple.register_fake(lambda x: strided.empty_like(x))
+    >>> strided.library.opcheck(triple, (strided.ones(2),), test_utils="test_faketensor")
+    {'test_faketensor': 'SUCCESS'}
+    """
+    from ._opcheck import run
+
+    names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    return run(_found(op), args, kwargs or {}, names, raise_exception, atol, rtol)
 
 
 class Library:

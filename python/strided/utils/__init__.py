@@ -11,10 +11,12 @@ _later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locati
 
 
 def __getattr__(name: str) -> Any:
+    if name == "swap_tensors":
+        return _importlib.import_module(f"{__name__}._swap").swap_tensors
     if name in _later:
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | {n for n in _later if not n.startswith("_")})
+    return sorted(globals().keys() | {n for n in _later if not n.startswith("_")} | {"swap_tensors"})

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
 from . import flex_attention
 
-__all__ = ["SDPBackend", "flex_attention", "sdpa_kernel"]
+__all__ = ["SDPBackend", "bias", "flex_attention", "sdpa_kernel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "bias":  # it needs nn.functional, which may be loading
+        return importlib.import_module(f"{__name__}.bias")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class SDPBackend(enum.IntEnum):

@@ -46,6 +46,23 @@ _HOOKS = (
 )  # fmt: skip
 
 
+# How parameters are converted, where strided.__future__ says so: "swap", "overwrite"; None: by their data.
+_conversion: str | None = None
+
+
+def _converted(param, made, grad):
+    """A parameter, after its conversion to another tensor."""
+    other = Parameter(made.detach(), param.requires_grad)
+    if _conversion == "swap":
+        from ...utils import swap_tensors
+
+        other.__dict__.update(param.__dict__)
+        swap_tensors(param, other)
+        other = param
+    other.grad = grad
+    return other
+
+
 def _addindent(text: str, count: int) -> str:
     return text.replace("\n", "\n" + " " * count)
 
@@ -396,13 +413,15 @@ class Module(StateDicts, HookRegistration):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        for name, param in self._parameters.items():
             if param is None:
                 continue
             with no_grad():
                 made = fn(param)
                 grad = None if param.grad is None else fn(param.grad)
-                if made is not param:
+                if made is not param and _conversion is not None:
+                    self._parameters[name] = _converted(param, made, grad)
+                elif made is not param:
                     param.grad = None
                     param.data = made
                     param.grad = grad
