@@ -93,8 +93,11 @@ def _einsum(equation: Any, *operands: Any) -> Tensor:
 
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    if not isinstance(equation, str):
-        return call("einsum", equation, list(operands))
+    if not isinstance(equation, str):  # tensors and lists of numbers, one behind the other
+        given = [equation, *operands]
+        words = ["".join("..." if i is Ellipsis else chr(0x61 + i) for i in given[k]) for k in range(1, len(given), 2)]
+        out = f"->{''.join('...' if i is Ellipsis else chr(0x61 + i) for i in given[-1])}" if len(given) % 2 else ""
+        return _einsum(",".join(words) + out, *given[: 2 * len(words) : 2])
     left, arrow, out = equation.replace(" ", "").partition("->")
     words = left.split(",")
     if not arrow:

@@ -38,10 +38,10 @@ _DUNDER = {
     "__and__": "bitwise_and",
     "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
     "__rxor__": "bitwise_xor", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
-    "__lshift__": "__lshift__", "__rshift__": "__rshift__", "__mod__": "remainder", "__imod__": "remainder_",
+    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift", "__mod__": "remainder",
+    "__imod__": "remainder_",
     "__floordiv__": "floor_divide", "__ifloordiv__": "floor_divide_", "__pow__": "pow", "__ipow__": "pow_",
     "__rpow__": "rpow", "__matmul__": "matmul", "__rmatmul__": "rmatmul", "__rtruediv__": "rdiv", "__rdiv__": "rdiv",
-    "__bool__": "item", "__int__": "item", "__float__": "item", "__complex__": "item", "__index__": "item",
 }  # fmt: skip
 _SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
@@ -55,8 +55,8 @@ _SAME = {
 
 _ALWAYS_TENSOR = frozenset("add sub mul div add_ sub_ mul_ div_".split())
 _BY_OTHER = frozenset(
-    "eq ne lt le gt ge remainder fmod bitwise_and bitwise_or bitwise_xor rsub copysign xlogy ldexp __lshift__ "
-    "__rshift__ bitwise_left_shift bitwise_right_shift float_power".split()
+    "eq ne lt le gt ge remainder fmod bitwise_and bitwise_or bitwise_xor rsub copysign xlogy ldexp "
+    "bitwise_left_shift bitwise_right_shift float_power".split()
 )
 _BY_FIXED = {
     "transpose": "int", "select": "int", "unbind": "int", "slice": "Tensor", "empty": "memory_format",
@@ -85,6 +85,10 @@ def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
         return "Tensor_mode"
     if name in _ALWAYS_TENSOR:
         return "Tensor"
+    if plain in ("bitwise_left_shift", "bitwise_right_shift"):
+        return "Tensor" if isinstance(other, _Tensor) else "Tensor_Scalar"
+    if plain == "view" and isinstance(other, _C.dtype):
+        return "dtype"
     if plain in _BY_OTHER:
         return "Tensor" if isinstance(other, _Tensor) else "Scalar"
     if plain == "pow":
@@ -212,6 +216,22 @@ def operation(name: str, func: Any, args: Any, kwargs: Any) -> tuple[Any, list[A
     elif name == "split" and len(made) > 1 and isinstance(made[1], (list, tuple)):
         name = "split_with_sizes"
         return ops.aten.split_with_sizes.default, made, left
+    elif name in ("hsplit", "vsplit", "dsplit") and isinstance(args[-1], int):
+        made = [made[0], args[-1]]
+    elif name == "view" and len(made) > 1 and isinstance(made[1], list) and isinstance(made[1][0], _C.dtype):
+        made = [made[0], made[1][0]]
+    elif name in ("var", "std", "var_mean", "std_mean"):
+        _, dim, unbiased, keepdim = (made + [None, True, False])[:2] + (made[2:] + [True, False][len(made[2:]) :])[:2]
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if "unbiased" in left:
+            unbiased = left.pop("unbiased")
+        keepdim = left.pop("keepdim", keepdim)
+        made = [made[0]] if dim is None else [made[0], dim]
+        if not unbiased and left.get("correction") is None:
+            left["correction"] = 0
+        if keepdim:
+            left["keepdim"] = True
     elif name in ("any", "all", "median", "prod") and len(made) > 1 and made[1] is None:
         made = made[:1]
     elif name == "squeeze" and len(made) > 1 and isinstance(made[1], list):

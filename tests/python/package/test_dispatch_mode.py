@@ -294,3 +294,37 @@ def test_without_modes_nothing_is_loaded():
     code = "import strided, sys; strided.ones(2) + 1; strided.ops.aten; import strided.utils._python_dispatch as d;" \
            "assert not d.is_in_torch_dispatch_mode(); assert not [m for m in sys.modules if '_dispatch.' in m]"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "program",
+    """
+    x.var(), x.var(0), x.var(0, True, True), x.std(1, keepdim=True), x.var(False), x.var((0, 1), correction=2)
+    strided.var_mean(x, [1], unbiased=False), x.prod(1), x.logsumexp(1), x.norm(1), x.norm(dim=1), x.amax((0, 1))
+    strided.einsum(x, [0, 1], [1, 0]), strided.einsum("i,j->ij", x[0], x[1]), strided.einsum("...i->...", x)
+    strided.einsum("ii->i", x[:, :2]), strided.einsum("bi,bi->b", x, x), strided.einsum("bi,ci,di->bcd", x, x, x)
+    x.view(strided.int32), x.view(-1, 2), x.view_as(x), x.reshape(3, 2), x.unflatten(1, (3, -1)), x.movedim(0, 1)
+    i << 1, i >> 1, i % 2, i // 2, i & 1, ~i, 7 ^ i, float(i[1]), int(i[1]), [5, 6, 7][i[1]]
+    x[i], x[i, i], x[:, i], x[i[:, None], i], x[..., None, 0], x[[0, 1]], x[True], x[-1], x[0, ..., 1], x[None, :, ::2]
+    2**x, x**x, x / 2, 2 / x, 2 - x, x.max(), x.min(0), x.sort(1, True)
+    x.topk(2), x.kthvalue(1), x.unique(), x.nonzero(), x.median(1), x.cumsum(0)
+    x.split(1), x.chunk(2), x.unbind(1), x.hsplit(3), x.tile(2), x.roll(1, 0), x.diagonal(), x.broadcast_to((2, 2, 3))
+    strided.linalg.svd(x)[1], strided.linalg.norm(x), strided.fft.fft(x), strided.special.erf(x), strided.cdist(x, x)
+    strided.where(x > 0, x, 0.0), strided.where(x > 0), x.clamp(min=0), x.lerp(x, 0.5), strided.rsub(x, 2), x.isfinite()
+    F.interpolate(x[None], 6), F.pad(x, (1, 1)), F.huber_loss(x, x * 2), F.kl_div(x, x), F.cosine_similarity(x, x)
+    F.instance_norm(x[None]), F.embedding(i, x), F.one_hot(i), F.pixel_shuffle(strided.ones(1, 4, 2, 2), 2)
+    F.max_pool1d(x, 2), F.adaptive_avg_pool1d(x, 1), F.conv1d(x[None], x[None]), F.conv2d(x[None], x[None, None, :1])
+    strided.func.vmap(lambda t: (t * t).sum())(x), strided.func.grad(lambda t: (t * t).sum())(x)
+    x.to(strided.float64), x.half(), x.to("cpu"), x.type_as(i), x.new_zeros(2), strided.full_like(x, 2.0), x.tolist()
+    """.strip().splitlines(),
+    ids=range(17),
+)
+def test_programs_give_what_they_give_without_a_mode(program):
+    names = {"x": strided.arange(6.0).view(2, 3) - 2, "i": strided.tensor([0, 1]), "strided": strided, "F": F}
+    plain = eval(program.strip(), dict(names))
+    with Record() as mode:
+        seen = eval(program.strip(), dict(names))
+    assert mode.calls
+    for one, two in zip(strided.utils._pytree.tree_leaves(plain), strided.utils._pytree.tree_leaves(seen)):
+        assert type(one) is type(two)
+        strided.testing.assert_close(one, two, equal_nan=True, rtol=1e-6, atol=1e-6)
