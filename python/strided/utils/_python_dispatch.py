@@ -107,6 +107,21 @@ def _disable_current_modes() -> Iterator[list[Any]]:
         yield modes
 
 
+@contextlib.contextmanager
+def _pop_mode_temporarily(k: Any = None) -> Iterator[Any]:
+    """A context in which the mode that is asked first is not asked; gives it. RuntimeError without one."""
+    if not _modes():
+        raise RuntimeError("_pop_mode_temporarily: no mode is on")
+    from .. import _dispatch
+
+    mode = _modes()[-1]
+    _dispatch.leave()
+    try:
+        yield mode
+    finally:
+        _dispatch.enter(mode)
+
+
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
     """Whether a class of tensors says how it is taken apart: ``__tensor_flatten__`` and ``__tensor_unflatten__``."""
     return (

@@ -235,6 +235,8 @@ def test_modes_in_modes():
         assert dispatch._get_current_dispatch_mode() is inner and dispatch.is_in_torch_dispatch_mode()
         assert dispatch._get_current_dispatch_mode_stack() == [outer, inner]
         strided.exp(x)
+        with dispatch._pop_mode_temporarily() as mode:
+            assert mode is inner and dispatch._get_current_dispatch_mode() is outer
         with dispatch._disable_current_modes() as modes:
             assert modes == [outer, inner] and dispatch._get_current_dispatch_mode() is None
             strided.log(x)

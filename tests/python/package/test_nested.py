@@ -167,3 +167,42 @@ def test_errors():
               lambda: strided.nested.nested_tensor_from_jagged(strided.ones(2))):  # fmt: skip
         with pytest.raises(RuntimeError):
             f()
+
+
+def test_a_network_of_images_of_different_sizes():
+    """Patches of images as samples, attention with scaled queries, and one pooled vector for each image."""
+    strided.manual_seed(0)
+    heads, width = 2, 8
+    embed = nn.Sequential(nn.LayerNorm(12), nn.Linear(12, width), nn.LayerNorm(width))
+    project = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(3))
+    gamma, pool = nn.Parameter(strided.ones(heads, 1, width // heads)), nn.Parameter(strided.randn(1, width))
+
+    def attend(x, context):
+        parts = (
+            p(t).unflatten(-1, (heads, -1)).transpose(-3, -2).contiguous()
+            for p, t in zip(project, (x, context, context))
+        )
+        q, k, v = parts
+        q, k = (F.normalize(t, dim=-1) * gamma * 2 for t in (q, k))
+        return F.scaled_dot_product_attention(q, k, v).transpose(-3, -2).flatten(-2)
+
+    def run(x, queries):
+        x = embed(x)
+        x = attend(x, x) + x
+        return attend(queries, x) + queries
+
+    rows = [strided.randn(n, 12) for n in LENGTHS]
+    pooled = run(nested(rows), strided.nested.as_nested_tensor([pool] * 3, layout=strided.jagged))
+    pooled.sum().backward()
+    grads = [p.grad.clone() for p in (gamma, pool, *project.parameters(), *embed.parameters())]
+    for p in (gamma, pool, *project.parameters(), *embed.parameters()):
+        p.grad = None
+    alone = [run(row, pool) for row in rows]
+    sum(a.sum() for a in alone).backward()
+    for one, two in zip(pooled.unbind(), alone):
+        strided.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+    for one, p in zip(grads, (gamma, pool, *project.parameters(), *embed.parameters())):
+        strided.testing.assert_close(one, p.grad, rtol=1e-3, atol=1e-4)
+    assert strided.stack(pooled.unbind()).shape == (3, 1, width)
+    assert nested(rows)._nested_tensor_size().tolist() == [[n, 12] for n in LENGTHS]
+    assert nested(rows)._max_seqlen == 4 and nested(rows)._min_seqlen == 1

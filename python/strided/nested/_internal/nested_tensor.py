@@ -110,6 +110,16 @@ class NestedTensor(_Plain):
         """``strided.jagged``, or ``strided.strided``."""
         return self._kind
 
+    # Under the names that PyTorch's class has them.
+    _offsets = property(lambda self: self._ragged.offsets)
+    _lengths = None
+    _max_seqlen = property(lambda self: self._ragged.longest)
+    _min_seqlen = property(lambda self: min(self._ragged.lengths, default=0))
+
+    def _nested_tensor_size(self) -> Tensor:
+        """(samples, axes): the shapes of the samples."""
+        return strided.tensor([list(t.shape) for t in self.unbind()])
+
     def values(self) -> Tensor:
         """The elements of all samples, one sample behind the other."""
         return self._values
