@@ -1,10 +1,50 @@
 #include "xla/graph.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "xla/plugin.h"
 
 namespace strided::xla {
+
+namespace {
+
+// Memory of nodes that were freed, by any thread.
+struct FreeNodes {
+  static constexpr size_t kMost = 4096;
+  std::mutex mutex;
+  std::vector<void*> list;
+};
+FreeNodes& free_nodes() {
+  static auto* nodes = new FreeNodes;  // tensors may be freed last
+  return *nodes;
+}
+
+}  // namespace
+
+void* Node::operator new(size_t size) {
+  FreeNodes& nodes = free_nodes();
+  {
+    const std::lock_guard<std::mutex> lock(nodes.mutex);
+    if (!nodes.list.empty()) {
+      void* memory = nodes.list.back();
+      nodes.list.pop_back();
+      return memory;
+    }
+  }
+  return ::operator new(size);
+}
+void Node::operator delete(void* memory) {
+  FreeNodes& nodes = free_nodes();
+  {
+    const std::lock_guard<std::mutex> lock(nodes.mutex);
+    if (nodes.list.size() < FreeNodes::kMost) {
+      nodes.list.push_back(memory);
+      return;
+    }
+  }
+  ::operator delete(memory);
+}
 
 // A chain of a million operations is freed by a loop, not by as many nested calls.
 Node::~Node() {
@@ -15,7 +55,11 @@ Node::~Node() {
     for (Value& v : in) waiting->push_back(std::move(v));
     return;
   }
-  std::vector<Value> list = std::move(in);
+  bool last_of_any = false;
+  for (const Value& v : in) last_of_any = last_of_any || v->use_count() == 1;
+  if (!last_of_any) return;
+  std::vector<Value> list;
+  for (Value& v : in) list.push_back(std::move(v));
   waiting = &list;
   while (!list.empty()) {
     const Value last = std::move(list.back());
@@ -24,20 +68,17 @@ Node::~Node() {
   waiting = nullptr;
 }
 
-Value add(const char* op, std::vector<Value> in, DType dtype, const Dims& shape, std::string text) {
+Value add(const char* op, Operands in, DType dtype, const Dims& shape, Text text) {
   Value node = make_ref<Node>();
   node->op = op;
-  node->text = std::move(text);
+  node->text = text;
   node->in = std::move(in);
   node->dtype = dtype;
   node->shape = shape;
   return node;
 }
-Value add(const char* op, std::initializer_list<Value> in, DType dtype, const Dims& shape, std::string text) {
-  return add(op, std::vector<Value>(in), dtype, shape, std::move(text));
-}
-Value add(const char* op, std::vector<Value> in, std::vector<Type> results, std::string text) {
-  Value node = add(op, std::move(in), results[0].dtype, results[0].shape, std::move(text));
+Value add(const char* op, std::vector<Value> in, std::vector<Type> results, Text text) {
+  Value node = add(op, std::move(in), results[0].dtype, results[0].shape, text);
   node->results = std::move(results);
   return node;
 }
@@ -136,7 +177,7 @@ void put_operation(std::string* body, const Node& n, const std::string& scope) {
     put_name(body, *n.in[i], scope);
   }
   *body += ") ";
-  *body += n.text;
+  *body += n.text.str();
   *body += " : (";
   for (size_t i = 0; i < n.in.size(); ++i) {
     if (i) *body += ", ";

@@ -1,6 +1,7 @@
 // Programs as they are recorded: nodes, each one operation of StableHLO, or an array that is on the device.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -17,8 +18,88 @@ struct Type {
   Dims shape;
 };
 
+// Note [Texts]
+// Attributes and regions of operations. Each is kept once, as long as the process lives (as programs are), so that
+// equal texts have one address and programs are compared by that. Under the lock of memory.cpp.
+class Text {
+ public:
+  Text();
+  Text(const std::string& text);
+  Text(const char* text) : Text(std::string(text)) {}
+  const std::string& str() const { return *text_; }
+
+ private:
+  const std::string* text_;
+};
+
+// What a text is written from: it is found again by these words, without writing it.
+class Words {
+ public:
+  // `form` says what is written, by its address.
+  explicit Words(const void* form) { put(static_cast<int64_t>(reinterpret_cast<intptr_t>(form))); }
+  Words& put(int64_t word) {
+    if (count_ < kMost) words_[count_] = word;
+    ++count_;
+    return *this;
+  }
+  Words& put(const Dims& values) {
+    put(values.ndim());
+    for (const int64_t value : values) put(value);
+    return *this;
+  }
+  template <class Write>
+  Text text(Write write) const {
+    if (count_ > kMost) return Text(write());
+    const uint64_t hash = hash_words();
+    if (const Text* found = find(hash)) return *found;
+    return keep(hash, Text(write()));
+  }
+
+ private:
+  static constexpr int kMost = 40;
+  uint64_t hash_words() const;
+  const Text* find(uint64_t hash) const;
+  Text keep(uint64_t hash, const Text& text) const;
+
+  int64_t words_[kMost];
+  int count_ = 0;
+};
+
 class Node;
 using Value = Ref<Node>;
+
+// The operands of a node. Three or fewer, as nearly every operation has, are in the node and cost no allocation.
+class Operands {
+ public:
+  Operands() = default;
+  Operands(std::initializer_list<Value> in) { assign(in.begin(), in.size()); }
+  Operands(std::vector<Value> in) {
+    if (in.size() > kFew) {
+      count_ = in.size();
+      many_ = std::move(in);
+    } else {
+      assign(in.data(), in.size());
+    }
+  }
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  Value* begin() { return count_ > kFew ? many_.data() : few_; }
+  Value* end() { return begin() + count_; }
+  const Value* begin() const { return count_ > kFew ? many_.data() : few_; }
+  const Value* end() const { return begin() + count_; }
+  const Value& operator[](size_t i) const { return begin()[i]; }
+
+ private:
+  static constexpr size_t kFew = 3;
+  void assign(const Value* in, size_t n) {
+    if (n > kFew) many_.assign(in, in + n);
+    else std::copy(in, in + n, few_);
+    count_ = n;
+  }
+  Value few_[kFew];
+  std::vector<Value> many_;
+  size_t count_ = 0;
+};
 
 // Note [Nodes]
 // Written by add() once, then constant, until the program has run: a node whose storage lives gets the array, and
@@ -33,15 +114,18 @@ class Node : public RefCounted {
     Parameter,  // what a region of a loop is given
   };
   ~Node() override;
+  // A step frees as many nodes as the next one makes, so their memory is kept.
+  static void* operator new(size_t size);
+  static void operator delete(void* memory);
 
   Kind kind = Operation;
   DType dtype = DType::Float32;
   int part = 0;         // of Part and Parameter
   int level = 0;        // of an operation with regions that hold operations: one more than the greatest in them
   const char* op = "";  // "stablehlo.add"
-  std::string text;     // attributes and regions, as they stand between operands and types
+  Text text;            // attributes and regions, as they stand between operands and types
   Dims shape;
-  std::vector<Value> in;
+  Operands in;
   std::vector<Type> results;  // of an operation that has several
   std::vector<char> bytes;    // of a Number, and of an Array that was not copied yet
   pjrt::Buffer* buffer = nullptr;
@@ -57,10 +141,9 @@ class Node : public RefCounted {
 };
 
 // Another node. `text` stands after the operands: "{dimensions = array<i64: 0>}".
-Value add(const char* op, std::initializer_list<Value> in, DType dtype, const Dims& shape, std::string text = "");
-Value add(const char* op, std::vector<Value> in, DType dtype, const Dims& shape, std::string text = "");
+Value add(const char* op, Operands in, DType dtype, const Dims& shape, Text text = {});
 // One with several results, which part() tells apart.
-Value add(const char* op, std::vector<Value> in, std::vector<Type> results, std::string text);
+Value add(const char* op, std::vector<Value> in, std::vector<Type> results, Text text);
 Value part(const Value& of, int i);
 // One element in host memory, which becomes an argument of the program, or a constant of it if it is 0 or 1.
 Value number(const void* bytes, DType dtype);

@@ -35,12 +35,13 @@ std::string axes_text(int n) {
 Value product(const Value& a, const Value& b, int batch, const char* precision, DType dtype) {
   Dims shape = a->shape;
   shape[batch + 1] = b->shape[batch + 1];
-  const std::string axes = axes_text(batch), with = std::string("#stablehlo<precision ") + precision + ">";
-  return add("stablehlo.dot_general", {a, b}, dtype, shape,
-             "{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = " + axes +
-                 ", rhs_batching_dimensions = " + axes + ", lhs_contracting_dimensions = [" +
-                 std::to_string(batch + 1) + "], rhs_contracting_dimensions = [" + std::to_string(batch) +
-                 "]>, precision_config = [" + with + ", " + with + "]}");
+  return add("stablehlo.dot_general", {a, b}, dtype, shape, Words(precision).put(batch).text([&] {
+    const std::string axes = axes_text(batch), with = std::string("#stablehlo<precision ") + precision + ">";
+    return "{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = " + axes +
+           ", rhs_batching_dimensions = " + axes + ", lhs_contracting_dimensions = [" + std::to_string(batch + 1) +
+           "], rhs_contracting_dimensions = [" + std::to_string(batch) + "]>, precision_config = [" + with + ", " +
+           with + "]}";
+  }));
 }
 
 Value triangular_solve(const Value& matrix, const Value& right, const Triangle& triangle) {
@@ -82,8 +83,9 @@ void gemm(const GemmPlan& plan) {
   };
   auto is_one = [&](const void* factor) {
     const Value one = number(factor, compute);
-    return one->kind == Node::Operation && one->text.find("dense<0x0000") == std::string::npos &&
-           one->text.find("dense<0>") == std::string::npos && one->text.find("dense<(0x0000") == std::string::npos;
+    return one->kind == Node::Operation && one->text.str().find("dense<0x0000") == std::string::npos &&
+           one->text.str().find("dense<0>") == std::string::npos &&
+           one->text.str().find("dense<(0x0000") == std::string::npos;
   };
   Num result(made());
   if (!is_one(plan.alpha)) result = result * Num(broadcast(number(plan.alpha, compute), shape));

@@ -40,8 +40,18 @@ std::string literal(const void* data, DType dtype) {
 }
 
 Value constant_of(const void* bytes, DType dtype, const Dims& shape) {
-  return add("stablehlo.constant", {}, dtype, shape,
-             "{value = dense<" + literal(bytes, dtype) + "> : " + type_text(dtype, shape) + "}");
+  static const char form = 0;
+  int64_t element[2] = {0, 0};
+  std::memcpy(element, bytes, static_cast<size_t>(size_of(dtype)));
+  const Words words = Words(&form).put(index_of(dtype)).put(element[0]).put(element[1]).put(shape);
+  return add("stablehlo.constant", {}, dtype, shape, words.text([&] {
+    return "{value = dense<" + literal(bytes, dtype) + "> : " + type_text(dtype, shape) + "}";
+  }));
+}
+
+// "{name = array<i64: ...>}"
+Text list_text(const char* name, const Dims& values) {
+  return Words(name).put(values).text([&] { return "{" + std::string(name) + " = " + list(values) + "}"; });
 }
 
 bool is_identity(const std::vector<int>& order) {
@@ -132,9 +142,11 @@ Value compare(const char* direction, const Value& a, const Value& b) {
   const char* type = !is_integral(a->dtype)                     ? "FLOAT"
                      : kDTypeInfo[index_of(a->dtype)].is_signed ? "SIGNED"
                                                                 : "UNSIGNED";
-  return add("stablehlo.compare", {a, b}, DType::Bool, a->shape,
-             std::string("{comparison_direction = #stablehlo<comparison_direction ") + direction +
-                 ">, compare_type = #stablehlo<comparison_type " + type + ">}");
+  const Words words = Words(direction).put(static_cast<int64_t>(reinterpret_cast<intptr_t>(type)));
+  return add("stablehlo.compare", {a, b}, DType::Bool, a->shape, words.text([&] {
+    return std::string("{comparison_direction = #stablehlo<comparison_direction ") + direction +
+           ">, compare_type = #stablehlo<comparison_type " + type + ">}";
+  }));
 }
 Value select(const Value& condition, const Value& a, const Value& b) {
   if (a->dtype != b->dtype) throw NoLowering{};
@@ -186,12 +198,12 @@ Value transpose(const Value& x, const std::vector<int>& order) {
     shape.push_back(x->shape[axis]);
     axes.push_back(axis);
   }
-  return add("stablehlo.transpose", {x}, x->dtype, shape, "{permutation = " + list(axes) + "}");
+  return add("stablehlo.transpose", {x}, x->dtype, shape, list_text("permutation", axes));
 }
 
 Value reverse(const Value& x, const Dims& axes) {
   if (axes.empty()) return x;
-  return add("stablehlo.reverse", {x}, x->dtype, x->shape, "{dimensions = " + list(axes) + "}");
+  return add("stablehlo.reverse", {x}, x->dtype, x->shape, list_text("dimensions", axes));
 }
 
 Value slice(const Value& x, const Dims& start, const Dims& limit) {
@@ -201,9 +213,10 @@ Value slice(const Value& x, const Dims& start, const Dims& limit) {
     steps.push_back(1);
   }
   if (shape == x->shape) return x;
-  return add(
-      "stablehlo.slice", {x}, x->dtype, shape,
-      "{start_indices = " + list(start) + ", limit_indices = " + list(limit) + ", strides = " + list(steps) + "}");
+  static const char form = 0;
+  return add("stablehlo.slice", {x}, x->dtype, shape, Words(&form).put(start).put(limit).text([&] {
+    return "{start_indices = " + list(start) + ", limit_indices = " + list(limit) + ", strides = " + list(steps) + "}";
+  }));
 }
 
 Value pad(const Value& x, const Dims& low, const Dims& high, const Value& with) {
@@ -215,9 +228,11 @@ Value pad(const Value& x, const Dims& low, const Dims& high, const Value& with) 
     changes = changes || low[i] != 0 || high[i] != 0;
   }
   if (!changes) return x;
-  return add("stablehlo.pad", {x, with}, x->dtype, shape,
-             "{edge_padding_low = " + list(low) + ", edge_padding_high = " + list(high) +
-                 ", interior_padding = " + list(between) + "}");
+  static const char form = 0;
+  return add("stablehlo.pad", {x, with}, x->dtype, shape, Words(&form).put(low).put(high).text([&] {
+    return "{edge_padding_low = " + list(low) + ", edge_padding_high = " + list(high) +
+           ", interior_padding = " + list(between) + "}";
+  }));
 }
 
 Value concatenate(const std::vector<Value>& parts, int axis) {
@@ -230,7 +245,7 @@ Value concatenate(const std::vector<Value>& parts, int axis) {
 
 Value broadcast(const Value& x, const Dims& shape, const Dims& axes) {
   if (x->shape == shape) return x;
-  return add("stablehlo.broadcast_in_dim", {x}, x->dtype, shape, "{broadcast_dimensions = " + list(axes) + "}");
+  return add("stablehlo.broadcast_in_dim", {x}, x->dtype, shape, list_text("broadcast_dimensions", axes));
 }
 Value broadcast(const Value& x, const Dims& shape) {
   if (numel_of(shape) == 1) return reshape(x, shape);
@@ -271,8 +286,9 @@ Value fold(const char* op, const Value& x, const Value& start, const Dims& axes)
     if (k < axes.ndim() && axes[k] == i) ++k;
     else shape.push_back(x->shape[i]);
   }
+  const Words words = Words(op).put(index_of(x->dtype)).put(axes);
   return add("stablehlo.reduce", {x, start}, x->dtype, shape,
-             pair_region(op, x->dtype) + "{dimensions = " + list(axes) + "}");
+             words.text([&] { return pair_region(op, x->dtype) + "{dimensions = " + list(axes) + "}"; }));
 }
 
 Value sorted(const std::vector<Value>& operands, bool descending) {
@@ -299,19 +315,29 @@ Value sorted_order(const Value& keys) {
 }
 
 Value take(const Value& flat, const Value& index) {
-  return add("stablehlo.gather", {flat, index}, flat->dtype, index->shape,
-             "{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], "
-             "index_vector_dim = " +
-                 std::to_string(index->shape.ndim()) + ">, slice_sizes = array<i64: 1>, indices_are_sorted = false}");
+  static const char form = 0;
+  return add(
+      "stablehlo.gather", {flat, index}, flat->dtype, index->shape, Words(&form).put(index->shape.ndim()).text([&] {
+        return "{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], "
+               "index_vector_dim = " +
+               std::to_string(index->shape.ndim()) + ">, slice_sizes = array<i64: 1>, indices_are_sorted = false}";
+      }));
 }
 
 Value put(const Value& flat, const Value& index, const Value& values, const char* op, bool unique) {
-  return add("stablehlo.scatter", {flat, index, values}, flat->dtype, flat->shape,
-             pair_region(op, flat->dtype) +
-                 "{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], "
-                 "scatter_dims_to_operand_dims = [0], index_vector_dim = " +
-                 std::to_string(index->shape.ndim()) +
-                 ">, indices_are_sorted = false, unique_indices = " + (unique ? "true" : "false") + "}");
+  static const char form = 0;
+  const Words words = Words(&form)
+                          .put(static_cast<int64_t>(reinterpret_cast<intptr_t>(op)))
+                          .put(unique)
+                          .put(index_of(flat->dtype))
+                          .put(index->shape.ndim());
+  return add("stablehlo.scatter", {flat, index, values}, flat->dtype, flat->shape, words.text([&] {
+    return pair_region(op, flat->dtype) +
+           "{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], "
+           "scatter_dims_to_operand_dims = [0], index_vector_dim = " +
+           std::to_string(index->shape.ndim()) +
+           ">, indices_are_sorted = false, unique_indices = " + (unique ? "true" : "false") + "}";
+  }));
 }
 
 namespace {

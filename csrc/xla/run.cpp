@@ -13,15 +13,12 @@ Counters counted;
 
 // Note [Keys of programs]
 // A program is found by bytes that say what its text says, which are written many times faster: for each node its
-// operation (by the address of its name), attributes, operands, dtype and shape. Whole keys are compared.
+// operation and attributes (by the addresses of their texts), operands, dtype and shape. Whole keys are compared.
 class Key {
  public:
   explicit Key(std::string* bytes) : bytes_(*bytes) { bytes_.clear(); }
   void put(int64_t number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number)); }
-  void put(const std::string& text) {
-    put(static_cast<int64_t>(text.size()));
-    bytes_ += text;
-  }
+  void put_address(const void* at) { put(static_cast<int64_t>(reinterpret_cast<intptr_t>(at))); }
   void put(DType dtype, const Dims& shape) {
     put(static_cast<int64_t>(index_of(dtype)) + (static_cast<int64_t>(shape.ndim()) << 8));
     bytes_.append(reinterpret_cast<const char*>(shape.data()), sizeof(int64_t) * shape.size());
@@ -39,8 +36,8 @@ void put_node(Key* key, const Node& n) {
   if (is_argument(n)) {
     key->put(-1);
   } else {
-    key->put(static_cast<int64_t>(reinterpret_cast<intptr_t>(n.op)));
-    key->put(n.text);
+    key->put_address(n.op);
+    key->put_address(&n.text.str());
     key->put(static_cast<int64_t>(n.in.size() + (n.results.size() << 32)));
     for (const Value& v : n.in) key->put_name(*v);
     for (const Type& t : n.results) key->put(t.dtype, t.shape);
@@ -172,8 +169,8 @@ void run(const std::vector<Node*>& outputs, int device) {
     n->buffer = out[i];
     n->text = {};
     n->results = {};
-    const std::vector<Value> operands = std::move(n->in);
-    n->in.clear();
+    const Operands operands = std::move(n->in);
+    n->in = {};
   }
 }
 

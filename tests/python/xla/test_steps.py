@@ -181,3 +181,36 @@ def test_a_bad_index_is_told_to_who_waits(wait):
         with pytest.raises(IndexError, match="9"):
             y.cpu()
     assert x.cpu().tolist() == [0, 1, 2, 3]  # it is told once
+
+
+def test_operations_that_differ_in_their_attributes_alone():
+    """Texts are kept once and found by numbers: neither offsets, axes, constants nor dtypes may be mixed up."""
+    a = torch.arange(24.0).reshape(2, 3, 4)
+    x = a.to("xla")
+    for _ in range(2):  # written, then found
+        for i in range(2):
+            assert (x[:, i : i + 2] + 0).cpu().tolist() == a[:, i : i + 2].tolist()
+            assert x.select(2, i).contiguous().cpu().tolist() == a.select(2, i).tolist()
+        for axes in [(0, 2, 1), (1, 0, 2), (2, 1, 0), (2, 0, 1)]:
+            assert x.permute(axes).contiguous().cpu().tolist() == a.permute(axes).tolist()
+        for axis in range(3):
+            assert x.flip(axis).cpu().tolist() == a.flip(axis).tolist()
+            assert x.sum(axis).cpu().tolist() == a.sum(axis).tolist()
+            assert x.amax(axis).cpu().tolist() == a.amax(axis).tolist()
+        for dtype in [torch.int32, torch.int64, torch.float32, torch.complex64, torch.complex128]:
+            for value in [3, -7]:
+                made = torch.full((3,), value, dtype=dtype, device="xla").cpu()
+                assert made.dtype == dtype and made.tolist() == [value] * 3
+        assert [bool(v) for v in (x < x + 1).cpu().flatten()] == [True] * 24
+        assert [bool(v) for v in (x > x + 1).cpu().flatten()] == [False] * 24
+
+
+def test_operations_with_many_operands_and_a_long_chain():
+    """More operands than are kept in a node; nodes of a chain are freed one after the other."""
+    parts = [torch.full((2,), float(i)).to("xla") for i in range(7)]
+    assert torch.cat(parts).cpu().tolist() == [float(i) for i in range(7) for _ in range(2)]
+    y = parts[1]
+    for _ in range(50_000):
+        y = y + parts[0]
+    del y
+    assert (parts[1] + 1).cpu().tolist() == [2.0, 2.0]
