@@ -115,8 +115,11 @@ class Reader {
         scan(e.o, axis + 1);
       }
     } else {
-      STRIDED_CHECK(axis > 0, RuntimeError, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
-      STRIDED_THROW(TypeError, "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
+      const char* name = Py_TYPE(o)->tp_name;
+      STRIDED_CHECK(PyUnicode_Check(o) || PyBytes_Check(o), RuntimeError, "Could not infer dtype of ", name);
+      STRIDED_CHECK(axis == 0 || type_, ValueError, "too many dimensions '", name,
+                    "'");  // as a sequence of its letters
+      STRIDED_THROW(TypeError, "new(): invalid data type '", name, "'");
     }
   }
   void see_number(PyObject* o, int axis, DType t) {

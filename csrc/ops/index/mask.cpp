@@ -101,7 +101,13 @@ Tensor true_coordinates(const Tensor& self) {
 
 }  // namespace
 
-Tensor where(const Tensor& condition, Operand input, Operand other) {
+Tensor where(const Tensor& given, Operand input, Operand other) {
+  // A condition that is one value on the CPU goes to the device of the others.
+  Tensor condition = given;
+  if (given.ndim() == 0 && given.device().is_cpu())
+    for (const Operand* x : {&input, &other})
+      if (x->tensor && !x->tensor->device().is_cpu() && condition.device().is_cpu())
+        condition = to_device(given, x->tensor->device());
   STRIDED_CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::UInt8, RuntimeError,
                 "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.dtype());
   ResultType type;
@@ -113,7 +119,7 @@ Tensor where(const Tensor& condition, Operand input, Operand other) {
     }
     type.add_tensor(x->tensor->dtype(), x->tensor->ndim() == 0);
     if (x->tensor->shape() != shape) shape = broadcast_shapes(shape, x->tensor->shape());
-    if (x->tensor->ndim() > 0) check_same_device("where", condition, *x->tensor);
+    if (x->tensor->ndim() > 0 || !x->tensor->device().is_cpu()) check_same_device("where", condition, *x->tensor);
   }
   const DType dtype = type.get();
   const Device device = condition.device();

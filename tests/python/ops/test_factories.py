@@ -411,3 +411,33 @@ def test_sizes_may_be_integer_tensors_of_one_element():
             torch.zeros(wrong)
         with pytest.raises(TypeError):
             torch.zeros(2, wrong)
+
+
+@pytest.mark.parametrize(
+    "data, error, text",
+    [
+        ("a", TypeError, r"new\(\): invalid data type 'str'"),
+        ([1, "a"], TypeError, r"new\(\): invalid data type 'str'"),
+        (["ab", "cd"], ValueError, "too many dimensions 'str'"),
+        ([["a"]], ValueError, "too many dimensions 'str'"),
+        (None, RuntimeError, "Could not infer dtype of NoneType"),
+        ([None], RuntimeError, "Could not infer dtype of NoneType"),
+        ([[1], None], RuntimeError, "Could not infer dtype of NoneType"),
+        ([object()], RuntimeError, "Could not infer dtype of object"),
+        ([{}], RuntimeError, "Could not infer dtype of dict"),
+    ],
+)
+def test_what_makes_no_tensor(data, error, text):
+    with pytest.raises(error, match=text):
+        torch.tensor(data)
+
+
+def test_where_with_a_condition_of_one_value_elsewhere():
+    meta = torch.device("meta")
+    one = torch.ones((), device=meta)
+    assert torch.where(torch.tensor(True), one, one).is_meta
+    assert torch.where(torch.tensor(True), torch.ones(3, device=meta), 1.0).shape == (3,)
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.where(torch.tensor([True]), one, one)
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.where(torch.tensor([True]).to(meta), torch.ones(3), one)
