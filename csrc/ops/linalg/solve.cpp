@@ -295,6 +295,7 @@ std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
                 sign = is_complex(t) ? SavedTensor::output(sign) : SavedTensor()](const std::vector<Tensor>& g) {
                  const Tensor A = a.get();
                  const DType t = A.dtype();
+                 if (!g[1].defined() && !is_complex(t)) return std::vector<Tensor>{zeros_like(A)};
                  Tensor weight = g[1].defined() ? to_dtype(g[1], t) : zeros(batch_shape(A, 2), t, A.device());
                  if (g[0].defined() && is_complex(t))
                    weight = weight - times_i(to_dtype(imag(conj(g[0]) * sign.get()), t));

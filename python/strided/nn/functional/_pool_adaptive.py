@@ -112,9 +112,11 @@ def _adaptive_max_pool(axes, input, output_size):
         places = at if places is None else places * n + at
         lengths.append(longest)
     flat = places.reshape(math.prod(size), math.prod(lengths))
-    values = input.reshape(*lead, math.prod(planes)).index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape)
-    best, position = values.max(-1)
-    at = flat.expand(*lead, *flat.shape).gather(-1, position.unsqueeze(-1)).squeeze(-1)
+    every = input.reshape(*lead, math.prod(planes))
+    with strided.no_grad():  # the gradient goes to the maxima alone
+        position = every.index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape).argmax(-1, keepdim=True)
+        at = flat.expand(*lead, *flat.shape).gather(-1, position).squeeze(-1)
+    best = every.gather(-1, at)
     best, at = best.view(*lead, *size), at.view(*lead, *size)
     if axes == 1:
         return in_order_of_lines(best, input), in_order_of_lines(at, input)
