@@ -146,6 +146,9 @@ struct Backend {
   // A product whose B is folded, where a backend has that for the dtype: false, and nothing is done, where B is to be
   // copied to a matrix first.
   bool (*folded_gemm)(const FoldedGemmPlan& plan) = nullptr;
+  // Layer normalisation of rows and its gradient, where a backend has both. Null: it is made of other operations.
+  void (*normalise_rows)(const RowNormPlan& plan) = nullptr;
+  void (*normalise_rows_gradient)(const RowNormGradientPlan& plan) = nullptr;
   // Runs a program of elementwise operations (Note [Fused programs]). Null: the device runs them one by one.
   void (*fused_pointwise)(const FusedPlan& plan) = nullptr;
 };

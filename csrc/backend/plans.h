@@ -139,6 +139,23 @@ struct ScanPlan : OpContext {
   int64_t* index = nullptr;  // of Max and Min
 };
 
+// Contiguous rows of n elements, float32 or float64, to be brought to mean 0 and variance 1, and then to be multiplied
+// by weight and shifted by bias (n elements each, or null). mean, scale: of each row, and 1 / sqrt(variance + eps).
+struct RowNormPlan {
+  DType dtype = DType::Float32;
+  int64_t rows = 0, n = 0;
+  double eps = 0;
+  const void *x = nullptr, *weight = nullptr, *bias = nullptr;
+  void *out = nullptr, *mean = nullptr, *scale = nullptr;
+};
+// Its gradients: of x, of weight and of bias (the sums over all rows); null: not wanted.
+struct RowNormGradientPlan {
+  DType dtype = DType::Float32;
+  int64_t rows = 0, n = 0;
+  const void *grad = nullptr, *x = nullptr, *mean = nullptr, *scale = nullptr, *weight = nullptr;
+  void *to_x = nullptr, *to_weight = nullptr, *to_bias = nullptr;
+};
+
 // Contiguous rows to be sorted or selected from. values and index may be null in `sort`, and index is in unique_values.
 struct SortPlan : OpContext {
   DType dtype = DType::Float32;

@@ -18,7 +18,8 @@ namespace strided {
   X(elementwise_unsigned) \
   X(copy) \
   X(where) \
-  X(chain) X(reduce) X(softmax) X(range) X(matrix) X(sort_loops) X(fft_float) X(fft_double) X(small_decompositions)
+  X(chain) \
+  X(reduce) X(softmax) X(row_norm) X(range) X(matrix) X(sort_loops) X(fft_float) X(fft_double) X(small_decompositions)
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);
@@ -64,6 +65,8 @@ void register_cpu_backend() {
 #undef X
   cpu.fused_pointwise = cpu::fused_pointwise;
   cpu.folded_gemm = cpu::folded_gemm;
+  cpu.normalise_rows = cpu::normalise_rows;
+  cpu.normalise_rows_gradient = cpu::normalise_rows_gradient;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

@@ -103,6 +103,14 @@ struct SortKernels {
                     int64_t rows, const SortCoding& coding) = {};
 };
 
+// Rows begin ... end - 1 of layer normalisation and of its gradient; sums over these rows are added to the two arrays
+// of n elements (null: not wanted).
+struct RowNormKernels {
+  void (*forward)(const RowNormPlan& plan, int64_t begin, int64_t end) = nullptr;
+  void (*gradient)(const RowNormGradientPlan& plan, int64_t begin, int64_t end, void* to_weight,
+                   void* to_bias) = nullptr;
+};
+
 // Writes out[i] for begin <= i < end.
 using RangeKernel = void (*)(void* out, int64_t begin, int64_t end, const RangeSpec& ramp);
 struct RangeKernels {
@@ -145,6 +153,7 @@ struct KernelTable {
   LinalgKernels linalg[kNumDTypes] = {};
   SmallDecompositionKernels small_decompositions[2];  // of float32, float64
   ScanKernel scan[kNumScans][kNumDTypes] = {};
+  RowNormKernels row_norm[2];  // of float32, float64
   RangeKernels range;
   IndexKernels index;
   SortKernels sort;

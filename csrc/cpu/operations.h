@@ -11,6 +11,8 @@ STRIDED_KERNEL_SLOTS(X)
 #undef X
 void fused_pointwise(const FusedPlan& plan);
 bool folded_gemm(const FoldedGemmPlan& plan);
+void normalise_rows(const RowNormPlan& plan);
+void normalise_rows_gradient(const RowNormGradientPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

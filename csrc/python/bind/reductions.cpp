@@ -4,6 +4,7 @@
 #include "backend/elementwise.h"
 #include "core/promotion.h"
 #include "ops/reduce/reduction.h"
+#include "ops/reduce/row_norm.h"
 #include "ops/reduce/scan.h"
 #include "python/bind/bind.h"
 #include "python/signature.h"
@@ -253,6 +254,13 @@ void bind_scans() {
       "The n-th forward difference along an axis: x[i + 1] - x[i], n times; of bool, whether they differ. prepend and append are\n"
       "joined to the input first. RuntimeError for a 0-d tensor, a negative n or shapes that do not fit.\n\n"
       ">>> strided.diff(strided.tensor([1, 4, 9, 16]))\ntensor([3, 5, 7])");
+  def<&has_row_norm>("_has_row_norm(Tensor x)", "Whether `_normalise_rows` takes tensors like x.", kFunction);
+  def<&normalise_rows>(
+      "_normalise_rows(Tensor x, Tensor? weight, Tensor? bias, int n, float eps)",
+      "Layer normalisation of rows of n elements, the mean and 1 / sqrt(var + eps) of each; not recorded.", kFunction);
+  def<&normalise_rows_gradient>(
+      "_normalise_rows_gradient(Tensor grad, Tensor x, Tensor mean, Tensor scale, Tensor? weight, int n, bool to_x, bool to_weight, bool to_bias)",
+      "The gradients of x, weight and bias, or None.", kFunction);
   const char* softmax_doc =
       "exp(x) / sum(exp(x)) along an axis, the largest element subtracted first so that nothing overflows. Floating input, or a\n"
       "floating `dtype` to cast it to first.\n\n>>> strided.softmax(strided.zeros(2, 2), dim=1)\ntensor([[0.5000, 0.5000],\n        [0.5000, 0.5000]])";

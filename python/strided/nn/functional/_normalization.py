@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ... import _C
+from ..._C import Tensor
 from ._order import in_order_of, order_of
 
 if TYPE_CHECKING:
-    from ..._typing import Sequence, Tensor
+    from ..._typing import Sequence
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm",
 ]  # fmt: skip
+
+
+_has_row_norm, _normalise_rows, _normalise_rows_gradient = (
+    _C.functions[f"_{name}"] for name in ("has_row_norm", "normalise_rows", "normalise_rows_gradient")
+)
 
 
 class _Standardise(strided.autograd.Function):
@@ -48,6 +55,44 @@ class _Standardise(strided.autograd.Function):
             more = made * (grad_scale * scale * scale / -ctx.count)
             result = more if result is None else result + more
         return result, None, None
+
+
+def _takes_rows(x, *others):
+    """Whether `_Rows` takes these tensors: of no class of their own, of one dtype, contiguous."""
+    plain = (Tensor, strided.nn.Parameter)
+    return (
+        type(x) in plain
+        and _has_row_norm(x)
+        and all(t is None or (type(t) in plain and t.dtype is x.dtype and t.is_contiguous()) for t in others)
+    )
+
+
+class _Rows(strided.autograd.Function):
+    """``apply(plain, x, weight, bias, n, eps)``: layer normalisation of rows of n elements, as one operation.
+
+    plain: the same function of (x, weight, bias), made of recorded operations; gradients of gradients come from it.
+    """
+
+    @staticmethod
+    def forward(ctx, plain, x, weight, bias, n, eps):
+        made, mean, scale = _normalise_rows(x, weight, bias, n, eps)
+        ctx.plain, ctx.n, ctx.given = plain, n, (weight is not None, bias is not None)
+        ctx.save_for_backward(*(t for t in (x, weight, bias) if t is not None), mean, scale)
+        return made
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, *others, mean, scale = ctx.saved_tensors
+        weight = others.pop(0) if ctx.given[0] else None
+        bias = others.pop(0) if ctx.given[1] else None
+        wanted = ctx.needs_input_grad[1:4]
+        if strided.is_grad_enabled():
+            leaves = [t for t, needed in zip((x, weight, bias), wanted) if needed]
+            found = iter(strided.autograd.grad(ctx.plain(x, weight, bias), leaves, grad, create_graph=True))
+            return None, *(next(found) if needed else None for needed in wanted), None, None
+        made = _normalise_rows_gradient(grad.contiguous(), x, mean, scale, weight, ctx.n, *wanted)
+        shapes = [t.shape for t in (weight, bias) if t is not None]  # one and the same
+        return None, made[0], *(t if t is None else t.view(shapes[0]) for t in made[1:]), None, None
 
 
 def _wide(x):
@@ -192,10 +237,15 @@ def layer_norm(
     tensor([[-1.0000,  1.0000]])
     """
     dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    made = _Standardise.apply(_wide(input).contiguous(), dims, eps)[0]
-    return _affine(made, None if weight is None else _wide(weight), None if bias is None else _wide(bias)).to(
-        input.dtype
-    )
+
+    def plain(x, weight, bias):
+        made = _Standardise.apply(_wide(x), dims, eps)[0]
+        return _affine(made, *(None if t is None else _wide(t) for t in (weight, bias))).to(x.dtype)
+
+    input = input.contiguous()
+    if _takes_rows(input, weight, bias):
+        return _Rows.apply(plain, input, weight, bias, math.prod(normalized_shape), eps)
+    return plain(input, weight, bias)
 
 
 def rms_norm(
@@ -229,7 +279,12 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
     groups = _wide(input).reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
-    made = _Standardise.apply(groups, [2], eps)[0].view(input.shape)
+
+    def plain(x, weight=None, bias=None):
+        return _Standardise.apply(x, [2], eps)[0]
+
+    made = _Rows.apply(plain, groups, None, None, groups.size(2), eps) if _takes_rows(groups) else plain(groups)
+    made = made.view(input.shape)
     made = _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
     return in_order_of(made, input)
 

@@ -1,0 +1,116 @@
+// Layer normalisation of contiguous rows, and its gradient: a row is read from memory once, and again from the cache.
+#include <cmath>
+
+#include "base/parallel.h"
+#include "cpu/kernels.h"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace {
+
+constexpr int64_t kSide = 32;     // partial sums of a row
+constexpr int64_t kPiece = 4096;  // elements that are summed in T, which loses no more than its last bits there
+
+// The sum of 2 kHalf lanes, half by half, into the first.
+template <int64_t kHalf, class T>
+STRIDED_INLINE void fold(T* lane) {
+  for (int64_t k = 0; k < kHalf; ++k) lane[k] += lane[k + kHalf];
+  if constexpr (kHalf > 1) fold<kHalf / 2>(lane);
+}
+
+// a += f(i).a and b += f(i).b over a row: f adds element i to two lanes.
+template <class T, class F>
+STRIDED_INLINE void sums(int64_t n, double* a, double* b, F f) {
+  for (int64_t start = 0; start < n; start += kPiece) {
+    const int64_t end = n - start < kPiece ? n : start + kPiece, whole = end - (end - start) % kSide;
+    alignas(64) T first[kSide] = {}, second[kSide] = {};
+    for (int64_t i = start; i < whole; i += kSide)
+#pragma GCC ivdep
+      for (int64_t k = 0; k < kSide; ++k) f(i + k, first[k], second[k]);
+    for (int64_t i = whole; i < end; ++i) f(i, first[i - whole], second[i - whole]);
+    fold<kSide / 2>(first);
+    fold<kSide / 2>(second);
+    *a += static_cast<double>(first[0]);
+    *b += static_cast<double>(second[0]);
+  }
+}
+
+template <class T>
+void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
+  const int64_t n = plan.n;
+  const T* const weight = static_cast<const T*>(plan.weight);
+  const T* const bias = static_cast<const T*>(plan.bias);
+  for (int64_t row = begin; row < end; ++row) {
+    const T* const x = static_cast<const T*>(plan.x) + row * n;
+    T* const out = static_cast<T*>(plan.out) + row * n;
+    double total = 0, squares = 0, none = 0;
+    sums<T>(n, &total, &none, [&](int64_t i, T& a, T&) { a += x[i]; });
+    const T mean = static_cast<T>(total / static_cast<double>(n));
+    sums<T>(n, &squares, &none, [&](int64_t i, T& a, T&) {
+      const T d = x[i] - mean;
+      a += d * d;
+    });
+    const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + plan.eps));
+    static_cast<T*>(plan.mean)[row] = mean;
+    static_cast<T*>(plan.scale)[row] = scale;
+    if (weight && bias)
+      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+    else if (weight)
+      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale * weight[i];
+    else if (bias)
+      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale + bias[i];
+    else
+      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale;
+  }
+}
+
+// With y = (x - mean) * scale and h = grad * weight, the gradient of x is scale * (h - mean(h) - y * mean(h y)).
+template <bool kWeighted, class T>
+STRIDED_INLINE void to_input(const T* grad, const T* x, const T* weight, T mean, T scale, int64_t n, T* out) {
+  double total = 0, along = 0;
+  const auto h = [&](int64_t i) { return kWeighted ? grad[i] * weight[i] : grad[i]; };
+  sums<T>(n, &total, &along, [&](int64_t i, T& a, T& b) {
+    const T g = h(i);
+    a += g;
+    b += g * ((x[i] - mean) * scale);
+  });
+  const T shift = static_cast<T>(total / static_cast<double>(n)),
+          slope = static_cast<T>(along / static_cast<double>(n));
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = scale * (h(i) - shift - (x[i] - mean) * scale * slope);
+}
+
+// The sums over rows begin ... end - 1 are added to to_weight and to_bias (null: not wanted).
+template <class T>
+void gradient(const RowNormGradientPlan& plan, int64_t begin, int64_t end, void* to_weight, void* to_bias) {
+  const int64_t n = plan.n;
+  const T* const weight = static_cast<const T*>(plan.weight);
+  T* const weights = static_cast<T*>(to_weight);
+  T* const biases = static_cast<T*>(to_bias);
+  for (int64_t row = begin; row < end; ++row) {
+    const T* const x = static_cast<const T*>(plan.x) + row * n;
+    const T* const grad = static_cast<const T*>(plan.grad) + row * n;
+    const T mean = static_cast<const T*>(plan.mean)[row], scale = static_cast<const T*>(plan.scale)[row];
+    if (plan.to_x) {
+      T* const out = static_cast<T*>(plan.to_x) + row * n;
+      if (weight) to_input<true>(grad, x, weight, mean, scale, n, out);
+      else to_input<false>(grad, x, weight, mean, scale, n, out);
+    }
+    if (weights)
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) weights[i] += grad[i] * ((x[i] - mean) * scale);
+    if (biases)
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) biases[i] += grad[i];
+  }
+}
+
+}  // namespace
+
+void fill_row_norm(KernelTable& table) {
+  table.row_norm[0] = {&forward<float>, &gradient<float>};
+  table.row_norm[1] = {&forward<double>, &gradient<double>};
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

@@ -1,0 +1,83 @@
+"""Layer and group normalisation in one operation, beside the formula, on rows around the block edges."""
+
+import numpy as np
+import pytest
+import strided as torch
+
+F = torch.nn.functional
+
+
+def reference(x, g, w, b, eps):
+    """The result and the gradients of x, weight and bias, in float64."""
+    mean, var = x.mean(1, keepdims=True), x.var(1, keepdims=True)
+    scale = 1 / np.sqrt(var + eps)
+    y = (x - mean) * scale
+    h = g * w
+    to_x = scale * (h - h.mean(1, keepdims=True) - y * (h * y).mean(1, keepdims=True))
+    return y * w + b, to_x, (g * y).sum(0), g.sum(0)
+
+
+@pytest.mark.parametrize("dtype, digits", [("float32", 3e-6), ("float64", 1e-13)])
+@pytest.mark.parametrize("n", [1, 2, 15, 31, 32, 33, 63, 64, 65, 1000, 4095, 4096, 4097, 9000])
+@pytest.mark.parametrize("rows", [1, 3, 17])
+def test_against_float64(dtype, digits, n, rows):
+    rng = np.random.default_rng(n * rows)
+    x, g = (rng.standard_normal((rows, n)).astype(dtype) for _ in range(2))
+    w, b = (rng.standard_normal(n).astype(dtype) for _ in range(2))
+    x = x * 3 + 2
+    leaves = [torch.tensor(t).requires_grad_() for t in (x, w, b)]
+    made = F.layer_norm(leaves[0], (n,), leaves[1], leaves[2])
+    found = [made, *torch.autograd.grad(made, leaves, torch.tensor(g))]
+    want = reference(*(t.astype("f8") for t in (x, g, w, b)), 1e-5)
+    for got, right in zip(found, want):
+        error = np.abs(got.detach().numpy().astype("f8") - right).max()
+        assert error <= digits * max(1.0, np.abs(right).max()) * (10 if n < 3 else 1)
+
+
+@pytest.mark.parametrize("given", [(False, False), (True, False), (False, True)])
+def test_without_weight_or_bias(given):
+    torch.manual_seed(0)
+    x = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    w, b = (torch.randn(7, dtype=torch.float64, requires_grad=True) if yes else None for yes in given)
+    leaves = tuple(t for t in (x, w, b) if t is not None)
+
+    def norm(*leaves):
+        rest = list(leaves[1:])
+        return F.layer_norm(leaves[0], (7,), rest.pop(0) if given[0] else None, rest.pop(0) if given[1] else None)
+
+    assert torch.autograd.gradcheck(norm, leaves) and torch.autograd.gradgradcheck(norm, leaves)
+
+
+def test_group_norm():
+    torch.manual_seed(0)
+    x, w, b = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 6, 5), (6,), (6,)))
+
+    def norm(x, w, b):
+        return F.group_norm(x, 3, w, b)
+
+    assert torch.autograd.gradcheck(norm, (x, w, b)) and torch.autograd.gradgradcheck(norm, (x, w, b))
+
+
+def test_layouts_and_rows_that_are_not_numbers():
+    torch.manual_seed(0)
+    base = torch.randn(8, 12)
+    want = F.layer_norm(base[:, ::2].contiguous(), (6,))
+    assert torch.equal(F.layer_norm(base[:, ::2], (6,)), want)
+    assert torch.equal(F.layer_norm(base.t().contiguous().t()[:, ::2], (6,)), want)
+    assert torch.equal(F.layer_norm(base[:1, :6].expand(3, 6), (6,))[2], F.layer_norm(base[0, :6], (6,)))
+    assert F.layer_norm(torch.empty(0, 6), (6,)).shape == (0, 6)
+    base[3, 4], base[5, 0] = float("nan"), float("inf")
+    made = F.layer_norm(base, (12,))
+    assert made[[3, 5]].isnan().all() and made[[0, 1, 2, 4, 6, 7]].isfinite().all()
+
+
+def test_sums_over_rows_do_not_depend_on_threads():
+    torch.manual_seed(0)
+    x, w, b = torch.randn(3000, 70), torch.randn(70, requires_grad=True), torch.randn(70, requires_grad=True)
+    made, before = [], torch.get_num_threads()
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        made.append(torch.autograd.grad((F.layer_norm(x, (70,), w, b) ** 3).sum(), (w, b)))
+    torch.set_num_threads(before)
+    for other in made[1:]:
+        assert all(torch.equal(a, c) for a, c in zip(made[0], other))
