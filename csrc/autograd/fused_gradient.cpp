@@ -189,7 +189,8 @@ std::vector<Tensor> run_recorded(const std::shared_ptr<const FusedProgram>& prog
   if (outputs.empty()) return outs;
   std::vector<SavedTensor> saved(inputs.begin(), inputs.end());
   const Ref<Node> node = make_node("CompiledBackward0", inputs,
-                                   [program, wanted, saved = std::move(saved)](const std::vector<Tensor>& grads) {
+                                   [program, wanted, saved = std::move(saved),
+                                    counted = SavedTensor::Counted(true)](const std::vector<Tensor>& grads) {
                                      std::vector<Tensor> x;
                                      for (const SavedTensor& s : saved) x.push_back(s.get());
                                      std::vector<Tensor> all = grads;

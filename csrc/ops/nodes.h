@@ -30,6 +30,7 @@ class ElementwiseNode : public Node {
   void save_output(const Tensor& out);
 
  private:
+  bool is_power_of_number() const;
   unsigned operands_read() const;  // bit k: the gradients that are wanted read operand k
 
   const OpDef& op_;
@@ -43,7 +44,11 @@ class ElementwiseNode : public Node {
 template <class F>
 class LambdaNode : public Node {
  public:
-  LambdaNode(const char* name, F f) : name_(name), f_(std::move(f)) {}
+  LambdaNode(const char* name, F f) : name_(name) {
+    const int64_t before = SavedTensor::Counted::copies;
+    f_.emplace(std::move(f));
+    has_saved_ = SavedTensor::Counted::copies != before;
+  }
   const char* name() const override { return name_; }
   TensorList apply(TensorList& grads) override {
     const InUseGuard busy(busy_);
@@ -55,11 +60,10 @@ class LambdaNode : public Node {
       return list((*f_)(std::vector<Tensor>(grads.begin(), grads.end())));
     }
   }
-  // Plain captures (sizes of a fixed number, flags) hold no memory worth freeing. Nothing is freed that another pass
-  // over the same graph uses at this moment.
+  // A formula without saved tensors stays, as in PyTorch: the graph may run through it again. Nothing is freed that
+  // another pass over the same graph uses at this moment.
   void release_saved() override {
-    if constexpr (!std::is_trivially_destructible_v<F>)
-      if (busy_ == 0) f_.reset();
+    if (has_saved_ && busy_ == 0) f_.reset();
   }
 
  private:
@@ -80,6 +84,7 @@ class LambdaNode : public Node {
 
   const char* name_;
   std::optional<F> f_;
+  bool has_saved_ = false;
   std::atomic<int> busy_{0};
 };
 

@@ -17,6 +17,7 @@ void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) { saving = std::move(ho
 
 SavedTensor::SavedTensor(const Tensor& t) {
   if (!t.defined()) return;
+  counted_.holds = true;
   version_ = t.storage().version();
   if (t.requires_grad()) {
     node_ = grad_fn(t);
@@ -30,7 +31,7 @@ SavedTensor::SavedTensor(const Tensor& t) {
 SavedTensor SavedTensor::output(const Tensor& out, int output) {
   SavedTensor saved;
   saved.version_ = out.storage().version();
-  saved.is_output_ = true;
+  saved.is_output_ = saved.counted_.holds = true;
   saved.output_ = output;
   const Tensor alias = make_view(out, out.layout());
   if (saving) saved.packed_ = saving->pack(alias);

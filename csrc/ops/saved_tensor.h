@@ -25,6 +25,16 @@ void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);  // null: none
 // of the user expect to see it.
 class SavedTensor {
  public:
+  // Counts, in each thread, how many that hold something were copied or moved: a formula whose closure has some is
+  // known by this. What keeps them in a container of its own has one of these beside it.
+  struct Counted {
+    static inline thread_local int64_t copies = 0;
+    bool holds;
+    explicit Counted(bool h) : holds(h) {}
+    Counted(const Counted& other) noexcept : holds(other.holds) { copies += holds; }
+    Counted& operator=(const Counted&) = default;
+  };
+
   SavedTensor() = default;
   explicit SavedTensor(const Tensor& t);
   // For an output of the node that saves it, whose history is not set yet: get() gives it the record of the running
@@ -42,6 +52,7 @@ class SavedTensor {
   uint32_t version_ = 0;
   int output_ = 0;
   bool is_output_ = false, released_ = false;
+  Counted counted_{false};
 };
 
 // For a gradient that is wanted or not: was_saved() tells the formula.

@@ -162,6 +162,7 @@ class SavedIndices {
 
  private:
   std::vector<SavedTensor> saved_;
+  SavedTensor::Counted counted_{true};
 };
 
 // The gradient of values that had more (leading, dropped) axes than the place they were put.
