@@ -131,6 +131,59 @@ struct GeluTanh {
   }
 };
 
+// Of sigmoid and tanh, from the result y: one pass where the formula would take three.
+struct SigmoidGrad {
+  static constexpr Info info{"_sigmoid_backward",
+                             Promote::Same,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "grad times the conjugate derivative of sigmoid where its result is y.",
+                             "grad, y",
+                             "",
+                             "",
+                             "SigmoidBackward",
+                             false,
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T g, T y) {
+    if constexpr (is_complex_v<T>) return g * conj(y * (T(1) - y));
+    else return g * (y * (T(1) - y));
+  }
+  static constexpr uint8_t reads[] = {2, 3};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V& y = s.in[1];
+    if constexpr (I == 0) return conj(apply<SigmoidGrad>(conj(g), y));
+    else return conj(g) * s.in[0] * conj(1 - 2 * y);
+  }
+};
+
+struct TanhGrad {
+  static constexpr Info info{"_tanh_backward",
+                             Promote::Same,
+                             kinds::floating,
+                             Saves::Inputs,
+                             "grad times the conjugate derivative of tanh where its result is y.",
+                             "grad, y",
+                             "",
+                             "",
+                             "TanhBackward",
+                             false,
+                             false};
+  template <class T>
+  STRIDED_HD static T fwd(T g, T y) {
+    if constexpr (is_complex_v<T>) return g * conj((T(1) - y) * (T(1) + y));
+    else return g * ((T(1) - y) * (T(1) + y));  // 1 - y^2 without its cancellation
+  }
+  static constexpr uint8_t reads[] = {2, 3};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V& y = s.in[1];
+    if constexpr (I == 0) return conj(apply<TanhGrad>(conj(g), y));
+    else return conj(g) * s.in[0] * (-2 * conj(y));
+  }
+};
+
 struct SiluGrad {
   static constexpr Info info{"_silu_grad",
                              Promote::Same,
@@ -146,6 +199,15 @@ struct SiluGrad {
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     const T s = math::sigmoid(x);
+    return g * (s + x * (s * (T(1) - s)));
+  }
+  template <class T>
+  static bool is_usual(T, T x) {
+    return math::has_usual_sigmoid(x);
+  }
+  template <class T>
+  static T usual(T g, T x) {
+    const T s = math::sigmoid_usual(x);
     return g * (s + x * (s * (T(1) - s)));
   }
   template <class T>
@@ -288,6 +350,30 @@ struct Softplus {
   }
 };
 
+struct LogSigmoidGrad {
+  static constexpr Info info = activation_grad("_logsigmoid_grad", "LogSigmoidGrad",
+                                               "grad times the derivative of nn.functional.logsigmoid at input.");
+  template <class T>
+  STRIDED_HD static T fwd(T g, T x) {
+    return g * math::sigmoid(-x);
+  }
+  template <class T>
+  static bool is_usual(T, T x) {
+    return math::has_usual_sigmoid(x);
+  }
+  template <class T>
+  static T usual(T g, T x) {
+    return g * math::sigmoid_usual(-x);
+  }
+  static constexpr uint8_t reads[] = {2, 3};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V& x = s.in[1];
+    if constexpr (I == 0) return apply<LogSigmoidGrad>(g, x);
+    else return g * s.in[0] * -apply<SigmoidGrad>(1.0, apply<Sigmoid>(-x));
+  }
+};
+
 struct LogSigmoid {
   static constexpr Info info = activation("nn.functional.logsigmoid", "LogSigmoid", Saves::Inputs,
                                           "log(1 / (1 + exp(-x))) of each element, without overflow.", "", false);
@@ -297,7 +383,7 @@ struct LogSigmoid {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    return g * apply<Sigmoid>(-s.in[0]);
+    return apply<LogSigmoidGrad>(g, s.in[0]);
   }
 };
 
@@ -341,8 +427,9 @@ struct Softsign {
   }
 };
 
-using SmoothActivations = List<EluGrad, Elu, GeluGrad, Gelu, GeluTanhGrad, GeluTanh, SiluGrad, Silu, MishGrad, Mish,
-                               SoftplusGrad, Softplus, LogSigmoid, Tanhshrink, Softsign>;
+using SmoothActivations =
+    List<SigmoidGrad, TanhGrad, LogSigmoidGrad, EluGrad, Elu, GeluGrad, Gelu, GeluTanhGrad, GeluTanh, SiluGrad, Silu,
+         MishGrad, Mish, SoftplusGrad, Softplus, LogSigmoid, Tanhshrink, Softsign>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -554,8 +554,54 @@ struct Lcm {
   }
 };
 
-using BinaryOps = List<Add, Sub, Mul, Div, DivTrunc, FloorDivide, Remainder, Fmod, Pow, Ldexp, Hypot, Atan2, Copysign,
-                       Nextafter, Maximum, Minimum, Fmax, Fmin, ClampMin, ClampMax, Heaviside, Gcd, Lcm>;
+// The derivative of Huber.
+struct HuberSlope {
+  static constexpr Info info{"_huber_slope",
+                             Promote::Same,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "input - target, but not below -delta and not above delta.",
+                             "input, target",
+                             "float delta=1"};
+  template <class T>
+  STRIDED_HD static T fwd(T a, T b, const double* p) {
+    const T d = a - b, delta = static_cast<T>(p[0]), raised = d < -delta ? -delta : d;
+    return raised > delta ? delta : raised;
+  }
+  static constexpr uint8_t reads[] = {3, 3};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    const V inside = masked(g, apply<Lt>(apply<Abs>(s.in[0] - s.in[1]), s.params[0]));
+    if constexpr (I == 0) return inside;
+    else return -inside;
+  }
+};
+
+// What huber_loss and smooth_l1_loss average.
+struct Huber {
+  static constexpr Info info{"_huber",
+                             Promote::Same,
+                             kinds::Float,
+                             Saves::Inputs,
+                             "d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target.",
+                             "input, target",
+                             "float delta=1"};
+  template <class T>
+  STRIDED_HD static T fwd(T a, T b, const double* p) {
+    const T d = math::abs(a - b), delta = static_cast<T>(p[0]), c = d < delta ? d : delta;
+    return (d - T(0.5) * c) * c;
+  }
+  static constexpr uint8_t reads[] = {3, 3};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    if constexpr (I == 0) return g * apply_with<HuberSlope>(s.params, s.in[0], s.in[1]);
+    else return g * apply_with<HuberSlope>(s.params, s.in[1], s.in[0]);
+  }
+};
+
+using BinaryOps =
+    List<Add, Sub, Mul, Div, DivTrunc, FloorDivide, Remainder, Fmod, Pow, Ldexp, Hypot, Atan2, Copysign, Nextafter,
+         Maximum, Minimum, Fmax, Fmin, ClampMin, ClampMax, Heaviside, HuberSlope, Huber, Gcd, Lcm>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -156,6 +156,7 @@ struct Ndtri {
 // ---- gamma function and its relatives -------------------------------------------------------------------------------
 
 struct Digamma;
+struct Polygamma;
 struct Zeta;
 
 struct Lgamma {
@@ -200,7 +201,8 @@ struct Digamma {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    return g * apply<Zeta>(2.0, s.in[0]);
+    static constexpr double order[4] = {1};
+    return g * apply_with<Polygamma>(order, s.in[0]);
   }
 };
 

@@ -231,6 +231,7 @@ struct Round {
     if constexpr (is_int_v<T>) {
       return x;
     } else {
+      if (p[0] == 0) return math::round(x);
       // One of the two is 1. libm's pow is exact here as far as 10^22, and leaves a loop in which p is fixed.
       const T up = static_cast<T>(::pow(10.0, p[0] > 0 ? p[0] : 0.0));
       const T down = static_cast<T>(::pow(10.0, p[0] < 0 ? -p[0] : 0.0));
@@ -304,6 +305,21 @@ struct Cube {
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * (3 * conj(s.in[0] * s.in[0]));
+  }
+};
+
+// What x ** -2 computes.
+struct InverseSquare {
+  static constexpr Info info{"_inverse_square", Promote::Floating, kinds::floating, Saves::Inputs,
+                             "1 / (x * x) for each element."};
+  template <class T>
+  STRIDED_HD static T fwd(T x) {
+    if constexpr (is_complex_v<T>) return math::reciprocal(x * x);
+    else return T(1) / (x * x);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * (-2 / conj(s.in[0] * s.in[0] * s.in[0]));
   }
 };
 
@@ -451,6 +467,9 @@ struct Log1p {
   }
 };
 
+struct SigmoidGrad;
+struct TanhGrad;
+
 struct Sigmoid {
   static constexpr Info info{"sigmoid",
                              Promote::Floating,
@@ -474,7 +493,7 @@ struct Sigmoid {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    return g * conj(s.out * (1 - s.out));
+    return apply<SigmoidGrad>(g, s.out);
   }
 };
 
@@ -635,7 +654,7 @@ struct Tanh {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    return g * conj(1 - s.out * s.out);
+    return apply<TanhGrad>(g, s.out);
   }
 };
 
@@ -797,9 +816,10 @@ struct NanToNum {
   }
 };
 
-using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt,
-                      Square, Cube, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin,
-                      Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
+using UnaryOps =
+    List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt, Square, Cube,
+         InverseSquare, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos, Atan,
+         Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

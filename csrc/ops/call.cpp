@@ -211,7 +211,9 @@ const OpDef* simpler_power(const OpDef& op, const Operand* in, DType compute) {
   if (e == 1) return &op_def(elementwise_id<Positive>);
   if (e == 2) return &op_def(elementwise_id<Square>);
   if (e == 3) return &op_def(elementwise_id<Cube>);
+  if (e == -2) return &op_def(elementwise_id<InverseSquare>);
   if (is_complex(compute)) return nullptr;
+  if (e == -0.5) return &op_def(elementwise_id<Rsqrt>);
   return e == 0.5 ? &op_def(elementwise_id<Sqrt>) : e == -1 ? &op_def(elementwise_id<Reciprocal>) : nullptr;
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 
@@ -60,10 +61,15 @@ unsigned ElementwiseNode::operands_read() const {
   return reads;
 }
 
+// c^x with c > 0, whose gradient is read off the result.
+bool ElementwiseNode::is_power_of_number() const {
+  return op_.id == elementwise_id<Pow> && !is_tensor_[0] && !scalar_[0].is_complex() && scalar_[0].real() > 0;
+}
+
 const char* ElementwiseNode::name() const { return op_.node_name.c_str(); }
 
 void ElementwiseNode::save_output(const Tensor& out) {
-  if (saves_output(op_.info->saves)) out_ = SavedTensor::output(out);
+  if (saves_output(op_.info->saves) || is_power_of_number()) out_ = SavedTensor::output(out);
 }
 
 void ElementwiseNode::release_saved() {
@@ -85,6 +91,10 @@ TensorList ElementwiseNode::apply(TensorList& grads) {
   TensorList result(static_cast<size_t>(op_.arity));
   if (op_.id == elementwise_id<Pow> && !is_tensor_[1]) {
     result[0] = power_gradient(grads[0], in_[0].get(), scalar_[1]);
+    return result;
+  }
+  if (is_power_of_number()) {
+    result[1] = grads[0] * conj(out_.get() * Scalar(std::log(scalar_[0].real())));
     return result;
   }
   Saved<Tensor> saved;

@@ -47,6 +47,8 @@ PARAMS = {
     "nn.functional.elu": [{}, {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}],
     "_elu_grad": [{}, {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}],
     "nn.functional.softplus": [{}, {"beta": 2.0, "threshold": 1.0}],
+    "_huber": [{}, {"delta": 0.25}],
+    "_huber_slope": [{}, {"delta": 0.25}],
     "_softplus_grad": [{}, {"beta": 2.0, "threshold": 1.0}],
     "nn.functional.hardtanh": [{}, {"min_val": -2.0, "max_val": 0.5}],
     "_softshrink": [{}, {"lambd": 2.0}],
@@ -90,12 +92,12 @@ LOOSE = {
 ABSOLUTE = {
     *BESSEL, *(name for name in ROWS if "_polynomial_" in name),
     "sinc", "logaddexp2", "lerp", "special.ndtr", "_gelu", "_gelu_grad", "_gelu_tanh", "_gelu_tanh_grad", "_silu_grad",
-    "_mish_grad", "nn.functional.tanhshrink", "_hardswish_grad",
+    "_mish_grad", "nn.functional.tanhshrink", "_hardswish_grad", "_logsigmoid_grad",
 }  # fmt: skip
 # or has NaN, or a large number, where there is a limit.
 FINITE = {
     "i0", "special.i1", "special.i1e", "igamma", "igammac", "special.zeta", "sinc", "polygamma", "_hardswish_grad",
-    "_silu_grad", "_mish_grad", "_gelu_tanh_grad", "_gelu_grad", *BESSEL,
+    "_silu_grad", "_mish_grad", "_gelu_tanh_grad", "_gelu_grad", "_logsigmoid_grad", *BESSEL,
 }  # fmt: skip
 
 
@@ -135,8 +137,14 @@ def reference(name):
         return activation(name)
     if name == "_div_trunc":
         return lambda a, b: torch.div(a, b, rounding_mode="trunc")
-    if name == "_cube":
-        return lambda x: x**3
+    if name in ("_cube", "_inverse_square"):
+        return lambda x: x ** (3 if name == "_cube" else -2)
+    if name == "_huber_slope":
+        return lambda a, b, delta=1.0: (a - b).clamp(-delta, delta)
+    if name == "_huber":
+        return functools.partial(torch.nn.functional.huber_loss, reduction="none")
+    if name in ("_sigmoid_backward", "_tanh_backward"):
+        return getattr(torch.ops.aten, name[1:])
     if name == "polygamma":
         return lambda x, n: torch.polygamma(n, x)
     if name.startswith("special."):
@@ -255,6 +263,10 @@ def excused(name, row):
         return True
     if name == "_mish_grad" and row[1] > 700 or name == "_softplus_grad" and row[1] in (0.5, 20):
         return True  # PyTorch overflows, or is at the threshold
+    if name == "_logsigmoid_grad" and abs(row[1]) > 15:
+        return True  # PyTorch has 0
+    if name == "_huber_slope" and abs(row[0] - row[1]) in (1, 0.25):
+        return True  # at the bounds
     if name == "_prelu_grad" and row[1] == 0:
         return True  # at 0 its second derivative is from the right, its first from the left
     if name == "acosh" and row[0] <= 1 or name == "special.entr" and row[0] < 0:

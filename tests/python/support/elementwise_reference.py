@@ -330,6 +330,11 @@ def silu_grad(g, x):
     return g * np.conj(logistic(x) * (1 + x * (1 - logistic(x))))
 
 
+def huber(a, b, delta=1.0):
+    d = np.abs(a - b)
+    return np.where(d < delta, d * d / 2, delta * (d - delta / 2))
+
+
 def mish_grad(g, x):
     t = np.log1p(np.exp(x))
     return g * (np.tanh(t) + x / np.cosh(t) ** 2 * logistic(x))
@@ -384,6 +389,12 @@ REFERENCES = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "square": Exact(lambda x: x * x, lambda x: x.astype(np.int64) if x.dtype.kind == "b" else x * x),
     "_cube": lambda x: x * x * x,
+    "_huber": huber,
+    "_huber_slope": lambda a, b, delta=1.0: np.clip(a - b, -delta, delta),
+    "_inverse_square": lambda x: 1 / (x * x),
+    "_sigmoid_backward": lambda g, y: g * np.conj(y * (1 - y)),
+    "_tanh_backward": lambda g, y: g * np.conj(1 - y * y),
+    "_logsigmoid_grad": lambda g, x: g * logistic(-x),
     "reciprocal": lambda x: 1 / x,
     "exp": np.exp,
     "exp2": real_or(np.exp2, lambda x: np.exp(x * math.log(2))),
@@ -567,6 +578,8 @@ PARAMS = {
     "nn.functional.elu": [{}, {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}],
     "_elu_grad": [{}, {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}],
     "nn.functional.softplus": [{}, {"beta": 2.0, "threshold": 1.0}],
+    "_huber": [{}, {"delta": 0.25}],
+    "_huber_slope": [{}, {"delta": 0.25}],
     "_softplus_grad": [{}, {"beta": 2.0, "threshold": 1.0}],
     "threshold": [{"threshold": 0.25, "value": 7.0}, {"threshold": 1e30, "value": -1e30}],
     "nn.functional.hardtanh": [{}, {"min_val": -2.0, "max_val": 0.5}],

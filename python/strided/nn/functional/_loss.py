@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import strided
 from strided._checks import every_sample
 
+from ... import _C
 from ._activation import logsigmoid
 from ._reduction import chosen, reduced
 
@@ -76,32 +77,9 @@ def l1_loss(
     return _weighted_mean((a - b).abs(), weight, chosen(size_average, reduce, reduction))
 
 
-class _Huber(strided.autograd.Function):
-    """d ** 2 / 2 for |d| < delta, else delta * (|d| - delta / 2), where d = x - y: c (|d| - c / 2), c = min(|d|,
-    delta)."""
-
-    @staticmethod
-    def forward(ctx, x, y, delta):
-        ctx.save_for_backward(x, y)
-        ctx.delta = delta
-        d = (x - y).abs_()
-        c = d.clamp(max=delta)
-        return d.sub_(c, alpha=0.5).mul_(c)
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        to_x, to_y, _ = ctx.needs_input_grad
-        if strided.is_grad_enabled():  # steps of a recorded pass must stay
-            made = (x - y).clamp(-ctx.delta, ctx.delta) * grad
-        else:
-            made = (x - y).clamp_(-ctx.delta, ctx.delta).mul_(grad)
-        return made if to_x else None, -made if to_y else None, None
-
-
 def _huber(x, y, delta):
     if x.dtype == y.dtype and x.shape == y.shape and x.dtype.is_floating_point:
-        return _Huber.apply(x, y, delta)
+        return _C.functions["_huber"](x, y, delta)
     d = (x - y).abs()
     return strided.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
 
