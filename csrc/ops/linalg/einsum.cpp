@@ -84,10 +84,10 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
     return reshape(permute(t, full), shape);
   };
   const int64_t nb = product(a, batch), nl = product(a, left), nr = product(b, right), ni = product(a, inner);
-  // Products of vectors whose elements lie apart: the matrices would be read by columns.
+  // Many products of vectors that are short, or whose elements lie apart (the matrices would be read by columns).
   const int last = static_cast<int>(inner[inner.size() - 1]);
-  const bool apart = a.strides()[last] != 1 || b.strides()[last] != 1;
-  if (nb > 1 && nl == 1 && nr == 1 && apart && size_of(a.dtype()) >= 4 && !is_integral(a.dtype()))
+  const bool apart = a.strides()[last] != 1 || b.strides()[last] != 1, is_short = ni < 512;
+  if (nb > 1 && nl == 1 && nr == 1 && (apart || is_short) && size_of(a.dtype()) >= 4 && !is_integral(a.dtype()))
     return sum(a * b, inner, true);
   const Tensor c = bmm(arranged(a, order_a, Dims{nb, nl, ni}), arranged(b, order_b, Dims{nb, ni, nr}));
   // Back to one axis for each label.
