@@ -4,7 +4,7 @@ import importlib
 
 NAMES = (
     "overhead", "elementwise", "layout", "reductions", "scans", "matmul", "linalg", "indexing", "sorting", "random",
-    "fft", "autograd", "interop", "files",
+    "fft", "autograd", "nn", "interop", "files",
 )  # fmt: skip
 
 
