@@ -58,6 +58,24 @@ def test_group_norm():
     assert torch.autograd.gradcheck(norm, (x, w, b)) and torch.autograd.gradgradcheck(norm, (x, w, b))
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (4, 3, 7), (2, 3, 4, 5)])
+@pytest.mark.parametrize("given", [(True, True), (False, False), (True, False), (False, True)])
+def test_batch_norm(shape, given):
+    torch.manual_seed(0)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    rest = [torch.randn(3, dtype=torch.float64, requires_grad=True) for yes in given if yes]
+
+    def norm(x, *rest):
+        rest = list(rest)
+        weight, bias = (rest.pop(0) if yes else None for yes in given)
+        return F.batch_norm(x, None, None, weight, bias, True)
+
+    assert torch.autograd.gradcheck(norm, (x, *rest)) and torch.autograd.gradgradcheck(norm, (x, *rest))
+    plain = (x - x.mean([d for d in range(len(shape)) if d != 1], keepdim=True)).detach()
+    plain = plain / (plain.square().mean([d for d in range(len(shape)) if d != 1], keepdim=True) + 1e-5).sqrt()
+    torch.testing.assert_close(F.batch_norm(x, None, None, None, None, True), plain)
+
+
 def test_layouts_and_rows_that_are_not_numbers():
     torch.manual_seed(0)
     base = torch.randn(8, 12)

@@ -57,14 +57,15 @@ class _Standardise(strided.autograd.Function):
         return result, None, None
 
 
-def _takes_rows(x, *others):
-    """Whether `_Rows` takes these tensors: of no class of their own, of one dtype, contiguous."""
+def _are_plain(x, *others):
+    """Whether these tensors are of no class of their own and of one dtype; others may be None."""
     plain = (Tensor, strided.nn.Parameter)
-    return (
-        type(x) in plain
-        and _has_row_norm(x)
-        and all(t is None or (type(t) in plain and t.dtype is x.dtype and t.is_contiguous()) for t in others)
-    )
+    return type(x) in plain and all(t is None or (type(t) in plain and t.dtype is x.dtype) for t in others)
+
+
+def _takes_rows(x, *others):
+    """Whether `_Rows` takes these tensors."""
+    return _are_plain(x, *others) and _has_row_norm(x) and all(t is None or t.is_contiguous() for t in others)
 
 
 class _Rows(strided.autograd.Function):
@@ -85,14 +86,59 @@ class _Rows(strided.autograd.Function):
         x, *others, mean, scale = ctx.saved_tensors
         weight = others.pop(0) if ctx.given[0] else None
         bias = others.pop(0) if ctx.given[1] else None
-        wanted = ctx.needs_input_grad[1:4]
         if strided.is_grad_enabled():
-            leaves = [t for t, needed in zip((x, weight, bias), wanted) if needed]
-            found = iter(strided.autograd.grad(ctx.plain(x, weight, bias), leaves, grad, create_graph=True))
-            return None, *(next(found) if needed else None for needed in wanted), None, None
+            return None, *_again(ctx, x, weight, bias, grad), None, None
+        wanted = ctx.needs_input_grad[1:4]
         made = _normalise_rows_gradient(grad.contiguous(), x, mean, scale, weight, ctx.n, *wanted)
         shapes = [t.shape for t in (weight, bias) if t is not None]  # one and the same
         return None, made[0], *(t if t is None else t.view(shapes[0]) for t in made[1:]), None, None
+
+
+def _again(ctx, x, weight, bias, grad):
+    """The gradients of a function of (x, weight, bias) by its formula ``ctx.plain``, recorded."""
+    wanted = ctx.needs_input_grad[1:4]
+    leaves = [t for t, needed in zip((x, weight, bias), wanted) if needed]
+    found = iter(strided.autograd.grad(ctx.plain(x, weight, bias), leaves, grad, create_graph=True))
+    return tuple(next(found) if needed else None for needed in wanted)
+
+
+class _Channels(strided.autograd.Function):
+    """``apply(plain, x, weight, bias, dims, eps)``: x with mean 0 and variance 1 over dims, times weight, plus bias (or
+    None), which broadcast and do not vary along dims.  Further results, without gradient: the mean, the variance.
+
+    x is read twice in the forward pass and three times in the backward one, which finds the gradient of x as a sum of
+    multiples of grad and of the standardised x: their factors are those of the gradients of weight and bias.
+    """
+
+    @staticmethod
+    def forward(ctx, plain, x, weight, bias, dims, eps):
+        var, mean = strided.var_mean(x, dims, correction=0, keepdim=True)
+        scale = (var + eps).rsqrt_()
+        factor = scale if weight is None else scale * weight
+        shift = mean * factor
+        made = strided.addcmul(-shift if bias is None else bias - shift, x, factor)
+        ctx.plain, ctx.dims, ctx.count = plain, dims, x.numel() // max(mean.numel(), 1)
+        ctx.given = (weight is not None, bias is not None)
+        ctx.save_for_backward(x, *(t for t in (weight, bias) if t is not None), mean, scale)
+        ctx.mark_non_differentiable(mean, var)
+        return made, mean, var
+
+    @staticmethod
+    def backward(ctx, grad, *_):
+        x, *others, mean, scale = ctx.saved_tensors
+        weight = others.pop(0) if ctx.given[0] else None
+        bias = others.pop(0) if ctx.given[1] else None
+        if strided.is_grad_enabled():
+            return None, *_again(ctx, x, weight, bias, grad), None, None
+        standard = strided.addcmul(-mean * scale, x, scale)
+        to_bias = grad.sum(ctx.dims, keepdim=True)
+        to_weight = (grad * standard).sum(ctx.dims, keepdim=True)
+        to_x = None
+        if ctx.needs_input_grad[1]:
+            factor = scale if weight is None else scale * weight
+            each = factor / -ctx.count
+            to_x = strided.addcmul(each * to_bias, grad, factor).addcmul_(standard, each * to_weight)
+        return None, to_x, to_weight if ctx.given[0] else None, to_bias if ctx.given[1] else None, None, None
 
 
 def _wide(x):
@@ -153,7 +199,14 @@ def _batch_norm(input, running_mean, running_var, weight, bias, training, moment
     x = x if order_of(x) is not None else x.contiguous()  # as in PyTorch: programs take views of what comes out
     w, b = _channelwise(weight, ndim), _channelwise(bias, ndim)
     if training:
-        made, _, mean, var = _Standardise.apply(x, [d for d in range(ndim) if d != 1], eps)
+        dims = [d for d in range(ndim) if d != 1]
+        if _are_plain(x, w, b):
+            made, mean, var = _Channels.apply(
+                lambda x, w, b: _affine(_Standardise.apply(x, dims, eps)[0], w, b), x, w, b, dims, eps
+            )
+        else:
+            made, _, mean, var = _Standardise.apply(x, dims, eps)
+            made = _affine(made, w, b)
         count = x.numel() // max(channels, 1)
         with strided.no_grad():
             if running_mean is not None:
@@ -161,7 +214,6 @@ def _batch_norm(input, running_mean, running_var, weight, bias, training, moment
             if running_var is not None:
                 unbiased = var.detach().reshape(-1) * (count / max(count - 1, 1))
                 running_var.lerp_(unbiased.to(running_var.dtype), momentum)
-        made = _affine(made, w, b)
     else:
         if running_mean is None or running_var is None:
             raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
