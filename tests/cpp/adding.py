@@ -116,8 +116,8 @@ def add_elementwise(page: Page, box: Sandbox) -> None:
     ((where, code),) = [(t, c) for t, c in page.blocks.items() if t.endswith(": UnaryOps")]
     path, list_ = where.split(": ")
     name = re.search(r"struct (\w+)", code)[1]
-    box.edit(path, rf"()(?=using {list_} = )", code + "\n")
-    box.edit(path, rf"(using {list_} = List<)", f"{name}, ")
+    box.edit(path, rf"()(?=using {list_} =)", code + "\n")
+    box.edit(path, rf"(using {list_} =\s+List<)", f"{name}, ")
     assert box.run(ELEMENTWISE) == "right", "the op of docs/adding.md computes something else"
     box.compile(
         "-fsyntax-only", str(box.root / "csrc" / "ops" / "table.cpp")
