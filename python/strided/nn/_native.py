@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from .._out import into
-from .functional._normalization import _affine, _batch_norm, _last_axes, _Standardise, _wide
+from .functional._normalization import _affine, _batch_norm, _layer_norm, _wide
 
 if TYPE_CHECKING:
     from .._typing import DType, Sequence, Tensor
@@ -23,10 +23,8 @@ def native_layer_norm(
     >>> strided.native_layer_norm(strided.tensor([[1., 3.]]), [2], None, None, 0.)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """
-    dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    made, scale, mean, _ = _Standardise.apply(_wide(input), dims, eps)
-    made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias))).to(input.dtype)
-    return made, mean.to(input.dtype), scale.detach().to(input.dtype)
+    made, *rest = _layer_norm(input, normalized_shape, weight, bias, eps)
+    return made, *(t.to(input.dtype) for t in rest)
 
 
 def native_group_norm(
@@ -41,7 +39,7 @@ def native_group_norm(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and num_groups={group}"
         )
     groups = _wide(input).reshape(N, group, C // group * HxW)
-    made, scale, mean, _ = _Standardise.apply(groups, [2], eps)
+    made, mean, scale = _layer_norm(groups, groups.shape[2:], None, None, eps)
     if groups.requires_grad and strided.is_grad_enabled():
         var, mean = strided.var_mean(groups, 2, correction=0)
         scale = (var + eps).rsqrt()

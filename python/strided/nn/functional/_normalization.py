@@ -69,7 +69,8 @@ def _takes_rows(x, *others):
 
 
 class _Rows(strided.autograd.Function):
-    """``apply(plain, x, weight, bias, n, eps)``: layer normalisation of rows of n elements, as one operation.
+    """``apply(plain, x, weight, bias, n, eps)``: layer normalisation of rows of n elements, as one operation. Further
+    results, without gradient: the mean and 1 / sqrt(var + eps) of each row.
 
     plain: the same function of (x, weight, bias), made of recorded operations; gradients of gradients come from it.
     """
@@ -79,10 +80,11 @@ class _Rows(strided.autograd.Function):
         made, mean, scale = _normalise_rows(x, weight, bias, n, eps)
         ctx.plain, ctx.n, ctx.given = plain, n, (weight is not None, bias is not None)
         ctx.save_for_backward(*(t for t in (x, weight, bias) if t is not None), mean, scale)
-        return made
+        ctx.mark_non_differentiable(mean, scale)
+        return made, mean, scale
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx, grad, *_):
         x, *others, mean, scale = ctx.saved_tensors
         weight = others.pop(0) if ctx.given[0] else None
         bias = others.pop(0) if ctx.given[1] else None
@@ -288,16 +290,24 @@ def layer_norm(
     >>> strided.nn.functional.layer_norm(strided.tensor([[1., 3.]]), [2])
     tensor([[-1.0000,  1.0000]])
     """
+    return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+def _layer_norm(input, normalized_shape, weight, bias, eps):
+    """The result, the means and 1 / sqrt(var + eps); these two as they were computed, with axes of size 1."""
     dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
 
-    def plain(x, weight, bias):
-        made = _Standardise.apply(_wide(x), dims, eps)[0]
-        return _affine(made, *(None if t is None else _wide(t) for t in (weight, bias))).to(x.dtype)
+    def formula(x, weight, bias):
+        made, scale, mean, _ = _Standardise.apply(_wide(x), dims, eps)
+        made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias)))
+        return made.to(x.dtype), mean, scale.detach()
 
     input = input.contiguous()
-    if _takes_rows(input, weight, bias):
-        return _Rows.apply(plain, input, weight, bias, math.prod(normalized_shape), eps)
-    return plain(input, weight, bias)
+    if not _takes_rows(input, weight, bias):
+        return formula(input, weight, bias)
+    made, *rest = _Rows.apply(lambda *given: formula(*given)[0], input, weight, bias, math.prod(normalized_shape), eps)
+    shape = (*input.shape[: -len(dims)], *[1] * len(dims))
+    return made, *(t.view(shape) for t in rest)
 
 
 def rms_norm(
@@ -331,12 +341,7 @@ def group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
     groups = _wide(input).reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
-
-    def plain(x, weight=None, bias=None):
-        return _Standardise.apply(x, [2], eps)[0]
-
-    made = _Rows.apply(plain, groups, None, None, groups.size(2), eps) if _takes_rows(groups) else plain(groups)
-    made = made.view(input.shape)
+    made = _layer_norm(groups, groups.shape[2:], None, None, eps)[0].view(input.shape)
     made = _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
     return in_order_of(made, input)
 
