@@ -80,3 +80,12 @@ runpy.run_path({str(BENCH / script)!r}, run_name="__main__")
         done.stdout + done.stderr
     )
     assert "OPENBLAS_CORETYPE=Haswell is left out" in done.stderr
+
+
+def test_an_instruction_set_that_is_not_there_is_an_error():
+    import_it = [sys.executable, "-c", "import strided"]
+    done = subprocess.run(import_it, env=os.environ | {"STRIDED_ISA": "v9"}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "STRIDED_ISA=v9 in the environment: expected v2, v3 or v4" in done.stderr
+    done = subprocess.run(import_it, env=os.environ | {"STRIDED_ISA": ""}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
