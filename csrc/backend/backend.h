@@ -149,6 +149,10 @@ struct Backend {
   // Layer normalisation of rows and its gradient, where a backend has both. Null: it is made of other operations.
   void (*normalise_rows)(const RowNormPlan& plan) = nullptr;
   void (*normalise_rows_gradient)(const RowNormGradientPlan& plan) = nullptr;
+  // out = the sparse matrix times dense (columns x width), and out[e] = the product of row row[e] of a with row
+  // column[e] of b. Null, as above.
+  void (*sparse_product)(const SparseProductPlan& plan, const void* dense, void* out) = nullptr;
+  void (*sampled_product)(const SparseProductPlan& plan, const void* a, const void* b, void* out) = nullptr;
   // Runs a program of elementwise operations (Note [Fused programs]). Null: the device runs them one by one.
   void (*fused_pointwise)(const FusedPlan& plan) = nullptr;
 };

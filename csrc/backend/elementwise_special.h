@@ -1,8 +1,9 @@
 // Elementwise special functions, of one and two operands. A name "special.f" stands in that namespace only; algorithms
-// and their sources are in base/math_special.h.
+// and their sources are in base/math_special.h and base/math_bessel.h.
 #pragma once
 
 #include "backend/elementwise_binary.h"
+#include "base/math_bessel.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {

@@ -139,11 +139,13 @@ struct ScanPlan : OpContext {
   int64_t* index = nullptr;  // of Max and Min
 };
 
-// Contiguous rows of n elements, float32 or float64, to be brought to mean 0 and variance 1, and then to be multiplied
-// by weight and shifted by bias (n elements each, or null). mean, scale: of each row, and 1 / sqrt(variance + eps).
+// Contiguous rows of n elements, float32 or float64, to be brought to mean 0 and variance 1, and then to be
+// multiplied by weight and shifted by bias (or null). mean, scale: of each row, and 1 / sqrt(variance + eps). `share`
+// elements of a row have one weight, n / share weights belong to a row, and every `period` rows they begin anew:
+// element i of row r has weight (r % period) * (n / share) + i / share.
 struct RowNormPlan {
   DType dtype = DType::Float32;
-  int64_t rows = 0, n = 0;
+  int64_t rows = 0, n = 0, share = 1, period = 1;
   double eps = 0;
   const void *x = nullptr, *weight = nullptr, *bias = nullptr;
   void *out = nullptr, *mean = nullptr, *scale = nullptr;
@@ -151,9 +153,19 @@ struct RowNormPlan {
 // Its gradients: of x, of weight and of bias (the sums over all rows); null: not wanted.
 struct RowNormGradientPlan {
   DType dtype = DType::Float32;
-  int64_t rows = 0, n = 0;
+  int64_t rows = 0, n = 0, share = 1, period = 1;
   const void *grad = nullptr, *x = nullptr, *mean = nullptr, *scale = nullptr, *weight = nullptr;
   void *to_x = nullptr, *to_weight = nullptr, *to_bias = nullptr;
+};
+
+// The entries of a sparse matrix in any order, float32 or float64: entry e stands in row[e] and column[e] and is
+// value[e], or 1 (value null). Entries with a negative row or column count for nothing. `rows` x `columns` is the
+// shape; dense operands are contiguous rows of `width` elements.
+struct SparseProductPlan {
+  DType dtype = DType::Float32;
+  int64_t entries = 0, rows = 0, columns = 0, width = 0;
+  const int64_t *row = nullptr, *column = nullptr;
+  const void* value = nullptr;
 };
 
 // Contiguous rows to be sorted or selected from. values and index may be null in `sort`, and index is in unique_values.

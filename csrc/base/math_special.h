@@ -15,19 +15,6 @@ constexpr double kEulerGamma = 0.57721566490153286061;
 // The double-precision bodies. Public names follow below.
 namespace special {
 
-// Sum of c[k] T_k(t) by Clenshaw's recurrence.
-// C. W. Clenshaw, "A note on the summation of Chebyshev series", MTAC 9 (1955).
-template <int N>
-STRIDED_HD double chebyshev(const double (&c)[N], double t) {
-  double b1 = 0, b2 = 0;
-  for (int k = N - 1; k > 0; --k) {
-    const double b0 = c[k] + (2 * t * b1 - b2);
-    b2 = b1;
-    b1 = b0;
-  }
-  return c[0] + (t * b1 - b2);
-}
-
 STRIDED_HD double lgamma(double x) {
 #if !STRIDED_DEVICE_CODE && defined(__GLIBC__)
   int sign;  // plain lgamma writes the global `signgam`: a data race between threads
@@ -248,62 +235,6 @@ STRIDED_HD double log_ndtr(double x) {
   if (x < -1) return math::log(0.5 * erfcx(x * -0.70710678118654752440)) - 0.5 * x * x;
   return math::log1p(-special::ndtr(-x));
 }
-
-// Modified Bessel functions of the first kind, divided by exp(|x|): Chebyshev series in x on [0, 8] and, times
-// sqrt(x), in 16 / x - 1 beyond, fitted to 60 digits for this library.
-STRIDED_HD double i0e(double x) {
-  const double small[] = {
-      3.38397637204738042e-1,  -3.04682672343198399e-1,  1.71620901522208775e-1,  -9.49010970480476444e-2,
-      4.93052842396707085e-2,  -2.37374148058994688e-2,  1.05464603945949983e-2,  -4.32430999505057594e-3,
-      1.6394756169413358e-3,   -5.76375574538582366e-4,  1.88502885095841656e-4,  -5.7541950100821037e-5,
-      1.64484480707288971e-5,  -4.41673835845875056e-6,  1.11738753912010372e-6,  -2.67079385394061173e-7,
-      6.04699502254191895e-8,  -1.30002500998624804e-8,  2.65982372468238665e-9,  -5.18979560163526291e-10,
-      9.67580903537323691e-11, -1.72682629144155571e-11, 2.95505266312963983e-12, -4.85644678311192946e-13,
-      7.67618549860493562e-14, -1.16853328779934517e-14, 1.71539128555513303e-15, -2.43127984654795469e-16,
-      3.3307945188222381e-17,  -4.41534164647933938e-18};
-  const double large[] = {
-      4.02245205507054416e-1,   3.36911647825569409e-3,   6.88975834691682398e-5,   2.89137052083475648e-6,
-      2.04891858946906374e-7,   2.26666899049817806e-8,   3.39623202570838635e-9,   4.94060238822496959e-10,
-      1.18891471078464383e-11,  -3.14991652796324136e-11, -1.32158118404477131e-11, -1.79417853150680612e-12,
-      7.18012445138366623e-13,  3.8527783827421427e-13,   1.54008621752140983e-14,  -4.15056934728722209e-14,
-      -9.55484669882830765e-15, 3.81168066935262242e-15,  1.77256013305652638e-15,  -3.42548561967721913e-16,
-      -2.82762398051658348e-16, 3.46122286769746109e-17,  4.46562142029676e-17,     -4.83050448594418207e-18,
-      -7.23318048787475395e-18};
-  const double a = abs(x);
-  if (!(a > 8)) return chebyshev(small, a * 0.25 - 1);
-  return chebyshev(large, 16 / a - 1) / math::sqrt(a);
-}
-
-STRIDED_HD double i1e(double x) {
-  const double small[] = {
-      1.26293593221816827e-1,  -1.76416518357834055e-1,  1.02643658689847095e-1,  -5.29459812080949914e-2,
-      2.47264490306265168e-2,  -1.05640848946261982e-2,  4.15642294431288816e-3,  -1.51357245063125315e-3,
-      5.12285956168575773e-4,  -1.61760815825896746e-4,  4.78156510755005423e-5,  -1.32731636560394358e-5,
-      3.47025130813767848e-6,  -8.56872026469545474e-7,  2.00329475355213526e-7,  -4.44505912879632808e-8,
-      9.38153738649577178e-9,  -1.88724975172282929e-9,  3.62559028155211704e-10, -6.66348972350202774e-11,
-      1.17361862988909016e-11, -1.98397439776494372e-12, 3.22379336594557471e-13, -5.04218550472791169e-14,
-      7.60068429473540693e-15, -1.10559694773538631e-15, 1.55363195773620047e-16, -2.11142121435816608e-17};
-  const double large[] = {
-      3.8928811750914006e-1,    -9.76109749136146841e-3,  -1.10588938762623716e-4,  -3.88256480887769039e-6,
-      -2.51223623787020893e-7,  -2.63146884688951951e-8,  -3.83538038596423702e-9,  -5.58974346219658381e-10,
-      -1.89749581235054123e-11, 3.25260358301548824e-11,  1.41258074366137813e-11,  2.03562854414708951e-12,
-      -7.19855177624590851e-13, -4.08355111109219732e-13, -2.10154184277266431e-14, 4.27244001671195135e-14,
-      1.04202769841288028e-14,  -3.8144030724370078e-15,  -1.88035477551078245e-15, 3.30820231092092828e-16,
-      2.96262899764595014e-16,  -3.20952592199342396e-17, -4.65030536848935833e-17, 4.41434832307170795e-18,
-      7.51729631084210481e-18};
-  const double a = abs(x);
-  if (!(a > 8)) return x * chebyshev(small, a * 0.25 - 1);
-  return copysign(chebyshev(large, 16 / a - 1) / math::sqrt(a), x);
-}
-
-// value * exp(a), also where exp(a) alone overflows.
-STRIDED_HD double times_exp(double value, double a) {
-  if (a < 700) return value * math::exp(a);
-  if (isinf(a)) return copysign(a, value);
-  return value * math::exp(a - 350) * math::exp(350.0);
-}
-STRIDED_HD double i0(double x) { return times_exp(i0e(x), abs(x)); }
-STRIDED_HD double i1(double x) { return times_exp(i1e(x), abs(x)); }
 
 // log(1 + u) - u.
 STRIDED_HD double log1pmx(double u) {
@@ -537,22 +468,6 @@ STRIDED_HD T ndtri(T p) {
 template <class T>
 STRIDED_HD T log_ndtr(T x) {
   return T(special::log_ndtr(double(x)));
-}
-template <class T>
-STRIDED_HD T i0(T x) {
-  return T(special::i0(double(x)));
-}
-template <class T>
-STRIDED_HD T i0e(T x) {
-  return T(special::i0e(double(x)));
-}
-template <class T>
-STRIDED_HD T i1(T x) {
-  return T(special::i1(double(x)));
-}
-template <class T>
-STRIDED_HD T i1e(T x) {
-  return T(special::i1e(double(x)));
 }
 template <class T>
 STRIDED_HD T igamma(T a, T x) {

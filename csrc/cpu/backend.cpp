@@ -19,7 +19,16 @@ namespace strided {
   X(copy) \
   X(where) \
   X(chain) \
-  X(reduce) X(softmax) X(row_norm) X(range) X(matrix) X(sort_loops) X(fft_float) X(fft_double) X(small_decompositions)
+  X(reduce) \
+  X(softmax) \
+  X(row_norm) \
+  X(sparse_product) \
+  X(range) \
+  X(matrix) \
+  X(sort_loops) \
+  X(fft_float) \
+  X(fft_double) \
+  X(small_decompositions)
 
 #define STRIDED_DECLARE_UNIT(unit) void fill_##unit(KernelTable& table);
 #define STRIDED_CALL_UNIT(unit) fill_##unit(table);
@@ -67,6 +76,8 @@ void register_cpu_backend() {
   cpu.folded_gemm = cpu::folded_gemm;
   cpu.normalise_rows = cpu::normalise_rows;
   cpu.normalise_rows_gradient = cpu::normalise_rows_gradient;
+  cpu.sparse_product = cpu::sparse_product;
+  cpu.sampled_product = cpu::sampled_product;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

@@ -111,6 +111,13 @@ struct RowNormKernels {
                    void* to_bias) = nullptr;
 };
 
+// Products with sparse matrices: the rows begin ... end - 1 of the result, and the entries begin ... end - 1.
+struct SparseProductKernels {
+  void (*product)(const SparseProductPlan& plan, const void* dense, void* out, int64_t begin, int64_t end) = nullptr;
+  void (*sampled)(const SparseProductPlan& plan, const void* a, const void* b, void* out, int64_t begin,
+                  int64_t end) = nullptr;
+};
+
 // Writes out[i] for begin <= i < end.
 using RangeKernel = void (*)(void* out, int64_t begin, int64_t end, const RangeSpec& ramp);
 struct RangeKernels {
@@ -154,6 +161,7 @@ struct KernelTable {
   SmallDecompositionKernels small_decompositions[2];  // of float32, float64
   ScanKernel scan[kNumScans][kNumDTypes] = {};
   RowNormKernels row_norm[2];  // of float32, float64
+  SparseProductKernels sparse_product[2];
   RangeKernels range;
   IndexKernels index;
   SortKernels sort;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import strided
 
 from . import _C, _sparse_coo
+from ._entries import times_dense
 from ._sparse_base import SparseTensor, put
 from ._sparse_compressed import (
     _FUNCTIONS,
@@ -23,21 +24,25 @@ from ._sparse_compressed import (
 from ._sparse_compressed_functions import add, coordinates, sub, transpose
 
 
-def _products(s, dense):
-    """For entries of a matrix, and a dense (batch, columns, n): the rows they add to, and what they add."""
+def _places(s, dense):
+    """For entries of a matrix, and a dense (batch, columns, n): the rows they add to, and the rows they multiply, both
+    counted through all matrices."""
     g = grid_of(s)
     batch, row, column = places_of(s)
     _check(not g.dense, "a sparse matrix of numbers is required, got one with dense dimensions")
     _check(s.shape[-1] == dense.shape[-2], "mat1 and mat2 shapes cannot be multiplied "
            f"({s.shape[-2]}x{s.shape[-1]} and {dense.shape[-2]}x{dense.shape[-1]})")  # fmt: skip
     _check(s.dtype == dense.dtype, f"expected scalar type {type_name(s._own)} but found {type_name(dense)}")
-    n = dense.shape[-1]
-    if g.block == (1, 1):
-        terms = entries(s).reshape(-1, 1) * dense.reshape(-1, n).index_select(0, batch * g.columns + column)
-    else:
-        taken = dense.reshape(-1, g.block[1], n).index_select(0, batch * g.columns + column)
-        terms = entries(s) @ taken
-    return batch * g.rows + row, terms
+    return batch * g.rows + row, batch * g.columns + column
+
+
+def _products(s, dense):
+    """The rows that entries, or blocks, add to, and what they add."""
+    row, column = _places(s, dense)
+    block, n = grid_of(s).block, dense.shape[-1]
+    if block == (1, 1):
+        return row, entries(s).reshape(-1, 1) * dense.reshape(-1, n).index_select(0, column)
+    return row, entries(s) @ dense.reshape(-1, block[1], n).index_select(0, column)
 
 
 def _times_dense(s, dense):
@@ -48,8 +53,12 @@ def _times_dense(s, dense):
         raise NotImplementedError(
             f"matmul of layout {s.layout}: strided has no product of shapes {tuple(s.shape)} and {tuple(dense.shape)}"
         )
-    rows, terms = _products(s, dense)
-    return summed(terms, rows, g.count * g.rows).reshape(*g.batch, s.shape[-2], dense.shape[-1])
+    if g.block == (1, 1):
+        row, column = _places(s, dense)
+        made = times_dense(g.count * g.rows, row, column, entries(s).reshape(-1), dense.reshape(-1, dense.shape[-1]))
+    else:
+        made = summed(*reversed(_products(s, dense)), g.count * g.rows)
+    return made.reshape(*g.batch, s.shape[-2], dense.shape[-1])
 
 
 @_function

@@ -7,6 +7,7 @@ import math
 import strided
 
 from . import _C
+from ._entries import times_dense
 from ._sparse_base import replaced
 from ._sparse_coo import COOTensor, _function, _keys, _like, _make, coalesce, from_dense, to_dense
 
@@ -181,8 +182,7 @@ def _sparse_dense(s, dense):
     if s.dtype != dense.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {s.dtype} != {dense.dtype}")
     rows, columns = s._at.unbind(0)
-    terms = s._own[:, None] * dense.index_select(0, columns)
-    return terms.new_zeros((s.shape[0], dense.shape[1])).index_add(0, rows, terms)
+    return times_dense(s.shape[0], rows, columns, s._own, dense)
 
 
 def _sparse_sparse(a, b):

@@ -2,6 +2,7 @@
 // arguments, and exact agreement of special values. The loops below are plain, so that compiled for a wider instruction
 // set (flags in Note [Vectorisable mathematics], base/math.h) this file tests the vector code.
 #include "base/math.h"
+#include "base/math_bessel.h"
 #include "base/math_complex.h"
 #include "base/math_special.h"
 

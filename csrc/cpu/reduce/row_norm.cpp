@@ -35,11 +35,18 @@ STRIDED_INLINE void sums(int64_t n, double* a, double* b, F f) {
   }
 }
 
+// Pieces of a row that share one weight: f(place of the weight, start, end).
+template <class Plan, class F>
+STRIDED_INLINE void for_pieces(const Plan& plan, int64_t row, F f) {
+  const int64_t weights = plan.n / plan.share, first = row % plan.period * weights;
+  for (int64_t k = 0; k < weights; ++k) f(first + k, k * plan.share, (k + 1) * plan.share);
+}
+
 template <class T>
 void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
   const int64_t n = plan.n;
-  const T* const weight = static_cast<const T*>(plan.weight);
-  const T* const bias = static_cast<const T*>(plan.bias);
+  const T* const weights = static_cast<const T*>(plan.weight);
+  const T* const biases = static_cast<const T*>(plan.bias);
   for (int64_t row = begin; row < end; ++row) {
     const T* const x = static_cast<const T*>(plan.x) + row * n;
     T* const out = static_cast<T*>(plan.out) + row * n;
@@ -53,13 +60,27 @@ void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
     const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + plan.eps));
     static_cast<T*>(plan.mean)[row] = mean;
     static_cast<T*>(plan.scale)[row] = scale;
-    if (weight && bias)
+    if (plan.share > 1) {
+      for_pieces(plan, row, [&](int64_t k, int64_t first, int64_t last) {
+        const T weight = weights ? weights[k] : T(1), bias = biases ? biases[k] : T(0);
+#pragma GCC ivdep
+        for (int64_t i = first; i < last; ++i) out[i] = (x[i] - mean) * scale * weight + bias;
+      });
+      continue;
+    }
+    const int64_t first = row % plan.period * n;
+    const T *const weight = weights + first, *const bias = biases + first;
+    if (weights && biases)
+#pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
-    else if (weight)
+    else if (weights)
+#pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale * weight[i];
-    else if (bias)
+    else if (biases)
+#pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale + bias[i];
     else
+#pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale;
   }
 }
@@ -80,28 +101,63 @@ STRIDED_INLINE void to_input(const T* grad, const T* x, const T* weight, T mean,
   for (int64_t i = 0; i < n; ++i) out[i] = scale * (h(i) - shift - (x[i] - mean) * scale * slope);
 }
 
+// The same where elements share weights: the sums of each piece serve the gradients of weights and biases too.
+template <class T>
+STRIDED_INLINE void of_pieces(const RowNormGradientPlan& plan, int64_t row, const T* grad, const T* x, T mean, T scale,
+                              T* out, T* to_weights, T* to_biases) {
+  const T* const weights = static_cast<const T*>(plan.weight);
+  double total = 0, along = 0;
+  for_pieces(plan, row, [&](int64_t k, int64_t first, int64_t last) {
+    double sum = 0, product = 0;
+    sums<T>(last - first, &sum, &product, [&](int64_t i, T& a, T& b) {
+      const T g = grad[first + i];
+      a += g;
+      b += g * ((x[first + i] - mean) * scale);
+    });
+    if (to_weights) to_weights[k] += static_cast<T>(product);
+    if (to_biases) to_biases[k] += static_cast<T>(sum);
+    const double weight = weights ? static_cast<double>(weights[k]) : 1;
+    total += weight * sum;
+    along += weight * product;
+  });
+  if (!out) return;
+  const T shift = static_cast<T>(total / static_cast<double>(plan.n)),
+          slope = static_cast<T>(along / static_cast<double>(plan.n));
+  for_pieces(plan, row, [&](int64_t k, int64_t first, int64_t last) {
+    const T weight = weights ? weights[k] : T(1);
+#pragma GCC ivdep
+    for (int64_t i = first; i < last; ++i) out[i] = scale * (grad[i] * weight - shift - (x[i] - mean) * scale * slope);
+  });
+}
+
 // The sums over rows begin ... end - 1 are added to to_weight and to_bias (null: not wanted).
 template <class T>
 void gradient(const RowNormGradientPlan& plan, int64_t begin, int64_t end, void* to_weight, void* to_bias) {
   const int64_t n = plan.n;
-  const T* const weight = static_cast<const T*>(plan.weight);
-  T* const weights = static_cast<T*>(to_weight);
-  T* const biases = static_cast<T*>(to_bias);
   for (int64_t row = begin; row < end; ++row) {
     const T* const x = static_cast<const T*>(plan.x) + row * n;
     const T* const grad = static_cast<const T*>(plan.grad) + row * n;
     const T mean = static_cast<const T*>(plan.mean)[row], scale = static_cast<const T*>(plan.scale)[row];
-    if (plan.to_x) {
-      T* const out = static_cast<T*>(plan.to_x) + row * n;
-      if (weight) to_input<true>(grad, x, weight, mean, scale, n, out);
-      else to_input<false>(grad, x, weight, mean, scale, n, out);
+    T* const out = plan.to_x ? static_cast<T*>(plan.to_x) + row * n : nullptr;
+    if (plan.share > 1) {
+      of_pieces(plan, row, grad, x, mean, scale, out, static_cast<T*>(to_weight), static_cast<T*>(to_bias));
+      continue;
     }
-    if (weights)
+    const int64_t first = row % plan.period * n;
+    if (out) {
+      if (plan.weight) to_input<true>(grad, x, static_cast<const T*>(plan.weight) + first, mean, scale, n, out);
+      else to_input<false>(grad, x, static_cast<const T*>(nullptr), mean, scale, n, out);
+    }
+    if (to_weight) {
+      T* const weights = static_cast<T*>(to_weight) + first;
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) weights[i] += grad[i] * ((x[i] - mean) * scale);
-    if (biases)
+    }
+    if (to_bias) {
+      T* const biases = static_cast<T*>(to_bias) + first;
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) biases[i] += grad[i];
+    }
   }
 }
 

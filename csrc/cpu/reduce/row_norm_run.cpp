@@ -37,7 +37,7 @@ void normalise_rows(const RowNormPlan& plan) {
 
 void normalise_rows_gradient(const RowNormGradientPlan& plan) {
   const auto run = kernels_of(plan.dtype).gradient;
-  const int64_t size = size_of(plan.dtype) * plan.n;
+  const int64_t weights = plan.n / plan.share * plan.period, size = size_of(plan.dtype) * weights;
   const int64_t count = std::clamp<int64_t>(plan.rows * plan.n / kGrain, 1, std::min(plan.rows, kMostParts));
   const int64_t stride = 2 * size;  // of a part: sums for the weight, sums for the bias
   std::vector<char> parts(static_cast<size_t>(plan.to_weight || plan.to_bias ? count * stride : 0));
@@ -49,8 +49,8 @@ void normalise_rows_gradient(const RowNormGradientPlan& plan) {
     }
   });
   const auto add = plan.dtype == DType::Float64 ? &add_parts<double> : &add_parts<float>;
-  if (plan.to_weight) add(parts.data(), count, stride, plan.n, plan.to_weight);
-  if (plan.to_bias) add(parts.data() + size, count, stride, plan.n, plan.to_bias);
+  if (plan.to_weight) add(parts.data(), count, stride, weights, plan.to_weight);
+  if (plan.to_bias) add(parts.data() + size, count, stride, weights, plan.to_bias);
 }
 
 }  // namespace cpu

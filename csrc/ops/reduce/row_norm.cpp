@@ -23,6 +23,15 @@ int64_t rows_of(const Tensor& x, int64_t n) {
   return x.numel() / n;
 }
 
+// The number of weights, and of biases.
+template <class Plan>
+int64_t weights_of(const Plan& plan) {
+  STRIDED_CHECK(plan.share > 0 && plan.n % plan.share == 0 && plan.period > 0 && plan.rows % plan.period == 0,
+                RuntimeError, kName, ": ", plan.rows, " rows of ", plan.n, " elements have no weights for each ",
+                plan.share, " elements that begin anew every ", plan.period, " rows");
+  return plan.n / plan.share * plan.period;
+}
+
 const void* data_of(const std::optional<Tensor>& t, const Tensor& x, int64_t n) {
   if (!t) return nullptr;
   check_like(*t, x, n);
@@ -37,15 +46,19 @@ bool has_row_norm(const Tensor& x) {
 }
 
 std::tuple<Tensor, Tensor, Tensor> normalise_rows(const Tensor& x, const std::optional<Tensor>& weight,
-                                                  const std::optional<Tensor>& bias, int64_t n, double eps) {
+                                                  const std::optional<Tensor>& bias, int64_t n, int64_t share,
+                                                  int64_t period, double eps) {
   RowNormPlan plan;
   plan.rows = rows_of(x, n);
   plan.dtype = x.dtype();
   plan.n = n;
+  plan.share = share;
+  plan.period = period;
   plan.eps = eps;
   plan.x = x.data();
-  plan.weight = data_of(weight, x, n);
-  plan.bias = data_of(bias, x, n);
+  const int64_t weights = weights_of(plan);
+  plan.weight = data_of(weight, x, weights);
+  plan.bias = data_of(bias, x, weights);
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
   const Tensor mean = empty(Dims{plan.rows}, x.dtype(), x.device()),
                scale = empty(Dims{plan.rows}, x.dtype(), x.device());
@@ -58,11 +71,15 @@ std::tuple<Tensor, Tensor, Tensor> normalise_rows(const Tensor& x, const std::op
 
 std::tuple<Tensor, Tensor, Tensor> normalise_rows_gradient(const Tensor& grad, const Tensor& x, const Tensor& mean,
                                                            const Tensor& scale, const std::optional<Tensor>& weight,
-                                                           int64_t n, bool to_x, bool to_weight, bool to_bias) {
+                                                           int64_t n, int64_t share, int64_t period, bool to_x,
+                                                           bool to_weight, bool to_bias) {
   RowNormGradientPlan plan;
   plan.rows = rows_of(x, n);
   plan.dtype = x.dtype();
   plan.n = n;
+  plan.share = share;
+  plan.period = period;
+  const int64_t weights = weights_of(plan);
   check_like(grad, x, x.numel());
   check_like(mean, x, plan.rows);
   check_like(scale, x, plan.rows);
@@ -70,11 +87,11 @@ std::tuple<Tensor, Tensor, Tensor> normalise_rows_gradient(const Tensor& grad, c
   plan.x = x.data();
   plan.mean = mean.data();
   plan.scale = scale.data();
-  plan.weight = data_of(weight, x, n);
+  plan.weight = data_of(weight, x, weights);
   Tensor for_x, for_weight, for_bias;
   if (to_x) plan.to_x = (for_x = empty(x.shape(), x.dtype(), x.device())).data();
-  if (to_weight) plan.to_weight = (for_weight = empty(Dims{n}, x.dtype(), x.device())).data();
-  if (to_bias) plan.to_bias = (for_bias = empty(Dims{n}, x.dtype(), x.device())).data();
+  if (to_weight) plan.to_weight = (for_weight = empty(Dims{weights}, x.dtype(), x.device())).data();
+  if (to_bias) plan.to_bias = (for_bias = empty(Dims{weights}, x.dtype(), x.device())).data();
   backend(x.device()).normalise_rows_gradient(plan);
   return {for_x, for_weight, for_bias};
 }

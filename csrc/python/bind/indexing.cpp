@@ -1,6 +1,7 @@
 // Functions that read and write by index and by mask.
 #include "ops/copy.h"
 #include "ops/index/index.h"
+#include "ops/index/sparse_product.h"
 #include "python/bind/bind.h"
 
 namespace strided::python {
@@ -289,6 +290,12 @@ With wrap=True the diagonal of a tall matrix starts again after each block of co
 tensor([[3., 0.],
         [0., 3.]]))",
       kMethod);
+  def<&sparse_product>("_sparse_product(int rows, Tensor row, Tensor column, Tensor? value, Tensor dense)",
+                       "The sparse matrix with these entries times dense: out[row[e]] += value[e] * dense[column[e]].\n"
+                       "Entries with a negative row count for nothing.",
+                       kFunction);
+  def<&sampled_product>("_sampled_product(Tensor row, Tensor column, Tensor a, Tensor b)",
+                        "The elements of a b^T at some places: out[e] = (a[row[e]] * b[column[e]]).sum().", kFunction);
 }
 
 }  // namespace strided::python

@@ -256,10 +256,10 @@ void bind_scans() {
       ">>> strided.diff(strided.tensor([1, 4, 9, 16]))\ntensor([3, 5, 7])");
   def<&has_row_norm>("_has_row_norm(Tensor x)", "Whether `_normalise_rows` takes tensors like x.", kFunction);
   def<&normalise_rows>(
-      "_normalise_rows(Tensor x, Tensor? weight, Tensor? bias, int n, float eps)",
+      "_normalise_rows(Tensor x, Tensor? weight, Tensor? bias, int n, int share, int period, float eps)",
       "Layer normalisation of rows of n elements, the mean and 1 / sqrt(var + eps) of each; not recorded.", kFunction);
   def<&normalise_rows_gradient>(
-      "_normalise_rows_gradient(Tensor grad, Tensor x, Tensor mean, Tensor scale, Tensor? weight, int n, bool to_x, bool to_weight, bool to_bias)",
+      "_normalise_rows_gradient(Tensor grad, Tensor x, Tensor mean, Tensor scale, Tensor? weight, int n, int share, int period, bool to_x, bool to_weight, bool to_bias)",
       "The gradients of x, weight and bias, or None.", kFunction);
   const char* softmax_doc =
       "exp(x) / sum(exp(x)) along an axis, the largest element subtracted first so that nothing overflows. Floating input, or a\n"

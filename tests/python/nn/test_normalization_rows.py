@@ -48,14 +48,40 @@ def test_without_weight_or_bias(given):
     assert torch.autograd.gradcheck(norm, leaves) and torch.autograd.gradgradcheck(norm, leaves)
 
 
-def test_group_norm():
+@pytest.mark.parametrize("shape", [(2, 6, 5), (3, 6), (1, 6, 1, 1), (2, 6, 3, 11)])
+@pytest.mark.parametrize("given", [(True, True), (False, False), (True, False), (False, True)])
+def test_group_norm(shape, given):
     torch.manual_seed(0)
-    x, w, b = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 6, 5), (6,), (6,)))
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    rest = [torch.randn(6, dtype=torch.float64, requires_grad=True) for yes in given if yes]
 
-    def norm(x, w, b):
-        return F.group_norm(x, 3, w, b)
+    def norm(x, *rest):
+        rest = list(rest)
+        weight, bias = (rest.pop(0) if yes else None for yes in given)
+        return F.group_norm(x, 3, weight, bias)
 
-    assert torch.autograd.gradcheck(norm, (x, w, b)) and torch.autograd.gradgradcheck(norm, (x, w, b))
+    assert torch.autograd.gradcheck(norm, (x, *rest)) and torch.autograd.gradgradcheck(norm, (x, *rest))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(3, 8, 7), (2, 8, 40, 3), (9, 8), (5, 8, 1), (2, 8, 130, 70)])
+@pytest.mark.parametrize("groups", [1, 2, 4, 8])
+def test_group_norm_beside_double(dtype, shape, groups):
+    torch.manual_seed(0)
+    x, w, b = torch.randn(shape), torch.randn(8), torch.randn(8)
+    g = torch.randn(shape).double()
+    leaves = [t.to(dtype).requires_grad_() for t in (x, w, b)]
+    doubles = [t.double().requires_grad_() for t in (x, w, b)]
+    rows = doubles[0].view(shape[0], groups, -1)
+    rows = (rows - rows.mean(-1, True)) / (rows.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+    along = [8, *[1] * (len(shape) - 2)]
+    wanted = rows.view(shape) * doubles[1].view(along) + doubles[2].view(along)
+    found = F.group_norm(leaves[0], groups, *leaves[1:])
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype is torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    torch.testing.assert_close(found.double(), wanted, **tolerance)
+    for one, other in zip(torch.autograd.grad(found, leaves, g.to(dtype)), torch.autograd.grad(wanted, doubles, g)):
+        size = max(1.0, float(other.abs().max()))
+        torch.testing.assert_close(one.double() / size, other / size, **tolerance)
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (4, 3, 7), (2, 3, 4, 5)])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 import warnings
 from typing import TYPE_CHECKING
 
 import strided
 from strided._checks import every_sample
 
+from ..._entries import have_kernel, times_dense
 from ._order import order_of
 from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -312,12 +315,7 @@ def _gathered(input, places, weight=None):
     """Elements of images at whole places, one tensor for each axis (batch, ...), and their factors (batch, 1, ...):
     weight, or 1, and zero outside."""
     n, c, *sizes = input.shape
-    inside, flat = None, None
-    for at, size in zip(places, sizes):
-        here = (at >= 0) & (at < size)
-        inside = here if inside is None else inside & here
-        at = at.long().clamp(0, size - 1)  # of NaN too, which is outside and counts 0 times
-        flat = at if flat is None else flat * size + at
+    flat, inside = _flat_places(places, sizes)
     shape = flat.shape[1:]
     index = flat.reshape(n, 1, -1).expand(n, c, -1)
     values = input.reshape(n, c, -1).gather(2, index).view(n, c, *shape)
@@ -325,6 +323,49 @@ def _gathered(input, places, weight=None):
         values = values.masked_fill(~inside.unsqueeze(1), 0)  # an infinity at the border times zero is NaN
     factor = inside.to(values.dtype) if weight is None else weight * inside
     return values, factor.unsqueeze(1)
+
+
+def _flat_places(places, sizes):
+    """The number of the element at whole places, one tensor for each axis, and whether there is one (else some
+    number)."""
+    inside, flat = None, None
+    for at, size in zip(places, sizes):
+        here = (at >= 0) & (at < size)
+        inside = here if inside is None else inside & here
+        at = at.long().clamp(0, size - 1)  # of NaN too, which is outside
+        flat = at if flat is None else flat * size + at
+    return flat, inside
+
+
+def _sampled(input, places, corners, weights):
+    """The sum of elements of images times weights: a product with a sparse matrix, in which a row stands for a point.
+
+    places: for each axis the whole places (batch, ...) that occur; corners: which of them, for each axis, and weights,
+    or None for 1, for each corner.
+    """
+    n, c, *sizes = input.shape
+    shape, step = places[0][0].shape, math.prod(sizes)
+    found = []
+    for size, along in zip(sizes, places):
+        step //= size
+        numbers = [_flat_places([at], [size]) for at in along]
+        found.append([(flat * step if step > 1 else flat, inside) for flat, inside in numbers])
+    image = strided.arange(n, device=input.device).view(n, *[1] * (len(shape) - 1)) * math.prod(sizes)
+    found[0] = [(flat + image, inside) for flat, inside in found[0]]
+    columns, kept = [], []
+    for corner in corners:
+        column, inside = found[0][corner[0]]
+        for axis, side in enumerate(corner[1:], 1):
+            flat, here = found[axis][side]
+            column, inside = column + flat, inside & here
+        columns.append(column)
+        kept.append(inside)
+    # Image after image, so that what is read and written stays in the cache.
+    point = strided.arange(math.prod(shape), device=input.device).view(n, 1, *shape[1:])
+    row, column = strided.where(strided.stack(kept, 1), point, -1).reshape(-1), strided.stack(columns, 1).reshape(-1)
+    values = None if weights is None else strided.stack(weights, 1).reshape(-1)
+    made = times_dense(math.prod(shape), row, column, values, input.movedim(1, -1).reshape(-1, c))
+    return made.view(*shape, c).movedim(-1, 1).contiguous()
 
 
 def _added(made, values, factor):
@@ -370,34 +411,43 @@ def grid_sample(
     if mode == "bicubic" and axes == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     sizes, points = input.shape[2:], []
+    at_once = have_kernel(input, grid) and input.dtype is grid.dtype
     for i, n in enumerate(sizes):
         g = grid[..., axes - 1 - i]
         points.append((g + 1) * ((n - 1) / 2) if align else ((g + 1) * n - 1) / 2)
     if mode == "bicubic":
-        return _sampled_cubic(input, points, padding_mode, align)
+        return _sampled_cubic(input, points, padding_mode, align, at_once)
     points = [_placed(p, n, padding_mode, align) for p, n in zip(points, sizes)]
     if mode == "nearest":
         places = [p.round() for p in points]
-        made = _added(None, *_gathered(input, places))
+        made = (
+            _sampled(input, [[p] for p in places], [(0,) * axes], None)
+            if at_once
+            else _added(None, *_gathered(input, places))
+        )
         if grid.requires_grad:  # its gradient is zero, and is there
             made = made + sum(p - p.detach() for p in places).unsqueeze(1)
         return made
     lows = [p.detach().floor() for p in points]
+    places, parts = [[low, low + 1] for low in lows], [[low + 1 - p, p - low] for p, low in zip(points, lows)]
+    return _of_corners(input, places, parts, at_once)
+
+
+def _of_corners(input, places, parts, at_once):
+    """The sum over all combinations of places, some for each axis, of elements times a part for each axis."""
+    corners = list(itertools.product(*(range(len(along)) for along in places)))
+    chosen = lambda table, corner: [along[i] for along, i in zip(table, corner)]
+    weights = [functools.reduce(operator.mul, chosen(parts, corner)) for corner in corners]
+    if at_once:
+        return _sampled(input, places, corners, weights)
     made = None
-    for corner in itertools.product((0, 1), repeat=axes):
-        weight = None
-        for p, low, side in zip(points, lows, corner):
-            part = p - low if side else low + 1 - p
-            weight = part if weight is None else weight * part
-        made = _added(made, *_gathered(input, [low + side for low, side in zip(lows, corner)], weight))
+    for corner, weight in zip(corners, weights):
+        made = _added(made, *_gathered(input, chosen(places, corner), weight))
     return made
 
 
-def _sampled_cubic(input, points, padding_mode, align):
+def _sampled_cubic(input, points, padding_mode, align, at_once):
     lows = [p.detach().floor() for p in points]
     weights = [_cubic(p - low) for p, low in zip(points, lows)]
-    made = None
-    for i, j in itertools.product(range(4), repeat=2):
-        places = [_placed(low + k - 1, n, padding_mode, align) for low, k, n in zip(lows, (i, j), input.shape[2:])]
-        made = _added(made, *_gathered(input, places, weights[0][i] * weights[1][j]))
-    return made
+    places = [[_placed(low + k - 1, n, padding_mode, align) for k in range(4)] for low, n in zip(lows, input.shape[2:])]
+    return _of_corners(input, places, weights, at_once)

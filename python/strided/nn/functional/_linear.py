@@ -8,6 +8,7 @@ import strided
 from strided._checks import every_sample
 
 from ..._arguments import whole
+from ..._entries import have_kernel, times_dense
 from ..._out import into as _into
 
 if TYPE_CHECKING:
@@ -259,6 +260,9 @@ def embedding_bag(
     padding_idx = _padding(padding_idx, weight.size(0))
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)
+    summed = mode != "max" and not sparse and not scale_grad_by_freq
+    if summed and have_kernel(weight, input, offsets, per_sample_weights):
+        return _summed_bags(input, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     if input.ndim == 2 and mode != "max" and padding_idx is None:
         return _equal_bags(input, weight, scale_grad_by_freq, mode, per_sample_weights, sparse)
     bag, count = _bags(input, offsets, include_last_offset)
@@ -282,6 +286,23 @@ def embedding_bag(
         return total.to(weight.dtype)
     total = total / strided.bincount(bag, minlength=count).clamp(min=1).to(total.dtype).unsqueeze(1)
     return total.to(weight.dtype)
+
+
+def _summed_bags(input, weight, offsets, mode, factors, include_last_offset, padding_idx):
+    """Sums or means of bags as a product: a row for each bag, an entry for each index."""
+    bag, count = _bags(input, offsets, include_last_offset)
+    column = input.reshape(-1)[: len(bag)].long()
+    if factors is not None:
+        factors = factors.reshape(-1)[: len(bag)].to(weight.dtype)
+    if padding_idx is not None:
+        bag = bag.masked_fill(column == padding_idx, -1)
+    total = times_dense(count, bag, column, factors, weight)
+    if mode == "sum":
+        return total
+    if padding_idx is None and input.ndim == 2:
+        return total / max(input.size(1), 1)
+    lengths = strided.bincount(bag + 1, minlength=count + 1)[1:]
+    return total / lengths.clamp(min=1).to(total.dtype).unsqueeze(1)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -69,16 +69,18 @@ def _takes_rows(x, *others):
 
 
 class _Rows(strided.autograd.Function):
-    """``apply(plain, x, weight, bias, n, eps)``: layer normalisation of rows of n elements, as one operation. Further
-    results, without gradient: the mean and 1 / sqrt(var + eps) of each row.
+    """``apply(plain, x, weight, bias, n, share, period, eps)``: layer normalisation of rows of n elements, as one
+    operation. Further results, without gradient: the mean and 1 / sqrt(var + eps) of each row.
 
+    share elements of a row have one weight and one bias, which begin anew every period rows (1 and 1: one for each
+    element of a row, the same for all rows).
     plain: the same function of (x, weight, bias), made of recorded operations; gradients of gradients come from it.
     """
 
     @staticmethod
-    def forward(ctx, plain, x, weight, bias, n, eps):
-        made, mean, scale = _normalise_rows(x, weight, bias, n, eps)
-        ctx.plain, ctx.n, ctx.given = plain, n, (weight is not None, bias is not None)
+    def forward(ctx, plain, x, weight, bias, n, share, period, eps):
+        made, mean, scale = _normalise_rows(x, weight, bias, n, share, period, eps)
+        ctx.plain, ctx.places, ctx.given = plain, (n, share, period), (weight is not None, bias is not None)
         ctx.save_for_backward(*(t for t in (x, weight, bias) if t is not None), mean, scale)
         ctx.mark_non_differentiable(mean, scale)
         return made, mean, scale
@@ -89,11 +91,11 @@ class _Rows(strided.autograd.Function):
         weight = others.pop(0) if ctx.given[0] else None
         bias = others.pop(0) if ctx.given[1] else None
         if strided.is_grad_enabled():
-            return None, *_again(ctx, x, weight, bias, grad), None, None
+            return None, *_again(ctx, x, weight, bias, grad), None, None, None, None
         wanted = ctx.needs_input_grad[1:4]
-        made = _normalise_rows_gradient(grad.contiguous(), x, mean, scale, weight, ctx.n, *wanted)
+        made = _normalise_rows_gradient(grad.contiguous(), x, mean, scale, weight, *ctx.places, *wanted)
         shapes = [t.shape for t in (weight, bias) if t is not None]  # one and the same
-        return None, made[0], *(t if t is None else t.view(shapes[0]) for t in made[1:]), None, None
+        return None, made[0], *(t if t is None else t.view(shapes[0]) for t in made[1:]), None, None, None, None
 
 
 def _again(ctx, x, weight, bias, grad):
@@ -305,7 +307,8 @@ def _layer_norm(input, normalized_shape, weight, bias, eps):
     input = input.contiguous()
     if not _takes_rows(input, weight, bias):
         return formula(input, weight, bias)
-    made, *rest = _Rows.apply(lambda *given: formula(*given)[0], input, weight, bias, math.prod(normalized_shape), eps)
+    n = math.prod(normalized_shape)
+    made, *rest = _Rows.apply(lambda *given: formula(*given)[0], input, weight, bias, n, 1, 1, eps)
     shape = (*input.shape[: -len(dims)], *[1] * len(dims))
     return made, *(t.view(shape) for t in rest)
 
@@ -340,9 +343,19 @@ def group_norm(
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
-    groups = _wide(input).reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
-    made = _layer_norm(groups, groups.shape[2:], None, None, eps)[0].view(input.shape)
-    made = _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+    in_group = math.prod(input.shape[1:]) // num_groups
+
+    def formula(x, weight, bias):
+        groups = _wide(x).reshape(n, num_groups, in_group)
+        made = _layer_norm(groups, groups.shape[2:], None, None, eps)[0].view(x.shape)
+        return _affine(made, _channelwise(weight, x.ndim), _channelwise(bias, x.ndim)).to(x.dtype)
+
+    whole = input.contiguous()
+    if _takes_rows(whole, weight, bias):
+        share = in_group * num_groups // c
+        made = _Rows.apply(formula, whole, weight, bias, in_group, share, num_groups, eps)[0]
+    else:
+        made = formula(input, weight, bias)
     return in_order_of(made, input)
 
 
