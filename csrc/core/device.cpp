@@ -14,7 +14,9 @@ Defaults& defaults() {
   return here;
 }
 
-constexpr const char* kNames[kNumDeviceTypes] = {"cpu", "cuda", "xla", "meta"};
+#define X(name, text) text,
+constexpr const char* kNames[kNumDeviceTypes] = {STRIDED_DEVICE_TYPES(X)};
+#undef X
 }  // namespace
 
 const char* name_of(DeviceType type) { return kNames[static_cast<int>(type)]; }

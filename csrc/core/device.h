@@ -7,9 +7,36 @@
 
 namespace strided {
 
-// Tensors on Meta have shapes, dtypes and strides, and no data.
-enum class DeviceType : uint8_t { CPU, CUDA, XLA, Meta };
-constexpr int kNumDeviceTypes = 4;
+// The types of devices and their names. Tensors on Meta have shapes, dtypes and strides, and no data. The types after
+// it are PyTorch's, for programs that ask whether a device is one of them: no backend makes tensors there.
+#define STRIDED_DEVICE_TYPES(X) \
+  X(CPU, "cpu") \
+  X(CUDA, "cuda") \
+  X(XLA, "xla") \
+  X(Meta, "meta") \
+  X(IPU, "ipu") \
+  X(XPU, "xpu") \
+  X(MKLDNN, "mkldnn") \
+  X(OpenGL, "opengl") \
+  X(OpenCL, "opencl") \
+  X(IDEEP, "ideep") \
+  X(HIP, "hip") \
+  X(VE, "ve") \
+  X(FPGA, "fpga") \
+  X(MAIA, "maia") \
+  X(Lazy, "lazy") \
+  X(Vulkan, "vulkan") \
+  X(MPS, "mps") \
+  X(HPU, "hpu") \
+  X(MTIA, "mtia") \
+  X(PrivateUse, "privateuseone")
+
+#define X(name, text) name,
+enum class DeviceType : uint8_t { STRIDED_DEVICE_TYPES(X) };
+#undef X
+#define X(name, text) +1
+constexpr int kNumDeviceTypes = STRIDED_DEVICE_TYPES(X);
+#undef X
 
 struct Device {
   DeviceType type = DeviceType::CPU;

@@ -427,3 +427,92 @@ def test_types_of_scripts_are_for_annotations():
     assert not isinstance(strided.ones(1), strided.TensorType)
     with pytest.raises(NotImplementedError, match="DeviceObjType: strided has no such objects"):
         strided.DeviceObjType()
+
+
+def test_policies_of_wrapping():
+    from strided.distributed.fsdp import wrap
+
+    linear, large = strided.nn.Linear(2, 2), strided.nn.Linear(10, 10)
+    which = wrap.ModuleWrapPolicy({strided.nn.Linear})
+    assert which(linear, False, 6) and which(strided.nn.ReLU(), True) and not which(strided.nn.ReLU(), False)
+    assert wrap.transformer_auto_wrap_policy(linear, False, 6, {strided.nn.Linear})
+    by_size = wrap.size_based_auto_wrap_policy
+    assert by_size(large, False, 110, min_num_params=100) and not by_size(linear, False, 6, min_num_params=100)
+    assert not by_size(strided.nn.ModuleList([large]), False, 110, min_num_params=100)
+    assert not by_size(strided.nn.MultiheadAttention(4, 1), True, 1000, min_num_params=100)
+    either = [lambda module, **_: False, lambda module, **_: module is large]
+    assert wrap._or_policy(large, False, 0, either) and not wrap._or_policy(linear, False, 0, either)
+    assert wrap.CustomPolicy(lambda m: {"a": 1})(linear, False) == {"a": 1}
+    assert wrap.lambda_auto_wrap_policy(linear, False, 0, lambda m: m is linear)
+    assert wrap.wrap(linear) is linear
+    with wrap.enable_wrap(wrapper_cls=lambda module, **options: (module, options), a=1, b=2):
+        assert wrap.wrap(linear, b=3) == (linear, {"a": 1, "b": 3})
+    assert wrap.wrap(linear) is linear
+
+
+@pytest.mark.parametrize("way", ["REENTRANT", "NO_REENTRANT"])
+def test_modules_that_are_computed_again(way):
+    from strided.distributed.algorithms._checkpoint import checkpoint_wrapper as names
+
+    calls = []
+
+    class Layer(strided.nn.Linear):
+        def forward(self, x, *, scale=1.0):
+            calls.append(scale)
+            return super().forward(x).tanh() * scale
+
+    def network():
+        strided.manual_seed(0)
+        return strided.nn.Sequential(Layer(3, 4), strided.nn.ReLU(), Layer(4, 1))
+
+    plain, wrapped = network(), network()
+    names.apply_activation_checkpointing(
+        wrapped,
+        lambda m: names.checkpoint_wrapper(m, names.CheckpointImpl[way]),
+        check_fn=lambda m: isinstance(m, Layer),
+    )
+    assert isinstance(wrapped[0], names.CheckpointWrapper) and isinstance(wrapped[1], strided.nn.ReLU)
+    assert list(wrapped.state_dict()) == list(plain.state_dict()) and wrapped[0].in_features == 3
+    assert [name for name, _ in wrapped[0].named_parameters()] == ["weight", "bias"]
+    wrapped.load_state_dict(plain.state_dict())
+    x = strided.randn(5, 3, requires_grad=True)
+    found = [strided.autograd.grad(net(x).sum(), [x]) for net in (plain, wrapped)]
+    assert found[0][0].equal(found[1][0]) and len(calls) == 2 + 4
+    for net in (plain, wrapped):
+        net.zero_grad()
+        net(x).sum().backward()
+    for one, other in zip(wrapped.parameters(), plain.parameters()):
+        assert one.grad.equal(other.grad)
+    assert wrapped[0](x, scale=2.0).equal(plain[0](x, scale=2.0))
+
+
+def test_modules_whose_saved_tensors_wait_on_the_cpu():
+    from strided.distributed.algorithms._checkpoint.checkpoint_wrapper import offload_wrapper
+
+    layer = strided.nn.Linear(3, 2)
+    x = strided.randn(4, 3, requires_grad=True)
+    wanted = strided.autograd.grad(layer(x).sum(), x)[0]
+    assert strided.autograd.grad(offload_wrapper(layer)(x).sum(), x)[0].equal(wanted)
+
+
+@pytest.mark.parametrize("name", ["mps", "xpu", "hpu", "mtia", "privateuseone", "vulkan", "ipu"])
+def test_devices_that_have_a_name_only(name):
+    device = strided.device(name, 1)
+    assert device.type == name and device.index == 1 and str(device) == f"{name}:1"
+    assert device == strided.device(f"{name}:1") and device != strided.device(name) and device != strided.device("cpu")
+    assert repr(strided.device(name)) == f"device(type='{name}')" and hash(device) == hash(strided.device(f"{name}:1"))
+    x = strided.ones(2)
+    for call in (
+        lambda: strided.zeros(2, device=name), lambda: x.to(name), lambda: strided.randn(2, device=device),
+        lambda: strided.tensor([1], device=name), lambda: x.new_zeros(2, device=name),
+        lambda: strided.empty_like(x, device=name), lambda: strided.arange(3, device=name),
+        lambda: strided.as_tensor([1.0], device=name), lambda: strided.nn.Linear(2, 2, device=name),
+        lambda: strided.nn.Linear(2, 2).to(name), lambda: strided.empty_strided((2,), (1,), device=name),
+        lambda: strided.eye(2, device=name), lambda: strided.linspace(0, 1, 3, device=name),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"strided has no backend for device '{name}"):
+            call()
+    with pytest.raises(RuntimeError, match="no backend"), device:
+        strided.zeros(2)
+    with pytest.raises((RuntimeError, ValueError, NotImplementedError)):
+        strided.Generator(device=name).manual_seed(0)

@@ -1,0 +1,1 @@
+"""Wrappers of modules that keep less for the backward pass."""

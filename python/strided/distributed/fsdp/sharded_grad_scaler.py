@@ -1,0 +1,9 @@
+"""The name of PyTorch's scaler for fully sharded training, of which there is none."""
+
+from __future__ import annotations
+
+from ..._core_names import absent
+
+__all__ = ["ShardedGradScaler"]
+
+ShardedGradScaler = absent("ShardedGradScaler", __name__)

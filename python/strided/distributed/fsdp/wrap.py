@@ -1,0 +1,131 @@
+"""Which submodules a wrapper goes around (``strided.distributed.fsdp.wrap``): PyTorch's policies, and ``wrap``.
+
+A policy is called while a tree of modules is walked. With recurse=True it says whether to go on to the children, else
+whether to wrap this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from ...nn import Module, ModuleDict, ModuleList, MultiheadAttention
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..._typing import Any
+
+__all__ = [
+    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy",
+    "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap",
+]  # fmt: skip
+
+
+def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
+    """True: every module is wrapped."""
+    return True
+
+
+def lambda_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Module], bool]
+) -> bool:
+    """Modules for which ``lambda_fn(module)`` is true."""
+    return True if recurse else lambda_fn(module)
+
+
+def _module_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, module_classes: Iterable[type[Module]]
+) -> bool:
+    return True if recurse else isinstance(module, tuple(module_classes))
+
+
+def transformer_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Iterable[type[Module]]
+) -> bool:
+    """Modules of these classes."""
+    return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
+
+
+def _or_policy(module: Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]) -> bool:
+    """Modules that one of the policies wants."""
+    return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
+
+
+def size_based_auto_wrap_policy(
+    module: Module,
+    recurse: bool,
+    nonwrapped_numel: int,
+    min_num_params: int = int(1e8),
+    force_leaf_modules: set[type[Module]] | None = None,
+    exclude_wrap_modules: set[type[Module]] | None = None,
+) -> bool:
+    """Modules with at least min_num_params elements in parameters that nothing inside has wrapped.
+
+    Args:
+        force_leaf_modules: classes whose children are left alone. exclude_wrap_modules: classes that are not wrapped.
+    """
+    own = size_based_auto_wrap_policy
+    leaves = own.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
+    excluded = own.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
+    large = nonwrapped_numel >= min_num_params
+    return large and not isinstance(module, tuple(leaves if recurse else excluded))
+
+
+size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {ModuleList, ModuleDict}
+size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {MultiheadAttention}
+
+
+class ModuleWrapPolicy:
+    """Modules of these classes.
+
+    >>> policy = ModuleWrapPolicy({strided.nn.Linear})
+    >>> policy(strided.nn.Linear(1, 1), recurse=False, nonwrapped_numel=2)
+    True
+    """
+
+    def __init__(self, module_classes: Iterable[type[Module]]) -> None:
+        self._module_classes = set(module_classes)
+        self._module_classes_str = str(self._module_classes)
+
+    def __call__(self, module: Module, recurse: bool, *args: Any, **kwargs: Any) -> bool:
+        return _module_wrap_policy(module, recurse, -1, self._module_classes)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}({self._module_classes_str})"
+
+
+class CustomPolicy:
+    """Modules for which ``lambda_fn(module)`` is True, or a dict of further arguments of the wrapper."""
+
+    def __init__(self, lambda_fn: Callable[[Module], bool | dict[str, Any]]) -> None:
+        self._lambda_fn = lambda_fn
+
+    def __call__(self, module: Module, recurse: bool, *args: Any, **kwargs: Any) -> bool | dict[str, Any]:
+        return True if recurse else self._lambda_fn(module)
+
+
+class _Active(threading.local):
+    wrapper: tuple[Callable[..., Module], dict[str, Any]] | None = None
+
+
+_active = _Active()
+
+
+@contextlib.contextmanager
+def enable_wrap(*, wrapper_cls: Callable[..., Module], **wrapper_kwargs: Any) -> Iterator[None]:
+    """While this context is open, ``wrap(module)`` is ``wrapper_cls(module, **wrapper_kwargs)``."""
+    before, _active.wrapper = _active.wrapper, (wrapper_cls, wrapper_kwargs)
+    try:
+        yield
+    finally:
+        _active.wrapper = before
+
+
+def wrap(module: Module, **wrap_overrides: Any) -> Module:
+    """The module in the wrapper of the context ``enable_wrap``; the module itself outside of it."""
+    if _active.wrapper is None:
+        return module
+    wrapper, options = _active.wrapper
+    return wrapper(module, **{**options, **wrap_overrides})
