@@ -1,8 +1,10 @@
 #include "xla/graph.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
+#include "xla/ops.h"
 #include "xla/plugin.h"
 
 namespace strided::xla {
@@ -215,7 +217,12 @@ std::string write_region(const std::vector<Value>& parameters, const std::vector
   }
   text += "):\n";
   for (Node* n : order) {
-    if (n->kind == Node::Part || n->kind == Node::Parameter) continue;
+    if (n->kind == Node::Part) continue;
+    if (n->kind == Node::Parameter) {
+      const bool own = std::any_of(parameters.begin(), parameters.end(), [n](const Value& v) { return v.get() == n; });
+      STRIDED_CHECK(own, RuntimeError, "XLA: a loop reads a value that it was not given");
+      continue;
+    }
     STRIDED_CHECK(!is_argument(*n), RuntimeError, "XLA: a loop reads an array that it was not given");
     n->id = ids++;
     put_operation(&text, *n, scope);
@@ -229,23 +236,73 @@ std::string write_region(const std::vector<Value>& parameters, const std::vector
   return text + "  \"stablehlo.return\"(" + names + ") : (" + types + ") -> ()\n  }";
 }
 
-std::string write_program(const std::vector<Node*>& order, const std::vector<Node*>& outputs,
-                          const std::vector<int>& given) {
-  std::string body, head = "func.func @main(";
-  size_t arguments = 0;
-  for (const Node* n : order) {
-    if (is_argument(*n)) {
-      if (arguments) head += ", ";
-      put_name(&head, *n, "");
-      head += ": " + type_text(n->dtype, n->shape);
-      if (const int to = given[arguments++]; to >= 0)
-        head += " {tf.aliasing_output = " + std::to_string(to) + " : i32}";
-    } else if (n->kind != Node::Part) {
-      put_operation(&body, *n, "");
+namespace {
+
+// The same operation with other operands.
+Value with_operands(const Node& n, Operands in) {
+  if (std::strcmp(n.op, "stablehlo.reshape") == 0) return reshape(in[0], n.shape);
+  Value node = add(n.op, std::move(in), n.dtype, n.shape, n.text);
+  node->kind = n.kind;
+  node->part = n.part;
+  node->level = n.level;
+  node->results = n.results;
+  return node;
+}
+
+// What `written` makes from these operands.
+Value filled_in(const Written& written, const Operands& operands) {
+  const std::vector<Node*> order = in_order({written.value.get()});
+  for (Node* n : order) {
+    if (n->kind == Node::Parameter) {
+      const auto at = std::find(written.parameters.begin(), written.parameters.end(), n->part);
+      n->expanded = operands[static_cast<size_t>(at - written.parameters.begin())]->expanded;
+    } else {
+      n->expanded = with_operands(*n, Operands(n->in.size(), [&](size_t i) { return n->in[i]->expanded; }));
     }
   }
+  const Value made = written.value->expanded;
+  for (Node* n : order) n->expanded = {};
+  return made;
+}
+
+}  // namespace
+
+std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs) {
+  for (Node* n : order) {
+    bool same = true;
+    if (!is_argument(*n))
+      for (const Value& v : n->in) same = same && v->expanded == v;
+    if (is_argument(*n)) n->expanded = Value(n);
+    else if (n->written) n->expanded = filled_in(*n->written, n->in);
+    else if (same) n->expanded = Value(n);
+    else n->expanded = with_operands(*n, Operands(n->in.size(), [&](size_t i) { return n->in[i]->expanded; }));
+  }
+  std::vector<Value> made;
+  for (const Node* n : outputs) made.push_back(n->expanded);
+  for (Node* n : order) n->expanded = {};
+  return made;
+}
+
+std::string write_program(const std::vector<Node*>& arguments, const std::vector<Value>& outputs,
+                          const std::vector<int>& given) {
+  std::string body, head = "func.func @main(";
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Node& n = *arguments[i];
+    if (i) head += ", ";
+    put_name(&head, n, "");
+    head += ": " + type_text(n.dtype, n.shape);
+    if (given[i] >= 0) head += " {tf.aliasing_output = " + std::to_string(given[i]) + " : i32}";
+  }
+  std::vector<Node*> roots;
+  for (const Value& v : outputs) roots.push_back(v.get());
+  int ids = 0;
+  for (Node* n : in_order(roots)) {
+    if (is_argument(*n) || n->kind == Node::Part) continue;
+    n->id = ids++;
+    put_operation(&body, *n, "");
+  }
   std::string names, types;
-  for (const Node* n : outputs) {
+  for (const Node* n : roots) {
     if (!names.empty()) names += ", ", types += ", ";
     put_name(&names, *n, "");
     types += type_text(n->dtype, n->shape);

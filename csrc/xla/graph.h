@@ -49,15 +49,20 @@ class Words {
   }
   template <class Write>
   Text text(Write write) const {
-    if (count_ > kMost) return Text(write());
-    const uint64_t hash = hash_words();
-    if (const Text* found = find(hash)) return *found;
-    return keep(hash, Text(write()));
+    if (!fit()) return Text(write());
+    const uint64_t at = hash();
+    if (const Text* found = find(at)) return *found;
+    return keep(at, Text(write()));
+  }
+  bool fit() const { return count_ <= kMost; }  // what does not is not found again
+  uint64_t hash() const;
+  std::vector<int64_t> list() const { return {words_, words_ + count_}; }
+  bool operator==(const std::vector<int64_t>& words) const {
+    return std::equal(words.begin(), words.end(), words_, words_ + count_);
   }
 
  private:
-  static constexpr int kMost = 40;
-  uint64_t hash_words() const;
+  static constexpr int kMost = 96;
   const Text* find(uint64_t hash) const;
   Text keep(uint64_t hash, const Text& text) const;
 
@@ -65,6 +70,7 @@ class Words {
   int count_ = 0;
 };
 
+struct Written;
 class Node;
 using Value = Ref<Node>;
 
@@ -80,6 +86,11 @@ class Operands {
     } else {
       assign(in.data(), in.size());
     }
+  }
+  template <class Get>
+  Operands(size_t n, Get get) : count_(n) {
+    if (n > kFew) many_.resize(n);
+    for (size_t i = 0; i < n; ++i) begin()[i] = get(i);
   }
   size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
@@ -123,21 +134,26 @@ class Node : public RefCounted {
   int part = 0;         // of Part and Parameter
   int level = 0;        // of an operation with regions that hold operations: one more than the greatest in them
   const char* op = "";  // "stablehlo.add"
-  Text text;            // attributes and regions, as they stand between operands and types
+  const Written* written = nullptr;  // of an operation that is part of a call: Note [Calls] in calls.h
+  Text text;                         // attributes and regions, as they stand between operands and types
   Dims shape;
   Operands in;
   std::vector<Type> results;  // of an operation that has several
   std::vector<char> bytes;    // of a Number, and of an Array that was not copied yet
   pjrt::Buffer* buffer = nullptr;
-  int constant = kUnknown;  // see constant_of
 
   // While a program is written.
   uint64_t seen = 0;
   int id = 0;
   int uses = 0;       // by operations of the program
   bool kept = false;  // by something else, or for such a one
+  Value expanded;     // in whose place it stands
+};
 
-  static constexpr int kUnknown = -1;
+// What a call writes to one storage, made from parameters; their numbers in order of the operands.
+struct Written {
+  Value value;
+  std::vector<int> parameters;
 };
 
 // Another node. `text` stands after the operands: "{dimensions = array<i64: 0>}".
@@ -160,10 +176,12 @@ std::string type_text(DType dtype, const Dims& shape);
 bool is_argument(const Node& n);  // of a program: a number, or an array
 // What `outputs` (nodes that have no array yet) are made of, operands before what is made of them.
 std::vector<Node*> in_order(const std::vector<Node*>& outputs);
-// The program that computes `outputs`. Arguments, and apart from them operations, have their number in the order as
-// `id`. given[i]: the output that takes the memory of argument i, -1 for none.
-std::string write_program(const std::vector<Node*>& order, const std::vector<Node*>& outputs,
+// The program that computes `outputs`, which has no calls; arguments have their number in `arguments` as `id`.
+// given[i]: the output that takes the memory of argument i, -1 for none.
+std::string write_program(const std::vector<Node*>& arguments, const std::vector<Value>& outputs,
                           const std::vector<int>& given);
+// The same values without calls: `order` is that of the outputs.
+std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs);
 
 // A region that computes `outputs` from its parameters; *level becomes that of its operations, if it is more.
 std::string write_region(const std::vector<Value>& parameters, const std::vector<Value>& outputs, int* level);

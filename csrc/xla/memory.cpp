@@ -21,21 +21,7 @@ namespace {
 
 std::mutex mutex;
 
-// One storage: Note [Addresses].
-struct Block {
-  uintptr_t base = 0;
-  size_t nbytes = 0;
-  int device = 0;
-  uint64_t serial = 0;
-  Value value;             // null: nobody has written
-  std::vector<char> host;  // in its place: bytes of the host, whose dtype the first reader says
-};
-
-struct Check {
-  Value bad;
-  std::function<void(int64_t)> raise;
-  int64_t place = 0;  // in what all checks of a program have found, which is one array then
-};
+Stage* stage = nullptr;  // under the lock
 
 struct State {
   std::map<uintptr_t, std::unique_ptr<Block>> blocks;
@@ -105,7 +91,18 @@ void release(void* data, size_t nbytes, int) {
   s.free_ranges[size_class(nbytes)].push_back(block->base);
 }
 
+int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_t>(block.nbytes) / size_of(dtype); }
+
+}  // namespace
+
 Block& block_of(const void* data) {
+  if (stage) {
+    const auto at = reinterpret_cast<uintptr_t>(data);
+    Block* nearest = nullptr;
+    for (Block& block : stage->blocks)
+      if (block.base <= at && (!nearest || block.base > nearest->base)) nearest = &block;
+    if (nearest && at <= nearest->base + nearest->nbytes) return *nearest;
+  }
   State& s = state();
   auto after = s.blocks.upper_bound(reinterpret_cast<uintptr_t>(data));
   STRIDED_CHECK(after != s.blocks.begin(), RuntimeError, "XLA: an operand is not in the memory of this device");
@@ -115,9 +112,6 @@ Block& block_of(const void* data) {
   return block;
 }
 
-int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_t>(block.nbytes) / size_of(dtype); }
-
-// The whole storage in a dtype.
 Value value_of(Block& block, DType dtype) {
   const int64_t n = elements_of(block, dtype);
   if (!block.host.empty()) {
@@ -131,6 +125,17 @@ Value value_of(Block& block, DType dtype) {
   if (!block.value) return constant_int(0, dtype, {n});
   return retype(block.value, dtype, n);
 }
+
+Staged::Staged(Stage* on) { stage = on; }
+Staged::~Staged() { stage = nullptr; }
+const Value* staged_number(const void* bytes) {
+  if (!stage) return nullptr;
+  for (const auto& [at, value] : stage->numbers)
+    if (at == bytes) return &value;
+  return nullptr;
+}
+
+namespace {
 
 void check_fits(const Block& block, DType dtype) {
   STRIDED_CHECK(block.nbytes % static_cast<size_t>(size_of(dtype)) == 0, NotImplementedError, "write of ", dtype,
@@ -249,7 +254,7 @@ void write(const LoopPlan& plan, int k, const Value& value) {
 }
 
 void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise) {
-  state().checks[device].push_back({bad, std::move(raise), 0});
+  (stage ? stage->checks : state().checks[device]).push_back({bad, std::move(raise), 0});
 }
 
 namespace {

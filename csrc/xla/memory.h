@@ -14,6 +14,38 @@ namespace strided::xla {
 // they are on other devices. A storage is one value with one axis, of the dtype of the last whole write; reading a
 // view takes elements of it, and writing to a view makes a new value.
 
+struct Block {  // Note [Addresses]
+  uintptr_t base = 0;
+  size_t nbytes = 0;
+  int device = 0;
+  uint64_t serial = 0;
+  Value value;             // null: nobody has written
+  std::vector<char> host;  // in its place: bytes of the host, whose dtype the first reader says
+};
+Block& block_of(const void* data);          // RuntimeError where that is no memory of the device
+Value value_of(Block& block, DType dtype);  // the whole storage in a dtype
+
+// Checks of values: who waits for a program next raises what `raise` says of `bad`, an int64, if it is not kGood.
+struct Check {
+  Value bad;
+  std::function<void(int64_t)> raise;
+  int64_t place = 0;  // in what all checks of a program have found, which is one array then
+};
+
+// What stands in the place of storages and numbers while a call's lowering is written: Note [Calls] in calls.h.
+struct Stage {
+  std::vector<Block> blocks;
+  std::vector<std::pair<const void*, Value>> numbers;
+  std::vector<Check> checks;
+};
+class Staged {
+ public:
+  explicit Staged(Stage* stage);
+  ~Staged();
+  Staged(const Staged&) = delete;
+};
+const Value* staged_number(const void* bytes);  // null: no stage, or none on it
+
 // The elements of a view, axes outermost first, strides in bytes. The shape of the value is `shape`.
 Value read(const void* data, DType dtype, int ndim, const int64_t* shape, const int64_t* strides);
 Value read(const void* data, DType dtype, const Dims& shape);  // contiguous
@@ -30,7 +62,7 @@ Dims shape_of(const LoopPlan& plan);
 Value read(const LoopPlan& plan, int operand);
 void write(const LoopPlan& plan, int operand, const Value& value);
 
-// Who waits for a program next raises what `make(value)` says if `bad`, an int64, is not kGood.
+// See Check.
 constexpr int64_t kGood = 0;
 void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise);
 

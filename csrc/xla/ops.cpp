@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/scalar.h"
+#include "xla/memory.h"
 #include "xla/plugin.h"
 
 namespace strided::xla {
@@ -110,12 +111,22 @@ Value nearest(double value, DType dtype, const Dims& shape) {
   return constant_of(element.bytes, dtype, shape);
 }
 
+int plain_number(const void* bytes, DType dtype) {
+  static const auto elements = [] {
+    std::vector<Element> list;
+    for (int i = 0; i < kNumDTypes; ++i)
+      for (const int64_t plain : {0, 1}) list.emplace_back(Scalar(plain), static_cast<DType>(i));
+    return list;
+  }();
+  for (const int plain : {0, 1})
+    if (std::memcmp(bytes, elements[2 * index_of(dtype) + plain].bytes, static_cast<size_t>(size_of(dtype))) == 0)
+      return plain;
+  return -1;
+}
+
 Value number(const void* bytes, DType dtype) {
-  for (const int64_t plain : {0, 1}) {
-    const Element element{Scalar(plain), dtype};
-    if (std::memcmp(bytes, element.bytes, static_cast<size_t>(size_of(dtype))) == 0)
-      return constant_of(bytes, dtype, {});
-  }
+  if (const Value* staged = staged_number(bytes)) return *staged;
+  if (plain_number(bytes, dtype) >= 0) return constant_of(bytes, dtype, {});
   return argument(bytes, dtype);
 }
 

@@ -7,6 +7,7 @@ namespace strided::xla {
 
 Value constant(double value, DType dtype, const Dims& shape = {});  // every element; rounded to the dtype
 Value constant_int(int64_t value, DType dtype, const Dims& shape = {});
+int plain_number(const void* bytes, DType dtype);             // 0 or 1 where the element is that, else -1
 Value nearest(double value, DType dtype, const Dims& shape);  // of an integer dtype
 Value iota(DType dtype, const Dims& shape, int axis);
 

@@ -36,8 +36,12 @@ void put_node(Key* key, const Node& n) {
   if (is_argument(n)) {
     key->put(-1);
   } else {
-    key->put_address(n.op);
-    key->put_address(&n.text.str());
+    if (n.written) {
+      key->put_address(n.written);
+    } else {
+      key->put_address(n.op);
+      key->put_address(&n.text.str());
+    }
     key->put(static_cast<int64_t>(n.in.size() + (n.results.size() << 32)));
     for (const Value& v : n.in) key->put_name(*v);
     for (const Type& t : n.results) key->put(t.dtype, t.shape);
@@ -148,7 +152,7 @@ void run(const std::vector<Node*>& outputs, int device) {
   if (program) {
     ++counted.cached;
   } else {
-    program = compile(write_program(order, outputs, given));
+    program = compile(write_program(arguments, without_calls(order, outputs), given));
     ++counted.compiled;
   }
   std::vector<pjrt::Buffer*> in, out(outputs.size(), nullptr);
@@ -168,6 +172,7 @@ void run(const std::vector<Node*>& outputs, int device) {
     n->kind = Node::Array;
     n->buffer = out[i];
     n->text = {};
+    n->written = nullptr;
     n->results = {};
     const Operands operands = std::move(n->in);
     n->in = {};

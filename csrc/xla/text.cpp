@@ -33,7 +33,7 @@ const std::string* kept_text(const std::string& text) {
 Text::Text() : text_(empty_text()) {}
 Text::Text(const std::string& text) : text_(kept_text(text)) {}
 
-uint64_t Words::hash_words() const {
+uint64_t Words::hash() const {
   uint64_t hash = 0x9E3779B97F4A7C15;
   for (int i = 0; i < count_; ++i) {
     hash = (hash ^ static_cast<uint64_t>(words_[i])) * 0xD6E8FEB86659FD93;
@@ -46,12 +46,12 @@ const Text* Words::find(uint64_t hash) const {
   const auto at = table().find(hash);
   if (at == table().end()) return nullptr;
   for (const Found& found : at->second)
-    if (std::equal(found.words.begin(), found.words.end(), words_, words_ + count_)) return &found.text;
+    if (*this == found.words) return &found.text;
   return nullptr;
 }
 
 Text Words::keep(uint64_t hash, const Text& text) const {
-  table()[hash].push_back({std::vector<int64_t>(words_, words_ + count_), text});
+  table()[hash].push_back({list(), text});
   return text;
 }
 
