@@ -29,8 +29,8 @@ struct State {
   std::vector<uintptr_t> free_ranges[64];  // by the logarithm of their size
   uintptr_t next = 0, end = 0;
   uint64_t serial = 0;
-  std::vector<Check> checks[128];   // recorded
-  std::vector<Check> started[128];  // whose programs may still run
+  std::vector<Check> checks[kMostDevices];   // recorded
+  std::vector<Check> started[kMostDevices];  // whose programs may still run
 };
 State& state() {
   static State* s = new State;  // tensors may be freed last
@@ -309,9 +309,13 @@ void run_recorded(int device, const Value& also = {}) {
   }
   std::vector<Check> checks = std::move(s.checks[device]);
   s.checks[device].clear();
+  std::vector<Value> recorded;  // what is checked, one by one
   if (!checks.empty()) {
     std::vector<Value> parts;
-    for (const Check& check : checks) parts.push_back(reshape(check.bad, {1}));
+    for (const Check& check : checks) {
+      recorded.push_back(check.bad);
+      parts.push_back(reshape(check.bad, {1}));
+    }
     Value all = concatenate(parts, 0);
     as_operation(&all);
     want(all);
@@ -322,10 +326,28 @@ void run_recorded(int device, const Value& also = {}) {
   }
   if (also) want(also);
   if (outputs.empty()) return;
-  run(outputs, device);
+  try {
+    run(outputs, device);
+  } catch (...) {  // what was to be checked is checked when a program runs
+    for (size_t i = 0; i < checks.size(); ++i) checks[i].bad = recorded[i];
+    s.checks[device] = std::move(checks);
+    throw;
+  }
   std::vector<Check>& started = s.started[device];
   for (Check& check : checks) started.push_back(std::move(check));
   if (started.size() > kMostChecks) raise_bad(device, started.size() - kMostChecks / 2);
+}
+
+// For the value of one storage. Where there is no memory for all that is recorded, and nothing is to be checked, it runs
+// alone: what is too large is raised to who reads that.
+void run_for(const Block& block) {
+  try {
+    run_recorded(block.device);
+  } catch (const OutOfMemoryError&) {
+    Node* wanted = block.value.get();
+    if (wanted->buffer || wanted->kind != Node::Operation || !state().checks[block.device].empty()) throw;
+    run({wanted}, block.device);
+  }
 }
 
 void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
@@ -349,7 +371,7 @@ void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
 }
 
 void copy_to_host(Block& block, size_t offset, char* to, size_t n) {
-  if (block.value) run_recorded(block.device);
+  if (block.value) run_for(block);
   else if (!state().checks[block.device].empty()) run_recorded(block.device);
   raise_bad(block.device);
   if (!block.host.empty()) {

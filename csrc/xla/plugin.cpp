@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -53,14 +54,23 @@ struct Plugin {
   }
 
   void start() {
+    const char* wanted = std::getenv("STRIDED_XLA_CPU_DEVICES");
+    if (wanted && !*wanted) wanted = nullptr;
+    char* end = nullptr;
+    const long number = wanted ? std::strtol(wanted, &end, 10) : 0;
+    if (wanted && (*end || number < 1 || number > kMostDevices)) {
+      why_not =
+          "STRIDED_XLA_CPU_DEVICES is a number from 1 to " + std::to_string(kMostDevices) + ", not '" + wanted + "'";
+      return;
+    }
     InitializeArgs initialize;
     if (failed(kPluginInitialize, &initialize)) return;
     ClientCreateArgs create;
     NamedValue count_option;
-    if (const char* wanted = std::getenv("STRIDED_XLA_CPU_DEVICES"); wanted && *wanted) {
+    if (wanted) {
       count_option.name = "cpu_device_count";
       count_option.name_size = std::strlen(count_option.name);
-      count_option.value = std::atoi(wanted);
+      count_option.value = number;
       create.options = &count_option;
       create.num_options = 1;
     }
@@ -70,7 +80,7 @@ struct Plugin {
     if (failed(kClientAddressableDevices, &list)) return;
     client = create.client;
     devices = list.devices;
-    count = static_cast<int>(list.num_devices);
+    count = static_cast<int>(std::min<size_t>(list.num_devices, kMostDevices));
   }
 
   bool has(Function f) const {
@@ -122,7 +132,9 @@ void check(const Plugin& p, Error* error, const char* what) {
   if (!error) return;
   int code = 0;
   const std::string text = p.text_of(error, &code);
-  if (code == kResourceExhausted) STRIDED_THROW(OutOfMemoryError, "XLA out of memory while it ", what, ": ", text);
+  // A program that fails when its results are read says so in words only.
+  const bool no_memory = code == kResourceExhausted || text.find("Out of memory") != std::string::npos;
+  if (no_memory) STRIDED_THROW(OutOfMemoryError, "XLA out of memory while it ", what, ": ", text);
   STRIDED_THROW(RuntimeError, "XLA error while it ", what, ": ", text);
 }
 

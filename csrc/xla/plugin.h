@@ -12,6 +12,8 @@ namespace strided::xla {
 // Who finds the plugin when STRIDED_PJRT_PLUGIN names none: a path, or an empty string. It must not raise.
 void set_plugin_finder(std::string (*find)());
 
+constexpr int kMostDevices = 128;  // what a plugin has beyond is not used
+
 // RuntimeError, which says what to install, where there is no plugin; ever after too.
 int device_count();
 std::string platform_name();

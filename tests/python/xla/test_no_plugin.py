@@ -53,3 +53,13 @@ def test_in_torch_s_place():
     command = [sys.executable, "-m", "strided", "run", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
     assert done.stdout.split()[1:] == ["True"], done.stderr[-1000:]
+
+
+@pytest.mark.parametrize("number", ["abc", "0", "-1", "129", "99999999999", "2x"])
+def test_an_odd_number_of_devices(number):
+    env = dict(os.environ, STRIDED_XLA_CPU_DEVICES=number)
+    if torch._xla.find() == "":
+        pytest.skip("no PJRT plugin")
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, env=env)
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert f"STRIDED_XLA_CPU_DEVICES is a number from 1 to 128, not '{number}'" in done.stdout

@@ -214,3 +214,16 @@ def test_operations_with_many_operands_and_a_long_chain():
         y = y + parts[0]
     del y
     assert (parts[1] + 1).cpu().tolist() == [2.0, 2.0]
+
+
+def test_what_is_too_large_is_raised_to_who_reads_it():
+    large = torch.ones(2**40, device="xla")
+    assert (torch.ones(3, device="xla") + 1).tolist() == [2, 2, 2]
+    with pytest.raises(torch.OutOfMemoryError, match="Out of memory"):
+        large[3].item()
+    with pytest.raises(torch.OutOfMemoryError, match="Out of memory"):  # said where the result is read
+        torch.ones(2**36, device="xla").cumsum(0)[5].item()
+    bad = torch.arange(4.0, device="xla")[torch.tensor([9], device="xla")]
+    del large
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        bad.tolist()
