@@ -79,7 +79,8 @@ Call& Call::memory(const void* data, DType dtype) {
   block_[i].value = block.value;
   put(static_cast<int64_t>(block.nbytes));
   if (!block.value) return put(int64_t{-1});
-  return put(block.value->dtype).put(block.value->shape.data(), block.value->shape.ndim());
+  const Dims& shape = block.value->shape;
+  return put(block.value->dtype).put(static_cast<int64_t>(shape.ndim())).put(shape.data(), shape.ndim());
 }
 
 Call& Call::number(const void* bytes, DType dtype) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
 
 #include "xla/ops.h"
 #include "xla/plugin.h"
@@ -51,6 +52,7 @@ void Node::operator delete(void* memory) {
 // A chain of a million operations is freed by a loop, not by as many nested calls.
 Node::~Node() {
   if (buffer) destroy(buffer);
+  for (pjrt::Buffer* other : others) destroy(other);
   if (in.empty()) return;
   static thread_local std::vector<Value>* waiting = nullptr;
   if (waiting) {
@@ -283,15 +285,32 @@ std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vec
   return made;
 }
 
+const Sharding* kept_sharding(int devices, const std::string& text, const Dims& shape) {
+  static auto* kept = new std::unordered_map<std::string, Sharding>;
+  std::string key = std::to_string(devices) + text;
+  for (const int64_t n : shape) key += ' ' + std::to_string(n);
+  return &kept->try_emplace(key, Sharding{devices, text, shape}).first->second;
+}
+
 std::string write_program(const std::vector<Node*>& arguments, const std::vector<Value>& outputs,
-                          const std::vector<int>& given) {
+                          const std::vector<int>& given, const std::vector<const Sharding*>& shardings) {
   std::string body, head = "func.func @main(";
+  int devices = 0;
+  for (const Node* n : arguments)
+    if (n->sharding) devices = n->sharding->devices;
+  for (const Sharding* s : shardings)
+    if (s) devices = s->devices;
+  auto sharded = [](const Sharding* s) {
+    return "mhlo.sharding = \"" + (s ? s->text : std::string("{replicated}")) + "\"";
+  };
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Node& n = *arguments[i];
     if (i) head += ", ";
     put_name(&head, n, "");
     head += ": " + type_text(n.dtype, n.shape);
-    if (given[i] >= 0) head += " {tf.aliasing_output = " + std::to_string(given[i]) + " : i32}";
+    std::string with = devices ? sharded(n.sharding) : "";
+    if (given[i] >= 0) with += (devices ? ", " : "") + ("tf.aliasing_output = " + std::to_string(given[i]) + " : i32");
+    if (!with.empty()) head += " {" + with + "}";
   }
   std::vector<Node*> roots;
   for (const Value& v : outputs) roots.push_back(v.get());
@@ -301,13 +320,19 @@ std::string write_program(const std::vector<Node*>& arguments, const std::vector
     n->id = ids++;
     put_operation(&body, *n, "");
   }
-  std::string names, types;
-  for (const Node* n : roots) {
-    if (!names.empty()) names += ", ", types += ", ";
-    put_name(&names, *n, "");
-    types += type_text(n->dtype, n->shape);
+  std::string names, types, results;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (i) names += ", ", types += ", ", results += ", ";
+    put_name(&names, *roots[i], "");
+    types += type_text(roots[i]->dtype, roots[i]->shape);
+    results += type_text(roots[i]->dtype, roots[i]->shape);
+    if (devices) results += " {" + sharded(shardings[i]) + "}";
   }
-  return head + ") -> (" + types + ") {\n" + body + "  return " + names + " : " + types + "\n}\n";
+  const std::string function =
+      head + ") -> (" + results + ") {\n" + body + "  return " + names + " : " + types + "\n}\n";
+  if (!devices) return function;
+  return "module attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = " + std::to_string(devices) +
+         " : i32} {\n" + function + "}\n";
 }
 
 }  // namespace strided::xla

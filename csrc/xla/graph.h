@@ -112,6 +112,19 @@ class Operands {
   size_t count_ = 0;
 };
 
+// Note [Shards]
+// A sharded array is one value with a buffer on each device of a mesh; its axes are those of the tensor that was
+// sharded, as the axis of a flat storage could not be cut along them. A program that has such an argument or result is
+// compiled for all devices of the mesh: XLA divides its operations (SPMD). All else in it is the same on each device,
+// and read from the first. Devices of a mesh are xla:0, xla:1, ..., and xla:0 is the device of all its tensors.
+// Each sharding is kept once, as long as the process lives.
+struct Sharding {
+  int devices;       // of the mesh
+  std::string text;  // as XLA writes it: "{devices=[2,1]0,1}"
+  Dims shape;
+};
+const Sharding* kept_sharding(int devices, const std::string& text, const Dims& shape);
+
 // Note [Nodes]
 // Written by add() once, then constant, until the program has run: a node whose storage lives gets the array, and
 // forgets what it was made from.
@@ -141,6 +154,8 @@ class Node : public RefCounted {
   std::vector<Type> results;  // of an operation that has several
   std::vector<char> bytes;    // of a Number, and of an Array that was not copied yet
   pjrt::Buffer* buffer = nullptr;
+  std::vector<pjrt::Buffer*> others;   // the shards, or copies, of devices 1, 2, ...
+  const Sharding* sharding = nullptr;  // which an operation's result is to have; null: none
 
   // While a program is written.
   uint64_t seen = 0;
@@ -179,7 +194,7 @@ std::vector<Node*> in_order(const std::vector<Node*>& outputs);
 // The program that computes `outputs`, which has no calls; arguments have their number in `arguments` as `id`.
 // given[i]: the output that takes the memory of argument i, -1 for none.
 std::string write_program(const std::vector<Node*>& arguments, const std::vector<Value>& outputs,
-                          const std::vector<int>& given);
+                          const std::vector<int>& given, const std::vector<const Sharding*>& shardings);
 // The same values without calls: `order` is that of the outputs.
 std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs);
 

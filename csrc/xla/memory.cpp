@@ -91,6 +91,11 @@ void release(void* data, size_t nbytes, int) {
   s.free_ranges[size_class(nbytes)].push_back(block->base);
 }
 
+int64_t numel_of(const Dims& shape) {
+  int64_t n = 1;
+  for (const int64_t size : shape) n *= size;
+  return n;
+}
 int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_t>(block.nbytes) / size_of(dtype); }
 
 }  // namespace
@@ -123,7 +128,8 @@ Value value_of(Block& block, DType dtype) {
     block.host = {};
   }
   if (!block.value) return constant_int(0, dtype, {n});
-  return retype(block.value, dtype, n);
+  const Value& v = block.value;  // of several axes where it is sharded
+  return retype(v->shape.ndim() == 1 ? v : reshape(v, {numel_of(v->shape)}), dtype, n);
 }
 
 Staged::Staged(Stage* on) { stage = on; }
@@ -283,6 +289,26 @@ void raise_bad(int device, size_t count) {
 }
 void raise_bad(int device) { raise_bad(device, SIZE_MAX); }
 
+// The value of a storage that is to be sharded, as an operation whose result is (Note [Shards] in graph.h).
+void as_sharded(Block* block) {
+  Value& v = block->value;
+  const Sharding* wanted = block->sharding;
+  if (!wanted || v->sharding) return;
+  const int64_t n = numel_of(wanted->shape);
+  const Value flat = v->shape.ndim() == 1 ? v : reshape(v, {numel_of(v->shape)});
+  const Value typed = retype(flat, block->sharded_dtype, n);
+  v = add("stablehlo.reshape", {typed}, typed->dtype, wanted->shape);
+  v->sharding = wanted;
+}
+
+// One array of all elements, on the first device: a sharded value is put together by a program.
+Value together(const Value& v, int device) {
+  if (!v->sharding) return v;
+  const Value flat = add("stablehlo.reshape", {v}, v->dtype, {numel_of(v->shape)});
+  run({flat.get()}, device);
+  return flat;
+}
+
 // Under the lock. Nothing waits, unless very many checks do.
 void run_recorded(int device, const Value& also = {}) {
   State& s = state();
@@ -303,6 +329,7 @@ void run_recorded(int device, const Value& also = {}) {
   };
   for (auto& [serial, block] : s.by_serial) {
     if (block->device != device || !block->value) continue;
+    as_sharded(block);
     as_operation(&block->value);
     if (!block->value->results.empty()) continue;
     want(block->value);
@@ -338,8 +365,8 @@ void run_recorded(int device, const Value& also = {}) {
   if (started.size() > kMostChecks) raise_bad(device, started.size() - kMostChecks / 2);
 }
 
-// For the value of one storage. Where there is no memory for all that is recorded, and nothing is to be checked, it runs
-// alone: what is too large is raised to who reads that.
+// For the value of one storage. Where there is no memory for all that is recorded, and nothing is to be checked, it
+// runs alone: what is too large is raised to who reads that.
 void run_for(const Block& block) {
   try {
     run_recorded(block.device);
@@ -383,8 +410,9 @@ void copy_to_host(Block& block, size_t offset, char* to, size_t n) {
       std::memcpy(to, block.value->bytes.data() + offset, n);
       return;
     }
+    const Value whole = together(block.value, block.device);
     const GilRelease unlocked(n >= 65536);
-    download(block.value->buffer, to, offset, n, block.nbytes);
+    download(whole->buffer, to, offset, n, block.nbytes);
   }
 }
 
@@ -401,6 +429,7 @@ void copy_within(Block& to, size_t to_offset, Block& from, size_t from_offset, s
   if (from.device != to.device) {
     run_recorded(from.device);
     if (source->kind != Node::Array && !source->buffer) run({source.get()}, from.device);
+    source = together(source, from.device);
     ensure_array(source.get(), from.device);
     Value there = array({}, source->dtype, source->shape);
     there->buffer = copy_to_device(source->buffer, to.device);
@@ -462,6 +491,38 @@ int64_t value_now(const Value& number, int device) {
   int64_t value = 0;
   download(wanted->buffer, &value, 0, sizeof(value), sizeof(value));
   return value;
+}
+
+void shard(const void* data, DType dtype, const Dims& shape, const std::string& sharding, int devices) {
+  const Lock lock;
+  Block& block = block_of(data);
+  STRIDED_CHECK(block.device == 0, RuntimeError,
+                "XLA: a tensor that is sharded is on xla:0, which stands for the mesh, not on xla:", block.device);
+  STRIDED_CHECK(devices <= device_count(), RuntimeError, "XLA: a mesh of ", devices, " devices, there are ",
+                device_count());
+  // Anew, whatever sharding it has: the next program shards it.
+  block.value = add("stablehlo.reshape", {value_of(block, dtype)}, dtype, {elements_of(block, dtype)});
+  block.sharding = devices ? kept_sharding(devices, sharding, shape) : nullptr;
+  block.sharded_dtype = dtype;
+}
+
+std::string sharding_of(const void* data) {
+  const Lock lock;
+  const Sharding* sharding = block_of(data).sharding;
+  return sharding ? sharding->text : "";
+}
+
+void read_shard(const void* data, int device, void* to, size_t nbytes) {
+  const Lock lock;
+  Block& block = block_of(data);
+  STRIDED_CHECK(block.sharding, RuntimeError, "XLA: the tensor is not sharded");
+  if (!block.value) block.value = value_of(block, block.sharded_dtype);  // the host's bytes, or nothing
+  run_recorded(block.device);
+  raise_bad(block.device);
+  const Node& n = *block.value;
+  STRIDED_CHECK(n.sharding && device >= 0 && device < n.sharding->devices, RuntimeError, "XLA: no shard ", device);
+  const GilRelease unlocked;
+  download(device ? n.others[static_cast<size_t>(device - 1)] : n.buffer, to, 0, nbytes, nbytes);
 }
 
 void register_memory() {

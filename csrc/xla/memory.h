@@ -19,7 +19,9 @@ struct Block {  // Note [Addresses]
   size_t nbytes = 0;
   int device = 0;
   uint64_t serial = 0;
-  Value value;             // null: nobody has written
+  Value value;                         // null: nobody has written
+  const Sharding* sharding = nullptr;  // of what is written: Note [Shards] in graph.h
+  DType sharded_dtype = DType::Float32;
   std::vector<char> host;  // in its place: bytes of the host, whose dtype the first reader says
 };
 Block& block_of(const void* data);          // RuntimeError where that is no memory of the device
@@ -65,6 +67,11 @@ void write(const LoopPlan& plan, int operand, const Value& value);
 // See Check.
 constexpr int64_t kGood = 0;
 void raise_later(int device, const Value& bad, std::function<void(int64_t)> raise);
+
+// From now on a contiguous tensor, which is a whole storage, is sharded like that; without devices, it is not.
+void shard(const void* data, DType dtype, const Dims& shape, const std::string& sharding, int devices);
+std::string sharding_of(const void* data);                               // empty: none
+void read_shard(const void* data, int device, void* to, size_t nbytes);  // of a sharded storage; waits
 
 // Starts what is recorded for the device; with `wait`, returns when all of the device has run.
 void synchronize(int device, bool wait);

@@ -189,20 +189,32 @@ std::string device_kind(int device) {
   return {kind.kind, kind.kind_size};
 }
 
-Executable* compile(const std::string& text) {
+namespace {
+
+// A CompileOptionsProto: executable_build_options { num_replicas: 1, num_partitions: 1 },
+// compile_portable_executable: true, so that one program runs on any of the devices; of a mesh { num_replicas: 1,
+// num_partitions: its size, use_spmd_partitioning: true }. On the CPU also env_option_overrides { key:
+// "xla_cpu_enable_fast_min_max" value { bool_field: false } }: else the larger of a number and NaN is the number.
+std::string compile_options(int mesh) {
+  const std::string one("\x1a\x04\x20\x01\x28\x01\x20\x01", 8);
+  std::string text = one;
+  if (mesh) {
+    std::string size;
+    for (int rest = mesh; rest; rest >>= 7) size += static_cast<char>((rest & 127) | (rest >> 7 ? 128 : 0));
+    const std::string build = std::string("\x20\x01\x28") + size + "\x30\x01";
+    text = std::string("\x1a") + static_cast<char>(build.size()) + build;
+  }
+  if (platform_name() != "cpu") return text;
+  const std::string name = "xla_cpu_enable_fast_min_max", no("\x12\x02\x10\x00", 4);
+  const std::string entry = std::string("\x0a") + static_cast<char>(name.size()) + name + no;
+  return text + "\x3a" + static_cast<char>(entry.size()) + entry;
+}
+
+}  // namespace
+
+Executable* compile(const std::string& text, int mesh) {
   const Plugin& p = working();
-  // A CompileOptionsProto: executable_build_options { num_replicas: 1, num_partitions: 1 },
-  // compile_portable_executable: true, so that one program runs on any of the devices. On the CPU also
-  // env_option_overrides { key: "xla_cpu_enable_fast_min_max" value { bool_field: false } }: else the larger of a
-  // number and NaN is the number.
-  static const std::string options = [] {
-    std::string text("\x1a\x04\x20\x01\x28\x01\x20\x01", 8);
-    const std::string name = "xla_cpu_enable_fast_min_max";
-    if (platform_name() != "cpu") return text;
-    const std::string no("\x12\x02\x10\x00", 4);
-    const std::string entry = std::string("\x0a") + static_cast<char>(name.size()) + name + no;
-    return text + "\x3a" + static_cast<char>(entry.size()) + entry;
-  }();
+  const std::string options = compile_options(mesh);
   Program program;
   program.code = text.data();
   program.code_size = text.size();
@@ -234,18 +246,21 @@ Buffer* upload(const void* data, DType dtype, const int64_t* shape, int ndim, in
   return arguments.buffer;
 }
 
-void execute(Executable* program, const std::vector<Buffer*>& in, std::vector<Buffer*>* out, int device) {
+void execute(Executable* program, const BufferLists& in, BufferLists* out, int device) {
   const Plugin& p = working();
   ExecuteOptions options;
   ExecuteArgs arguments;
-  Buffer* const* list = in.data();
-  Buffer** results = out->data();
+  std::vector<Buffer* const*> lists;
+  std::vector<Buffer**> results;
+  for (const auto& list : in) lists.push_back(list.data());
+  for (auto& list : *out) results.push_back(list.data());
   arguments.executable = program;
   arguments.options = &options;
-  arguments.argument_lists = &list;
-  arguments.num_args = in.size();
-  arguments.output_lists = &results;
-  arguments.device = p.devices[device];
+  arguments.argument_lists = lists.data();
+  arguments.num_devices = lists.size();
+  arguments.num_args = in[0].size();
+  arguments.output_lists = results.data();
+  arguments.device = lists.size() == 1 ? p.devices[device] : nullptr;
   check(p, p.call(kExecutableExecute, &arguments), "ran a program");
 }
 

@@ -21,11 +21,13 @@ std::string device_kind(int device);
 int device_count_or_zero();   // 0 where there is no plugin; never raises
 std::string why_no_plugin();  // in one sentence; empty where there is one
 
-pjrt::Executable* compile(const std::string& program);  // RuntimeError with the compiler's words
+// For one device, any of them, or for the first `mesh` devices together. RuntimeError with the compiler's words.
+pjrt::Executable* compile(const std::string& program, int mesh = 0);
 // One contiguous array.
 pjrt::Buffer* upload(const void* data, DType dtype, const int64_t* shape, int ndim, int device);
-void execute(pjrt::Executable* program, const std::vector<pjrt::Buffer*>& arguments,
-             std::vector<pjrt::Buffer*>* results, int device);
+// Arguments and results of each device; `device` is not read where there are several.
+using BufferLists = std::vector<std::vector<pjrt::Buffer*>>;
+void execute(pjrt::Executable* program, const BufferLists& arguments, BufferLists* results, int device);
 // `size` bytes from `offset` of an array of `total` bytes with one axis; waits.
 void download(pjrt::Buffer* buffer, void* to, size_t offset, size_t size, size_t total);
 void wait_for(pjrt::Buffer* buffer);  // for the program that makes it

@@ -47,6 +47,21 @@ void put_node(Key* key, const Node& n) {
     for (const Type& t : n.results) key->put(t.dtype, t.shape);
   }
   key->put(n.dtype, n.shape);
+  if (n.sharding) key->put_address(n.sharding);
+}
+
+// The devices of the mesh that a program runs on; 0 for a program of one device.
+int mesh_of(const std::vector<Node*>& arguments, const std::vector<Node*>& outputs) {
+  int devices = 0;
+  for (const auto* list : {&arguments, &outputs}) {
+    for (const Node* n : *list) {
+      if (!n->sharding) continue;
+      STRIDED_CHECK(!devices || devices == n->sharding->devices, RuntimeError, "XLA: a mesh of ", devices,
+                    " devices and one of ", n->sharding->devices, " in one program");
+      devices = n->sharding->devices;
+    }
+  }
+  return devices;
 }
 
 // Note [Memory that is given]
@@ -83,7 +98,9 @@ Node* nearest_argument(const Node& output) {
   for (size_t at = 0; at < level.size() && level.size() < 32; ++at) {
     for (const Value& v : level[at]->in) {
       if (numel(*v) != wanted) continue;
-      if (v->kind == Node::Array && !v->kept && v->dtype == output.dtype && v->shape == output.shape) return v.get();
+      if (v->kind == Node::Array && !v->kept && v->dtype == output.dtype && v->shape == output.shape &&
+          v->sharding == output.sharding)
+        return v.get();
       if (!is_argument(*v)) level.push_back(v.get());
     }
   }
@@ -119,6 +136,14 @@ void ensure_array(Node* node, int device) {
   node->bytes = {};
 }
 
+// An array that is not sharded is the same on each device of a mesh.
+void ensure_copies(Node* n, int devices) {
+  if (n->others.size() + 1 == static_cast<size_t>(devices)) return;
+  for (pjrt::Buffer* other : n->others) destroy(other);
+  n->others.clear();
+  for (int d = 1; d < devices; ++d) n->others.push_back(copy_to_device(n->buffer, d));
+}
+
 // What becomes of nodes: Note [Nodes].
 void run(const std::vector<Node*>& outputs, int device) {
   static std::string bytes;  // under the lock of memory.cpp
@@ -146,31 +171,38 @@ void run(const std::vector<Node*>& outputs, int device) {
       key.put(-1 - from->id);
     }
   }
+  const int mesh = mesh_of(arguments, outputs);
   const GilRelease unlocked;
   static auto* programs = new std::unordered_map<std::string, pjrt::Executable*>;
   pjrt::Executable*& program = (*programs)[bytes];
   if (program) {
     ++counted.cached;
   } else {
-    program = compile(write_program(arguments, without_calls(order, outputs), given));
+    std::vector<const Sharding*> shardings;
+    for (const Node* n : outputs) shardings.push_back(n->sharding);
+    program = compile(write_program(arguments, without_calls(order, outputs), given, shardings), mesh);
     ++counted.compiled;
   }
-  std::vector<pjrt::Buffer*> in, out(outputs.size(), nullptr);
+  const auto devices = static_cast<size_t>(std::max(mesh, 1));
+  std::vector<std::vector<pjrt::Buffer*>> in(devices), out(devices);
+  for (auto& list : out) list.resize(outputs.size(), nullptr);
   drop_numbers_if_many();
   for (Node* n : arguments) {
     if (n->kind == Node::Number) {
-      in.push_back(number_on(*n, device));
-    } else {
-      ensure_array(n, device);
-      in.push_back(n->buffer);
+      for (size_t d = 0; d < devices; ++d) in[d].push_back(number_on(*n, device + static_cast<int>(d)));
+      continue;
     }
+    ensure_array(n, device);
+    if (mesh) ensure_copies(n, mesh);
+    for (size_t d = 0; d < devices; ++d) in[d].push_back(d ? n->others[d - 1] : n->buffer);
   }
   execute(program, in, &out, device);
   ++counted.executed;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Node* n = outputs[i];
     n->kind = Node::Array;
-    n->buffer = out[i];
+    n->buffer = out[0][i];
+    for (size_t d = 1; d < devices; ++d) n->others.push_back(out[d][i]);
     n->text = {};
     n->written = nullptr;
     n->results = {};

@@ -18,6 +18,24 @@ void run(int64_t device, bool wait) {
   STRIDED_CHECK(device >= 0 && device < xla::device_count(), RuntimeError, "there is no device xla:", device);
   xla::synchronize(static_cast<int>(device), wait);
 }
+void mark(const Tensor& t, const std::string& sharding, int64_t devices) {
+  STRIDED_CHECK(t.device().type == DeviceType::XLA, RuntimeError, "sharding: the tensor is on ", t.device(),
+                ", not on xla:0");
+  STRIDED_CHECK(t.is_contiguous() && t.numel() > 0 && t.ndim() > 0 &&
+                    t.numel() * t.itemsize() == static_cast<int64_t>(t.storage().nbytes()),
+                RuntimeError,
+                "sharding: the tensor is not all of its storage, contiguous, with an axis and an element");
+  xla::shard(t.data(), t.dtype(), t.shape(), sharding, static_cast<int>(devices));
+}
+std::string marked(const Tensor& t) {
+  if (t.device().type != DeviceType::XLA || t.numel() == 0) return "";
+  return xla::sharding_of(t.data());
+}
+Tensor shard_of(const Tensor& t, int64_t device, const Dims& shape) {
+  Tensor out = empty(shape, t.dtype());
+  xla::read_shard(t.data(), static_cast<int>(device), out.data(), static_cast<size_t>(out.numel() * out.itemsize()));
+  return out;
+}
 Dims counted() {
   const xla::Counters c = xla::counters();
   return {c.compiled, c.executed, c.cached};
@@ -32,6 +50,12 @@ void bind_xla() {
   def<&kind>("_xla_kind(int device)", "What the plugin says the device is.", kFunction);
   def<&run>("_xla_run(int device, bool wait=False)", "Starts what is recorded for the device, and waits for it.",
             kFunction);
+  def<&mark>("_xla_shard(Tensor t, str sharding, int devices)", "A tensor's sharding from now on; 0 devices: none.",
+             kFunction);
+  def<&marked>("_xla_sharding(Tensor t)", "The sharding of a tensor in XLA's words; empty where there is none.",
+               kFunction);
+  def<&shard_of>("_xla_shard_of(Tensor t, int device, int[] shape)", "What one device has of a tensor, on the CPU.",
+                 kFunction);
   def<&counted>("_xla_counters()", "Programs compiled, programs run, and of these those that had been compiled before.",
                 kFunction);
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ..autograd.grad_mode import no_grad
-from . import _move, _philox
+from . import _move, _philox, _xla_mesh
 from ._layout import Spec, dual
 from ._sharded import ShardedTensor, indices, require_plain, wrap
 from .placement import Partial, Replicate, checked
@@ -41,6 +41,8 @@ def distribute_tensor(
     from . import init_device_mesh, world
 
     require_plain("distribute_tensor", tensor)
+    if getattr(device_mesh, "device_type", None) == "xla":
+        return _xla_mesh.distribute(tensor, device_mesh, placements)
     mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
     whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
     spec = whole.with_(checked(placements, mesh, tensor.ndim))

@@ -19,8 +19,9 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 class DeviceMesh:
     """The ranks of a communicator in an n-dimensional grid, in row-major order.
 
-    device_type: "cpu" or "cuda", where shards live; shape; mesh_dim_names: names of the axes, or None.  All ranks make
-    the same meshes in the same order: a mesh has a communicator for each of its axes.
+    device_type: "cpu" or "cuda", where shards live, or "xla": XLA devices of this process, which are no ranks; shape;
+    mesh_dim_names: names of the axes, or None.  All ranks make the same meshes in the same order: a mesh has a
+    communicator for each of its axes.
 
     Args:
         mesh_shape: sizes of the axes; their product is the number of ranks.  A nest of rank numbers, as PyTorch takes
@@ -37,6 +38,8 @@ class DeviceMesh:
         comm: Communicator | None = None,
         _shape: tuple[int, ...] | None = None,
     ) -> None:
+        if device_type == "xla":
+            return self._of_xla(mesh, mesh_dim_names, comm, _shape)
         from . import world
 
         comm = world() if comm is None else comm
@@ -54,7 +57,7 @@ class DeviceMesh:
                 f"DeviceMesh: a mesh of shape {tuple(_shape)} has {math.prod(_shape)} ranks, not {comm.size}"
             )
         if device_type not in ("cpu", "cuda"):
-            raise ValueError(f"DeviceMesh: device_type is 'cpu' or 'cuda', got {device_type!r}")
+            raise ValueError(f"DeviceMesh: device_type is 'cpu', 'cuda' or 'xla', got {device_type!r}")
         if mesh_dim_names is not None and (
             len(mesh_dim_names) != len(_shape) or len(set(mesh_dim_names)) < len(_shape)
         ):
@@ -70,6 +73,29 @@ class DeviceMesh:
         self._coordinate = self.coordinate_of(comm.rank)
         self._axes = [self._along(axis) for axis in range(self.ndim)]
 
+    def _of_xla(self, mesh, names, comm, shape):
+        """XLA devices of this process: no ranks, and no communicators."""
+        from .._C import functions
+
+        if comm is not None:
+            raise ValueError("DeviceMesh: a mesh of XLA devices is of one process, and takes no comm")
+        ids, shape = (list(range(math.prod(shape))), shape) if mesh is None else _flat(mesh)
+        if ids != list(range(len(ids))):
+            raise ValueError(f"DeviceMesh: XLA devices of a mesh are in order, xla:0 to xla:{len(ids) - 1}, got {ids}")
+        if len(ids) > (there := functions["_xla_device_count"]()):
+            raise ValueError(f"DeviceMesh: a mesh of {len(ids)} XLA devices, there are {there}")
+        if names is not None and (len(names) != len(shape) or len(set(names)) < len(shape)):
+            raise ValueError(f"DeviceMesh: {len(shape)} different names for {len(shape)} axes, got {names}")
+        self.device_type, self.shape, self.ndim = "xla", tuple(shape), len(shape)
+        self.mesh_dim_names = None if names is None else tuple(names)
+        self.comm = None
+        self._coordinate = (0,) * self.ndim
+
+    def __getattr__(self, name):
+        if name == "_axes":
+            raise NotImplementedError("DeviceMesh: XLA devices of one process have no communicators")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def _along(self, axis):
         if self.ndim == 1:
             return self.comm
@@ -82,7 +108,7 @@ class DeviceMesh:
         """The rank numbers as a tensor of the shape of the mesh."""
         from .._C import functions
 
-        return functions["arange"](self.comm.size).view(self.shape)
+        return functions["arange"](math.prod(self.shape)).view(self.shape)
 
     def coordinate_of(self, rank: int) -> tuple[int, ...]:
         """Where a rank stands in the grid."""
@@ -129,11 +155,11 @@ class DeviceMesh:
 
     def get_rank(self) -> int:
         """The number of this rank."""
-        return self.comm.rank
+        return 0 if self.comm is None else self.comm.rank
 
     def size(self, mesh_dim: int | str | None = None) -> int:
         """How many ranks there are, or how many along an axis."""
-        return self.comm.size if mesh_dim is None else self.shape[self.axis(mesh_dim)]
+        return math.prod(self.shape) if mesh_dim is None else self.shape[self.axis(mesh_dim)]
 
     def __getitem__(self, name: str) -> DeviceMesh:
         """The mesh of one axis, of the ranks along it through this rank."""

@@ -44,8 +44,6 @@ def test_spawn_and_ordinals():
     assert (xr.world_size(), xr.global_ordinal(), xm.get_ordinal(), xm.get_local_ordinal()) == (1, 0, 0, 0)
     assert xr.device_type() == xm.xla_device_hw("xla") and xr.global_device_count() == strided_xla.device_count()
     assert xm.rendezvous("here", b"mine") == [b"mine"]
-    with pytest.raises(NotImplementedError, match="mesh"):
-        xr.use_spmd()
     model = xmp.MpModelWrapper(torch.nn.Linear(2, 1)).to("xla")
     assert model.weight.device.type == "xla" and xmp.MpSerialExecutor().run(lambda: 3) == 3
 

@@ -16,6 +16,8 @@ __all__ = [
     "device_type",
     "global_device_count",
     "global_ordinal",
+    "global_runtime_device_count",
+    "is_spmd",
     "local_ordinal",
     "local_process_count",
     "process_count",
@@ -23,6 +25,8 @@ __all__ = [
     "use_spmd",
     "world_size",
 ]
+
+_spmd = False
 
 
 def device_type() -> str | None:
@@ -71,5 +75,22 @@ def process_index() -> int:
 
 
 def use_spmd(auto: bool = False) -> None:
-    """Raises NotImplementedError: tensors are not sharded over the devices of a mesh."""
-    raise NotImplementedError("strided_xla: tensors are not sharded over the devices of a mesh")
+    """From now on is_spmd() is true. Tensors are sharded by ``distributed.spmd.mark_sharding``, also without this.
+
+    Args:
+        auto: NotImplementedError for True: shardings are not found, they are given.
+    """
+    global _spmd
+    if auto:
+        raise NotImplementedError("strided_xla: use_spmd(auto=True): shardings are not found, mark_sharding gives them")
+    _spmd = True
+
+
+def is_spmd() -> bool:
+    """Whether use_spmd() was called."""
+    return _spmd
+
+
+def global_runtime_device_count() -> int:
+    """Number of devices that a mesh can have."""
+    return _xla.device_count()
