@@ -26,7 +26,7 @@ from ._comm import Communicator, Request, Traffic, Transfer
 from ._comm import rank_state as _rank_state
 from ._comm import this_rank as _this_rank
 from ._explain import Explanation, explain
-from ._factories import distribute_tensor, empty, full, ones, rand, randn, zeros
+from ._factories import distribute_tensor, empty, full, ones, rand, randint, randn, randperm, zeros
 from ._groups import *
 from ._groups import __all__ as _names_of_groups
 from ._messages import *
@@ -46,8 +46,8 @@ DTensor = ShardedTensor
 
 __all__ = [
     "BlockCyclic", "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "ShardedTensor",
-    "Explanation", "distribute_tensor", "empty", "explain", "full", "init_device_mesh", "ones", "rand", "randn",
-    "set_gather_limit", "tensor", "zeros",
+    "Explanation", "distribute_tensor", "empty", "explain", "full", "init_device_mesh", "ones", "rand", "randint",
+    "randn", "randperm", "set_gather_limit", "tensor", "zeros",
     "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
     "TCPStore", "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
     *_names_of_groups, *_names_of_calls, *_names_of_objects,

@@ -1,4 +1,4 @@
-"""New sharded tensors: of a whole one (distribute_tensor), and zeros, ones, full, empty, rand, randn."""
+"""New sharded tensors: of a whole one (distribute_tensor), and zeros, ones, full, empty, and random ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _f = _C.functions
 
-__all__ = ["distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
+__all__ = ["distribute_tensor", "empty", "full", "ones", "rand", "randint", "randn", "randperm", "zeros"]
 
 
 def distribute_tensor(
@@ -123,12 +123,20 @@ def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any 
     return wrap(local.requires_grad_(requires_grad), spec)
 
 
-def _key(mesh):
-    """64 random bits of the first rank's default generator; every rank draws, so that generators stay together."""
-    drawn = _f["randint"](0, 1 << 32, (2,))
+def key_of(mesh: Any, generator: Any = None) -> int:
+    """64 random bits of the first rank's generator; every rank draws, so that generators stay together."""
+    drawn = _f["randint"](0, 1 << 32, (2,), generator=generator)
     mesh.comm.broadcast(drawn, 0)
     low, high = drawn.tolist()
     return high << 32 | low
+
+
+def positions(spec: Spec) -> Tensor:
+    """The number of each element of the shard of this rank, in the order of the elements of the whole."""
+    position = _f["zeros"]((), dtype=_C.int64)
+    for d, n in enumerate(spec.shape):
+        position = position.unsqueeze(-1) * n + indices(spec, d)
+    return position
 
 
 def _random(name, draw, size, dtype, requires_grad, mesh, placements):
@@ -136,10 +144,7 @@ def _random(name, draw, size, dtype, requires_grad, mesh, placements):
     dtype = _f["get_default_dtype"]() if dtype is None else dtype
     if not dtype.is_floating_point:
         raise NotImplementedError(f"{name}: for floating point dtypes, got {dtype}")
-    position = _f["zeros"]((), dtype=_C.int64)
-    for d, n in enumerate(spec.shape):
-        position = position.unsqueeze(-1) * n + indices(spec, d)
-    local = draw(position, _key(spec.mesh), dtype).to(spec.mesh.device_type)
+    local = draw(positions(spec), key_of(spec.mesh), dtype).to(spec.mesh.device_type)
     return wrap(local.requires_grad_(requires_grad), spec)
 
 
@@ -163,3 +168,24 @@ def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any 
           device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
     """The same of the standard normal distribution."""
     return _random("randn", _philox.normal, size, dtype, requires_grad, mesh or device_mesh, placements)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, mesh: Any = None,
+            placements: Any = None, device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """Integers in [low, high), or [0, low) for ``randint(low, size)``; int64 for no dtype.  They depend on seed and
+    place, as rand's."""
+    if size is None:
+        low, high, size = 0, low, high
+    made = empty(*size, dtype=_C.int64 if dtype is None else dtype, mesh=mesh or device_mesh, placements=placements)
+    made.random_(low, high)
+    return made
+
+
+def randperm(n: int, *, dtype: Any = None, mesh: Any = None, placements: Any = None,
+             device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
+    """0, 1, ... n - 1 in a random order: that of random numbers of 63 bits, sorted where they are."""
+    keys = randint(0, (1 << 63) - 1, (n,), mesh=mesh or device_mesh, placements=placements)
+    _f["randperm"](0, dtype=dtype)  # raises for dtypes that hold no numbers
+    order: Any = keys.sort(stable=True)[1]
+    made = order.redistribute(placements=keys.placements)
+    return made if dtype is None else made.to(dtype)

@@ -83,6 +83,7 @@ def _load():
         _rules_more,
         _rules_order,
         _rules_pieces,
+        _rules_random,
         _rules_reduce,
         _rules_shape,
         _rules_statistics,
