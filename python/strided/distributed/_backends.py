@@ -53,7 +53,7 @@ def is_mpi_available() -> bool:
 
 def is_backend_available(backend: str) -> bool:
     """Whether a backend is there: ``"mpi"``, where mpi4py is."""
-    return backend.lower() == "mpi" and is_mpi_available()
+    return str(backend).lower() == "mpi" and is_mpi_available()
 
 
 def is_nccl_available() -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ..autograd.grad_mode import no_grad
-from ._reductions import check_op, combine, small
+from ._reductions import check_op, combine, count, small
 
 if TYPE_CHECKING:
     from .._typing import Any, Iterator, Sequence, Tensor
@@ -202,9 +202,12 @@ class Communicator:
             self._announce(((self._number, call, dtype, f"{op} {purpose}" if purpose else op, root), tuple(sizes)))
 
     def _many(self, call, tensors, like):
+        if not isinstance(tensors, (tuple, list)):
+            raise TypeError(f"{call}: a list of tensors is required, got {type(tensors).__name__}")
         if len(tensors) != self.size:
             raise ValueError(f"{call}: {len(tensors)} tensors for {self.size} ranks; there is one for each rank")
-        for t in tensors:
+        for t in (like, *tensors):
+            count(call, t)
             if t.dtype is not like.dtype:
                 raise TypeError(f"{call}: tensors of one call have one dtype, got {like.dtype} and {t.dtype}")
         return [t.numel() for t in tensors]
@@ -251,7 +254,7 @@ class Communicator:
     @no_grad()
     def broadcast(self, tensor: Tensor, root: int) -> None:
         """Fills tensor with that of root, in place."""
-        self._begin("broadcast", tensor, (tensor.numel(),), root=operator.index(root))
+        self._begin("broadcast", tensor, (count("broadcast", tensor),), root=self._rooted("broadcast", root))
         staged = self._stage(tensor)
         self._broadcast(flat_bytes(staged), root)
         if self.rank != root:
@@ -318,7 +321,7 @@ class Communicator:
     def reduce(self, tensor: Tensor, op: str = "sum", root: int = 0) -> None:
         """The same, in place on root only; others keep what they have."""
         check_op("reduce", op, tensor)
-        self._begin("reduce", tensor, (tensor.numel(),), op, operator.index(root))
+        self._begin("reduce", tensor, (tensor.numel(),), op, self._rooted("reduce", root))
         staged = self._stage(tensor).reshape(-1)
         everything = staged.new_empty((self.size, staged.numel())) if self.rank == root else None
         rows = None if everything is None else [flat_bytes(row) for row in everything]
@@ -342,7 +345,7 @@ class Communicator:
     def gather(self, outputs: Sequence[Tensor] | None, tensor: Tensor, root: int = 0) -> None:
         """The same, on root only; others give None for outputs."""
         sizes = self._many("gather", outputs, tensor) if self._gives("gather", outputs, root) else []
-        self._begin("gather", tensor, (tensor.numel(), *sizes), root=operator.index(root))
+        self._begin("gather", tensor, (count("gather", tensor), *sizes), root=self._rooted("gather", root))
         staged = self._stage(tensor)
         targets = None if outputs is None else [self._stage(o) for o in outputs]
         self._gather(None if targets is None else [flat_bytes(t) for t in targets], flat_bytes(staged), root)
@@ -354,7 +357,7 @@ class Communicator:
     def scatter(self, tensor: Tensor, inputs: Sequence[Tensor] | None = None, root: int = 0) -> None:
         """tensor becomes inputs[rank] of root; others give None for inputs."""
         sizes = self._many("scatter", inputs, tensor) if self._gives("scatter", inputs, root) else []
-        self._begin("scatter", tensor, (tensor.numel(), *sizes), root=operator.index(root))
+        self._begin("scatter", tensor, (count("scatter", tensor), *sizes), root=self._rooted("scatter", root))
         staged = self._stage(tensor)
         self._scatter(
             flat_bytes(staged), None if inputs is None else [flat_bytes(self._stage(t)) for t in inputs], root
@@ -380,9 +383,9 @@ class Communicator:
     @no_grad()
     def all_to_all(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         """outputs[r] becomes inputs[rank] of rank r.  Empty pieces make no message."""
-        if not inputs:
+        if isinstance(inputs, (tuple, list)) and not inputs:
             raise ValueError(f"all_to_all: 0 tensors for {self.size} ranks; there is one for each rank")
-        like = inputs[0]
+        like = inputs[0] if isinstance(inputs, (tuple, list)) else _f["empty"](0)
         given, wanted = self._many("all_to_all", inputs, like), self._many("all_to_all", outputs, like)
         self._begin("all_to_all", like, (*given, *wanted))
         targets = [self._stage(o) for o in outputs]
@@ -404,6 +407,7 @@ class Communicator:
 
     def isend(self, tensor: Tensor, dest: int, tag: int = 0) -> Request:
         """send that goes on meanwhile; tensor must not be written to before wait()."""
+        count("send", tensor)
         self._check_peer("send", dest, tag)
         with no_grad():
             data = flat_bytes(self._stage(tensor))
@@ -412,6 +416,7 @@ class Communicator:
 
     def irecv(self, tensor: Tensor, source: int, tag: int = 0) -> Request:
         """recv that goes on meanwhile; tensor is there after wait()."""
+        count("recv", tensor)
         self._check_peer("recv", source, tag)
         with no_grad():
             staged = self._stage(tensor)
@@ -443,7 +448,7 @@ class Communicator:
 
     def broadcast_object(self, value: Any, root: int = 0) -> Any:
         """The value of root, on every rank; others give anything."""
-        text = json.dumps(value).encode() if self.rank == root else b""
+        text = json.dumps(value).encode() if self.rank == self._rooted("broadcast_object", root) else b""
         n = _f["full"]((1,), len(text), dtype=_C.int64)
         self.broadcast(n, root)
         data = _bytes_of(text + b" " * (int(n) - len(text)))
@@ -465,7 +470,16 @@ class Communicator:
             raise ValueError(f"{call}: the list of tensors is given on root ({root}), and nowhere else")
         return tensors is not None
 
+    def _rooted(self, call, root):
+        try:
+            return operator.index(root)
+        except TypeError:
+            raise TypeError(f"{call}: root is the number of a rank, got {type(root).__name__}") from None
+
     def _check_peer(self, call, peer, tag):
+        for name, value in (("rank", peer), ("tag", tag)):
+            if not hasattr(value, "__index__"):
+                raise TypeError(f"{call}: a {name} is an int, got {type(value).__name__}")
         if not 0 <= operator.index(peer) < self.size:
             raise ValueError(f"{call}: there is no rank {peer}; ranks go from 0 to {self.size - 1}")
         if not 0 <= operator.index(tag) <= self._last_tag:

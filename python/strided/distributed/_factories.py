@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from ..autograd.grad_mode import no_grad
 from . import _move, _philox, _xla_mesh
 from ._layout import Spec, dual
 from ._sharded import ShardedTensor, indices, require_plain, wrap
-from .placement import Partial, Replicate, checked
+from .placement import Partial, Replicate, checked, checked_mesh
 
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
@@ -43,7 +44,11 @@ def distribute_tensor(
     require_plain("distribute_tensor", tensor)
     if getattr(device_mesh, "device_type", None) == "xla":
         return _xla_mesh.distribute(tensor, device_mesh, placements)
-    mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
+    mesh = (
+        init_device_mesh("cpu", (world().size,))
+        if device_mesh is None
+        else checked_mesh("distribute_tensor", device_mesh)
+    )
     whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
     spec = whole.with_(checked(placements, mesh, tensor.ndim))
     with no_grad():
@@ -71,9 +76,15 @@ def _spec(name, size, mesh, placements):
     from . import init_device_mesh, world
 
     size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-    if any(operator.index(n) < 0 for n in size):
-        raise RuntimeError(f"{name}: sizes of a tensor are 0 or more, got {tuple(size)}")
-    mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else mesh
+    try:
+        size = tuple(map(operator.index, size))
+    except TypeError:
+        raise TypeError(f"{name}: sizes of a tensor are ints, got {tuple(size)}") from None
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"{name}: sizes of a tensor are 0 or more, got {size}")
+    if math.prod(size) >= 1 << 63:
+        raise RuntimeError(f"{name}: a tensor has fewer than 2^63 elements, got sizes {size}")
+    mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else checked_mesh(name, mesh)
     placed = checked(placements, mesh, len(size))
     if any(isinstance(p, Partial) for p in placed):
         raise ValueError(f"{name}: a new tensor is cut or replicated, got {placed}")
@@ -87,7 +98,7 @@ def _made(function, spec, device_mesh_type, **named):
 def full(size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, mesh: Any = None,
          placements: Any = None, device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
     """A tensor of one value.  mesh: all ranks in a row for None; placements: all Replicate for None."""
-    spec = _spec("full", (tuple(size),), mesh or device_mesh, placements)
+    spec = _spec("full", (size,), device_mesh if mesh is None else mesh, placements)
     local = _made(lambda s, **k: _f["full"](s, fill_value, **k), spec, spec.mesh.device_type, dtype=dtype)
     return wrap(local.requires_grad_(requires_grad), spec)
 
@@ -102,7 +113,7 @@ def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any 
     >>> strided.distributed.simulate(2, program)
     [torch.Size([2, 4]), torch.Size([1, 4])]
     """
-    spec = _spec("zeros", size, mesh or device_mesh, placements)
+    spec = _spec("zeros", size, device_mesh if mesh is None else mesh, placements)
     local = _made(_f["zeros"], spec, spec.mesh.device_type, dtype=dtype)
     return wrap(local.requires_grad_(requires_grad), spec)
 
@@ -110,7 +121,7 @@ def zeros(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any 
 def ones(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
          device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
     """A tensor of ones."""
-    spec = _spec("ones", size, mesh or device_mesh, placements)
+    spec = _spec("ones", size, device_mesh if mesh is None else mesh, placements)
     local = _made(_f["ones"], spec, spec.mesh.device_type, dtype=dtype)
     return wrap(local.requires_grad_(requires_grad), spec)
 
@@ -118,7 +129,7 @@ def ones(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any =
 def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
           device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
     """A tensor with values that nobody has set."""
-    spec = _spec("empty", size, mesh or device_mesh, placements)
+    spec = _spec("empty", size, device_mesh if mesh is None else mesh, placements)
     local = _made(_f["empty"], spec, spec.mesh.device_type, dtype=dtype)
     return wrap(local.requires_grad_(requires_grad), spec)
 
@@ -161,13 +172,17 @@ def rand(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any =
     >>> strided.equal(a, b)
     True
     """
-    return _random("rand", _philox.uniform, size, dtype, requires_grad, mesh or device_mesh, placements)
+    return _random(
+        "rand", _philox.uniform, size, dtype, requires_grad, device_mesh if mesh is None else mesh, placements
+    )
 
 
 def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, mesh: Any = None, placements: Any = None,
           device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
     """The same of the standard normal distribution."""
-    return _random("randn", _philox.normal, size, dtype, requires_grad, mesh or device_mesh, placements)
+    return _random(
+        "randn", _philox.normal, size, dtype, requires_grad, device_mesh if mesh is None else mesh, placements
+    )
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, mesh: Any = None,
@@ -176,7 +191,12 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, 
     place, as rand's."""
     if size is None:
         low, high, size = 0, low, high
-    made = empty(*size, dtype=_C.int64 if dtype is None else dtype, mesh=mesh or device_mesh, placements=placements)
+    made = empty(
+        *size,
+        dtype=_C.int64 if dtype is None else dtype,
+        mesh=device_mesh if mesh is None else mesh,
+        placements=placements,
+    )
     made.random_(low, high)
     return made
 
@@ -184,7 +204,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None, 
 def randperm(n: int, *, dtype: Any = None, mesh: Any = None, placements: Any = None,
              device_mesh: Any = None) -> ShardedTensor:  # fmt: skip
     """0, 1, ... n - 1 in a random order: that of random numbers of 63 bits, sorted where they are."""
-    keys = randint(0, (1 << 63) - 1, (n,), mesh=mesh or device_mesh, placements=placements)
+    keys = randint(0, (1 << 63) - 1, (n,), mesh=device_mesh if mesh is None else mesh, placements=placements)
     _f["randperm"](0, dtype=dtype)  # raises for dtypes that hold no numbers
     order: Any = keys.sort(stable=True)[1]
     made = order.redistribute(placements=keys.placements)

@@ -373,6 +373,9 @@ def new_subgroups_by_enumeration(
     Raises:
         ValueError: no lists, or a rank in two of them.
     """
+    outer = ranks_per_subgroup_list
+    if not isinstance(outer, (tuple, list)) or not all(isinstance(ranks, (tuple, list, range)) for ranks in outer):
+        raise TypeError(f"new_subgroups_by_enumeration: lists of ranks are required, got {ranks_per_subgroup_list!r}")
     lists = [list(ranks) for ranks in ranks_per_subgroup_list]
     if not lists:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")

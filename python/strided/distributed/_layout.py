@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     Ranges = list[tuple[int, int]]
 
 
+_MOST_PIECES = 1 << 24  # which are written out one by one
+
+
 def length(ranges: Ranges) -> int:
     """How many indices there are in ranges [(start, stop), ...]."""
     return sum(b - a for a, b in ranges)
@@ -20,7 +23,15 @@ def length(ranges: Ranges) -> int:
 
 def dealt(ranges: Ranges, block: int, size: int, rank: int) -> Ranges:
     """The part of a rank when indices (in order) are dealt to `size` ranks in blocks."""
-    n, found = length(ranges), []
+    if size == 1:
+        return list(ranges)
+    n = length(ranges)
+    found: Ranges = []
+    if n // (block * size) > _MOST_PIECES:
+        raise ValueError(
+            f"{n} indices in blocks of {block} are more than {_MOST_PIECES} blocks on each of {size} ranks: larger blocks "
+            "are required"
+        )
     i, before = 0, 0  # the range that is looked at, and how many indices there are before it
     for start in range(rank * block, n, block * size):
         stop = min(start + block, n)

@@ -48,7 +48,15 @@ def small(tensor: Tensor) -> bool:
 
 def check_op(call: str, op: str, tensor: Tensor) -> None:
     """ValueError for an operation that there is none of, TypeError for one that the dtype has not."""
-    if op not in _COMBINE:
+    count(call, tensor)
+    if not isinstance(op, str) or op not in _COMBINE:
         raise ValueError(f"{call}: there is no reduction {op!r}; there are {', '.join(_COMBINE)}")
     if op == "avg" and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise TypeError(f"{call}: avg takes floating point and complex tensors, got {tensor.dtype}")
+
+
+def count(call: str, tensor: Tensor) -> int:
+    """How many elements a tensor has; TypeError for anything else."""
+    if not isinstance(tensor, _C.Tensor):
+        raise TypeError(f"{call}: a tensor is required, got {type(tensor).__name__}")
+    return tensor.numel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 from .. import _C
@@ -138,6 +139,8 @@ def _repeat(func, args, kwargs):
         )
     if min(sizes, default=0) < 0:
         raise RuntimeError(f"{func.__name__}: a number of repetitions is negative, got {sizes}")
+    if math.prod(sizes) * max(x.numel(), 1) >= 1 << 63:
+        raise RuntimeError(f"{func.__name__}: a tensor has fewer than 2^63 elements, got repetitions {sizes}")
     sizes = [1] * (x.ndim - len(sizes)) + sizes
     while x.ndim < len(sizes):
         x = x.unsqueeze(0)

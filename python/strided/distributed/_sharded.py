@@ -8,6 +8,7 @@ must be moved and calls the function on shards.  A function without a rule raise
 from __future__ import annotations
 
 import inspect
+import operator
 from typing import TYPE_CHECKING
 
 from .. import _C
@@ -17,7 +18,7 @@ from ..utils._pytree import tree_map
 from . import _move
 from ._layout import Spec, dual
 from ._move import implicit_replication
-from .placement import Placement, Replicate, checked
+from .placement import Placement, Replicate, checked, checked_mesh
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -353,9 +354,11 @@ class ShardedTensor(Tensor):
         from . import init_device_mesh, world
 
         require_plain("from_local", local_tensor)
-        mesh = init_device_mesh("cpu", (world().size,)) if device_mesh is None else device_mesh
+        mesh = (
+            init_device_mesh("cpu", (world().size,)) if device_mesh is None else checked_mesh("from_local", device_mesh)
+        )
         placed = checked(placements, mesh, local_tensor.ndim)
-        sizes = list(local_tensor.shape) if shape is None else list(shape)
+        sizes = list(local_tensor.shape) if shape is None else list(map(operator.index, shape))
         if shape is None:
             told = mesh.comm.all_gather_object([str(local_tensor.dtype), list(local_tensor.shape)])
             everyone = [there for _, there in told]
@@ -370,6 +373,10 @@ class ShardedTensor(Tensor):
                     s[dim] for c, s in zip(mesh.coordinates, everyone)
                     if all(a in cut or x == y for a, (x, y) in enumerate(zip(c, me)))
                 )  # fmt: skip
+        elif len(sizes) != local_tensor.ndim:
+            raise ValueError(
+                f"from_local: a shard of {local_tensor.ndim} axes for a tensor of {len(sizes)}, of shape {tuple(sizes)}"
+            )
         elif any(n < 0 for n in sizes):
             raise ValueError(f"from_local: sizes of a tensor are 0 or more, got {tuple(sizes)}")
         spec = Spec(mesh, placed, sizes)

@@ -112,6 +112,8 @@ class DeviceMesh:
 
     def coordinate_of(self, rank: int) -> tuple[int, ...]:
         """Where a rank stands in the grid."""
+        if not isinstance(rank, int):
+            raise TypeError(f"DeviceMesh: the number of a rank is an int, got {type(rank).__name__}")
         found = []
         for n in reversed(self.shape):
             rank, i = divmod(rank, n)
@@ -137,6 +139,8 @@ class DeviceMesh:
             if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
                 raise KeyError(f"DeviceMesh: no axis {mesh_dim!r}; axes are {self.mesh_dim_names}")
             return self.mesh_dim_names.index(mesh_dim)
+        if not isinstance(mesh_dim, int):
+            raise TypeError(f"DeviceMesh: an axis is an int or a name, got {mesh_dim!r}")
         if not -self.ndim <= mesh_dim < self.ndim:
             raise IndexError(f"DeviceMesh: no axis {mesh_dim} of {self.ndim}")
         return mesh_dim % self.ndim
@@ -205,6 +209,8 @@ class DeviceMesh:
 
         if hasattr(shape, "placements"):
             shape, placements = shape.shape, shape.placements
+        if not isinstance(shape, (tuple, list)):
+            raise TypeError(f"show: a shape or a sharded tensor is required, got {type(shape).__name__}")
         shape = Size(shape)
         if len(shape) not in (1, 2):
             raise ValueError(f"show: a picture has one or two axes, the tensor has {len(shape)}")
@@ -264,5 +270,10 @@ def init_device_mesh(
     >>> strided.distributed.simulate(6, program)[5]
     (1, 3)
     """
+    if not isinstance(mesh_shape, (int, tuple, list)):
+        raise TypeError(f"init_device_mesh: mesh_shape is a tuple of ints, got {mesh_shape!r}")
     shape = (mesh_shape,) if isinstance(mesh_shape, int) else tuple(mesh_shape)
+    names = mesh_dim_names
+    if names is not None and not (isinstance(names, (tuple, list)) and all(isinstance(n, str) for n in names)):
+        raise TypeError(f"init_device_mesh: mesh_dim_names is a tuple of str, got {names!r}")
     return DeviceMesh(device_type, None, mesh_dim_names=mesh_dim_names, comm=comm, _shape=shape)

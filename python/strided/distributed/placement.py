@@ -105,3 +105,12 @@ def checked(placements: Any, mesh: Any, ndim: int) -> tuple[Placement, ...]:
     if len(found) != mesh.ndim:
         raise ValueError(f"{len(found)} placements for a mesh of {mesh.ndim} axes: there is one for each")
     return tuple(found)
+
+
+def checked_mesh(call: str, mesh: Any) -> Any:
+    """The mesh; TypeError for anything else."""
+    from .device_mesh import DeviceMesh
+
+    if not isinstance(mesh, DeviceMesh):
+        raise TypeError(f"{call}: a DeviceMesh is required, got {type(mesh).__name__}")
+    return mesh

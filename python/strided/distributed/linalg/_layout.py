@@ -7,7 +7,9 @@ side as one ordinary tensor, so that a product or a solve on it is one local cal
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import _C
 from ..._creation import tensor as _tensor
@@ -16,6 +18,26 @@ if TYPE_CHECKING:
     from ..._typing import Tensor
 
 _f = _C.functions
+_Made = TypeVar("_Made")
+
+
+def takes_matrices(function: _Made) -> _Made:
+    """Decorator: TypeError for arguments that are annotated as Matrix and are none."""
+    called: Any = function
+    names = list(inspect.signature(called).parameters)
+    of = {name for name in names if called.__annotations__.get(name) == "Matrix"}
+
+    @functools.wraps(called)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        for name, value in (*zip(names, args), *kwargs.items()):
+            if name in of and not isinstance(value, Matrix):
+                raise TypeError(
+                    f"distributed.linalg.{called.__name__}: {name} is a Matrix, got {type(value).__name__}; "
+                    "functions of strided.linalg take sharded tensors"
+                )
+        return called(*args, **kwargs)
+
+    return run  # type: ignore[return-value]
 
 
 class Axis:

@@ -14,7 +14,7 @@ from ...autograd import Function
 from ...linalg import LinAlgError
 from . import _cholesky, _matmul, _transfer, _triangular
 from ._layers import Layers, product_layers
-from ._layout import Matrix, square
+from ._layout import Matrix, square, takes_matrices
 from ._solve import Factors, check
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class _Product(Function):
         return (*grads, None, None, None, None)
 
 
+@takes_matrices
 def matmul(A: Matrix, B: Matrix, *, adjoint: str = "", layers: int = 1) -> Matrix:
     """A B; A^H B with adjoint="left"; A B^H with adjoint="right".  No transposed copy is made.
 
@@ -117,6 +118,7 @@ class _Adjoint(Function):
         return adjoint(Matrix(g, *ctx.at), conj=ctx.conj).local, None, None
 
 
+@takes_matrices
 def adjoint(A: Matrix, *, conj: bool = True) -> Matrix:
     """The transposed matrix (conjugated, unless conj=False) on the same grid: each element is sent once."""
     local = _Adjoint.apply(A.local, layout(A), conj)
@@ -143,6 +145,7 @@ class _Solve(Function):
         return gA, gB.local if ctx.needs_input_grad[1] else None, None, None, None, None
 
 
+@takes_matrices
 def solve(A: Matrix, B: Matrix, *, adjoint: bool = False, factors: Factors | None = None) -> Matrix:
     """A^-1 B, or A^-H B, by LU with partial pivoting; the inverse is never formed.
 
@@ -189,6 +192,7 @@ class _SolveTriangular(Function):
         return gT, gB.local if ctx.needs_input_grad[1] else None, None, None, None, None, None
 
 
+@takes_matrices
 def solve_triangular(
     T: Matrix, B: Matrix, *, upper: bool, adjoint: bool = False, unitriangular: bool = False
 ) -> Matrix:
@@ -225,6 +229,7 @@ class _Cholesky(Function):
         return ((S.local + adjoint(S).local) / 2).contiguous(), None
 
 
+@takes_matrices
 def cholesky(A: Matrix, *, upper: bool = False) -> Matrix:
     """L with A = L L^H for a Hermitian positive-definite A, whose lower triangle is read; L^H with upper=True.
 
@@ -251,6 +256,7 @@ class _Inverse(Function):
         return -inner.local, None
 
 
+@takes_matrices
 def inv(A: Matrix) -> Matrix:
     """A^-1, by LU with partial pivoting and solves with the columns of the identity.
 
@@ -301,6 +307,7 @@ def _adjugate(A: Matrix) -> Matrix:
     return _matmul.product(U, V, adjoint="right")
 
 
+@takes_matrices
 def det(A: Matrix) -> Tensor:
     """The determinant, by LU with partial pivoting: a 0-d tensor, the same on every rank; 0 for a singular matrix.
 
@@ -310,6 +317,7 @@ def det(A: Matrix) -> Tensor:
     return _Determinant.apply(A.local, layout(A), False)
 
 
+@takes_matrices
 def slogdet(A: Matrix) -> tuple[Tensor, Tensor]:
     """The sign of the determinant and the logarithm of its size, two 0-d tensors: (0, -inf) for a singular matrix."""
     square("linalg.slogdet", A)

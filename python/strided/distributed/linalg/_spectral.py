@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from ... import _C
 from ...autograd import Function
 from ...linalg import LinAlgError
+from .._comm import Communicator
 from . import _eigh, _norms, _qr, _transfer, _tsqr
-from ._layout import Axis, Matrix
+from ._layout import Axis, Matrix, takes_matrices
 from ._recorded import adjoint, inv, layout, matmul, solve_triangular, triangle
 from ._transfer import all_numbers, all_reduce
 
@@ -140,6 +141,7 @@ def _halved(x: Tensor) -> Tensor:
     return x - (x + x.conj()) / 4
 
 
+@takes_matrices
 def qr(A: Matrix, mode: str = "reduced") -> QR:
     """(Q, R), A = Q R, by blocked Householder reflections whose panels are tall-skinny QRs.
 
@@ -171,12 +173,18 @@ def tsqr(comm: Any, A: Tensor) -> tuple[Tensor, Tensor]:
     >>> strided.distributed.simulate(2, program)
     [tensor([[5.]]), tensor([[5.]])]
     """
+    if not isinstance(comm, Communicator) or type(A) is not _C.Tensor:
+        raise TypeError(
+            "distributed.linalg.tsqr: a Communicator and a plain tensor are required, got "
+            f"{type(comm).__name__} and {type(A).__name__}"
+        )
     heights = [int(h) for h in all_numbers(comm, [A.shape[0] if r == comm.rank else 0 for r in range(comm.size)])]
     if sum(heights) < A.shape[1]:
         raise RuntimeError(f"tsqr: expected at least {A.shape[1]} rows in all, got {sum(heights)}")
     return _tsqr.tsqr_parts(comm, A.detach(), heights)
 
 
+@takes_matrices
 def lstsq(A: Matrix, B: Matrix) -> LeastSquares:
     """(solution, residuals): the X that makes |A X - B| least, or, with more columns than rows, the shortest X with
     A X = B.  A has full rank.
@@ -242,6 +250,7 @@ class _Eigh(Function):
         return matmul(matmul(V, inner), V, adjoint="right").local, None, None, None
 
 
+@takes_matrices
 def eigh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Eigh:
     """(eigenvalues, ascending and the same on every rank; eigenvectors) of a Hermitian matrix, one triangle of which is
     read.
@@ -264,6 +273,7 @@ def eigh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Eigh:
     return Eigh(values, A.with_local(V))
 
 
+@takes_matrices
 def eigvalsh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Tensor:
     """The eigenvalues of a Hermitian matrix, ascending, the same on every rank; computed as in `eigh`."""
     return eigh(A, UPLO, base=base).eigenvalues
@@ -321,6 +331,7 @@ def _svd_gradient(U: Matrix, S: Tensor, V: Matrix, gu: Tensor | None, gs: Tensor
     return result
 
 
+@takes_matrices
 def svd(A: Matrix, full_matrices: bool = True, *, base: int | None = None) -> SVD:
     """(U, singular values, descending and the same on every rank, Vh), A = U diag(S) Vh.
 
@@ -338,6 +349,7 @@ def svd(A: Matrix, full_matrices: bool = True, *, base: int | None = None) -> SV
     return SVD(Matrix(U, left, A.block, A.grid), S, adjoint(Matrix(V, right, A.block, A.grid)))
 
 
+@takes_matrices
 def svdvals(A: Matrix, *, base: int | None = None) -> Tensor:
     """The singular values, descending, the same on every rank; computed as in `svd`."""
     return _SVD.apply(A.local, layout(A), False, base)[1]
@@ -361,6 +373,7 @@ def total(x: Tensor, comm: Any) -> Tensor:
     return _Sum.apply(x, comm)
 
 
+@takes_matrices
 def norm(A: Matrix, ord: Any = "fro") -> Tensor:  # noqa: A002
     """The norm of a matrix, a 0-d tensor, the same on every rank.
 
@@ -396,6 +409,7 @@ def norm(A: Matrix, ord: Any = "fro") -> Tensor:  # noqa: A002
     return total(_f["where"](chosen, sums, 0).sum() / count, across)
 
 
+@takes_matrices
 def cond(A: Matrix, p: Any = None) -> Tensor:
     """The condition number of a matrix, a 0-d tensor, the same on every rank; inf for a singular one.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ... import _C
 from ..._creation import tensor as _tensor
-from ._layout import Matrix
+from ._layout import Matrix, takes_matrices
 
 if TYPE_CHECKING:
     from ..._typing import Any, Sequence, Tensor
@@ -278,13 +278,20 @@ def _copied(source: Matrix, source_at: Where, target: Matrix, target_at: Where) 
 
 def from_full(full: Tensor, block: int, grid: Any) -> Matrix:
     """This process's piece of a matrix that every process has; nothing is sent."""
+    from ._layout import Axis, Grid
+
+    if not isinstance(full, _C.Tensor) or full.ndim != 2 or not isinstance(grid, Grid):
+        raise TypeError(
+            "distributed.linalg.from_full: a tensor of two axes and a Grid are required, got "
+            f"{type(full).__name__} and {type(grid).__name__}"
+        )
     m, n = full.shape
-    from ._layout import Axis
 
     rows, cols = Axis(m, block, grid.rows).indices(grid.row), Axis(n, block, grid.columns).indices(grid.column)
     return Matrix(_take(full, rows, cols), (m, n), block, grid)
 
 
+@takes_matrices
 def to_full(A: Matrix) -> Tensor:
     """The whole matrix on every process: for small matrices, and to look at results."""
     m, n = A.shape
