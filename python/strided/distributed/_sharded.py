@@ -59,11 +59,27 @@ def _find(func):
         return RULES.get(func.__qualname__.removeprefix("Tensor.")) or missing(func)
     if isinstance(func, _C.OverridableFunction):
         # A function made of others: these have the rules.
-        return RULES.get(func.__name__) or _composed
+        return _unless_in_place(func, RULES.get(func.__name__)) or _composed
     owner = getattr(func, "__self__", None)
     if inspect.isgetsetdescriptor(owner):
         return _property(owner.__name__, func.__name__)
     return RULES.get(func.__name__) or missing(func)
+
+
+def _unless_in_place(func, found):
+    """A rule, but for calls with inplace=True: these are made of functions that write, which have their own."""
+    names = list(inspect.signature(func.__wrapped__).parameters)
+    if found is None or "inplace" not in names:
+        return found
+    at = names.index("inplace")
+
+    def run(func, args, kwargs):
+        inplace = args[at] if len(args) > at else kwargs.get("inplace", False)
+        return (_composed if inplace else found)(func, args, kwargs)
+
+    run.is_elementwise = getattr(found, "is_elementwise", False)
+    run.at_once = lambda func, args: found.at_once(func, args) if len(args) <= at else None
+    return run
 
 
 def _composed(func, args, kwargs):
@@ -298,7 +314,7 @@ class ShardedTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.numel() == 1 and spec else repr(self)
 
-    numpy = __array__ = data_ptr = storage = untyped_storage = __dlpack__ = _stops(
+    numpy = __array__ = data_ptr = set_ = storage = untyped_storage = __dlpack__ = _stops(
         "a sharded tensor has no memory of one piece"
     )  # type: ignore
     __deepcopy__ = __reduce_ex__ = _stops("a sharded tensor cannot be pickled")  # type: ignore[assignment]

@@ -1,0 +1,62 @@
+"""Writes into sharded tensors: into sums of terms there are none, and inplace=True writes."""
+
+import pytest
+import strided as torch
+import strided.distributed as dist
+from strided.distributed import Partial, Shard, distribute_tensor, init_device_mesh, simulate
+
+F = torch.nn.functional
+BASE = torch.arange(12.0).reshape(4, 3) - 5
+
+WRITES = {
+    "add_": lambda x, m: x.add_(1), "mul_": lambda x, m: x.mul_(2), "zero_": lambda x, m: x.zero_(),
+    "fill_": lambda x, m: x.fill_(3), "copy_": lambda x, m: x.copy_(x * 2), "lerp_": lambda x, m: x.lerp_(x, 0.5),
+    "setitem": lambda x, m: x.__setitem__(0, 1.0), "setitem mask": lambda x, m: x.__setitem__(x > 3, 1.0),
+    "setitem index": lambda x, m: x.__setitem__(torch.tensor([1]), 1.0), "view": lambda x, m: x.view(12).mul_(2),
+    "masked_fill_": lambda x, m: x.masked_fill_(x > 2, 0.0), "tril_": lambda x, m: x.tril_(),
+    "index_fill_": lambda x, m: x.index_fill_(0, torch.tensor([1]), 5.0),
+    "index_add_": lambda x, m: x.index_add_(0, torch.tensor([1]), dist.ones(1, 3, mesh=m)),
+    "scatter_": lambda x, m: x.scatter_(0, torch.tensor([[0, 0, 0]]), 5.0),
+    "index_put_": lambda x, m: x.index_put_((torch.tensor([1]),), torch.tensor(5.0)),
+    "masked_scatter_": lambda x, m: x.masked_scatter_(x > 3, dist.ones(12, mesh=m)),
+    "addmm_": lambda x, m: x.addmm_(x, dist.ones(3, 3, mesh=m)), "normal_": lambda x, m: x.normal_(),
+    "out": lambda x, m: torch.add(x, 1, out=x), "out cat": lambda x, m: torch.cat([x], out=x),
+    "out sort": lambda x, m: torch.sort(x, out=(x, x)), "set_": lambda x, m: x.set_(BASE),
+    "resize_": lambda x, m: x.resize_(2, 2), "cumsum_": lambda x, m: x.cumsum_(0), "put_": lambda x, m: x.put_(
+        torch.tensor([1]), torch.tensor([5.0])), "foreach": lambda x, m: torch._foreach_add_([x], 1),
+    "init": lambda x, m: torch.nn.init.zeros_(x),
+    "dropout": lambda x, m: F.dropout(x, 0.5, inplace=True),
+}  # fmt: skip
+INPLACE = [
+    "celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu", "selu",
+    "silu", "threshold",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_sums_of_terms_are_not_written_into(name):
+    def program():
+        m = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(BASE.clone(), m, [Partial()])
+        with pytest.raises(NotImplementedError):
+            WRITES[name](x, m)
+        assert torch.equal(x.full_tensor(), BASE)
+
+    simulate(2, program)
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_inplace_writes_or_raises(name):
+    arguments = (0.5, 0.0) if name == "threshold" else ()
+    wanted = getattr(F, name)(BASE.clone(), *arguments)
+
+    def program():
+        m = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(BASE.clone(), m, [Shard(0)])
+        assert getattr(F, name)(x, *arguments, inplace=True) is x
+        assert torch.allclose(x.full_tensor(), wanted)
+        terms = distribute_tensor(BASE.clone(), m, [Partial()])
+        with pytest.raises(NotImplementedError, match="a sum of terms cannot be written into"):
+            getattr(F, name)(terms, *arguments, inplace=True)
+
+    simulate(2, program)
