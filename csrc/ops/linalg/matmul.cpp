@@ -377,6 +377,11 @@ Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar&
                   "For integral input tensors, argument alpha and beta must not be a floating point number.");
     return scale_and_add(input, outer(a, b), Scalar(beta.real() != 0), Scalar(alpha.real() != 0));
   }
+  const bool alike = input.dtype() == a.dtype() && input.dtype() == b.dtype() && a.ndim() == 1 && b.ndim() == 1;
+  if (alike && is_floating(a.dtype()) && !beta.is_complex() && beta.real() == 1 && !alpha.is_complex()) {
+    const Tensor wide = expand(input, Dims{a.size(0), b.size(0)});
+    return elementwise<Addcmul>(wide, unsqueeze(a, 1), b, alpha);  // without the product in memory
+  }
   return scale_and_add(input, outer(a, b), beta, alpha);
 }
 

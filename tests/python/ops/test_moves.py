@@ -114,3 +114,17 @@ def test_rows_of_every_length(dtype):
         room[1:, :, 1:-1] = t[0, 0]  # one row, again and again
         wide[1:, :, 1:-1] = a[0, 0]
         same(room, wide)
+
+
+@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 69631, 69632, 69633, 300000])
+def test_equal_looks_at_every_element(n):
+    a = strided.arange(n, dtype=strided.float32)
+    assert a.equal(a.clone()) and a.equal(a.double())
+    for i in {0, n // 2, n - 1, min(n - 1, 4095), min(n - 1, 4096)}:
+        b = a.clone()
+        b[i] = -1
+        assert not a.equal(b) and not b.equal(a)
+        apart = strided.stack([b, b], 1)[:, 0]
+        assert not a.equal(apart) and apart.equal(b)
+    b[n - 1] = float("nan")
+    assert not b.equal(b)
