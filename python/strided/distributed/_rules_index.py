@@ -16,6 +16,7 @@ from ._sharded import (
     bind,
     indices,
     missing,
+    part_of,
     placed,
     refuse,
     rule,
@@ -176,7 +177,7 @@ def _getitem(func, args, kwargs):
     mask = mask_of(x, key)
     if mask is not None:
         return chosen_by(x, mask)
-    dim, tensors = 0, 0
+    dim, tensors, moved = 0, 0, False
     for k in _joined(x, _parsed(x, key)):
         if k is None:
             x = x.unsqueeze(dim)
@@ -190,12 +191,14 @@ def _getitem(func, args, kwargs):
                 start, step = n - 1 - start, -step
                 stop = start + (many - 1) * step + 1 if many else start
             if (start, max(stop, start), step) != (0, n, 1):
+                moved |= x._spec.is_partial or bool(x._spec.cuts(dim))
                 x = part(without_terms(x), dim, start, max(stop, start), step)
             dim += 1
         elif isinstance(k, int) and not isinstance(k, bool):
             n = x.shape[dim]
             if not -n <= k < n:
                 raise IndexError(f"index {k} is out of bounds for dimension {dim} with size {n}")
+            moved |= bool(x._spec.cuts(dim))
             x = chosen(x, dim, k % n)
         else:
             if isinstance(k, _Joined):
@@ -207,7 +210,10 @@ def _getitem(func, args, kwargs):
                 raise refuse("indexing", args, "there are rules for numbers, slices, None and one tensor of indices")
             x = selected(without_terms(x), dim, index)
             dim += index.ndim
-    return x if x is not args[0] else wrap(x._local.view_as(x._local), x._spec)
+    if x is args[0]:
+        x = wrap(x._local.view_as(x._local), x._spec)
+    whole = args[0]
+    return x if tensors else part_of(whole, x, moved, lambda value: whole.__setitem__(key, value))
 
 
 @rule("__setitem__")

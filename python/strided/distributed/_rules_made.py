@@ -22,6 +22,7 @@ from ._sharded import (
     first_sharded,
     indices,
     missing,
+    part_of,
     placed,
     refuse,
     rule,
@@ -202,7 +203,8 @@ def _diagonal(input, offset=0, dim1=0, dim2=1, *, dim=None):
     only = _f["where"](columns - rows == offset, x._local, _f["zeros"]((), dtype=x.dtype))
     line = wrap(only, spec).any(b) if x.dtype is _C.bool else wrap(only, spec).sum(b, dtype=x.dtype)
     place = a - (b < a)
-    return part(line, place, start, start + n).movedim(place, -1)
+    made = part(line, place, start, start + n).movedim(place, -1)
+    return part_of(input, made, True, lambda value: input.copy_(input.diagonal_scatter(value, offset, a, b)))
 
 
 @rule("linalg.diagonal")

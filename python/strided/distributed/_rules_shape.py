@@ -16,6 +16,7 @@ from ._sharded import (
     by_calls,
     first_sharded,
     indices,
+    part_of,
     placed,
     refuse,
     rule,
@@ -299,6 +300,12 @@ def chosen(x: ShardedTensor, dim: int, index: int) -> ShardedTensor:
     return wrap(local, Spec(spec.mesh, tuple(found), shape))
 
 
+def _part_at(x, made, dim, key):
+    """made = x[:, ..., key], the key along dim."""
+    place = (*[slice(None)] * dim, key)
+    return part_of(x, made, bool(x._spec.cuts(dim)), lambda value: x.__setitem__(place, value))
+
+
 @rule("select")
 def _select(func, args, kwargs):
     values = bind(func, args, kwargs)
@@ -307,7 +314,7 @@ def _select(func, args, kwargs):
     n = x.shape[dim]
     if not -n <= index < n:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
-    return chosen(x, dim, index % n)
+    return _part_at(x, chosen(x, dim, index % n), dim, index % n)
 
 
 @rule("narrow narrow_copy")
@@ -318,7 +325,8 @@ def _narrow(func, args, kwargs):
     start = int(start) + x.shape[dim] * (start < 0)
     if not 0 <= start <= start + n <= x.shape[dim]:
         raise RuntimeError(f"start ({start}) + length ({n}) exceeds dimension size ({x.shape[dim]}).")
-    return part(x, dim, start, start + n)
+    made = part(x, dim, start, start + n)
+    return made if func.__name__ == "narrow_copy" else _part_at(x, made, dim, slice(start, start + n))
 
 
 @by_calls("split split_with_sizes unsafe_split")
@@ -337,7 +345,7 @@ def _split(x, size, dim=0):
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, but got {sizes}")
     found, at = [], 0
     for m in sizes:
-        found.append(part(x, d, at, at + m))
+        found.append(_part_at(x, part(x, d, at, at + m), d, slice(at, at + m)))
         at += m
     return tuple(found)
 
@@ -353,7 +361,7 @@ def _chunk(x, chunks, dim=0):
 @by_calls("unbind")
 def _unbind(x, dim=0):
     d = axes_of(dim, x.ndim)[0]
-    return tuple(chosen(x, d, i) for i in range(x.shape[d]))
+    return tuple(_part_at(x, chosen(x, d, i), d, i) for i in range(x.shape[d]))
 
 
 @rule("flip fliplr flipud")

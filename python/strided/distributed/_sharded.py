@@ -52,6 +52,47 @@ def by_calls(names: str) -> Any:
 
 
 def _find(func):
+    found = _rule_of(func)
+    name = func.__name__
+    writes = name == "__setitem__" or name.endswith("_") and not name.endswith("__")
+    return _then_into_whole(found) if writes else found
+
+
+def _then_into_whole(found):
+    """A rule of a function that writes into its first operand. Where this is a part of another tensor that a view
+    would share memory with, and does not, it is written into the other one then."""
+
+    def write_back(x):
+        if isinstance(x, ShardedTensor) and x._write_back is not None:
+            x._write_back(x)
+
+    def run(func, args, kwargs):
+        made = found(func, args, kwargs)
+        write_back(args[0] if args else None)
+        return made
+
+    run.is_elementwise = getattr(found, "is_elementwise", False)
+    if run.is_elementwise:
+
+        def at_once(func, args):
+            made = found.at_once(func, args)
+            if made is not None:
+                write_back(args[0])
+            return made
+
+        run.at_once = at_once
+    return run
+
+
+def part_of(whole: ShardedTensor, part: ShardedTensor, moved: bool, write: Any) -> ShardedTensor:
+    """A part that would be a view of a plain tensor. `moved`: it shares no memory, so what is written into it is
+    written by ``write(part)`` into the whole too."""
+    if moved or whole._write_back is not None:
+        part._write_back = write
+    return part
+
+
+def _rule_of(func):
     _load()
     if func is _C.functions["_has_record"]:
         return lambda func, args, kwargs: func(args[0]._local)
@@ -210,6 +251,7 @@ class ShardedTensor(Tensor):
 
     _local: Tensor
     _spec: Spec
+    _write_back: Any = None  # of a part that shares no memory with its whole: writes it there
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -60,3 +60,43 @@ def test_inplace_writes_or_raises(name):
             getattr(F, name)(terms, *arguments, inplace=True)
 
     simulate(2, program)
+
+
+THROUGH_PARTS = {
+    "x[1:3].zero_()": lambda x: x[1:3].zero_(), "x[:, 1:].add_(1)": lambda x: x[:, 1:].add_(1),
+    "x[::2].mul_(2)": lambda x: x[::2].mul_(2), "narrow": lambda x: x.narrow(0, 1, 2).fill_(7),
+    "diagonal": lambda x: x.diagonal().fill_(0), "offset": lambda x: x.diagonal(1).add_(5),
+    "split": lambda x: x.split(3)[1].sub_(1), "chunk": lambda x: x.chunk(2, 1)[0].zero_(),
+    "part of a part": lambda x: x[1:4][1:].mul_(3), "masked_fill_": lambda x: x[1:].masked_fill_(x[1:] > 2, 0.0),
+    "copy_": lambda x: x[2:].copy_(x[:2] * 1), "setitem": lambda x: x[1:].__setitem__((slice(1), 0), 9.0),
+    "+=": lambda x: x.__setitem__(slice(1, 3), x[1:3].__iadd__(1)), "whole row": lambda x: x[:, 1].neg_(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", THROUGH_PARTS)
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_writes_into_parts_reach_the_whole(name, ranks, dim):
+    wanted = BASE.clone()
+    THROUGH_PARTS[name](wanted)
+
+    def program():
+        x = distribute_tensor(BASE.clone(), init_device_mesh("cpu", (ranks,)), [Shard(dim)])
+        try:
+            THROUGH_PARTS[name](x)
+        except NotImplementedError:  # what takes one of a cut axis is a sum of terms
+            assert name in ("whole row", "diagonal", "offset") and dim == 1
+            return
+        assert torch.equal(x.full_tensor(), wanted)
+
+    simulate(ranks, program)
+
+
+def test_copies_of_parts_are_not_written_back():
+    def program():
+        x = distribute_tensor(BASE.clone(), init_device_mesh("cpu", (2,)), [Shard(0)])
+        x.narrow_copy(0, 1, 2).zero_()
+        (x[1:3] + 0).zero_()
+        assert torch.equal(x.full_tensor(), BASE)
+
+    simulate(2, program)
