@@ -126,6 +126,7 @@ from ._broadcast import broadcast_shapes
 from ._standard import *
 from ._sparse_names import *
 from ._checks import *
+from ._numbers import sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum
 from . import _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))

@@ -14,7 +14,7 @@ from . import _C
 
 __all__ = [
     "_assert", "_assert_async", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_type",
-    "_check_value", "_check_with",
+    "_check_tensor_all", "_check_tensor_all_with", "_check_value", "_check_with",
 ]  # fmt: skip
 
 
@@ -86,6 +86,20 @@ def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
 def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
     """NotImplementedError unless the condition is True."""
     _check_with(NotImplementedError, cond, message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """Raises error_type unless every element of the bool tensor cond is true; TypeError if it is none."""
+    if not isinstance(cond, _C.Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not _C.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """RuntimeError unless every element of the bool tensor cond is true."""
+    _check_tensor_all_with(RuntimeError, cond, message)
 
 
 def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: Any = None) -> None:  # noqa: A002

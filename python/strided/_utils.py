@@ -12,6 +12,35 @@ if TYPE_CHECKING:
     from ._typing import Any, Device, Tensor
 
 
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """The tensor with this layout of a typed storage."""
+    made = strided.empty(0, dtype=storage.dtype, device=storage.device)
+    return made.set_(storage.untyped(), storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """The same, with requires_grad; the hooks belong to the other process and are left."""
+    return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(requires_grad)
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
+    """The parameter with this data."""
+    return strided.nn.Parameter(data, requires_grad)
+
+
+def _element_size(dtype: Any) -> int:
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
     """The elements of tensors of one dtype, one after the other, in a new tensor of one axis.
 

@@ -516,3 +516,36 @@ def test_devices_that_have_a_name_only(name):
         strided.zeros(2)
     with pytest.raises((RuntimeError, ValueError, NotImplementedError)):
         strided.Generator(device=name).manual_seed(0)
+
+
+def test_sizes_are_numbers():
+    from strided.fx.experimental import symbolic_shapes
+
+    assert strided.sym_max(3, 1.0) == 3.0 and type(strided.sym_max(3, 1.0)) is float and strided.sym_min(3, 4) == 3
+    assert strided.sym_int(-2.7) == -2 and strided.sym_float(2) == 2.0 and strided.sym_not(False) is True
+    assert strided.sym_sum([1, 2, 3]) == 6 and strided.sym_ite(True, 1, 2) == 1 and strided.sym_sqrt(9) == 3.0
+    with pytest.raises(TypeError):
+        strided.sym_ite(1, 2, 3)
+    assert symbolic_shapes.guard_or_false(3 > 2) and not symbolic_shapes.statically_known_true(False)
+    assert symbolic_shapes.free_symbols(3) == set() and symbolic_shapes.guard_int(4) == 4
+    assert not isinstance(ValueError(), symbolic_shapes.GuardOnDataDependentSymNode)
+
+
+def test_conditions_of_all_elements():
+    strided._check_tensor_all(strided.ones(3) > 0)
+    with pytest.raises(RuntimeError, match="not all"):
+        strided._check_tensor_all(strided.tensor([True, False]), lambda: "not all")
+    with pytest.raises(ValueError):
+        strided._check_tensor_all_with(ValueError, strided.tensor([False]))
+    for bad in (True, strided.ones(2)):
+        with pytest.raises(TypeError):
+            strided._check_tensor_all(bad)
+
+
+def test_tensors_are_built_again():
+    utils, storage = strided._utils, strided.arange(6.0).storage()
+    made = utils._rebuild_tensor_v2(storage, 1, (2, 2), (2, 1), True, None)
+    assert made.tolist() == [[1.0, 2.0], [3.0, 4.0]] and made.requires_grad
+    assert utils._rebuild_tensor(storage, 0, (3,), (2,)).tolist() == [0.0, 2.0, 4.0]
+    assert isinstance(utils._rebuild_parameter(made.detach(), False, None), strided.nn.Parameter)
+    assert utils._element_size(strided.float64) == 8
