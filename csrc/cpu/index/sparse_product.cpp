@@ -17,7 +17,10 @@ STRIDED_INLINE void add_entries(const SparseProductPlan& plan, const T* dense, i
   for (int64_t k = 0; k < n; ++k) sum[k] = out[k];
   for (int64_t e = begin; e < end; ++e) {
     const int64_t column = plan.column[e];
-    if (e + kAhead < plan.entries) __builtin_prefetch(dense + plan.column[e + kAhead] * plan.width);
+    if (e + kAhead < plan.entries) {
+      const int64_t later = plan.column[e + kAhead];
+      __builtin_prefetch(dense + (later > 0 ? later : 0) * plan.width);
+    }
     if (column < 0) continue;
     const T* const from = dense + column * plan.width;
     if constexpr (kWeighted) {

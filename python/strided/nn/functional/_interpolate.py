@@ -411,6 +411,12 @@ def grid_sample(
     if mode == "bicubic" and axes == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     sizes, points = input.shape[2:], []
+    if 0 in sizes:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)}"
+        )
+    if input.numel() == 0:  # no image, or no channel; the sums are for gradients
+        return input.new_zeros((*input.shape[:2], *grid.shape[1:-1])) + (input.sum() + grid.sum())
     at_once = have_kernel(input, grid) and input.dtype is grid.dtype
     for i, n in enumerate(sizes):
         g = grid[..., axes - 1 - i]

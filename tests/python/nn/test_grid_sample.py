@@ -1,0 +1,97 @@
+"""Places that are no numbers, empty images, and each mode beside a loop over points."""
+
+import itertools
+import math
+
+import pytest
+import strided
+from strided.nn import functional as F
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_nan_is_no_error(mode, padding):
+    image = strided.arange(1.0, 10).view(1, 1, 3, 3)
+    grid = strided.tensor([[[[float("nan"), 0.0], [0.0, 0.0]]]])
+    made = F.grid_sample(image, grid, mode=mode, padding_mode=padding, align_corners=True)
+    assert made[0, 0, 0, 1] == 5
+    if (mode, padding) == ("nearest", "zeros"):
+        assert made[0, 0, 0, 0] == 0
+
+
+def test_infinities_at_the_border_do_not_reach_outside():
+    image = strided.ones(1, 2, 3, 3)
+    image[..., 0, 0] = float("inf")
+    image.requires_grad_()
+    grid = strided.tensor([[[[-3.0, -3.0], [2.0, 0.0], [0.9, 0.9]]]])
+    for mode in ("bilinear", "nearest", "bicubic"):
+        made = F.grid_sample(image, grid, mode=mode, align_corners=False)
+        assert made[..., :2].eq(0).all() and made.isfinite().all(), mode
+        (gradient,) = strided.autograd.grad(made.sum(), image)
+        assert gradient.isfinite().all() and gradient[..., 0, 0].eq(0).all()
+
+
+def sampled(image, grid, mode, padding):
+    """What stands at each point of one image with one channel, by a loop; places from -1 to 1 are those of edges."""
+    sizes, made = image.shape, []
+    for point in grid.reshape(-1, grid.shape[-1]).tolist():
+        places = [((g + 1) * n - 1) / 2 for g, n in zip(reversed(point), sizes)]
+        if padding == "border":
+            places = [min(max(p, 0.0), n - 1.0) for p, n in zip(places, sizes)]
+        if mode == "nearest":
+            choices = [[(round(p), 1.0)] for p in places]
+        else:
+            choices = [[(math.floor(p), math.floor(p) + 1 - p), (math.floor(p) + 1, p - math.floor(p))] for p in places]
+        total = 0.0
+        for corner in itertools.product(*choices):
+            if all(0 <= at < n for (at, _), n in zip(corner, sizes)):
+                total += image[tuple(at for at, _ in corner)] * math.prod(weight for _, weight in corner)
+        made.append(float(total))
+    return made
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (4, 7), (3, 4, 5)])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("channels", [1, 3, 5, 16, 19])
+def test_beside_a_loop(sizes, mode, padding, channels):
+    strided.manual_seed(0)
+    images = strided.randn(2, channels, *sizes, dtype=strided.float64)
+    grid = strided.randn(2, *[3] * len(sizes), len(sizes), dtype=strided.float64)
+    for dtype, tolerance in ((strided.float64, 1e-12), (strided.float32, 1e-5)):
+        made = F.grid_sample(images.to(dtype), grid.to(dtype), mode, padding, False)
+        assert made.is_contiguous() and made.dtype is dtype
+        for n, c in ((0, 0), (1, channels - 1)):
+            wanted = sampled(images[n, c], grid[n], mode, padding)
+            assert made[n, c].reshape(-1).tolist() == pytest.approx(wanted, rel=tolerance, abs=tolerance)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4, 4), (2, 0, 4, 4)])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_no_images_or_channels(shape, mode):
+    image = strided.zeros(shape, requires_grad=True)
+    grid = strided.zeros(shape[0], 2, 5, 2, requires_grad=True)
+    made = F.grid_sample(image, grid, mode=mode, align_corners=False)
+    assert made.shape == (*shape[:2], 2, 5)
+    gradients = strided.autograd.grad(made.sum(), [image, grid])
+    assert [g.shape for g in gradients] == [image.shape, grid.shape] and not gradients[1].any()
+    with pytest.raises(RuntimeError, match="non-empty spatial"):
+        F.grid_sample(strided.zeros(2, 3, 0, 4), strided.zeros(2, 1, 1, 2), align_corners=False)
+    assert F.grid_sample(strided.zeros(2, 3, 4, 4), strided.zeros(2, 0, 4, 2), align_corners=False).shape == (
+        2,
+        3,
+        0,
+        4,
+    )
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_gradients_of_both_orders(mode):
+    strided.manual_seed(1)
+    image = strided.randn(2, 3, 4, 5, dtype=strided.float64, requires_grad=True)
+    grid = (strided.rand(2, 2, 3, 2, dtype=strided.float64) * 2.2 - 1.1).requires_grad_()
+
+    def call(image, grid):
+        return F.grid_sample(image, grid, mode=mode, align_corners=False)
+
+    assert strided.autograd.gradcheck(call, (image, grid)) and strided.autograd.gradgradcheck(call, (image, grid))
