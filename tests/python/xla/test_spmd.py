@@ -1,12 +1,13 @@
 """Tensors that are sharded over the devices of a mesh of one process."""
 
+import importlib
+
 import pytest
 import strided as torch
-import strided_xla.distributed.spmd as xs
-import strided_xla.runtime as xr
 from strided.distributed import DeviceMesh, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 from xla_calls import metrics, strided_xla, xm
 
+xs, xr = (importlib.import_module(f"strided_xla.{name}") for name in ("distributed.spmd", "runtime"))
 pytestmark = pytest.mark.skipif(strided_xla.device_count() < 4, reason="fewer than four XLA devices")
 
 
