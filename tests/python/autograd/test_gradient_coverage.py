@@ -39,7 +39,8 @@ QUESTIONS = """
     is_contiguous is_cpu is_cuda is_floating_point is_inference is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg
     is_nested is_pinned is_quantized is_read_only is_set_to is_shared is_signed is_sparse is_sparse_csr is_storage
     is_tensor is_vulkan is_xla is_xpu itemsize layout names nbytes ndim ndimension nelement numel promote_types
-    result_type shape size storage storage_offset stride to_dlpack typename untyped_storage
+    result_type shape size storage storage_offset stride sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt
+    sym_sum to_dlpack typename untyped_storage
 """.split()
 # Of automatic differentiation itself: test_autograd*.py.
 AUTOGRAD = """
