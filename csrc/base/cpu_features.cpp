@@ -1,13 +1,13 @@
 #include "base/cpu_features.h"
 
-#include "base/error.h"
-
 #include <cstdlib>
 #include <cstring>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+#include "base/error.h"
 
 namespace strided {
 namespace {
@@ -66,7 +66,7 @@ Isa choose() {
                     "this processor lacks that instruction set, or this build has no loops for it");
       return isa;
     }
-    STRIDED_CHECK(false, ValueError, "STRIDED_ISA=", wish, " in the environment: expected v2, v3 or v4");
+    STRIDED_THROW(ValueError, "STRIDED_ISA=", wish, " in the environment: expected v2, v3 or v4");
   }
   STRIDED_CHECK(runs(best), RuntimeError, "this build of strided has no loops that this processor runs");
   return best;

@@ -33,10 +33,12 @@ void check(const SparseProductPlan& plan) {
 
 void sparse_product(const SparseProductPlan& plan, const void* dense, void* out) {
   check(plan);
-  std::memset(out, 0, static_cast<size_t>(plan.rows * plan.width * size_of(plan.dtype)));
-  const auto run = kernels_of(plan.dtype).product;
   const int64_t work = plan.entries * plan.width;
-  const int64_t grain = std::max<int64_t>(1, plan.rows * kGrain / std::max<int64_t>(work, 1));
+  if (plan.rows == 0 || plan.width == 0) return;  // there may be any number of rows without elements
+  std::memset(out, 0, static_cast<size_t>(plan.rows * plan.width * size_of(plan.dtype)));
+  if (work == 0) return;
+  const auto run = kernels_of(plan.dtype).product;
+  const int64_t grain = std::max<int64_t>(1, plan.rows * kGrain / work);
   parallel_for(0, plan.rows, std::max(grain, (plan.rows + num_threads() - 1) / num_threads()),
                [&](int64_t begin, int64_t end) { run(plan, dense, out, begin, end); });
 }

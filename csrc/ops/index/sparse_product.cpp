@@ -47,6 +47,20 @@ void check_not_negative(const Tensor& column) {
   STRIDED_CHECK(least >= 0, IndexError, "index out of range in self: index ", least, " is negative");
 }
 
+SparseProductPlan plan_of(int64_t rows, const Tensor& row, int64_t columns, const Tensor& column, const Tensor& dense,
+                          Negative negative) {
+  if (negative == Negative::Rows) check_not_negative(column);
+  SparseProductPlan plan;
+  plan.dtype = dense.dtype();
+  plan.entries = row.numel();
+  plan.rows = rows;
+  plan.columns = columns;
+  plan.width = dense.size(1);
+  plan.row = reinterpret_cast<const int64_t*>(row.data());
+  plan.column = reinterpret_cast<const int64_t*>(column.data());
+  return plan;
+}
+
 Tensor sampled(const Tensor& row, const Tensor& column, const Tensor& a, const Tensor& b, Negative negative);
 
 Tensor product(int64_t rows, const Tensor& row, const Tensor& column, const std::optional<Tensor>& value,
@@ -68,17 +82,9 @@ Tensor product(int64_t rows, const Tensor& row, const Tensor& column, const std:
   {
     NoGradGuard guard;
     if (has_kernel(dense)) {
-      if (negative == Negative::Rows) check_not_negative(from);
+      SparseProductPlan plan = plan_of(rows, at, dense.size(0), from, dense, negative);
       const Tensor matrix = contiguous(dense), factors = value ? contiguous(*value) : Tensor();
       out = empty(Dims{rows, dense.size(1)}, dense.dtype(), dense.device());
-      SparseProductPlan plan;
-      plan.dtype = dense.dtype();
-      plan.entries = entries;
-      plan.rows = rows;
-      plan.columns = dense.size(0);
-      plan.width = dense.size(1);
-      plan.row = reinterpret_cast<const int64_t*>(at.data());
-      plan.column = reinterpret_cast<const int64_t*>(from.data());
       plan.value = factors.defined() ? factors.data() : nullptr;
       backend(dense.device()).sparse_product(plan, matrix.data(), out.data());
     } else {
@@ -123,17 +129,9 @@ Tensor sampled(const Tensor& row, const Tensor& column, const Tensor& a, const T
   {
     NoGradGuard guard;
     if (has_kernel(a)) {
-      if (negative == Negative::Rows) check_not_negative(from);
+      const SparseProductPlan plan = plan_of(a.size(0), at, b.size(0), from, a, negative);
       const Tensor left = contiguous(a), right = contiguous(b);
       out = empty(Dims{entries}, a.dtype(), a.device());
-      SparseProductPlan plan;
-      plan.dtype = a.dtype();
-      plan.entries = entries;
-      plan.rows = a.size(0);
-      plan.columns = b.size(0);
-      plan.width = a.size(1);
-      plan.row = reinterpret_cast<const int64_t*>(at.data());
-      plan.column = reinterpret_cast<const int64_t*>(from.data());
       backend(a.device()).sampled_product(plan, left.data(), right.data(), out.data());
     } else {
       const Kept entry = kept(at, from, negative);

@@ -92,11 +92,6 @@ def again(result: Any, spec: Spec) -> Any:
     return result
 
 
-def _no_out(func, args, kwargs):
-    if kwargs.get("out") is not None:
-        raise refuse(func, args, "out= has no rule: use the result")
-
-
 _NUMBERS = {float, int, bool, complex}
 
 
@@ -159,8 +154,6 @@ elementwise.is_elementwise, elementwise.at_once = True, at_once  # type: ignore[
 
 
 def _general(func, args, kwargs):
-    if kwargs:
-        _no_out(func, args, kwargs)
     values = (*args, *kwargs.values())
     like = first_sharded(values)
     values = [a if type(a) is ShardedTensor or not isinstance(a, Tensor) else sharded(a, like, func) for a in values]

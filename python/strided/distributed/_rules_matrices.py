@@ -129,8 +129,6 @@ _LETTERS = "abcdefghijklmnopq"
 
 @rule("matmul mm bmm mv dot vdot __matmul__ __rmatmul__")
 def _matmul(func, args, kwargs):
-    if kwargs.get("out") is not None:
-        raise refuse(func, args, "out= has no rule: use the result")
     a, b = (*args, *kwargs.values())[:2]
     name = func.__name__
     if name == "__rmatmul__":

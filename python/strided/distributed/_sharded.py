@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .. import _C
 from .._size import Size
 from ..autograd.grad_mode import no_grad
-from ..utils._pytree import tree_map
+from ..utils._pytree import tree_leaves, tree_map
 from . import _move
 from ._layout import Spec, dual
 from ._move import implicit_replication
@@ -82,6 +82,32 @@ def _then_into_whole(found):
 
         run.at_once = at_once
     return run
+
+
+def _into(func, args, kwargs):
+    """A call with out=: what the call without it returns, written into the given tensors in their placements."""
+    out = kwargs["out"]
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    inputs = tree_leaves((args, {k: v for k, v in kwargs.items() if k != "out"}))
+    if _f["is_grad_enabled"]() and any(isinstance(x, Tensor) and x.requires_grad for x in (*inputs, *targets)):
+        raise RuntimeError(
+            f"{name_of(func)}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    made = func(*args, **{**kwargs, "out": None})
+    parts = made if isinstance(made, (tuple, list)) else (made,)
+    if len(parts) != len(targets):
+        raise TypeError(f"{name_of(func)}: out= must be a tensor, or one tensor for each result")
+    for target, part in zip(targets, parts):
+        if not isinstance(target, ShardedTensor):
+            raise refuse(func, args, "out= must be a sharded tensor too")
+        if target.shape != part.shape:
+            raise refuse(func, args, f"out= has shape {list(target.shape)}, the result {list(part.shape)}")
+        if not _f["can_cast"](part.dtype, target.dtype):
+            raise RuntimeError(f"result type {part.dtype} can't be cast to the desired output type {target.dtype}")
+    for target, part in zip(targets, parts):
+        target.copy_(part)
+    return out
 
 
 def part_of(whole: ShardedTensor, part: ShardedTensor, moved: bool, write: Any) -> ShardedTensor:
@@ -262,6 +288,8 @@ class ShardedTensor(Tensor):
             made = found.at_once(func, args)
             if made is not None:
                 return made
+        if kwargs and kwargs.get("out") is not None:
+            return _into(func, args, kwargs)
         state = _move.told()
         if state.function:
             return found(func, args, kwargs or {})
@@ -548,10 +576,7 @@ def first_sharded(args: Any) -> ShardedTensor:
 def bind(func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """The values of the parameters of the overload that is called, by name, without out=."""
     which, values = func._bind(*args, **kwargs)
-    found = {p[0]: v for p, v in zip(func.overloads[which][0], values)}
-    if found.pop("out", None) is not None:
-        raise refuse(func, args, "out= has no rule: use the result")
-    return found
+    return {p[0]: v for p, v in zip(func.overloads[which][0], values) if p[0] != "out"}
 
 
 def indices(spec: Any, dim: int) -> Tensor:

@@ -3,7 +3,7 @@
 import pytest
 import strided as torch
 import strided.distributed as dist
-from strided.distributed import Partial, Shard, distribute_tensor, init_device_mesh, simulate
+from strided.distributed import Partial, Replicate, Shard, distribute_tensor, init_device_mesh, simulate
 
 F = torch.nn.functional
 BASE = torch.arange(12.0).reshape(4, 3) - 5
@@ -69,6 +69,7 @@ THROUGH_PARTS = {
     "split": lambda x: x.split(3)[1].sub_(1), "chunk": lambda x: x.chunk(2, 1)[0].zero_(),
     "part of a part": lambda x: x[1:4][1:].mul_(3), "masked_fill_": lambda x: x[1:].masked_fill_(x[1:] > 2, 0.0),
     "copy_": lambda x: x[2:].copy_(x[:2] * 1), "setitem": lambda x: x[1:].__setitem__((slice(1), 0), 9.0),
+    "out": lambda x: torch.add(x[:2], 1, out=x[2:]),
     "+=": lambda x: x.__setitem__(slice(1, 3), x[1:3].__iadd__(1)), "whole row": lambda x: x[:, 1].neg_(),
 }  # fmt: skip
 
@@ -97,6 +98,61 @@ def test_copies_of_parts_are_not_written_back():
         x = distribute_tensor(BASE.clone(), init_device_mesh("cpu", (2,)), [Shard(0)])
         x.narrow_copy(0, 1, 2).zero_()
         (x[1:3] + 0).zero_()
+        assert torch.equal(x.full_tensor(), BASE)
+
+    simulate(2, program)
+
+
+OUT = {
+    "add": lambda x, y, out: torch.add(x, y, alpha=2, out=out(x.shape)),
+    "a sum": lambda x, y, out: torch.sum(x, 0, out=out(x.shape[1:])),
+    "max": lambda x, y, out: torch.max(x, 0, out=(out(x.shape[1:]), out(x.shape[1:], torch.int64))),
+    "matmul": lambda x, y, out: torch.matmul(x, y.T, out=out((len(x), len(x)))),
+    "cat": lambda x, y, out: torch.cat([x, y], out=out((2 * len(x), x.shape[1]))),
+    "of float64": lambda x, y, out: torch.mul(x, y, out=out(x.shape, torch.float64)),
+}
+
+
+@pytest.mark.parametrize("name", OUT)
+@pytest.mark.parametrize("placement", [Shard(0), Replicate()])
+def test_out_has_the_result_in_its_own_placement(name, placement):
+    wanted = OUT[name](BASE, BASE + 1, lambda shape, dtype=torch.float32: torch.zeros(shape, dtype=dtype))
+
+    def program():
+        m, made = init_device_mesh("cpu", (3,)), []
+
+        def out(shape, dtype=torch.float32):
+            made.append(distribute_tensor(torch.zeros(shape, dtype=dtype), m, [placement]))
+            return made[-1]
+
+        x = distribute_tensor(BASE.clone(), m, [Shard(1)])
+        result = OUT[name](x, x + 1, out)
+        assert all(a is b for a, b in zip(result if len(made) > 1 else (result,), made))
+        for t, w in zip(made, wanted if len(made) > 1 else (wanted,)):
+            assert t.placements == (placement,) and t.dtype == w.dtype
+            torch.testing.assert_close(t.full_tensor(), w)
+
+    simulate(3, program)
+
+
+def test_out_that_does_not_fit():
+    def program():
+        m = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(BASE.clone(), m, [Shard(0)])
+        cases = [
+            (BASE.clone(), NotImplementedError, "must be a sharded tensor too"),
+            (distribute_tensor(torch.zeros(2), m, [Shard(0)]), NotImplementedError, "out= has shape"),
+            ((x, x), TypeError, "one tensor for each result"),
+            (dist.zeros(4, 3, mesh=m, placements=[Shard(0)], dtype=torch.int64), RuntimeError, "be cast"),
+            (
+                distribute_tensor(BASE.clone().requires_grad_(), m, [Shard(0)]),
+                RuntimeError,
+                "automatic differentiation",
+            ),
+        ]
+        for out, error, text in cases:
+            with pytest.raises(error, match=text):
+                torch.add(x, 1, out=out)
         assert torch.equal(x.full_tensor(), BASE)
 
     simulate(2, program)

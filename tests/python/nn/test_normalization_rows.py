@@ -48,19 +48,24 @@ def test_without_weight_or_bias(given):
     assert torch.autograd.gradcheck(norm, leaves) and torch.autograd.gradgradcheck(norm, leaves)
 
 
+def check_gradients(norm, shape, n, given):
+    """Of both orders, for x of this shape, and n weights and n biases where these are given; x."""
+    torch.manual_seed(0)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    rest = [torch.randn(n, dtype=torch.float64, requires_grad=True) for yes in given if yes]
+
+    def call(x, *rest):
+        rest = list(rest)
+        return norm(x, *(rest.pop(0) if yes else None for yes in given))
+
+    assert torch.autograd.gradcheck(call, (x, *rest)) and torch.autograd.gradgradcheck(call, (x, *rest))
+    return x
+
+
 @pytest.mark.parametrize("shape", [(2, 6, 5), (3, 6), (1, 6, 1, 1), (2, 6, 3, 11)])
 @pytest.mark.parametrize("given", [(True, True), (False, False), (True, False), (False, True)])
 def test_group_norm(shape, given):
-    torch.manual_seed(0)
-    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
-    rest = [torch.randn(6, dtype=torch.float64, requires_grad=True) for yes in given if yes]
-
-    def norm(x, *rest):
-        rest = list(rest)
-        weight, bias = (rest.pop(0) if yes else None for yes in given)
-        return F.group_norm(x, 3, weight, bias)
-
-    assert torch.autograd.gradcheck(norm, (x, *rest)) and torch.autograd.gradgradcheck(norm, (x, *rest))
+    check_gradients(lambda x, weight, bias: F.group_norm(x, 3, weight, bias), shape, 6, given)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -87,16 +92,7 @@ def test_group_norm_beside_double(dtype, shape, groups):
 @pytest.mark.parametrize("shape", [(5, 3), (4, 3, 7), (2, 3, 4, 5)])
 @pytest.mark.parametrize("given", [(True, True), (False, False), (True, False), (False, True)])
 def test_batch_norm(shape, given):
-    torch.manual_seed(0)
-    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
-    rest = [torch.randn(3, dtype=torch.float64, requires_grad=True) for yes in given if yes]
-
-    def norm(x, *rest):
-        rest = list(rest)
-        weight, bias = (rest.pop(0) if yes else None for yes in given)
-        return F.batch_norm(x, None, None, weight, bias, True)
-
-    assert torch.autograd.gradcheck(norm, (x, *rest)) and torch.autograd.gradgradcheck(norm, (x, *rest))
+    x = check_gradients(lambda x, weight, bias: F.batch_norm(x, None, None, weight, bias, True), shape, 3, given)
     plain = (x - x.mean([d for d in range(len(shape)) if d != 1], keepdim=True)).detach()
     plain = plain / (plain.square().mean([d for d in range(len(shape)) if d != 1], keepdim=True) + 1e-5).sqrt()
     torch.testing.assert_close(F.batch_norm(x, None, None, None, None, True), plain)

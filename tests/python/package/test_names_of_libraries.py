@@ -1,5 +1,6 @@
 """Names that libraries import or ask for: there, and honest about what there is not."""
 
+import functools
 import importlib
 import typing
 from collections import namedtuple
@@ -484,6 +485,20 @@ def test_modules_that_are_computed_again(way):
     for one, other in zip(wrapped.parameters(), plain.parameters()):
         assert one.grad.equal(other.grad)
     assert wrapped[0](x, scale=2.0).equal(plain[0](x, scale=2.0))
+
+
+def test_a_policy_says_which_modules_are_computed_again():
+    from strided.distributed.algorithms._checkpoint import checkpoint_wrapper as names
+    from strided.distributed.fsdp.wrap import size_based_auto_wrap_policy
+
+    net = strided.nn.Sequential(
+        strided.nn.Sequential(strided.nn.Linear(10, 10), strided.nn.Linear(10, 3)),  # 110 and 33
+        strided.nn.Sequential(strided.nn.Linear(6, 6), strided.nn.Linear(6, 6), strided.nn.Linear(6, 6)),  # 126
+    )
+    policy = functools.partial(size_based_auto_wrap_policy, min_num_params=100)
+    names.apply_activation_checkpointing(net, auto_wrap_policy=policy)
+    is_wrapped = [isinstance(m, names.CheckpointWrapper) for m in (net, net[0], net[0][0], net[0][1], net[1])]
+    assert is_wrapped == [False, False, True, False, True]  # 33 elements of net[0] are left
 
 
 def test_modules_whose_saved_tensors_wait_on_the_cpu():

@@ -413,7 +413,8 @@ def grid_sample(
     sizes, points = input.shape[2:], []
     if 0 in sizes:
         raise RuntimeError(
-            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)}"
+            "grid_sampler(): expected input to have non-empty spatial dimensions, "
+            f"but input has sizes {list(input.shape)}"
         )
     if input.numel() == 0:  # no image, or no channel; the sums are for gradients
         return input.new_zeros((*input.shape[:2], *grid.shape[1:-1])) + (input.sum() + grid.sum())

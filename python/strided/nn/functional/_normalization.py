@@ -87,15 +87,20 @@ class _Rows(strided.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad, *_):
-        x, *others, mean, scale = ctx.saved_tensors
-        weight = others.pop(0) if ctx.given[0] else None
-        bias = others.pop(0) if ctx.given[1] else None
+        x, weight, bias, mean, scale = _saved(ctx)
         if strided.is_grad_enabled():
             return None, *_again(ctx, x, weight, bias, grad), None, None, None, None
         wanted = ctx.needs_input_grad[1:4]
         made = _normalise_rows_gradient(grad.contiguous(), x, mean, scale, weight, *ctx.places, *wanted)
         shapes = [t.shape for t in (weight, bias) if t is not None]  # one and the same
         return None, made[0], *(t if t is None else t.view(shapes[0]) for t in made[1:]), None, None, None, None
+
+
+def _saved(ctx):
+    """x, weight or None, bias or None, and the two statistics, as ``ctx.given`` says."""
+    x, *others, mean, scale = ctx.saved_tensors
+    weight, bias = (others.pop(0) if given else None for given in ctx.given)
+    return x, weight, bias, mean, scale
 
 
 def _again(ctx, x, weight, bias, grad):
@@ -129,9 +134,7 @@ class _Channels(strided.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad, *_):
-        x, *others, mean, scale = ctx.saved_tensors
-        weight = others.pop(0) if ctx.given[0] else None
-        bias = others.pop(0) if ctx.given[1] else None
+        x, weight, bias, mean, scale = _saved(ctx)
         if strided.is_grad_enabled():
             return None, *_again(ctx, x, weight, bias, grad), None, None
         standard = strided.addcmul(-mean * scale, x, scale)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ....autograd.graph import save_on_cpu
 from ....nn import Module
 from ....utils.checkpoint import checkpoint
+from ...fsdp.wrap import lambda_auto_wrap_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,22 +139,22 @@ def apply_activation_checkpointing(
     check_fn: Callable[[Module], bool] = lambda _: True,
     auto_wrap_policy: Callable[..., Any] | None = None,
 ) -> None:
-    """Puts submodules of the model into wrappers, in place: those for which check_fn, or the policy, is true. A module
-    inside a wrapped one may be wrapped too; the model itself is not."""
+    """Puts submodules of the model into wrappers, in place: those for which check_fn, or a policy of
+    ``distributed.fsdp.wrap``, is true. A module inside a wrapped one may be wrapped too; the model itself is not."""
+    policy = auto_wrap_policy or partial(lambda_auto_wrap_policy, lambda_fn=check_fn)
 
-    def wanted(module: Module) -> bool:
-        if auto_wrap_policy is None:
-            return check_fn(module)
-        return bool(auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=_numel(module)))
-
-    def visit(module: Module) -> None:
+    def visit(module: Module, numel: int) -> int:
+        """Elements of the parameters that are inside of wrappers now."""
+        if not policy(module=module, recurse=True, nonwrapped_numel=numel):
+            return 0
+        wrapped = 0
         for name, child in list(module.named_children()):
-            visit(child)
-            if wanted(child):
+            inside = sum(p.numel() for p in child.parameters())
+            done = visit(child, inside)
+            if policy(module=child, recurse=False, nonwrapped_numel=inside - done):
                 setattr(module, name, checkpoint_wrapper_fn(child))
+                done = inside
+            wrapped += done
+        return wrapped
 
-    visit(model)
-
-
-def _numel(module: Module) -> int:
-    return sum(p.numel() for p in module.parameters())
+    visit(model, sum(p.numel() for p in model.parameters()))
