@@ -23,6 +23,14 @@ struct BesselJ0 {
   STRIDED_HD static T fwd(T x) {
     return math::bessel_j0(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_bessel(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::bessel_j0_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return -g * apply<BesselJ1>(s.in[0]);
@@ -35,6 +43,14 @@ struct BesselJ1 {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::bessel_j1(x);
+  }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_bessel(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::bessel_j1_usual(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -82,6 +82,14 @@ struct Erfinv {
   STRIDED_HD static T fwd(T x) {
     return math::erfinv(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_erfinv(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::erfinv_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * (kSqrtPi / 2 * apply<Exp>(s.out * s.out));
@@ -147,6 +155,14 @@ struct Ndtri {
   template <class T>
   STRIDED_HD static T fwd(T p) {
     return math::ndtri(p);
+  }
+  template <class T>
+  static bool is_usual(T p) {
+    return math::has_usual_ndtri(p);
+  }
+  template <class T>
+  static T usual(T p) {
+    return math::ndtri_usual(p);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -403,11 +419,23 @@ struct Logit {
                              "float? eps=None",
                              "special.logit"};
   template <class T>
-  STRIDED_HD static T fwd(T x, const double* p) {
+  STRIDED_HD static T clamped(T x, const double* p) {
     // None is NaN, which no comparison lets in.
     const T lo = static_cast<T>(p[0]), hi = T(1) - lo;
     const T above = x < lo ? lo : x;
-    return math::logit(above > hi ? hi : above);
+    return above > hi ? hi : above;
+  }
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    return math::logit(clamped(x, p));
+  }
+  template <class T>
+  static bool is_usual(T x, const double* p) {
+    return math::has_usual_logit(clamped(x, p));
+  }
+  template <class T>
+  static T usual(T x, const double* p) {
+    return math::logit_usual(clamped(x, p));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

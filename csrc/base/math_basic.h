@@ -127,6 +127,15 @@ STRIDED_HD bool signbit(T x) {
   return (to_bits(x) & Bits<T>::sign) != 0;
 }
 
+// first if the condition holds, else second: by masks, since the compiler makes a branch of a conditional expression
+// with long sides, and then no vector code of the loop.
+template <class T>
+STRIDED_HD T choose(bool condition, T first, T second) {
+  using U = typename Bits<T>::U;
+  const U mask = U(0) - static_cast<U>(condition);
+  return from_bits<T>((to_bits(first) & mask) | (to_bits(second) & ~mask));
+}
+
 // Classification.
 template <class T>
 STRIDED_HD bool isnan(T x) {

@@ -20,13 +20,6 @@ inline namespace STRIDED_ISA {
 namespace math {
 namespace special {
 
-// first if the condition holds, else second: by masks, since the compiler makes a branch of a conditional expression
-// with long sides, and then no vector code of the loop.
-STRIDED_HD double choose(bool condition, double first, double second) {
-  const uint64_t mask = uint64_t(0) - static_cast<uint64_t>(condition);
-  return from_bits<double>((to_bits(first) & mask) | (to_bits(second) & ~mask));
-}
-
 // The first kTerms terms of c0 + c1 T_1(t) + c2 T_2(t) + ... by Clenshaw's recurrence; the coefficients are arguments,
 // as those of `poly` are. C. W. Clenshaw, "A note on the summation of Chebyshev series", MTAC 9 (1955).
 template <int kTerms>
@@ -353,6 +346,19 @@ STRIDED_HD double airy_ai(double x) {
   STRIDED_HD T name(T x) { \
     return T(special::name(double(x))); \
   }
+// J where the near expansion serves alone.
+template <class T>
+STRIDED_HD bool has_usual_bessel(T x) {
+  return abs(x) <= T(5);
+}
+template <class T>
+STRIDED_HD T bessel_j0_usual(T x) {
+  return T(special::j0_near(abs(double(x))));
+}
+template <class T>
+STRIDED_HD T bessel_j1_usual(T x) {
+  return T(mulsign(special::j1_near(abs(double(x))), double(x)));
+}
 STRIDED_THROUGH_DOUBLE(bessel_j0)
 STRIDED_THROUGH_DOUBLE(bessel_j1)
 STRIDED_THROUGH_DOUBLE(bessel_y0)

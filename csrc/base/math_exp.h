@@ -49,8 +49,8 @@ struct F64 {
   }
   // (log((1 + s) / (1 - s)) - 2 s) / s^3, z = s^2
   STRIDED_HD static T log_tail(T z) {
-    return poly(z, 0.66666666666667351, 0.39999999999411229, 0.28571428743225114, 0.22222198480415781,
-                0.1818356948502515, 0.15313910290929975, 0.14797432826636175);
+    return poly_in_halves(z, 0.66666666666667351, 0.39999999999411229, 0.28571428743225114, 0.22222198480415781,
+                          0.1818356948502515, 0.15313910290929975, 0.14797432826636175);
   }
 };
 
@@ -329,12 +329,16 @@ STRIDED_HD float log_rest(float f) {
                           0.118730061f, -0.117884047f, 0.0691364631f);
   return mul_add(-0.5f * f, f, square * f * tail);
 }
+// log(m 2^k) for m = 1 + f, but for `rest`; and what its rounding loses.
+STRIDED_HD Pair<float> log_pair(float k, float f, float rest) {
+  const Pair<float> sum = fast_two_sum(k * F32::ln2_short, f);
+  return fast_two_sum(sum.hi, sum.lo + mul_add(k, F32::ln2_rest, rest));
+}
+STRIDED_HD float log_float(const Scaled<float>& v) { return log_pair(v.k, v.m - 1.0f, log_rest(v.m - 1.0f)).hi; }
 // log((m + c) 2^k), c a correction below ulp(m).
 STRIDED_HD float log_float(const Scaled<float>& v, float c) {
   const float f = v.m - 1.0f;
-  const float rest = log_rest(f) + c * mul_add(f, f - 1.0f, 1.0f);  // 1 / m is about 1 - f + f^2
-  const Pair<float> sum = fast_two_sum(v.k * F32::ln2_short, f);
-  return sum.hi + (sum.lo + mul_add(v.k, F32::ln2_rest, rest));
+  return log_pair(v.k, f, log_rest(f) + c * mul_add(f, f - 1.0f, 1.0f)).hi;  // 1 / m is about 1 - f + f^2
 }
 STRIDED_HD float log_float(const Scaled<float>& v, float two_short, float two_rest, float unit, float unit_lo) {
   const float f = v.m - 1.0f;
@@ -449,7 +453,7 @@ STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
 STRIDED_HD float expm1(float x) { return expm1_impl<F32>(x); }
 STRIDED_HD double expm1(double x) { return expm1_plain<F64>(x); }
 
-STRIDED_HD float log(float x) { return log_special(x, log_float(split_exponent(x), 0.0f)); }
+STRIDED_HD float log(float x) { return log_special(x, log_float(split_exponent(x))); }
 STRIDED_HD double log(double x) { return log_special(x, log_sum<F64>(log_parts<F64>(x))); }
 // Of a positive normal number.
 template <class T>
@@ -457,7 +461,7 @@ STRIDED_HD bool has_usual_log(T x) {
   constexpr auto least = typename Bits<T>::U(1) << Bits<T>::mantissa;
   return to_bits(x) - least < Bits<T>::exponent - least;
 }
-STRIDED_HD float log_usual(float x) { return log_float(split_exponent<true>(x), 0.0f); }
+STRIDED_HD float log_usual(float x) { return log_float(split_exponent<true>(x)); }
 STRIDED_HD double log_usual(double x) { return log_sum<F64>(log_parts<F64, true>(x)); }
 STRIDED_HD float log2(float x) {
   return log_special(x, log_float(split_exponent(x), 1, 0, 0x1.715476p0f, 0x1.4ae0cp-26f));
