@@ -85,6 +85,13 @@ STRIDED_HD typename P::T power_of_two(typename P::T t) {
   return from_bits<typename P::T>((to_bits(t) + Bits<typename P::T>::bias) << Bits<typename P::T>::mantissa);
 }
 
+// 0 for x < low, else value. As the last factor of an exponential: a product that underflows takes the processor a
+// hundred times as long as one with zero, and softmax has many such where -inf masks elements.
+template <class T>
+STRIDED_HD T zero_below(T x, T low, T value) {
+  return x < low ? T(0) : value;
+}
+
 // exp(x + lo) = (hi + lo) * 2^n.
 template <class T>
 struct ExpParts {
@@ -111,7 +118,7 @@ STRIDED_HD typename P::T exp_impl(typename P::T x, typename P::T lo) {
   using T = typename P::T;
   const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(x, P::exp_low, P::exp_high), lo);
   const Pair<T> factor = power_of_two_factors<P>(e.n, e.t);
-  return e.mantissa.hi * factor.hi * factor.lo;
+  return e.mantissa.hi * factor.hi * zero_below(x, P::exp_low, factor.lo);
 }
 
 // The same for lo = 0: here the rounding error of r, 0.2 ulp of the result, is let go. kUsual: the result is a normal
@@ -128,7 +135,7 @@ STRIDED_HD typename P::T exp_plain(typename P::T x) {
     return (T(1) + p) * power_of_two<P>(t);
   } else {
     const Pair<T> factor = power_of_two_factors<P>(n, t);
-    return (T(1) + p) * factor.hi * factor.lo;
+    return (T(1) + p) * factor.hi * zero_below(x, P::exp_low, factor.lo);
   }
 }
 
@@ -143,7 +150,7 @@ STRIDED_HD typename P::T exp2_impl(typename P::T x) {
   const T lost = mul_add(f, P::ln2_lo, product_minus(f, P::ln2, r));
   const T p = r + mul_add(r * r, P::exp_tail(r), lost);
   const Pair<T> factor = power_of_two_factors<P>(n, t);
-  return (T(1) + p) * factor.hi * factor.lo;
+  return (T(1) + p) * factor.hi * zero_below(x, P::exp2_low, factor.lo);
 }
 
 // (e^x - 1) / 4 as a pair: the quarter so that sinh and cosh do not overflow before their results do.
@@ -241,8 +248,8 @@ STRIDED_HD typename P::T sigmoid_far(typename P::T x) {
   using T = typename P::T;
   const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(-abs(x), P::exp_low, T(0)), T(0));
   const Pair<T> f = power_of_two_factors<P>(e.n, e.t), m = e.mantissa;
-  const T power = m.hi * f.hi * f.lo;
-  return x < T(0) ? (m.hi + mul_add(-power, m.hi, m.lo)) * f.hi * f.lo : T(1) - power;
+  const T last = zero_below(-abs(x), P::exp_low, f.lo), power = m.hi * f.hi * last;
+  return x < T(0) ? (m.hi + mul_add(-power, m.hi, m.lo)) * f.hi * last : T(1) - power;
 }
 
 // log(x + c) = k ln2 + hi + lo, c a correction below ulp(x), x > 0.
@@ -515,11 +522,11 @@ STRIDED_HD bool has_usual_sigmoid(double x) { return abs(x) < 36.0; }
 STRIDED_HD float sigmoid_usual(float x) { return sigmoid_plain<F32>(x); }
 STRIDED_HD double sigmoid_usual(double x) { return sigmoid_plain<F64>(x); }
 STRIDED_HD float sigmoid(float x) {
-  const float usual = sigmoid_usual(x), other = sigmoid_far<F32>(x);
+  const float usual = sigmoid_usual(clamp_keep_nan(x, -16.0f, 16.0f)), other = sigmoid_far<F32>(x);
   return has_usual_sigmoid(x) ? usual : other;
 }
 STRIDED_HD double sigmoid(double x) {
-  const double usual = sigmoid_usual(x), other = sigmoid_far<F64>(x);
+  const double usual = sigmoid_usual(clamp_keep_nan(x, -36.0, 36.0)), other = sigmoid_far<F64>(x);
   return has_usual_sigmoid(x) ? usual : other;
 }
 

@@ -237,9 +237,12 @@ def gradient(
         else:
             left = right = g0 = g1 = gm = gn = h
         m = n - 2
-        inner = (at(2, m) * left / right + at(1, m) * (right / left - left / right) - at(0, m) * right / left) / (
-            left + right
-        )
+        if left is right:
+            inner = (at(2, m) - at(0, m)) / (2 * h)
+        else:
+            inner = (at(2, m) * left / right + at(1, m) * (right / left - left / right) - at(0, m) * right / left) / (
+                left + right
+            )
         if edge_order == 1:
             first, last = (at(1, 1) - at(0, 1)) / g0, (at(n - 1, 1) - at(n - 2, 1)) / gn
         else:

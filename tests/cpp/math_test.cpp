@@ -625,6 +625,10 @@ TEST(MathSpecial, SpecialValues) {
   SAME(math::lgamma(0.0), kInf);
   SAME(math::lgamma(-3.0), kInf);
   SAME(math::lgamma(1.0), 0.0);
+  SAME(math::exp(-104.5f), 0.0f);
+  SAME(math::exp(-103.9f), 0x1p-149f);  // the smallest number
+  SAME(math::exp(-746.5), 0.0);
+  SAME(math::exp(-745.1), 0x1p-1074);
   SAME(math::erfinv(1.0), kInf);
   SAME(math::erfinv(-1.0), -kInf);
   SAME(math::erfinv(1.5), kNan);

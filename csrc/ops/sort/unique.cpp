@@ -180,7 +180,7 @@ Range range_of(const char* op, const char* what, const Tensor& x, double margin)
   Range r{0, 1};
   if (x.numel() > 0 && !x.device().is_meta()) {
     NoGradGuard guard;
-    const auto [low, high] = aminmax(to_dtype(flatten(x, 0, -1), DType::Float64));
+    const auto [low, high] = aminmax(flatten(x, 0, -1));
     r = {item(low).real(), item(high).real()};
   }
   STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range [", r.low, ", ",
@@ -231,17 +231,17 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
   NoGradGuard guard;
   Range r{min.real(), max.real()};
   STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histc: max must be larger than min");
-  if (r.low == r.high && r.low == 0) r = range_of("torch.histc", "", x, 1);
+  const bool of_values = r.low == r.high && r.low == 0;
+  if (of_values) r = range_of("torch.histc", "", x, 1);
   else if (r.low == r.high) r = {r.low - 1, r.high + 1};
   STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ",
                 r.high, "] is not finite");
-  const Tensor flat = to_dtype(flatten(x, 0, -1), compute_dtype_of(x.dtype()));
-  const Tensor inside =
-      elementwise<LogicalAnd>(elementwise<Ge>(flat, Scalar(r.low)), elementwise<Le>(flat, Scalar(r.high)));
-  const Tensor kept = masked_select(flat, inside);
+  Tensor kept = to_dtype(flatten(x, 0, -1), compute_dtype_of(x.dtype()));
+  if (!of_values)
+    kept = masked_select(
+        kept, elementwise<LogicalAnd>(elementwise<Ge>(kept, Scalar(r.low)), elementwise<Le>(kept, Scalar(r.high))));
   const Tensor place = to_dtype((kept - r.low) * static_cast<double>(bins) / (r.high - r.low), DType::Int64);
-  const Tensor bin = elementwise<ClampMax>(place, Scalar(bins - 1));
-  return to_dtype(count_bins(bin, bins, Tensor(), DType::Float64), x.dtype());
+  return to_dtype(bincount(elementwise<ClampMax>(place, Scalar(bins - 1)), std::nullopt, bins), x.dtype());
 }
 
 std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range,

@@ -59,7 +59,6 @@ def scaled_dot_product_attention(
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
             )
-        attn_mask = strided.ones(query.size(-2), key.size(-2), dtype=strided.bool, device=query.device).tril_()
     if enable_gqa:
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
@@ -72,7 +71,10 @@ def scaled_dot_product_attention(
     root = math.sqrt(abs(scale))
     scores = (query * math.copysign(root, scale)).matmul(key.transpose(-2, -1) * root)
     empty = None
-    if attn_mask is not None:
+    if is_causal:  # every query sees the first key
+        sizes = query.size(-2), key.size(-2)
+        scores = scores + strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
+    elif attn_mask is not None:
         mask = _additive(attn_mask, query.dtype)
         scores = scores + mask
         empty = (mask == -math.inf).all(-1, keepdim=True)
