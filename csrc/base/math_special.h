@@ -454,6 +454,9 @@ STRIDED_HD T zeta(T x, T q) {
 STRIDED_HD bool has_usual_erfinv(double x) { return special::has_usual_quantile(0.5 * (1 - abs(x))); }
 STRIDED_INLINE_HD double erfinv_usual(double x) { return special::erfinv_usual(x); }
 STRIDED_HD double erfinv(double x) { return special::erfinv(x); }
+#if STRIDED_DEVICE_CODE
+STRIDED_HD float erfinv(float x) { return static_cast<float>(special::erfinv(x)); }
+#else
 // For float x P(w), w = -log(1 - x^2), after M. Giles, "Approximating the erfinv function", GPU Computing Gems 2
 // (2011), with a minimax fit for w < 5. P(0) is a float to 2^-50.
 STRIDED_HD bool has_usual_erfinv(float x) { return abs(x) < 0.9966f; }
@@ -472,6 +475,7 @@ STRIDED_HD float erfinv_usual(float x) {
 STRIDED_HD float erfinv(float x) {
   return has_usual_erfinv(x) ? erfinv_usual(x) : static_cast<float>(special::erfinv(x));
 }
+#endif
 template <class T>
 STRIDED_HD T erfcx(T x) {
   return T(special::erfcx(double(x)));
@@ -518,6 +522,15 @@ STRIDED_HD T sinc(T x) {
   return x == T(0) ? T(1) : value;
 }
 
+#if STRIDED_DEVICE_CODE
+template <class T>
+STRIDED_HD T logit(T p) {
+  // Near 1/2 the quotient is near 1 and its rounding would be the result: log1p((2p - 1) / (1 - p)) there.
+  const T far = math::log(p / (T(1) - p));
+  const T near = math::log1p((T(2) * p - T(1)) / (T(1) - p));
+  return (p > T(0.3)) & (p < T(0.65)) ? near : far;
+}
+#else
 // log(p / (1 - p)); the logarithm is that of the quotient to twice its precision, whose rounding would be the result
 // where p is near 1/2.
 STRIDED_HD float log_of_quotient(float q, float q_lo) {
@@ -539,6 +552,7 @@ template <class T>
 STRIDED_HD T logit(T p) {
   return has_usual_logit(p) ? logit_usual(p) : math::log(p / (T(1) - p));
 }
+#endif
 
 template <class T>
 STRIDED_HD T xlogy(T x, T y) {
