@@ -564,3 +564,20 @@ def test_tensors_are_built_again():
     assert utils._rebuild_tensor(storage, 0, (3,), (2,)).tolist() == [0.0, 2.0, 4.0]
     assert isinstance(utils._rebuild_parameter(made.detach(), False, None), strided.nn.Parameter)
     assert utils._element_size(strided.float64) == 8
+
+
+def test_what_reports_of_bugs_ask_of_the_machine():
+    import sys
+
+    from strided.utils import collect_env
+
+    assert collect_env.run("echo 3; echo 4 >&2; exit 5") == (5, "3", "4")
+    assert collect_env.run([sys.executable, "-c", "print(6)"]) == (0, "6", "")
+    assert collect_env.run(["no-such-program-at-all"])[0] == 127
+    gone, gcc = (lambda command: (127, "", "")), (lambda command: (0, "gcc (Some 1) 12.2.0\nmore", ""))
+    assert collect_env.get_gcc_version(gcc) == "(Some 1) 12.2.0"
+    assert collect_env.get_gcc_version(gone) is None and collect_env.get_cmake_version(gone) is None
+    assert collect_env.get_nvidia_driver_version(gone) is None
+    assert collect_env.get_nvidia_driver_version(lambda command: (0, "570.1\n570.1", "")) == "570.1"
+    assert collect_env.get_cpu_info(lambda command: (0, "Vendor: A", "")) == "Vendor: A"
+    assert collect_env.get_platform() == sys.platform and collect_env.get_python_platform()
