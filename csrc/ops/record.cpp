@@ -53,7 +53,10 @@ Edge gradient_edge(const Tensor& t) {
 }
 
 void set_history(const Tensor& t, const Ref<Node>& node, int output, bool keep_view) {
-  if (!keep_view) t.impl()->base = nullptr;
+  if (!keep_view) {
+    t.impl()->base = nullptr;
+    t.impl()->view_kind = ViewKind::Plain;
+  }
   AutogradMeta& meta = autograd_meta(t);
   node->set_output(output, t);
   meta.grad_fn = node;

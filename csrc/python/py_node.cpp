@@ -432,6 +432,16 @@ PyObject* function_output(PyObject*, PyObject* args) {
     Py_RETURN_NONE;
   });
 }
+// A result of an unrecorded forward that is a view of what forward made: to the caller it is no view.
+PyObject* function_result(PyObject*, PyObject* t) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    STRIDED_CHECK(is_tensor(t), TypeError, "a tensor is expected");
+    TensorImpl& impl = *unwrap(t).impl();
+    impl.base = nullptr;
+    impl.view_kind = ViewKind::Plain;
+    Py_RETURN_NONE;
+  });
+}
 // (context, tensors, positions): keeps them for the backward pass; a position >= 0 says that a tensor is that output.
 PyObject* function_save(PyObject*, PyObject* args) {
   PyObject *o, *tensors, *positions;
@@ -551,6 +561,7 @@ PyObject* set_anomaly(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {{"function_start", function_start, METH_VARARGS, nullptr},
                            {"function_output", function_output, METH_VARARGS, nullptr},
+                           {"function_result", function_result, METH_O, nullptr},
                            {"function_save", function_save, METH_VARARGS, nullptr},
                            {"function_saved", function_saved, METH_O, nullptr},
                            {"set_saved_tensors_hooks", set_saving, METH_O, nullptr},

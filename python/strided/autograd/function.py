@@ -192,6 +192,9 @@ class Function(metaclass=_FunctionMeta):
         if not recording and not ctx._dirty and not any([_has_owner(r, tensors) for r in results]):
             _C.function_save(ctx, tuple(ctx._to_save), (-1,) * len(ctx._to_save))
             ctx._to_save = None
+            for r in results:
+                if isinstance(r, _C.Tensor) and r._base is not None and not _is_view_of(r, tensors):
+                    _C.function_result(r)
             return made
         for t in ctx._dirty:
             if not any(t is r for r in results):
@@ -203,6 +206,10 @@ class Function(metaclass=_FunctionMeta):
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
+
+
+def _is_view_of(r, tensors):
+    return r._base is not None and any(r._base is t or r._base is t._base for t in tensors)
 
 
 def _has_owner(r, tensors):
@@ -228,9 +235,6 @@ def _attach(cls, ctx, tensors, results, recording):
             and (r.dtype.is_floating_point or r.dtype.is_complex)
         )
 
-    def is_view_of_argument(r):
-        return r._base is not None and any(r._base is t or r._base is t._base for t in tensors)
-
     final = []
     for r in results:
         # A result that is an argument, or has a history of its own, is given as another tensor of the same memory.
@@ -252,7 +256,7 @@ def _attach(cls, ctx, tensors, results, recording):
         several = sum(map(is_differentiable, final)) > 1
         for i, r in enumerate(final):
             if is_differentiable(r):
-                how = 1 if among(r, ctx._dirty) else 0 if not is_view_of_argument(r) else 3 if several else 2
+                how = 1 if among(r, ctx._dirty) else 0 if not _is_view_of(r, tensors) else 3 if several else 2
                 _C.function_output(ctx, r, i, how)
     positions = tuple(
         next((i for i, r in enumerate(final) if r is t and is_differentiable(r)), -1) if node is not None else -1

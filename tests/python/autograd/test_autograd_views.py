@@ -568,3 +568,29 @@ def test_a_leaf_that_is_a_view():
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: strided.nn.functional.conv2d(x, strided.ones(1, 1, 3, 3, dtype=x.dtype)),
+        lambda x: strided.nn.functional.conv_transpose2d(x, strided.ones(1, 1, 3, 3, dtype=x.dtype)),
+        lambda x: strided.nn.functional.fold(strided.nn.functional.unfold(x, 2), (6, 6), 2),
+    ],
+    ids=["conv2d", "conv_transpose2d", "fold"],
+)
+def test_results_of_functions_can_be_written_into(f, recorded):
+    x = strided.rand(1, 1, 6, 6, dtype=strided.float64, requires_grad=recorded)
+    value = strided.tensor(3.0, dtype=strided.float64, requires_grad=True)
+    y = f(x)
+    assert y._base is None
+    y[..., ::2] = value
+    y[..., 1].mul_(2)
+    y.sum().backward()
+    assert value.grad.item() == y[..., ::2].numel() and (y[..., ::2] == 3).all()
+    if recorded:
+        plain = x.detach().requires_grad_()
+        made = f(plain)
+        (made[..., 1].sum() * 2 + made[..., 3::2].sum()).backward()
+        assert strided.allclose(x.grad, plain.grad)

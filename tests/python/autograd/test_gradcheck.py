@@ -272,3 +272,11 @@ def test_third_order(name):
         return torch.autograd.grad(results, xs, weights, create_graph=True)
 
     assert gradgradcheck(gradient, inputs, fast_mode=True, atol=1e-4)
+
+
+def test_a_constant_output_beside_others_is_let_go():
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    for fast in (False, True):
+        assert gradcheck(lambda x: (x * 2, x.detach() * 3), x, fast_mode=fast)
+        with pytest.raises(RuntimeError, match="expected to be zero"):
+            gradcheck(lambda x: x.detach() * 3, x, fast_mode=fast)
