@@ -85,8 +85,8 @@ STRIDED_HD typename P::T power_of_two(typename P::T t) {
   return from_bits<typename P::T>((to_bits(t) + Bits<typename P::T>::bias) << Bits<typename P::T>::mantissa);
 }
 
-// 0 for x < low, else value. As the last factor of an exponential: a product that underflows takes the processor a
-// hundred times as long as one with zero, and softmax has many such where -inf masks elements.
+// 0 for x < low, else value. As the last factor of an exponential: a product that underflows takes the processor
+// much longer than one with zero (measured: exp of float ten times), and softmax has many where -inf masks elements.
 template <class T>
 STRIDED_HD T zero_below(T x, T low, T value) {
   return x < low ? T(0) : value;

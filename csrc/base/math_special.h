@@ -462,7 +462,7 @@ STRIDED_HD float erfinv(float x) { return static_cast<float>(special::erfinv(x))
 STRIDED_HD bool has_usual_erfinv(float x) { return abs(x) < 0.9966f; }
 STRIDED_HD float erfinv_usual(float x) {
   const Scaled<float> v = split_exponent<true>(-product_minus(x, x, 1.0f));
-  const Pair<float> w = log_pair(v.k, v.m - 1.0f, log_rest(v.m - 1.0f));  // of -w
+  const Pair<float> w = log_pair(v.k, v.m - 1.0f, log_rest(v.m - 1.0f));  // -w of the formula
   const float curve = poly(w.hi, -0.0115488469f, -0.00233459664f, 0.000127226327f, 4.4437088e-5f, -4.02224369e-6f,
                            -1.98353665e-6f, -2.21733722e-7f, -8.8204859e-9f);
   // P = c0 + w (c1 + w curve), the sums of pairs.

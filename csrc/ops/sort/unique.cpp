@@ -236,12 +236,16 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
   else if (r.low == r.high) r = {r.low - 1, r.high + 1};
   STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ",
                 r.high, "] is not finite");
+  STRIDED_CHECK(std::isfinite(r.high - r.low), RuntimeError, "torch.histc: the width of the range [", r.low, ", ",
+                r.high, "] is not finite");
   Tensor kept = to_dtype(flatten(x, 0, -1), compute_dtype_of(x.dtype()));
   if (!of_values)
     kept = masked_select(
         kept, elementwise<LogicalAnd>(elementwise<Ge>(kept, Scalar(r.low)), elementwise<Le>(kept, Scalar(r.high))));
+  if (r.high - r.low > 1e38) kept = to_dtype(kept, DType::Float64);  // differences would overflow float
   const Tensor place = to_dtype((kept - r.low) * static_cast<double>(bins) / (r.high - r.low), DType::Int64);
-  return to_dtype(bincount(elementwise<ClampMax>(place, Scalar(bins - 1)), std::nullopt, bins), x.dtype());
+  const Tensor bin = elementwise<ClampMin>(elementwise<ClampMax>(place, Scalar(bins - 1)), Scalar(0));
+  return to_dtype(bincount(bin, std::nullopt, bins), x.dtype());
 }
 
 std::tuple<Tensor, Tensor> histogram(const Tensor& x, int64_t bins, const std::optional<std::vector<double>>& range,

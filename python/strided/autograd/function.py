@@ -194,7 +194,8 @@ class Function(metaclass=_FunctionMeta):
             ctx._to_save = None
             for r in results:
                 if isinstance(r, _C.Tensor) and r._base is not None and not _is_view_of(r, tensors):
-                    _C.function_result(r)
+                    if not _has_record(r._base):  # else it is of the outside, such as a parameter
+                        _C.function_result(r)
             return made
         for t in ctx._dirty:
             if not any(t is r for r in results):

@@ -594,3 +594,14 @@ def test_results_of_functions_can_be_written_into(f, recorded):
         made = f(plain)
         (made[..., 1].sum() * 2 + made[..., 3::2].sum()).backward()
         assert strided.allclose(x.grad, plain.grad)
+
+
+def test_a_view_of_a_parameter_stays_one():
+    table = strided.ones(3, requires_grad=True)
+
+    class Row(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return table[1:]
+
+    assert Row.apply(strided.ones(2))._base is table

@@ -475,3 +475,11 @@ def test_gradients():
     check(lambda t: t.nanmedian(0).values * 5, [3.0, NAN, 2.0], [0, 0, 5])
     check(lambda t: t.mode(0).values, [3.0, 2.0, 2.0], [0, 0, 1])
     check(lambda t: t.quantile(0.25), [3.0, 1.0, 2.0], [0, 0.5, 0.5])
+
+
+def test_histc_of_a_range_that_float_cannot_subtract():
+    x = torch.tensor([-3e38, 0.0, 3e38, 3e38])
+    assert torch.histc(x, bins=3).tolist() == [1.0, 1.0, 2.0]
+    assert torch.histc(x, bins=2, min=-3e38, max=3e38).tolist() == [1.0, 3.0]
+    with pytest.raises(RuntimeError, match="width of the range"):
+        torch.histc(torch.tensor([-1.7e308, 1.7e308], dtype=torch.float64))
