@@ -81,9 +81,9 @@ struct LogSum {
   }
   template <class A>
   STRIDED_HD static A step(A a, A x) {
-    const A high = a != a || a > x ? a : x, low = a != a || a > x ? x : a;
-    if (math::isinf(high) && (high < 0 || low == low)) return high == low || high > 0 ? high : low;
-    return high + math::log1p(math::exp(low - high));
+    const A high = a != a || a > x ? a : x, low = a != a || a > x ? x : a;  // NaN counts as high
+    const A sum = high + math::log1p(math::exp(low - high));
+    return math::isinf(high) ? high : sum;
   }
 };
 

@@ -1,21 +1,19 @@
 // A scan is a chain of dependent steps, so that wider vectors help only across rows; one build serves all machines.
+// Scans with exponentials have one for each instruction set: softmax.cpp.
 #include "cpu/reduce/scan.h"
 
 #include "backend/scan_steps.h"
-#include "base/parallel.h"
 #include "cpu/kernels.h"
 
 namespace strided {
 namespace {
 
-constexpr int64_t kRows = 256;        // rows side by side
-constexpr int64_t kLongWork = 16384;  // elements that take long enough to let other threads of the interpreter run
+constexpr int64_t kRows = 256;  // rows side by side
 
 template <class Op, class T>
 void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
                int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows) {
   using A = typename scan::Wider<T>::type;
-  const GilRelease unlocked(n * rows > kLongWork);
   const bool side_by_side = rows > 1 && in_row_stride == sizeof(T) && out_row_stride[0] == sizeof(T);
   if (side_by_side) {
     A acc[kRows];
@@ -61,7 +59,6 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
                   int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows) {
   using A = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
   using M = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // a byte viewed as bool may hold anything
-  const GilRelease unlocked(n * rows > kLongWork);
   A best[kRows];
   int64_t index[kRows];
   for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
@@ -110,7 +107,6 @@ void fill_scan_kernels(KernelTable& table) {
   };
   fold(Tag<scan::Sum>{}, ScanOp::Sum);
   fold(Tag<scan::Product>{}, ScanOp::Product);
-  fold(Tag<scan::LogSum>{}, ScanOp::LogSumExp);
   for_each(scan::Max::Types{}, [&](auto type, int) {
     using T = typename decltype(type)::type;
     table.scan[static_cast<int>(ScanOp::Max)][index_of(dtype_of<T>)] = scan_extreme<scan::Highest, T>;

@@ -9,6 +9,7 @@ namespace strided {
 namespace cpu {
 namespace {
 
+constexpr int64_t kLongWork = 16384;     // elements that take long enough to let other threads of the interpreter run
 constexpr int64_t kThreadItems = 32768;  // elements that are worth another thread
 constexpr int64_t kRows = 256;           // rows of one call, where they lie side by side
 
@@ -19,6 +20,7 @@ void scan(const ScanPlan& plan, ScanOp op) {
   STRIDED_CHECK(kernel, NotImplementedError, "\"", plan.name, "\" not implemented for '", cpp_name_of(plan.dtype), "'");
   const int64_t n = plan.n, inner = plan.inner, outer = plan.outer;
   if (outer * n * inner == 0) return;
+  const GilRelease unlocked(outer * n * inner > kLongWork);
 
   const int64_t item = size_of(plan.dtype), position = sizeof(int64_t);
   const int64_t strides[] = {inner * item, inner * position},

@@ -1,4 +1,6 @@
-// Softmax and its logarithm of rows: the largest element is subtracted first, so that no exponential overflows.
+// Softmax and its logarithm of rows, and running logarithms of sums of exponentials (logcumsumexp): the largest element
+// is subtracted first, so that no exponential overflows.
+#include "backend/scan_steps.h"
 #include "base/math.h"
 #include "cpu/kernels.h"
 #include "cpu/simd.inc"
@@ -129,26 +131,82 @@ void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t row
     }
 }
 
+// How far apart the numbers of a block may be. float is summed in double, where 600 keeps exponentials from underflow.
+// The others are summed in their own precision: 16 keeps the error of highest + log(sum) at a few ulp of the numbers.
+template <class T>
+constexpr int kSpan = std::is_same_v<T, float> ? 600 : 16;
+
+// One contiguous row. A step (scan::LogSum) takes an exponential and a logarithm, and waits for the one before. So
+// blocks of kSide elements are taken at once, relative to their highest: of exponentials, running sum and logarithms
+// only the sum is a chain.
+template <class T>
+void log_sums_row(T* out, const T* in, int64_t n) {
+  using A = typename scan::Wider<T>::type;
+  constexpr A infinity = math::infinity<A>();
+  A run = -infinity;
+  for (int64_t begin = 0; begin < n; begin += kSide, in += kSide, out += kSide) {
+    const int64_t m = n - begin < kSide ? n - begin : kSide;
+    alignas(64) A x[kSide], highest[kSide], lowest[kSide];
+    for (int64_t k = 0; k < m; ++k) x[k] = static_cast<A>(in[k]);
+    for (int64_t k = m; k < kSide; ++k) x[k] = -infinity;
+#pragma GCC ivdep
+    for (int64_t k = 0; k < kSide; ++k) {
+      highest[k] = x[k] > run ? x[k] : run;
+      lowest[k] = x[k] > -infinity ? x[k] : infinity;
+    }
+    fold<kSide, 1>(highest, [](A a, A b) { return a > b ? a : b; });
+    fold<kSide, 1>(lowest, [](A a, A b) { return a < b ? a : b; });
+    const A high = highest[0], low = run > -infinity && run < lowest[0] ? run : lowest[0];
+    if (!(high - low >= 0 && high - low < kSpan<T>)) {  // also where a number is inf, all are -inf, or run is NaN
+      for (int64_t k = 0; k < m; ++k) out[k] = static_cast<T>(run = scan::LogSum::step(run, x[k]));
+      continue;
+    }
+#pragma GCC ivdep
+    for (int64_t k = 0; k < kSide; ++k) x[k] = math::exp(x[k] - high);
+    A sum = math::exp(run - high);
+    for (int64_t k = 0; k < kSide; ++k) x[k] = sum += x[k];
+#pragma GCC ivdep
+    for (int64_t k = 0; k < kSide; ++k) x[k] = high + math::log(x[k]);
+    for (int64_t k = 0; k < m; ++k) out[k] = static_cast<T>(x[k]);
+    run = x[m - 1];
+  }
+}
+
+// Rows side by side, at most kSide.
+template <class T>
+void log_sums_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
+  using A = typename scan::Wider<T>::type;
+  A run[kSide];
+  for (int64_t r = 0; r < rows; ++r) run[r] = scan::LogSum::start<A>();
+  for (int64_t i = 0; i < n; ++i)
+#pragma GCC ivdep
+    for (int64_t r = 0; r < rows; ++r) {
+      run[r] = scan::LogSum::step(run[r], static_cast<A>(in[i * stride + r]));
+      out[i * stride + r] = static_cast<T>(run[r]);
+    }
+}
+
 // A ScanKernel for rows that are contiguous or lie side by side, in and out alike.
-template <class T, bool Log>
-void softmax(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
-             int64_t in_row_stride, int64_t n, int64_t rows) {
+template <class T, void (*Row)(T*, const T*, int64_t), void (*Columns)(T*, const T*, int64_t, int64_t, int64_t)>
+void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
+               int64_t in_row_stride, int64_t n, int64_t rows) {
   T* to = reinterpret_cast<T*>(out[0]);
   const T* from = reinterpret_cast<const T*>(in);
   const int64_t stride = out_stride[0] / static_cast<int64_t>(sizeof(T)),
                 row_stride = in_row_stride / static_cast<int64_t>(sizeof(T));
   if (stride == 1) {
-    for (int64_t r = 0; r < rows; ++r) softmax_row<T, Log>(to + r * row_stride, from + r * row_stride, n);
+    for (int64_t r = 0; r < rows; ++r) Row(to + r * row_stride, from + r * row_stride, n);
     return;
   }
-  for (int64_t r = 0; r < rows; r += kSide)
-    softmax_columns<T, Log>(to + r, from + r, n, stride, rows - r < kSide ? rows - r : kSide);
+  for (int64_t r = 0; r < rows; r += kSide) Columns(to + r, from + r, n, stride, rows - r < kSide ? rows - r : kSide);
 }
 
 template <class T>
 void fill_for(KernelTable& table) {
-  table.scan[static_cast<int>(ScanOp::Softmax)][index_of(dtype_of<T>)] = softmax<T, false>;
-  table.scan[static_cast<int>(ScanOp::LogSoftmax)][index_of(dtype_of<T>)] = softmax<T, true>;
+  const auto kernel = [&](ScanOp op) -> ScanKernel& { return table.scan[static_cast<int>(op)][index_of(dtype_of<T>)]; };
+  kernel(ScanOp::Softmax) = scan_rows<T, softmax_row<T, false>, softmax_columns<T, false>>;
+  kernel(ScanOp::LogSoftmax) = scan_rows<T, softmax_row<T, true>, softmax_columns<T, true>>;
+  kernel(ScanOp::LogSumExp) = scan_rows<T, log_sums_row<T>, log_sums_columns<T>>;
 }
 
 }  // namespace

@@ -116,6 +116,28 @@ def test_cummax_cummin(dtype, shape):
                 assert indices.dtype == torch.int64 and np.array_equal(value(indices), at)
 
 
+@pytest.mark.parametrize("spread", [1, 30, 3000])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_logcumsumexp_of_blocks(dtype, spread):
+    """Rows are taken in blocks of 64: lengths around their edges, numbers near and far, inf and nan anywhere."""
+    rng = np.random.default_rng(0)
+    for n in (1, 63, 64, 65, 128, 130, 300):
+        x = torch.tensor(rng.standard_normal((n, 3)) * spread, dtype=getattr(torch, dtype))
+        x[n // 3, 0] = -math.inf
+        x[n // 2 :, 1] = -math.inf
+        x[: n // 2, 2] = -math.inf
+        a = value(x).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            want = np.logaddexp.accumulate(a, 0)
+        for t, axis in ((x.clone(), 0), (x.T.clone(memory_format=torch.contiguous_format), 1)):
+            close(t.logcumsumexp(axis), want if axis == 0 else want.T, dtype, 4)
+            t.select(1 - axis, 1)[n // 2] = math.inf
+            t.select(1 - axis, 0)[n // 2] = math.nan
+            got = value(t.logcumsumexp(axis).movedim(axis, 0))
+            assert (got[n // 2 :, 1] == math.inf).all() and np.isnan(got[n // 2 :, 0]).all()
+            assert np.isfinite(got[n // 3 + 1 : n // 2, 0]).all() and not np.isnan(got[:, 2]).any()
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_logcumsumexp(dtype):
     a = array((3, 40), dtype)
