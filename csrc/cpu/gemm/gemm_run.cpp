@@ -1,5 +1,6 @@
 // The CPU's matrix products: a plan's batch becomes calls of the loops in gemm.inc, which divide work among threads.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/small_vector.h"
@@ -42,6 +43,19 @@ void write_offsets(const FoldedAxis& axis, int64_t* at) {
   }
 }
 
+// The step from each index to the next, if there is one step.
+std::optional<int64_t> single_step(const FoldedAxis& axis) {
+  std::optional<int64_t> step;
+  int64_t next = 0;
+  for (int i = axis.ndim; i-- > 0;) {
+    if (axis.shape[i] == 1) continue;
+    if (step && axis.strides[i] != next) return std::nullopt;
+    if (!step) step = axis.strides[i];
+    next = axis.shape[i] * axis.strides[i];
+  }
+  return step.value_or(1);
+}
+
 Matrix moved(Matrix m, int64_t bytes) { return {static_cast<char*>(m.data) + bytes, m.row_stride, m.col_stride}; }
 
 }  // namespace
@@ -76,6 +90,13 @@ bool folded_gemm(const FoldedGemmPlan& plan) {
   int64_t batch = 1;
   for (int i = 0; i < plan.batch_ndim; ++i) batch *= plan.batch_shape[i];
   if (batch == 0 || plan.m == 0 || plan.n == 0) return true;
+  const auto row_step = single_step(plan.b_rows), column_step = single_step(plan.b_columns);
+  if (row_step && column_step) {  // not folded in fact: a convolution whose kernel has one element, or one output
+    GemmPlan plain = plan;
+    plain.b = {plan.b.data, *row_step, *column_step};
+    gemm(plain);
+    return true;
+  }
   std::vector<int64_t> rows(static_cast<size_t>(plan.k)), columns(static_cast<size_t>(plan.n));
   write_offsets(plan.b_rows, rows.data());
   write_offsets(plan.b_columns, columns.data());
