@@ -64,6 +64,11 @@ std::string written_type(const Param& p) {
   return type == "dtype" ? "torch.dtype" : type;
 }
 
+// The name in errors: a function of the Python part calls a compiled one by the same name behind a `_`.
+std::string said_name(const Overload& o) {
+  return o.name.size() > 1 && o.name[0] == '_' && o.name[1] != '_' ? o.name.substr(1) : o.name;
+}
+
 // What is wrong with an argument. A method's self is not counted, and a keyword has no position.
 std::string misfit(const Overload& o, int i, PyObject* arg, bool by_keyword, bool method) {
   const Param& p = o.params[i];
@@ -74,8 +79,9 @@ std::string misfit(const Overload& o, int i, PyObject* arg, bool by_keyword, boo
       if (PyObject* item = PySequence_Fast_GET_ITEM(arg, k); !is_tensor(item))
         return "expected Tensor as element " + std::to_string(k) + " in argument " + std::to_string(at) + ", but got " +
                type_name(item);
-  return o.name + "(): argument '" + p.name + "'" + (by_keyword ? "" : " (position " + std::to_string(at + 1) + ")") +
-         " must be " + type + ", not " + type_name(arg);
+  return said_name(o) + "(): argument '" + p.name + "'" +
+         (by_keyword ? "" : " (position " + std::to_string(at + 1) + ")") + " must be " + type + ", not " +
+         type_name(arg);
 }
 
 // Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong.
@@ -110,7 +116,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
   }
   if (used < n_args) {
     if (why)
-      *why = o.name + "() takes " + std::to_string(o.positional - method) + " positional argument" +
+      *why = said_name(o) + "() takes " + std::to_string(o.positional - method) + " positional argument" +
              (o.positional - method == 1 ? "" : "s") + " but " + std::to_string(n_args - method) + " were given";
     return false;
   }
@@ -129,12 +135,12 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
         for (int i = 0; names && i < n && at < 0; ++i)
           if (std::find(names->begin(), names->end(), o.params[i].name) != names->end()) at = i;
         if (at < 0) {
-          if (why) *why = o.name + "() got an unexpected keyword argument '" + text + "'";
+          if (why) *why = said_name(o) + "() got an unexpected keyword argument '" + text + "'";
           return false;
         }
       }
       if (slots[at]) {
-        if (why) *why = o.name + "() got multiple values for argument '" + o.params[at].name + "'";
+        if (why) *why = said_name(o) + "() got multiple values for argument '" + o.params[at].name + "'";
         return false;
       }
       slots[at] = args[n_args + static_cast<size_t>(k)];
@@ -150,7 +156,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
           slots[i] = empty;
           continue;
         }
-        if (why) *why = o.name + "() missing 1 required positional arguments: \"" + p.name + "\"";
+        if (why) *why = said_name(o) + "() missing 1 required positional arguments: \"" + p.name + "\"";
         return false;
       }
       slots[i] = p.default_value;

@@ -412,7 +412,7 @@ struct Overridable {
 };
 
 bool call_usual(const Overridable& p, PyObject* const* args, size_t n, PyObject** result) {
-  PyObject* all[4];
+  PyObject* all[8];
   if (n + 1 > sizeof(all) / sizeof(all[0])) return false;
   std::copy(args, args + n, all);
   if (p.last) all[n++] = p.last;

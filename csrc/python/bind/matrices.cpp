@@ -1,6 +1,7 @@
 // Matrix products and linear algebra.
 #include <algorithm>
 
+#include "ops/linalg/convolution.h"
 #include "ops/linalg/linalg.h"
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
@@ -23,6 +24,17 @@ void bind_scaled(const std::string& name, const std::string& a, const std::strin
   def<F>((name + "(Tensor input, " + operands + ", Tensor? out=None)").c_str(), doc.c_str());
   def<InPlace>((name + "_(Tensor self, " + operands + ")").c_str(), ("In-place form of " + name + ".").c_str(),
                kMethod);
+}
+
+template <int axes>
+void bind_convolution() {
+  const std::string n =
+      std::to_string(axes) + "d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, ";
+  def<&convolution<axes>>(("_conv" + n + "int[] dilation=1, int groups=1)").c_str(),
+                          "nn.functional.conv1d to conv3d, with numbers for padding.", kFunction);
+  def<&transposed_convolution<axes>>(
+      ("_conv_transpose" + n + "int[] output_padding=0, int groups=1, int[] dilation=1)").c_str(),
+      "nn.functional.conv_transpose1d to conv_transpose3d.", kFunction);
 }
 
 Tensor tensordot_count(const Tensor& a, const Tensor& b, int64_t dims) {
@@ -278,6 +290,9 @@ void bind_matrices() {
       "_matmul_folded(Tensor a, Tensor b, int rows, Tensor? into=None)",
       "a times b, whose first `rows` axes behind the batch are the matrix' rows and whose others are its columns.",
       kFunction);
+  bind_convolution<1>();
+  bind_convolution<2>();
+  bind_convolution<3>();
   def<&kron>("kron(Tensor input, Tensor other, *, Tensor? out=None)", "Kronecker product.");
   def<&trace>("trace(Tensor input)", "Sum of the diagonal of a matrix.");
   def<&vander>(

@@ -136,8 +136,10 @@ def test_what_is_no_tensor_is_named(wrong):
     kind = type(wrong).__name__
     with pytest.raises(TypeError, match=rf"conv1d\(\): argument 'input' \(position 1\) must be Tensor, not {kind}"):
         torch.nn.functional.conv1d(wrong, weight)
-    with pytest.raises(TypeError, match=rf"conv1d\(\): argument 'weight' must be Tensor, not {kind}"):
+    with pytest.raises(TypeError, match=rf"conv1d\(\): argument 'weight' .*must be Tensor, not {kind}"):
         torch.nn.functional.conv1d(torch.ones(1, 2, 5), weight=wrong)
+    with pytest.raises(TypeError, match=rf"linear\(\): argument 'weight' must be Tensor, not {kind}"):
+        torch.nn.functional.linear(torch.ones(2, 3), weight=wrong)
     with pytest.raises(TypeError, match=f"must be Tensor, not {kind}"):
         torch.frexp(wrong)
 

@@ -1,0 +1,440 @@
+// Three products of a convolution.
+// Forward, gradient of the input and gradient of the weight are three bilinear maps, and the derivatives of each are
+// the other two. So there are three functions, each with the others for its backward pass, and every order of
+// derivative is right. The gradient of the input is the forward pass of a transposed convolution. Gradients of complex
+// products read the conjugate of the other factor.
+#include "ops/linalg/convolution.h"
+
+#include <algorithm>
+#include <string>
+
+#include "ops/factory.h"
+#include "ops/linalg/matmul.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+constexpr int64_t kBuffer = 1 << 22;  // bytes of columns that are made at a time: they should stay in the cache
+// Outputs of a sample: fewer make one product for all samples, for short ones read the weight too often.
+constexpr int64_t kFew = 256;
+
+int64_t product(const Dims& d) {
+  int64_t n = 1;
+  for (int64_t v : d) n *= v;
+  return n;
+}
+
+// Two shapes, one behind the other.
+Dims joined(Dims a, const Dims& b) {
+  for (int64_t v : b) a.push_back(v);
+  return a;
+}
+Dims range_of(int64_t begin, int64_t end) {
+  Dims out;
+  for (int64_t i = begin; i < end; ++i) out.push_back(i);
+  return out;
+}
+Dims sizes_of(const Tensor& x) { return {x.shape().data() + 2, x.shape().size() - 2}; }
+
+// One convolution: a number for each axis.
+struct Geometry {
+  Dims kernel, stride, padding, dilation;
+  int64_t groups = 1;
+  Dims size;  // of the input
+  Dims out;   // of the output
+
+  size_t axes() const { return kernel.size(); }
+  Dims padded() const {
+    Dims made = size;
+    for (size_t i = 0; i < axes(); ++i) made[i] += 2 * padding[i];
+    return made;
+  }
+  int64_t span(size_t i) const { return dilation[i] * (kernel[i] - 1) + 1; }
+  // All outputs that fit.
+  void set_out() {
+    out = padded();
+    for (size_t i = 0; i < axes(); ++i) out[i] = (out[i] - span(i)) / stride[i] + 1;
+  }
+  bool is_padded() const {
+    return std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
+  }
+  bool has_steps_of_one() const {
+    return std::all_of(stride.begin(), stride.end(), [](int64_t s) { return s == 1; });
+  }
+};
+
+// The next element of the kernel in row-major order; false behind the last.
+bool next(Dims* at, const Dims& kernel) {
+  for (size_t i = kernel.size(); i-- > 0;) {
+    if (++(*at)[i] < kernel[i]) return true;
+    (*at)[i] = 0;
+  }
+  return false;
+}
+
+// The dtype in which products are added up: float32 for 16-bit floats, which are rounded once, at the end.
+DType sums_of(const Tensor& x) { return is_floating(x.dtype()) ? compute_dtype_of(x.dtype()) : x.dtype(); }
+// 16-bit floats in float32 on the CPU, whose products are computed so anyway.
+Tensor factor(const Tensor& x) { return x.device().is_cpu() ? to_dtype(x, sums_of(x)) : x; }
+
+// The part of a padded tensor that is the input; its sizes begin at axis `first`.
+Tensor inside(Tensor x, const Geometry& g, int first = 2) {
+  for (size_t i = 0; i < g.axes(); ++i)
+    if (g.padding[i] != 0) x = narrow(x, first + static_cast<int>(i), g.padding[i], g.size[i]);
+  return x;
+}
+Tensor padded(const Tensor& x, const Geometry& g) {
+  if (!g.is_padded()) return contiguous(x);
+  const Tensor made = zeros(joined({x.size(0), x.size(1)}, g.padded()), x.dtype(), x.device());
+  copy_into(inside(made, g), x);
+  return made;
+}
+// The part of a padded tensor that one element of the kernel is multiplied with.
+Tensor tap(const Tensor& x, const Geometry& g, const Dims& at, int first) {
+  Dims shape = x.shape(), strides = x.strides();
+  int64_t offset = x.offset();
+  for (size_t i = 0; i < g.axes(); ++i) {
+    offset += at[i] * g.dilation[i] * strides[first + i];
+    strides[first + i] *= g.stride[i];
+    shape[first + i] = g.out[i];
+  }
+  return as_strided(x, shape, strides, offset);
+}
+
+// A view of the padded input: (batch, groups, channels, kernel..., output...), the kernel backwards if `turned`.
+Tensor windows(const Tensor& x, const Geometry& g, bool turned = false) {
+  const Dims& steps = x.strides();
+  const int64_t channels = x.size(1) / g.groups;
+  Dims shape = joined(joined({x.size(0), g.groups, channels}, g.kernel), g.out),
+       strides{steps[0], channels * steps[1], steps[1]};
+  int64_t first = x.offset();
+  for (size_t i = 0; i < g.axes(); ++i) {
+    const int64_t step = steps[2 + i] * g.dilation[i];
+    if (turned) first += (g.kernel[i] - 1) * step;
+    strides.push_back(turned ? -step : step);
+  }
+  for (size_t i = 0; i < g.axes(); ++i) strides.push_back(steps[2 + i] * g.stride[i]);
+  return as_strided(x, shape, strides, first);
+}
+
+// ---------------------------------------------------------------- the three maps, not recorded
+
+Tensor forward(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned = false) {
+  const int64_t n = x.size(0), o = weight.size(0), axes = static_cast<int64_t>(g.axes()) + 1;
+  const Dims shape = joined({n, o}, g.out);
+  const Tensor seen = windows(padded(x, g), g, turned);
+  const Tensor matrix = reshape(weight, {g.groups, o / g.groups, weight.size(1) * product(g.kernel)});
+  if (g.groups == 1 && n > 1 && product(g.out) < kFew) {
+    Dims order = range_of(1, axes + 1);
+    order.push_back(0);
+    for (int64_t i = axes + 1; i < 2 * axes; ++i) order.push_back(i);
+    const Tensor made = matmul_folded(select(matrix, 0, 0), permute(select(seen, 1, 0), order), axes, std::nullopt);
+    return contiguous(transpose(view(made, joined({o, n}, g.out)), 0, 1));
+  }
+  const Tensor a = expand(unsqueeze(matrix, 0), joined({n}, matrix.shape()));
+  return view(matmul_folded(a, seen, axes, std::nullopt), shape);
+}
+
+// For groups of one input channel and steps of 1. An element of the kernel is then multiplied with the padded plane
+// from some offset on. So planes are taken as vectors, which are long, and not as rows, which are short; what stands
+// behind the end of an output row is multiplied with zero.
+Tensor weight_gradient_of_planes(const Tensor& x, const Tensor& grad, const Geometry& g) {
+  const int64_t n = x.size(0), c = x.size(1), times = grad.size(1) / c;
+  const Dims sizes = g.padded(), steps = Layout::contiguous_strides(sizes);
+  int64_t last = 0;
+  for (size_t i = 0; i < g.axes(); ++i) last += (g.kernel[i] - 1) * g.dilation[i] * steps[i];
+  const int64_t length = product(sizes) - last;
+  Tensor vectors = zeros({n, c * times, length}, grad.dtype(), grad.device());
+  copy_into(as_strided(vectors, grad.shape(), joined({vectors.strides()[0], vectors.strides()[1]}, steps), 0), grad);
+  vectors = view(factor(vectors), {n, c, times, length});
+  const Tensor planes = view(factor(padded(x, g)), {n, c, product(sizes), 1});
+  const Tensor made = empty({product(g.kernel), c * times}, sums_of(x), x.device());
+  Dims at(g.axes());
+  int64_t row = 0;
+  do {
+    int64_t offset = 0;
+    for (size_t i = 0; i < g.axes(); ++i) offset += at[i] * g.dilation[i] * steps[i];
+    copy_into(select(made, 0, row++),
+              reshape(sum(matmul(vectors, narrow(planes, 2, offset, length)), Dims{0, 3}), {c * times}));
+  } while (next(&at, g.kernel));
+  return reshape(to_dtype(transpose(made, 0, 1), x.dtype()), joined({c * times, 1}, g.kernel));
+}
+
+// For few outputs of a sample, which are columns of one product for many samples; channels come last, as they are
+// longer rows than those of the image.
+Tensor input_gradient_of_few(Tensor grad, const Tensor& weight, const Geometry& g) {
+  const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1), taps = product(g.kernel),
+                length = product(g.out);
+  const Tensor matrix = reshape(movedim(weight, {1}, {-1}), {o, taps * c});
+  grad = transpose(reshape(grad, {n, o, length}), 1, 2);
+  Dims shape = joined({n}, g.padded());
+  shape.push_back(c);
+  const Tensor made = zeros(shape, grad.dtype(), grad.device());
+  const int64_t many =
+      std::max<int64_t>(1, kBuffer / std::max<int64_t>(1, taps * c * length * static_cast<int64_t>(grad.itemsize())));
+  for (int64_t i = 0; i < n; i += many) {
+    const int64_t count = std::min(many, n - i);
+    const Tensor part = narrow(made, 0, i, count);
+    Dims split = joined(joined({count}, g.out), {taps, c});
+    const Tensor columns = view(mm(reshape(narrow(grad, 0, i, count), {count * length, o}), matrix), split);
+    Dims at(g.axes());
+    int64_t k = 0;
+    do elementwise_<Add>(tap(part, g, at, 1), select(columns, -2, k++));
+    while (next(&at, g.kernel));
+  }
+  return contiguous(movedim(inside(made, g, 1), {-1}, {1}));
+}
+
+Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
+  const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1) * g.groups, length = product(g.out);
+  Geometry whole = g;
+  bool fits = g.has_steps_of_one();
+  for (size_t i = 0; i < g.axes(); ++i) {
+    whole.padding[i] = g.span(i) - 1 - g.padding[i];
+    fits = fits && whole.padding[i] >= 0;
+  }
+  // Over a small image the other way is less work: each gradient is multiplied with each element of the kernel once.
+  if (fits && (length >= kFew || product(g.size) <= 2 * length)) {
+    whole.size = sizes_of(grad);
+    whole.set_out();
+    if (whole.out == g.size) {
+      const Tensor split = reshape(weight, joined({g.groups, o / g.groups, c / g.groups}, g.kernel));
+      return forward(grad, reshape(transpose(split, 1, 2), joined({c, o / g.groups}, g.kernel)), whole, true);
+    }
+  }
+  const DType dtype = grad.dtype();
+  const int64_t taps = product(g.kernel), rows = weight.size(1) * taps;
+  grad = factor(grad), weight = factor(weight);
+  if (g.groups == 1 && length < kFew && c >= g.out.back())
+    return to_dtype(input_gradient_of_few(grad, weight, g), dtype);
+  grad = reshape(grad, {n, g.groups, o / g.groups, length});
+  const Tensor matrix = transpose(reshape(weight, {g.groups, o / g.groups, rows}), 1, 2);
+  const Tensor made = zeros(joined({n, c}, g.padded()), sums_of(grad), grad.device());
+  const int64_t many = std::max<int64_t>(
+      1, kBuffer / std::max<int64_t>(1, g.groups * rows * length * static_cast<int64_t>(grad.itemsize())));
+  for (int64_t i = 0; i < n; i += many) {
+    const int64_t count = std::min(many, n - i);
+    const Tensor part = narrow(made, 0, i, count);
+    const Tensor columns = view(matmul(matrix, narrow(grad, 0, i, count)), joined({count, c, taps}, g.out));
+    Dims at(g.axes());
+    int64_t k = 0;
+    do elementwise_<Add>(tap(part, g, at, 2), select(columns, 2, k++));
+    while (next(&at, g.kernel));
+  }
+  return to_dtype(contiguous(inside(made, g)), dtype);
+}
+
+Tensor weight_gradient(Tensor x, Tensor grad, const Geometry& g) {
+  const int64_t n = x.size(0), c = x.size(1), o = grad.size(1);
+  if (c == g.groups && c > 1 && g.has_steps_of_one()) return weight_gradient_of_planes(x, grad, g);
+  const int64_t rows = c / g.groups * product(g.kernel), axes = static_cast<int64_t>(g.axes()), length = product(g.out);
+  const DType dtype = x.dtype();
+  const Dims shape = joined({o, c / g.groups}, g.kernel);
+  x = factor(x), grad = factor(grad);
+  // (groups, batch, output..., channels, kernel...)
+  Dims order = joined({1, 0}, range_of(axes + 3, 2 * axes + 3));
+  const Tensor seen = permute(windows(padded(x, g), g), joined(order, range_of(2, axes + 3)));
+  if (length < kFew) {  // of all samples at once, which are an axis of the sum
+    grad = reshape(permute(reshape(grad, {n, g.groups, o / g.groups, length}), {1, 2, 0, 3}),
+                   {g.groups, o / g.groups, n * length});
+    return view(to_dtype(matmul_folded(grad, seen, axes + 1, std::nullopt), dtype), shape);
+  }
+  grad = view(contiguous(grad), {n, g.groups, o / g.groups, length});  // a gradient of a sum repeats one element
+  const Tensor made = zeros({g.groups, o / g.groups, rows}, x.dtype(), x.device());
+  for (int64_t i = 0; i < n; ++i) matmul_folded(select(grad, 0, i), select(seen, 1, i), axes, made);
+  return view(to_dtype(made, dtype), shape);
+}
+
+// ---------------------------------------------------------------- recorded
+
+template <Tensor (*f)(Tensor, Tensor, const Geometry&)>
+Tensor unrecorded(const Tensor& a, const Tensor& b, const Geometry& g) {
+  NoGradGuard guard;
+  const Tensor out = f(a, b, g);
+  return make_view(out, out.layout());  // a result of its own: no view of what was made here
+}
+
+Tensor recorded_input_gradient(const Tensor& grad, const Tensor& weight, const Geometry& g);
+Tensor recorded_weight_gradient(const Tensor& x, const Tensor& grad, const Geometry& g);
+Tensor forward_of(Tensor x, Tensor weight, const Geometry& g) { return forward(x, weight, g); }
+
+Tensor recorded(const Tensor& x, const Tensor& weight, const Geometry& g) {
+  const Tensor out = unrecorded<forward_of>(x, weight, g);
+  if (!needs_grad(x, weight)) return out;
+  return record(
+      "ConvolutionBackwardBackward0", out, {x, weight},
+      [x = saved_if(weight.requires_grad(), x), w = saved_if(x.requires_grad(), weight), g](const Tensor& grad) {
+        return std::vector<Tensor>{w.was_saved() ? recorded_input_gradient(grad, conj(w.get()), g) : Tensor(),
+                                   x.was_saved() ? recorded_weight_gradient(conj(x.get()), grad, g) : Tensor()};
+      });
+}
+
+Tensor recorded_input_gradient(const Tensor& grad, const Tensor& weight, const Geometry& g) {
+  const Tensor out = unrecorded<input_gradient>(grad, weight, g);
+  if (!needs_grad(grad, weight)) return out;
+  return record(
+      "ConvolutionBackwardBackward0", out, {grad, weight},
+      [grad = saved_if(weight.requires_grad(), grad), w = saved_if(grad.requires_grad(), weight), g](const Tensor& x) {
+        return std::vector<Tensor>{w.was_saved() ? recorded(x, conj(w.get()), g) : Tensor(),
+                                   grad.was_saved() ? recorded_weight_gradient(x, conj(grad.get()), g) : Tensor()};
+      });
+}
+
+Tensor recorded_weight_gradient(const Tensor& x, const Tensor& grad, const Geometry& g) {
+  const Tensor out = unrecorded<weight_gradient>(x, grad, g);
+  if (!needs_grad(x, grad)) return out;
+  return record(
+      "ConvolutionBackwardBackward0", out, {x, grad},
+      [x = saved_if(grad.requires_grad(), x), grad = saved_if(x.requires_grad(), grad), g](const Tensor& weight) {
+        return std::vector<Tensor>{grad.was_saved() ? recorded_input_gradient(conj(grad.get()), weight, g) : Tensor(),
+                                   x.was_saved() ? recorded(conj(x.get()), weight, g) : Tensor()};
+      });
+}
+
+// ---------------------------------------------------------------- arguments
+
+const char* word_for(const Tensor& t) { return info_of(t.dtype()).type_name; }
+
+// One number for each axis.
+Dims for_axes(const char* what, const Dims& given, size_t axes) {
+  STRIDED_CHECK(given.size() == 1 || given.size() == axes, RuntimeError, "expected ", what,
+                " to be a single integer value or a list of ", axes,
+                " values to match the convolution dimensions, but got ", what, "=", given);
+  return given.size() == axes ? given : Dims(axes, given[0]);
+}
+std::string by_x(const Dims& d) {
+  std::string text;
+  for (int64_t v : d) text += (text.empty() ? "" : " x ") + std::to_string(v);
+  return text;
+}
+int64_t least(const Dims& d) { return *std::min_element(d.begin(), d.end()); }
+
+// The checks of both directions; the input with a batch, and all of the geometry but sizes.
+Tensor prepare(const char* name, Geometry* g, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
+               const Dims& stride, const Dims& padding, const Dims& dilation, int64_t groups, int axes) {
+  STRIDED_CHECK(x.ndim() == axes + 1 || x.ndim() == axes + 2, RuntimeError, "Expected ", axes + 1, "D (unbatched) or ",
+                axes + 2, "D (batched) input to ", name, ", but got input of size: ", x.shape());
+  STRIDED_CHECK(weight.ndim() >= 3, RuntimeError, "weight should have at least three dimensions");
+  STRIDED_CHECK(weight.ndim() == axes + 2, RuntimeError, "Expected ", weight.ndim(), "-dimensional input for ",
+                weight.ndim(), "-dimensional weight ", weight.shape(), ", but got ", axes + 2,
+                "-dimensional input of size ", x.shape(), " instead");
+  for (const Tensor* other : {&weight, bias ? &*bias : &weight})
+    STRIDED_CHECK(other->dtype() == x.dtype(), RuntimeError, "Input type (", word_for(x), ") and bias type (",
+                  word_for(*other), ") should be the same");
+  const size_t n = static_cast<size_t>(axes);
+  g->kernel = sizes_of(weight);
+  g->stride = for_axes("stride", stride, n), g->padding = for_axes("padding", padding, n);
+  g->dilation = for_axes("dilation", dilation, n), g->groups = groups;
+  STRIDED_CHECK(groups > 0, RuntimeError, "expected groups to be greater than 0, but got groups=", groups);
+  STRIDED_CHECK(least(g->stride) > 0, RuntimeError, "non-positive stride is not supported");
+  STRIDED_CHECK(least(g->dilation) > 0, RuntimeError, "dilation should be greater than zero");
+  STRIDED_CHECK(least(g->padding) >= 0, RuntimeError, "negative padding is not supported");
+  STRIDED_CHECK(weight.size(0) >= groups, RuntimeError, "Given groups=", groups, ", expected weight to be at least ",
+                groups, " at dimension 0, but got weight of size ", weight.shape(), " instead");
+  STRIDED_CHECK(weight.size(0) % groups == 0, RuntimeError, "Given groups=", groups,
+                ", expected weight to be divisible by ", groups, " at dimension 0, but got weight of size ",
+                weight.shape(), " instead");
+  return x.ndim() == axes + 2 ? x : unsqueeze(x, 0);
+}
+
+void check_bias(const std::optional<Tensor>& bias, const Tensor& weight, int64_t channels) {
+  STRIDED_CHECK(!bias || (bias->ndim() == 1 && bias->size(0) == channels), RuntimeError, "Given weight of size ",
+                weight.shape(), ", expected bias to be 1-dimensional with ", channels,
+                " elements, but got bias of size ", bias->shape(), " instead");
+}
+
+// Adds the bias to what was just made, and records all: the gradients of x and weight are those functions of the
+// gradient and the other of the two.
+template <class OfX, class OfWeight>
+Tensor finish(const Tensor& out, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, bool batched,
+              OfX of_x, OfWeight of_weight) {
+  Dims others = range_of(1, out.ndim());
+  others[0] = 0;
+  if (bias) {
+    NoGradGuard guard;
+    Dims shape(others.size(), 1);
+    shape[0] = -1;
+    elementwise_<Add>(out, reshape(*bias, shape));
+  }
+  const bool with_bias = bias && bias->requires_grad();
+  if (needs_grad(x, weight) || (bias && needs_grad(*bias)))
+    record("ConvolutionBackward0", out, {x, weight, bias.value_or(Tensor())},
+           [x = saved_if(weight.requires_grad(), x), weight = saved_if(x.requires_grad(), weight), with_bias, others,
+            of_x, of_weight](const Tensor& grad) {
+             return std::vector<Tensor>{weight.was_saved() ? of_x(grad, conj(weight.get())) : Tensor(),
+                                        x.was_saved() ? of_weight(conj(x.get()), grad) : Tensor(),
+                                        with_bias ? sum(grad, others) : Tensor()};
+           });
+  return batched ? out : squeeze(out, {0});
+}
+
+}  // namespace
+
+template <int axes>
+Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Dims& stride,
+                   const Dims& padding, const Dims& dilation, int64_t groups) {
+  constexpr const char* names[] = {"conv1d", "conv2d", "conv3d"};
+  Geometry g;
+  const Tensor x = prepare(names[axes - 1], &g, input, weight, bias, stride, padding, dilation, groups, axes);
+  STRIDED_CHECK(x.size(1) == weight.size(1) * groups, RuntimeError, "Given groups=", groups, ", weight of size ",
+                weight.shape(), ", expected input", input.shape(), " to have ", weight.size(1) * groups,
+                " channels, but got ", x.size(1), " channels instead");
+  g.size = sizes_of(x);
+  Dims spans = g.kernel;
+  bool fits = true;
+  for (size_t i = 0; i < g.axes(); ++i) {
+    spans[i] = g.span(i);
+    fits = fits && g.padded()[i] >= spans[i];
+  }
+  STRIDED_CHECK(fits, RuntimeError, "Calculated padded input size per channel: (", by_x(g.padded()),
+                "). Kernel size: (", by_x(spans), "). Kernel size can't be greater than actual input size");
+  check_bias(bias, weight, weight.size(0));
+  g.set_out();
+  return finish(
+      unrecorded<forward_of>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(),
+      [g](const Tensor& grad, const Tensor& w) { return recorded_input_gradient(grad, w, g); },
+      [g](const Tensor& x, const Tensor& grad) { return recorded_weight_gradient(x, grad, g); });
+}
+
+template <int axes>
+Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                              const Dims& stride, const Dims& padding, const Dims& output_padding, int64_t groups,
+                              const Dims& dilation) {
+  constexpr const char* names[] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
+  Geometry g;
+  const Tensor x = prepare(names[axes - 1], &g, input, weight, bias, stride, padding, dilation, groups, axes);
+  STRIDED_CHECK(x.size(1) == weight.size(0), RuntimeError, "Given transposed=1, weight of size ", weight.shape(),
+                ", expected input", input.shape(), " to have ", weight.size(0), " channels, but got ", x.size(1),
+                " channels instead");
+  const Dims more = for_axes("output_padding", output_padding, g.axes());
+  g.out = g.size = sizes_of(x);
+  for (size_t i = 0; i < g.axes(); ++i) {
+    STRIDED_CHECK(more[i] < std::max(g.stride[i], g.dilation[i]), RuntimeError,
+                  "output padding must be smaller than either stride or dilation");
+    STRIDED_CHECK(more[i] >= 0, RuntimeError, "negative output_padding is not supported");
+    g.size[i] = (g.out[i] - 1) * g.stride[i] - 2 * g.padding[i] + g.span(i) + more[i];
+  }
+  STRIDED_CHECK(least(g.size) > 0, RuntimeError, "Given input size per channel: ", g.out,
+                ". Calculated output size per channel: ", g.size, ". Output size is too small");
+  check_bias(bias, weight, weight.size(1) * groups);
+  return finish(
+      unrecorded<input_gradient>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(),
+      [g](const Tensor& grad, const Tensor& w) { return recorded(grad, w, g); },
+      [g](const Tensor& x, const Tensor& grad) { return recorded_weight_gradient(grad, x, g); });
+}
+
+#define STRIDED_AXES(n) \
+  template Tensor convolution<n>(const Tensor&, const Tensor&, const std::optional<Tensor>&, const Dims&, const Dims&, \
+                                 const Dims&, int64_t); \
+  template Tensor transposed_convolution<n>(const Tensor&, const Tensor&, const std::optional<Tensor>&, const Dims&, \
+                                            const Dims&, const Dims&, int64_t, const Dims&);
+STRIDED_AXES(1)
+STRIDED_AXES(2)
+STRIDED_AXES(3)
+#undef STRIDED_AXES
+
+}  // namespace strided
