@@ -1,99 +1,198 @@
 #include "ops/reduce/row_norm.h"
 
+#include <array>
+#include <cmath>
+#include <sstream>
+
 #include "backend/backend.h"
 #include "ops/copy.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
 
 namespace strided {
 namespace {
 
 constexpr const char* kName = "layer_norm";
 
-void check_like(const Tensor& t, const Tensor& x, int64_t numel) {
-  STRIDED_CHECK(t.dtype() == x.dtype() && t.device() == x.device() && t.is_contiguous() && t.numel() == numel,
-                RuntimeError, kName, ": expected ", numel, " contiguous elements of torch.", name_of(x.dtype()), " on ",
-                x.device(), ", got ", t.shape(), " of torch.", name_of(t.dtype()), " on ", t.device());
+// What the functions here share: rows of n elements, and which weight an element has.
+struct Rows {
+  int64_t n, share, period;
+  double eps;
+
+  // Elements as (..., period, n / share, share), and weights beside them.
+  Tensor split(const Tensor& x) const { return reshape(x, {x.numel() / (n * period), period, n / share, share}); }
+  Tensor beside(const Tensor& weight) const { return reshape(weight, {period, n / share, 1}); }
+  // Sums of what each weight is multiplied with.
+  Tensor gathered(const Tensor& x, const Tensor& weight) const {
+    return reshape(to_dtype(sum(x, Dims{0, 3}), weight.dtype()), weight.shape());
+  }
+};
+
+// An operation of the device takes contiguous float32 or float64.
+bool is_row_operand(const Tensor& t, DType dtype) { return t.dtype() == dtype && t.is_contiguous(); }
+bool has_operation(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && x.is_contiguous() && x.numel() > 0 &&
+         backend(x.device()).normalise_rows != nullptr && (!weight.defined() || is_row_operand(weight, x.dtype())) &&
+         (!bias.defined() || is_row_operand(bias, x.dtype()));
 }
 
-// The number of rows of n elements.
-int64_t rows_of(const Tensor& x, int64_t n) {
-  STRIDED_CHECK(has_row_norm(x), NotImplementedError, kName, ": rows of torch.", name_of(x.dtype()), " on ", x.device(),
-                " are not normalised in one operation, or the tensor is empty or not contiguous");
-  STRIDED_CHECK(n > 0 && x.numel() % n == 0, RuntimeError, kName, ": a tensor of ", x.numel(),
-                " elements has no rows of ", n);
-  return x.numel() / n;
-}
-
-// The number of weights, and of biases.
 template <class Plan>
-int64_t weights_of(const Plan& plan) {
-  STRIDED_CHECK(plan.share > 0 && plan.n % plan.share == 0 && plan.period > 0 && plan.rows % plan.period == 0,
-                RuntimeError, kName, ": ", plan.rows, " rows of ", plan.n, " elements have no weights for each ",
-                plan.share, " elements that begin anew every ", plan.period, " rows");
-  return plan.n / plan.share * plan.period;
+Plan plan_of(const Tensor& x, const Tensor& weight, const Rows& rows) {
+  Plan plan;
+  plan.rows = x.numel() / rows.n;
+  plan.dtype = x.dtype();
+  plan.n = rows.n;
+  plan.share = rows.share;
+  plan.period = rows.period;
+  plan.x = x.data();
+  plan.weight = weight.defined() ? weight.data() : nullptr;
+  return plan;
 }
 
-const void* data_of(const std::optional<Tensor>& t, const Tensor& x, int64_t n) {
-  if (!t) return nullptr;
-  check_like(*t, x, n);
-  return t->data();
+struct Normalised {
+  Tensor out, mean, scale;
+};
+
+Normalised by_operation(const Tensor& x, const Tensor& weight, const Tensor& bias, const Rows& rows) {
+  auto plan = plan_of<RowNormPlan>(x, weight, rows);
+  plan.eps = rows.eps;
+  plan.bias = bias.defined() ? bias.data() : nullptr;
+  const Normalised made = {empty(x.shape(), x.dtype(), x.device()), empty(Dims{plan.rows}, x.dtype(), x.device()),
+                           empty(Dims{plan.rows}, x.dtype(), x.device())};
+  plan.out = made.out.data();
+  plan.mean = made.mean.data();
+  plan.scale = made.scale.data();
+  backend(x.device()).normalise_rows(plan);
+  return made;
 }
+
+std::vector<Tensor> gradients_by_operation(const Tensor& grad, const Tensor& x, const Tensor& mean, const Tensor& scale,
+                                           const Tensor& weight, const Rows& rows, const bool wanted[3],
+                                           const Dims& shape) {
+  auto plan = plan_of<RowNormGradientPlan>(x, weight, rows);
+  const Tensor g = contiguous(grad);
+  plan.grad = g.data();
+  plan.mean = mean.data();
+  plan.scale = scale.data();
+  std::vector<Tensor> made(3);
+  if (wanted[0]) plan.to_x = (made[0] = empty(x.shape(), x.dtype(), x.device())).data();
+  if (wanted[1]) plan.to_weight = (made[1] = empty(shape, x.dtype(), x.device())).data();
+  if (wanted[2]) plan.to_bias = (made[2] = empty(shape, x.dtype(), x.device())).data();
+  backend(x.device()).normalise_rows_gradient(plan);
+  return made;
+}
+
+// The same of any tensors, in recorded operations.
+Normalised by_formula(const Tensor& x, const Tensor& weight, const Tensor& bias, const Rows& rows) {
+  const DType wide = compute_dtype_of(x.dtype());
+  const Tensor split = rows.split(to_dtype(x, wide));
+  const auto [var, mean] = var_mean(split, Dims{2, 3}, 0, true);
+  const Tensor scale = elementwise<Rsqrt>(var + rows.eps);
+  Tensor out = (split - mean) * scale;
+  if (weight.defined()) out = out * rows.beside(to_dtype(weight, wide));
+  if (bias.defined()) out = out + rows.beside(to_dtype(bias, wide));
+  const auto plain = [](const Tensor& t) { return make_view(t, Layout(Dims{t.numel()})); };  // no record
+  return {to_dtype(reshape(out, x.shape()), x.dtype()), plain(mean), plain(scale)};
+}
+
+// Where the statistics are functions of x: the gradients of all orders.
+std::vector<Tensor> gradients_by_formula(const Tensor& grad, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                         const Rows& rows, const bool wanted[3]) {
+  const Tensor split = rows.split(x), g = rows.split(grad);
+  const auto [var, mean] = var_mean(split, Dims{2, 3}, 0, true);
+  const Tensor scale = elementwise<Rsqrt>(var + rows.eps), standard = (split - mean) * scale;
+  std::vector<Tensor> made(3);
+  if (wanted[0]) {
+    const Tensor h = weight.defined() ? g * rows.beside(weight) : g;
+    const auto average = [](const Tensor& t) { return strided::mean(t, Dims{2, 3}, true); };
+    made[0] = reshape((h - average(h) - standard * average(h * standard)) * scale, x.shape());
+  }
+  if (wanted[1]) made[1] = rows.gathered(g * standard, weight);
+  if (wanted[2]) made[2] = rows.gathered(g, bias);
+  return made;
+}
+
+Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, const Rows& rows) {
+  if (!has_operation(x, weight, bias)) return by_formula(x, weight, bias, rows);
+  const Normalised made = by_operation(x, weight, bias, rows);
+  std::vector<Tensor> inputs = {x, weight, bias};
+  if (!needs_grad(inputs)) return made;
+  bool wanted[3];
+  for (int i = 0; i < 3; ++i) wanted[i] = inputs[i].defined() && inputs[i].requires_grad();
+  record("NativeLayerNormBackward0", made.out, inputs,
+         [rows, wanted = std::array<bool, 3>{wanted[0], wanted[1], wanted[2]}, x = SavedTensor(x),
+          weight = saved_if(weight.defined(), weight), bias = saved_if(wanted[2], bias), mean = SavedTensor(made.mean),
+          scale = SavedTensor(made.scale)](const Tensor& grad) {
+           const Tensor w = weight.was_saved() ? weight.get() : Tensor(), b = wanted[2] ? bias.get() : Tensor();
+           if (grad_enabled()) return gradients_by_formula(grad, x.get(), w, b, rows, wanted.data());
+           return gradients_by_operation(grad, x.get(), mean.get(), scale.get(), w, rows, wanted.data(),
+                                         w.defined()   ? w.shape()
+                                         : b.defined() ? b.shape()
+                                                       : Dims{});
+         });
+  return made;
+}
+
+Tensor or_none(const std::optional<Tensor>& t) { return t ? *t : Tensor(); }
 
 }  // namespace
-
-bool has_row_norm(const Tensor& x) {
-  return (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && x.is_contiguous() && x.numel() > 0 &&
-         backend(x.device()).normalise_rows != nullptr;
-}
 
 std::tuple<Tensor, Tensor, Tensor> normalise_rows(const Tensor& x, const std::optional<Tensor>& weight,
                                                   const std::optional<Tensor>& bias, int64_t n, int64_t share,
                                                   int64_t period, double eps) {
-  RowNormPlan plan;
-  plan.rows = rows_of(x, n);
-  plan.dtype = x.dtype();
-  plan.n = n;
-  plan.share = share;
-  plan.period = period;
-  plan.eps = eps;
-  plan.x = x.data();
-  const int64_t weights = weights_of(plan);
-  plan.weight = data_of(weight, x, weights);
-  plan.bias = data_of(bias, x, weights);
-  const Tensor out = empty(x.shape(), x.dtype(), x.device());
-  const Tensor mean = empty(Dims{plan.rows}, x.dtype(), x.device()),
-               scale = empty(Dims{plan.rows}, x.dtype(), x.device());
-  plan.out = out.data();
-  plan.mean = mean.data();
-  plan.scale = scale.data();
-  backend(x.device()).normalise_rows(plan);
-  return {out, mean, scale};
+  STRIDED_CHECK(n > 0 && share > 0 && period > 0 && n % share == 0 && x.numel() % n == 0 && x.numel() / n % period == 0,
+                RuntimeError, kName, ": a tensor of ", x.numel(), " elements has no rows of ", n, " with weights for ",
+                share, " elements each that begin anew every ", period, " rows");
+  for (const auto* t : {&weight, &bias}) {
+    if (!*t) continue;
+    check_same_device(kName, x, **t);
+    STRIDED_CHECK((*t)->numel() == n / share * period, RuntimeError, kName, ": expected ", n / share * period,
+                  " weights, got ", (*t)->shape());
+  }
+  const Normalised made = normalise(x, or_none(weight), or_none(bias), {n, share, period, eps});
+  return {made.out, made.mean, made.scale};
 }
 
-std::tuple<Tensor, Tensor, Tensor> normalise_rows_gradient(const Tensor& grad, const Tensor& x, const Tensor& mean,
-                                                           const Tensor& scale, const std::optional<Tensor>& weight,
-                                                           int64_t n, int64_t share, int64_t period, bool to_x,
-                                                           bool to_weight, bool to_bias) {
-  RowNormGradientPlan plan;
-  plan.rows = rows_of(x, n);
-  plan.dtype = x.dtype();
-  plan.n = n;
-  plan.share = share;
-  plan.period = period;
-  const int64_t weights = weights_of(plan);
-  check_like(grad, x, x.numel());
-  check_like(mean, x, plan.rows);
-  check_like(scale, x, plan.rows);
-  plan.grad = grad.data();
-  plan.x = x.data();
-  plan.mean = mean.data();
-  plan.scale = scale.data();
-  plan.weight = data_of(weight, x, weights);
-  Tensor for_x, for_weight, for_bias;
-  if (to_x) plan.to_x = (for_x = empty(x.shape(), x.dtype(), x.device())).data();
-  if (to_weight) plan.to_weight = (for_weight = empty(Dims{weights}, x.dtype(), x.device())).data();
-  if (to_bias) plan.to_bias = (for_bias = empty(Dims{weights}, x.dtype(), x.device())).data();
-  backend(x.device()).normalise_rows_gradient(plan);
-  return {for_x, for_weight, for_bias};
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& x, const Dims& normalized_shape,
+                                                     const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias, double eps) {
+  STRIDED_CHECK(
+      !normalized_shape.empty(), RuntimeError,
+      "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+      "normalized_shape = ",
+      normalized_shape);
+  const char* kind = "weight";
+  for (const auto* t : {&weight, &bias}) {
+    STRIDED_CHECK(!*t || (*t)->shape() == normalized_shape, RuntimeError, "Expected ", kind,
+                  " to be of same shape as normalized_shape, but got ", kind, " of shape ", (*t)->shape(),
+                  " and normalized_shape = ", normalized_shape);
+    kind = "bias";
+  }
+  const int axes = normalized_shape.ndim(), rest = x.ndim() - axes;
+  int64_t n = 1;
+  for (int64_t size : normalized_shape) n *= size;
+  if (rest < 0 || Dims(x.shape().data() + rest, static_cast<size_t>(axes)) != normalized_shape) {
+    std::ostringstream inside;
+    for (int64_t size : normalized_shape) inside << ", " << size;
+    STRIDED_THROW(RuntimeError, "Given normalized_shape=", normalized_shape, ", expected input with shape [*",
+                  inside.str(), "], but got input of size", x.shape());
+  }
+  Dims statistics = x.shape();
+  for (int i = rest; i < x.ndim(); ++i) statistics[static_cast<size_t>(i)] = 1;
+  if (n == 0) {
+    const Tensor none = full(statistics, std::nan(""), compute_dtype_of(x.dtype()), x.device());
+    const Tensor scaled = weight ? x * *weight : clone(x);
+    return {bias ? scaled + *bias : scaled, none, none};
+  }
+  auto made = normalise_rows(contiguous(x), weight, bias, n, 1, 1, eps);
+  return {std::get<0>(made), view(std::get<1>(made), statistics), view(std::get<2>(made), statistics)};
+}
+
+Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const std::optional<Tensor>& weight,
+                  const std::optional<Tensor>& bias, double eps) {
+  return std::get<0>(native_layer_norm(x, normalized_shape, weight, bias, eps));
 }
 
 }  // namespace strided

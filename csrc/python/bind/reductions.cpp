@@ -254,13 +254,14 @@ void bind_scans() {
       "The n-th forward difference along an axis: x[i + 1] - x[i], n times; of bool, whether they differ. prepend and append are\n"
       "joined to the input first. RuntimeError for a 0-d tensor, a negative n or shapes that do not fit.\n\n"
       ">>> strided.diff(strided.tensor([1, 4, 9, 16]))\ntensor([3, 5, 7])");
-  def<&has_row_norm>("_has_row_norm(Tensor x)", "Whether `_normalise_rows` takes tensors like x.", kFunction);
   def<&normalise_rows>(
       "_normalise_rows(Tensor x, Tensor? weight, Tensor? bias, int n, int share, int period, float eps)",
-      "Layer normalisation of rows of n elements, the mean and 1 / sqrt(var + eps) of each; not recorded.", kFunction);
-  def<&normalise_rows_gradient>(
-      "_normalise_rows_gradient(Tensor grad, Tensor x, Tensor mean, Tensor scale, Tensor? weight, int n, int share, int period, bool to_x, bool to_weight, bool to_bias)",
-      "The gradients of x, weight and bias, or None.", kFunction);
+      "Layer normalisation of rows of n elements, the mean and 1 / sqrt(var + eps) of each.", kFunction);
+  constexpr const char* layers =
+      "(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)";
+  def<&layer_norm>((std::string("_layer_norm") + layers).c_str(), "nn.functional.layer_norm.", kFunction);
+  def<&native_layer_norm>((std::string("_native_layer_norm") + layers).c_str(),
+                          "The same, the means and 1 / sqrt(var + eps) as they were computed.", kFunction);
   const char* softmax_doc =
       "exp(x) / sum(exp(x)) along an axis, the largest element subtracted first so that nothing overflows. Floating input, or a\n"
       "floating `dtype` to cast it to first.\n\n>>> strided.softmax(strided.zeros(2, 2), dim=1)\ntensor([[0.5000, 0.5000],\n        [0.5000, 0.5000]])";

@@ -6,24 +6,18 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ..._overrides import overridable
 from .._tuples import _ints
+from ._compiled import compiled
 from ._padding import plain_pad as pad
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Callable, Tensor
+    from ..._typing import Any, Tensor
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
 ]  # fmt: skip
 
 _f = strided._C.functions
-
-
-def _compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function; calls without keywords, and with numbers for padding, go to the compiled one."""
-    function.__module__ = __package__  # where pickle finds what stands in its place
-    return overridable(function, _f["_" + function.__name__])
 
 
 def _same(input, kernel, dilation):
@@ -48,7 +42,7 @@ def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
     return _f[f"_conv{axes}d"](input, weight, bias, stride, padding, dilation, groups)
 
 
-@_compiled
+@compiled
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -69,7 +63,7 @@ def conv1d(
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_compiled
+@compiled
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -83,7 +77,7 @@ def conv2d(
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_compiled
+@compiled
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -97,7 +91,7 @@ def conv3d(
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@_compiled
+@compiled
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -112,7 +106,7 @@ def conv_transpose1d(
     return _f["_conv_transpose1d"](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_compiled
+@compiled
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -127,7 +121,7 @@ def conv_transpose2d(
     return _f["_conv_transpose2d"](input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_compiled
+@compiled
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,

@@ -9,6 +9,7 @@ import strided
 
 from ... import _C
 from ..._C import Tensor
+from ._compiled import compiled
 from ._order import in_order_of, order_of
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-_has_row_norm, _normalise_rows, _normalise_rows_gradient = (
-    _C.functions[f"_{name}"] for name in ("has_row_norm", "normalise_rows", "normalise_rows_gradient")
-)
+_native_layer_norm, _normalise_rows = (_C.functions[f"_{name}"] for name in ("native_layer_norm", "normalise_rows"))
 
 
 class _Standardise(strided.autograd.Function):
@@ -57,43 +56,14 @@ class _Standardise(strided.autograd.Function):
         return result, None, None
 
 
+def _is_plain(*tensors):
+    """Whether these tensors, or None, are of no class with values of its own."""
+    return not any(hasattr(type(t), "__strided_function__") for t in tensors)
+
+
 def _are_plain(x, *others):
-    """Whether these tensors are of no class of their own and of one dtype; others may be None."""
-    plain = (Tensor, strided.nn.Parameter)
-    return type(x) in plain and all(t is None or (type(t) in plain and t.dtype is x.dtype) for t in others)
-
-
-def _takes_rows(x, *others):
-    """Whether `_Rows` takes these tensors."""
-    return _are_plain(x, *others) and _has_row_norm(x) and all(t is None or t.is_contiguous() for t in others)
-
-
-class _Rows(strided.autograd.Function):
-    """``apply(plain, x, weight, bias, n, share, period, eps)``: layer normalisation of rows of n elements, as one
-    operation. Further results, without gradient: the mean and 1 / sqrt(var + eps) of each row.
-
-    share elements of a row have one weight and one bias, which begin anew every period rows (1 and 1: one for each
-    element of a row, the same for all rows).
-    plain: the same function of (x, weight, bias), made of recorded operations; gradients of gradients come from it.
-    """
-
-    @staticmethod
-    def forward(ctx, plain, x, weight, bias, n, share, period, eps):
-        made, mean, scale = _normalise_rows(x, weight, bias, n, share, period, eps)
-        ctx.plain, ctx.places, ctx.given = plain, (n, share, period), (weight is not None, bias is not None)
-        ctx.save_for_backward(*(t for t in (x, weight, bias) if t is not None), mean, scale)
-        ctx.mark_non_differentiable(mean, scale)
-        return made, mean, scale
-
-    @staticmethod
-    def backward(ctx, grad, *_):
-        x, weight, bias, mean, scale = _saved(ctx)
-        if strided.is_grad_enabled():
-            return None, *_again(ctx, x, weight, bias, grad), None, None, None, None
-        wanted = ctx.needs_input_grad[1:4]
-        made = _normalise_rows_gradient(grad.contiguous(), x, mean, scale, weight, *ctx.places, *wanted)
-        shapes = [t.shape for t in (weight, bias) if t is not None]  # one and the same
-        return None, made[0], *(t if t is None else t.view(shapes[0]) for t in made[1:]), None, None, None, None
+    """The same, and they are of one dtype."""
+    return _is_plain(x, *others) and all(t is None or t.dtype is x.dtype for t in others)
 
 
 def _saved(ctx):
@@ -282,6 +252,7 @@ def _last_axes(name, input, normalized_shape, **tensors):
     return list(range(-len(shape), 0))
 
 
+@compiled
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -300,20 +271,12 @@ def layer_norm(
 
 def _layer_norm(input, normalized_shape, weight, bias, eps):
     """The result, the means and 1 / sqrt(var + eps); these two as they were computed, with axes of size 1."""
+    if _is_plain(input, weight, bias):
+        return _native_layer_norm(input, normalized_shape, weight, bias, eps)
     dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-
-    def formula(x, weight, bias):
-        made, scale, mean, _ = _Standardise.apply(_wide(x), dims, eps)
-        made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias)))
-        return made.to(x.dtype), mean, scale.detach()
-
-    input = input.contiguous()
-    if not _takes_rows(input, weight, bias):
-        return formula(input, weight, bias)
-    n = math.prod(normalized_shape)
-    made, *rest = _Rows.apply(lambda *given: formula(*given)[0], input, weight, bias, n, 1, 1, eps)
-    shape = (*input.shape[: -len(dims)], *[1] * len(dims))
-    return made, *(t.view(shape) for t in rest)
+    made, scale, mean, _ = _Standardise.apply(_wide(input), dims, eps)
+    made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias)))
+    return made.to(input.dtype), mean, scale.detach()
 
 
 def rms_norm(
@@ -348,17 +311,13 @@ def group_norm(
             )
     in_group = math.prod(input.shape[1:]) // num_groups
 
-    def formula(x, weight, bias):
-        groups = _wide(x).reshape(n, num_groups, in_group)
-        made = _layer_norm(groups, groups.shape[2:], None, None, eps)[0].view(x.shape)
-        return _affine(made, _channelwise(weight, x.ndim), _channelwise(bias, x.ndim)).to(x.dtype)
-
-    whole = input.contiguous()
-    if _takes_rows(whole, weight, bias):
+    if _is_plain(input, weight, bias) and in_group and input.numel():
         share = in_group * num_groups // c
-        made = _Rows.apply(formula, whole, weight, bias, in_group, share, num_groups, eps)[0]
+        made = _normalise_rows(input.contiguous(), weight, bias, in_group, share, num_groups, eps)[0]
     else:
-        made = formula(input, weight, bias)
+        groups = _wide(input).reshape(n, num_groups, in_group)
+        made = _layer_norm(groups, groups.shape[2:], None, None, eps)[0].view(input.shape)
+        made = _affine(made, _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
     return in_order_of(made, input)
 
 

@@ -1,0 +1,17 @@
+"""Functions whose usual calls are compiled ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ... import _C
+from ..._overrides import overridable
+
+if TYPE_CHECKING:
+    from ..._typing import Callable, Tensor
+
+
+def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function; calls without keywords that fit the compiled one of its name, behind a `_`, go there."""
+    function.__module__ = __package__  # where pickle finds what stands in its place
+    return overridable(function, _C.functions["_" + function.__name__])
