@@ -6,7 +6,6 @@
 #include "ops/linalg/convolution.h"
 
 #include <algorithm>
-#include <string>
 
 #include "ops/factory.h"
 #include "ops/linalg/matmul.h"
@@ -14,6 +13,7 @@
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
+#include "ops/shape/windows.h"
 
 namespace strided {
 namespace {
@@ -22,88 +22,17 @@ constexpr int64_t kBuffer = 1 << 22;  // bytes of columns that are made at a tim
 // Outputs of a sample: fewer make one product for all samples, for short ones read the weight too often.
 constexpr int64_t kFew = 256;
 
-int64_t product(const Dims& d) {
-  int64_t n = 1;
-  for (int64_t v : d) n *= v;
-  return n;
-}
-
-// Two shapes, one behind the other.
-Dims joined(Dims a, const Dims& b) {
-  for (int64_t v : b) a.push_back(v);
-  return a;
-}
-Dims range_of(int64_t begin, int64_t end) {
-  Dims out;
-  for (int64_t i = begin; i < end; ++i) out.push_back(i);
-  return out;
-}
-Dims sizes_of(const Tensor& x) { return {x.shape().data() + 2, x.shape().size() - 2}; }
-
-// One convolution: a number for each axis.
-struct Geometry {
-  Dims kernel, stride, padding, dilation;
+// Of one convolution.
+struct Geometry : Windows {
   int64_t groups = 1;
-  Dims size;  // of the input
-  Dims out;   // of the output
-
-  size_t axes() const { return kernel.size(); }
-  Dims padded() const {
-    Dims made = size;
-    for (size_t i = 0; i < axes(); ++i) made[i] += 2 * padding[i];
-    return made;
-  }
-  int64_t span(size_t i) const { return dilation[i] * (kernel[i] - 1) + 1; }
-  // All outputs that fit.
-  void set_out() {
-    out = padded();
-    for (size_t i = 0; i < axes(); ++i) out[i] = (out[i] - span(i)) / stride[i] + 1;
-  }
-  bool is_padded() const {
-    return std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
-  }
-  bool has_steps_of_one() const {
-    return std::all_of(stride.begin(), stride.end(), [](int64_t s) { return s == 1; });
-  }
 };
-
-// The next element of the kernel in row-major order; false behind the last.
-bool next(Dims* at, const Dims& kernel) {
-  for (size_t i = kernel.size(); i-- > 0;) {
-    if (++(*at)[i] < kernel[i]) return true;
-    (*at)[i] = 0;
-  }
-  return false;
-}
 
 // The dtype in which products are added up: float32 for 16-bit floats, which are rounded once, at the end.
 DType sums_of(const Tensor& x) { return is_floating(x.dtype()) ? compute_dtype_of(x.dtype()) : x.dtype(); }
 // 16-bit floats in float32 on the CPU, whose products are computed so anyway.
 Tensor factor(const Tensor& x) { return x.device().is_cpu() ? to_dtype(x, sums_of(x)) : x; }
 
-// The part of a padded tensor that is the input; its sizes begin at axis `first`.
-Tensor inside(Tensor x, const Geometry& g, int first = 2) {
-  for (size_t i = 0; i < g.axes(); ++i)
-    if (g.padding[i] != 0) x = narrow(x, first + static_cast<int>(i), g.padding[i], g.size[i]);
-  return x;
-}
-Tensor padded(const Tensor& x, const Geometry& g) {
-  if (!g.is_padded()) return contiguous(x);
-  const Tensor made = zeros(joined({x.size(0), x.size(1)}, g.padded()), x.dtype(), x.device());
-  copy_into(inside(made, g), x);
-  return made;
-}
-// The part of a padded tensor that one element of the kernel is multiplied with.
-Tensor tap(const Tensor& x, const Geometry& g, const Dims& at, int first) {
-  Dims shape = x.shape(), strides = x.strides();
-  int64_t offset = x.offset();
-  for (size_t i = 0; i < g.axes(); ++i) {
-    offset += at[i] * g.dilation[i] * strides[first + i];
-    strides[first + i] *= g.stride[i];
-    shape[first + i] = g.out[i];
-  }
-  return as_strided(x, shape, strides, offset);
-}
+Tensor padded(const Tensor& x, const Geometry& g) { return padded_image(x, g, Scalar(0)); }
 
 // A view of the padded input: (batch, groups, channels, kernel..., output...), the kernel backwards if `turned`.
 Tensor windows(const Tensor& x, const Geometry& g, bool turned = false) {
@@ -117,7 +46,7 @@ Tensor windows(const Tensor& x, const Geometry& g, bool turned = false) {
     if (turned) first += (g.kernel[i] - 1) * step;
     strides.push_back(turned ? -step : step);
   }
-  for (size_t i = 0; i < g.axes(); ++i) strides.push_back(steps[2 + i] * g.stride[i]);
+  for (size_t i = 0; i < g.axes(); ++i) strides.push_back(g.step(i, steps[2 + i]));
   return as_strided(x, shape, strides, first);
 }
 
@@ -127,8 +56,8 @@ Tensor forward(const Tensor& x, const Tensor& weight, const Geometry& g, bool tu
   const int64_t n = x.size(0), o = weight.size(0), axes = static_cast<int64_t>(g.axes()) + 1;
   const Dims shape = joined({n, o}, g.out);
   const Tensor seen = windows(padded(x, g), g, turned);
-  const Tensor matrix = reshape(weight, {g.groups, o / g.groups, weight.size(1) * product(g.kernel)});
-  if (g.groups == 1 && n > 1 && product(g.out) < kFew) {
+  const Tensor matrix = reshape(weight, {g.groups, o / g.groups, weight.size(1) * product_of(g.kernel)});
+  if (g.groups == 1 && n > 1 && product_of(g.out) < kFew) {
     Dims order = range_of(1, axes + 1);
     order.push_back(0);
     for (int64_t i = axes + 1; i < 2 * axes; ++i) order.push_back(i);
@@ -147,12 +76,12 @@ Tensor weight_gradient_of_planes(const Tensor& x, const Tensor& grad, const Geom
   const Dims sizes = g.padded(), steps = Layout::contiguous_strides(sizes);
   int64_t last = 0;
   for (size_t i = 0; i < g.axes(); ++i) last += (g.kernel[i] - 1) * g.dilation[i] * steps[i];
-  const int64_t length = product(sizes) - last;
+  const int64_t length = product_of(sizes) - last;
   Tensor vectors = zeros({n, c * times, length}, grad.dtype(), grad.device());
   copy_into(as_strided(vectors, grad.shape(), joined({vectors.strides()[0], vectors.strides()[1]}, steps), 0), grad);
   vectors = view(factor(vectors), {n, c, times, length});
-  const Tensor planes = view(factor(padded(x, g)), {n, c, product(sizes), 1});
-  const Tensor made = empty({product(g.kernel), c * times}, sums_of(x), x.device());
+  const Tensor planes = view(factor(padded(x, g)), {n, c, product_of(sizes), 1});
+  const Tensor made = empty({product_of(g.kernel), c * times}, sums_of(x), x.device());
   Dims at(g.axes());
   int64_t row = 0;
   do {
@@ -167,8 +96,8 @@ Tensor weight_gradient_of_planes(const Tensor& x, const Tensor& grad, const Geom
 // For few outputs of a sample, which are columns of one product for many samples; channels come last, as they are
 // longer rows than those of the image.
 Tensor input_gradient_of_few(Tensor grad, const Tensor& weight, const Geometry& g) {
-  const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1), taps = product(g.kernel),
-                length = product(g.out);
+  const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1), taps = product_of(g.kernel),
+                length = product_of(g.out);
   const Tensor matrix = reshape(movedim(weight, {1}, {-1}), {o, taps * c});
   grad = transpose(reshape(grad, {n, o, length}), 1, 2);
   Dims shape = joined({n}, g.padded());
@@ -183,14 +112,14 @@ Tensor input_gradient_of_few(Tensor grad, const Tensor& weight, const Geometry& 
     const Tensor columns = view(mm(reshape(narrow(grad, 0, i, count), {count * length, o}), matrix), split);
     Dims at(g.axes());
     int64_t k = 0;
-    do elementwise_<Add>(tap(part, g, at, 1), select(columns, -2, k++));
+    do elementwise_<Add>(tap_of(part, g, at, 1), select(columns, -2, k++));
     while (next(&at, g.kernel));
   }
-  return contiguous(movedim(inside(made, g, 1), {-1}, {1}));
+  return contiguous(movedim(inside_of(made, g, 1), {-1}, {1}));
 }
 
 Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
-  const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1) * g.groups, length = product(g.out);
+  const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1) * g.groups, length = product_of(g.out);
   Geometry whole = g;
   bool fits = g.has_steps_of_one();
   for (size_t i = 0; i < g.axes(); ++i) {
@@ -198,7 +127,7 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
     fits = fits && whole.padding[i] >= 0;
   }
   // Over a small image the other way is less work: each gradient is multiplied with each element of the kernel once.
-  if (fits && (length >= kFew || product(g.size) <= 2 * length)) {
+  if (fits && (length >= kFew || product_of(g.size) <= 2 * length)) {
     whole.size = sizes_of(grad);
     whole.set_out();
     if (whole.out == g.size) {
@@ -207,7 +136,7 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
     }
   }
   const DType dtype = grad.dtype();
-  const int64_t taps = product(g.kernel), rows = weight.size(1) * taps;
+  const int64_t taps = product_of(g.kernel), rows = weight.size(1) * taps;
   grad = factor(grad), weight = factor(weight);
   if (g.groups == 1 && length < kFew && c >= g.out.back())
     return to_dtype(input_gradient_of_few(grad, weight, g), dtype);
@@ -222,16 +151,17 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
     const Tensor columns = view(matmul(matrix, narrow(grad, 0, i, count)), joined({count, c, taps}, g.out));
     Dims at(g.axes());
     int64_t k = 0;
-    do elementwise_<Add>(tap(part, g, at, 2), select(columns, 2, k++));
+    do elementwise_<Add>(tap_of(part, g, at), select(columns, 2, k++));
     while (next(&at, g.kernel));
   }
-  return to_dtype(contiguous(inside(made, g)), dtype);
+  return to_dtype(contiguous(inside_of(made, g)), dtype);
 }
 
 Tensor weight_gradient(Tensor x, Tensor grad, const Geometry& g) {
   const int64_t n = x.size(0), c = x.size(1), o = grad.size(1);
   if (c == g.groups && c > 1 && g.has_steps_of_one()) return weight_gradient_of_planes(x, grad, g);
-  const int64_t rows = c / g.groups * product(g.kernel), axes = static_cast<int64_t>(g.axes()), length = product(g.out);
+  const int64_t rows = c / g.groups * product_of(g.kernel), axes = static_cast<int64_t>(g.axes()),
+                length = product_of(g.out);
   const DType dtype = x.dtype();
   const Dims shape = joined({o, c / g.groups}, g.kernel);
   x = factor(x), grad = factor(grad);
@@ -306,13 +236,6 @@ Dims for_axes(const char* what, const Dims& given, size_t axes) {
                 " values to match the convolution dimensions, but got ", what, "=", given);
   return given.size() == axes ? given : Dims(axes, given[0]);
 }
-std::string by_x(const Dims& d) {
-  std::string text;
-  for (int64_t v : d) text += (text.empty() ? "" : " x ") + std::to_string(v);
-  return text;
-}
-int64_t least(const Dims& d) { return *std::min_element(d.begin(), d.end()); }
-
 // The checks of both directions; the input with a batch, and all of the geometry but sizes.
 Tensor prepare(const char* name, Geometry* g, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                const Dims& stride, const Dims& padding, const Dims& dilation, int64_t groups, int axes) {
@@ -330,14 +253,18 @@ Tensor prepare(const char* name, Geometry* g, const Tensor& x, const Tensor& wei
   g->stride = for_axes("stride", stride, n), g->padding = for_axes("padding", padding, n);
   g->dilation = for_axes("dilation", dilation, n), g->groups = groups;
   STRIDED_CHECK(groups > 0, RuntimeError, "expected groups to be greater than 0, but got groups=", groups);
-  STRIDED_CHECK(least(g->stride) > 0, RuntimeError, "non-positive stride is not supported");
-  STRIDED_CHECK(least(g->dilation) > 0, RuntimeError, "dilation should be greater than zero");
-  STRIDED_CHECK(least(g->padding) >= 0, RuntimeError, "negative padding is not supported");
+  STRIDED_CHECK(least_of(g->stride) > 0, RuntimeError, "non-positive stride is not supported");
+  STRIDED_CHECK(least_of(g->dilation) > 0, RuntimeError, "dilation should be greater than zero");
+  STRIDED_CHECK(least_of(g->padding) >= 0, RuntimeError, "negative padding is not supported");
   STRIDED_CHECK(weight.size(0) >= groups, RuntimeError, "Given groups=", groups, ", expected weight to be at least ",
                 groups, " at dimension 0, but got weight of size ", weight.shape(), " instead");
   STRIDED_CHECK(weight.size(0) % groups == 0, RuntimeError, "Given groups=", groups,
                 ", expected weight to be divisible by ", groups, " at dimension 0, but got weight of size ",
                 weight.shape(), " instead");
+  STRIDED_CHECK(least_of(g->kernel) > 0, RuntimeError, name,
+                ": expected a kernel of positive sizes, but got weight of size ", weight.shape());
+  for (size_t i = 0; i < n; ++i)
+    if (g->kernel[i] == 1) g->dilation[i] = 1;  // any number means the same
   return x.ndim() == axes + 2 ? x : unsqueeze(x, 0);
 }
 
@@ -384,14 +311,10 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
                 weight.shape(), ", expected input", input.shape(), " to have ", weight.size(1) * groups,
                 " channels, but got ", x.size(1), " channels instead");
   g.size = sizes_of(x);
-  Dims spans = g.kernel;
-  bool fits = true;
-  for (size_t i = 0; i < g.axes(); ++i) {
-    spans[i] = g.span(i);
-    fits = fits && g.padded()[i] >= spans[i];
-  }
-  STRIDED_CHECK(fits, RuntimeError, "Calculated padded input size per channel: (", by_x(g.padded()),
-                "). Kernel size: (", by_x(spans), "). Kernel size can't be greater than actual input size");
+  const Dims have = g.padded(), need = g.spans();
+  for (size_t i = 0; i < g.axes(); ++i)
+    STRIDED_CHECK(have[i] >= need[i], RuntimeError, "Calculated padded input size per channel: (", by_x(have),
+                  "). Kernel size: (", by_x(need), "). Kernel size can't be greater than actual input size");
   check_bias(bias, weight, weight.size(0));
   g.set_out();
   return finish(
@@ -410,15 +333,16 @@ Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const s
   STRIDED_CHECK(x.size(1) == weight.size(0), RuntimeError, "Given transposed=1, weight of size ", weight.shape(),
                 ", expected input", input.shape(), " to have ", weight.size(0), " channels, but got ", x.size(1),
                 " channels instead");
-  const Dims more = for_axes("output_padding", output_padding, g.axes());
-  g.out = g.size = sizes_of(x);
+  const Dims more = for_axes("output_padding", output_padding, g.axes()),
+             given = for_axes("dilation", dilation, g.axes());
+  g.out = sizes_of(x);
   for (size_t i = 0; i < g.axes(); ++i) {
-    STRIDED_CHECK(more[i] < std::max(g.stride[i], g.dilation[i]), RuntimeError,
+    STRIDED_CHECK(more[i] < std::max(g.stride[i], given[i]), RuntimeError,
                   "output padding must be smaller than either stride or dilation");
     STRIDED_CHECK(more[i] >= 0, RuntimeError, "negative output_padding is not supported");
-    g.size[i] = (g.out[i] - 1) * g.stride[i] - 2 * g.padding[i] + g.span(i) + more[i];
   }
-  STRIDED_CHECK(least(g.size) > 0, RuntimeError, "Given input size per channel: ", g.out,
+  g.set_size(more);
+  STRIDED_CHECK(least_of(g.size) > 0, RuntimeError, "Given input size per channel: ", g.out,
                 ". Calculated output size per channel: ", g.size, ". Output size is too small");
   check_bias(bias, weight, weight.size(1) * groups);
   return finish(

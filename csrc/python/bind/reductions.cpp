@@ -3,6 +3,7 @@
 
 #include "backend/elementwise.h"
 #include "core/promotion.h"
+#include "ops/reduce/pool.h"
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/row_norm.h"
 #include "ops/reduce/scan.h"
@@ -226,6 +227,25 @@ void bind_norms() {
       "The p-norm of input - other.\n\n>>> strided.dist(strided.tensor([1., 2.]), strided.tensor([4., 6.]))\ntensor(5.)");
 }
 
+Tensor avg_pool_of_lines(const Tensor& x, const Dims& kernel, const std::optional<Dims>& stride, const Dims& padding,
+                         bool ceil_mode, bool count_include_pad) {
+  return avg_pool<1>(x, kernel, stride, padding, ceil_mode, count_include_pad, std::nullopt);
+}
+
+template <int axes>
+void bind_pools() {
+  const std::string n = std::to_string(axes) + "d",
+                    start = "(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, ";
+  const std::string maxima = start + "int[] dilation=1, bool ceil_mode=False)",
+                    means = start + "bool ceil_mode=False, bool count_include_pad=True";
+  def<&max_pool<axes>>(("_max_pool" + n + maxima).c_str(), "nn.functional.max_pool1d to max_pool3d.", kFunction);
+  def<&max_pool_with_indices<axes>>(("_max_pool" + n + "_with_indices" + maxima).c_str(),
+                                    "The same, and the places of the maxima.", kFunction);
+  constexpr const char* doc = "nn.functional.avg_pool1d to avg_pool3d.";
+  if constexpr (axes == 1) def<&avg_pool_of_lines>(("_avg_pool1d" + means + ")").c_str(), doc, kFunction);
+  else def<&avg_pool<axes>>(("_avg_pool" + n + means + ", int? divisor_override=None)").c_str(), doc, kFunction);
+}
+
 void bind_scans() {
   def<&cumsum>(
       "cumsum(Tensor input, int dim, *, dtype? dtype=None, Tensor? out=None)",
@@ -257,6 +277,9 @@ void bind_scans() {
   def<&normalise_rows>(
       "_normalise_rows(Tensor x, Tensor? weight, Tensor? bias, int n, int share, int period, float eps)",
       "Layer normalisation of rows of n elements, the mean and 1 / sqrt(var + eps) of each.", kFunction);
+  bind_pools<1>();
+  bind_pools<2>();
+  bind_pools<3>();
   constexpr const char* layers =
       "(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)";
   def<&layer_norm>((std::string("_layer_norm") + layers).c_str(), "nn.functional.layer_norm.", kFunction);

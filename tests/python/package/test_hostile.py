@@ -220,3 +220,30 @@ def test_histograms_with_more_edges_than_integers():
         value = x if histogram is torch.histogram else x.reshape(3, 1)
         with pytest.raises(RuntimeError, match=r"bins must be below 2\^63 - 1, but got 9223372036854775807"):
             histogram(value, bins=2**63 - 1)
+
+
+HUGE = [2**31, 2**61, 2**62, 2**63 - 1, -(2**63)]
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d"])
+def test_windows_of_any_size(name):
+    """Sizes are found from numbers of the user: errors, or a right result where only one window is left."""
+    function = getattr(torch.nn.functional, name)
+    x = torch.ones(1, 2, 3, 3)
+    for kernel in (1, 3):
+        given = [x, torch.ones(2, 2, kernel, kernel), None] if name.startswith("conv") else [x, kernel]
+        for at in range(4):
+            for number in HUGE:
+                options = [1, 0, 1, 1][: 2 if name == "avg_pool2d" else 3]
+                if at >= len(options):
+                    continue
+                options[at] = number
+                if name == "conv_transpose2d" and at == 2:
+                    options = [1, 0, 0, 1, number]
+                try:
+                    made = function(*given, *options)
+                except RuntimeError:
+                    continue
+                assert 0 < made.numel() <= 50
+    with pytest.raises(RuntimeError, match="kernel of positive sizes"):
+        torch.nn.functional.conv2d(x, torch.ones(2, 2, 0, 1))

@@ -32,6 +32,8 @@ def _same(input, kernel, dilation):
 def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
     if isinstance(padding, str):
         if padding == "same":
+            if groups <= 0:
+                raise RuntimeError("non-positive groups is not supported")
             if max(_ints(axes)(stride)) > 1:
                 raise RuntimeError("padding='same' is not supported for strided convolutions")
             if weight.ndim == axes + 2:  # else the compiled function says so

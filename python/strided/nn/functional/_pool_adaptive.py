@@ -68,7 +68,7 @@ def _adaptive_avg_pool(axes, input, output_size):
         return input.mean(list(range(-axes, 0)), keepdim=True)
     if all(o and n % o == 0 for n, o in zip(input.shape[-axes:], size)):
         kernel = tuple(n // o for n, o in zip(input.shape[-axes:], size))
-        return _avg_pool(name, axes, input, kernel, None, 0, False, True, None)
+        return _avg_pool(name, axes, input, kernel, None, 0, False, True)
     # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
     given = input
     for i, out in enumerate(size):

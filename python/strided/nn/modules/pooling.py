@@ -38,8 +38,9 @@ class _MaxPoolNd(Module):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, input: Tensor) -> Any:
+        places = (True,) if self.return_indices else ()
         return getattr(F, f"max_pool{self._axes}d")(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, *places
         )
 
     def extra_repr(self) -> str:

@@ -1,0 +1,27 @@
+// Pooling: maxima and means of windows that move over an image.
+#pragma once
+
+#include <optional>
+#include <tuple>
+
+#include "tensor/tensor.h"
+
+namespace strided {
+
+// The maximum of each window of the last axes of x, (batch, channels, sizes...) or (channels, sizes...). There are 1 to
+// 3 axes; each list has a number for each of them, or one for all. No stride: the kernel. Padding is by minus infinity;
+// with ceil_mode a last window may hang over the end.
+template <int axes>
+Tensor max_pool(const Tensor& x, const Dims& kernel, const std::optional<Dims>& stride, const Dims& padding,
+                const Dims& dilation, bool ceil_mode);
+// And its place in the plane: the first of equal ones.
+template <int axes>
+std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& x, const Dims& kernel, const std::optional<Dims>& stride,
+                                                 const Dims& padding, const Dims& dilation, bool ceil_mode);
+// The mean of each window. Zeros of the padding count if count_include_pad; sums are divided by divisor_override if
+// there is one.
+template <int axes>
+Tensor avg_pool(const Tensor& x, const Dims& kernel, const std::optional<Dims>& stride, const Dims& padding,
+                bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override);
+
+}  // namespace strided

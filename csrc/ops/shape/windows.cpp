@@ -1,0 +1,114 @@
+#include "ops/shape/windows.h"
+
+#include <algorithm>
+
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+// Sizes are found from numbers of the user, which may be as large as they like.
+int64_t checked_size(Wide v) {
+  STRIDED_CHECK(v > -(Wide(1) << 62) && v < Wide(1) << 62, RuntimeError,
+                "windows: kernel, stride, padding and dilation give a size that does not fit 64 bits");
+  return static_cast<int64_t>(v);
+}
+
+}  // namespace
+
+int64_t product_of(const Dims& d) {
+  int64_t n = 1;
+  bool fits = true;
+  for (int64_t v : d) {
+    if (v == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(n, v, &n);
+  }
+  return fits ? n : INT64_MAX;
+}
+Dims joined(Dims a, const Dims& b) {
+  for (int64_t v : b) a.push_back(v);
+  return a;
+}
+Dims range_of(int64_t begin, int64_t end) {
+  Dims out;
+  for (int64_t i = begin; i < end; ++i) out.push_back(i);
+  return out;
+}
+std::string by_x(const Dims& d) {
+  std::string text;
+  for (int64_t v : d) text += (text.empty() ? "" : " x ") + std::to_string(v);
+  return text;
+}
+int64_t least_of(const Dims& d) { return *std::min_element(d.begin(), d.end()); }
+
+int64_t Windows::span(size_t i) const { return checked_size(Wide(dilation[i]) * (kernel[i] - 1) + 1); }
+Dims Windows::spans() const {
+  Dims made = kernel;
+  for (size_t i = 0; i < axes(); ++i) made[i] = span(i);
+  return made;
+}
+Dims Windows::padded() const {
+  Dims made = size;
+  for (size_t i = 0; i < axes(); ++i) made[i] = checked_size(size[i] + 2 * Wide(padding[i]));
+  return made;
+}
+void Windows::set_out() {
+  out = padded();
+  for (size_t i = 0; i < axes(); ++i) out[i] = (out[i] - span(i)) / stride[i] + 1;
+}
+void Windows::set_size(const Dims& more) {
+  size = out;
+  for (size_t i = 0; i < axes(); ++i)
+    size[i] = checked_size(Wide(out[i] - 1) * stride[i] - 2 * Wide(padding[i]) + span(i) + more[i]);
+}
+bool Windows::is_padded() const {
+  return std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
+}
+bool Windows::has_steps_of_one() const {
+  return std::all_of(stride.begin(), stride.end(), [](int64_t s) { return s == 1; });
+}
+
+Dims sizes_of(const Tensor& x) { return {x.shape().data() + 2, x.shape().size() - 2}; }
+
+bool next(Dims* at, const Dims& kernel) {
+  for (size_t i = kernel.size(); i-- > 0;) {
+    if (++(*at)[i] < kernel[i]) return true;
+    (*at)[i] = 0;
+  }
+  return false;
+}
+
+Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
+  Dims sizes = w.padded();
+  for (size_t i = 0; i < w.axes(); ++i)
+    sizes[i] = std::max(sizes[i], checked_size(Wide(w.out[i] - 1) * w.stride[i] + w.span(i)));
+  if (sizes == w.size) return contiguous(x);
+  const Dims shape = joined({x.size(0), x.size(1)}, sizes);
+  const Tensor made = fill.to_bool() ? full(shape, fill, x.dtype(), x.device()) : zeros(shape, x.dtype(), x.device());
+  copy_into(inside_of(made, w), x);
+  return made;
+}
+Tensor inside_of(Tensor x, const Windows& w, int first) {
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const int axis = first + static_cast<int>(i);
+    if (x.size(axis) != w.size[i]) x = narrow(x, axis, w.padding[i], w.size[i]);
+  }
+  return x;
+}
+Tensor tap_of(const Tensor& x, const Windows& w, const Dims& at, int first) {
+  Dims shape = x.shape(), strides = x.strides();
+  int64_t offset = x.offset();
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const size_t axis = static_cast<size_t>(first) + i;
+    offset += at[i] * w.dilation[i] * strides[axis];
+    shape[axis] = w.out[i];
+    strides[axis] = w.step(i, strides[axis]);
+  }
+  return as_strided(x, shape, strides, offset);
+}
+
+}  // namespace strided
