@@ -123,12 +123,10 @@ Windows windows_over(const char* name, const Tensor& x, int axes, const Dims& ke
 
 // The same numbers in the order of the axes that x has in memory, where that is channels last.
 Tensor in_order_of(const Tensor& made, const Tensor& x) {
-  const int n = x.ndim();
-  if (x.is_contiguous()) return made;
-  Dims last = range_of(0, n), back = last;
-  for (int i = 1; i < n; ++i) last[static_cast<size_t>(i)] = i + 1 < n ? i + 1 : 1;
-  for (int i = 0; i < n; ++i) back[static_cast<size_t>(last[static_cast<size_t>(i)])] = i;
-  return permute(x, last).is_contiguous() ? permute(contiguous(permute(made, last)), back) : made;
+  if (!lies_channels_last(x)) return made;
+  const int64_t n = x.ndim();
+  return permute(contiguous(permute(made, joined(joined({0}, range_of(2, n)), {1}))),
+                 joined({0, n - 1}, range_of(1, n - 1)));
 }
 
 // ---------------------------------------------------------------- windows and taps

@@ -82,6 +82,19 @@ bool next(Dims* at, const Dims& kernel) {
   return false;
 }
 
+bool lies_channels_last(const Tensor& x) {
+  if (x.ndim() < 3 || x.is_contiguous()) return false;
+  int64_t step = 1;
+  const auto fits = [&](int axis) {
+    const bool right = x.size(axis) == 1 || x.strides()[static_cast<size_t>(axis)] == step;
+    step *= x.size(axis);
+    return right;
+  };
+  bool all = fits(1);
+  for (int i = x.ndim(); i-- > 2;) all = fits(i) && all;
+  return fits(0) && all;
+}
+
 Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
   Dims sizes = w.padded();
   for (size_t i = 0; i < w.axes(); ++i)

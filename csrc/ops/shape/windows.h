@@ -43,6 +43,9 @@ Dims sizes_of(const Tensor& x);  // all axes but the first two
 // The next element of the kernel in row-major order; false behind the last.
 bool next(Dims* at, const Dims& kernel);
 
+// Whether the axes lie in memory as (batch, sizes..., channels), and not as they are counted.
+bool lies_channels_last(const Tensor& x);
+
 // The image in memory, between `fill` where it is padded: on both sides, and behind it as far as its windows reach.
 Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill);
 // The part of a padded image that is the image; its sizes begin at axis `first`.

@@ -3,6 +3,7 @@
 
 #include "backend/elementwise.h"
 #include "core/promotion.h"
+#include "ops/reduce/batch_norm.h"
 #include "ops/reduce/pool.h"
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/row_norm.h"
@@ -277,6 +278,11 @@ void bind_scans() {
   def<&normalise_rows>(
       "_normalise_rows(Tensor x, Tensor? weight, Tensor? bias, int n, int share, int period, float eps)",
       "Layer normalisation of rows of n elements, the mean and 1 / sqrt(var + eps) of each.", kFunction);
+  const std::string channels =
+      "(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05)";
+  def<&batch_norm>(("_batch_norm" + channels).c_str(), "nn.functional.batch_norm.", kFunction);
+  def<&normalise_channels>(("_normalise_channels" + channels).c_str(), "The same, with one element a channel too.",
+                           kFunction);
   bind_pools<1>();
   bind_pools<2>();
   bind_pools<3>();

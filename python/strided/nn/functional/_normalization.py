@@ -10,7 +10,7 @@ import strided
 from ... import _C
 from ..._C import Tensor
 from ._compiled import compiled
-from ._order import in_order_of, order_of
+from ._order import in_order_of
 
 if TYPE_CHECKING:
     from ..._typing import Sequence
@@ -20,7 +20,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-_native_layer_norm, _normalise_rows = (_C.functions[f"_{name}"] for name in ("native_layer_norm", "normalise_rows"))
+_native_layer_norm, _normalise_channels, _normalise_rows = (
+    _C.functions[f"_{name}"] for name in ("native_layer_norm", "normalise_channels", "normalise_rows")
+)
 
 
 class _Standardise(strided.autograd.Function):
@@ -61,63 +63,6 @@ def _is_plain(*tensors):
     return not any(hasattr(type(t), "__strided_function__") for t in tensors)
 
 
-def _are_plain(x, *others):
-    """The same, and they are of one dtype."""
-    return _is_plain(x, *others) and all(t is None or t.dtype is x.dtype for t in others)
-
-
-def _saved(ctx):
-    """x, weight or None, bias or None, and the two statistics, as ``ctx.given`` says."""
-    x, *others, mean, scale = ctx.saved_tensors
-    weight, bias = (others.pop(0) if given else None for given in ctx.given)
-    return x, weight, bias, mean, scale
-
-
-def _again(ctx, x, weight, bias, grad):
-    """The gradients of a function of (x, weight, bias) by its formula ``ctx.plain``, recorded."""
-    wanted = ctx.needs_input_grad[1:4]
-    leaves = [t for t, needed in zip((x, weight, bias), wanted) if needed]
-    found = iter(strided.autograd.grad(ctx.plain(x, weight, bias), leaves, grad, create_graph=True))
-    return tuple(next(found) if needed else None for needed in wanted)
-
-
-class _Channels(strided.autograd.Function):
-    """``apply(plain, x, weight, bias, dims, eps)``: x with mean 0 and variance 1 over dims, times weight, plus bias (or
-    None), which broadcast and do not vary along dims.  Further results, without gradient: the mean, the variance.
-
-    x is read twice in the forward pass and three times in the backward one, which finds the gradient of x as a sum of
-    multiples of grad and of the standardised x: their factors are those of the gradients of weight and bias.
-    """
-
-    @staticmethod
-    def forward(ctx, plain, x, weight, bias, dims, eps):
-        var, mean = strided.var_mean(x, dims, correction=0, keepdim=True)
-        scale = (var + eps).rsqrt_()
-        factor = scale if weight is None else scale * weight
-        shift = mean * factor
-        made = strided.addcmul(-shift if bias is None else bias - shift, x, factor)
-        ctx.plain, ctx.dims, ctx.count = plain, dims, x.numel() // max(mean.numel(), 1)
-        ctx.given = (weight is not None, bias is not None)
-        ctx.save_for_backward(x, *(t for t in (weight, bias) if t is not None), mean, scale)
-        ctx.mark_non_differentiable(mean, var)
-        return made, mean, var
-
-    @staticmethod
-    def backward(ctx, grad, *_):
-        x, weight, bias, mean, scale = _saved(ctx)
-        if strided.is_grad_enabled():
-            return None, *_again(ctx, x, weight, bias, grad), None, None
-        standard = strided.addcmul(-mean * scale, x, scale)
-        to_bias = grad.sum(ctx.dims, keepdim=True)
-        to_weight = (grad * standard).sum(ctx.dims, keepdim=True)
-        to_x = None
-        if ctx.needs_input_grad[1]:
-            factor = scale if weight is None else scale * weight
-            each = factor / -ctx.count
-            to_x = strided.addcmul(each * to_bias, grad, factor).addcmul_(standard, each * to_weight)
-        return None, to_x, to_weight if ctx.given[0] else None, to_bias if ctx.given[1] else None, None, None
-
-
 def _wide(x):
     """16-bit floats as float32, in which statistics are computed."""
     return x.float() if x.dtype in (strided.float16, strided.bfloat16) else x
@@ -141,6 +86,7 @@ def _check_size(size):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {strided.Size(size)}")
 
 
+@compiled
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -164,27 +110,17 @@ def batch_norm(
 
 
 def _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
-    if input.ndim == 1 and input.numel() == 0:
-        return input.clone()
+    if _is_plain(input, running_mean, running_var, weight, bias):
+        return _normalise_channels(input, running_mean, running_var, weight, bias, bool(training), momentum, eps)
     if input.ndim < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got shape {list(input.shape)}")
-    channels = input.size(1)
-    for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
-        if t is not None and t.numel() != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
     x, ndim = _wide(input), input.ndim
-    x = x if order_of(x) is not None else x.contiguous()  # as in PyTorch: programs take views of what comes out
     w, b = _channelwise(weight, ndim), _channelwise(bias, ndim)
     if training:
         dims = [d for d in range(ndim) if d != 1]
-        if _are_plain(x, w, b):
-            made, mean, var = _Channels.apply(
-                lambda x, w, b: _affine(_Standardise.apply(x, dims, eps)[0], w, b), x, w, b, dims, eps
-            )
-        else:
-            made, _, mean, var = _Standardise.apply(x, dims, eps)
-            made = _affine(made, w, b)
-        count = x.numel() // max(channels, 1)
+        made, _, mean, var = _Standardise.apply(x, dims, eps)
+        made = _affine(made, w, b)
+        count = x.numel() // max(input.size(1), 1)
         with strided.no_grad():
             if running_mean is not None:
                 running_mean.lerp_(mean.detach().reshape(-1).to(running_mean.dtype), momentum)

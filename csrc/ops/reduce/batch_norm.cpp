@@ -1,0 +1,139 @@
+#include "ops/reduce/batch_norm.h"
+
+#include <algorithm>
+
+#include "ops/factory.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
+#include "ops/shape/windows.h"
+
+namespace strided {
+namespace {
+
+DType wide_dtype(const Tensor& x) { return is_floating(x.dtype()) ? compute_dtype_of(x.dtype()) : x.dtype(); }
+// A number for each channel, beside x; nothing stays nothing.
+Tensor beside(const Tensor& t, const Tensor& x) {
+  if (!t.defined()) return t;
+  Dims shape(x.shape().size(), 1);
+  shape[1] = -1;
+  return reshape(to_dtype(t, wide_dtype(t)), shape);
+}
+Dims all_but_channels(const Tensor& x) { return joined({0}, range_of(2, x.ndim())); }
+
+struct Statistics {
+  Tensor mean, var, scale;  // with axes of size 1; scale = 1 / sqrt(var + eps)
+};
+Statistics statistics_of(const Tensor& x, double eps) {
+  const auto [var, mean] = var_mean(x, all_but_channels(x), 0, true);
+  return {mean, var, elementwise<Rsqrt>(var + eps)};
+}
+
+Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& scale, const Tensor& weight, const Tensor& bias) {
+  const Tensor factor = weight.defined() ? scale * weight : scale, shift = mean * factor;
+  return elementwise<Addcmul>(bias.defined() ? bias - shift : -shift, x, factor, Scalar(1));
+}
+
+// The gradient of x is a sum of multiples of grad and of the standardised x; their factors are those of the gradients
+// of weight and bias. x and grad are wide.
+std::vector<Tensor> gradients(const Tensor& grad, const Tensor& x, const Statistics& s, const Tensor& weight,
+                              bool of_x) {
+  const Dims axes = all_but_channels(x);
+  const int64_t count = x.numel() / std::max<int64_t>(s.mean.numel(), 1);
+  const Tensor standard = scaled(x, s.mean, s.scale, Tensor(), Tensor());
+  const Tensor to_bias = sum(grad, axes, true), to_weight = sum(grad * standard, axes, true);
+  Tensor to_x;
+  if (of_x) {
+    const Tensor factor = weight.defined() ? s.scale * weight : s.scale, each = factor / -static_cast<double>(count);
+    to_x = elementwise<Addcmul>(each * to_bias, grad, factor, Scalar(1));
+    const Tensor more = each * to_weight;
+    to_x = grad_enabled() ? elementwise<Addcmul>(to_x, standard, more, Scalar(1))
+                          : elementwise_<Addcmul>(to_x, standard, more, Scalar(1));
+  }
+  return {to_x, to_weight, to_bias};
+}
+
+void follow(const std::optional<Tensor>& running, const Tensor& value, double momentum) {
+  if (running) elementwise_<Lerp>(*running, to_dtype(flatten(value, 0, -1), running->dtype()), Scalar(momentum));
+}
+
+Tensor in_training(const Tensor& x, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                   const Tensor& weight, const Tensor& bias, double momentum, double eps) {
+  Statistics s;
+  Tensor out;
+  {
+    NoGradGuard guard;
+    const Tensor wide = to_dtype(x, wide_dtype(x));
+    s = statistics_of(wide, eps);
+    out = to_dtype(scaled(wide, s.mean, s.scale, beside(weight, x), beside(bias, x)), x.dtype());
+    const int64_t count = x.numel() / std::max<int64_t>(x.size(1), 1);
+    follow(running_mean, s.mean, momentum);
+    if (running_var) {
+      const double unbiased = static_cast<double>(count) / static_cast<double>(std::max<int64_t>(count - 1, 1));
+      follow(running_var, s.var * unbiased, momentum);
+    }
+  }
+  const std::vector<Tensor> inputs = {x, weight, bias};
+  if (!needs_grad(inputs)) return out;
+  const auto wants = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  return record("NativeBatchNormBackward0", out, inputs,
+                [x = SavedTensor(x), weight = saved_if(weight.defined(), weight), bias = saved_if(wants(bias), bias),
+                 mean = SavedTensor(s.mean), scale = SavedTensor(s.scale), eps, of_x = wants(x),
+                 of_weight = wants(weight)](const Tensor& grad) {
+                  const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
+                               wide = to_dtype(in, wide_dtype(in));
+                  const Statistics s =
+                      grad_enabled() ? statistics_of(wide, eps) : Statistics{mean.get(), Tensor(), scale.get()};
+                  std::vector<Tensor> made = gradients(to_dtype(grad, wide.dtype()), wide, s, beside(w, in), of_x);
+                  if (of_x) made[0] = to_dtype(made[0], in.dtype());
+                  made[1] = of_weight ? reshape(to_dtype(made[1], w.dtype()), w.shape()) : Tensor();
+                  if (bias.was_saved()) {
+                    const Tensor b = bias.get();
+                    made[2] = reshape(to_dtype(made[2], b.dtype()), b.shape());
+                  } else {
+                    made[2] = Tensor();
+                  }
+                  return made;
+                });
+}
+
+}  // namespace
+
+Tensor normalise_channels(const Tensor& input, const std::optional<Tensor>& running_mean,
+                          const std::optional<Tensor>& running_var, const std::optional<Tensor>& weight,
+                          const std::optional<Tensor>& bias, bool training, double momentum, double eps) {
+  if (input.ndim() == 1 && input.numel() == 0) return clone(input);
+  STRIDED_CHECK(input.ndim() >= 2, RuntimeError, "batch_norm: expected at least 2 dimensions, got shape ",
+                input.shape());
+  const std::pair<const char*, const std::optional<Tensor>*> given[] = {
+      {"running_mean", &running_mean}, {"running_var", &running_var}, {"weight", &weight}, {"bias", &bias}};
+  for (const auto& [name, t] : given) {
+    STRIDED_CHECK(!*t || (*t)->numel() == input.size(1), RuntimeError, name, " should contain ", input.size(1),
+                  " elements not ", (*t)->numel());
+  }
+  // As in PyTorch: programs take views of what comes out.
+  const Tensor x = lies_channels_last(input) && input.ndim() > 3 ? input : contiguous(input);
+  const Tensor w = weight ? *weight : Tensor(), b = bias ? *bias : Tensor();
+  if (training) return in_training(x, running_mean, running_var, w, b, momentum, eps);
+  STRIDED_CHECK(running_mean && running_var, RuntimeError,
+                "Expected running_mean and running_var to be defined when training=False");
+  const Tensor scale = elementwise<Rsqrt>(beside(*running_var, x) + eps);
+  return to_dtype(scaled(to_dtype(x, wide_dtype(x)), beside(*running_mean, x), scale, beside(w, x), beside(b, x)),
+                  x.dtype());
+}
+
+Tensor batch_norm(const Tensor& x, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                  const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, bool training,
+                  double momentum, double eps) {
+  if (training) {
+    bool single = true;
+    for (int i = 0; i < x.ndim(); ++i) single = single && (i == 1 || x.size(i) == 1);
+    STRIDED_CHECK(!single, ValueError,
+                  "Expected more than 1 value per channel when training, got input size torch.Size(", x.shape(), ")");
+    STRIDED_CHECK(!(eps <= 0), ValueError, "batch_norm eps must be positive during training, but got ", eps);
+  }
+  return normalise_channels(x, running_mean, running_var, weight, bias, training, momentum, eps);
+}
+
+}  // namespace strided
