@@ -50,7 +50,8 @@ def _permuted(func, args, kwargs):
     order = [n - 1 - s.bit_length() + 1 for s in probe.stride()]  # of probe's axes, which of x each was
     to = {old: new for new, old in enumerate(order)}
     found = [moved_to(p, to[p.dim]) if p.is_shard() else p for p in x._spec.placements]
-    return wrap(func(x._local, *rest, **kwargs), Spec(x._spec.mesh, tuple(found), [x.shape[d] for d in order]))
+    made = wrap(func(x._local, *rest, **kwargs), Spec(x._spec.mesh, tuple(found), [x.shape[d] for d in order]))
+    return part_of(x, made, False, lambda value: x.copy_(value.permute([to[d] for d in range(n)])))
 
 
 @rule("unsqueeze")
@@ -60,7 +61,8 @@ def _unsqueeze(func, args, kwargs):
     dim = axes_of(values["dim"], x.ndim + 1)[0]
     found = [moved_to(p, p.dim + (p.dim >= dim)) if p.is_shard() else p for p in x._spec.placements]
     shape = [*x.shape[:dim], 1, *x.shape[dim:]]
-    return wrap(x._local.unsqueeze(dim), Spec(x._spec.mesh, tuple(found), shape))
+    made = wrap(x._local.unsqueeze(dim), Spec(x._spec.mesh, tuple(found), shape))
+    return part_of(x, made, False, lambda value: x.copy_(value.squeeze(dim)))
 
 
 @rule("squeeze")
@@ -68,10 +70,11 @@ def _squeeze(func, args, kwargs):
     values = bind(func, args, kwargs)
     x = values["input"]
     dims = [d for d in axes_of(values.get("dim"), x.ndim) if x.shape[d] == 1]
-    x = _uncut(x, dims)
+    whole, x = x, _uncut(x, dims)
     found = [moved_to(p, p.dim - sum(d < p.dim for d in dims)) if p.is_shard() else p for p in x._spec.placements]
     spec = Spec(x._spec.mesh, tuple(found), [n for d, n in enumerate(x.shape) if d not in dims])
-    return wrap(x._local.reshape(spec.local_shape()), spec)
+    made = wrap(x._local.reshape(spec.local_shape()), spec)
+    return part_of(whole, made, x is not whole, lambda value: whole.copy_(reshape(value, whole.shape)))
 
 
 def _uncut(x, dims):
@@ -155,9 +158,20 @@ def _wanted_shape(x, shape):
     return tuple(_f["empty"](x.shape, device="meta").reshape(shape).shape)
 
 
-@by_calls("reshape view view_as reshape_as")
+@by_calls("view view_as")
+def _view(x, *shape, **named):
+    return _reshaped(x, shape, named, True)
+
+
+@by_calls("reshape reshape_as")
 def reshape(x: Any, *shape: Any, **named: Any) -> Any:
-    """Shards are cut anew where an axis that is cut is joined with others or taken apart."""
+    """Shards are cut anew where an axis that is cut is joined with others or taken apart. What moved is a copy: whether
+    a plain tensor would have been copied depends on its strides, which a whole has not."""
+    return _reshaped(x, shape, named, False)
+
+
+def _reshaped(x, shape, named, is_view):
+    """is_view: writes into the result reach x."""
     given = named.get("shape", shape[0] if len(shape) == 1 else shape)
     if isinstance(given, _C.dtype):
         return _view_dtype(x, given)
@@ -174,7 +188,7 @@ def reshape(x: Any, *shape: Any, **named: Any) -> Any:
     pairs = _groups(x.shape, shape)
     if any(not a or not b for a, b in pairs):
         # Axes of one element that stand alone: they come or go first.
-        return _with_ones(x, shape)
+        return _with_ones(x, shape, is_view)
     before, after = list(spec.placements), list(spec.placements)
     for axis, p in enumerate(spec.placements):
         if p.is_shard():
@@ -189,16 +203,20 @@ def reshape(x: Any, *shape: Any, **named: Any) -> Any:
                     )
                 after[axis] = Shard(b[0]) if shape[b[0]] > 1 or all(shape[d] == 1 for d in b) else Shard(
                     next(d for d in b if shape[d] > 1))  # fmt: skip
-    x = placed(x, before)
+    whole, x = x, placed(x, before)
     # Axes of one element in front of a cut one are left out of its group.
     src_groups = [_lead(a, x.shape) for a, _ in pairs]
     dst = Spec(mesh, tuple(after), shape)
     dst_groups = [_lead(b, shape) for _, b in pairs]
     old, new = _Grouped(x._spec, src_groups), _Grouped(dst, dst_groups)
     local = x._local.reshape(old.local_shape())
-    if any(old.ranges(c) != new.ranges(c) for c in mesh.coordinates):
+    moves = any(old.ranges(c) != new.ranges(c) for c in mesh.coordinates)
+    if moves:
         local = _move.moved(local, old, new)
-    return wrap(local.reshape(dst.local_shape()), dst)
+    made = wrap(local.reshape(dst.local_shape()), dst)
+    if not is_view:
+        return made
+    return part_of(whole, made, moves or x is not whole, lambda value: whole.copy_(reshape(value, whole.shape)))
 
 
 def _lead(group, shape):
@@ -206,7 +224,7 @@ def _lead(group, shape):
     return rest or group[:1]
 
 
-def _with_ones(x, shape):
+def _with_ones(x, shape, is_view):
     for d in reversed(range(x.ndim)):
         if x.shape[d] == 1 and x.ndim > 1:
             x = x.squeeze(d)
@@ -216,7 +234,7 @@ def _with_ones(x, shape):
     if x.ndim == 0:
         return wrap(x._local.reshape(shape), x._spec.with_(shape=shape))
     core = [n for n in shape if n != 1]
-    x = reshape(x, core) if tuple(core) != tuple(x.shape) else x
+    x = _reshaped(x, (core,), {}, is_view) if tuple(core) != tuple(x.shape) else x
     for d, n in enumerate(shape):
         if n == 1:
             x = x.unsqueeze(d)

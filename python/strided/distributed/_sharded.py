@@ -63,8 +63,12 @@ def _then_into_whole(found):
     would share memory with, and does not, it is written into the other one then."""
 
     def write_back(x):
-        if isinstance(x, ShardedTensor) and x._write_back is not None:
-            x._write_back(x)
+        if isinstance(x, ShardedTensor):
+            if x._write_back is not None:
+                x._write_back(x)
+        elif isinstance(x, (list, tuple)):  # of the functions of lists
+            for t in x:
+                write_back(t)
 
     def run(func, args, kwargs):
         made = found(func, args, kwargs)
@@ -225,7 +229,7 @@ _PROPERTIES = {
     "mH": lambda x: x.transpose(-1, -2).conj(),
     "real": lambda x: wrap(x._local.real, x._spec),
     "imag": lambda x: wrap(x._local.imag, x._spec),
-    "data": lambda x: wrap(x._local.data, x._spec),
+    "data": lambda x: part_of(x, wrap(x._local.data, x._spec), False, lambda value: x.copy_(value)),
     "grad": lambda x: gradient(x, x._local.grad),
 }
 

@@ -70,6 +70,11 @@ THROUGH_PARTS = {
     "part of a part": lambda x: x[1:4][1:].mul_(3), "masked_fill_": lambda x: x[1:].masked_fill_(x[1:] > 2, 0.0),
     "copy_": lambda x: x[2:].copy_(x[:2] * 1), "setitem": lambda x: x[1:].__setitem__((slice(1), 0), 9.0),
     "out": lambda x: torch.add(x[:2], 1, out=x[2:]),
+    "view of a part": lambda x: x[1:3].view(-1).zero_(), "rows of a view": lambda x: x.view(-1)[2:7].fill_(4),
+    "view": lambda x: x.view(-1).mul_(2), "T": lambda x: x[1:3].T.zero_(), "mT": lambda x: x[1:].mT.add_(1),
+    "permute": lambda x: x[:2].permute(1, 0)[1:].fill_(3),
+    "unsqueeze": lambda x: x[1:].unsqueeze(0).zero_(), "squeeze": lambda x: x[1:2].squeeze(0).fill_(6),
+    "axes of one": lambda x: x[1:3].view(1, -1, 1).neg_(), "data": lambda x: x[1:3].data.zero_(),
     "+=": lambda x: x.__setitem__(slice(1, 3), x[1:3].__iadd__(1)), "whole row": lambda x: x[:, 1].neg_(),
 }  # fmt: skip
 
@@ -98,6 +103,7 @@ def test_copies_of_parts_are_not_written_back():
         x = distribute_tensor(BASE.clone(), init_device_mesh("cpu", (2,)), [Shard(0)])
         x.narrow_copy(0, 1, 2).zero_()
         (x[1:3] + 0).zero_()
+        x.T.reshape(-1).zero_()
         assert torch.equal(x.full_tensor(), BASE)
 
     simulate(2, program)
