@@ -286,6 +286,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tens
 from .nn.functional._conv import conv_transpose1d as conv_transpose1d
 from .nn.functional._conv import conv_transpose2d as conv_transpose2d
 from .nn.functional._conv import conv_transpose3d as conv_transpose3d
+from .nn._top import convolution as convolution
 def copysign(input: TensorOrNumber, other: TensorOrNumber, *, out: Tensor | None = None) -> Tensor: ...
 def corrcoef(input: Tensor) -> Tensor: ...
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
@@ -350,6 +351,7 @@ e: _float
 from ._composite import einsum as einsum
 from .nn._top import embedding as embedding
 from .nn._top import embedding_bag as embedding_bag
+from .nn._top import embedding_renorm_ as embedding_renorm_
 @overload
 def empty(*size: _int, out: Tensor | None = None, dtype: DType | None = None, layout: _layout | None = None, device: Device | None = None, pin_memory: _bool | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor: ...
 @overload

@@ -259,14 +259,15 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
   constexpr const char* name = Names<axes>::max;
   const Tensor x = with_batch(name, input, axes);
   const Windows w = windows_over(name, x, axes, kernel, stride, padding, dilation, ceil_mode, true);
+  const bool recorded = needs_grad(x);
   Tensor best, places;
   {
     NoGradGuard guard;
-    if (with_places || input.requires_grad()) std::tie(best, places) = maxima_and_places(x, w);
+    if (with_places || recorded) std::tie(best, places) = maxima_and_places(x, w);
     else best = maxima(x, w);
     best = make_view(best, best.layout());  // a result of its own: no view of what was made here
   }
-  if (needs_grad(x))  // a window's gradient goes to the element that is its maximum
+  if (recorded)  // a window's gradient goes to the element that is its maximum
     record(Names<axes>::max_node, best, x, [shape = x.shape(), places = SavedTensor(places)](const Tensor& g) {
       const int64_t n = shape[0], c = shape[1];
       const Tensor flat = zeros({n, c, product_of({shape.data() + 2, shape.size() - 2})}, g.dtype(), g.device());

@@ -7,25 +7,12 @@ from typing import TYPE_CHECKING, Any
 import strided
 
 from ..nn import functional as F
+from ..nn._top import convolution
 
 if TYPE_CHECKING:
     from .._typing import Tensor
 
 _NAMES = ("none", "mean", "sum")
-
-
-def convolution(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int,
-) -> Tensor:  # fmt: skip
-    """``conv1d`` to ``conv3d`` and their transposes."""
-    n = weight.dim() - 2
-    stride, padding, dilation = (tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation))
-    if transposed:
-        f = getattr(F, f"conv_transpose{n}d")
-        return f(input, weight, bias, stride, padding, tuple(output_padding) * (n if len(output_padding) == 1 else 1),
-                 groups, dilation)  # fmt: skip
-    return getattr(F, f"conv{n}d")(input, weight, bias, stride, padding, dilation, groups)
 
 
 def _gradients(f: Any, wanted: Any, *inputs: Any, grad: Tensor) -> tuple[Any, ...]:

@@ -45,6 +45,7 @@ from .functional import (
     pixel_unshuffle,
     rms_norm,
 )
+from .functional._linear import _renormalised
 from .functional._padding import constant_pad_nd
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ __all__ = [
     "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
     "avg_pool1d", "batch_norm", "bilinear", "binary_cross_entropy_with_logits", "channel_shuffle",
     "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding", "embedding_bag",
+    "conv_transpose3d", "convolution", "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding",
+    "embedding_bag", "embedding_renorm_",
     "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "grid_sampler",
     "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "gru", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm",
@@ -74,6 +76,45 @@ def _word(name, words, number):
             f"{name} must be a number from 0 ({words[0]}) to {len(words) - 1} ({words[-1]}), got {number!r}"
         )
     return words[int(number)]
+
+
+# ---------------------------------------------------------------- convolution, rows of a weight
+
+
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """``nn.functional.conv1d`` to ``conv3d``, or if `transposed` ``conv_transpose1d`` to ``conv_transpose3d``."""
+    if transposed:
+        function = getattr(F, f"conv_transpose{weight.ndim - 2}d", None)
+        rest = (stride, padding, output_padding, groups, dilation)
+    else:
+        function, rest = getattr(F, f"conv{weight.ndim - 2}d", None), (stride, padding, dilation, groups)
+    if function is None:
+        raise RuntimeError(f"convolution: expected a weight of 3 to 5 dimensions, got size {list(weight.shape)}")
+    return function(input, weight, bias, *rest)
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scales those rows of a matrix, in place, whose norm is greater than max_norm; returns the matrix.
+
+    Args:
+        indices: int64 or int32, which rows. norm_type: the p of the norm.
+
+    >>> strided.embedding_renorm_(strided.tensor([[3., 4.], [3., 4.]]), strided.tensor([1]), 1., 2.)
+    tensor([[3.0000, 4.0000],
+            [0.6000, 0.8000]])
+    """
+    _renormalised(input, indices, max_norm, norm_type)
+    return input
 
 
 # ---------------------------------------------------------------- pooling, places, normalisation

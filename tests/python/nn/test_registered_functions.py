@@ -70,3 +70,21 @@ def test_slice_and_antialias():
     usual = strided.nn.functional.interpolate(image, (3, 3), mode="bilinear", antialias=True)
     assert small.tolist() == usual.tolist()
     assert strided.ops.aten._upsample_bilinear2d_aa(image, None, False, [0.5, 0.5]).tolist() == usual.tolist()
+
+
+def test_convolution():
+    strided.manual_seed(0)
+    x, w, b = strided.randn(1, 2, 5, 6), strided.randn(4, 2, 3, 2), strided.randn(4)
+    F = strided.nn.functional
+    made = strided.convolution(x, w, b, [2, 1], [1, 0], [1, 2], False, [0, 0], 1)
+    assert strided.equal(made, F.conv2d(x, w, b, [2, 1], [1, 0], [1, 2]))
+    made = strided.convolution(x, w.transpose(0, 1), b, [2], [1], [1], True, [1], 1)
+    assert strided.equal(made, F.conv_transpose2d(x, w.transpose(0, 1), b, 2, 1, 1))
+    with pytest.raises(RuntimeError, match="weight of 3 to 5 dimensions"):
+        strided.convolution(x, w[0, 0], None, [1], [0], [1], False, [0], 1)
+
+
+def test_embedding_renorm_():
+    rows = strided.tensor([[3.0, 4.0], [0.6, 0.8], [3.0, 4.0]])
+    assert strided.embedding_renorm_(rows, strided.tensor([[1, 2], [2, 1]]), 2.5, 2.0) is rows
+    assert strided.allclose(rows, strided.tensor([[3.0, 4.0], [0.6, 0.8], [1.5, 2.0]]))

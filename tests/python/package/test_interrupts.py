@@ -64,7 +64,7 @@ def alarm(number, frame):
     global calls
     calls += 1
     assert torch.arange(3000000).sum().item() == 4499998500000
-    if calls == 3:
+    if calls >= 3:  # on a busy machine an alarm comes while another is handled
         signal.setitimer(signal.ITIMER_REAL, 0)
         raise ValueError("enough")
 signal.signal(signal.SIGALRM, alarm)
