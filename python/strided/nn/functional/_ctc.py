@@ -28,22 +28,33 @@ def _extended(targets, lengths, blank, longest):
     return made, skips
 
 
-def _shifted(alpha, count):
-    made = strided.full_like(alpha, -math.inf)
-    made[:, count:] = alpha[:, : alpha.size(1) - count]
-    return made
+def _steps(found, none, shut, forth):
+    """Logarithms of the sums over ways of one step to each state: from itself, its neighbour, and the next but one,
+    where `shut` is 0 and not -inf. forth: from the states before, else from those behind. none: two of -inf."""
+    count = found.size(1)
+    wide = strided.cat([none, found] if forth else [found, none], 1)
+    one, two = wide.narrow(1, 1, count), wide.narrow(1, 0 if forth else 2, count)
+    return found.logaddexp(one).logaddexp(two + shut)
+
+
+def _shut(open, dtype):
+    return strided.where(open, 0.0, -math.inf).to(dtype)
+
+
+def _none(scores):
+    return strided.full((scores.size(1), 2), -math.inf, dtype=scores.dtype, device=scores.device)
 
 
 def _forward_sums(scores, skips, input_lengths):
     """Logarithms of the sums over all ways to each state: (time, batch, states)."""
-    sums = strided.full_like(scores, -math.inf)
-    sums[0, :, :2] = scores[0, :, :2]
-    for t in range(1, len(scores)):
-        before = sums[t - 1]
-        two = _shifted(before, 2).masked_fill(~skips, -math.inf)
-        now = strided.stack([before, _shifted(before, 1), two]).logsumexp(0) + scores[t]
-        sums[t] = strided.where((t < input_lengths).unsqueeze(1), now, before)
-    return sums
+    rows, none, shut = scores.unbind(0), _none(scores), _shut(skips, scores.dtype)
+    first = strided.arange(scores.size(2), device=scores.device) < 2
+    sums = [strided.where(first, rows[0], -math.inf)]
+    shortest = int(input_lengths.min()) if len(input_lengths) else len(rows)
+    for t in range(1, len(rows)):
+        now = _steps(sums[-1], none, shut, True) + rows[t]
+        sums.append(now if t < shortest else strided.where((t < input_lengths).unsqueeze(1), now, sums[-1]))
+    return strided.stack(sums)
 
 
 class _CTC(strided.autograd.Function):
@@ -79,24 +90,20 @@ class _CTC(strided.autograd.Function):
 
 def _backward_sums(scores, skips, input_lengths, target_lengths):
     """The same as _forward_sums from the end: both include the score of their own step."""
-    n = scores.size(1)
-    sums = strided.full_like(scores, -math.inf)
     start = strided.full_like(scores[0], -math.inf)
-    rows = strided.arange(n, device=scores.device)
-    start[rows, 2 * target_lengths] = 0
-    start[rows, (2 * target_lengths - 1).clamp(min=0)] = 0
-    after, may = start, None
-    flip = lambda x: x.flip(1)
-    for t in range(len(scores) - 1, -1, -1):
-        is_last, is_before = (input_lengths - 1 == t).unsqueeze(1), (t < input_lengths - 1).unsqueeze(1)
-        if may is None:
-            may = flip(_shifted(flip(skips).to(scores.dtype), 2)) > 0
-        two = flip(_shifted(flip(after), 2)).masked_fill(~may, -math.inf)
-        on = strided.stack([after, flip(_shifted(flip(after), 1)), two]).logsumexp(0)
-        now = strided.where(is_last, start, on) + scores[t]
-        sums[t] = now.masked_fill(~(is_last | is_before), -math.inf)
-        after = strided.where(is_last | is_before, now, after)
-    return sums
+    numbers = strided.arange(len(start), device=scores.device)
+    start[numbers, 2 * target_lengths] = 0
+    start[numbers, (2 * target_lengths - 1).clamp(min=0)] = 0
+    open = strided.cat([skips[:, 2:], strided.zeros_like(skips[:, :2])], 1)
+    rows, none, shut, sums = scores.unbind(0), _none(scores), _shut(open, scores.dtype), []
+    shortest = int(input_lengths.min()) if len(input_lengths) else len(rows)
+    for t in reversed(range(len(rows))):
+        now = _steps(sums[-1], none, shut, False) if sums else start
+        if t >= shortest - 1:  # some end here, and some before
+            now = strided.where((input_lengths - 1 == t).unsqueeze(1), start, now)
+            now = now.masked_fill((t >= input_lengths).unsqueeze(1), -math.inf)
+        sums.append(now + rows[t])
+    return strided.stack(sums[::-1])
 
 
 def ctc_loss(
