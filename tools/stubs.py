@@ -146,6 +146,7 @@ CORE = {
         "names": "_tuple[None, ...]",
         "__format__": "(self, spec: _str) -> _str",
         "as_subclass": "(self, cls: _type[Any], /) -> Any",
+        "__torch_dispatch__": "(cls, func: Any, types: Any, args: Any = ..., kwargs: Any = ...) -> Any",
         "__torch_function__": "(cls, func: Any, types: Any, args: Any = ..., kwargs: Any = ..., /) -> Any",
     },
     "dtype": {

@@ -54,9 +54,9 @@ void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const N
     fits = want.shape[k - lead] == 1 || want.shape[k - lead] == grad.size(k);
   STRIDED_CHECK(fits, RuntimeError, "Function ", node.name(), " returned an invalid gradient at index ", i, " - got ",
                 grad.shape(), " but expected shape compatible with ", want.shape);
-  STRIDED_CHECK(grad.device() == want.device || is_foreign_gradient(grad, want.device), RuntimeError, "Function ",
-                node.name(), " returned an invalid gradient at index ", i, " - expected device ", want.device,
-                " but got ", grad.device());
+  STRIDED_CHECK(fits_device(grad, want.device), RuntimeError, "Function ", node.name(),
+                " returned an invalid gradient at index ", i, " - expected device ", want.device, " but got ",
+                grad.device());
   STRIDED_CHECK(is_complex(want.dtype) || !is_complex(grad.dtype()), RuntimeError, "Function ", node.name(),
                 " returned an invalid gradient at index ", i, " - expected a real gradient of a real input but got ",
                 grad.dtype());
@@ -104,7 +104,7 @@ class BackwardPass {
       STRIDED_CHECK(grad.shape() == out.shape(), RuntimeError, "Mismatch in shape: grad_output[", i,
                     "] has a shape of torch.Size(", grad.shape(), ") and output[", i, "] has a shape of torch.Size(",
                     out.shape(), ").");
-      STRIDED_CHECK(grad.device() == out.device(), RuntimeError, "backward: the gradient is on ", grad.device(),
+      STRIDED_CHECK(fits_device(grad, out.device()), RuntimeError, "backward: the gradient is on ", grad.device(),
                     ", the output on ", out.device());
       STRIDED_CHECK(is_complex(grad.dtype()) == is_complex(out.dtype()), RuntimeError,
                     "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
@@ -199,8 +199,11 @@ class BackwardPass {
   void deliver(const Edge& edge, Tensor grad) {
     const Node::Output& want = edge.node->output(edge.input);
     grad = fit(std::move(grad), want);
-    if (!edge.node->is_accumulator() && !edge.node->is_user_defined() && is_foreign_gradient(grad, want.device))
+    if (!edge.node->is_accumulator() && !edge.node->is_user_defined() && is_foreign_gradient(grad, want.device)) {
+      STRIDED_CHECK(!foreign_gradients.dispatches(grad), NotImplementedError, "backward: ", edge.node->name(),
+                    " is of plain tensors; its gradient here is an object of a class with a __torch_dispatch__");
       grad = foreign_gradients.add(zeros(want.shape, want.dtype, want.device), grad, true);
+    }
     add_to(frontier_.slot(edge.node, edge.input), std::move(grad), want.device);
   }
 

@@ -160,7 +160,8 @@ TensorList AccumulateGrad::apply(TensorList& grads) {
   const GilReleasingLock lock(leaf_mutex(leaf_));
   old = meta.grad;
   if (is_foreign_gradient(grad, leaf_.device()) || (old.defined() && is_foreign_gradient(old, leaf_.device()))) {
-    meta.grad = old.defined() ? foreign_gradients.add(old, grad, !grad_enabled()) : std::move(grad);
+    if (old.defined()) meta.grad = foreign_gradients.add(old, grad, !grad_enabled());
+    else meta.grad = foreign_gradients.own(grad, leaf_, grad_enabled() || !is_uniquely_owned(grad));
     return {};
   }
   if (old.defined()) {

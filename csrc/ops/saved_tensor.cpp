@@ -1,5 +1,7 @@
 #include "ops/saved_tensor.h"
 
+#include "tensor/foreign.h"
+
 #include <string>
 
 #include "ops/record.h"
@@ -25,7 +27,7 @@ SavedTensor::SavedTensor(const Tensor& t) {
     else if (saving) node_ = gradient_edge(t).node;  // what is unpacked is another tensor than the leaf
   }
   if (saving) packed_ = saving->pack(t);
-  else tensor_ = t.requires_grad() && !node_ ? t : make_view(t, t.layout());
+  else tensor_ = t.requires_grad() && !node_ ? t : kept_view(t);
 }
 
 SavedTensor SavedTensor::output(const Tensor& out, int output) {
@@ -33,7 +35,7 @@ SavedTensor SavedTensor::output(const Tensor& out, int output) {
   saved.version_ = out.storage().version();
   saved.is_output_ = saved.counted_.holds = true;
   saved.output_ = output;
-  const Tensor alias = make_view(out, out.layout());
+  const Tensor alias = kept_view(out);
   if (saving) saved.packed_ = saving->pack(alias);
   else saved.tensor_ = alias;
   return saved;
@@ -94,7 +96,7 @@ Tensor SavedTensor::get() const {
     if (t.storage().version() != version_) was_modified(t, maker, output_, version_);
   }
   if (!maker) return t;
-  t = make_view(t, t.layout());
+  t = kept_view(t);
   AutogradMeta& meta = autograd_meta(t);
   meta.grad_fn = Ref<Node>(maker);
   meta.output = output_;

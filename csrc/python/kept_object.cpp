@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "python/overrides.h"
 #include "python/owned.h"
 #include "python/py_node.h"
 #include "tensor/foreign.h"
@@ -36,19 +37,46 @@ void drop_kept(void* py_object) {
 }
 
 // As Note [Gradients whose values are elsewhere] has it.
-bool is_foreign(const Tensor& grad) {
+bool class_has(const Tensor& grad, const char* name) {
   void* shown = grad.impl()->py_object;
   if (!shown) return false;
   const Kept* kept = kept_of(shown);
   PyTypeObject* type = kept ? kept->type : Py_TYPE(static_cast<PyObject*>(shown));
-  return type != tensor_type && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_values_are_elsewhere");
+  return type != tensor_type && PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), name);
+}
+bool dispatches(const Tensor& grad) { return class_has(grad, "__strided_dispatch__"); }
+bool is_foreign(const Tensor& grad, bool same_device) {
+  return same_device ? dispatches(grad) : class_has(grad, "_values_are_elsewhere") || dispatches(grad);
+}
+
+void carry(const Tensor& from, const Tensor& to) {
+  if (!dispatches(from)) return;
+  void* shown = from.impl()->py_object;
+  const Kept* kept = kept_of(shown);
+  auto* object = static_cast<PyObject*>(shown);
+  PyObject* dict = kept ? kept->dict : reinterpret_cast<PyTensor*>(object)->dict;
+  auto* made = new Kept(kept ? kept->type : Py_TYPE(object), dict ? checked(PyDict_Copy(dict)) : nullptr);
+  to.impl()->py_object = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(made) | kKept);
 }
 
 Tensor add(const Tensor& a, const Tensor& b, bool in_place) {
-  if (is_foreign(a) && !is_foreign(b)) return add(b, a, false);  // a dense tensor takes a sparse one, not the reverse
+  const bool theirs = dispatches(a) || dispatches(b);
+  if (!theirs && is_foreign(a, false) && !is_foreign(b, false))
+    return add(b, a, false);  // a dense tensor takes a sparse one, not the reverse
+  const TypesOff off(theirs);
+  in_place = in_place && (!theirs || dispatches(a));
   const Owned first(wrap(a)), second(wrap(b));
   const Owned sum((in_place ? PyNumber_InPlaceAdd : PyNumber_Add)(first.o, second.o));
   return unwrap(sum.o);
+}
+
+Tensor own(const Tensor& grad, const Tensor& leaf, bool copy) {
+  if (!dispatches(grad)) return grad;
+  const TypesOff off(true);
+  const Owned object(wrap(grad)), like(wrap(leaf));
+  const Owned made(checked(
+      PyObject_CallFunctionObjArgs(hook("own_gradient"), object.o, like.o, copy ? Py_True : Py_False, nullptr)));
+  return unwrap(made.o);
 }
 
 }  // namespace
@@ -75,7 +103,8 @@ PyObject* shown_object(const Tensor& t) {
 
 void init_kept_objects() {
   drop_kept_object = drop_kept;
-  foreign_gradients = {is_foreign, add};
+  foreign_gradients = {is_foreign, dispatches, add, own};
+  carry_object = carry;
 }
 
 }  // namespace strided::python

@@ -1,6 +1,7 @@
 #include "python/overrides.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "ops/record.h"
@@ -18,11 +19,15 @@ enum class State { On, SubclassesOff, AllOff };
 
 thread_local State state = State::On;
 thread_local bool skips_next = false;       // the next call that would be taken is not
+thread_local bool skips_all = false;        // the same, of whoever would take it
+thread_local bool only_dispatches = false;  // the call that was just found to be taken is so by a __torch_dispatch__
+bool any_dispatches = false;                // is there a class with a __torch_dispatch__?
 thread_local PyObject* drawer = nullptr;    // owned
 thread_local std::vector<PyObject*> modes;  // owned; the last one is asked first
 
 PyObject* public_name = nullptr;    // "__torch_function__"
 PyObject* internal_name = nullptr;  // "__strided_function__"
+PyObject* dispatch_name = nullptr;  // "__strided_dispatch__"
 PyObject* disabled = nullptr;       // _disabled_torch_function_impl
 PyObject* unwrapped = nullptr;      // functions whose results keep their type
 
@@ -132,23 +137,28 @@ bool mode_is_on() { return modes_on.load(std::memory_order_relaxed) != 0 && stat
 
 bool is_taken(PyObject* const* args, size_t n, Audience audience) {
   PyObject* name = name_for(audience);
-  const bool yes = (audience == Audience::Everybody && mode_is_on()) ||
-                   std::any_of(args, args + n, [&](PyObject* o) { return asks(o, name); });
-  if (!yes || !skips_next || name != public_name) return yes;
-  skips_next = false;
-  return false;
+  const auto any = [&](PyObject* method) {
+    return std::any_of(args, args + n, [&](PyObject* o) { return asks(o, method); });
+  };
+  bool yes = (audience != Audience::Ours && mode_is_on()) || any(name);
+  const bool skipped = yes && skips_next && name == public_name;
+  if (skipped) yes = skips_next = false;
+  if (!yes) yes = only_dispatches = any_dispatches && audience != Audience::Questions && any(dispatch_name);
+  else only_dispatches = false;
+  if (yes && skips_all) yes = skips_all = only_dispatches = false;
+  return yes;
 }
 
 namespace {
 
 PyObject* ask_all(PyObject* func, PyObject* args, PyObject* kwargs, const std::vector<PyObject*>& found,
-                  Audience audience) {
+                  Audience audience, PyObject* last = nullptr) {
   PyObject* name = name_for(audience);
   Owned types(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
   for (size_t i = 0; i < found.size(); ++i)
     PyTuple_SET_ITEM(types.o, static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
   PyObject* mode = nullptr;
-  if (audience == Audience::Everybody && mode_is_on()) {
+  if (audience != Audience::Ours && mode_is_on()) {
     ModeAside aside;
     mode = aside.mode;
     PyObject* result = ask(mode, public_name, func, types.o, args, kwargs ? kwargs : Py_None);
@@ -160,15 +170,21 @@ PyObject* ask_all(PyObject* func, PyObject* args, PyObject* kwargs, const std::v
     if (result != Py_NotImplemented) return result;
     Py_DECREF(result);
   }
+  if (last) return ask(last, dispatch_name, func, Py_None, args, kwargs ? kwargs : Py_None);
   declined(func, mode, found);
 }
 
 }  // namespace
 
 PyObject* hand_over(PyObject* func, PyObject* args, PyObject* kwargs, Audience audience) {
-  std::vector<PyObject*> found;
+  std::vector<PyObject*> found, last;
+  if (std::exchange(only_dispatches, false)) {
+    add_all(args, kwargs, dispatch_name, &found);
+    return ask(found.at(0), dispatch_name, func, Py_None, args, kwargs ? kwargs : Py_None);
+  }
   add_all(args, kwargs, name_for(audience), &found);
-  return ask_all(func, args, kwargs, found, audience);
+  if (found.empty() && any_dispatches) add_all(args, kwargs, dispatch_name, &last);
+  return ask_all(func, args, kwargs, found, audience, last.empty() ? nullptr : last[0]);
 }
 
 PyObject* hand_over(PyObject* func, PyObject* const* args, size_t n_args, PyObject* kwnames, Audience audience) {
@@ -328,14 +344,15 @@ PyObject* disabled_function(PyObject*, PyObject* given, PyObject* named) {
 
 // ---------------------------------------------------------------- switches and questions, for torch.overrides
 
-PyObject* has_function_unary(PyObject*, PyObject* o) { return PyBool_FromLong(taken(o)); }
+PyObject* has_function_unary(PyObject*, PyObject* o) { return PyBool_FromLong(taken(o, Audience::Questions)); }
 PyObject* has_function_variadic(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return PyBool_FromLong(taken(args, static_cast<size_t>(n)));
+  return PyBool_FromLong(taken(args, static_cast<size_t>(n), Audience::Questions));
 }
 PyObject* has_function_of(PyObject*, PyObject* relevant) {
   return guarded<PyObject*>(nullptr, [&] {
     Owned list(PySequence_Fast(relevant, "expected a sequence"));
-    return PyBool_FromLong(taken(PySequence_Fast_ITEMS(list.o), static_cast<size_t>(PySequence_Fast_GET_SIZE(list.o))));
+    return PyBool_FromLong(taken(PySequence_Fast_ITEMS(list.o), static_cast<size_t>(PySequence_Fast_GET_SIZE(list.o)),
+                                 Audience::Questions));
   });
 }
 // handle_torch_function(func, relevant, *args, **kwargs): `relevant` are the objects that are asked.
@@ -363,6 +380,17 @@ PyObject* set_drawer(PyObject*, PyObject* next) {
 }
 PyObject* skip_next(PyObject*, PyObject* on) {
   skips_next = on == Py_True;
+  Py_RETURN_NONE;
+}
+// _call_base(func, args, kwargs): nobody takes this call; those that func makes are taken as ever.
+PyObject* call_base(PyObject*, PyObject* const* args, Py_ssize_t) {
+  const bool before = std::exchange(skips_all, true);
+  PyObject* result = PyObject_Call(args[0], args[1], args[2] == Py_None ? nullptr : args[2]);
+  skips_all = before;
+  return result;
+}
+PyObject* set_dispatches(PyObject*, PyObject*) {
+  any_dispatches = true;
   Py_RETURN_NONE;
 }
 PyObject* is_enabled(PyObject*, PyObject*) { return PyBool_FromLong(state == State::On); }
@@ -561,6 +589,8 @@ PyMethodDef functions[] = {
     {"_get_torch_function_state", get_state, METH_NOARGS, nullptr},
     {"_set_skip_next_torch_function", skip_next, METH_O, nullptr},
     {"_set_drawer", set_drawer, METH_O, nullptr},
+    {"_call_base", as_c(call_base), METH_FASTCALL, nullptr},
+    {"_set_dispatches", set_dispatches, METH_NOARGS, nullptr},
     {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
     {"_is_torch_function_all_disabled", is_all_disabled, METH_NOARGS, nullptr},
     {"_is_torch_function_mode_enabled", is_mode_on, METH_NOARGS, nullptr},
@@ -572,9 +602,15 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+TypesOff::TypesOff(bool on) : before_(static_cast<int>(state)) {
+  if (on) state = std::max(state, State::SubclassesOff);
+}
+TypesOff::~TypesOff() { state = static_cast<State>(before_); }
+
 void init_overrides(PyObject* module) {
   public_name = checked(PyUnicode_InternFromString("__torch_function__"));
   internal_name = checked(PyUnicode_InternFromString("__strided_function__"));
+  dispatch_name = checked(PyUnicode_InternFromString("__strided_dispatch__"));
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError{};
   overridable_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&overridable_spec)));
   PyModule_AddObjectRef(module, "OverridableFunction", reinterpret_cast<PyObject*>(overridable_type));

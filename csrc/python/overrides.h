@@ -15,7 +15,10 @@ namespace strided::python {
 // else from left to right, until one does not return NotImplemented.
 // Functions whose name begins with an underscore are no API: they are handed only to types of this package, which say
 // so by a method __strided_function__ (strided.func). These take calls also while __torch_function__ is switched off.
-enum class Audience { Everybody, Ours };
+// A class with a __torch_dispatch__ has a method __strided_dispatch__ (strided._dispatch.subclasses). It is asked last,
+// also by private functions and while __torch_function__ is switched off, except for Questions: about shapes, dtypes
+// and gradients, which the tensor itself answers.
+enum class Audience { Everybody, Ours, Questions };
 
 extern std::atomic<int> modes_on;  // of all threads
 
@@ -29,7 +32,7 @@ inline bool taken(PyObject* const* args, size_t n, Audience audience = Audience:
     if (!never_asks(Py_TYPE(args[i]))) return is_taken(args, n, audience);
   return modes_on.load(std::memory_order_relaxed) != 0 && is_taken(args, n, audience);
 }
-inline bool taken(PyObject* o) { return taken(&o, 1); }
+inline bool taken(PyObject* o, Audience audience = Audience::Everybody) { return taken(&o, 1, audience); }
 inline bool taken(PyObject* a, PyObject* b) {
   if (never_asks(Py_TYPE(a)) && never_asks(Py_TYPE(b)) && modes_on.load(std::memory_order_relaxed) == 0) return false;
   PyObject* both[] = {a, b};
@@ -52,6 +55,17 @@ PyObject* hand_over_attribute(const char* name, const char* part, PyObject* cons
 PyObject* method_as_subclass(PyObject* self, PyObject* cls);
 PyObject* method_make_subclass(PyObject*, PyObject* args, PyObject* kwargs);
 PyObject* method_torch_function(PyObject* cls, PyObject* args, PyObject* kwargs);
+
+// Types are not asked for __torch_function__, if `on`.
+class TypesOff {
+ public:
+  explicit TypesOff(bool on);
+  TypesOff(const TypesOff&) = delete;
+  ~TypesOff();
+
+ private:
+  int before_;
+};
 
 void init_overrides(PyObject* module);
 

@@ -510,16 +510,16 @@ Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_c
 
 // ---------------------------------------------------------------- the type
 
-template <PyObject* (*F)(PyObject*, void*)>
+template <PyObject* (*F)(PyObject*, void*), Audience audience = Audience::Everybody>
 PyObject* get_property(PyObject* o, void* name) {
-  if (!taken(o)) return F(o, nullptr);
+  if (!taken(o, audience)) return F(o, nullptr);
   return guarded<PyObject*>(nullptr,
                             [&] { return hand_over_attribute(static_cast<const char*>(name), "__get__", &o, 1); });
 }
-template <int (*F)(PyObject*, PyObject*, void*)>
+template <int (*F)(PyObject*, PyObject*, void*), Audience audience = Audience::Everybody>
 int set_property(PyObject* o, PyObject* value, void* name) {
   PyObject* args[] = {o, value ? value : Py_None};
-  if (!taken(args, 2)) return F(o, value, nullptr);
+  if (!taken(args, 2, audience)) return F(o, value, nullptr);
   return guarded<int>(-1, [&] {
     Py_DECREF(
         hand_over_attribute(static_cast<const char*>(name), value ? "__set__" : "__delete__", args, value ? 2 : 1));
@@ -546,35 +546,40 @@ PyObject* get_dict(PyObject* o, void*) {
 }
 
 #define GET(name, get, doc) {#name, get_property<get>, nullptr, doc, const_cast<char*>(#name)}
+#define ASK(name, get, doc) {#name, get_property<get, Audience::Questions>, nullptr, doc, const_cast<char*>(#name)}
+#define ASK_SET(name, get, set, doc) \
+  {#name, get_property<get, Audience::Questions>, set_property<set, Audience::Questions>, doc, const_cast<char*>(#name)}
 #define GET_SET(name, get, set, doc) {#name, get_property<get>, set_property<set>, doc, const_cast<char*>(#name)}
 PyGetSetDef getset[] = {
-    GET(shape, get_shape, "Sizes along each dimension, as torch.Size."),
-    GET(ndim, get_ndim, "Number of dimensions."),
-    GET(dtype, get_dtype, "Type of the elements."),
+    ASK(shape, get_shape, "Sizes along each dimension, as torch.Size."),
+    ASK(ndim, get_ndim, "Number of dimensions."),
+    ASK(dtype, get_dtype, "Type of the elements."),
     GET(device, get_device, "Where the memory is."),
-    GET(itemsize, get_itemsize, "Bytes of one element."),
-    GET(nbytes, get_nbytes, "Bytes of all elements."),
+    ASK(itemsize, get_itemsize, "Bytes of one element."),
+    ASK(nbytes, get_nbytes, "Bytes of all elements."),
     GET(is_cpu, get_is_cpu, "True on the CPU."),
     GET(is_cuda, get_is_cuda, "True on a CUDA device."),
-    GET(is_read_only, get_read_only, "True when the memory must not be written (a read-only array was wrapped)."),
-    GET(_version, get_version, "Counts in-place writes to the storage."),
+    ASK(is_read_only, get_read_only, "True when the memory must not be written (a read-only array was wrapped)."),
+    ASK(_version, get_version, "Counts in-place writes to the storage."),
     GET(T, get_T, "View with the dimensions in reverse order."),
     GET(mT, get_mT, "View with the last two dimensions swapped."),
     GET(H, get_H, "Conjugate transpose of a matrix."),
     GET(mH, get_mH, "Conjugate transpose of the last two dimensions."),
     GET_SET(real, get_real, set_real, "Real parts, as a view; may be assigned to."),
     GET_SET(imag, get_imag, set_imag, "Imaginary parts of a complex tensor, as a view; may be assigned to."),
-    GET_SET(requires_grad, get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor."),
-    GET(is_leaf, get_is_leaf, "True when no recorded operation made this tensor."),
-    GET_SET(grad, get_grad, set_grad, "The gradient collected by backward(), or None."),
+    ASK_SET(requires_grad, get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor."),
+    ASK(is_leaf, get_is_leaf, "True when no recorded operation made this tensor."),
+    ASK_SET(grad, get_grad, set_grad, "The gradient collected by backward(), or None."),
     GET_SET(data, get_data, set_data, "The same memory without the record for autograd."),
-    GET(grad_fn, get_grad_fn, "The step of the graph that made the tensor, or None."),
-    GET(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),
-    GET(retains_grad, get_retains_grad, "True when the gradient of this result of an operation is kept."),
-    GET(_base, get_base, "The tensor this is a view of, or None."),
+    ASK(grad_fn, get_grad_fn, "The step of the graph that made the tensor, or None."),
+    ASK(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),
+    ASK(retains_grad, get_retains_grad, "True when the gradient of this result of an operation is kept."),
+    ASK(_base, get_base, "The tensor this is a view of, or None."),
     {"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #undef GET
+#undef ASK
+#undef ASK_SET
 #undef GET_SET
 
 template <class F>

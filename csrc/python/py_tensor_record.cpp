@@ -73,8 +73,7 @@ int set_grad(PyObject* o, PyObject* value, void*) {
     const Tensor& g = unwrap(value);
     STRIDED_CHECK(g.impl() != t.impl(), RuntimeError, "can't assign Variable as its own grad");
     STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
-    STRIDED_CHECK(g.device() == t.device() || is_foreign_gradient(g, t.device()), RuntimeError,
-                  "assigned grad has data located on a different device");
+    STRIDED_CHECK(fits_device(g, t.device()), RuntimeError, "assigned grad has data located on a different device");
     STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "attempting to assign a gradient of size '", g.shape(),
                   "' to a tensor of size '", t.shape(),
                   "'. Please ensure that the gradient and the tensor are the same size");

@@ -24,6 +24,7 @@ Ref<RefCounted> (*make_trace)() = nullptr;
 
 void (*drop_kept_object)(void* py_object) = nullptr;
 ForeignGradients foreign_gradients{};
+void (*carry_object)(const Tensor&, const Tensor&) = nullptr;
 
 TensorImpl::~TensorImpl() {
   if (py_object) drop_kept_object(py_object);

@@ -60,6 +60,54 @@ _C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
 _C.DisableTorchFunction = DisableTorchFunction
 
 
+def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """As the ``__torch_dispatch__`` of a class: operations are not handed to it."""
+    return func(*args, **(kwargs or {}))
+
+
+_C._disabled_torch_dispatch_impl = _disabled_torch_dispatch_impl
+
+
+def _init_subclass(cls: Any, **kwargs: Any) -> None:
+    super(_C.Tensor, cls).__init_subclass__(**kwargs)
+    if getattr(cls, "__torch_dispatch__", _disabled_torch_dispatch_impl) is not _disabled_torch_dispatch_impl:
+        from ._dispatch.subclasses import adopt
+
+        adopt(cls)
+
+
+def _make_wrapper_subclass(
+    cls: Any,
+    size: Any,
+    strides: Any = None,
+    storage_offset: Any = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    _extra_dispatch_keys: Any = None,
+    storage_size: Any = None,
+) -> Any:
+    """A tensor of the class `cls` without values of its own, of this shape, dtype and device.
+
+    The class has a ``__torch_dispatch__``, which is handed every operation with the tensor. Its attributes are where
+    the values are. Shapes, strides, dtype and device are always answered by the tensor (dispatch_* change nothing).
+    """
+    from ._dispatch.subclasses import make_wrapper
+
+    return make_wrapper(cls, size, strides, storage_offset, memory_format, dtype, layout, device, requires_grad)
+
+
+_C.Tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
+_C.Tensor.__init_subclass__ = classmethod(_init_subclass)
+_C.Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
+
+
 def _wrong_argument(function: Any, which: int | str, given: object) -> str | None:
     """The text of the TypeError if the argument should be a tensor and is not: its place or its name, and itself.
 

@@ -324,6 +324,10 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
 
 
 def __repr__(self, *, tensor_contents: Any = None) -> str:
+    if tensor_contents is not None:
+        from ._tensor_str import _str_intern
+
+        return _str_intern(self, tensor_contents=tensor_contents)
     return _printing.tensor_repr(self)
 
 
@@ -447,7 +451,7 @@ def install(Tensor) -> None:
     Tensor.names = property(lambda self: (None,) * self.ndim)
     for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split():
         setattr(Tensor, f"is_{name}", False)
-    Tensor.__repr__ = Tensor.__str__ = overridable_method(__repr__)
+    Tensor.__repr__ = overridable_method(__repr__)
     Tensor.__format__ = overridable_method(__format__)
     Tensor.__array_priority__ = (
         1000  # NumPy's operators leave the work to ours: array + tensor is tensor.__radd__(array)

@@ -38,6 +38,7 @@ class _State(threading.local):
 state = _State()
 _lock = threading.Lock()
 _users = 0  # modes of all threads
+_has_classes = False  # is there a class with a __torch_dispatch__?
 
 
 def enter(mode: Any) -> None:
@@ -68,6 +69,15 @@ def leave() -> None:
                 _C._push_on_torch_function_stack(other)
 
 
+def watch_operations() -> None:
+    """Operations are looked at from now on: there is a class with a ``__torch_dispatch__``."""
+    global _has_classes, _users
+    with _lock:
+        _users += not _has_classes
+        _has_classes = True
+        ops._taken = dispatch
+
+
 @contextlib.contextmanager
 def without_modes() -> Iterator[list[Any]]:
     """A context in which no mode is asked; gives those that were."""
@@ -80,6 +90,12 @@ def without_modes() -> Iterator[list[Any]]:
 
 def dispatch(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
     """What the mode that was entered last makes of an operation; its result if no mode is left."""
+    if _has_classes:
+        from . import subclasses
+
+        found = subclasses.objects(args, kwargs)
+        if found or subclasses.state.taken:
+            return subclasses.run(op, args, kwargs, found)
     if not state.modes or state.computes:
         return _compute(op, args, kwargs)
     outermost = state.grad is None
@@ -97,7 +113,7 @@ def dispatch(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
 
 def _types(args: Any, kwargs: Any) -> tuple[type, ...]:
     kinds = {type(a): None for a in (*args, *kwargs.values()) if isinstance(a, _C.Tensor)}
-    return tuple(kind for kind in kinds if hasattr(kind, "__torch_dispatch__"))
+    return tuple(kind for kind in kinds if hasattr(kind, "__strided_dispatch__"))
 
 
 def _compute(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:

@@ -150,10 +150,67 @@ def _contract(a: Tensor, one: str, b: Tensor, two: str, kept: set[str]) -> tuple
     return call("view", made, [sizes[c] for c in letters]), "".join(letters)
 
 
+def _tensordot(func: Any, args: Any, kwargs: Any) -> Tensor:
+    given = {**dict(zip(("a", "b", "dims"), args)), **kwargs}
+    a, b, dims = given["a"], given["b"], given.get("dims", 2)
+    if isinstance(dims, int):
+        left, right = list(range(a.dim() - dims, a.dim())), list(range(dims))
+    elif isinstance(dims, _Tensor):
+        left, right = dims.tolist()
+    else:
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    left, right = [d % a.dim() for d in left], [d % b.dim() for d in right]
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        return func(*args, **kwargs)  # the error
+    rows, columns = ([d for d in range(t.dim()) if d not in own] for t, own in ((a, left), (b, right)))
+    count = math.prod(a.shape[d] for d in left)
+    made = call(
+        "mm",
+        reshape(call("permute", a, [*rows, *left]), [math.prod(a.shape[d] for d in rows), count]),
+        reshape(call("permute", b, [*right, *columns]), [count, math.prod(b.shape[d] for d in columns)]),
+    )
+    return reshape(made, [*(a.shape[d] for d in rows), *(b.shape[d] for d in columns)])
+
+
+COMPOSED["tensordot"] = _tensordot
+
+
 def _broadcast(*shapes: Any) -> list[int]:
     import strided
 
     return list(strided.broadcast_shapes(*shapes))
+
+
+def _where_of(func: Any, args: Any, kwargs: Any) -> Any:
+    if func is _Tensor.where:  # (self, condition, other)
+        given = {**dict(zip(("self", "condition", "other"), args)), **kwargs}
+        return _where(given["condition"], given["self"], given["other"])
+    return _where(*args, **kwargs)
+
+
+COMPOSED["where"] = _where_of
+
+
+def _where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    if input is None and other is None:
+        return tuple(call("unbind.int", call("nonzero", condition), 1))
+    import strided
+
+    if not isinstance(condition, _Tensor) or not (isinstance(input, _Tensor) or isinstance(other, _Tensor)):
+        return strided.where(condition, input, other)
+    dtype = strided.result_type(input, other)
+    a, b = (
+        (call("_to_copy", v, dtype=dtype) if v.dtype != dtype else v)
+        if isinstance(v, _Tensor)
+        else call("scalar_tensor", v, dtype=dtype)
+        for v in (input, other)
+    )
+    return call("where.self", condition, a, b)
+
+
+@_composed("outer")
+def _outer(input: Tensor, vec2: Tensor) -> Tensor:
+    return call("mul.Tensor", call("view", input, [input.shape[0], 1]), vec2)
 
 
 @_composed("rdiv")
@@ -195,6 +252,25 @@ def _norm(func: Any, args: Any, kwargs: Any) -> Tensor:
 COMPOSED["norm"] = _norm
 
 
+def _linalg_norm(func: Any, args: Any, kwargs: Any) -> Tensor:
+    given = {**dict(zip(("A", "ord", "dim", "keepdim"), args)), **kwargs}
+    x, ord, dim = given.get("A", given.get("input")), given.get("ord"), given.get("dim")
+    one = isinstance(dim, int) or (dim is not None and len(dim) == 1) or (dim is None and x.dim() == 1)
+    if isinstance(ord, str) or not (ord is None or one):
+        return func(*args, **kwargs)
+    dims = [dim] if isinstance(dim, int) else None if dim is None else list(dim)
+    options: list[Any] = [2 if ord is None else ord, dims, given.get("keepdim", False)]
+    for default in (False, None, 2):
+        if options[-1] != default:
+            break
+        options.pop()
+    named = {"dtype": given["dtype"]} if given.get("dtype") is not None else {}
+    return call("linalg_vector_norm", x, *options, **named)
+
+
+COMPOSED["linalg_norm"] = _linalg_norm
+
+
 # ---------------------------------------------------------------- shapes
 
 
@@ -208,11 +284,20 @@ def _reshape(self: Any = None, *sizes: Any, input: Any = None, shape: Any = None
 def reshape(x: Tensor, shape: list[int]) -> Tensor:
     """``view`` where the memory allows it, else a copy."""
     try:
-        shape = list(x.detach().view(shape).shape)  # the question: nothing is copied, nothing is reported
+        shape = list(_without_values(x).view(shape).shape)  # the question: nothing is copied, nothing is reported
     except RuntimeError:
-        shape = list(x.new_empty(x.shape, device="meta").view(shape).shape)
+        shape = list(_C.functions["empty"](tuple(x.shape), device=_C.device("meta")).view(shape).shape)
         return call("_unsafe_view", call("clone", x, memory_format=_contiguous()), shape)
     return call("view", x, shape)
+
+
+def _without_values(x: Tensor) -> Tensor:
+    """A tensor to ask about shapes: of a class with a ``__torch_dispatch__`` only the shape, strides and dtype."""
+    if not hasattr(type(x), "__strided_dispatch__"):
+        return x.detach()
+    from .subclasses import shell
+
+    return shell(x)
 
 
 def _contiguous() -> Any:
@@ -223,7 +308,7 @@ def _contiguous() -> Any:
 
 @_composed("flatten", "ravel")
 def _flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    made = input.detach().flatten(start_dim, end_dim) if input.numel() < 2 else None
+    made = _without_values(input).flatten(start_dim, end_dim) if input.numel() < 2 else None
     n = input.dim()
     if made is None:
         a, b = (d + n if d < 0 else d for d in (start_dim, end_dim))
@@ -252,6 +337,13 @@ def _view_as(self: Tensor, other: Tensor) -> Tensor:
 @_composed("expand_as")
 def _expand_as(self: Tensor, other: Tensor) -> Tensor:
     return call("expand", self, list(other.shape))
+
+
+@_composed("broadcast_tensors")
+def _broadcast_tensors(*tensors: Any) -> Any:
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    shape = _broadcast(*(t.shape for t in given))
+    return tuple(t if list(t.shape) == shape else call("expand", t, shape) for t in given)
 
 
 @_composed("broadcast_to")
@@ -297,7 +389,8 @@ def _H(self: Tensor) -> Tensor:
 
 @_composed("data__get__")
 def _data(self: Tensor) -> Tensor:
-    return call("detach", self).detach()
+    made = call("detach", self)
+    return made if hasattr(type(made), "__strided_dispatch__") else made.detach()
 
 
 @_composed("contiguous")
@@ -306,6 +399,28 @@ def _make_contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     if self.is_contiguous(memory_format=kind):
         return self
     return call("clone", self, memory_format=kind)
+
+
+def _at_least(n: int) -> Callable[..., Any]:
+    def of(*tensors: Any) -> Any:
+        several = len(tensors) > 1 or isinstance(tensors[0], (list, tuple))
+        given = tensors[0] if len(tensors) == 1 and several else tensors
+        made = []
+        for t in given:
+            if t.dim() == 0 and n > 0:
+                t = reshape(t, [1] * n)
+            elif t.dim() == 1 and n > 1:
+                t = call("unsqueeze", t, 0)
+            if t.dim() == 2 and n > 2:
+                t = call("unsqueeze", t, -1)
+            made.append(t)
+        return tuple(made) if several else made[0]
+
+    return of
+
+
+for _name, _dims in (("atleast_1d", 1), ("atleast_2d", 2), ("atleast_3d", 3)):
+    _composed(_name)(_at_least(_dims))
 
 
 @_composed("vstack", "row_stack")
@@ -333,12 +448,72 @@ def _contains(self: Tensor, element: Any) -> bool:
 
 
 def _converted(func: Any, args: Any, kwargs: Any) -> Tensor:
-    made = func(*args, **kwargs)
     self = args[0]
+    if hasattr(type(self), "__strided_dispatch__"):
+        return _converted_class(func, self, args[1:], kwargs)
+    made = func(*args, **kwargs)
     if made is self:
         return self
     options = {k: getattr(made, k) for k in ("dtype", "device") if getattr(made, k) != getattr(self, k)}
     return call("_to_copy", self, **(options or {"dtype": made.dtype}))
+
+
+def _converted_class(func: Any, self: Tensor, args: Any, kwargs: Any) -> Tensor:
+    """The same of a class with a ``__torch_dispatch__``: what its values are cannot be tried."""
+    import strided
+
+    kwargs = dict(kwargs)
+    name, options = func.__name__, {}
+    copies = kwargs.pop("copy", False)
+    blocks = not kwargs.pop("non_blocking", False)
+    format = kwargs.pop("memory_format", None)
+    if name in ("to", "type_as") and args and isinstance(args[0], _Tensor):
+        given = [args[0].dtype, *([args[0].device] if name == "to" else []), *args[1:]]
+    elif name in ("to", "type"):
+        other = kwargs.pop("other", None)
+        given = [*args, kwargs.pop("dtype", None), kwargs.pop("device", None)]
+        given += [other.dtype, other.device] if other is not None else []
+    elif name == "cpu":
+        given = ["cpu"]
+    else:
+        kind = {"chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}.get(name, name)
+        given = [getattr(strided, kind)]
+    flags = []
+    for value in given:
+        if isinstance(value, _C.dtype):
+            options["dtype"] = value
+        elif isinstance(value, bool):
+            flags.append(value)
+        elif isinstance(value, (str, int, _C.device)):
+            options["device"] = _C.device(value)
+    blocks, copies = blocks and not any(flags[:1]), copies or any(flags[1:2])
+    if options.get("dtype") == self.dtype and not copies:
+        del options["dtype"]
+    if "device" in options and options["device"] == self.device and not copies:
+        del options["device"]
+    if format is not None and not options and not copies:
+        return _make_contiguous(self, format) if format is not strided.preserve_format else self
+    if not options and not copies:
+        return self
+    if not blocks:
+        options["non_blocking"] = True
+    if format is not None:
+        options["memory_format"] = format
+    return call("_to_copy", self, **options)
+
+
+def _cuda(func: Any, args: Any, kwargs: Any) -> Tensor:
+    if not hasattr(type(args[0]), "__strided_dispatch__"):
+        return func(*args, **kwargs)
+    return _cuda_class(*args, **kwargs)
+
+
+COMPOSED["cuda"] = _cuda
+
+
+def _cuda_class(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    place = _C.device("cuda") if device is None else _C.device("cuda", device) if isinstance(device, int) else device
+    return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
 
 for _name in (
@@ -452,12 +627,13 @@ def _setitem(self: Tensor, key: Any, value: Any) -> None:
     if not _plain(key):
         self[key] = value
         return
-    if not isinstance(value, _Tensor):
+    number = not isinstance(value, _Tensor)
+    if number:
         value = call("lift_fresh", _tensor(value, dtype=self.dtype, device=self.device))
     view, indices = _view_of(self, key)
     if indices:
         call("index_put_", view, indices, value)
-    elif value.dim() == 0:
+    elif number and value.dim() == 0:
         call("fill_.Tensor", view, value)
     else:
         call("copy_", view, value)

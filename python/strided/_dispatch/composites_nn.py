@@ -270,9 +270,21 @@ def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     import strided
 
+    if (not training or p == 0) and hasattr(type(input), "__strided_dispatch__"):
+        return input
     if not training or p == 0 or not 0 < p < 1 or inplace:
         return strided.nn.functional.dropout(input, p, training, inplace)
     return call("native_dropout", input, p, True)[0]
+
+
+def _pad(func: Any, args: Any, kwargs: Any) -> Tensor:
+    given = {"mode": "constant", "value": None, **dict(zip(("input", "pad", "mode", "value"), args)), **kwargs}
+    if given["mode"] != "constant":
+        return _again(func, args, kwargs)
+    return call("constant_pad_nd", given["input"], list(given["pad"]), given["value"] or 0.0)
+
+
+COMPOSED["pad"] = _pad
 
 
 @_composed("embedding")

@@ -272,6 +272,51 @@ silu_backward, mish_backward, hardswish_backward, hardsigmoid_backward, glu_back
     _by_name, ("silu", "mish", "hardswish", "hardsigmoid", "glu", "softplus")
 )
 hardtanh_backward = _by_name("hardtanh")
+hardshrink_backward, softshrink_backward = map(_by_name, ("hardshrink", "softshrink"))
+
+
+def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: float, self_is_result: bool) -> Tensor:
+    """The gradient of ``nn.functional.leaky_relu``."""
+    return strided.where(self > 0, grad_output, grad_output * negative_slope)
+
+
+def elu_backward(
+    grad_output: Tensor, alpha: float, scale: float, input_scale: float, is_result: bool, self_or_result: Tensor
+) -> Tensor:
+    """The gradient of ``nn.functional.elu``, from its operand or its result."""
+    x = self_or_result
+    falling = (
+        (x + alpha * scale) * input_scale if is_result else (x * input_scale).exp() * (alpha * scale * input_scale)
+    )
+    return grad_output * strided.where(x > 0, scale, falling)
+
+
+def _of_loss(name: str) -> Any:
+    def backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float = 1.0) -> Tensor:
+        def f(x: Tensor) -> Tensor:
+            return getattr(F, name)(x, target, reduction=_NAMES[reduction], **{options[name]: beta})
+
+        return _gradients(f, [True], self, grad=grad_output)[0]
+
+    options = {"smooth_l1_loss": "beta", "huber_loss": "delta"}
+    backward.__doc__ = f"The gradient of ``nn.functional.{name}``."
+    return backward
+
+
+smooth_l1_loss_backward, huber_loss_backward = map(_of_loss, ("smooth_l1_loss", "huber_loss"))
+
+
+def diagonal_backward(grad_output: Tensor, input_sizes: Any, offset: int, dim1: int, dim2: int) -> Tensor:
+    """Zeros of these sizes, with the gradient on a diagonal."""
+    made = grad_output.new_zeros(input_sizes)
+    made.diagonal(offset, dim1, dim2).copy_(grad_output)
+    return made
+
+
+def unfold_backward(grad_in: Tensor, input_sizes: Any, dim: int, size: int, step: int) -> Tensor:
+    """The gradient of ``Tensor.unfold``."""
+    x = grad_in.new_zeros(input_sizes)
+    return _gradients(lambda x: x.unfold(dim, size, step), [True], x, grad=grad_in)[0]
 
 
 def select_backward(grad_output: Tensor, input_sizes: Any, dim: int, index: int) -> Tensor:
@@ -339,5 +384,5 @@ def rsub(self: Tensor, other: Any, alpha: Any = 1) -> Tensor:
 KERNELS = {
     name: f
     for name, f in list(globals().items())
-    if callable(f) and getattr(f, "__module__", None) == __name__ and name not in ("_gradients", "_by_name")
+    if callable(f) and getattr(f, "__module__", None) == __name__ and name not in ("_gradients", "_by_name", "_of_loss")
 }

@@ -25,8 +25,9 @@ broadcast_shapes numpy __array__ __array_wrap__ tolist __len__ __repr__ __str__ 
 __reduce_ex__ __deepcopy__ __setstate__ __dlpack__ __dlpack_device__ __array_namespace__ as_subclass
 _make_subclass share_memory_ is_grad_enabled is_inference_mode_enabled set_ resolve_conj resolve_neg conj positive
 get_default_dtype is_autocast_enabled detach_ _is_view is_same __torch_function__ from_numpy from_dlpack frombuffer
-data_ptr cuda pin_memory to_dense record_stream seed manual_seed initial_seed get_rng_state set_rng_state _version
+data_ptr pin_memory to_dense record_stream seed manual_seed initial_seed get_rng_state set_rng_state _version
 compiled_with_cxx11_abi is_distributed refine_names rename_ rename align_to align_as _has_compatible_shallow_copy_type
+_make_wrapper_subclass
 """.split()
 )
 

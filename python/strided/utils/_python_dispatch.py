@@ -154,7 +154,17 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """NotImplementedError: would serve tensor subclasses with a ``__torch_dispatch__``, which only modes have here."""
-    raise NotImplementedError(
-        "return_and_correct_aliasing: strided calls __torch_dispatch__ of modes, not of subclasses"
-    )
+    """What the ``__torch_dispatch__`` of a class gives back for an operation: `out`, but of an operation that writes
+    the tensor it writes to.
+
+    ``func.__name__`` of a write in place that changes a shape (``transpose_``) changes that of the wrapper too.
+    """
+    schema = func._schema
+    if not schema.is_mutable:
+        return out
+    if func._overload == "out":
+        return kwargs.get("out", out)
+    from .._dispatch.subclasses import reshape_in_place
+
+    reshape_in_place(func, args, kwargs)
+    return args[0] if args and isinstance(args[0], _C.Tensor) else out

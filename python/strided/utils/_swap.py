@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from .._typing import Tensor
 
 
+def _memory(t: Tensor) -> Tensor:
+    if not hasattr(type(t), "__strided_dispatch__"):
+        return t.data
+    data = _C.Tensor.data
+    return _C._call_base(type(data).__get__, (data, t), None)  # not what the class makes of it
+
+
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Exchanges what two objects are: memory, dtype, shape, gradient, attributes and class.
 
@@ -30,7 +37,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if t.grad_fn is not None:
             raise NotImplementedError(f"swap_tensors: strided exchanges tensors without a grad_fn, {name} has one")
     with no_grad(), _C.DisableTorchFunction():
-        (one, g1, r1), (two, g2, r2) = ((t.data, t.grad, t.requires_grad) for t in (t1, t2))
+        (one, g1, r1), (two, g2, r2) = ((_memory(t), t.grad, t.requires_grad) for t in (t1, t2))
         for t, data, grad, required in ((t1, two, g2, r2), (t2, one, g1, r1)):
             t.grad = None
             t.requires_grad_(False)

@@ -26,7 +26,6 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
         "export.draft_export(None, ())", "export.save(None, 'a')", "export.load('a')",
         "export.unflatten(None)", "export.default_decompositions()",
         "nvtx.range_push('a')", "nvtx.range_pop()", "nvtx.mark('a')", "nvtx.range('a').__enter__()",
-        "dispatch.return_and_correct_aliasing(None, (), {}, None)",
     ],
 )  # fmt: skip
 def test_what_there_is_not_says_so(text):

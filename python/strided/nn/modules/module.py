@@ -50,6 +50,11 @@ _HOOKS = (
 _conversion: str | None = None
 
 
+def _is_dispatched(t):
+    """Is a tensor of a class with a ``__torch_dispatch__``? Its values may be in attributes."""
+    return hasattr(type(t), "__strided_dispatch__")
+
+
 def _converted(param, made, grad):
     """A parameter, after its conversion to another tensor."""
     other = Parameter(made.detach(), param.requires_grad)
@@ -421,6 +426,12 @@ class Module(StateDicts, HookRegistration):
                 grad = None if param.grad is None else fn(param.grad)
                 if made is not param and _conversion is not None:
                     self._parameters[name] = _converted(param, made, grad)
+                elif made is not param and (_is_dispatched(made) or _is_dispatched(param)):
+                    from ...utils import swap_tensors
+
+                    made = Parameter(made, param.requires_grad)
+                    made.grad = grad
+                    swap_tensors(param, made)
                 elif made is not param:
                     param.grad = None
                     param.data = made

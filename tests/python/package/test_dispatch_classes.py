@@ -1,0 +1,171 @@
+"""Subclasses of Tensor with a ``__torch_dispatch__``: what arrives there, gradients, errors.
+
+``parity/test_dispatch_classes_vs_torch.py`` runs the same programs beside PyTorch.
+"""
+
+import gc
+import os
+import pickle
+import sys
+import weakref
+
+import pytest
+import strided
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+
+from dispatch_classes import Given  # noqa: E402
+from dispatch_programs import PROGRAMS  # noqa: E402
+
+
+@pytest.fixture
+def g():
+    return Given(strided)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_runs(name, g):
+    PROGRAMS[name](g)
+
+
+def test_operations_of_both_passes(g):
+    PROGRAMS["product"](g)
+    assert " ".join(n.partition(".")[0] for n in g.log) == (
+        "mm relu sum ones_like expand threshold_backward t mm t mm detach detach"
+    )
+
+
+def test_gradients_are_those_of_plain_tensors(g):
+    x, w = g.one(2, 3, grad=True), g.one(3, 2, grad=True)
+    a, b = g.values(2, 3).requires_grad_(), g.values(3, 2).requires_grad_()
+    for one, two in ((x, w), (a, b)):
+        strided.nn.functional.gelu(one @ two).softmax(1).log().mean().backward()
+    assert isinstance(x.grad, g.Logging) and strided.allclose(x.grad.elem, a.grad)
+    assert strided.allclose(w.grad.elem, b.grad)
+
+
+def test_pickle_calls_no_operation():
+    x = Wrapper(strided.ones(2, 3).t())
+    y = pickle.loads(pickle.dumps(x))
+    assert type(y) is Wrapper and y.inner.equal(x.inner) and y.stride() == (1, 3) and y.device.type == "cpu"
+
+
+class Wrapper(strided.Tensor):
+    @staticmethod
+    def __new__(cls, inner):
+        return strided.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError(func)
+
+
+def test_what_the_core_keeps_has_the_attributes(g):
+    x = g.one(3, grad=True)
+    y = x * 2  # in a slot: elem
+    z = y * y
+    del y
+    gc.collect()
+    z.sum().backward()
+    assert x.grad.elem.equal(8 * x.elem)
+
+
+def test_nothing_is_left_behind(g):
+    x = g.one(3, grad=True)
+    inner = (x * 2).sum()
+    inner.backward()
+    seen = weakref.ref(inner.elem)
+    del inner, x
+    gc.collect()
+    assert seen() is None
+
+
+def test_device_is_an_attribute(g):
+    x = g.Shapes(strided.empty(2, device="meta"), "cuda:1")
+    assert (x.device, x.is_cuda, x.is_cpu, x.get_device()) == (strided.device("cuda:1"), True, False, 1)
+    assert (x + 1).device == strided.device("cuda:1")
+
+
+def test_a_write_that_is_no_operation_of_the_class(g):
+    x = g.one(3)
+    before = x._version
+    x.add_(1)
+    y = x.detach().requires_grad_()
+    z = y * y
+    with strided.no_grad():
+        y.add_(1)
+    assert x._version == before + 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_freed_graph(g):
+    x = g.one(3, grad=True)
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_shape_in_place(g):
+    x = g.two(2, 3)
+    assert x.t_() is x and x.shape == (3, 2) and x.a.shape == (3, 2)
+
+
+def test_class_without_a_super_call_in_init_subclass(g):
+    class Base(strided.Tensor):
+        def __init_subclass__(cls):
+            pass
+
+    class Derived(Base):
+        @staticmethod
+        def __new__(cls):
+            return strided.Tensor._make_wrapper_subclass(cls, (2,))
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return str(func)
+
+    assert Derived() + 1 == "aten.add.Tensor"
+
+
+def test_no_dispatch_no_wrapper():
+    class Plain(strided.Tensor):
+        pass
+
+    with pytest.raises(RuntimeError, match="__torch_dispatch__"):
+        strided.Tensor._make_wrapper_subclass(Plain, (2,))
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_no_formula(g):
+    x = g.one(3, grad=True)
+    y = strided.special.airy_ai(x).sum()
+    with pytest.raises(NotImplementedError, match=r"special_airy_ai: no gradient"):
+        y.backward()
+
+
+def test_write_to_a_view_with_a_gradient(g):
+    x = g.one(2, 3, grad=True) * 1
+    with pytest.raises(NotImplementedError, match="a write with a gradient to a view"):
+        x[0].mul_(2)
+
+
+def test_gradient_of_a_plain_operation(g):
+    w = g.values(3, 2).requires_grad_() * 2  # recorded before the class was met
+    y = (g.one(2, 3) @ w).sum()
+    with pytest.raises(NotImplementedError, match="MulBackward0 is of plain tensors"):
+        y.backward()
+
+
+def test_str_is_repr_of_the_class():
+    class Named(strided.Tensor):
+        def __repr__(self):
+            return "named"
+
+    assert str(strided.ones(2).as_subclass(Named)) == "named" == f"{strided.ones(2).as_subclass(Named)}"
