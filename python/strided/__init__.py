@@ -195,6 +195,7 @@ _elsewhere = {
         "distributions._samples": "_standard_gamma _sample_dirichlet",
         "_segments": "_segment_reduce",
         "_sparse_names": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
+        "_tensor_memory": "_has_compatible_shallow_copy_type",
         "nn._native": "_softmax_backward_data _log_softmax_backward_data",
         "nn._registered": "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _unsafe_masked_index "
         "_unsafe_masked_index_put_accumulate native_dropout_backward",

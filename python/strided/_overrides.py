@@ -68,6 +68,26 @@ def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs:
 _C._disabled_torch_dispatch_impl = _disabled_torch_dispatch_impl
 
 
+class DisableTorchDispatch:
+    """Context in which no ``__torch_dispatch__`` is called: objects of such classes are the tensors that they hold.
+
+    A wrapper holds none: an operation with one raises RuntimeError.
+    """
+
+    def __enter__(self) -> None:
+        from ._dispatch.subclasses import state
+
+        self._before, state.disabled = state.disabled, True
+
+    def __exit__(self, *exc: object) -> None:
+        from ._dispatch.subclasses import state
+
+        state.disabled = self._before
+
+
+_C._DisableTorchDispatch = DisableTorchDispatch
+
+
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(_C.Tensor, cls).__init_subclass__(**kwargs)
     if getattr(cls, "__torch_dispatch__", _disabled_torch_dispatch_impl) is not _disabled_torch_dispatch_impl:

@@ -251,3 +251,11 @@ def install(Tensor) -> None:
     Tensor.volatile = property(lambda self: False, doc="False: removed from PyTorch in 0.4.")
     Tensor.is_xla = property(lambda self: self.device.type == "xla", doc="True for a tensor on an XLA device.")
     Tensor.is_meta = property(lambda self: self.device.type == "meta", doc="True for a tensor without data.")
+
+
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """Whether ``input.data = from_`` can be: both are dense, or both are sparse in the same way."""
+    asked = [t for t in (input, from_) if not hasattr(t, "_parts")]  # (parts: a sparse tensor)
+    if _C._has_torch_function(asked):
+        return _C._handle_torch_function(_has_compatible_shallow_copy_type, asked, (input, from_), {})
+    return input.layout == from_.layout and input.is_meta == from_.is_meta

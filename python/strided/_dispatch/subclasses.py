@@ -32,6 +32,7 @@ _META = _C.device("meta")
 
 class _State(threading.local):
     def __init__(self) -> None:
+        self.disabled = False  # no class is asked
         self.below = False  # a __torch_dispatch__ runs: nothing is recorded
         self.taken = False  # a public call is taken apart: what it does with plain tensors is recorded as well
         self.function = 0  # the state of __torch_function__ where the program made its call
@@ -52,6 +53,9 @@ def adopt(cls: Any) -> None:
         name = f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
         if type(cls.__dict__.get(name)).__name__ == "member_descriptor":
             delattr(cls, name)
+    usual = getattr(_Tensor.__torch_function__, "__func__", None)
+    if getattr(cls.__torch_function__, "__func__", None) is usual:  # as in PyTorch: results are what the class gives
+        cls.__torch_function__ = _C._disabled_torch_function_impl
     if hasattr(cls, "__strided_dispatch__"):
         return
     cls.__strided_dispatch__ = staticmethod(take)
@@ -206,6 +210,8 @@ def _flat(values: Any) -> Iterator[Any]:
 def take(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """A public call with an object of such a class among its arguments."""
     kwargs = kwargs or {}
+    if state.disabled and _handler(func)[0] is not _plainly and not _is_about_places(func):
+        return _as_plain(func, args, kwargs)
     before = _C._set_torch_function_state(2)
     given, taken = state.function, state.taken
     state.function, state.taken = before, False
@@ -215,6 +221,8 @@ def take(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
             return handler(func, types, args, kwargs)
         key = (func, tuple(map(id, args)))
         if key in state.running:
+            if hasattr(func, "__wrapped__"):
+                return _through(func, types, args, kwargs)
             raise NotImplementedError(
                 f"{_called(func)}: these arguments are not taken apart into operations for a __torch_dispatch__"
             )
@@ -227,6 +235,29 @@ def take(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     finally:
         state.function, state.taken = given, taken
         _C._set_torch_function_state(before)
+
+
+def _as_plain(func: Any, args: Any, kwargs: Any) -> Any:
+    """A call with the tensors that the objects hold."""
+    found: dict[int, Any] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+        if not is_dispatched(value):
+            return value
+        if is_wrapper(value):
+            raise RuntimeError(f"{_called(func)}: a {type(value).__name__} has no values of its own")
+        made = _base(_Tensor.detach, value)
+        found[id(made)] = value
+        return made
+
+    made = func(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+    return found.get(id(made), made)
+
+
+def _is_about_places(func: Any) -> bool:
+    return _names().get(func, "").rpartition(".")[0].endswith((".device", ".is_cpu", ".is_cuda", ".is_meta"))
 
 
 def _called(func: Any) -> str:
@@ -276,7 +307,10 @@ def _refuse(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 # Functions of the core without values in them.
 _PRIVATE = frozenset(
-    "_backward _has_record _at_edge _bump_version _is_view _set_grad_enabled __len__ __hash__ __dir__".split()
+    (
+        "_backward _has_record _at_edge _leads_elsewhere _pass_number _bump_version _is_view _set_grad_enabled __len__ "
+        "__hash__ __dir__"
+    ).split()
 )
 _SPECIAL: dict[str, Callable[..., Any]] = {}
 
@@ -437,6 +471,8 @@ _SPECIAL["backward"], _SPECIAL["grad"] = _backward_of_either, _several
 
 def run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
     """An operation with objects of such classes (`found`) among its arguments."""
+    if state.disabled:
+        return _as_plain(op._run, args, kwargs)
     given, before = state.function, _C._get_torch_function_state()
     if before < 2:  # the program calls the operation
         state.function = before
@@ -511,7 +547,7 @@ def ask(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
         modes.grad, modes.computes = grad, computes
     lines = "".join(f"\n  - tensor subclass {t}" for t in types)
     raise TypeError(
-        f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:\n{lines}"
+        f"Multiple dispatch failed for 'torch._ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:\n{lines}"
     )
 
 

@@ -169,3 +169,22 @@ def test_str_is_repr_of_the_class():
             return "named"
 
     assert str(strided.ones(2).as_subclass(Named)) == "named" == f"{strided.ones(2).as_subclass(Named)}"
+
+
+def test_without_dispatch_a_wrapper_has_no_values(g):
+    from strided.utils._mode_utils import no_dispatch
+
+    x = g.one(3)
+    with no_dispatch():
+        assert x.shape == (3,) and x.device.type == "cpu"
+        with pytest.raises(RuntimeError, match="has no values of its own"):
+            x + 1
+        with pytest.raises(RuntimeError, match="has no values of its own"):
+            strided.ops.aten.add.Tensor(x, 1)
+    assert (x + 1).elem.equal(x.elem + 1)
+
+
+def test_shallow_copies():
+    compatible = strided._has_compatible_shallow_copy_type
+    x = strided.ones(2)
+    assert compatible(x, x.half()) and not compatible(x, x.to_sparse()) and not compatible(x, x.to("meta"))

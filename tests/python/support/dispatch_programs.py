@@ -1,6 +1,7 @@
 """Programs with the classes of ``dispatch_classes``: functions of its ``Given``, of which each result is compared."""
 
 import copy
+import importlib
 
 PROGRAMS = {}
 
@@ -355,6 +356,17 @@ def with_values_of_its_own(g):
 
 
 @program
+def without_dispatch(g):
+    x = g.real(g.values(2, 3))
+    no_dispatch = importlib.import_module(f"{g.lib.__name__}.utils._mode_utils").no_dispatch
+    with no_dispatch():
+        y = g.lib.ops.aten.mul.Tensor(x, 2)
+        z = (x + 1).sum(0)
+        same = x.add_(1) is x
+    return y, z, same, x.shape
+
+
+@program
 def shapes_only(g):
     x = g.Shapes(g.lib.empty(2, 3, device="meta"), "cpu")
     y = g.F.linear(x, x).relu().sum(0)
@@ -405,6 +417,132 @@ def nobody_takes_it(g):
             return NotImplemented
 
     return error(lambda: Declines() + 1)
+
+
+# ---------------------------------------------------------------- larger programs: their operations may differ
+
+VALUES_ONLY = set()
+
+
+def larger(f):
+    VALUES_ONLY.add(f.__name__)
+    return program(f)
+
+
+def filled(g, module):
+    with g.lib.no_grad():
+        for p in module.parameters():
+            p.copy_(g.values(*p.shape))
+    return module
+
+
+@larger
+def transformer(g):
+    layer = filled(g, g.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0))
+    return layer(g.one(2, 2, 4)).detach()
+
+
+@larger
+def recurrent(g):
+    layer = filled(g, g.nn.LSTM(3, 2))
+    made, (state, _) = layer(g.one(2, 1, 3))
+    return made.detach(), state.detach()
+
+
+@larger
+def convolutions_in_training(g):
+    net = filled(g, g.nn.Sequential(g.nn.Conv2d(1, 2, 2), g.nn.BatchNorm2d(2), g.nn.ReLU(), g.nn.Flatten()))
+    made = net(g.one(2, 1, 3, 3))
+    made.square().mean().backward()
+    return made.detach(), [p.grad for p in net.parameters()]
+
+
+@larger
+def losses(g):
+    x, y = g.one(2, 3), g.lib.tensor([0, 1])
+    return (
+        g.F.cross_entropy(x, y, label_smoothing=0.1), g.F.kl_div(x, g.values(2, 3).softmax(1), reduction="batchmean"),
+        g.F.cosine_similarity(x, x * 2 + 1), g.F.huber_loss(x, x * 2),
+        g.F.binary_cross_entropy(x.sigmoid(), (x * 0).exp()),
+    )  # fmt: skip
+
+
+@larger
+def transforms(g):
+    return (
+        g.lib.func.grad(lambda x: (x * x).sum())(g.one(3)), g.lib.vmap(lambda x: x * 2)(g.one(2, 3)),
+        g.lib.einsum("ij,kj->ik", g.one(2, 3), g.one(4, 3)),
+    )  # fmt: skip
+
+
+@larger
+def clipped_and_stepped(g):
+    p = g.nn.Parameter(g.two(2, 3))
+    steps = g.lib.optim.AdamW([p], lr=0.1, foreach=False)
+    for _ in range(2):
+        steps.zero_grad()
+        (p * p).sum().backward()
+        g.nn.utils.clip_grad_norm_([p], 1.0, foreach=False)
+        steps.step()
+    return p.detach(), p.grad
+
+
+@program
+def a_mode_that_wraps(g):
+    class Wraps(g.dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            made = func(*args, **(kwargs or {}))
+            return g.Logging(made) if type(made) is g.lib.Tensor else made
+
+    with Wraps():
+        x = g.lib.ones(3)
+        y = x * 2
+    return x, y
+
+
+@program
+def masked(g):
+    class Masked(g.lib.Tensor):
+        @staticmethod
+        def __new__(cls, data, mask, requires_grad=False):
+            return g.lib.Tensor._make_wrapper_subclass(cls, data.shape, dtype=data.dtype, requires_grad=requires_grad)
+
+        def __init__(self, data, mask, requires_grad=False):
+            self.values, self.mask = data, mask
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            name = str(func).removeprefix("aten.")
+            if name in ("add.Tensor", "mul.Tensor"):
+                values = [a.values if isinstance(a, cls) else a for a in args]
+                masks = [a.mask for a in args if isinstance(a, cls)]
+                return cls(func(*values), masks[0] if len(masks) == 1 else masks[0] & masks[1])
+            if name in ("exp.default", "detach.default", "clone.default"):
+                return cls(func(args[0].values), args[0].mask)
+            if name == "sum.default":
+                return args[0].values.masked_fill(~args[0].mask, 0).sum()
+            return NotImplemented
+
+    x = Masked(g.values(4), g.values(4) > 0.3, True)
+    y = (x * 2 + 1).exp()
+    y.sum().backward()
+    declined = error(lambda: x.detach().cos())
+    return y.detach().values, x.grad.values, x.grad.mask, declined
+
+
+@program
+def usual_function(g):
+    class Made(g.lib.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return g.lib.Tensor._make_wrapper_subclass(cls, (2,))
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return g.values(2)
+
+    off = g.lib._C._disabled_torch_function_impl
+    return type(Made() + 1).__name__, Made.__torch_function__ is off, Made().new_tensor([1.0])
 
 
 # ---------------------------------------------------------------- formulas of gradients
