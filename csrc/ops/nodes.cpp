@@ -161,7 +161,7 @@ TensorList AccumulateGrad::apply(TensorList& grads) {
   old = meta.grad;
   if (is_foreign_gradient(grad, leaf_.device()) || (old.defined() && is_foreign_gradient(old, leaf_.device()))) {
     if (old.defined()) meta.grad = foreign_gradients.add(old, grad, !grad_enabled());
-    else meta.grad = foreign_gradients.own(grad, leaf_, grad_enabled() || !is_uniquely_owned(grad));
+    else meta.grad = foreign_gradients.own(grad, leaf_, grad_enabled() || grad.impl()->use_count() > 1);
     return {};
   }
   if (old.defined()) {

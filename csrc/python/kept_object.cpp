@@ -55,7 +55,10 @@ void carry(const Tensor& from, const Tensor& to) {
   const Kept* kept = kept_of(shown);
   auto* object = static_cast<PyObject*>(shown);
   PyObject* dict = kept ? kept->dict : reinterpret_cast<PyTensor*>(object)->dict;
-  auto* made = new Kept(kept ? kept->type : Py_TYPE(object), dict ? checked(PyDict_Copy(dict)) : nullptr);
+  PyObject* copy = dict ? checked(PyDict_Copy(dict)) : nullptr;
+  // (What it is a view of would hold the graph that holds it.)
+  if (copy && PyDict_DelItemString(copy, "_strided_view") < 0) PyErr_Clear();
+  auto* made = new Kept(kept ? kept->type : Py_TYPE(object), copy);
   to.impl()->py_object = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(made) | kKept);
 }
 

@@ -389,6 +389,14 @@ PyObject* call_base(PyObject*, PyObject* const* args, Py_ssize_t) {
   skips_all = before;
   return result;
 }
+// _share_version(view, base): a write to one of two tensors without memory counts as a write to the other.
+PyObject* share_version(PyObject*, PyObject* const* args, Py_ssize_t) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor &view = unwrap(args[0]), &base = unwrap(args[1]);
+    if (view.device().is_meta() && base.device().is_meta()) view.impl()->storage = base.impl()->storage;
+    Py_RETURN_NONE;
+  });
+}
 PyObject* set_dispatches(PyObject*, PyObject*) {
   any_dispatches = true;
   Py_RETURN_NONE;
@@ -590,6 +598,7 @@ PyMethodDef functions[] = {
     {"_set_skip_next_torch_function", skip_next, METH_O, nullptr},
     {"_set_drawer", set_drawer, METH_O, nullptr},
     {"_call_base", as_c(call_base), METH_FASTCALL, nullptr},
+    {"_share_version", as_c(share_version), METH_FASTCALL, nullptr},
     {"_set_dispatches", set_dispatches, METH_NOARGS, nullptr},
     {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
     {"_is_torch_function_all_disabled", is_all_disabled, METH_NOARGS, nullptr},

@@ -474,15 +474,20 @@ int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 // Note [Tensors and the garbage collector]
 // Looking after every tensor would make each allocation dearer, and few can be part of a cycle: only one with
 // attributes, with hooks, or made by an autograd.Function. The collector is told of these when they become so (track).
+// The attributes of an object that comes back (Note [Objects that come back]) are not the object's alone: the collector
+// must not empty them.
+bool comes_back(const PyTensor* p) {
+  return Py_TYPE(p) != tensor_type && p->tensor.defined() && p->tensor.impl()->use_count() > 1;
+}
 int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   Py_VISIT(Py_TYPE(o));
-  Py_VISIT(p->dict);
+  if (!comes_back(p)) Py_VISIT(p->dict);
   return p->tensor.defined() ? visit_record(p->tensor, visit, arg) : 0;
 }
 int tensor_clear(PyObject* o) {
   auto* p = reinterpret_cast<PyTensor*>(o);
-  Py_CLEAR(p->dict);
+  if (!comes_back(p)) Py_CLEAR(p->dict);
   if (p->tensor.defined()) clear_record(p->tensor);
   return 0;
 }

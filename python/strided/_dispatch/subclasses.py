@@ -167,7 +167,7 @@ def device_of(x: Any) -> Any:
 
 
 def _attributes(x: Any) -> dict[str, Any]:
-    return {k: v for k, v in x.__dict__.items() if k not in (_DEVICE, _VIEW)}
+    return {k: v for k, v in x.__dict__.items() if k not in (_DEVICE, _VIEW, _WRITES)}
 
 
 def _base(func: Callable[..., Any], *args: Any) -> Any:
@@ -439,6 +439,7 @@ def _ones_for(tensors: Any, grads: Any) -> Any:
 
 def _backward(func: Any, types: Any, args: Any, kwargs: Any) -> None:
     x, *rest = args
+    _refresh(x)
     if not rest and kwargs.get("gradient") is None:
         kwargs = {**kwargs, "gradient": _ones_for([x], [None])[0]}
     _plainly(func, types, (x, *rest), kwargs)
@@ -450,6 +451,8 @@ def _several(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     given = {**dict(zip(names, args)), **kwargs}
     made = given[names[0]]
     made = [made] if isinstance(made, _Tensor) else list(made)
+    for x in objects(made, {}):
+        _refresh(x)
     grads = given.get(names[-1])
     grads = [None] * len(made) if grads is None else [grads] if isinstance(grads, _Tensor) else list(grads)
     if len(grads) == len(made):
@@ -498,6 +501,8 @@ def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
         return _compute(op, args, kwargs)
     recorded = False
     if not state.below and modes.grad is None:
+        for x in found:
+            _refresh(x)
         tensors = [t for t in _flat((*args, *kwargs.values())) if isinstance(t, _Tensor)]
         recorded = is_grad_enabled() and name not in _CONSTANT and any(t.requires_grad for t in tensors)
     made = _recorded(op, name, writes, args, kwargs, found, tensors) if recorded else ask(op, args, kwargs, found)
@@ -508,7 +513,7 @@ def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
     if name in _VIEWS and not state.below:
         for r in _flat([made]):
             if is_dispatched(r):
-                r.__dict__[_VIEW] = True
+                _mark_view(r, op, args, kwargs, made)
     return made
 
 
@@ -665,23 +670,141 @@ class Node(FunctionCtx):
         return call("new_zeros", like, list(result.shape), dtype=result.dtype)
 
 
+class _Slices(Node):
+    """The node of a write to a view: for the tensor that it is a view of."""
+
+    _steps: Any  # (not the view itself: it holds what holds this node)
+
+    def _formula(self, grads: Any) -> Any:
+        from . import call
+
+        g = grads[0]
+        if g is None:
+            return (None,) * len(self._shells)
+        first, *rest = super()._formula((_part(g, self._steps),))
+        if first is not None:
+            whole = call("clone", g)
+            call("copy_", _part(whole, self._steps), first)
+            first = whole
+        return first, *rest
+
+
+class _Region(FunctionCtx):
+    """The node of a view of a tensor that was written to since."""
+
+    _steps: Any
+    _shape: Any
+
+    def _backward(self, grads: Any) -> Any:
+        from . import call
+
+        if grads[0] is None:
+            return (None,)
+        with _functions(2):
+            whole = call("new_zeros", grads[0], list(self._shape))
+            call("copy_", _part(whole, self._steps), grads[0])
+        return (whole,)
+
+
+class _View:
+    """What a result is a view of, and how."""
+
+    def __init__(self, root: Any, steps: Any, recorded: bool, one_of_many: bool) -> None:
+        self.root, self.steps, self.recorded, self.one_of_many = root, steps, recorded, one_of_many
+        self.seen = _writes(root)
+
+    def check_write(self, name: str) -> None:
+        if self.root.requires_grad and self.root.is_leaf:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if self.one_of_many:
+            raise RuntimeError(
+                f"{name}: this view is the output of a function that returns multiple views. Such functions do not "
+                "allow the output views to be modified inplace. You should replace the inplace operation by an "
+                "out-of-place one."
+            )
+        if not self.recorded:
+            raise RuntimeError(
+                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. This is "
+                "forbidden: move both the view and the write into the no_grad block, or both out of it."
+            )
+
+
+def _part(x: Any, steps: Any) -> Any:
+    """The same view of another tensor."""
+    from . import dispatch
+
+    for op, args, kwargs, index in steps:
+        x = dispatch(op, (x, *args), kwargs)
+        x = x if index is None else x[index]
+    return x
+
+
+def _mark_view(r: Any, op: Any, args: Any, kwargs: Any, made: Any) -> None:
+    source = args[0]
+    if not is_dispatched(source) or r is source:
+        return
+    many = isinstance(made, (tuple, list))
+    step = (op, tuple(args[1:]), kwargs, next(i for i, x in enumerate(made) if x is r) if many else None)
+    before = source.__dict__.get(_VIEW)
+    if before is None:
+        r.__dict__[_VIEW] = _View(source, (step,), is_grad_enabled(), many)
+    else:
+        recorded = before.recorded and is_grad_enabled()
+        r.__dict__[_VIEW] = _View(before.root, (*before.steps, step), recorded, many or before.one_of_many)
+    _C._share_version(r, source)
+
+
+def _writes(x: Any) -> int:
+    return x.__dict__.get(_WRITES, 0)
+
+
+def _refresh(x: Any) -> None:
+    """Gives a view the history that its root got by writes since."""
+    view = x.__dict__.get(_VIEW)
+    if view is None or not view.recorded or view.seen == _writes(view.root) or not is_grad_enabled():
+        return
+    view.seen = _writes(view.root)
+    if not view.root.requires_grad:
+        return
+    ctx = _region_class(view.steps[-1][0].overloadpacket.__name__)()
+    ctx._steps, ctx._shape = view.steps, tuple(view.root.shape)
+    with _functions(2):
+        holder = _C.function_start(ctx, type(ctx).__name__, (view.root,))
+        _C.function_output(ctx, x, 0, 1)
+        _C.function_save(ctx, (), ())
+    ctx._to_save = None
+    del holder
+
+
 @functools.lru_cache(None)
-def _node_class(name: str) -> type[Node]:
-    words = "".join(w.capitalize() for w in name.strip("_").split("_"))
-    return type(f"{words}Backward0", (Node,), {"_name": name, "__module__": __name__})
+def _region_class(name: str) -> type[_Region]:
+    return type(f"{_words(name)}Backward0", (_Region,), {"__module__": __name__})
+
+
+def _words(name: str) -> str:
+    return "".join(w.capitalize() for w in name.strip("_").split("_"))
+
+
+@functools.lru_cache(None)
+def _node_class(name: str, of_view: bool = False) -> type[Node]:
+    if of_view:
+        return type("CopySlices", (_Slices,), {"_name": name, "__module__": __name__})
+    return type(f"{_words(name)}Backward0", (Node,), {"_name": name, "__module__": __name__})
 
 
 def _recorded(op: Any, name: str, writes: bool, args: Any, kwargs: Any, found: Any, tensors: list[Any]) -> Any:
+    from . import dispatch
+
     args = list(args)
     first = args[0] if args and isinstance(args[0], _Tensor) else None
     plain = name.removesuffix("_") if writes else name
     if writes and first is not None:
         if first.requires_grad and first.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if _VIEW in first.__dict__:
-            raise NotImplementedError(
-                f"aten.{op.__name__}: a write with a gradient to a view of an object with a __torch_dispatch__"
-            )
+    view = first.__dict__.get(_VIEW) if writes and first is not None else None
+    root = first if view is None else view.root
+    if view is not None:
+        view.check_write(name)
     # the arguments, with holes where the tensors are
     kept: list[Any] = []
     needs: list[bool] = []
@@ -700,14 +823,14 @@ def _recorded(op: Any, name: str, writes: bool, args: Any, kwargs: Any, found: A
     reads = [_is_read(plain, places, needs, i) for i in range(len(kept))]
     with _functions(2):
         shells = [shell(t, w and _can_want(t)) for t, w in zip(kept, wanted)]
-        ctx = _node_class(name)()
-        holder = _C.function_start(ctx, type(ctx).__name__, tuple(kept))
+        ctx = _node_class(name, view is not None)()
+        if view is not None:
+            ctx._steps, wanted[0] = view.steps, bool(root.requires_grad)
+            needs[0] = wanted[0]
+        holder = _C.function_start(ctx, type(ctx).__name__, tuple(kept) if view is None else (root, *kept[1:]))
         saved = list(kept)
-        if writes and first is not None and reads[0]:
-            with no_grad():
-                saved[0] = ask(ops.aten.clone.default, (first,), {}, objects((first,), {})) if is_dispatched(
-                    first
-                ) else first.clone()  # fmt: skip
+        if writes and first is not None and reads[0]:  # what it was, with its history
+            saved[0] = dispatch(ops.aten.clone.default, (first,), {}) if is_dispatched(first) else first.clone()
     made = ask(op, args, kwargs, found)
     if writes:
         made = first
@@ -726,11 +849,16 @@ def _recorded(op: Any, name: str, writes: bool, args: Any, kwargs: Any, found: A
         at = [-1] * len(kept)
         for i, r in enumerate(results):
             differentiable = isinstance(r, _Tensor) and _can_want(r)
-            if differentiable:
+            if differentiable and view is None:
                 _C.function_output(ctx, r, i, 1 if writes else 0)
             out.append(r if plain in _RESULTS and isinstance(r, _Tensor) else None)
-            at.append(i if differentiable else -1)
+            at.append(i if differentiable and view is None else -1)
         _C.function_save(ctx, (*(t if read else None for t, read in zip(saved, reads)), *out), tuple(at))
+        if view is not None:
+            _C.function_output(ctx, root, 0, 1)
+        if writes and is_dispatched(root):
+            root.__dict__[_WRITES] = _writes(root) + 1
+            _refresh(first)
     ctx._to_save = None
     del holder
     if not isinstance(made, (tuple, list)):
@@ -766,7 +894,8 @@ def _same_kind(made: Any, results: list[Any]) -> Any:
     return type(made)._make(results) if hasattr(made, "_make") else type(made)(results)
 
 
-_VIEW = "_strided_view"  # the attribute of a result that shares memory with an argument that wants a gradient
+_VIEW = "_strided_view"  # the attribute of a view: a _View
+_WRITES = "_strided_writes"  # the attribute of a tensor that was written to with a gradient: how often
 _VIEWS = frozenset(
     """
 view t transpose permute expand squeeze unsqueeze select slice alias split split_with_sizes unbind as_strided diagonal

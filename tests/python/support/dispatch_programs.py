@@ -11,6 +11,14 @@ def program(f):
     return f
 
 
+VALUES_ONLY = set()  # programs whose operations may differ
+
+
+def larger(f):
+    VALUES_ONLY.add(f.__name__)
+    return program(f)
+
+
 # ---------------------------------------------------------------- gradients
 
 
@@ -142,6 +150,43 @@ def written_with_a_gradient(g):
     y.mul_(x).add_(1).relu_()
     y.sum().backward()
     return x.grad
+
+
+@larger
+def written_through_views(g):
+    x, w = g.one(2, 3, grad=True), g.one(3, grad=True)
+    y = x.clone()
+    before = y[1]
+    y[0] = 0.0
+    y[1, 1:] *= 3
+    y.t()[0].mul_(w[:2]).add_(1)
+    z = g.one(2, 3)
+    z[1].copy_(w)  # of a tensor that wanted no gradient
+    y.mul_(2)
+    (y.sum() + before.exp().sum() + (z * z).sum()).backward()
+    return x.grad, w.grad, y.detach(), before.detach(), z.detach(), z.requires_grad
+
+
+@program
+def writes_that_are_refused(g):
+    x = g.one(2, 3, grad=True)
+    y = x * 2
+    z = y[0].exp()
+    y.unbind(0)
+    saved = error(lambda: (y[0] * y[0]).sum().backward() if y.add_(1) is None else None)
+    return (
+        error(lambda: x[0].add_(1)), error(lambda: y.unbind(0)[0].add_(1))[0], saved, error(lambda: z.sum().backward()),
+    )  # fmt: skip
+
+
+@larger
+def values_that_a_graph_needs(g):
+    x = g.one(2, 3, grad=True)
+    y = x * 2
+    row = y[0]
+    z = row * row
+    y.add_(1)
+    return error(lambda: z.sum().backward())[0]
 
 
 @program
@@ -420,13 +465,6 @@ def nobody_takes_it(g):
 
 
 # ---------------------------------------------------------------- larger programs: their operations may differ
-
-VALUES_ONLY = set()
-
-
-def larger(f):
-    VALUES_ONLY.add(f.__name__)
-    return program(f)
 
 
 def filled(g, module):
