@@ -229,3 +229,10 @@ def test_attributes_of_what_comes_back_are_not_collected(g):
     gc.collect()
     leaf = y.grad_fn.next_functions[0][0].variable
     assert leaf.elem.shape == (2,) and leaf.itself[0].elem is leaf.elem
+
+
+def test_gradient_of_plain_parameters_of_recurrent_networks(g):
+    layer = strided.nn.GRU(3, 2)
+    y, _ = layer(g.one(2, 1, 3))
+    with pytest.raises(NotImplementedError, match="is of plain tensors"):
+        y.sum().backward()
