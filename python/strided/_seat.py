@@ -45,7 +45,10 @@ class _Finder:
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if not _is_wanted(name.partition(".")[0]):
             return None
-        found = importlib.util.find_spec(_ours(name))
+        try:
+            found = importlib.util.find_spec(_ours(name))
+        except ModuleNotFoundError:  # a program put a parent of its own into sys.modules, which strided does not have
+            return None
         if found is None:
             return None  # and no other finder knows it: ModuleNotFoundError names torch.x
         spec = ModuleSpec(name, _Loader, origin=found.origin, is_package=found.submodule_search_locations is not None)

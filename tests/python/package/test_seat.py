@@ -65,6 +65,13 @@ try:
 except ImportError as error:
     assert "from 'torch.linalg'" in str(error), error
 assert importlib.util.find_spec("torch.no_such") is None
+import sys, types
+sys.modules["torch.made_up"] = types.ModuleType("torch.made_up")  # a program's own
+sys.modules["torch.made_up"].__path__ = []
+try:
+    import torch.made_up.inner
+except ModuleNotFoundError as error:
+    assert error.name == "torch.made_up.inner", error.name
 """,
     )
 
