@@ -151,7 +151,7 @@ Dims infer_size(const char* op, const Dims& shape, int64_t numel) {
                 " because the unspecified dimension size -1 can be any value and is ambiguous");
   STRIDED_CHECK(fits && unknown < 0 && known == numel, RuntimeError, "shape '", shape,
                 "' is invalid for input of size ", numel);
-  checked_numel(op, out);
+  if (numel == 0) checked_numel(op, out);  // sizes beside a zero; others are those of a tensor that is there
   return out;
 }
 
@@ -337,11 +337,12 @@ Layout unfold(const Layout& from, int64_t axis, int64_t size, int64_t step) {
 // The method is NumPy's `_attempt_nocopy_reshape`.
 bool view(const Layout& from, const Dims& shape, Layout* out) {
   const int64_t numel = from.numel();
-  Dims strides(shape.size());
   if (numel == 0) {
     *out = Layout(shape, from.shape == shape ? from.strides : Layout::contiguous_strides(shape), from.offset);
     return true;
   }
+  Dims& strides = out->strides;
+  strides.resize(shape.size());
   int axis = shape.ndim() - 1;
   int64_t base = from.ndim() ? from.strides.back() : 1;
   int64_t run = 1, covered = 1;
@@ -364,7 +365,8 @@ bool view(const Layout& from, const Dims& shape, Layout* out) {
     if (shape[axis] != 1) return false;
     strides[axis] = covered * base;
   }
-  *out = Layout(shape, std::move(strides), from.offset);
+  out->shape = shape;
+  out->offset = from.offset;
   return true;
 }
 

@@ -18,6 +18,7 @@ namespace {
 
 // What a list of integers holds: integers, and integer tensors of one element in any shape.
 bool is_size_like(PyObject* o) {
+  if (PyLong_CheckExact(o)) return true;  // nearly always, so the calls below are not made
   return is_integer_like(o) || (is_tensor(o) && unwrap(o).numel() == 1 && is_integer(unwrap(o).dtype()));
 }
 
@@ -92,7 +93,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
   const int n = static_cast<int>(o.params.size());
   std::fill(slots, slots + n, nullptr);
   size_t used = 0;
-  int by_position = 0;
+  int by_position = 0, gathered = -1;  // the parameter whose items were looked at one by one
   for (int i = 0; i < o.positional && used < n_args; ++i, ++by_position) {
     if (i == o.variadic) {
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
@@ -108,6 +109,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
         for (size_t k = used; k < last; ++k)
           PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k - used), Py_NewRef(args[k]));
         *held = slots[i] = tuple;
+        gathered = i;
         used = last;
       }
       continue;
@@ -162,7 +164,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
       slots[i] = p.default_value;
       continue;
     }
-    if (o.writes_out && i == n - 1) continue;
+    if ((o.writes_out && i == n - 1) || i == gathered) continue;
     if (strict && !p.takes_tensors && is_tensor(slots[i])) return false;
     if (!o.accepts(o, i, slots[i])) {
       if (why) *why = misfit(o, i, slots[i], i >= by_position, method);
