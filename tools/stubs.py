@@ -27,8 +27,8 @@ from builtins import (
     bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list,
     object as _object, str as _str, tuple as _tuple, type as _type,
 )
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, SupportsIndex, overload
 
 from numpy import ndarray
 
@@ -36,8 +36,7 @@ from numpy import ndarray
 # (module, name, name in the stub); where a stub has a name of its own, that one is meant.
 IMPORTS = [
     *(("._typing", name, name) for name in ("DType", "Device", "Index", "Number", "Sizes", "TensorOrNumber")),
-    ("._size", "Size", "Size"),
-    *(("._C", name, name) for name in ("Generator", "Tensor", "UntypedStorage")),
+    *(("._C", name, name) for name in ("Generator", "Size", "Tensor", "UntypedStorage")),
     ("._C", "device", "_device"),
     ("._C", "dtype", "_dtype"),
     (".", "_storage", "_storage"),
@@ -77,6 +76,7 @@ RESULTS = TYPES | {
 
 _unary = "(self) -> Tensor"
 _binary = "(self, other: TensorOrNumber) -> Tensor"
+BASES = {"FunctionNode": "(Node)", "Size": "(_tuple[_int, ...])"}
 # The members of the types that C makes: a type for an attribute that is read only, `= type` for one that can be set,
 # `(...) -> type` for a method, several of them for one with several forms.
 CORE = {
@@ -165,6 +165,16 @@ CORE = {
         "index": "_int | None",
         "__eq__": "(self, other: _object) -> _bool",
         "__hash__": "(self) -> _int",
+    },
+    "Size": {
+        "__new__": "(cls, iterable: Iterable[SupportsIndex] = ()) -> Size",
+        "__getitem__": ("(self, at: SupportsIndex) -> _int", "(self, at: slice) -> Size"),
+        "__add__": "(self, other: _tuple[_int, ...]) -> Size:  # type: ignore[override]",
+        "__radd__": "(self, other: _tuple[_int, ...]) -> Size",
+        "__mul__": "(self, times: SupportsIndex) -> Size",
+        "__rmul__": "(self, times: SupportsIndex) -> Size",
+        "__reduce__": "(self) -> _tuple[Any, ...]",
+        "numel": "(self) -> _int",
     },
     "Generator": {
         "__init__": "(self, device: Device | None = None) -> None",
@@ -472,7 +482,7 @@ def written(value):
 
 def core_lines(cls: type) -> list[str]:
     name, table = cls.__name__, dict(CORE[cls.__name__])
-    lines = [f"class {name}{'(Node)' if name == 'FunctionNode' else ''}:"]
+    lines = [f"class {name}{BASES.get(name, '')}:"]
     body = []
     if "__buffer__" in table:  # which Python shows since 3.12 only
         body += function_lines("__buffer__", [table.pop("__buffer__")])

@@ -19,6 +19,7 @@
 #include "python/kept_object.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
+#include "python/size.h"
 #include "xla/backend.h"
 
 namespace py = pybind11;
@@ -182,6 +183,7 @@ PYBIND11_MODULE(checked, m) {
     }
   });
   init_types(m.ptr());
+  init_size(m.ptr());
   init_tensor(m.ptr());
   init_kept_objects();
   init_nodes(m.ptr());

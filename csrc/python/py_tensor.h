@@ -41,6 +41,7 @@ PyObject* wrap(Device d);
 PyObject* wrap_size(const Dims& shape);  // torch.Size
 PyObject* wrap_tuple(const Dims& values);
 
+bool is_numpy_scalar(PyObject* o);
 bool is_number(PyObject* o);  // Python and NumPy numbers; not tensors
 Scalar to_scalar(PyObject* o);
 PyObject* wrap(const Scalar& s);
@@ -55,7 +56,7 @@ Tensor tensor_from_object(PyObject* o);
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype);
 bool is_ndarray(PyObject* o);
 
-// Python helpers the package registers once: "Size", "repr", "from_numpy", "return_type", ...
+// Python helpers the package registers once: "repr", "from_numpy", "return_type", ...
 void set_hook(const std::string& name, PyObject* value);
 PyObject* hook(const char* name);  // borrowed; RuntimeError when missing
 

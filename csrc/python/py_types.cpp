@@ -221,12 +221,6 @@ PyType_Slot device_slots[] = {
     {0, nullptr}};
 PyType_Spec device_spec = {"strided.device", sizeof(PyDevice), 0, Py_TPFLAGS_DEFAULT, device_slots};
 
-bool is_numpy_scalar(PyObject* o) {
-  // numpy.generic without including NumPy: its scalars say so in their module.
-  const char* name = Py_TYPE(o)->tp_name;
-  return std::strncmp(name, "numpy.", 6) == 0 && !is_ndarray(o);
-}
-
 }  // namespace
 
 void set_hook(const std::string& name, PyObject* value) {
@@ -309,12 +303,11 @@ PyObject* wrap_tuple(const Dims& values) {
     PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
   return tuple;
 }
-PyObject* wrap_size(const Dims& shape) {
-  static auto* type = reinterpret_cast<PyTypeObject*>(hook("Size"));
-  PyObject* size = checked(type->tp_alloc(type, static_cast<Py_ssize_t>(shape.size())));
-  for (size_t i = 0; i < shape.size(); ++i)
-    PyTuple_SET_ITEM(size, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
-  return size;
+
+bool is_numpy_scalar(PyObject* o) {
+  // numpy.generic without including NumPy: its scalars say so in their module.
+  const char* name = Py_TYPE(o)->tp_name;
+  return std::strncmp(name, "numpy.", 6) == 0 && !is_ndarray(o);
 }
 
 bool is_number(PyObject* o) {

@@ -3,8 +3,8 @@ from builtins import (
     bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list,
     object as _object, str as _str, tuple as _tuple, type as _type,
 )
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, SupportsIndex, overload
 
 from numpy import ndarray
 
@@ -14,7 +14,6 @@ from ._typing import Index
 from ._typing import Number
 from ._typing import Sizes
 from ._typing import TensorOrNumber
-from ._size import Size
 from . import _storage
 from . import layout as _layout
 from . import memory_format as _memory_format
@@ -85,6 +84,18 @@ class RemovableHandle:
     def remove(self) -> None: ...
 class ScriptFunction:
     ...
+class Size(_tuple[_int, ...]):
+    def __add__(self, other: _tuple[_int, ...]) -> Size: ...  # type: ignore[override]
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> _int: ...
+    @overload
+    def __getitem__(self, at: slice) -> Size: ...
+    def __mul__(self, times: SupportsIndex) -> Size: ...
+    def __new__(cls, iterable: Iterable[SupportsIndex] = ()) -> Size: ...
+    def __radd__(self, other: _tuple[_int, ...]) -> Size: ...
+    def __reduce__(self) -> _tuple[Any, ...]: ...
+    def __rmul__(self, times: SupportsIndex) -> Size: ...
+    def numel(self) -> _int: ...
 class Tensor:
     def __buffer__(self, flags: _int, /) -> memoryview: ...
     @property

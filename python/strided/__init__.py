@@ -25,7 +25,7 @@ _C.__path__ = [f"{_os.path.dirname(__file__)}/_core_modules"]
 
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes
-from ._size import Size
+from ._C import Size
 from . import _signature as _signature
 from . import _places as _places
 from . import _xla as _xla
@@ -77,7 +77,7 @@ preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
-for _d in (Size, layout, memory_format):
+for _d in (layout, memory_format):
     _C.set_hook(_d.__name__, _d)
 _C.set_hook("strided", strided)
 

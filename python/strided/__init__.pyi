@@ -3,8 +3,8 @@ from builtins import (
     bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list,
     object as _object, str as _str, tuple as _tuple, type as _type,
 )
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, SupportsIndex, overload
 
 from numpy import ndarray
 
@@ -67,7 +67,7 @@ class OutOfMemoryError(RuntimeError, MemoryError): ...
 from ._core_names import PyTorchFileReader as PyTorchFileReader
 class ShortStorage(TypedStorage): ...
 class ShortTensor(Tensor): ...
-from ._size import Size as Size
+from ._C import Size as Size
 from ._core_names import StorageBase as StorageBase
 from .cuda._streams import Stream as Stream
 class StreamObjType: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._size import Size
+from ._C import Size
 
 if TYPE_CHECKING:
     from ._typing import Sequence

@@ -8,8 +8,7 @@ from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from numpy import ndarray
 
-from ._C import Generator, Tensor, UntypedStorage, device, dtype
-from ._size import Size
+from ._C import Generator, Size, Tensor, UntypedStorage, device, dtype
 
 F = TypeVar("F", bound=Callable[..., Any])
 

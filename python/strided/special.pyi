@@ -3,8 +3,8 @@ from builtins import (
     bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list,
     object as _object, str as _str, tuple as _tuple, type as _type,
 )
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, SupportsIndex, overload
 
 from numpy import ndarray
 
@@ -14,8 +14,8 @@ from ._typing import Index
 from ._typing import Number
 from ._typing import Sizes
 from ._typing import TensorOrNumber
-from ._size import Size
 from ._C import Generator
+from ._C import Size
 from ._C import Tensor
 from ._C import UntypedStorage
 from ._C import device as _device

@@ -6,10 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any, TypeAlias
 
-from ._C import Tensor
+from ._C import Size, Tensor
 from ._C import device as _device
 from ._C import dtype as _dtype
-from ._size import Size
 
 __all__ = ["Device", "FileLike", "Number", "Size", "Tensor"]
 

@@ -4,6 +4,7 @@
 
 #include "ops/copy.h"
 #include "python/files/opcodes.h"
+#include "python/size.h"
 #include "tensor/graph.h"
 
 namespace strided::python {
@@ -242,7 +243,7 @@ bool Pickler::save_container(PyObject* o) {
     put(op::Appends);
   } else if (PyAnySet_CheckExact(o)) {
     save_set(o);
-  } else if (reinterpret_cast<PyObject*>(Py_TYPE(o)) == hook("Size")) {
+  } else if (Py_TYPE(o) == size_type) {
     save_size(o);
   } else if (is_storage(o)) {
     save_storage(unwrap_storage(o), DType::UInt8, true);

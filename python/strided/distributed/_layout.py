@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._size import Size
+from .._C import Size
 from .placement import BlockCyclic, Partial, Placement, Replicate, Shard
 
 if TYPE_CHECKING:

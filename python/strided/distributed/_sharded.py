@@ -12,7 +12,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._size import Size
+from .._C import Size
 from ..autograd.grad_mode import no_grad
 from ..utils._pytree import tree_leaves, tree_map
 from . import _move

@@ -7,7 +7,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from .._size import Size
+from .._C import Size
 from ._comm import Communicator
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from .. import _C, _storage
-from .._size import Size
+from .._C import Size
 
 __all__ = ["class_name", "constructors", "describe", "name_of", "restore_state"]
 

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._size import Size
+from .._C import Size
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable

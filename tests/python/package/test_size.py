@@ -1,7 +1,9 @@
 """torch.Size: a tuple that prints its name."""
 
 import copy
+import gc
 import pickle
+import sys
 
 import pytest
 import strided as torch
@@ -79,3 +81,49 @@ def test_sizes_are_integers():
             Size(bad)
     with pytest.raises(TypeError, match="item 1 is 'float'"):
         Size([1]) + (2.5,)
+
+
+def test_positions_of_every_kind():
+    s = Size([2, 3, 4])
+    assert [s[k] for k in (0, -1, True, -3)] == [2, 4, 3, 2] and s[torch.tensor(1)] == 3
+    for bad in (3, -4, 2**70, -(2**70)):
+        with pytest.raises(IndexError):
+            s[bad]
+    with pytest.raises(TypeError, match="indices must be integers or slices"):
+        s[1.0]
+    assert type(s[::-2]) is Size and s[::-2] == (4, 2) and s[5:] == ()
+
+
+def test_objects_are_counted():
+    big = 10**6  # an object of its own
+    shape = torch.zeros(0, big).shape
+    counts = [sys.getrefcount(shape[1])]
+    copies = [shape[:] for _ in range(100)]
+    counts.append(sys.getrefcount(shape[1]))
+    del copies
+    counts.append(sys.getrefcount(shape[1]))
+    assert counts == [counts[0], counts[0] + 100, counts[0]]
+    types = sys.getrefcount(Size)
+    for _ in range(100):
+        shape[:1], Size([1, 2]), shape + shape, torch.zeros(2).shape
+    after = sys.getrefcount(Size)
+    assert after == types
+
+
+def test_subclasses():
+    class Named(Size):
+        label = "x"
+
+    made = Named([1, torch.tensor(2)])
+    made.label = "y"
+    assert type(made) is Named and made == (1, 2) and made.label == "y" and repr(made) == "torch.Size([1, 2])"
+    assert made.numel() == 2 and type(made[:1]) is Size
+    made.itself = made  # a cycle
+    del made
+    gc.collect()
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_every_protocol(protocol):
+    found = pickle.loads(pickle.dumps(torch.zeros(2, 3).shape, protocol))
+    assert type(found) is Size and found == (2, 3)
