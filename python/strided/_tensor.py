@@ -43,6 +43,8 @@ def to(
     >>> strided.ones(2).to(strided.int16)
     tensor([1, 1], dtype=torch.int16)
     """
+    if len(args) == 1 and type(args[0]) is _C.Tensor and dtype is device is other is None and copy is False:
+        return _converted(self, args[0].dtype, args[0].device, False, bool(non_blocking), memory_format)
     named, args = (dtype, device, other), list(args)
     if args and isinstance(args[0], _C.Tensor):
         other = args.pop(0)
@@ -95,6 +97,8 @@ def type_(self, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def type_as(self, other: Tensor) -> Tensor:
     """The tensor cast to other's dtype, on other's device."""
+    if type(other) is _C.Tensor:
+        return _f["_convert"](self, other.dtype, other.device, False)
     return self.to(other)
 
 

@@ -25,6 +25,15 @@ def _scalar_type(x):
 
 def _check_classes(input, target, weight):
     """The axis of the classes.  Errors for shapes and dtypes that do not fit."""
+    axis = 0 if input.ndim == 1 else 1
+    shape = input.shape
+    if (
+        weight is None
+        and target.dtype is strided.int64
+        and shape
+        and target.shape == (*shape[:axis], *shape[axis + 1 :])
+    ):
+        return axis
     if input.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.ndim != 1 and input.size(0) != target.size(0) if target.ndim else input.ndim > 1:
@@ -32,7 +41,6 @@ def _check_classes(input, target, weight):
         raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({have}).")
     if target.dtype.is_floating_point or target.dtype == strided.bool:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_scalar_type(target)}")
-    axis = 0 if input.ndim == 1 else 1
     if tuple(target.shape) != (*input.shape[:axis], *input.shape[axis + 1 :]):
         if input.ndim <= 2:
             raise RuntimeError(
@@ -57,7 +65,8 @@ def _kept(target, classes, ignore_index):
     if not target.is_cpu or not target.numel():
         kept = target != ignore_index
         return target.masked_fill(~kept, 0), kept
-    low, high = (int(t) for t in every_sample(target).aminmax())
+    low, high = every_sample(target).aminmax()
+    low, high = low.item(), high.item()
     if low >= 0 and high < classes and not low <= ignore_index <= high:
         return target, None
     kept = target != ignore_index
