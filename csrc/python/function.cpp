@@ -16,12 +16,6 @@
 namespace strided::python {
 namespace {
 
-// What a list of integers holds: integers, and integer tensors of one element in any shape.
-bool is_size_like(PyObject* o) {
-  if (PyLong_CheckExact(o)) return true;  // nearly always, so the calls below are not made
-  return is_integer_like(o) || (is_tensor(o) && unwrap(o).numel() == 1 && is_integer(unwrap(o).dtype()));
-}
-
 // All names of the parameter that answers to this one, PyTorch's in functions and methods and NumPy's; null if it has
 // no other.
 const std::vector<std::string>* synonyms_of(const std::string& name) {
@@ -98,7 +92,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     if (i == o.variadic) {
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
       const bool tensors = o.params[i].takes_tensors && o.params[i].type == "Tensor[]";
-      auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : is_size_like(a); };
+      auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : detail::is_size_like(a); };
       const bool one = !belongs(args[used]) || (used + 1 == n_args && !tensors);
       if (one) {
         slots[i] = args[used++];
@@ -597,115 +591,4 @@ void init_functions(PyObject* module) {
   PyModule_AddObjectRef(module, "functions", functions);
 }
 
-// ---------------------------------------------------------------- conversions
-
-namespace detail {
-
-std::string to_string(PyObject* o) {
-  Py_ssize_t n = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(o, &n);
-  if (!text) throw PythonError{};
-  return std::string(text, static_cast<size_t>(n));
-}
-
-bool accepts_dims(PyObject* o) {
-  if (is_size_like(o)) return true;
-  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-  PyObject** items = PySequence_Fast_ITEMS(o);
-  for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i)
-    if (!is_size_like(items[i])) return false;
-  return true;
-}
-
-Dims to_dims(PyObject* o) {
-  Dims out;
-  if (!PyTuple_Check(o) && !PyList_Check(o)) {
-    out.push_back(to_int(o));
-    return out;
-  }
-  // An __index__ method may change a list while it is read: every item is fetched anew.
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) out.push_back(to_int(PySequence_Fast_GET_ITEM(o, i)));
-  return out;
-}
-
-bool accepts_tensors(PyObject* o) {
-  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-    if (!is_tensor(PySequence_Fast_GET_ITEM(o, i))) return false;
-  return true;
-}
-
-// The __index__ method of another argument may have changed the list since it was accepted: its items are looked at
-// again.
-const Tensor& still_tensor(PyObject* o) {
-  STRIDED_CHECK(is_tensor(o), TypeError,
-                "expected Tensor, but a list of tensors was changed during the call and holds ", Py_TYPE(o)->tp_name);
-  return unwrap(o);
-}
-
-std::vector<Tensor> to_tensors(PyObject* o) {
-  std::vector<Tensor> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-    out.push_back(still_tensor(PySequence_Fast_GET_ITEM(o, i)));
-  return out;
-}
-
-bool accepts_optional_tensors(PyObject* o) {
-  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-    PyObject* e = PySequence_Fast_GET_ITEM(o, i);
-    if (e != Py_None && !is_tensor(e)) return false;
-  }
-  return true;
-}
-
-std::vector<std::optional<Tensor>> to_optional_tensors(PyObject* o) {
-  std::vector<std::optional<Tensor>> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-    PyObject* e = PySequence_Fast_GET_ITEM(o, i);
-    if (e == Py_None) out.push_back(std::nullopt);
-    else out.push_back(still_tensor(e));
-  }
-  return out;
-}
-
-bool accepts_double(PyObject* o) {
-  if (PyFloat_Check(o) || PyLong_Check(o)) return true;
-  if (is_tensor(o)) return unwrap(o).numel() == 1 && !is_complex(unwrap(o).dtype());
-  return is_number(o) && !PyComplex_Check(o);
-}
-
-double to_double(PyObject* o) {
-  if (is_tensor(o)) return item(unwrap(o)).real();
-  const double v = PyFloat_AsDouble(o);
-  if (v == -1.0 && PyErr_Occurred()) throw PythonError{};
-  return v;
-}
-
-bool accepts_bool(PyObject* o) {
-  if (PyBool_Check(o)) return true;
-  return is_number(o) && std::string(Py_TYPE(o)->tp_name).find("bool") != std::string::npos;
-}
-
-PyObject* tensors_to_tuple(const Overload& o, const Tensor* first, size_t n) {
-  PyObject* tuple;
-  if (o.fields.size() == n && n > 0) {
-    if (!o.return_type) {
-      PyObject* fields = PyTuple_New(static_cast<Py_ssize_t>(n));
-      for (size_t i = 0; i < n; ++i)
-        PyTuple_SET_ITEM(fields, static_cast<Py_ssize_t>(i), PyUnicode_FromString(o.fields[i].c_str()));
-      PyObject* type = PyObject_CallFunction(hook("return_type"), "sO", o.name.c_str(), fields);
-      Py_DECREF(fields);
-      const_cast<Overload&>(o).return_type = checked(type);
-    }
-    auto* type = reinterpret_cast<PyTypeObject*>(o.return_type);
-    tuple = checked(type->tp_alloc(type, static_cast<Py_ssize_t>(n)));
-  } else {
-    tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));
-  }
-  for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), wrap(first[i]));
-  return tuple;
-}
-
-}  // namespace detail
 }  // namespace strided::python

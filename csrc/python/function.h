@@ -59,6 +59,9 @@ struct Overload {
 
 namespace detail {
 
+// What a list of integers holds: integers, mostly of Python, and integer tensors of one element in any shape.
+bool is_other_size(PyObject* o);
+inline bool is_size_like(PyObject* o) { return PyLong_CheckExact(o) || is_other_size(o); }
 bool accepts_dims(PyObject* o);
 Dims to_dims(PyObject* o);
 bool accepts_tensors(PyObject* o);
