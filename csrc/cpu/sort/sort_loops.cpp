@@ -173,10 +173,106 @@ void sort_runs(const Run<P>& a, int64_t n, int64_t rows, const Run<P>& scratch) 
 // Words compare as signed numbers.
 constexpr uint64_t kSign = uint64_t(1) << 63;
 
+constexpr int kFewDigits = 2;  // that are sorted from the least significant one on, however long the row
+#if defined(__AVX512F__)
+// More digits take longer than a quicksort, where a vector has eight words.
+constexpr int kCachedDigits = 0;
+constexpr int64_t kCounted = 2048;      // words of a row that are worth a look at which bits differ
 constexpr int64_t kPrefixed = 1 << 14;  // words of a row whose positions take few bits of the keys
+#else
+constexpr int kCachedDigits = 3;  // that are sorted so where the row stays in the cache
+constexpr int64_t kCounted = 4096;
+constexpr int64_t kPrefixed = INT64_MAX;
+#endif
+constexpr int64_t kCached = 1 << 16;
+
+// Words by one digit: the first place of each digit is counted, then they go from `from` to `to`. Sets the place
+// behind each digit.
+void sort_digit(const int64_t* from, int64_t* to, int64_t n, int shift, int bits, int64_t* place) {
+  const uint64_t mask = (uint64_t(1) << bits) - 1;
+  const auto digit_of = [=](int64_t word) { return (static_cast<uint64_t>(word) ^ kSign) >> shift & mask; };
+  for (uint64_t d = 0; d <= mask; ++d) place[d] = 0;
+  for (int64_t i = 0; i < n; ++i) ++place[digit_of(from[i])];
+  int64_t at = 0;
+  for (uint64_t d = 0; d <= mask; ++d) {
+    const int64_t m = place[d];
+    place[d] = at;
+    at += m;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t word = from[i];
+    to[place[digit_of(word)]++] = word;
+  }
+}
+
+// A row whose bits below `low` are positions, which ascend: digits are sorted without them (D. E. Knuth, The Art of
+// Computer Programming 3, section 5.2.5). Few digits from the least significant one on; else by the most significant
+// one, then each of its values.
+void sort_narrow(int64_t* words, int64_t n, int low, int64_t* scratch, Leaves<1>* leaves) {
+  const auto by_pivots = [&] {
+    sort_run<1>({{words}}, n, {{scratch}}, 2 * (64 - __builtin_clzll(static_cast<uint64_t>(n) | 1)) + 4, leaves);
+  };
+  if (n < kCounted) return by_pivots();
+  uint64_t differ = 0;
+  for (int64_t i = 0; i < n; ++i) differ |= static_cast<uint64_t>(words[i] ^ words[0]);
+  differ >>= low;
+  if (differ == 0) return leaves->sort();  // leaves follow each other
+  const int bits = 64 - __builtin_clzll(differ), passes = (bits + kSortDigit - 1) / kSortDigit;
+  int64_t place[1 << kSortDigit];
+  if (passes <= kFewDigits || (passes <= kCachedDigits && n <= kCached)) {
+    leaves->sort();
+    const int digit = (bits + passes - 1) / passes;
+    int64_t *from = words, *to = scratch;
+    for (int pass = 0; pass < passes; ++pass) {
+      sort_digit(from, to, n, low + pass * digit, digit, place);
+      int64_t* const other = from;
+      from = to;
+      to = other;
+    }
+    if (from != words) __builtin_memcpy(words, from, static_cast<size_t>(n) * sizeof(int64_t));
+    return;
+  }
+  if (kCachedDigits == 0) return by_pivots();
+  const int most = 60 - __builtin_clzll(static_cast<uint64_t>(n)), digit = most < kSortDigit ? most : kSortDigit;
+  sort_digit(words, scratch, n, low + bits - digit, digit, place);
+  __builtin_memcpy(words, scratch, static_cast<size_t>(n) * sizeof(int64_t));
+  int64_t begin = 0;
+  for (int d = 0; d < 1 << digit; ++d) {
+    const int64_t end = place[d];
+    if (end > begin) sort_narrow(words + begin, end - begin, low, scratch, leaves);
+    begin = end;
+  }
+}
+
+void sort_narrow_rows(int64_t* words, int64_t n, int64_t rows, int low, int64_t* scratch) {
+  Leaves<1> leaves;
+  for (int64_t r = 0; r < rows; ++r) sort_narrow(words + r * n, n, low, scratch, &leaves);
+  leaves.sort();
+}
+
+// Keys of a sorted row of prefixes: those of one prefix are brought into order, with the positions in the words.
+void sort_within_prefixes(int64_t* key, int64_t* words, int64_t n, uint64_t mask, const Run<2>& scratch) {
+  constexpr int64_t kInserted = 16;
+  const auto prefix = [=](int64_t j) { return static_cast<uint64_t>(words[j]) & ~mask; };
+  for (int64_t begin = 0, end; begin < n; begin = end) {
+    bool wrong = false;
+    for (end = begin + 1; end < n && prefix(end) == prefix(begin); ++end) wrong |= key[end] < key[end - 1];
+    if (!wrong) continue;
+    if (end - begin > kInserted) {
+      sort_runs<2>({{key + begin, words + begin}}, end - begin, 1, scratch);
+      continue;
+    }
+    for (int64_t j = begin + 1; j < end; ++j) {
+      const int64_t k = key[j], word = words[j];
+      int64_t i = j;
+      for (; i > begin && k < key[i - 1]; --i) key[i] = key[i - 1], words[i] = words[i - 1];
+      key[i] = k, words[i] = word;
+    }
+  }
+}
 
 // Keys with positions in one word: the positions, which ascend, take the place of the lowest bits of the keys. That is
-// the order of the keys but where two differ in those bits alone; rows where it is not are sorted in two planes.
+// the order of the keys but where two differ in those bits alone, which are looked at afterwards.
 void sort_prefixes(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t* scratch) {
   const int bits = 64 - __builtin_clzll(static_cast<uint64_t>(n - 1) | 1);
   const uint64_t mask = (uint64_t(1) << bits) - 1;
@@ -193,7 +289,7 @@ void sort_prefixes(int64_t* words, int64_t* index, int64_t n, int64_t rows, int6
       word[j] = static_cast<int64_t>(((((k ^ kSign) << shift) & ~mask) | static_cast<uint64_t>(j)) ^ kSign);
     }
   }
-  sort_runs<1>({{words}}, n, rows, {{scratch}});
+  sort_narrow_rows(words, n, rows, bits, scratch);
   for (int64_t r = 0; r < rows; ++r, words += n, index += n) {
     int64_t before = INT64_MIN;
     bool wrong = false;
@@ -203,22 +299,22 @@ void sort_prefixes(int64_t* words, int64_t* index, int64_t n, int64_t rows, int6
       wrong |= key < before;
       scratch[j] = before = key;
     }
-    if (!wrong) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) {
-        index[j] = first + static_cast<int64_t>(static_cast<uint64_t>(words[j]) & mask);
-        words[j] = scratch[j];
-      }
-      continue;
+    if (wrong) {  // the keys have a copy, so that their own memory serves; what is behind is the next row's
+      int64_t behind[kSortSlack];
+      __builtin_memcpy(behind, index + n, sizeof(behind));
+      sort_within_prefixes(scratch, words, n, mask, {{index, scratch + n + kSortSlack}});
+      __builtin_memcpy(index + n, behind, sizeof(behind));
     }
-    __builtin_memcpy(words, index, static_cast<size_t>(n) * sizeof(int64_t));
-    for (int64_t j = 0; j < n; ++j) index[j] = first + j;
-    sort_runs<2>({{words, index}}, n, 1, {{scratch, scratch + n + kSortSlack}});
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+      index[j] = first + static_cast<int64_t>(static_cast<uint64_t>(words[j]) & mask);
+      words[j] = scratch[j];
+    }
   }
 }
 
 void sort_words(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t* scratch) {
-  if (index == nullptr) sort_runs<1>({{words}}, n, rows, {{scratch}});
+  if (index == nullptr) sort_narrow_rows(words, n, rows, 32, scratch);
   else if (n > 0 && n <= kPrefixed) sort_prefixes(words, index, n, rows, scratch);
   else sort_runs<2>({{words, index}}, n, rows, {{scratch, scratch + n + kSortSlack}});
 }

@@ -18,7 +18,6 @@ constexpr int64_t kThreadItems = 32768;        // elements that are worth anothe
 constexpr int64_t kLongPart = 1 << 24;         // elements that are sorted without a look at signals
 constexpr int64_t kScanned = 2048;             // so many elements are worth a look at what keys there are
 constexpr uint64_t kSign = uint64_t(1) << 63;  // words are signed
-constexpr int kDigit = 11;                     // bits of a digit; keys of two digits are sorted by them
 
 SortCoding coding_of(DType dtype, bool descending) {
   const KeyCode<uint64_t> code = key_code<uint64_t>(dtype);
@@ -59,7 +58,7 @@ SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, boo
     bits = bit_length(high - low);
   }
   const bool narrow = bits <= 32 && n < 0xffffffff,
-             few_bits = rows == 1 && narrow && bits <= 2 * kDigit && n >= kScanned;
+             few_bits = rows == 1 && narrow && bits <= 2 * kSortDigit && n >= kScanned;
   int64_t parts = 1;
   if (rows == 1 && !few_bits && !in_parallel_region())
     while ((2 * parts <= num_threads() && n / (2 * parts) >= kThreadItems) || n / parts > kLongPart) parts *= 2;
@@ -72,8 +71,7 @@ SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, boo
     sort_parts(parts);
   } else {
     kernels.encode[size_](words_, index_, in, 0, n, rows, coding_);
-    if (few_bits) sort_digits(bits);
-    else kernels.words(words_, index_, n, rows, other_);
+    kernels.words(words_, index_, n, rows, other_);
   }
 }
 
@@ -141,25 +139,6 @@ void SortedRows::merge(const Span& a, const Span& b, int64_t to, int64_t begin, 
   for (int64_t& from = i < a.end ? i : j; k < stop; ++k, ++from) {
     other_[k] = words[from];
     if (index) other_index_[k] = index[from];
-  }
-}
-
-// By least significant digits (D. E. Knuth, The Art of Computer Programming 3, section 5.2.5).
-void SortedRows::sort_digits(int bits) {
-  const int passes = (bits + kDigit - 1) / kDigit, digit = passes ? (bits + passes - 1) / passes : 0;
-  const uint64_t mask = (uint64_t(1) << digit) - 1;
-  for (int shift = 32; shift < 32 + bits; shift += digit) {
-    auto digit_at = [=](int64_t i) { return (static_cast<uint64_t>(words_[i]) ^ kSign) >> shift & mask; };
-    int64_t place[1 << kDigit] = {};
-    for (int64_t i = 0; i < n_; ++i) ++place[digit_at(i)];
-    int64_t at = 0;
-    for (uint64_t d = 0; d <= mask; ++d) {
-      const int64_t m = place[d];
-      place[d] = at;
-      at += m;
-    }
-    for (int64_t i = 0; i < n_; ++i) other_[place[digit_at(i)]++] = words_[i];
-    std::swap(words_, other_);
   }
 }
 

@@ -51,7 +51,6 @@ class SortedRows {
   };
   void sort_parts(int64_t parts);
   void merge(const Span& a, const Span& b, int64_t to, int64_t begin, int64_t end);
-  void sort_digits(int bits);
 
   const char* const in_;
   const int64_t n_, rows_;

@@ -103,6 +103,29 @@ def test_sort_long_rows(dtype):
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("n", [1500, 4095, 4096, 20000, 70000, 200000])
+def test_sort_of_close_elements(dtype, n):
+    """Groups of elements that differ in their last bits only, few and many, among others of all magnitudes."""
+    g = np.random.default_rng(n)
+    unsigned = f"u{np.dtype(dtype).itemsize}"
+    far = g.integers(0, np.iinfo(unsigned).max, 2 * n, dtype=unsigned).view(dtype)
+    far = far[np.isfinite(far)][:n]  # floats of every exponent
+    for group, spread in ((3, 4), (40, 1000), (n // 2, 50), (n, 3000)):
+        bits = np.resize(far[: n // group + 1], n).view(unsigned) & ~np.array(4095, unsigned)
+        bits[g.random(n) < 0.5] = bits[0]
+        bits += g.integers(0, spread, n).astype(unsigned)
+        a = bits.view(dtype)
+        a = np.where(np.isfinite(a), a, np.ones((), dtype))
+        a[g.integers(0, n, 20)] = far[:20]
+        t, at = torch.tensor(a), np.argsort(a, kind="stable")
+        values, indices = t.sort()
+        assert np.array_equal(indices.numpy(), at) and values.numpy().tobytes() == a[at].tobytes()
+        rows = torch.stack([t, t.flip(0), t])
+        assert np.array_equal(rows.sort(1).indices.numpy()[::2], [at, at])
+        assert np.array_equal(rows.sort(1).values.numpy()[1], a[at])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("close", [False, True])
 def test_sort_many_short_rows(dtype, close):
