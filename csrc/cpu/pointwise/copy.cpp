@@ -40,23 +40,35 @@ void move_parts(char* to, int64_t t1, const char* from, int64_t f1, int64_t byte
   }
 }
 
+// As many bytes as a vector of the instruction set has: wider ones would pass through the stack.
+#if defined(__AVX512F__)
+constexpr int kPart = 64;
+#elif defined(__AVX__)
+constexpr int kPart = 32;
+#else
+constexpr int kPart = 16;
+#endif
+template <int N>
+struct PartOf {
+  typedef uint8_t type __attribute__((vector_size(N)));
+};
+template <int N>
+using Part = typename PartOf < N<kPart ? N : kPart>::type;
+
 // Short rows that are contiguous on both sides, whatever is in them: a call of memcpy for each takes longer than the
 // bytes, and a column at a time (move_as) reads and writes each cache line once for every element of a row.
 template <class U>
 void copy_rows(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void* params) {
-  typedef uint8_t Part16 __attribute__((vector_size(16)));
-  typedef uint8_t Part32 __attribute__((vector_size(32)));
-  typedef uint8_t Part64 __attribute__((vector_size(64)));
   constexpr int64_t size = sizeof(U), kMost = 4096;
   const int64_t bytes = n0 * size;
   if (strides[0] != size || strides[1] != size || n1 < 2 || n0 < 2 || bytes < 4 || bytes > kMost)
     return copy_loop<U, U>(data, strides, n0, n1, params);
-  const auto move = bytes <= 8     ? move_two_parts<uint32_t>
-                    : bytes <= 16  ? move_two_parts<uint64_t>
-                    : bytes <= 32  ? move_two_parts<Part16>
-                    : bytes <= 64  ? move_two_parts<Part32>
-                    : bytes <= 128 ? move_two_parts<Part64>
-                                   : move_parts<Part64>;
+  const auto move = bytes <= 8                    ? move_two_parts<uint32_t>
+                    : bytes <= 16                 ? move_two_parts<uint64_t>
+                    : bytes <= 32                 ? move_two_parts<Part<16>>
+                    : bytes <= 64 && kPart >= 32  ? move_two_parts<Part<32>>
+                    : bytes <= 128 && kPart >= 64 ? move_two_parts<Part<64>>
+                                                  : move_parts<Part<64>>;
   move(data[0], strides[2], data[1], strides[3], bytes, n1);
 }
 
