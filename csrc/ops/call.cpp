@@ -31,6 +31,9 @@ constexpr int kMaxArity = ElementwiseNode::kMaxArity;
                 "The `+` operator, on a bool tensor is not supported.");
   STRIDED_CHECK(!(name == "heaviside" && is_complex(compute)), RuntimeError,
                 "heaviside is not yet implemented for complex tensors.");
+  STRIDED_CHECK(!(name == "addcdiv" && is_integral(compute)), RuntimeError,
+                "Integer division with addcdiv is no longer supported: give it floating-point tensors, or write "
+                "input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')");
   STRIDED_THROW(NotImplementedError, "\"", name, "\" not implemented for '", compute, "'");
 }
 

@@ -146,8 +146,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     const Param& p = o.params[i];
     if (!slots[i]) {
       if (!p.default_value) {
-        if (i == o.variadic &&
-            (n_args > 0 || p.type == "Tensor[]")) {  // view() of a 0-d tensor and the like: an empty list
+        if (i == o.variadic && p.type == "Tensor[]") {  // block_diag() and the like: an empty list
           static PyObject* empty = PyTuple_New(0);
           slots[i] = empty;
           continue;

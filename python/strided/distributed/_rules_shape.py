@@ -94,7 +94,7 @@ def _expand(func, args, kwargs):
     spec = Spec(x._spec.mesh, found, shape)
     fresh = {d for d in range(len(shape)) if d < added or x.shape[d - added] != shape[d]}
     local = [n if d in fresh else m for d, (n, m) in enumerate(zip(shape, spec.local_shape()))]
-    return wrap(x._local.expand(*local), spec)
+    return wrap(x._local.expand(local), spec)
 
 
 # ---------------------------------------------------------------- reshape

@@ -223,7 +223,7 @@ def _draws(func):
 
 
 _PROPERTIES = {
-    "T": lambda x: x.permute(*reversed(range(x.ndim))),
+    "T": lambda x: x.permute(tuple(reversed(range(x.ndim)))),
     "mT": lambda x: x.transpose(-1, -2),
     "H": lambda x: x.transpose(0, 1).conj() if x.ndim == 2 else x.mH,
     "mH": lambda x: x.transpose(-1, -2).conj(),

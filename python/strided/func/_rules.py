@@ -442,7 +442,7 @@ by_calls("__invert__")(_f["bitwise_not"])
 
 
 _PROPERTIES = {
-    "T": lambda x: x.permute(*reversed(range(x.ndim))),
+    "T": lambda x: x.permute(tuple(reversed(range(x.ndim)))),
     "mT": lambda x: x.transpose(-1, -2),
     "H": lambda x: x.T.conj() if x.ndim == 2 else x.mH,
     "mH": lambda x: x.transpose(-1, -2).conj(),

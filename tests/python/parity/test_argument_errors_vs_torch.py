@@ -17,6 +17,15 @@ CALLS = {
     "repeat": lambda T: T.ones(2).repeat("a"),
     "expand": lambda T: T.ones(2).expand(1.5),
     "roll": lambda T: T.roll(T.ones(2), 1.5),
+    "no shape": lambda T: T.tensor(5.0).reshape(),
+    "no dims": lambda T: T.ones(2, 2).permute(),
+    "no repeats": lambda T: T.ones(2).repeat(),
+    "no dims to tile": lambda T: T.ones(2).tile(),
+    "no dims to flip": lambda T: T.ones(2).flip(),
+    "no dims to flip of a function": lambda T: T.flip(T.ones(2)),
+    "no size to expand to": lambda T: T.ones(2).expand(),
+    "no size to resize to": lambda T: T.ones(2).resize_(),
+    "no size to broadcast to": lambda T: T.tensor(5.0).broadcast_to(),
     "flip": lambda T: T.flip(T.ones(2), None),
     "mm": lambda T: T.mm(T.ones(2, 2), 3),
     "mm method": lambda T: T.ones(2, 2).mm(3),
@@ -74,3 +83,11 @@ def test_tensors_of_no_axes_are_numbers():
         assert T.hann_window(two).shape == (2,)
         assert T.nn.functional.max_pool2d(T.ones(1, 4, 4), two, two).shape == (1, 2, 2)
         assert T.nn.functional.pixel_shuffle(T.ones(1, 4, 2, 2), two).shape == (1, 1, 4, 4)
+
+
+def test_integer_division_by_addcdiv():
+    for T in (strided, torch_ref):
+        x = T.tensor([6, 7])
+        for call in (lambda x=x: x.addcdiv(x, x), lambda x=x: x.addcdiv_(x, x)):
+            with pytest.raises(RuntimeError, match="Integer division with addcdiv is no longer supported"):
+                call()
