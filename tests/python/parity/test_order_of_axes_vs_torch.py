@@ -50,3 +50,24 @@ def test_strides(name, n):
         made = {**CASES, **IMAGES}[name](vars(t.nn.functional), n, x)
         strides.append((tuple(made.shape), made.stride()))
     assert strides[0] == strides[1]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("dim", range(-3, 2))
+def test_strides_of_joined_slices(n, channels, dim):
+    strides = []
+    for t in (strided, torch):
+        order = t.channels_last if n == 2 else t.channels_last_3d
+        x = t.arange(2 * channels * 4**n).reshape(2, channels, *[4] * n).contiguous(memory_format=order)
+        for part in (
+            x[..., 1:3],
+            x[:, :, :1],
+            x[:1],
+            x[:, :1],
+            x.contiguous()[..., :2],
+            x[..., :1, :1].contiguous(memory_format=order),
+        ):
+            made = t.cat((part, part), dim)
+            strides.append((part.stride(), tuple(made.shape), made.stride(), made.tolist()))
+    assert strides[: len(strides) // 2] == strides[len(strides) // 2 :]
