@@ -36,16 +36,20 @@ struct Target {
 };
 
 Tensor deliver(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad) {
-  if (out) {
-    write_out(op, *out, made);
-    return *out;
-  }
+  if (out) write_out(op, *out, made);
+  const Tensor& result = out ? *out : made;
   if (requires_grad) {
-    STRIDED_CHECK(is_floating(made.dtype()) || is_complex(made.dtype()), RuntimeError,
+    STRIDED_CHECK(is_floating(result.dtype()) || is_complex(result.dtype()), RuntimeError,
                   "Only Tensors of floating point and complex dtype can require gradients");
-    autograd_meta(made).requires_grad = true;
+    autograd_meta(result).requires_grad = true;
   }
-  return made;
+  return result;
+}
+
+// A vector, which fills an `out` of as many elements row by row, whatever its shape.
+Tensor deliver_row(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad) {
+  const bool fills = out && out->ndim() != 1 && out->numel() == made.numel();
+  return deliver(op, fills ? make_view(made, Layout(out->shape())) : made, out, requires_grad);
 }
 
 void check_sizes(const char* op, const Dims& size) {
@@ -168,25 +172,25 @@ Tensor new_ones(const Tensor& x, const Dims& size, NEW_OPTIONS) {
 
 Tensor make_arange(const Scalar& start, const Scalar& end, const Scalar& step, OPTIONS) {
   const Target to(out, dtype, device, range_dtype(start, end, step));
-  return deliver("arange", arange(start, end, step, to.dtype, to.device), out, requires_grad);
+  return deliver_row("arange", arange(start, end, step, to.dtype, to.device), out, requires_grad);
 }
 Tensor make_arange_from_zero(const Scalar& end, OPTIONS) {
   return make_arange(Scalar(int64_t(0)), end, Scalar(int64_t(1)), out, dtype, {}, device, {}, requires_grad);
 }
 Tensor make_range(const Scalar& start, const Scalar& end, const Scalar& step, OPTIONS) {
   const Target to(out, dtype, device, default_dtype());
-  return deliver("range", range(start, end, step, to.dtype, to.device), out, requires_grad);
+  return deliver_row("range", range(start, end, step, to.dtype, to.device), out, requires_grad);
 }
 DType spaced_dtype(const Scalar& start, const Scalar& end) {
   return start.is_complex() || end.is_complex() ? complex_of(default_dtype()) : default_dtype();
 }
 Tensor make_linspace(const Scalar& start, const Scalar& end, int64_t steps, OPTIONS) {
   const Target to(out, dtype, device, spaced_dtype(start, end));
-  return deliver("linspace", linspace(start, end, steps, to.dtype, to.device), out, requires_grad);
+  return deliver_row("linspace", linspace(start, end, steps, to.dtype, to.device), out, requires_grad);
 }
 Tensor make_logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, OPTIONS) {
   const Target to(out, dtype, device, spaced_dtype(start, end));
-  return deliver("logspace", logspace(start, end, steps, base, to.dtype, to.device), out, requires_grad);
+  return deliver_row("logspace", logspace(start, end, steps, base, to.dtype, to.device), out, requires_grad);
 }
 
 // ---------------------------------------------------------------- matrices

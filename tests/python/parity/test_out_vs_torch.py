@@ -115,3 +115,33 @@ def test_several_results_are_written_to_out():
             found.append(outs)
         for a, b in zip(*found):
             torch_ref.testing.assert_close(torch_ref.from_numpy(a.numpy()), b)
+
+
+ROWS = {
+    "arange": lambda T, out: T.arange(6, out=out),
+    "range": lambda T, out: T.range(1, 6, out=out),
+    "linspace": lambda T, out: T.linspace(0, 1, 6, out=out),
+    "logspace": lambda T, out: T.logspace(0, 1, 6, out=out),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("view", [lambda t: t[:, 1:3], lambda t: t[:, 1:3].t(), lambda t: t[:, 1:3].view(3, 2, 1)])
+def test_a_row_fills_a_tensor_of_as_many_elements(name, view):
+    made = []
+    for T in (strided, torch_ref):
+        base = T.zeros(3, 4)
+        out = view(base)
+        result = ROWS[name](T, out)
+        assert result is out
+        made.append((tuple(out.shape), out.stride(), base.double().numpy().round(5).tolist()))
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("name", ["empty", "zeros", "ones", "full"])
+def test_requires_grad_reaches_out(name):
+    for T in (strided, torch_ref):
+        out = T.ones(2)
+        arguments = ((2,), 3.0) if name == "full" else ((2,),)
+        assert getattr(T, name)(*arguments, out=out, requires_grad=True) is out and out.requires_grad
