@@ -150,8 +150,7 @@ class Key {
         return select(s.to_int());
       }
     }
-    if (t.dtype() == DType::UInt8 && given_as_tensor)
-      warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+    if (t.dtype() == DType::UInt8 && given_as_tensor) warn_of_byte_mask();
     const bool mask = t.dtype() == DType::Bool || (t.dtype() == DType::UInt8 && given_as_tensor);
     // Arrays and lists may have any integer dtype, as NumPy's indices.
     const Tensor at = !given_as_tensor && is_integer(t.dtype()) ? to_dtype(t, DType::Int64) : t;
@@ -304,6 +303,10 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
 }
 
 }  // namespace
+
+void warn_of_byte_mask() {
+  warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+}
 
 PyObject* subscript_get(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] { return get(unwrap(self), key); });

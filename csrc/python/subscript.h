@@ -10,4 +10,6 @@ namespace strided::python {
 PyObject* subscript_get(PyObject* self, PyObject* key);
 int subscript_set(PyObject* self, PyObject* key, PyObject* value);  // value null: `del x[key]`, a TypeError
 
+void warn_of_byte_mask();  // before a mask of uint8 is taken, as PyTorch warns
+
 }  // namespace strided::python

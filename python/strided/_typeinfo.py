@@ -11,6 +11,7 @@ __all__ = ["finfo", "iinfo"]
 
 _DTYPES = {d._traits["name"]: d for d in _C.dtypes}
 # Python's own types stand for the widest of their kind.
+_PARTS = {"complex32": "float16"}  # a name without tensors, whose parts have a dtype
 _PYTHON = {float: "float64", complex: "float64", int: "int64", bool: "bool"}
 
 
@@ -57,7 +58,7 @@ class finfo(_Info):  # noqa: N801  (PyTorch's name)
     """Limits of a floating dtype; of a complex one, those of its parts.
 
     Args:
-        type: float16, bfloat16, float32, float64, complex64 or complex128; the default dtype if left out.
+        type: float16, bfloat16, float32, float64, complex32, complex64 or complex128; the default dtype if left out.
 
     Attributes:
         bits: bits of one number (of one part, for complex).
@@ -89,7 +90,7 @@ class finfo(_Info):  # noqa: N801  (PyTorch's name)
 
             type = get_default_dtype()
         name = _name_of("finfo", type)
-        real = _DTYPES[name].to_real() if name in _DTYPES else None
+        real = _DTYPES[_PARTS.get(name, name)].to_real() if _PARTS.get(name, name) in _DTYPES else None
         if real is None or not real.is_floating_point:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{name}'"

@@ -214,7 +214,7 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
 }
 
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
-  STRIDED_CHECK(any(indices), IndexError, "index_put_: needs at least one index tensor, got ", indices.size(),
+  STRIDED_CHECK(any(indices), RuntimeError, "index_put_: needs at least one index tensor, got ", indices.size(),
                 " empty entries");
   check_inplace("index_put_", self, values.requires_grad());
   check_same_device("index_put_", self, values);

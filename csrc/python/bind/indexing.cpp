@@ -3,6 +3,7 @@
 #include "ops/index/index.h"
 #include "ops/index/sparse_product.h"
 #include "python/bind/bind.h"
+#include "python/subscript.h"
 
 namespace strided::python {
 namespace {
@@ -21,6 +22,20 @@ PyObject* nonzero_as(const Tensor& x, bool as_tuple) {
 
 Tensor where_method(const Tensor& self, const Tensor& condition, const Operand& other) {
   return where(condition, self, other);
+}
+
+// A mask of bytes is taken as x[mask] takes it, with the same warning.
+void warn_of_bytes(const Indices& indices) {
+  for (const auto& entry : indices)
+    if (entry && entry->dtype() == DType::UInt8) warn_of_byte_mask();
+}
+Tensor index_put_by(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
+  warn_of_bytes(indices);
+  return index_put(self, indices, values, accumulate);
+}
+Tensor index_put_by_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
+  warn_of_bytes(indices);
+  return index_put_(self, indices, values, accumulate);
 }
 
 }  // namespace
@@ -97,20 +112,20 @@ tensor([5., 1.]))");
 tensor([15.,  1.]))",
       kMethod);
 
-  def<&index_put>("index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)",
-                  R"(A copy of `input` with input[indices] replaced by `values`, or added to with accumulate=True.
+  def<&index_put_by>("index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False)",
+                     R"(A copy of `input` with input[indices] replaced by `values`, or added to with accumulate=True.
 
 `indices` is a tuple of int64, int32 or bool tensors that broadcast together; `values` has input's dtype and broadcasts
 to the shape of input[indices]. For a repeated place the last value stays; sums are added in the order of the index.
 
 >>> strided.zeros(3).index_put((strided.tensor([0, 0]),), strided.tensor([1., 2.]), accumulate=True)
 tensor([3., 0., 0.]))");
-  def<&index_put_>("index_put_(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
-                   R"(In-place form of index_put. Nothing is written when an index is out of range.
+  def<&index_put_by_>("index_put_(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
+                      R"(In-place form of index_put. Nothing is written when an index is out of range.
 
 >>> strided.zeros(3).index_put_((strided.tensor([2]),), strided.tensor(1.))
 tensor([0., 0., 1.]))",
-                   kMethod);
+                      kMethod);
 
   def<&gather>("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)",
                R"(Elements of `input`, one for each element of `index`: for dim 0 out[i][j] = input[index[i][j]][j].

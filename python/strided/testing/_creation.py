@@ -49,7 +49,7 @@ def _draw(shape: Any, dtype: Any, device: Any, low: Any, high: Any) -> Any:
         return _f["randint"](low, high, shape, device=device, dtype=_C.uint8).to(dtype)
     if dtype.is_complex:
         parts = _draw((*shape, 2), dtype.to_real(), device, low, high)
-        return _f["view_as_complex"](parts)
+        return _f["complex"](parts[..., 0], parts[..., 1])
     if dtype.is_floating_point:
         if "float8" in str(dtype):
             return _draw(shape, _C.float32, device, low, high).to(dtype)

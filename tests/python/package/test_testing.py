@@ -144,6 +144,12 @@ def test_make_tensor_draws_the_whole_range(dtype):
     assert not bool((again.to(torch.complex128) == 0).any())
 
 
+def test_make_tensor_gives_no_view():
+    for dtype in (torch.float32, torch.complex64, torch.int16):
+        x = torch.testing.make_tensor(4, 3, dtype=dtype, device="cpu")
+        assert not x._is_view() and x[1:]._base is x
+
+
 def test_make_tensor_bounds_and_layouts():
     t = make_tensor((3, 4), dtype=torch.float64, device="cpu", low=2, high=3, noncontiguous=True, requires_grad=True)
     assert t.stride() == (8, 2) and t.requires_grad and 2 <= t.min() and t.max() < 3

@@ -222,3 +222,18 @@ def test_gradients():
         grads.append((x.grad.numpy(), w.grad.numpy()))
     for ours, theirs in zip(*grads):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["index_put", "index_put_"])
+def test_masks_of_bytes_warn(name):
+    for m in (strided, torch):
+        x, mask = m.zeros(3, 2), m.tensor([1, 0, 1], dtype=m.uint8)
+        with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+            made = getattr(x, name)((mask,), m.ones(2, 2))
+        assert made.tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+def test_no_index_to_put_by():
+    for m in (strided, torch):
+        with pytest.raises(RuntimeError):
+            m.ones(()).index_put([], m.tensor([1.0]), True)
