@@ -66,6 +66,8 @@ Managed* export_tensor(const Tensor& t) {
   e->tensor = make_view(t, t.layout());
   e->shape = t.shape();
   e->strides = t.strides();
+  for (int i = 0; i < t.ndim(); ++i)  // a stride that no element depends on is 1: some readers look at it
+    if (t.size(i) < 2) e->strides[static_cast<size_t>(i)] = 1;
   DLTensor& dl = e->managed.dl_tensor;
   dl.data = t.numel() ? t.data() : nullptr;
   dl.device = {t.device().is_cuda() ? kDLCUDA : kDLCPU, t.device().is_cuda() ? t.device().index : 0};

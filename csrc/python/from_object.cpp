@@ -43,6 +43,27 @@ bool is_list_of_floats(PyObject* o, int64_t n) {
   return true;
 }
 
+// An int that has more than 64 bits is a float, where it goes to a floating-point dtype.
+bool is_wide(PyObject* o) {
+  if (!PyLong_Check(o)) return false;
+  int overflow = 0;
+  const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow == 0) {
+    if (v == -1 && PyErr_Occurred()) throw PythonError{};
+    return false;
+  }
+  const bool fits = overflow > 0 && PyLong_AsUnsignedLongLong(o) != static_cast<unsigned long long>(-1);
+  const bool wide = !fits && PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  return overflow < 0 || wide;
+}
+Scalar number_of(PyObject* o, DType dtype) {
+  if ((!is_floating(dtype) && !is_complex(dtype)) || !is_wide(o)) return to_scalar(o);
+  const double v = PyLong_AsDouble(o);
+  if (v == -1 && PyErr_Occurred()) throw PythonError{};
+  return Scalar(v);
+}
+
 // Shape by the first elements, dtype by all of them; every element is checked against the shape.
 class Reader {
  public:
@@ -92,7 +113,9 @@ class Reader {
     } else if (PyBool_Check(o)) {
       see_number(o, axis, DType::Bool);
     } else if (PyLong_Check(o)) {
-      see_number(o, axis, to_scalar(o).kind() == Scalar::Kind::UInt ? DType::UInt64 : DType::Int64);
+      // One that is too wide stays an integer here: whether it fits is seen when it is stored.
+      const bool is_unsigned = !is_wide(o) && to_scalar(o).kind() == Scalar::Kind::UInt;
+      see_number(o, axis, is_unsigned ? DType::UInt64 : DType::Int64);
     } else if (is_tensor(o) || is_ndarray(o)) {
       const Tensor t = is_tensor(o) ? values_of(o) : tensor_from_object(o);
       check_inner(o, t, axis);
@@ -151,7 +174,7 @@ class Reader {
       return;
     }
     if (axis == shape_.ndim()) {
-      store(to_scalar(o), out.dtype());
+      store(number_of(o, out.dtype()), out.dtype());
       at_ += out.itemsize();
       return;
     }
@@ -225,6 +248,10 @@ Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
     Tensor out = empty_strided(t.shape(), strides_like(t.layout()), dtype ? *dtype : t.dtype(), t.device());
     copy_into(out, t);
     return out;
+  }
+  if (!is_number(o) && !PyList_Check(o) && !PyTuple_Check(o) && PyObject_HasAttrString(o, "__dlpack__")) {
+    const Item shared(PyObject_CallOneArg(hook("from_dlpack"), o));
+    return tensor_from_object(shared.o, dtype);
   }
   return Reader(o).read(o, dtype);
 }

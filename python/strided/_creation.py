@@ -109,7 +109,7 @@ def _shared(data):
         return _C.from_numpy(numpy.array(data))
     if isinstance(data, _C.UntypedStorage):
         return _C.storage_as_tensor(data, _C.uint8)
-    if hasattr(data, "__dlpack__"):
+    if hasattr(data, "__dlpack__") or type(data).__name__ == "PyCapsule":
         return from_dlpack(data)
     if hasattr(data, "__cuda_array_interface__"):
         from .cuda._interop import from_cuda_array_interface
@@ -198,6 +198,10 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     >>> strided.frombuffer(bytearray([1, 0, 2, 0]), dtype=strided.int16)
     tensor([1, 2], dtype=torch.int16)
     """
+    try:
+        memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     made = _C.from_buffer(buffer, dtype, _whole("count", count), _whole("offset", offset))
     if requires_grad:
         made.requires_grad = True
@@ -221,6 +225,9 @@ def from_dlpack(ext_tensor: Any, *, device: Device | None = None, copy: bool | N
         made = _C.from_dlpack_capsule(capsule)
         return made.clone() if copy else made
     return _C.from_dlpack_capsule(capsule)
+
+
+_C.set_hook("from_dlpack", from_dlpack)
 
 
 # ---------------------------------------------------------------- torch.Tensor(...) and FloatTensor(...)

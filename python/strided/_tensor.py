@@ -205,6 +205,8 @@ def __dlpack__(
     """A DLPack capsule of the memory; versioned when max_version allows.  On a CUDA device `stream` is the consumer's,
     which waits
     for what was queued here: an int, None or 1 for the default stream, -1 for no waiting."""
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError(f"__dlpack__: stream must be an int or None, not {type(stream).__name__}")
     if self.is_meta:
         raise BufferError("Cannot pack tensors on meta")
     if self.is_cuda:

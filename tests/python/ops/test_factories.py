@@ -441,3 +441,47 @@ def test_where_with_a_condition_of_one_value_elsewhere():
         torch.where(torch.tensor([True]), one, one)
     with pytest.raises(RuntimeError, match="same device"):
         torch.where(torch.tensor([True]).to(meta), torch.ones(3), one)
+
+
+class Exporter:
+    """An array of another library: all it has is the two methods of the protocol."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __dlpack__(self, **options):
+        return self.held.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.held.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries():
+    x = torch.arange(6.0).reshape(2, 3)
+    for made in (
+        torch.tensor(Exporter(x)),
+        torch.asarray(Exporter(x), copy=True),
+        torch.asarray(x.__dlpack__(), copy=True),
+    ):
+        assert torch.equal(made, x) and made.data_ptr() != x.data_ptr()
+    for made in (torch.as_tensor(Exporter(x)), torch.asarray(Exporter(x)), torch.asarray(x.__dlpack__(), copy=False)):
+        assert torch.equal(made, x) and made.data_ptr() == x.data_ptr()
+    assert torch.tensor(Exporter(x), dtype=torch.int64).tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(ValueError, match="can't alias"):
+        torch.asarray(x.__dlpack__(), dtype=torch.float64, copy=False)
+
+
+def test_exported_strides_that_no_element_depends_on_are_1():
+    assert torch.from_dlpack(torch.ones(16)[::3][:1]).stride() == (1,)
+    assert torch.from_dlpack(torch.ones(4, 6)[:, ::2]).stride() == (6, 2)
+
+
+def test_a_stream_is_a_number():
+    with pytest.raises(TypeError, match="stream must be an int or None"):
+        torch.ones(2).__dlpack__(stream=object())
+
+
+@pytest.mark.parametrize("given", [[1, 2], 5, None])
+def test_frombuffer_of_no_buffer(given):
+    with pytest.raises(ValueError, match="object does not implement Python buffer protocol"):
+        torch.frombuffer(given, dtype=torch.int8)

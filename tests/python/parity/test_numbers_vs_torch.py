@@ -168,3 +168,32 @@ def test_clamp_to_an_infinite_bound_has_a_gradient():
     x.grad = None
     (x * 1e300).sum().backward()
     assert x.grad.tolist() == [float("inf")] * 2
+
+
+@pytest.mark.parametrize("number", [float, int, complex])
+@pytest.mark.parametrize("size", [0, 2])
+def test_one_number_of_several_elements(number, size):
+    for T in (strided, torch_ref):
+        with pytest.raises(ValueError, match="^only one element tensors can be converted to Python scalars$"):
+            number(T.ones(size))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("value", [2**64, -(2**64), 2**63, -(2**63) - 1, 2**100, [2**65, 1.5], [-(2**80), 1]])
+def test_integers_of_more_than_64_bits_become_floats(dtype, value):
+    made = [T.tensor(value, dtype=getattr(T, dtype)).tolist() for T in (strided, torch_ref)]
+    assert made[0] == made[1]
+
+
+def test_integers_beyond_floats():
+    for T in (strided, torch_ref):
+        assert T.tensor([2**65, 1.5]).tolist() == [2.0**65, 1.5]
+        with pytest.raises(OverflowError, match="int too large to convert to float"):
+            T.tensor(2**1030, dtype=T.float64)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
+def test_integers_are_no_parts_of_complex_numbers(dtype):
+    for T in (strided, torch_ref):
+        with pytest.raises(RuntimeError):
+            getattr(T, dtype).to_complex()
