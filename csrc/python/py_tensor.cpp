@@ -223,10 +223,15 @@ int truth(PyObject* o) {
     return static_cast<int>(item(t).to_bool());
   });
 }
+// The number for float(x), int(x) and complex(x).
+Scalar only_element(const Tensor& t) {
+  STRIDED_CHECK(t.numel() == 1, ValueError, "only one element tensors can be converted to Python scalars");
+  return item(t);
+}
 PyObject* to_python_float(PyObject* o) {
   if (taken(o)) return handed_over("__float__", o);
   return guarded<PyObject*>(nullptr, [&] {
-    const Scalar s = item(self_of(o));
+    const Scalar s = only_element(self_of(o));
     STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
                   "value cannot be converted to type double without overflow");
     return PyFloat_FromDouble(s.real());
@@ -235,7 +240,7 @@ PyObject* to_python_float(PyObject* o) {
 PyObject* to_python_int(PyObject* o) {
   if (taken(o)) return handed_over("__int__", o);
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const Scalar s = item(self_of(o));
+    const Scalar s = only_element(self_of(o));
     if (s.is_integral()) {
       PyObject* v = wrap(s);
       PyObject* i = PyNumber_Long(v);
@@ -264,7 +269,7 @@ PyObject* method_tolist(PyObject* o, PyObject*) {
 }
 PyObject* method_complex(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
-    const Scalar s = item(self_of(o));
+    const Scalar s = only_element(self_of(o));
     return PyComplex_FromDoubles(s.real(), s.imag());
   });
 }

@@ -86,7 +86,12 @@ PyObject* dtype_to_real(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(real_of(dtype_of_object(o))); });
 }
 PyObject* dtype_to_complex(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return wrap(complex_of(dtype_of_object(o))); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const DType t = dtype_of_object(o);
+    STRIDED_CHECK(is_floating(t) || is_complex(t), RuntimeError, "to_complex: torch.", name_of(t),
+                  " is no dtype of the parts of complex numbers");
+    return wrap(complex_of(t));
+  });
 }
 PyObject* dtype_floating(PyObject* o, void*) { return dtype_trait(o, 'f', is_floating); }
 PyObject* dtype_complex(PyObject* o, void*) { return dtype_trait(o, 'c', is_complex); }
