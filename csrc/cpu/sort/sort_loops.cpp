@@ -184,7 +184,7 @@ constexpr int kCachedDigits = 3;  // that are sorted so where the row stays in t
 constexpr int64_t kCounted = 4096;
 constexpr int64_t kPrefixed = INT64_MAX;
 #endif
-constexpr int64_t kCached = 1 << 16;
+constexpr int64_t kCached = 1 << 18;  // words
 
 // Words by one digit: the first place of each digit is counted, then they go from `from` to `to`. Sets the place
 // behind each digit.
