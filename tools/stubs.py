@@ -184,6 +184,7 @@ CORE = {
         "initial_seed": "(self) -> _int",
         "get_state": "(self) -> Tensor",
         "set_state": "(self, state: Tensor) -> Generator",
+        "clone_state": "(self) -> Generator",
     },
     "UntypedStorage": {
         "__init__": "(self, size: _int = 0) -> None",

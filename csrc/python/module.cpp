@@ -234,8 +234,17 @@ PYBIND11_MODULE(checked, m) {
              STRIDED_CHECK(is_integer_like(seed.ptr()), TypeError, "manual_seed expected a long, but got ",
                            Py_TYPE(seed.ptr())->tp_name);
              // Negative seeds count from 2^64, as in PyTorch.
-             const Scalar s = to_scalar(seed.ptr());
-             self.cast<Generator&>().manual_seed(static_cast<uint64_t>(s.to_int()));
+             const py::int_ number(py::reinterpret_steal<py::object>(checked(PyNumber_Index(seed.ptr()))));
+             uint64_t value = 0;
+             if (number < py::int_(0)) {
+               value = static_cast<uint64_t>(to_int(number.ptr()));
+             } else {
+               value = PyLong_AsUnsignedLongLong(number.ptr());
+               const bool fits = PyErr_Occurred() == nullptr;
+               PyErr_Clear();
+               STRIDED_CHECK(fits, RuntimeError, "Overflow when unpacking unsigned long long");
+             }
+             self.cast<Generator&>().manual_seed(value);
              return self;
            })
       .def(
@@ -257,6 +266,15 @@ PYBIND11_MODULE(checked, m) {
              self.cast<Generator&>().set_state(c.data_as<uint8_t>(), static_cast<size_t>(c.numel()));
              return self;
            })
+      .def(
+          "clone_state",
+          [](Generator& g) {
+            const auto bytes = g.get_state();
+            auto* copy = new Generator(Generator::kDefaultSeed, g.device);
+            copy->set_state(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+            return copy;
+          },
+          py::return_value_policy::take_ownership, "A new generator in the state of this one.")
       .def_property_readonly("device", [](const Generator& g) { return own(wrap(g.device)); });
   m.def(
       "default_generator",

@@ -11,16 +11,19 @@ __all__ = [
 
 _MODES = ("default", "warn", "error")
 _mode = 0
+_warn_only = False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Nothing changes: every result is the same in every run, for any number of threads."""
+    global _warn_only
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
+    _warn_only = bool(warn_only)
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Remembers "default", "warn" or "error", or 0, 1 or 2."""
-    global _mode
+    global _mode, _warn_only
     if isinstance(debug_mode, str) and debug_mode not in _MODES:
         raise RuntimeError(
             f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
@@ -28,7 +31,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     number = _MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
     if number not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _mode = number
+    _mode, _warn_only = number, number == 1
 
 
 def get_deterministic_debug_mode() -> int:
@@ -43,4 +46,4 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether a warning was asked for in place of an error; there is neither."""
-    return _mode == 1
+    return _warn_only

@@ -15,6 +15,14 @@ __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "ma
 default_generator = _C.default_generator()
 
 
+def _restored(device, state):
+    return _C.Generator(device).set_state(state)
+
+
+# Copies and pickles go on where the generator stands.
+_C.Generator.__reduce__ = lambda generator: (_restored, (str(generator.device), generator.get_state()))
+
+
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generators of all devices (on the CPU PyTorch's numbers for the same seed); returns the CPU's.
 
@@ -23,8 +31,9 @@ def manual_seed(seed: int) -> Generator:
     tensor([0.4963])
     """
     seed = int(seed)
+    generator = default_generator.manual_seed(seed)  # looks at the number first
     _C.seed_accelerators(seed)
-    return default_generator.manual_seed(seed)
+    return generator
 
 
 def seed() -> int:

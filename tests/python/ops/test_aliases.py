@@ -126,6 +126,10 @@ def test_switches_for_determinism():
         assert torch.get_deterministic_debug_mode() == 0 and not torch.are_deterministic_algorithms_enabled()
         torch.use_deterministic_algorithms(True, warn_only=True)
         assert torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+        torch.use_deterministic_algorithms(False, warn_only=True)  # remembered, too
+        assert (
+            not torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+        )
         torch.set_deterministic_debug_mode("error")
         assert torch.get_deterministic_debug_mode() == 2 and not torch.is_deterministic_algorithms_warn_only_enabled()
         for mode in ("abc", 3, -1):

@@ -1,7 +1,9 @@
 """Random numbers: recorded ones of PyTorch 2.13, states of the generator, layouts, errors, gradients."""
 
+import copy
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -418,3 +420,27 @@ def test_read_only_memory_is_refused():
     with pytest.raises(RuntimeError):
         torch.from_numpy(a).uniform_()
     assert a.tolist() == [0, 0, 0]
+
+
+def test_copies_of_a_generator_go_on_where_it_stands():
+    g = torch.Generator().manual_seed(12345)
+    torch.rand(7, generator=g)
+    others = pickle.loads(pickle.dumps(g)), copy.copy(g), copy.deepcopy(g), g.clone_state()
+    wanted = torch.rand(5, generator=g)
+    for other in others:
+        assert other.initial_seed() == 12345 and other.device == g.device
+        assert torch.equal(torch.rand(5, generator=other), wanted)
+
+
+@pytest.mark.parametrize("seed", [2**63, 2**64 - 1, -1, -(2**63)])
+def test_all_seeds_of_64_bits(seed):
+    assert torch.Generator().manual_seed(seed).initial_seed() == seed % 2**64
+
+
+@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1])
+def test_seeds_of_more_bits_change_nothing(seed):
+    before = torch.get_rng_state()
+    for call in (torch.manual_seed, torch.Generator().manual_seed):
+        with pytest.raises(RuntimeError, match="Overflow when unpacking"):
+            call(seed)
+    assert torch.equal(torch.get_rng_state(), before)
