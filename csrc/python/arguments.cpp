@@ -4,6 +4,12 @@
 namespace strided::python::detail {
 
 bool is_other_size(PyObject* o) {
+  if (is_ndarray(o)) {  // one without axes is a number, as NumPy's scalars
+    PyObject* number = PyNumber_Index(o);
+    if (!number) PyErr_Clear();
+    Py_XDECREF(number);
+    return number != nullptr;
+  }
   return is_integer_like(o) || (is_tensor(o) && unwrap(o).numel() == 1 && is_integer(unwrap(o).dtype()));
 }
 

@@ -400,7 +400,7 @@ PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(self
 PyObject* method_storage_offset(PyObject* o, PyObject*) { return PyLong_FromLongLong(self_of(o).offset()); }
 PyObject* method_data_ptr(PyObject* o, PyObject*) {
   const Tensor& t = self_of(o);
-  return PyLong_FromVoidPtr(t.storage().data() ? t.data() : nullptr);
+  return PyLong_FromVoidPtr(t.storage().data() && t.numel() ? t.data() : nullptr);
 }
 PyObject* method_element_size(PyObject* o, PyObject*) { return get_itemsize(o, nullptr); }
 PyObject* method_is_contiguous(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
@@ -625,7 +625,8 @@ PyMethodDef methods[] = {
     METHOD(nelement, method_numel, METH_NOARGS, "nelement($self)\n--\n\nNumber of elements."),
     METHOD(storage_offset, method_storage_offset, METH_NOARGS,
            "storage_offset($self)\n--\n\nPosition of the first element in the storage, in elements."),
-    METHOD(data_ptr, method_data_ptr, METH_NOARGS, "data_ptr($self)\n--\n\nAddress of the first element."),
+    METHOD(data_ptr, method_data_ptr, METH_NOARGS,
+           "data_ptr($self)\n--\n\nAddress of the first element; 0 if there is none."),
     METHOD(element_size, method_element_size, METH_NOARGS, "element_size($self)\n--\n\nBytes of one element."),
     METHOD_KEYWORDS(is_contiguous, method_is_contiguous,
                     "is_contiguous($self, memory_format=None)\n--\n\n"

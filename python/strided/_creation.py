@@ -235,6 +235,8 @@ _C.set_hook("from_dlpack", from_dlpack)
 
 def _legacy(dtype, args, kwargs):
     device = kwargs.pop("device", None)
+    if not args and "size" in kwargs:
+        args = (_f["empty"](kwargs.pop("size"), device="meta").shape,)
     if kwargs:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
     _check("new", None, device)

@@ -90,6 +90,8 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if not data.is_floating_point():
         raise NotImplementedError(f"\"segment_reduce\" not implemented for '{data.dtype}'")
+    if -data.ndim <= axis < 0:
+        axis += data.ndim
     lengths = _checked_lengths(data, lengths, offsets, axis, unsafe)
 
     lead, rest, pieces, n = data.shape[:axis], data.shape[axis + 1 :], lengths.size(axis), data.size(axis)

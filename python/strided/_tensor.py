@@ -382,6 +382,8 @@ def _mapped(function, self, *others):
         raise TypeError(
             f"{function}: only tensors on the CPU can be mapped by a Python function, got device {self.device}"
         )
+    if any(t.requires_grad for t in (self, *others)):
+        raise RuntimeError(f"the Python function {function} has no derivative, but a tensor requires grad: detach() it")
     lists = [t.expand_as(self).flatten().tolist() for t in (self.detach(), *others)]
     return self.copy_(_C.tensor_from_object([function(*row) for row in zip(*lists)], self.dtype).reshape(self.shape))
 

@@ -485,3 +485,35 @@ def test_a_stream_is_a_number():
 def test_frombuffer_of_no_buffer(given):
     with pytest.raises(ValueError, match="object does not implement Python buffer protocol"):
         torch.frombuffer(given, dtype=torch.int8)
+
+
+def test_arrays_without_axes_are_sizes():
+    two, three = np.array(2), np.int64(3)
+    for x in (
+        torch.ones(two, three),
+        torch.ones((two, three)),
+        torch.zeros(6).view(two, 3),
+        torch.empty([three, two]).t(),
+    ):
+        assert x.shape == (2, 3)
+    for size in (np.array(3.0), np.array([3]), np.array(True), np.array("a", dtype=object)):
+        with pytest.raises(TypeError):
+            torch.ones(size)
+
+
+def test_new_takes_a_size_by_name():
+    assert torch.ones(2).new(size=(3, 4)).shape == (3, 4) and torch.Tensor(size=(2,)).shape == (2,)
+    with pytest.raises(TypeError):
+        torch.ones(2).new(3, size=(2,))
+
+
+def test_no_element_has_no_address():
+    x = torch.ones(2, 2)
+    assert x[:0].data_ptr() == 0 and x.data_ptr() != 0 and x.resize_(0, 2).data_ptr() == 0
+
+
+def test_python_functions_have_no_gradient():
+    x, y = torch.ones(2), torch.ones(2, requires_grad=True)
+    for call in (lambda: x.map_(y, max), lambda: x.map2_(x, y, max), lambda: (y * 1).apply_(abs)):
+        with pytest.raises(RuntimeError, match="requires grad"):
+            call()

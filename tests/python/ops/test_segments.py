@@ -75,3 +75,10 @@ def test_axes():
     with pytest.raises(RuntimeError, match="dim 1 appears multiple times in the list of dims"):
         torch.gradient(x, dim=(1, -1))
     assert torch.tensor(True).sum_to_size(()).dtype == torch.int64
+
+
+def test_axes_count_from_the_end():
+    x = torch.arange(6.0).reshape(2, 3)
+    lengths = torch.tensor([[1, 2], [3, 0]])
+    assert torch.segment_reduce(x, "sum", lengths=lengths, axis=-1).tolist() == [[0, 3], [12, 0]]
+    assert torch.segment_reduce(x[0], "max", lengths=lengths[0], axis=-1).tolist() == [0, 2]
