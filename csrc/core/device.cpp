@@ -28,8 +28,12 @@ std::string to_string(Device device) {
 }
 
 Device parse_device(const std::string& text) {
+  STRIDED_CHECK(!text.empty(), RuntimeError, "Device string must not be empty");
   const size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
+  const bool is_name =
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos;
+  STRIDED_CHECK(is_name && !name.empty(), RuntimeError, "Invalid device string: '", text, "'");
   for (int i = 0; i < kNumDeviceTypes; ++i) {
     if (name != kNames[i]) continue;
     Device device{static_cast<DeviceType>(i), -1};

@@ -32,6 +32,9 @@ TEST(Device, MessagesArePyTorchs) {
     return std::string();
   };
   EXPECT_EQ(message("cuda:x"), "Invalid device string: 'cuda:x'");
+  for (const std::string wrong : {"not a device", " cpu", "cpu1", ":1"})
+    EXPECT_EQ(message(wrong.c_str()), "Invalid device string: '" + wrong + "'");
+  EXPECT_EQ(message(""), "Device string must not be empty");
   EXPECT_NE(message("gpu").find("device type at start of device string: gpu"), std::string::npos);
 }
 
