@@ -85,7 +85,10 @@ struct Capture {
 class BackwardPass {
  public:
   BackwardPass(const std::vector<Tensor>& inputs, const Backward& how)
-      : how_(how), inputs_(inputs), result_(inputs.size()) {
+      : fills_leaves(inputs.empty() && (!current || current->fills_leaves)),
+        how_(how),
+        inputs_(inputs),
+        result_(inputs.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       STRIDED_CHECK(inputs[i].requires_grad(), RuntimeError, "One of the differentiated Tensors does not require grad");
       captures_.push_back({gradient_edge(inputs[i]), static_cast<int>(i)});
@@ -162,6 +165,7 @@ class BackwardPass {
     return count;
   }
   static thread_local BackwardPass* current;
+  const bool fills_leaves;  // no gradients of chosen tensors are asked for, here and in the passes around
   const int64_t number = ++last_number;
 
  private:
@@ -323,6 +327,7 @@ thread_local BackwardPass* BackwardPass::current = nullptr;
 }  // namespace
 
 int64_t pass_number() { return BackwardPass::current ? BackwardPass::current->number : 0; }
+bool pass_fills_leaves() { return !BackwardPass::current || BackwardPass::current->fills_leaves; }
 int64_t count_hooks(const Dims& ids) { return BackwardPass::current ? BackwardPass::current->count_hooks(ids) : 0; }
 
 AnomalyMode& anomaly_mode() {

@@ -23,6 +23,8 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
 // their ids, it comes by.
 int64_t pass_number();
 int64_t count_hooks(const Dims& ids);
+// False within a pass, or a pass around it, that gives the gradients of some tensors only.
+bool pass_fills_leaves();
 
 // Anomaly mode (detect_anomaly): `failed` is called before an error leaves a node that has a trace; with check_nan a
 // gradient that is NaN is such an error. null: off.

@@ -127,6 +127,9 @@ void bind_autograd() {
   def<&is_grad_on>("is_grad_enabled()", "True if operations are recorded for autograd.", kFunction);
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
+  def<&pass_fills_leaves>("_pass_fills_leaves()",
+                          "Whether the running pass is for the .grad of all leaves, not for chosen tensors.",
+                          kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
   def<&leads_elsewhere>("_leads_elsewhere(Tensor[] outputs, Tensor[] inputs)",

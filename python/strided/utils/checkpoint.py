@@ -120,6 +120,11 @@ class _Frame:
             nonlocal count
             if count < len(self.kinds):
                 self.saved[count] = t.detach()
+            else:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    f"forward pass, which saved {len(self.kinds)}"
+                )
             count += 1
             if self.early_stop and count == len(self.kinds):
                 raise _Enough
@@ -164,6 +169,12 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if not _C.functions["_pass_fills_leaves"]():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(): the inner backward pass would add to the .grad of every leaf. Pass "
+                "use_reentrant=False, or call .backward() without `inputs`."
+            )
         inputs = list(ctx.others)
         for i, saved in zip(ctx.places, ctx.saved_tensors):
             inputs[i] = saved.detach()
