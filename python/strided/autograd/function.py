@@ -133,6 +133,8 @@ class Function(metaclass=_FunctionMeta):
     tensor(12.)
     """
 
+    generate_vmap_rule = False  # as PyTorch; without a vmap of its own a function is always called for each sample
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
@@ -158,6 +160,18 @@ class Function(metaclass=_FunctionMeta):
         )
 
     vjp = backward
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """``vmap(info, in_dims, *args)``: the results for a batch, and their axes of samples. Without it forward and
+        backward see one sample each.
+
+        Args:
+            info: ``batch_size`` and ``randomness``.
+            in_dims: the axis of samples of each argument, None where there is none.
+            args: of apply.
+        """
+        raise NotImplementedError("vmap: this autograd.Function has no batching rule of its own")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

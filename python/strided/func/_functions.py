@@ -50,7 +50,11 @@ def apply(cls: Any, args: Any, kwargs: Any) -> Any:
     if not levels:
         types = sorted({type(a).__name__ for a in args if hasattr(type(a), "__strided_function__")})
         raise NotImplementedError(f"{cls.__name__}.apply of {types}: apply it to plain tensors, such as x.to_local()")
-    if "vmap" in vars(cls):
+    if cls.vmap is not Function.vmap:
+        if cls.generate_vmap_rule:
+            raise RuntimeError(
+                f"vmap: {cls.__name__} has both generate_vmap_rule=True and a vmap staticmethod; one of them must go"
+            )
         level = levels[-1]
         dims = tuple(0 if type(a) is BatchedTensor and level in a._levels else None for a in args)
         plain = [a if d is None else leave(a, 0, level) for a, d in zip(args, dims)]

@@ -140,6 +140,21 @@ class Ruled(torch.autograd.Function):
         return Ruled.apply(x.movedim(in_dims[0], 0)), 0
 
 
+def test_rules_are_inherited_and_unambiguous():
+    class Heir(Ruled):
+        pass
+
+    class Both(Ruled):
+        generate_vmap_rule = True
+
+    Ruled.seen.clear()
+    assert torch.equal(vmap(Heir.apply)(torch.ones(N, 4)), torch.full((N, 4), 2.0))
+    assert Ruled.seen == [(N, "error", (0,))]
+    assert not torch.autograd.Function.generate_vmap_rule
+    with pytest.raises(RuntimeError, match="generate_vmap_rule"):
+        vmap(Both.apply)(torch.ones(N, 4))
+
+
 @pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
 def test_functions_of_the_users_own(dims):
     x, w = (draw(*([N] if d == 0 else []), 4, seed=i) for i, d in enumerate(dims))
