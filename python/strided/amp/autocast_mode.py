@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 
+def warn_of_old(device_type: str, name: str, new: str | None = None) -> None:
+    """Warns the caller's caller that a name of one device was called, and says what stands in its place."""
+    warnings.warn(
+        f"`torch.{device_type}.amp.{name}(args...)` is deprecated. Please use "
+        f"`torch.amp.{name}({new or f'{device_type!r}, args...'})` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
 def is_autocast_available(device_type: str) -> bool:
     """True for the CPU and CUDA, False for other devices; RuntimeError if there is no device of that name."""
     return _C.device(device_type).type in state.enabled

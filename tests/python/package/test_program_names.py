@@ -206,13 +206,23 @@ def test_switches_answer():
 def test_autocast_by_its_old_names():
     with torch.autocast("cpu", enabled=False), torch.amp.autocast("cpu", torch.bfloat16, False):
         assert (torch.ones(1, 1) @ torch.ones(1, 1)).dtype == torch.float32
-    with torch.cpu.amp.autocast(dtype=torch.float16):
+    with pytest.warns(FutureWarning, match=r"use `torch.amp.autocast\('cpu', args...\)` instead"):
+        old = torch.cpu.amp.autocast(dtype=torch.float16)
+    with old:
         assert (torch.ones(1, 1) @ torch.ones(1, 1)).dtype == torch.float16
     with pytest.raises(RuntimeError, match="Expected one of"):
         torch.autocast("tpu")
     if not torch.cuda.is_available():
-        with pytest.warns(UserWarning, match="CUDA is not available"), torch.cuda.amp.autocast():
-            pass
+        with (
+            pytest.warns(UserWarning, match="CUDA is not available"),
+            pytest.warns(FutureWarning, match="'cuda', args"),
+        ):
+            torch.cuda.amp.autocast()
+    for name in ("custom_fwd", "custom_bwd"):
+        with pytest.warns(FutureWarning, match=rf"torch.amp.{name}\(args..., device_type='cuda'\)"):
+            assert getattr(torch.cuda.amp, name)(abs)
+    with pytest.warns(FutureWarning, match="'cpu', args"):
+        torch.cpu.amp.GradScaler()
 
 
 class Descent:

@@ -18,6 +18,7 @@ class autocast(_amp.autocast):
     """``amp.autocast("cpu", ...)``."""
 
     def __init__(self, enabled: bool = True, dtype: DType | None = _C.bfloat16, cache_enabled: bool = True) -> None:
+        _amp.warn_of_old("cpu", "autocast")
         super().__init__("cpu", dtype, enabled, cache_enabled)
 
 
@@ -25,4 +26,5 @@ class GradScaler(_GradScaler):
     """``amp.GradScaler("cpu", ...)``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _amp.warn_of_old("cpu", "GradScaler")
         super().__init__("cpu", *args, **kwargs)
