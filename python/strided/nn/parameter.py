@@ -142,7 +142,8 @@ class UninitializedTensorMixin:
             shape: the sizes.
             device, dtype: by default those that it was made with.
         """
-        self.data = _empty(tuple(shape), device=device or self.data.device, dtype=dtype or self.data.dtype)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.data = _empty(sizes, device=device or self.data.device, dtype=dtype or self.data.dtype)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
     @property

@@ -1,6 +1,10 @@
 """Parametrizations, norms of weights, calls without state, fusion: as PyTorch has them."""
 
+import inspect
+import subprocess
+import sys
 import warnings
+import weakref
 
 import pytest
 
@@ -116,6 +120,22 @@ def test_orthogonal(how):
     assert m.parametrizations.weight.original.grad is not None
 
 
+def pair(lib):
+    class Pair(lib.nn.Module):
+        def forward(self, x):
+            return x, x
+
+    return Pair()
+
+
+def static_key(lib):
+    m, q = lib.nn.MultiheadAttention(4, 2, add_bias_kv=True), lib.ones(3, 1, 4)
+    lib.nn.functional.multi_head_attention_forward(
+        q, q, q, 4, 2, m.in_proj_weight, m.in_proj_bias, m.bias_k, m.bias_v, False, 0.0, m.out_proj.weight,
+        m.out_proj.bias, static_k=lib.ones(2, 3, 2),
+    )  # fmt: skip
+
+
 REFUSED = {
     "amount": lambda t, p: p.l1_unstructured(t.nn.Linear(2, 2), "weight", amount=1.5),
     "too many": lambda t, p: p.l1_unstructured(t.nn.Linear(2, 2), "weight", amount=9),
@@ -125,6 +145,20 @@ REFUSED = {
     "not pruned": lambda t, p: p.remove(t.nn.Linear(2, 2), "weight"),
     "type": lambda t, p: p.global_unstructured([(t.nn.Linear(2, 2), "weight")], p.LnStructured, amount=1, n=1),
     "skip_init": lambda t, p: t.nn.utils.skip_init(t.nn.ReLU),
+    "a tuple as parametrization": lambda t, p: t.nn.utils.parametrize.register_parametrization(
+        t.nn.utils.parametrizations.weight_norm(t.nn.Linear(2, 2)), "weight", pair(t)
+    ),
+    "no sequences": lambda t, p: t.nn.utils.rnn.pad_sequence(5),
+    "spectral norm of a lazy module": lambda t, p: t.nn.utils.spectral_norm(t.nn.LazyLinear(2)),
+    "weight norm of a lazy module": lambda t, p: t.nn.utils.weight_norm(t.nn.LazyLinear(2)),
+    "dtype of factors of a bag": lambda t, p: t.nn.functional.embedding_bag(
+        t.tensor([[1, 2]]), t.ones(3, 2), mode="sum", per_sample_weights=t.ones(1, 2).double()
+    ),
+    "padding_idx of a bag": lambda t, p: t.nn.functional.embedding_bag(t.tensor([[1, 2]]), t.ones(3, 2), padding_idx=3),
+    "mask of unbatched attention": lambda t, p: t.nn.MultiheadAttention(4, 4)(
+        *[t.ones(4, 4)] * 3, attn_mask=t.ones(5, 4, 4).bool()
+    ),
+    "bias beside a static key": lambda t, p: static_key(t),
 }
 
 
@@ -145,3 +179,108 @@ def test_skip_init():
 
     m = strided.nn.utils.skip_init(strided.nn.Linear, 3, 2, bias=False)
     assert m.weight.device.type == "cpu" and m.weight.shape == (2, 3) and m.weight.requires_grad
+
+
+def spectral(lib):
+    m = lib.nn.Linear(2, 2, dtype=lib.complex64)
+    m.weight.data = lib.diag(lib.tensor([1 + 2j, 3 - 1j]))
+    lib.nn.utils.parametrizations.spectral_norm(m, n_power_iterations=20)
+    return m.weight.abs()
+
+
+def old_names(lib):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        old = lib.nn.utils.weight_norm(lib.nn.Linear(3, 2))
+    new = lib.nn.utils.parametrizations.weight_norm(lib.nn.Linear(3, 2))
+    new.load_state_dict(old.state_dict())
+    return (new.weight - old.weight).abs().max() < 1e-6
+
+
+def scaled_rows(lib):
+    m = lib.nn.EmbeddingBag(4, 2, max_norm=1.0, mode="sum")
+    m.weight.data = lib.arange(8.0).view(4, 2)
+    return m(lib.tensor([1, 3], dtype=lib.int32), lib.tensor([0], dtype=lib.int32))
+
+
+def empty_rows(lib):
+    weight = lib.ones(0, 0, requires_grad=True)
+    lib.nn.functional.embedding(lib.zeros(0, dtype=lib.int64), weight, sparse=True).sum().backward()
+    return weight.grad.to_dense()
+
+
+def mask_dtype(lib):
+    p = lib.nn.utils.prune
+    method = p.L1Unstructured(amount=2)
+    method._tensor_name = "weight"
+    container = p.PruningContainer(method)
+    return container.compute_mask(lib.tensor([3.0, 1.0, 2.0]), lib.ones(3, dtype=lib.int64))
+
+
+def packed(lib):
+    p = lib.nn.utils.rnn.pack_sequence([lib.tensor([1.5, 2.0]), lib.tensor([3.0])])
+    return [getattr(p, name)().data for name in ("long", "int", "short", "char", "byte", "half")]
+
+
+def materialized(lib):
+    p = lib.nn.UninitializedParameter()
+    p.materialize(3)
+    return lib.zeros_like(p)
+
+
+def meta_warning(lib):
+    m = lib.nn.Linear(2, 1, device="meta")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        m.load_state_dict(lib.nn.Linear(2, 1).state_dict())
+    return [str(w.message) for w in seen]
+
+
+def hook_of_a_dead_module(lib):
+    m = lib.nn.Linear(2, 1)
+    m.register_load_state_dict_pre_hook(lambda module, *rest: None)
+    ref = weakref.ref(m)
+    del m
+    return ref() is None
+
+
+def backward_hooks_everywhere(lib):
+    seen, module = [], lib.nn.modules.module
+    model = lib.nn.Sequential(lib.nn.ReLU(), lib.nn.Tanh())
+    with module.register_module_backward_hook(lambda m, gi, go: seen.append((type(m).__name__, len(go)))):
+        model(lib.ones(2, requires_grad=True)).sum().backward()
+        try:
+            module.register_module_full_backward_hook(lambda *args: None)
+        except RuntimeError as error:
+            seen.append(str(error))
+    return seen
+
+
+PROGRAMS = [
+    spectral, old_names, scaled_rows, empty_rows, mask_dtype, packed, materialized, meta_warning, hook_of_a_dead_module,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs(program):
+    import strided
+
+    ours, theirs = program(strided), program(torch)
+    ours, theirs = ([r] if not isinstance(r, list) else r for r in (ours, theirs))
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs):
+        if isinstance(b, torch.Tensor):
+            assert str(b.dtype) == str(a.dtype) and b.shape == a.shape
+            assert torch.allclose(torch.tensor(a.tolist(), dtype=b.dtype), b.detach())
+        else:
+            assert a == b
+
+
+def test_backward_hooks_everywhere():
+    """In a process of its own: the kind of hooks of all modules stays chosen."""
+    found = []
+    for name in ("strided", "torch"):
+        code = f"import {name} as lib\n{inspect.getsource(backward_hooks_everywhere)}\nprint(backward_hooks_everywhere(lib))"
+        made = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+        found.append(made.stdout)
+    assert found[0] == found[1] and "Cannot use both" in found[0]

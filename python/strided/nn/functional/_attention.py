@@ -133,6 +133,10 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, heads):
         raise AssertionError(
             f"For {word} ({axes}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
         )
+    if not batched and attn_mask is not None and attn_mask.dim() == 3:
+        wanted = (heads, query.size(0), key.size(0))
+        if tuple(attn_mask.shape) != wanted:
+            raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
     return batched
 
 
@@ -200,6 +204,9 @@ def multi_head_attention_forward(
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, embed_dim, weights, in_proj_bias)
     if bias_k is not None and bias_v is not None:
+        for given, what in ((static_k, "key"), (static_v, "value")):
+            if given is not None:
+                raise AssertionError(f"bias cannot be added to static {what}.")
         k, v = strided.cat([k, bias_k.repeat(1, batch, 1)]), strided.cat([v, bias_v.repeat(1, batch, 1)])
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
     size = embed_dim // num_heads

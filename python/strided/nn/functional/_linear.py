@@ -66,7 +66,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def _renormalised(weight, indices, max_norm, norm_type):
     """Rows that are used, and longer than max_norm, are scaled to it in place."""
     with strided.no_grad():
-        used = indices.reshape(-1).unique()
+        used = indices.reshape(-1).unique().long()
         rows = weight.index_select(0, used)
         norms = strided.linalg.vector_norm(rows, norm_type, 1, keepdim=True)
         rows = strided.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
@@ -85,7 +85,7 @@ class _Rows(strided.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         (indices,) = ctx.saved_tensors
-        flat, rows = indices.reshape(-1), grad.reshape(-1, ctx.shape[1])
+        flat, rows = indices.reshape(-1), grad.reshape(indices.numel(), ctx.shape[1])
         if ctx.by_frequency:
             counts = strided.bincount(flat, minlength=ctx.shape[0])
             rows = rows / counts.index_select(0, flat).unsqueeze(1)
@@ -109,7 +109,7 @@ class _SparseRows(strided.autograd.Function):
         if ctx.by_frequency:
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         (indices,) = ctx.saved_tensors
-        at, rows = indices.reshape(-1).to(strided.int64), grad.reshape(-1, ctx.shape[1])
+        at, rows = indices.reshape(-1).to(strided.int64), grad.reshape(indices.numel(), ctx.shape[1])
         if ctx.padding_idx is not None:
             kept = at != ctx.padding_idx
             at, rows = at[kept], rows[kept]
@@ -257,7 +257,17 @@ def embedding_bag(
         raise NotImplementedError(
             f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
-    padding_idx = _padding(padding_idx, weight.size(0))
+    if per_sample_weights is not None and weight.is_cpu and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type {weight.detach().type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)"
+        )
+    if padding_idx is not None:
+        count = weight.size(0)
+        if not -count <= padding_idx < count:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, but got {padding_idx}"
+            )
+        padding_idx %= count
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)
     summed = mode != "max" and not sparse and not scale_grad_by_freq

@@ -19,6 +19,7 @@ everywhere: dict[str, OrderedDict[int, Any]] = {
 }
 _always_everywhere: OrderedDict[int, bool] = OrderedDict()
 _kwargs_everywhere: OrderedDict[int, bool] = OrderedDict()
+_full_everywhere: bool | None = None  # what the hooks of everywhere["backward"] are; None before the first one
 # Hooks that see what becomes part of a module, by kind.
 parts: dict[str, OrderedDict[int, Any]] = {kind: OrderedDict() for kind in ("parameter", "buffer", "module")}
 
@@ -47,6 +48,22 @@ def register_module_forward_hook(
     return handle
 
 
+def _backward_kind(full):
+    global _full_everywhere
+    if _full_everywhere is (not full):
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
+        )
+    _full_everywhere = full
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook with the gradients of the last operation of every module; register_module_full_backward_hook serves
+    better."""
+    _backward_kind(False)
+    return _register(everywhere["backward"], hook)
+
+
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(module, grad_output)`` before the gradients of every module are computed."""
     return _register(everywhere["backward_pre"], hook)
@@ -54,6 +71,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls ``hook(module, grad_input, grad_output)`` after the gradients of every module are computed."""
+    _backward_kind(True)
     return _register(everywhere["backward"], hook)
 
 
@@ -245,8 +263,9 @@ def _run(module, args, kwargs, called):
 
     pre = [*everywhere["backward_pre"].values(), *module._backward_pre_hooks.values()]
     own = list(module._backward_hooks.values())
-    full = own if module._is_full_backward_hook is not False else []
-    post = [*everywhere["backward"].values(), *full]
+    post = [*everywhere["backward"].values()] if _full_everywhere else []
+    last = [*everywhere["backward"].values()] if _full_everywhere is False else []
+    (last if module._is_full_backward_hook is False else post).extend(own)
     taps = BackwardHooks(module, pre, post) if pre or post else None
     if taps:
         args = taps.tap_inputs(args)
@@ -262,6 +281,6 @@ def _run(module, args, kwargs, called):
                 result = made
     if taps:
         result = taps.tap_outputs(result)
-    if own and module._is_full_backward_hook is False:
-        _legacy(module, own, result)
+    if last:
+        _legacy(module, last, result)
     return result

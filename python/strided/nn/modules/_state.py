@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import functools
+import warnings
+import weakref
 from collections import OrderedDict, namedtuple
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,25 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
         return super().__repr__()
 
     __str__ = __repr__
+
+
+class _OfModule:
+    """A hook that is called with the module it belongs to, which it does not keep alive."""
+
+    def __init__(self, hook, module):
+        self.hook, self.module = hook, weakref.ref(module)
+
+    def __call__(self, *args):
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args)
+
+    def __getstate__(self):
+        return self.hook, self.module()
+
+    def __setstate__(self, state):
+        self.hook, self.module = state[0], weakref.ref(state[1])
 
 
 def _quoted(keys):
@@ -103,9 +123,15 @@ class StateDicts:
                 f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current model is {own.shape}."
             )
             return
+        assign = local.get("assign_to_params_buffers", False)
+        if own.is_meta and not given.is_meta and not assign:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module instead of copying them in place?)",
+                stacklevel=2,
+            )
         try:
             with no_grad():
-                if not local.get("assign_to_params_buffers", False):
+                if not assign:
                     own.copy_(given)
                 elif isinstance(own, Parameter):
                     made = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)
@@ -227,10 +253,10 @@ class StateDicts:
     def register_load_state_dict_pre_hook(self, hook: Any) -> Any:
         """Calls ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
         before a module loads."""
-        return self._register(self._load_state_dict_pre_hooks, functools.partial(hook, self))
+        return self._register(self._load_state_dict_pre_hooks, _OfModule(hook, self))
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return self._register(self._load_state_dict_pre_hooks, functools.partial(hook, self) if with_module else hook)
+        return self._register(self._load_state_dict_pre_hooks, _OfModule(hook, self) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Any) -> Any:
         """Calls ``hook(module, incompatible_keys)`` after a module has loaded."""

@@ -10,6 +10,7 @@ from ...autograd import no_grad
 from ..parameter import Buffer, Parameter
 from . import _hooks
 from ._hooks import (
+    register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from ..._typing import Any, Callable, Device, DType, Iterator, Tensor
 
 __all__ = [
-    "Module", "register_module_buffer_registration_hook", "register_module_forward_hook",
-    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
 ]  # fmt: skip
 
 # PyTorch's names of the hooks of all modules; libraries run them.

@@ -33,6 +33,15 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """A weight as direction and length, for each index of `dim` (None: for all) (Salimans and Kingma, "Weight
     Normalization", 2016)."""
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def rename(state_dict, prefix, *rest):
+        """Takes the names that ``nn.utils.weight_norm`` saves under, too."""
+        old = [f"{prefix}{name}_{part}" for part in "gv"]
+        if all(key in state_dict for key in old):
+            for i, key in enumerate(old):
+                state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(key)
+
+    module._register_load_state_dict_pre_hook(rename)
     return module
 
 
@@ -64,7 +73,7 @@ class _SpectralNorm(Module):
     def _iterate(self, matrix, count):
         for _ in range(count):
             self._u = F.normalize(strided.mv(matrix, self._v), dim=0, eps=self.eps, out=self._u)
-            self._v = F.normalize(strided.mv(matrix.t(), self._u), dim=0, eps=self.eps, out=self._v)
+            self._v = F.normalize(strided.mv(matrix.mH, self._u), dim=0, eps=self.eps, out=self._v)
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
@@ -73,7 +82,7 @@ class _SpectralNorm(Module):
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
         u, v = self._u.clone(), self._v.clone()
-        return weight / u.dot(matrix.mv(v))
+        return weight / strided.vdot(u, matrix.mv(v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value

@@ -187,6 +187,8 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         if not unsafe:
             made = parametrization(getattr(module, tensor_name))
+            if not isinstance(made, strided.Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
             if made.shape != getattr(module, tensor_name).shape:
                 raise ValueError(
                     f"Registering a parametrization may not change the shape of the tensor, unless the `unsafe` flag is enabled.\nmodule.{tensor_name}.shape: {getattr(module, tensor_name).shape}\nparametrization(module.{tensor_name}).shape: {made.shape}"

@@ -165,7 +165,7 @@ class PruningContainer(BasePruningMethod):
             where = (slice(None),) * t.dim()
         else:
             raise ValueError(f"Unrecognized PRUNING_TYPE {kind}")
-        mask = default_mask.clone()
+        mask = default_mask.to(dtype=t.dtype, copy=True)
         mask[where] = method.compute_mask(t[where], default_mask=default_mask[where]).to(mask.dtype)
         return mask
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import strided
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Iterable, Tensor
+    from ..._typing import Any, Tensor
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -74,6 +75,34 @@ class PackedSequence(_Fields):
     def float(self) -> PackedSequence:
         """The same with data as float32."""
         return self.to(dtype=strided.float32)
+
+    def half(self) -> PackedSequence:
+        """The same with data as float16."""
+        return self.to(dtype=strided.float16)
+
+    def long(self) -> PackedSequence:
+        """The same with data as int64."""
+        return self.to(dtype=strided.int64)
+
+    def int(self) -> PackedSequence:
+        """The same with data as int32."""
+        return self.to(dtype=strided.int32)
+
+    def short(self) -> PackedSequence:
+        """The same with data as int16."""
+        return self.to(dtype=strided.int16)
+
+    def char(self) -> PackedSequence:
+        """The same with data as int8."""
+        return self.to(dtype=strided.int8)
+
+    def byte(self) -> PackedSequence:
+        """The same with data as uint8."""
+        return self.to(dtype=strided.uint8)
+
+    def is_pinned(self) -> bool:
+        """Whether data is in pinned memory."""
+        return bool(self.data.is_pinned())
 
     @property
     def is_cuda(self) -> bool:
@@ -154,6 +183,10 @@ def pad_sequence(
     """
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     rows = list(sequences.unbind(0) if isinstance(sequences, strided.Tensor) else sequences)
     if not rows:
         raise RuntimeError("received an empty list of sequences")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from .. import functional as F
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .parametrizations import _axis_of_outputs
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class SpectralNorm:
         hook, weight = SpectralNorm(name, n_power_iterations, dim, eps), module._parameters[name]
         if weight is None:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+        if is_lazy(weight):
+            raise ValueError(
+                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying spectral normalization"
+            )
         with strided.no_grad():
             h, w = hook.reshape_weight_to_matrix(weight).size()
             u = F.normalize(weight.new_empty(h).normal_(0, 1), dim=0, eps=eps)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     from ..._typing import Any
@@ -34,6 +34,10 @@ class WeightNorm:
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook, weight = WeightNorm(name, dim), getattr(module, name)
+        if is_lazy(weight):
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy forward before applying weight normalization"
+            )
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(strided.norm_except_dim(weight, 2, hook.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
