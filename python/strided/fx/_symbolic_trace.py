@@ -44,7 +44,9 @@ def _as_a_step(function):
         map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
         if not found:
             return function(*args, **kwargs)
-        return found[0].tracer.create_proxy("call_function", function, args, kwargs)
+        step = found[0].tracer.create_proxy("call_function", function, args, kwargs)
+        step.node.meta["is_wrapped"] = True  # code of the graph says so again, for those who record that code
+        return step
 
     return call
 
@@ -147,7 +149,8 @@ class Tracer(TracerBase):
                 continue
             else:
                 default = () if p.default is p.empty else (p.default,)
-                value = self.create_proxy("placeholder", p.name, default, {}, name=p.name)
+                kind = None if p.annotation is p.empty else p.annotation
+                value = self.create_proxy("placeholder", p.name, default, {}, p.name, kind)
             if p.kind is p.KEYWORD_ONLY:
                 kwargs[p.name] = value
             else:

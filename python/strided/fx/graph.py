@@ -6,7 +6,6 @@ import builtins
 import contextlib
 import functools
 import keyword
-import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,18 +13,10 @@ from typing import Any
 import strided
 
 from ..ops import OpOverload
+from ._code import PythonCode, python_code
 from .node import Node, map_aggregate, map_arg
 
 __all__ = ["Graph", "PythonCode"]
-
-_LITERALS = (int, bool, str, bytes, type(None), type(...))
-
-
-class PythonCode:
-    """Source of a function ``forward``, and the objects that it names."""
-
-    def __init__(self, src: str, globals: dict[str, Any]) -> None:
-        self.src, self.globals = src, globals
 
 
 class _Number(int):
@@ -270,82 +261,15 @@ class Graph:
 
     def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
         """The program as a Python function ``forward``."""
-        used: dict[str, Any] = {}
-
-        def named(value: Any, name: str) -> str:
-            name = re.sub(r"\W", "_", name)
-            while used.get(name, value) is not value or name in self._names:
-                name += "_"
-            used[name] = value
-            return name
-
-        def text(a: Any) -> str:
-            if isinstance(a, Node):
-                return a.name
-            if isinstance(a, tuple) and type(a) is not tuple:
-                return named(type(a), type(a).__name__) + (f"({', '.join(map(text, a))})" if hasattr(a, "_fields")
-                                                          else f"(({''.join(text(x) + ', ' for x in a)}))")  # fmt: skip
-            if isinstance(a, tuple):
-                return f"({''.join(text(x) + ', ' for x in a)})"
-            if isinstance(a, list):
-                return f"[{', '.join(map(text, a))}]"
-            if isinstance(a, dict):
-                return f"{{{', '.join(f'{k!r}: {text(v)}' for k, v in a.items())}}}"
-            if isinstance(a, slice):
-                return f"slice({text(a.start)}, {text(a.stop)}, {text(a.step)})"
-            if type(a) in _LITERALS or type(a) is float and math.isfinite(a):
-                return repr(a)
-            return named(a, f"_{type(a).__name__}_{len(used)}")
-
-        def call(args: Any, kwargs: Any) -> str:
-            return ", ".join([*map(text, args), *(f"{k}={text(v)}" for k, v in kwargs.items())])
-
-        last: dict[Node, Node] = {}  # the step after which a value is let go
-        for node in self.nodes:
-            for n in node.all_input_nodes:
-                last[n] = node
-        heads, lines = ["self"], []
-        for node in self.nodes:
-            if node.op == "placeholder":
-                heads.append(node.target + (f"={text(node.args[0])}" if node.args else ""))
-                if node.target.lstrip("*") != node.name:
-                    lines.append(f"{node.name} = {node.target.lstrip('*')}")
-                continue
-            if node.op == "output":
-                lines.append(f"return {text(node.args[0])}")
-                continue
-            if node.op == "get_attr":
-                value = f"self.{node.target}" if _is_path(node.target) else _looked_up(node.target)
-            elif isinstance(node.target, OpOverload):
-                value = f"{named(strided, 'torch')}.ops.{node.target}({call(node.args, node.kwargs)})"
-            elif node.op == "call_function":
-                where = getattr(node.target, "__module__", None) or ""
-                value = f"{named(node.target, f'{where}_{node.target.__name__}')}({call(node.args, node.kwargs)})"
-            elif node.op == "call_method":
-                value = f"{text(node.args[0])}.{node.target}({call(node.args[1:], node.kwargs)})"
-            else:
-                module = f"self.{node.target}" if _is_path(node.target) else _looked_up(node.target)
-                value = f"{module}({call(node.args, node.kwargs)})"
-            done = [n.name for n in node.all_input_nodes if last[n] is node]
-            lines.append(f"{node.name} = {value}" + (f";  {' = '.join(done)} = None" if done else ""))
-        body = "".join(f"    {line}\n" for line in lines) or "    pass\n"
-        return PythonCode(f"def forward({', '.join(heads)}):\n{body}", used)
+        return python_code(self)
 
     def print_tabular(self) -> None:
-        """Prints a line for each step."""
-        print(self)
+        """Prints a table with a line for each step."""
+        titles = ["opcode", "name", "target", "args", "kwargs"]
+        rows = [[n.op, n.name, str(n.target), str(n.args), str(n.kwargs)] for n in self.nodes]
+        widths = [max(len(title) + 2, *map(len, column)) for title, *column in zip(titles, *rows)]
+        for row in [titles, ["-" * width for width in widths], *rows]:
+            print("  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip())
 
     def __str__(self) -> str:
-        inputs = ", ".join(f"%{n.name}" for n in self.nodes if n.op == "placeholder")
-        return f"graph({inputs}):" + "".join(f"\n    {n.format_node()}" for n in self.nodes if n.op != "placeholder")
-
-
-def _is_path(target):
-    return all(part.isidentifier() for part in target.split("."))
-
-
-def _looked_up(target):
-    value = "self"
-    for part in target.split("."):
-        value = f"{value}.{part}" if part.isidentifier() else f"getattr({value}, {part!r})"
-    return value
+        return "graph():" + "".join(f"\n    {n.format_node()}" for n in self.nodes)

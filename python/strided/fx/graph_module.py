@@ -150,10 +150,16 @@ class GraphModule(Module):
             self.delete_submodule(name)
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The code as text, printed too."""
+        """The code as the text of a class, printed too."""
+        body = "\n".join(f"    {line}" if line.strip() else "" for line in self._code.strip().split("\n"))
+        text = f"class {self._class_name}(torch.nn.Module):\n{body}\n"
         if print_output:
-            print(self._code)
-        return self._code
+            print(text)
+        return text
+
+    def __str__(self) -> str:
+        hint = "# To see more debug info, please use `graph_module.print_readable()`"
+        return f"{super().__str__()}\n{self._code}\n{hint}"
 
     def _attributes(self):
         return {n.target: _at(self, n.target) for n in self._graph.nodes if n.op in ("get_attr", "call_module")}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 __all__ = ["Node", "map_aggregate", "map_arg"]
+
+# What programs annotate steps with.
+Target: TypeAlias = Callable[..., Any] | str
+Argument: TypeAlias = Any
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
@@ -25,6 +29,28 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     """The argument with every Node in it replaced by ``fn(node)``."""
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
+
+
+def _format(a):
+    if isinstance(a, Node):
+        return f"%{a.name}"
+    if isinstance(a, tuple):
+        return f"({', '.join(map(_format, a))}{',' * (len(a) == 1)})"
+    if isinstance(a, list):
+        return f"[{', '.join(map(_format, a))}]"
+    if isinstance(a, dict):
+        return f"{{{', '.join(f'{k}: {_format(v)}' for k, v in a.items())}}}"
+    return str(a)
+
+
+def _qualified(target):
+    from ._code import public_name
+
+    if isinstance(target, str):
+        return target
+    name = getattr(target, "__name__", str(target))
+    module = (getattr(target, "__module__", None) or "").replace("_operator", "operator")
+    return public_name(target) or (f"{module}.{name}" if module else name)
 
 
 class Node:
@@ -144,15 +170,17 @@ class Node:
 
     def format_node(self) -> str:
         """One line about the node."""
-        target = getattr(self.target, "__name__", self.target)
+        from ._code import type_name
+
         if self.op == "output":
             return f"return {self._args[0]}"
-        if self.op in ("placeholder", "get_attr"):
-            return f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}]"
-        return (
-            f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}]"
-            f"(args = {self._args}, kwargs = {self._kwargs})"
-        )
+        kind = "" if self.type is None else f"{type_name(self.type)} "
+        head = f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}[target={_qualified(self.target)}]"
+        if self.op == "placeholder":
+            return head + (f"(default={self._args[0]})" if self._args else "")
+        if self.op == "get_attr":
+            return head
+        return f"{head}(args = {_format(self._args)}, kwargs = {_format(self._kwargs)})"
 
     def __repr__(self) -> str:
         return self.name

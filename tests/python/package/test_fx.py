@@ -192,3 +192,82 @@ def test_an_argument_is_put_between_others():
     assert node.args == (x, y) and node in y.users
     with pytest.raises(AssertionError, match="between 0 and len"):
         node.insert_arg(3, x)
+
+
+def double(x):
+    return x * 2
+
+
+fx.wrap("double")
+
+
+def test_code_is_written_as_pytorch_writes_it():
+    def f(x: strided.Tensor, k=-2):
+        y = (k**x).T / 2 - x[0, ..., None]
+        z = strided.cat([y, -y], dim=0).to(strided.float64)
+        return {"a": (double(z),)}, z + float("-inf"), ~(z > 1), 3
+
+    traced = fx.symbolic_trace(f)
+    lines = traced.code.split("\n")
+    assert lines[:4] == ["", f'torch.fx._symbolic_trace.wrap("{__name__.replace(".", "_")}_double")', "",
+                         "def forward(self, x : torch.Tensor, k = -2):"]  # fmt: skip
+    assert lines[4:-2] == [
+        "    pow_1 = k ** x;  k = None",
+        "    getattr_1 = pow_1.T;  pow_1 = None",
+        "    truediv = getattr_1 / 2;  getattr_1 = None",
+        "    getitem = x[(0, Ellipsis, None)];  x = None",
+        "    sub = truediv - getitem;  truediv = getitem = None",
+        "    neg = -sub",
+        "    cat = torch.cat([sub, neg], dim = 0);  sub = neg = None",
+        "    to = cat.to(torch.float64);  cat = None",
+        f"    double = {__name__.replace('.', '_')}_double(to)",
+        "    add = to + -inf",
+        "    gt = to > 1;  to = None",
+        "    invert = ~gt;  gt = None",
+    ]
+    assert lines[-2:] == ["    return ({'a': (double,)}, add, invert, 3)", "    "]
+    x = strided.eye(2)
+    for made in (traced, fx.symbolic_trace(traced)):  # the function that was kept whole is kept whole again
+        (a, b, c, d), (e, g, h, i) = made(x), f(x)
+        assert a["a"][0].equal(e["a"][0]) and b.equal(g) and c.equal(h) and d == i
+        assert [n.name for n in made.graph.nodes if n.meta.get("is_wrapped")] == ["double"]
+    graph = fx.Graph()
+    graph.output(graph.call_function(operator.pow, (-2, graph.placeholder("x"))))
+    assert fx.GraphModule({}, graph)(strided.tensor(2.0)).item() == 4
+
+
+def test_texts_of_graphs_and_of_their_modules(capsys):
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.act = nn.ReLU()
+
+        def forward(self, x: int, k=2):
+            return F.gelu(self.act(x) * k, approximate="tanh"), x[0]
+
+    traced = fx.symbolic_trace(Twice())
+    assert str(traced.graph).split("\n") == [
+        "graph():",
+        "    %x : int [num_users=2] = placeholder[target=x]",
+        "    %k : [num_users=1] = placeholder[target=k](default=2)",
+        "    %act : [num_users=1] = call_module[target=act](args = (%x,), kwargs = {})",
+        "    %mul : [num_users=1] = call_function[target=operator.mul](args = (%act, %k), kwargs = {})",
+        "    %gelu : [num_users=1] = call_function[target=torch.nn.functional.gelu](args = (%mul,), "
+        "kwargs = {approximate: tanh})",
+        "    %getitem : [num_users=1] = call_function[target=operator.getitem](args = (%x, 0), kwargs = {})",
+        "    return (gelu, getitem)",
+    ]
+    assert str(traced).startswith(f"Twice(\n  (act): ReLU()\n)\n{traced.code}\n# To see more debug info")
+    text = traced.print_readable(print_output=False)
+    assert text.startswith("class Twice(torch.nn.Module):\n    def forward(self, x : int, k = 2):\n        act = self.")
+    assert capsys.readouterr().out == ""
+    fx.symbolic_trace(double).graph.print_tabular()
+    assert capsys.readouterr().out.split("\n") == [
+        "opcode         name    target                   args    kwargs",
+        "-------------  ------  -----------------------  ------  --------",
+        "placeholder    x       x                        ()      {}",
+        "call_function  mul     <built-in function mul>  (x, 2)  {}",
+        "output         output  output                   (mul,)  {}",
+        "",
+    ]
+    assert {fx.node.Target, fx.node.Argument}  # what programs annotate with

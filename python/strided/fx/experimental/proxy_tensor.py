@@ -160,7 +160,7 @@ def make_fx(
         RuntimeError: the number in a tensor decides what f does.
 
     >>> program = strided.fx.experimental.proxy_tensor.make_fx(lambda x: x.relu() * 2)(strided.ones(2))
-    >>> print(program.code)
+    >>> print(program.code.strip())
     def forward(self, x_1):
         relu = torch.ops.aten.relu.default(x_1);  x_1 = None
         mul = torch.ops.aten.mul.Tensor(relu, 2);  relu = None
