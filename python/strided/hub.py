@@ -1,4 +1,4 @@
-"""Models from the network (``strided.hub``): nothing is downloaded."""
+"""Models from the network (``strided.hub``): files that are there are read, and nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -105,6 +105,33 @@ def download_url_to_file(url: str, dst: str, *args: Any, **kwargs: Any) -> None:
     _refuse("download_url_to_file")
 
 
-def load_state_dict_from_url(url: str, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError."""
-    return _refuse("load_state_dict_from_url")
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | os.PathLike[str] | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> Any:
+    """What is in a file that has been downloaded before.
+
+    Args:
+        url: where the file comes from; its last part is the file's name.
+        model_dir: the folder of the file; ``checkpoints`` below get_dir() unless it is given.
+        map_location: as ``load`` takes it.
+        file_name: the name of the file, in place of that of the URL.
+        progress, check_hash, weights_only: no effect; ``load`` never runs code.
+
+    Raises:
+        NotImplementedError: the file is not there; nothing is downloaded.
+    """
+    import strided
+
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else os.fspath(model_dir)
+    path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
+    if not os.path.exists(path):
+        raise NotImplementedError(
+            f"hub.load_state_dict_from_url: strided downloads nothing, and there is no file {path}: get it from {url}"
+        )
+    return strided.load(path, map_location=map_location)

@@ -168,6 +168,18 @@ def test_nothing_is_downloaded(monkeypatch):
             call("a", "b")
 
 
+def test_files_that_were_downloaded_before_are_read(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    (tmp_path / "hub/checkpoints").mkdir(parents=True)
+    torch.save({"w": torch.ones(2)}, tmp_path / "hub/checkpoints/net-0123abcd.pth")
+    url = "https://example.org/models/net-0123abcd.pth?x=1"
+    assert torch.hub.load_state_dict_from_url(url, progress=False, check_hash=True)["w"].tolist() == [1, 1]
+    (tmp_path / "hub/checkpoints/net-0123abcd.pth").rename(tmp_path / "other.pth")
+    assert torch.hub.load_state_dict_from_url(url, tmp_path, "cpu", file_name="other.pth")["w"].tolist() == [1, 1]
+    with pytest.raises(NotImplementedError, match=r"downloads nothing.*net-0123abcd\.pth: get it from https"):
+        torch.hub.load_state_dict_from_url(url)
+
+
 # ---------------------------------------------------------------- switches
 
 
