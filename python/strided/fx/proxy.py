@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import operator
 from collections.abc import Iterator
@@ -10,11 +11,55 @@ from typing import Any
 
 import strided
 
-from ..overrides import is_tensor_method_or_property
+from ..overrides import is_tensor_method_or_property, resolve_name
 from .graph import Graph
 from .node import Node, map_aggregate
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
+
+
+# Functions of nn.functional that are compiled in PyTorch, which hands the arguments of these on as they are given.
+_AS_GIVEN = frozenset(
+    "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ leaky_relu_ "
+    "linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ "
+    "rrelu_ scaled_dot_product_attention selu_ softplus softshrink threshold_".split()
+)
+
+
+@functools.lru_cache(None)
+def _options(function):
+    """The names of the arguments that have no default, and the options with their defaults; None: as they are given."""
+    name = resolve_name(function) or ""
+    home, _, word = name.rpartition(".")
+    if home != "torch.nn.functional" or word in _AS_GIVEN:
+        return None
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return None
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return None
+    return [p.name for p in parameters if p.default is p.empty], {
+        p.name: p.default for p in parameters if p.default is not p.empty
+    }
+
+
+def _by_name(function, args, kwargs):
+    """The arguments of a call as steps have them: options by name, with those that have their defaults.
+
+    PyTorch's functions that are written in Python hand them on so, and programs on graphs look them up by name.
+    """
+    known = _options(function)
+    if known is None:
+        return args, kwargs
+    required, options = known
+    given = dict(zip([*required, *options], args))
+    wrong = len(args) > len(required) + len(options) or given.keys() & kwargs.keys()
+    given |= kwargs
+    if wrong or not given.keys() >= set(required):  # an error of the call, which is the function's to report
+        return args, kwargs
+    return tuple(given.pop(name) for name in required), options | given
 
 
 class TraceError(ValueError):
@@ -135,6 +180,7 @@ class Proxy:
             return tracer.create_proxy("call_method", func.__name__, args, kwargs)
         if func is strided.einsum and len(args) == 2 and isinstance(args[1], (list, tuple)):
             args = (args[0], *args[1])  # PyTorch hands the operands on one by one, which programs on graphs rely on
+        args, kwargs = _by_name(func, args, kwargs)
         return tracer.create_proxy("call_function", func, args, kwargs)
 
 

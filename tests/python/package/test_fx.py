@@ -271,3 +271,23 @@ def test_texts_of_graphs_and_of_their_modules(capsys):
         "",
     ]
     assert {fx.node.Target, fx.node.Argument}  # what programs annotate with
+
+
+def test_options_of_functions_are_steps_arguments_by_name():
+    def f(x, y):
+        a = F.dropout(F.relu(x), 0.3, inplace=False)
+        return F.pad(a, (1, 1)), F.linear(x, y, None), F.softmax(input=x, dim=1), F.max_pool2d(x, 2, 1)
+
+    steps = [(n.args[1:], n.kwargs) for n in fx.symbolic_trace(f).graph.nodes if n.op == "call_function"]
+    pooling = {"stride": 1, "padding": 0, "dilation": 1, "ceil_mode": False, "return_indices": False}
+    assert [steps[0], steps[1], steps[2]] == [
+        ((), {"inplace": False}),
+        ((), {"p": 0.3, "training": True, "inplace": False}),
+        (((1, 1),), {"mode": "constant", "value": None}),
+    ]
+    assert steps[3][0][1:] == (None,) and steps[3][1] == {}  # a compiled function in PyTorch: as it is called
+    assert steps[4][0] == () and steps[4][1]["dim"] == 1 and steps[4][1]["dtype"] is None
+    assert steps[5] == ((2,), pooling)
+    wrong = fx.symbolic_trace(lambda x: F.relu(x, True, inplace=False))
+    with pytest.raises(TypeError, match="inplace"):
+        wrong(strided.ones(1))
