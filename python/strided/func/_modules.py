@@ -11,36 +11,71 @@ if TYPE_CHECKING:
     from .._typing import Any, Iterator
 
 
+_ABSENT = object()
+
+
 def _place(module, name):
-    """(the dict that holds a parameter or buffer of this dotted name, its key)"""
+    """(the module that holds a parameter, buffer or attribute of this dotted name, its key)"""
     *path, key = name.split(".")
     for part in path:
         module = getattr(module, part)
-    for held in (module._parameters, module._buffers):
+    return module, key
+
+
+def _swap(owner, key, value):
+    """Puts a tensor into a module, or takes it away (_ABSENT); what was there before."""
+    for held in (owner._parameters, owner._buffers):
         if key in held:
-            return held, key
-    raise KeyError(name)
+            before = held[key]
+            if value is _ABSENT:
+                del held[key]
+            else:
+                held[key] = value
+            return before
+    before = getattr(owner, key, _ABSENT)
+    if before is not _ABSENT and not isinstance(before, _C.Tensor):
+        raise TypeError(f"functional_call: attribute `{key}`: {before} is not an instance of torch.Tensor")
+    if value is not _ABSENT:
+        setattr(owner, key, value)
+    elif before is not _ABSENT:
+        delattr(owner, key)
+    return before
 
 
 @contextlib.contextmanager
-def _swapped(module: Any, values: dict[str, Any], tie_weights: bool) -> Iterator[None]:
-    places = {name: _place(module, name) for name in values}
-    all_names = {n: p for n, p in (*module.named_parameters(remove_duplicate=False),
-                                   *module.named_buffers(remove_duplicate=False))}  # fmt: skip
+def _swapped(module: Any, values: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     full = dict(values)
+    if tie_weights or strict:
+        all_names = {n: p for n, p in (*module.named_parameters(remove_duplicate=False),
+                                       *module.named_buffers(remove_duplicate=False))}  # fmt: skip
     if tie_weights:
         for name, value in values.items():
             for other, tensor in all_names.items():
-                if tensor is all_names[name] and other not in values:
-                    full[other], places[other] = value, _place(module, other)
-    before = {name: held[key] for name, (held, key) in places.items()}
+                if tensor is all_names.get(name, _ABSENT) and full.setdefault(other, value) is not value:
+                    raise ValueError(
+                        f"functional_call got multiple values for keys {sorted((name, other))}, which are tied. Consider "
+                        "using tie_weights=False"
+                    )
+    if strict:
+        unexpected, missing = sorted(full.keys() - all_names.keys()), sorted(all_names.keys() - full.keys())
+        parts = [f"Unexpected key(s): {', '.join(map(repr, unexpected))}."] * bool(unexpected)
+        parts += [f"Missing key(s): {', '.join(map(repr, missing))}."] * bool(missing)
+        if parts:
+            raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(parts))
+    for value in full.values():
+        if not (value is None or isinstance(value, _C.Tensor) or hasattr(type(value), "__strided_function__")):
+            raise TypeError(f"functional_call: {value} is not an instance of torch.Tensor")
+    places = {name: _place(module, name) for name in full}
+    before: dict[str, Any] = {}
     try:
-        for name, (held, key) in places.items():
-            held[key] = full[name]
+        for name, place in places.items():
+            before[name] = _swap(*place, full[name])
         yield
     finally:
-        for name, (held, key) in places.items():
-            held[key] = before[name]
+        for name, tensor in reversed(before.items()):
+            after = _swap(*places[name], tensor)
+            if name in values and after is not _ABSENT:
+                values[name] = after  # the module may have put another tensor there
 
 
 def functional_call(
@@ -55,13 +90,14 @@ def functional_call(
     """module(*args, **kwargs) with other parameters and buffers, by name; the module stays as it is.
 
     Args:
-        parameter_and_buffer_dicts: a dict, or several dicts of different names.
+        parameter_and_buffer_dicts: a dict, or several dicts of different names; tensors that are plain attributes of a
+            module can be named too. What the module puts in place of one is in the dict afterwards.
         args: the arguments; a single one need not be in a tuple.
         tie_weights: parameters that are one in the module are one in the call.
         strict: RuntimeError for names that are missing or too many.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
-        values = dict(parameter_and_buffer_dicts)
+        values = parameter_and_buffer_dicts
     elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
@@ -73,16 +109,8 @@ def functional_call(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameter_and_buffer_dicts)}"
         )
-    names = {n for n, _ in (*module.named_parameters(remove_duplicate=False),
-                            *module.named_buffers(remove_duplicate=False))}  # fmt: skip
-    unexpected, missing = sorted(set(values) - names), sorted(names - set(values))
-    if unexpected and strict or missing and strict:
-        parts = [f"Unexpected key(s): {', '.join(unexpected)}."] * bool(unexpected)
-        parts += [f"Missing key(s): {', '.join(missing)}."] * bool(missing)
-        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(parts))
-    values = {k: v for k, v in values.items() if k in names}
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _swapped(module, values, tie_weights):
+    with _swapped(module, values, tie_weights, strict):
         return module(*args, **(kwargs or {}))
 
 

@@ -227,3 +227,54 @@ def test_the_name_of_older_versions():
     assert _vmap(lambda x: None, allow_none_pass_through=True)(x) is None
     with pytest.raises(NotImplementedError, match="not one int"):
         _vmap(torch.sum, out_dims=(0,), allow_none_pass_through=True)
+
+
+# ---------------------------------------------------------------- what functional_call exchanges
+
+
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = torch.nn.Buffer(torch.zeros(1))
+        self.scale = torch.ones(1)
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x * self.scale + self.count
+
+
+def test_functional_call_takes_plain_attributes_and_returns_what_was_written():
+    module, values = Counting(), {"count": torch.tensor([2.0]), "scale": torch.tensor([5.0])}
+    before = values["count"]
+    assert torch.func.functional_call(module, values, torch.ones(1)).tolist() == [8]
+    assert values["count"].tolist() == [3] and before.tolist() == [2]
+    assert module.count.tolist() == [0] and module.scale.tolist() == [1]
+    assert torch.func.functional_call(module, {"other": torch.ones(1)}, torch.ones(1)).tolist() == [2]
+    assert not hasattr(module, "other")
+    with pytest.raises(TypeError, match="is not an instance of torch.Tensor"):
+        torch.func.functional_call(module, {"count": 3}, torch.ones(1))
+
+
+def test_functional_call_of_a_module_in_itself():
+    module = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False))
+    module[0].around = module
+    given = {"0.around.0.weight": torch.tensor([[3.0]])}
+    assert torch.func.functional_call(module, given, torch.ones(1, 1), tie_weights=False).item() == 3
+
+
+def test_functional_call_of_tied_parameters():
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = self.b = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self):
+            return self.a + self.b
+
+    module, one = Tied(), torch.tensor([3.0])
+    assert torch.func.functional_call(module, {"a": one}, (), strict=True).item() == 6
+    assert torch.func.functional_call(module, {"a": one, "b": one}, ()).item() == 6
+    with pytest.raises(ValueError, match="which are tied"):
+        torch.func.functional_call(module, {"a": one, "b": torch.ones(1)}, ())
+    with pytest.raises(RuntimeError, match="Missing key"):
+        torch.func.functional_call(module, {"a": one}, (), strict=True, tie_weights=False)
