@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from .._typing import Any, Sequence
 
 
+def _undo(scheduler):
+    """Takes the first step back, of all schedulers that a chain or a sequence consists of."""
+    for part in scheduler._schedulers:
+        if hasattr(part, "_schedulers"):
+            _undo(part)
+        else:
+            part.last_epoch -= 1
+
+
 class SequentialLR(LRScheduler):
     """Schedulers one after the other: the next one from each milestone on."""
 
@@ -43,8 +52,7 @@ class SequentialLR(LRScheduler):
         # All of them have set their first rate; the first scheduler starts from the initial one.
         for group in optimizer.param_groups:
             _set(group, "lr", group["initial_lr"])
-        for scheduler in self._schedulers:
-            scheduler.last_epoch -= 1
+        _undo(self)
         self._schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
 

@@ -464,6 +464,13 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def _reduce_lr(self, epoch):
+        count = len(self.optimizer.param_groups)
+        if count != len(self.min_lrs):
+            if self.default_min_lr is None:
+                raise RuntimeError(
+                    f"The number of param groups in the `optimizer` ({count}) differs from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please modify the `min_lrs` field to match the length of the `optimizer` param groups."
+                )
+            self.min_lrs = [self.default_min_lr] * count
         for group, least in zip(self.optimizer.param_groups, self.min_lrs):
             old = float(group["lr"])
             new = max(old * self.factor, least)

@@ -196,6 +196,26 @@ def hooked(t):
     return log
 
 
+def plateau_of_more_groups(t, least):
+    optimizer = t.optim.SGD([t.nn.Parameter(t.ones(1))], 1.0)
+    scheduler = t.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1, min_lr=least)
+    optimizer.add_param_group({"params": [t.nn.Parameter(t.ones(1))], "lr": 2.0})
+    for _ in range(4):
+        scheduler.step(1)
+    return [group["lr"] for group in optimizer.param_groups]
+
+
+def sequence_of_chain(t):
+    optimizer, s = t.optim.SGD([t.nn.Parameter(t.ones(1))], 1.0), t.optim.lr_scheduler
+    chain = s.ChainedScheduler([s.ConstantLR(optimizer, 0.5, 2), s.ExponentialLR(optimizer, 0.5)])
+    scheduler, seen = s.SequentialLR(optimizer, [chain, s.StepLR(optimizer, 1)], milestones=[3]), []
+    for _ in range(5):
+        optimizer.step()
+        scheduler.step()
+        seen.append(float(optimizer.param_groups[0]["lr"]))
+    return seen
+
+
 CALLS = {
     "empty": lambda t: t.optim.SGD([], 0.1),
     "tensor": lambda t: t.optim.SGD(t.ones(1), 0.1),
@@ -212,6 +232,9 @@ CALLS = {
     "names": lambda t: t.optim.SGD(t.nn.Linear(1, 1).named_parameters(), 0.1).param_groups[0]["param_names"],
     "load": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1))], 1).load_state_dict({"state": {}, "param_groups": []}),
     "hooks": hooked,
+    "plateau, a group more": lambda t: plateau_of_more_groups(t, [0.1]),
+    "plateau, a group more and one bound": lambda t: plateau_of_more_groups(t, 0.1),
+    "sequence of a chain": sequence_of_chain,
     "not optimizer": lambda t: t.optim.lr_scheduler.StepLR(3, 1),
     "zero_grad": lambda t: (
         p := t.nn.Parameter(t.ones(1)),
