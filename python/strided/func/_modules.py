@@ -43,7 +43,8 @@ def _swap(owner, key, value):
 
 
 @contextlib.contextmanager
-def _swapped(module: Any, values: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+def swapped(module: Any, values: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+    """Within it the module has these tensors, by dotted names; afterwards its own."""
     full = dict(values)
     if tie_weights or strict:
         all_names = {n: p for n, p in (*module.named_parameters(remove_duplicate=False),
@@ -110,7 +111,7 @@ def functional_call(
             f"{type(parameter_and_buffer_dicts)}"
         )
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _swapped(module, values, tie_weights, strict):
+    with swapped(module, values, tie_weights, strict):
         return module(*args, **(kwargs or {}))
 
 

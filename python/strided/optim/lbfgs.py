@@ -170,7 +170,7 @@ class LBFGS(Optimizer):
             real.add_(direction[at : at + real.numel()].view_as(real), alpha=step)
             at += real.numel()
 
-    def _direction(self, state, grad):
+    def _direction(self, state, grad, size):
         """Minus the inverse Hessian, as the kept pairs tell it, times the gradient: two loops over the pairs."""
         q, factors = grad.neg(), []
         pairs = list(zip(state["old_dirs"], state["old_stps"], state["ro"]))
@@ -178,7 +178,7 @@ class LBFGS(Optimizer):
             factors.append(float(s.dot(q)) * ro)
             q.add_(y, alpha=-factors[-1])
         q.mul_(state["H_diag"])
-        state["al"][: len(pairs)] = reversed(factors)
+        state.setdefault("al", [None] * size)[: len(pairs)] = reversed(factors)
         for (y, s, ro), a in zip(pairs, reversed(factors)):
             q.add_(s, alpha=a - float(y.dot(q)) * ro)
         return q
@@ -213,11 +213,10 @@ class LBFGS(Optimizer):
         for n in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
-                kept = [None] * group["history_size"]
-                state.update(al=kept, d=grad.neg(), t=None, old_dirs=[], old_stps=[], ro=[], H_diag=1)
+                state.update(d=grad.neg(), t=None, old_dirs=[], old_stps=[], ro=[], H_diag=1)
             else:
                 self._remember(state, grad, group["history_size"])
-                state["d"] = self._direction(state, grad)
+                state["d"] = self._direction(state, grad, group["history_size"])
             direction = state["d"]
             state["prev_flat_grad"], before = grad.clone(), loss
             t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if state["n_iter"] == 1 else lr

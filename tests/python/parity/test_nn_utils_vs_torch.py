@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.nn.utils.prune")
 
+import strided  # noqa: E402
 from nn_compare import compare_call  # noqa: E402
 
 
@@ -95,7 +96,7 @@ CASES = {
     "removed too": lambda t, x: used(
         t, t.nn.utils.remove_spectral_norm(t.nn.utils.spectral_norm(t.nn.Linear(3, 4))), x
     ),
-    "functional_call": lambda t, x: t.nn.utils.stateless.functional_call(
+    "functional_call": lambda t, x: t.func.functional_call(
         t.nn.Sequential(t.nn.Linear(3, 2), t.nn.Tanh()), {"0.weight": x[:2] * 2}, (x,)
     ),
     "fusion": lambda t, x: t.nn.utils.fuse_linear_bn_eval(t.nn.Linear(3, 4).eval(), t.nn.BatchNorm1d(4).eval())(x),
@@ -111,8 +112,6 @@ def test_as_pytorch(name):
 
 @pytest.mark.parametrize("how", ["matrix_exp", "cayley", "householder"])
 def test_orthogonal(how):
-    import strided
-
     m = strided.nn.utils.parametrizations.orthogonal(strided.nn.Linear(3, 5), orthogonal_map=how)
     eye = m.weight.t() @ m.weight
     assert float((eye - strided.eye(3)).abs().max()) < 1e-5
@@ -164,8 +163,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
-    import strided
-
     found = []
     for t in (strided, torch):
         with pytest.raises(Exception) as error:
@@ -175,8 +172,6 @@ def test_refused(name):
 
 
 def test_skip_init():
-    import strided
-
     m = strided.nn.utils.skip_init(strided.nn.Linear, 3, 2, bias=False)
     assert m.weight.device.type == "cpu" and m.weight.shape == (2, 3) and m.weight.requires_grad
 
@@ -263,8 +258,6 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs(program):
-    import strided
-
     ours, theirs = program(strided), program(torch)
     ours, theirs = ([r] if not isinstance(r, list) else r for r in (ours, theirs))
     assert len(ours) == len(theirs)
@@ -284,3 +277,14 @@ def test_backward_hooks_everywhere():
         made = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
         found.append(made.stdout)
     assert found[0] == found[1] and "Cannot use both" in found[0]
+
+
+def test_functional_call_by_its_older_name():
+    for t in (strided, torch):
+        m = t.nn.Linear(3, 2)
+        with pytest.warns(FutureWarning, match="torch.nn.utils.stateless.functional_call"):
+            made = t.nn.utils.stateless.functional_call(m, {"weight": t.ones(2, 3), "bias": t.zeros(2)}, t.ones(3))
+        assert made.tolist() == [3, 3]
+        with t.nn.utils.stateless._reparametrize_module(m, {"bias": t.full((2,), 5.0)}):
+            assert m.bias.tolist() == [5, 5]
+        assert m.bias.tolist() != [5, 5]

@@ -1,5 +1,6 @@
 """Optimizers and schedulers: twenty steps of the same numbers, the same state dicts, texts and errors as PyTorch."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -254,3 +255,37 @@ def test_as_pytorch(name):
             return type(error).__name__, str(error).replace("strided", "torch")
 
     assert outcome(strided) == outcome(torch)
+
+
+def test_lbfgs_goes_on_with_the_state_of_pytorch():
+    found = {}
+    states = {}
+    for t in (torch, strided):
+        x = t.arange(1.0, 7.0, dtype=t.float64).view(2, 3) / 3
+        p = t.nn.Parameter(t.ones(3, dtype=t.float64))
+        opt = t.optim.LBFGS([p], lr=0.5, max_iter=1)
+
+        def closure(p=p, opt=opt, x=x):
+            opt.zero_grad()
+            loss = ((x @ p - 1) ** 2).sum()
+            loss.backward()
+            return loss
+
+        opt.step(closure)
+        states[t] = copy.deepcopy(opt.state_dict())
+        if t is strided:
+
+            def moved(value):
+                if isinstance(value, (list, tuple)):
+                    return [moved(v) for v in value]
+                if isinstance(value, dict):
+                    return {k: moved(v) for k, v in value.items()}
+                return strided.from_numpy(value.detach().numpy()) if isinstance(value, torch.Tensor) else value
+
+            theirs = moved(states[torch])
+            assert theirs["state"][0].keys() == states[strided]["state"][0].keys()
+            opt.load_state_dict(theirs)
+        for _ in range(3):
+            opt.step(closure)
+        found[t] = p.tolist()
+    assert np.allclose(found[strided], found[torch], rtol=1e-9)
