@@ -140,7 +140,7 @@ def result_of(trace: Trace, x: Any) -> Any:
         if id(x) not in trace.numbers:
             raise Untraceable("it returns a tensor that no call made")
         return Variable(trace.numbers[id(x)])
-    if type(x) in (list, tuple):
+    if type(x) in (list, tuple, strided.Size):
         return type(x)(result_of(trace, item) for item in x)
     if isinstance(x, tuple) and type(x).__module__.partition(".")[0] == "strided":  # values and indices, ...
         return tuple.__new__(type(x), [result_of(trace, item) for item in x])

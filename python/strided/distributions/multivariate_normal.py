@@ -37,7 +37,7 @@ def _batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
         columns = x.permute(*range(extra, len(batch) + 1), *range(extra)).reshape(own + (x.shape[-1], -1))
         squares = strided.linalg.solve_triangular(factor, columns, upper=False).pow(2).sum(-2)
         squares = squares.reshape(own + batch[:extra])
-        return squares.permute(*range(len(own), len(batch)), *range(len(own)))
+        return squares.permute((*range(len(own), len(batch)), *range(len(own))))
     return strided.linalg.solve_triangular(factor, x.unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
 
 

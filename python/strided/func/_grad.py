@@ -406,7 +406,7 @@ def jacrev(
         grads = _rows(row, basis, total, chunk_size)  # for each input: (total, *input)
         parts = [g.split([shape.numel() for shape in shapes]) for g in grads]
         by_output = [
-            tree_unflatten([p[i].reshape(*shapes[i], *x.shape) for p, x in zip(parts, leaves)], spec)
+            tree_unflatten([p[i].reshape((*shapes[i], *x.shape)) for p, x in zip(parts, leaves)], spec)
             for i in range(len(shapes))
         ]
         found = tree_unflatten(by_output, structure)
@@ -456,7 +456,9 @@ def jacfwd(
         by_output = []
         for y in columns[: kept["n"]]:
             parts = y.movedim(0, -1).split([x.numel() for x in leaves], dim=-1)
-            by_output.append(tree_unflatten([p.reshape(*p.shape[:-1], *x.shape) for p, x in zip(parts, leaves)], spec))
+            by_output.append(
+                tree_unflatten([p.reshape((*p.shape[:-1], *x.shape)) for p, x in zip(parts, leaves)], spec)
+            )
         found = tree_unflatten(by_output, kept["structure"])
         if not has_aux:
             return found

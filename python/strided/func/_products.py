@@ -291,7 +291,7 @@ def _tensorinv(input, ind=2):
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if ind <= 0 or rows != columns:
         raise RuntimeError(f"linalg.tensorinv: axes before ind = {ind} have {rows} elements, those behind it {columns}")
-    return _f["linalg.inv"](input.reshape(rows, columns)).reshape(*shape[ind:], *shape[:ind])
+    return _f["linalg.inv"](input.reshape(rows, columns)).reshape((*shape[ind:], *shape[:ind]))
 
 
 @by_calls("linalg.tensorsolve")

@@ -158,7 +158,7 @@ def test_computed_inputs_and_empty_ones():
 def laid_out(x, layout):
     """The values of x in other strides, as a leaf that requires a gradient."""
     if layout == "transposed":
-        x = x.permute(*reversed(range(x.ndim))).contiguous().permute(*reversed(range(x.ndim)))
+        x = x.permute([*reversed(range(x.ndim))]).contiguous().permute([*reversed(range(x.ndim))])
     elif layout == "gaps":
         x = torch.stack([x, x], -1)[..., 0]
     return x.detach().requires_grad_()

@@ -77,7 +77,7 @@ def test_special_values_meet_each_other(dtype):
 def test_broadcasts_and_layouts(shape, dtype):
     a, row = numbers(shape, dtype), numbers(shape[-1:], dtype, 1)
     column, one = numbers((*shape[:-1], 1), dtype, 2), numbers((), dtype, 3)
-    turned = numbers(shape[::-1], dtype, 4).permute(*reversed(range(len(shape))))
+    turned = numbers(shape[::-1], dtype, 4).permute([*reversed(range(len(shape)))])
     gaps = numbers((*shape[:-1], shape[-1] + 3), dtype, 5)[..., 1:-2]
     every_second = numbers((*shape[:-1], 2 * shape[-1]), dtype, 6)[..., ::2]
     layouts = [a, row, column, one, turned, gaps, every_second, a.flip(-1), row.expand(shape)]

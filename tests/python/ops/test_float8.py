@@ -161,7 +161,7 @@ def test_copies_between_layouts(dtype):
             got = a.to(other)
             if other not in (torch.float32, dtype):
                 same(got, a.float().to(other))
-            target = torch.zeros(a.shape[::-1], dtype=other).permute(*range(a.dim())[::-1])
+            target = torch.zeros(a.shape[::-1], dtype=other).permute([*range(a.dim())[::-1]])
             same(target.copy_(a), got)
     big = torch.arange(5000, dtype=torch.int32).remainder(97).view(50, 100)
     for other in (torch.int32, torch.uint8, torch.float64, torch.bfloat16, torch.complex64):

@@ -309,7 +309,7 @@ def test_any_number_of_index_tensors(n):
     a = np.arange(float(np.prod(shape))).reshape(shape)
     rng = np.random.default_rng(n)
     indices = [rng.integers(-s, s, (2, 3)[k % 2 :]) for k, s in enumerate(shape)]
-    for x in [T(a), T(np.ascontiguousarray(a.T)).permute(*range(n - 1, -1, -1)), T(a)[::-1]]:
+    for x in [T(a), T(np.ascontiguousarray(a.T)).permute([*range(n - 1, -1, -1)]), T(a)[::-1]]:
         b = x.numpy()
         same(x[tuple(T(i) for i in indices)], b[tuple(indices)])
         same(x[(slice(None), *(T(i) for i in indices[1:]))], b[(slice(None), *indices[1:])])

@@ -115,7 +115,7 @@ def test_one_result_goes_into_any_memory(name, f):
         "fitting": strided.full(shape, 7.0),
         "empty": strided.empty(0),
         "double": strided.full(shape, 7.0, dtype=strided.float64),
-        "transposed": strided.full(shape[::-1], 7.0).permute(*range(len(shape))[::-1]),
+        "transposed": strided.full(shape[::-1], 7.0).permute([*range(len(shape))[::-1]]),
         "stepped": spread[tuple(slice(None, None, 2) for _ in shape)],
         "offset": strided.full([n + 1 for n in shape], 7.0)[tuple(slice(1, None) for _ in shape)],
     }

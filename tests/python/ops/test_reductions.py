@@ -38,7 +38,7 @@ def layouts(a, dtype):
     """The same values as tensors of different strides."""
     t = torch.tensor(a.tolist(), dtype=getattr(torch, dtype)).reshape(a.shape)
     yield "contiguous", t
-    yield "reversed axes", t.permute(*reversed(range(t.ndim))).contiguous().permute(*reversed(range(t.ndim)))
+    yield "reversed axes", t.permute([*reversed(range(t.ndim))]).contiguous().permute([*reversed(range(t.ndim))])
     if t.ndim:
         wide = torch.zeros(*[2 * s + 1 for s in a.shape], dtype=t.dtype)
         view = wide[tuple(slice(1, 2 * s + 1, 2) for s in a.shape)]

@@ -21,7 +21,7 @@ def layouts(a):
     """The same values contiguous, transposed in memory, reversed, with an offset and with gaps."""
     t = T(a)
     yield T(a)
-    yield T(np.ascontiguousarray(a.T)).permute(*reversed(range(a.ndim)))
+    yield T(np.ascontiguousarray(a.T)).permute([*reversed(range(a.ndim))])
     wide = torch.zeros(*(s + 2 for s in a.shape), dtype=t.dtype)
     inner = wide[tuple(slice(1, s + 1) for s in a.shape)]
     inner.copy_(t)
