@@ -1,7 +1,6 @@
 #include "python/py_node.h"
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "autograd/engine.h"
@@ -283,10 +282,7 @@ PyTypeObject* class_named(const std::string& name) {
 PyObject* node_name(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] { return PyUnicode_FromString(node_of(o).name()); });
 }
-PyObject* node_repr(PyObject* o) {
-  const char* dot = std::strrchr(Py_TYPE(o)->tp_name, '.');
-  return PyUnicode_FromFormat("<%s object at %p>", dot ? dot + 1 : Py_TYPE(o)->tp_name, o);
-}
+PyObject* node_repr(PyObject* o) { return PyUnicode_FromFormat("<%s object at %p>", short_type_name(o), o); }
 PyObject* node_next(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] {
     const Node& node = node_of(o);

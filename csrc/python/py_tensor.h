@@ -41,6 +41,8 @@ PyObject* wrap(Device d);
 PyObject* wrap_size(const Dims& shape);  // torch.Size
 PyObject* wrap_tuple(const Dims& values);
 
+const char* short_type_name(PyObject* o);  // without the module
+
 bool is_numpy_scalar(PyObject* o);
 bool is_number(PyObject* o);  // Python and NumPy numbers; not tensors
 Scalar to_scalar(PyObject* o);

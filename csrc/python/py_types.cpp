@@ -309,6 +309,11 @@ PyObject* wrap_tuple(const Dims& values) {
   return tuple;
 }
 
+const char* short_type_name(PyObject* o) {
+  const char* dot = std::strrchr(Py_TYPE(o)->tp_name, '.');
+  return dot ? dot + 1 : Py_TYPE(o)->tp_name;
+}
+
 bool is_numpy_scalar(PyObject* o) {
   // numpy.generic without including NumPy: its scalars say so in their module.
   const char* name = Py_TYPE(o)->tp_name;

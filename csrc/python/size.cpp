@@ -28,7 +28,7 @@ PyObject* stored(PyObject* size, Py_ssize_t i) {
   if (!number) {
     if (PyErr_ExceptionMatches(PyExc_TypeError))
       PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
-                   _PyType_Name(Py_TYPE(size)));
+                   short_type_name(size));
     throw PythonError{};
   }
   if (!is_numpy_scalar(size)) return number;
@@ -99,7 +99,7 @@ PyObject* as_size(PyObject* tuple) {
 PyObject* size_add(PyObject* a, PyObject* b) {
   if (!PyTuple_Check(a)) Py_RETURN_NOTIMPLEMENTED;
   if (!PyTuple_Check(b)) {
-    PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", _PyType_Name(Py_TYPE(b)));
+    PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", short_type_name(b));
     return nullptr;
   }
   return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
