@@ -10,8 +10,8 @@ from . import _C
 __all__ = ["finfo", "iinfo"]
 
 _DTYPES = {d._traits["name"]: d for d in _C.dtypes}
-# Python's own types stand for the widest of their kind.
 _PARTS = {"complex32": "float16"}  # a name without tensors, whose parts have a dtype
+# Python's own types stand for the widest of their kind.
 _PYTHON = {float: "float64", complex: "float64", int: "int64", bool: "bool"}
 
 

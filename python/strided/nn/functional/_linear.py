@@ -261,13 +261,12 @@ def embedding_bag(
         raise RuntimeError(
             f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type {weight.detach().type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)"
         )
-    if padding_idx is not None:
-        count = weight.size(0)
-        if not -count <= padding_idx < count:
-            raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, but got {padding_idx}"
-            )
-        padding_idx %= count
+    count = weight.size(0)
+    if padding_idx is not None and not -count <= padding_idx < count:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, but got {padding_idx}"
+        )
+    padding_idx = _padding(padding_idx, count)
     if max_norm is not None:
         _renormalised(weight, input, max_norm, norm_type)
     summed = mode != "max" and not sparse and not scale_grad_by_freq
