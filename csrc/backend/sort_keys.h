@@ -11,8 +11,6 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-constexpr int kSortDigit = 11;  // bits of a digit, where the CPU sorts by digits
-
 enum class KeyKind : uint8_t { Unsigned, Signed, Float, Bool };
 
 // K: unsigned, of the size of the values. `infinity`: bits of that float; what is greater is NaN.

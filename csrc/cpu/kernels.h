@@ -87,8 +87,10 @@ struct SortCoding {
   uint64_t infinity = 0;  // of KeyCode
   uint64_t flip = 0, base = 0;
 };
-constexpr int64_t kSortSlack =
-    64;  // words behind those that are sorted, and behind scratch memory, that may be touched
+// Words behind those that are sorted, and behind scratch memory, that may be touched.
+constexpr int64_t kSortSlack = 64;
+// Bits of a digit, where rows are sorted by digits.
+constexpr int kSortDigit = 11;
 // Words are signed: a key of up to 32 bits and the position; or a key of 64 bits, and the position in `index`.
 // Tables of four have a row for items of 1, 2, 4 and 8 bytes.
 struct SortKernels {
