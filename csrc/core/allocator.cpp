@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -46,6 +47,7 @@ size_t size_of_class(int c) {
   return (size_t(1) << log) + static_cast<size_t>((c - 1) % 4 + 1) * (size_t(1) << (log - 2));
 }
 
+// What threads have counted for themselves (Local) is not in these.
 std::atomic<int64_t> allocated{0}, peak{0}, cached{0}, allocations{0}, hits{0};
 std::atomic<int64_t> limit{-1};
 
@@ -63,10 +65,32 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
+// Each thread keeps a few small blocks of its own, without locks.
+constexpr int kLocalClasses = 4 * 7 + 1;  // up to 8 KiB
+constexpr int kLocalBlocks = 64;
+
+struct Local {
+  // One thread adds, others only read: no locked instruction, of which four to six took longer than all else that a
+  // small allocation does.
+  struct Counter {
+    std::atomic<int64_t> value{0};
+    void add(int64_t n) { value.store(get() + n, std::memory_order_relaxed); }
+    int64_t get() const { return value.load(std::memory_order_relaxed); }
+  };
+  FreeBlock* head[kLocalClasses] = {};
+  int count[kLocalClasses] = {};
+  Counter kept;              // bytes of these blocks
+  Counter uncounted;         // bytes taken from here less bytes put here, until they are added to `allocated`
+  Counter hits;              // allocations served from here
+  void move(int64_t bytes);  // out of here if positive, else into here
+};
+constexpr int64_t kMostUncounted = 2 << 10;
+
 // Freed blocks of all threads.
 struct Shared {
   std::mutex mutex;
   std::vector<void*> bins[kClasses];
+  std::vector<const Local*> locals;  // of the threads that run
 };
 
 Shared* new_shared();
@@ -87,14 +111,6 @@ Shared* new_shared() {
 // thread for ever.
 [[maybe_unused]] const Shared& made_at_load = shared();
 
-// Each thread keeps a few small blocks of its own, without locks.
-constexpr int kLocalClasses = 4 * 7 + 1;  // up to 8 KiB
-constexpr int kLocalBlocks = 64;
-
-struct Local {
-  FreeBlock* head[kLocalClasses] = {};
-  int count[kLocalClasses] = {};
-};
 thread_local Local* local_blocks = nullptr;
 thread_local bool thread_ended = false;
 
@@ -110,6 +126,11 @@ struct LocalOwner {
         local_blocks->head[c] = block->next;
         s.bins[c].push_back(block);
       }
+    allocated.fetch_add(local_blocks->uncounted.get());
+    cached.fetch_add(local_blocks->kept.get());
+    allocations.fetch_add(local_blocks->hits.get());
+    hits.fetch_add(local_blocks->hits.get());
+    s.locals.erase(std::find(s.locals.begin(), s.locals.end(), local_blocks));
     delete local_blocks;
     local_blocks = nullptr;
   }
@@ -120,14 +141,36 @@ Local* make_local() {
   if (thread_ended) return nullptr;
   static thread_local LocalOwner owner;
   static_cast<void>(owner);
-  return local_blocks = new (std::nothrow) Local;
+  auto made = std::unique_ptr<Local>(new (std::nothrow) Local);
+  if (!made) return nullptr;
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.locals.push_back(made.get());
+  return local_blocks = made.release();
 }
 Local* local() { return local_blocks ? local_blocks : make_local(); }
 
+// What other threads have not counted yet is left out: it is small.
+void note_peak(int64_t now) {
+  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+}
+
+void Local::move(int64_t bytes) {
+  kept.add(-bytes);
+  uncounted.add(bytes);
+  const int64_t n = uncounted.get();
+  if (n < -kMostUncounted || n > kMostUncounted) {
+    uncounted.add(-n);
+    note_peak(allocated.fetch_add(n, std::memory_order_relaxed) + n);
+  } else if (bytes > 0) {
+    note_peak(allocated.load(std::memory_order_relaxed) + n);
+  }
+}
+
 void count_allocation(int64_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  const int64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+  const int64_t mine = local_blocks ? local_blocks->uncounted.get() : 0;
+  note_peak(allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes + mine);
 }
 
 void* fresh_block(size_t bytes) {
@@ -151,9 +194,8 @@ void* cpu_allocate(size_t nbytes) {
       if (FreeBlock* block = l->head[c]) {
         l->head[c] = block->next;
         --l->count[c];
-        cached.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-        hits.fetch_add(1, std::memory_order_relaxed);
-        count_allocation(static_cast<int64_t>(bytes));
+        l->hits.add(1);
+        l->move(static_cast<int64_t>(bytes));
         return block;
       }
   }
@@ -184,7 +226,6 @@ void cpu_free(void* data, size_t nbytes) {
   if (data == nullptr) return;
   const int c = class_of(nbytes);
   const int64_t bytes = static_cast<int64_t>(size_of_class(c));
-  allocated.fetch_sub(bytes, std::memory_order_relaxed);
   if (kCaching && c < kLocalClasses) {
     Local* l = local();
     if (l != nullptr && l->count[c] < kLocalBlocks) {
@@ -192,10 +233,11 @@ void cpu_free(void* data, size_t nbytes) {
       block->next = l->head[c];
       l->head[c] = block;
       ++l->count[c];
-      cached.fetch_add(bytes, std::memory_order_relaxed);
+      l->move(-bytes);
       return;
     }
   }
+  allocated.fetch_sub(bytes, std::memory_order_relaxed);
   if (!kCaching || cached.load(std::memory_order_relaxed) + bytes > cache_limit()) {
     std::free(data);
     return;
@@ -235,10 +277,19 @@ bool cpu_clear(void*, size_t) { return false; }
 #endif
 
 MemoryStats cpu_memory_stats() {
-  return {allocated.load(), peak.load(), cached.load(), allocations.load(), hits.load()};
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  MemoryStats stats{allocated.load(), peak.load(), cached.load(), allocations.load(), hits.load()};
+  for (const Local* l : s.locals) {
+    stats.allocated += l->uncounted.get();
+    stats.cached += l->kept.get();
+    stats.allocations += l->hits.get();
+    stats.cache_hits += l->hits.get();
+  }
+  return stats;
 }
 
-void cpu_reset_peak() { peak.store(allocated.load()); }
+void cpu_reset_peak() { peak.store(cpu_memory_stats().allocated); }
 
 void cpu_empty_cache() {
   Shared& s = shared();

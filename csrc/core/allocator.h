@@ -8,11 +8,11 @@
 namespace strided {
 
 struct MemoryStats {
-  int64_t allocated = 0;  // bytes in live blocks
-  int64_t peak_allocated = 0;
-  int64_t cached = 0;       // bytes in freed blocks that are kept
-  int64_t allocations = 0;  // calls
-  int64_t cache_hits = 0;   // of these, served from the cache
+  int64_t allocated = 0;       // bytes in live blocks
+  int64_t peak_allocated = 0;  // to within 2 KiB for each other thread
+  int64_t cached = 0;          // bytes in freed blocks that are kept
+  int64_t allocations = 0;     // calls
+  int64_t cache_hits = 0;      // of these, served from the cache
 };
 
 constexpr size_t kAlignment = 64;
