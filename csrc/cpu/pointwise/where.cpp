@@ -19,7 +19,21 @@ void store(char* p, const T& v) {
   std::memcpy(p, &v, sizeof(T));
 }
 
-// Written with integer masks, so that it becomes vector code.
+// Written with integer masks, so that it becomes vector code, and so that no guess about a condition can be wrong.
+template <class T>
+T blend(char condition, T a, T b) {
+  const T mask = static_cast<T>(-static_cast<T>(condition != 0));
+  return static_cast<T>((a & mask) | (b & ~mask));
+}
+STRIDED_INLINE Item16 blend(char condition, const Item16& a, const Item16& b) { return condition != 0 ? a : b; }
+
+// A contiguous result and condition. a(i) and b(i): the elements, or one value.
+template <class T, class A, class B>
+STRIDED_INLINE void blend_row(char* to, const char* condition, int64_t n, A a, B b) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) store(to + i * static_cast<int64_t>(sizeof(T)), blend(condition[i], a(i), b(i)));
+}
+
 template <class T>
 void where(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) {
   constexpr int64_t size = sizeof(T);
@@ -29,29 +43,21 @@ void where(char** data, const int64_t* s, int64_t n0, int64_t n1, const void*) {
     const char* const a = data[2] + j * s[6];
     const char* const b = data[3] + j * s[7];
     if constexpr (sizeof(T) != 16) {
-      auto blend = [&](int64_t a_step, int64_t b_step) {
-        for (int64_t i = 0; i < n0; ++i) {
-          const T mask = static_cast<T>(-static_cast<T>(condition[i] != 0));
-          store(to + i * size, static_cast<T>((load<T>(a + i * a_step) & mask) | (load<T>(b + i * b_step) & ~mask)));
-        }
-      };
-      if (s[0] == size && s[1] == 1) {
-        if (s[2] == size && s[3] == size) {
-          blend(size, size);
-          continue;
-        }
-        if (s[2] == size && s[3] == 0) {
-          blend(size, 0);
-          continue;
-        }
-        if (s[2] == 0 && s[3] == size) {
-          blend(0, size);
-          continue;
-        }
+      if (n0 > 0 && s[0] == size && s[1] == 1 && (s[2] == size || s[2] == 0) && (s[3] == size || s[3] == 0)) {
+        const T one_a = load<T>(a), one_b = load<T>(b);
+        const auto each_a = [=](int64_t i) { return load<T>(a + i * size); };
+        const auto each_b = [=](int64_t i) { return load<T>(b + i * size); };
+        const auto same_a = [=](int64_t) { return one_a; };
+        const auto same_b = [=](int64_t) { return one_b; };
+        if (s[2] == size && s[3] == size) blend_row<T>(to, condition, n0, each_a, each_b);
+        else if (s[2] == size) blend_row<T>(to, condition, n0, each_a, same_b);
+        else if (s[3] == size) blend_row<T>(to, condition, n0, same_a, each_b);
+        else blend_row<T>(to, condition, n0, same_a, same_b);
+        continue;
       }
     }
     for (int64_t i = 0; i < n0; ++i)
-      store(to + i * s[0], condition[i * s[1]] != 0 ? load<T>(a + i * s[2]) : load<T>(b + i * s[3]));
+      store(to + i * s[0], blend(condition[i * s[1]], load<T>(a + i * s[2]), load<T>(b + i * s[3])));
   }
 }
 
