@@ -131,6 +131,22 @@ void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t row
     }
 }
 
+// Rows that are shorter than this are softmax_short_rows'.
+constexpr int64_t kShortRow = 48;
+
+// At most kSide contiguous rows: they are laid side by side, in whole vectors, and brought back.
+template <class T, bool Log>
+void softmax_short_rows(T* out, const T* in, int64_t n, int64_t rows) {
+  alignas(64) T block[kShortRow * kSide];
+  constexpr int64_t step = kLanes<compute_t<T>>;
+  const int64_t width = (rows + step - 1) / step * step;
+  transpose_copy(rows, n, in, n, block, width);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t r = rows; r < width; ++r) block[i * width + r] = T(0);
+  softmax_columns<T, Log>(block, block, n, width, width);
+  transpose_copy(n, rows, block, width, out, n);
+}
+
 // How far apart the numbers of a block may be. float is summed in double, where 600 keeps exponentials from underflow.
 // The others are summed in their own precision: 16 keeps the error of highest + log(sum) at a few ulp of the numbers.
 template <class T>
@@ -187,7 +203,8 @@ void log_sums_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t ro
 }
 
 // A ScanKernel for rows that are contiguous or lie side by side, in and out alike.
-template <class T, void (*Row)(T*, const T*, int64_t), void (*Columns)(T*, const T*, int64_t, int64_t, int64_t)>
+template <class T, void (*Row)(T*, const T*, int64_t), void (*Columns)(T*, const T*, int64_t, int64_t, int64_t),
+          void (*ShortRows)(T*, const T*, int64_t, int64_t) = nullptr>
 void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
                int64_t in_row_stride, int64_t n, int64_t rows) {
   T* to = reinterpret_cast<T*>(out[0]);
@@ -195,6 +212,12 @@ void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, cons
   const int64_t stride = out_stride[0] / static_cast<int64_t>(sizeof(T)),
                 row_stride = in_row_stride / static_cast<int64_t>(sizeof(T));
   if (stride == 1) {
+    if constexpr (ShortRows != nullptr)
+      if (n < kShortRow) {
+        for (int64_t r = 0; r < rows; r += kSide)
+          ShortRows(to + r * n, from + r * n, n, rows - r < kSide ? rows - r : kSide);
+        return;
+      }
     for (int64_t r = 0; r < rows; ++r) Row(to + r * row_stride, from + r * row_stride, n);
     return;
   }
@@ -204,8 +227,10 @@ void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, cons
 template <class T>
 void fill_for(KernelTable& table) {
   const auto kernel = [&](ScanOp op) -> ScanKernel& { return table.scan[static_cast<int>(op)][index_of(dtype_of<T>)]; };
-  kernel(ScanOp::Softmax) = scan_rows<T, softmax_row<T, false>, softmax_columns<T, false>>;
-  kernel(ScanOp::LogSoftmax) = scan_rows<T, softmax_row<T, true>, softmax_columns<T, true>>;
+  kernel(ScanOp::Softmax) =
+      scan_rows<T, softmax_row<T, false>, softmax_columns<T, false>, softmax_short_rows<T, false>>;
+  kernel(ScanOp::LogSoftmax) =
+      scan_rows<T, softmax_row<T, true>, softmax_columns<T, true>, softmax_short_rows<T, true>>;
   kernel(ScanOp::LogSumExp) = scan_rows<T, log_sums_row<T>, log_sums_columns<T>>;
 }
 
