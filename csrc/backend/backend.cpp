@@ -1,8 +1,12 @@
 #include "backend/backend.h"
 
+#include "backend/network_plans.h"
+
 #include <type_traits>
 
 namespace strided {
+
+NetworkFunctions network_tables[kNumDeviceTypes];
 namespace {
 
 template <DeviceType type, const char* slot, class F>

@@ -3,6 +3,7 @@
 
 #include "base/cpu_features.h"
 #include "cpu/kernels.h"
+#include "cpu/networks.h"
 #include "cpu/operations.h"
 #include "cpu/reduce/scan.h"
 
@@ -23,6 +24,7 @@ namespace strided {
   X(softmax) \
   X(row_norm) \
   X(sparse_product) \
+  X(sampling) \
   X(range) \
   X(matrix) \
   X(sort_loops) \
@@ -78,6 +80,8 @@ void register_cpu_backend() {
   cpu.normalise_rows_gradient = cpu::normalise_rows_gradient;
   cpu.sparse_product = cpu::sparse_product;
   cpu.sampled_product = cpu::sampled_product;
+  network_tables[static_cast<int>(DeviceType::CPU)] = {
+      cpu::class_loss, cpu::class_loss_gradient, cpu::mix_taps, cpu::pad, cpu::sample, cpu::fold};
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

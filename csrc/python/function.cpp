@@ -12,6 +12,7 @@
 #include "python/overrides.h"
 #include "python/owned.h"
 #include "python/signature.h"
+#include "python/usual_call.h"
 
 namespace strided::python {
 namespace {
@@ -572,11 +573,14 @@ PyObject* call_function(const char* name, PyObject* const* args, size_t n) {
 }
 
 bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject** result) {
+  return call_if_fits(function, args, n, nullptr, result);
+}
+bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames, PyObject** result) {
   if (Py_TYPE(function) != function_type && Py_TYPE(function) != method_type) return false;
   const Overload& o = *reinterpret_cast<Function*>(function)->overloads->front();
   PyObject* slots[kMaxParams];
   Owned held;
-  if (!match(o, args, n, nullptr, slots, &held.o, nullptr, true)) return false;
+  if (!match(o, args, n, kwnames, slots, &held.o, nullptr, true)) return false;
   *result = profile_on.load(std::memory_order_relaxed) ? run_profiled(o, slots) : run(o, slots);
   return true;
 }

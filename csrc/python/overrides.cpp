@@ -7,6 +7,7 @@
 #include "ops/record.h"
 #include "python/function.h"
 #include "python/owned.h"
+#include "python/usual_call.h"
 #include "tensor/graph.h"
 
 namespace strided::python {
@@ -442,17 +443,24 @@ struct Overridable {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *function, *dict;
   bool makes_tensors;  // of any object: PyTorch shows it to modes, but not to types
-  // A compiled Function for the usual calls: those without keywords that fit it, `last` behind their arguments. Null:
-  // none.
+  // A compiled Function for the usual calls: those that fit it, `last` behind their arguments (then without keywords),
+  // and for which it does not return None. Null: none.
   PyObject *usual, *last;
 };
 
-bool call_usual(const Overridable& p, PyObject* const* args, size_t n, PyObject** result) {
-  PyObject* all[8];
-  if (n + 1 > sizeof(all) / sizeof(all[0])) return false;
-  std::copy(args, args + n, all);
-  if (p.last) all[n++] = p.last;
-  return call_if_fits(p.usual, all, n, result);
+bool call_usual(const Overridable& p, PyObject* const* args, size_t n, PyObject* kwnames, PyObject** result) {
+  if (!p.last) {
+    if (!call_if_fits(p.usual, args, n, kwnames, result)) return false;
+  } else {
+    PyObject* all[8];
+    if (kwnames || n + 1 > sizeof(all) / sizeof(all[0])) return false;
+    std::copy(args, args + n, all);
+    all[n] = p.last;
+    if (!call_if_fits(p.usual, all, n + 1, nullptr, result)) return false;
+  }
+  if (*result != Py_None) return true;
+  Py_CLEAR(*result);
+  return false;
 }
 
 // A function of tensors that is given something else fails where it asks that for an attribute: AttributeError. The
@@ -498,9 +506,9 @@ PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf,
   // (Our own types take it from within the function, which would not be called.)
   // A tensor of another class may keep its values elsewhere, which the function asks and the compiled one cannot.
   const bool special = p->makes_tensors && n_args == 1 && is_tensor(args[0]) && Py_TYPE(args[0]) != tensor_type;
-  if (p->usual && !special && n_all == n_args && (audience == Audience::Ours || !taken(args, n_args, Audience::Ours))) {
+  if (p->usual && !special && (audience == Audience::Ours || !taken(args, n_all, Audience::Ours))) {
     PyObject* result = nullptr;
-    const int fits = guarded<int>(-1, [&] { return call_usual(*p, args, n_args, &result) ? 1 : 0; });
+    const int fits = guarded<int>(-1, [&] { return call_usual(*p, args, n_args, kwnames, &result) ? 1 : 0; });
     if (fits != 0) return result;
   }
   PyObject* result = PyObject_Vectorcall(p->function, args, nargsf, kwnames);

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def overridable(function: F, usual: Any = None, last: Any = None) -> F:
     """The function; a call with an object of a type of the user's own goes to that type's ``__torch_function__``.
 
-    usual: a compiled function of one overload that takes the function's place in calls without keywords whose
-    arguments, and behind them `last`, fit it.
+    usual: a compiled function of one overload that takes the function's place in calls whose arguments fit it, and
+    for which it does not return None. last: stands behind the arguments, which are without keywords then.
     """
     return cast("F", _C._overridable(function, False, usual, last))
 

@@ -95,3 +95,33 @@ def test_gradients_of_both_orders(mode):
         return F.grid_sample(image, grid, mode=mode, align_corners=False)
 
     assert strided.autograd.gradcheck(call, (image, grid)) and strided.autograd.gradgradcheck(call, (image, grid))
+
+
+@pytest.mark.parametrize("points", [1, 3, 4, 255, 256, 257, 260, 600])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_points_without_a_gradient_are_those_with_one(points, mode):
+    strided.manual_seed(2)
+    for sizes in ((6, 5), (1, 4), (4, 1), (3, 4, 5)):
+        image = strided.randn(2, 3, *sizes)
+        grid = strided.rand(2, points, *[1] * (len(sizes) - 1), len(sizes)) * 2.6 - 1.3
+        grid[0, 0], grid[1, -1] = float("nan"), float("inf")
+        for padding in ("zeros", "border", "reflection"):
+            for align in (True, False):
+                made = F.grid_sample(image, grid, mode, padding, align)
+                wanted = F.grid_sample(image.clone().requires_grad_(), grid, mode, padding, align)
+                strided.testing.assert_close(made, wanted.detach(), rtol=1e-5, atol=1e-5, equal_nan=True)
+        turned = image.transpose(-1, -2).contiguous().transpose(-1, -2)
+        backwards = strided.stack([grid, grid], -1)[..., 1]
+        assert F.grid_sample(turned, backwards, mode, align_corners=False).equal(
+            F.grid_sample(image, grid, mode, align_corners=False)
+        )
+
+
+def test_infinities_stay_in_their_neighbourhood():
+    image = strided.zeros(1, 1, 40, 40)
+    image[0, 0, 20, 20], image[0, 0, 0, 0] = float("inf"), float("nan")
+    side = (strided.arange(40) * 2 + 1) / 40 - 1
+    grid = strided.stack(strided.meshgrid(side, side, indexing="xy"), -1)[None] * 0.999
+    made = F.grid_sample(image, grid, align_corners=False)[0, 0]
+    bad = (~made.isfinite()).nonzero().tolist()
+    assert [20, 20] in bad and [0, 0] in bad and all(abs(r - c) <= 2 and (r < 2 or 18 < r < 22) for r, c in bad)

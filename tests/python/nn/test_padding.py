@@ -5,6 +5,7 @@ import pytest
 import strided
 from strided.nn import functional as F
 
+CONSTANTS = [((1, 0), 2), ((0, 2, 3, 0), None), ((1, 2, 0, 3), -1), ((2, 1, 0, 0, 1, 2), 3)]
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 SIDES = [(0, 0), (1, 0), (0, 2), (2, 1), (1, 2, 0, 3), (0, 0, 2, 2), (3, 3, 3, 3), (2, 0, 1, 1, 0, 1)]
 
@@ -33,6 +34,37 @@ def test_pad(mode, sides, dtype):
         assert np.array_equal(np.array(got.tolist()), np.pad(np.array(x.tolist()), width, mode=MODES[mode]))
         got.zero_()  # is no view of x
         assert x.equal(x.clone())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "uint8", "complex128", "bool"])
+@pytest.mark.parametrize("sides, value", CONSTANTS)
+def test_pad_with_a_value(sides, value, dtype):
+    for rest in (0, 1, 2):
+        shape = (2, 3, 5, 4, 9)[-len(sides) // 2 - rest :]
+        whole = (strided.arange(int(np.prod(shape))) * 7 % 31).reshape(shape).to(getattr(strided, dtype))
+        for x in layouts(whole):
+            if dtype in ("uint8", "bool") and value is not None:
+                value = abs(value)
+            width = [(0, 0)] * x.ndim
+            for i in range(len(sides) // 2):
+                width[x.ndim - 1 - i] = (sides[2 * i], sides[2 * i + 1])
+            fill = np.array(value or 0).astype(dtype)
+            wanted = np.pad(np.array(x.tolist()).astype(dtype), width, constant_values=fill)
+            for got in (F.pad(x, sides, "constant", value), F.pad(x, sides, value=value)):
+                assert got.dtype == x.dtype and np.array_equal(np.array(got.tolist()), wanted)
+            got.zero_()  # is no view of x
+            assert x.equal(x.clone())
+
+
+def test_pad_with_a_value_and_a_gradient():
+    x = strided.randn(2, 3, 4, dtype=strided.float64, requires_grad=True)
+    for sides in ((1, 2), (0, 0), (2, 0, 0, 1), (-1, 2), (1, 1, 0, 0, 0, 2)):
+        call = lambda x, sides=sides: F.pad(x, sides, value=1.5)
+        assert strided.autograd.gradcheck(call, (x,)) and strided.autograd.gradgradcheck(call, (x,))
+    assert F.pad(strided.zeros(0, 3), (1, 1)).shape == (0, 5) and F.pad(strided.zeros(3, 0), (1, 1)).shape == (3, 2)
+    assert F.pad(strided.zeros(2), (1, 1), value=float("inf")).tolist() == [float("inf"), 0, 0, float("inf")]
+    with pytest.raises(RuntimeError, match="divisible by 2"):
+        F.pad(x, (1,))
 
 
 @pytest.mark.parametrize("mode", MODES)

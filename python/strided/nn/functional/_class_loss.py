@@ -8,6 +8,7 @@ import strided
 from strided._checks import every_sample
 
 from ._activation import logsigmoid
+from ._compiled import compiled
 from ._reduction import chosen, reduced
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def _kept(target, classes, ignore_index):
     return target, kept
 
 
+@compiled
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -147,6 +149,7 @@ def _probabilities(log_p, target, weight, smoothing, reduction):
     return loss.sum(axis) if reduction == "none" else reduced(loss, reduction)
 
 
+@compiled
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function; calls without keywords that fit the compiled one of its name, behind a `_`, go there."""
+    """The function; calls that fit the compiled one of its name, behind a `_`, go there. Where that one returns None
+    the function itself is called."""
     function.__module__ = __package__  # where pickle finds what stands in its place
     return overridable(function, _C.functions["_" + function.__name__])

@@ -13,6 +13,7 @@ import strided
 from strided._checks import every_sample
 
 from ..._entries import have_kernel, times_dense
+from ._compiled import compiled
 from ._order import order_of
 from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -166,6 +167,7 @@ def _sizes(input, size, scale_factor, recompute):
     return sizes, [None] * axes if recompute else [float(f) for f in factors]
 
 
+@compiled
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -372,6 +374,7 @@ def _added(made, values, factor):
     return values * factor if made is None else strided.addcmul(made, values, factor)
 
 
+@compiled
 def grid_sample(
     input: Tensor,
     grid: Tensor,

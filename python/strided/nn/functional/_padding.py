@@ -9,6 +9,7 @@ import strided
 
 from ..._arguments import whole, wholes
 from .._tuples import _pair
+from ._compiled import compiled
 from ._order import in_order_of
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def _check_sides(mode, input, sides):
             raise RuntimeError(f"padding ({before}, {after}) leaves nothing of dimension {axis} of {list(input.shape)}")
 
 
+@compiled
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """input with elements more on the sides of its last axes.
 
@@ -292,6 +294,7 @@ class _Fold(strided.autograd.Function):
         return unfold(grad, *ctx.options).view(ctx.shape), None, None, None, None
 
 
+@compiled
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

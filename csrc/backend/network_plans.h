@@ -1,0 +1,98 @@
+// Functions of networks that a backend may have beside its slots, in a table of their own, and their plans: losses of
+// classes; images. All tensors are in host memory; numbers are float32 or float64, one dtype in each plan.
+#pragma once
+
+#include "backend/plans.h"
+
+namespace strided {
+
+// Negative log-likelihoods of classes: -x[o][t][i] * weight[t] with t = target[o][i], and 0 where t is `ignore`.
+// IndexError for another t that is no class.
+struct ClassLossPlan {
+  enum Reduction : int8_t { None, Mean, Sum };
+
+  DType dtype = DType::Float32;
+  Reduction reduction = None;
+  int64_t outer = 1, classes = 0, inner = 1;
+  int64_t stride[3] = {};  // of x, in elements
+  int64_t ignore = 0;
+  const int64_t* target = nullptr;             // outer * inner, contiguous
+  const void *x = nullptr, *weight = nullptr;  // weight: `classes` contiguous elements, or null for ones
+  void *out = nullptr, *total = nullptr;       // the losses, or their sum or mean; the sum of the weights (not None)
+  // The gradient alone: `out` is contiguous and of the shape of x; grad is contiguous and of the shape of the losses,
+  // or one; null stands for ones. `total` is read.
+  const void* grad = nullptr;
+};
+
+// Weighted sums of elements along the middle axis of contiguous tensors:
+//   out[o][j][i] = sum over k < taps of weight[j][k] * in[o][place[j][k]][i],  j < to, place < from
+// or the transpose of that: out[o][place[j][k]][i] += weight[j][k] * in[o][j][i] to an `out` of zeros.
+struct TapsPlan {
+  DType dtype = DType::Float32;
+  bool transposed = false;
+  int64_t outer = 1, from = 0, to = 0, inner = 1;
+  int taps = 1;
+  const int64_t* place = nullptr;
+  const void* weight = nullptr;  // null: ones
+  const void* in = nullptr;
+  void* out = nullptr;
+};
+
+// Elements of any size, with others around them: out[o][j1]...[jm] = in[o][place1[j1]]...[placem[jm]], contiguous, and
+// `fill` (one element) where a place is negative.
+struct PadPlan {
+  static constexpr int kMost = 3;
+
+  int64_t itemsize = 0, outer = 1;
+  int axes = 1;
+  int64_t from[kMost] = {}, to[kMost] = {};
+  const int64_t* place[kMost] = {};
+  const char *in = nullptr, *fill = nullptr;
+  char* out = nullptr;
+};
+
+// Images, or volumes, at given points: in (batch, channels, sizes...), grid (batch, points, axes) with the last axis of
+// the image first, out (batch, channels, points), all contiguous. -1 and 1 are the edges of the image, or with `align`
+// the centres of its outermost elements.
+struct SamplePlan {
+  enum Mode : int8_t { Linear, Nearest };
+  enum Outside : int8_t { Zeros, Border, Reflection };
+  static constexpr int64_t kBlock = 256;  // points
+
+  DType dtype = DType::Float32;
+  Mode mode = Linear;
+  Outside outside = Zeros;
+  bool align = false;
+  int axes = 2;
+  int64_t batch = 0, channels = 0, points = 0;
+  int64_t size[3] = {};
+  const void *in = nullptr, *grid = nullptr;
+  void* out = nullptr;
+};
+
+// Sums of blocks at their places: columns (planes, kernel..., blocks...) are added to images `out` of zeros (planes,
+// size...). Both contiguous; two axes. What falls into the padding is left out.
+struct FoldPlan {
+  DType dtype = DType::Float32;
+  int64_t planes = 0;
+  int64_t size[2] = {}, kernel[2] = {}, blocks[2] = {}, dilation[2] = {}, padding[2] = {}, stride[2] = {};
+  const void* columns = nullptr;
+  void* out = nullptr;
+};
+
+// Null: the function is made of other operations.
+struct NetworkFunctions {
+  void (*class_loss)(const ClassLossPlan& plan) = nullptr;
+  void (*class_loss_gradient)(const ClassLossPlan& plan) = nullptr;
+  void (*mix_taps)(const TapsPlan& plan) = nullptr;
+  void (*pad)(const PadPlan& plan) = nullptr;
+  void (*sample)(const SamplePlan& plan) = nullptr;
+  void (*fold)(const FoldPlan& plan) = nullptr;
+};
+// The table that the backend of a type of device fills.
+extern NetworkFunctions network_tables[kNumDeviceTypes];
+inline const NetworkFunctions& network_functions(Device device) {
+  return network_tables[static_cast<int>(device.type)];
+}
+
+}  // namespace strided

@@ -1,0 +1,293 @@
+// Images at other places: sums of a few weighted elements along an axis, and values at given points.
+#include <cstring>
+#include <type_traits>
+
+#include "base/math.h"
+#include "cpu/kernels.h"
+#include "cpu/networks.h"
+#include "cpu/simd.inc"
+
+namespace strided {
+inline namespace STRIDED_ISA {
+namespace {
+
+// ---------------------------------------------------------------- weighted sums along an axis
+
+// to[i] (+)= the sum of weight[k] * from_k[i], where from_k is a row of `inner` elements.
+template <int kTaps, class T>
+STRIDED_INLINE void mix_rows(const T* in, const int64_t* place, const T* weight, int64_t inner, T* out) {
+  const T* from[kTaps];
+  T w[kTaps];
+  for (int k = 0; k < kTaps; ++k) {
+    from[k] = in + place[k] * inner;
+    w[k] = weight[k];
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < inner; ++i) {
+    T sum = from[0][i] * w[0];
+#pragma GCC unroll 4
+    for (int k = 1; k < kTaps; ++k) sum = math::mul_add(from[k][i], w[k], sum);
+    out[i] = sum;
+  }
+}
+
+template <int kTaps, class T>
+void forward(const TapsPlan& plan, const T* in, const T* weight, T* out) {
+  const int64_t inner = plan.inner, to = plan.to;
+  const int64_t* const place = plan.place;
+  if (inner > 1) {
+    for (int64_t j = 0; j < to; ++j) mix_rows<kTaps>(in, place + j * kTaps, weight + j * kTaps, inner, out + j * inner);
+    return;
+  }
+  for (int64_t j = 0; j < to; ++j) {
+    T sum = in[place[j * kTaps]] * weight[j * kTaps];
+#pragma GCC unroll 4
+    for (int k = 1; k < kTaps; ++k) sum = math::mul_add(in[place[j * kTaps + k]], weight[j * kTaps + k], sum);
+    out[j] = sum;
+  }
+}
+
+template <class T>
+void copies(const TapsPlan& plan, const T* in, T* out) {
+  if (plan.inner == 1) {
+    for (int64_t j = 0; j < plan.to; ++j) out[j] = in[plan.place[j]];
+    return;
+  }
+  for (int64_t j = 0; j < plan.to; ++j)
+    std::memcpy(out + j * plan.inner, in + plan.place[j] * plan.inner, static_cast<size_t>(plan.inner) * sizeof(T));
+}
+
+template <class T>
+void transposed(const TapsPlan& plan, const T* in, const T* weight, T* out) {
+  for (int64_t j = 0; j < plan.to; ++j)
+    for (int k = 0; k < plan.taps; ++k) {
+      const int64_t at = j * plan.taps + k;
+      const T w = weight ? weight[at] : T(1);
+      T* const to = out + plan.place[at] * plan.inner;
+      const T* const from = in + j * plan.inner;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < plan.inner; ++i) to[i] = math::mul_add(from[i], w, to[i]);
+    }
+}
+
+template <class T>
+void taps(const TapsPlan& plan, int64_t begin, int64_t end) {
+  const T* const weight = static_cast<const T*>(plan.weight);
+  const int64_t small = plan.from * plan.inner, large = plan.to * plan.inner;
+  for (int64_t o = begin; o < end; ++o) {
+    const T* const in = static_cast<const T*>(plan.in) + o * (plan.transposed ? large : small);
+    T* const out = static_cast<T*>(plan.out) + o * (plan.transposed ? small : large);
+    if (plan.transposed) transposed(plan, in, weight, out);
+    else if (!weight) copies(plan, in, out);
+    else if (plan.taps == 2) forward<2>(plan, in, weight, out);
+    else forward<4>(plan, in, weight, out);
+  }
+}
+
+// ---------------------------------------------------------------- values at points
+
+constexpr int64_t kBlock = SamplePlan::kBlock;
+
+// Where points are along one axis, counted in elements: points -1 ... 1 for n elements. NaN stays.
+template <class T>
+STRIDED_INLINE void find_places(const SamplePlan& plan, const T* grid, int64_t step, int64_t n, int64_t count, T* at) {
+  const T size = static_cast<T>(n), last = size - 1;
+  if (plan.align)
+    for (int64_t p = 0; p < count; ++p) at[p] = (grid[p * step] + 1) * (last / 2);
+  else
+    for (int64_t p = 0; p < count; ++p) at[p] = ((grid[p * step] + 1) * size - 1) / 2;
+  if (plan.outside == SamplePlan::Zeros) return;
+  if (plan.outside == SamplePlan::Reflection) {
+    const T low = plan.align ? T(0) : T(-0.5), span = plan.align ? last : size;
+    for (int64_t p = 0; p < count; ++p) {
+      const T x = math::abs(at[p] - low), rest = span > 0 ? math::fmod(x, span) : T(0);
+      const T flips = span > 0 ? math::floor(x / span) : T(0);
+      at[p] = math::floor(flips / 2) * 2 == flips ? rest + low : span - rest + low;
+    }
+  }
+  for (int64_t p = 0; p < count; ++p) {
+    const T x = at[p] < 0 ? T(0) : at[p];
+    at[p] = x > last ? last : x;
+  }
+}
+
+// The elements around points, and their weights: 2 ^ axes of them, the last axis fastest. Outside the image a place is
+// -1 and a weight 0. Points with all elements inside are summed together; `edges` are the others, for which the first
+// element of the image stands in `base`, and which are summed one by one: 0 times infinity is no number.
+template <class T, int kCorners>
+struct Corners {
+  alignas(64) T weight[kCorners][kBlock], beside[kBlock * kCorners];  // beside: those of a point side by side
+  alignas(64) int32_t place[kCorners][kBlock], base[kBlock];
+  int32_t edge[kBlock];
+  int64_t edges = 0;
+};
+
+// Two pairs of float, neighbours in two rows, make a vector.
+template <class T, int kCorners>
+constexpr bool kPairs = std::is_same_v<T, float> && kCorners == 4;
+
+template <class T, int kAxes>
+void find_corners(const SamplePlan& plan, const T* grid, int64_t count, Corners<T, 1 << kAxes>* to) {
+  constexpr int kCorners = 1 << kAxes;
+  alignas(64) T at[kBlock], part[kAxes][2][kBlock];
+  alignas(64) int32_t place[kAxes][2][kBlock];
+  for (int axis = 0; axis < kAxes; ++axis) {
+    const int64_t n = plan.size[axis];
+    find_places(plan, grid + (kAxes - 1 - axis), kAxes, n, count, at);
+    const T last = static_cast<T>(n - 1);
+    int32_t step = 1;
+    for (int k = axis + 1; k < kAxes; ++k) step *= static_cast<int32_t>(plan.size[k]);
+    for (int64_t p = 0; p < count; ++p) {
+      const T low = math::floor(at[p]), high = low + 1;
+      const bool first = low >= 0 && low <= last, second = high >= 0 && high <= last;
+      part[axis][0][p] = first ? high - at[p] : T(0);
+      part[axis][1][p] = second ? at[p] - low : T(0);
+      place[axis][0][p] = first ? static_cast<int32_t>(low) * step : -1;
+      place[axis][1][p] = second ? static_cast<int32_t>(high) * step : -1;
+    }
+  }
+  for (int corner = 0; corner < kCorners; ++corner) {
+    for (int64_t p = 0; p < count; ++p) {
+      T weight = part[0][corner >> (kAxes - 1)][p];
+      int32_t sum = place[0][corner >> (kAxes - 1)][p], sign = sum;
+      for (int axis = 1; axis < kAxes; ++axis) {
+        const int side = corner >> (kAxes - 1 - axis) & 1;
+        weight *= part[axis][side][p];
+        sum += place[axis][side][p];
+        sign |= place[axis][side][p];
+      }
+      to->weight[corner][p] = weight;
+      to->place[corner][p] = sign < 0 ? -1 : sum;
+    }
+  }
+  to->edges = 0;
+  for (int64_t p = 0; p < count; ++p) {
+    const int32_t first = to->place[0][p], inside = first | to->place[kCorners - 1][p];  // negative if one is
+    to->base[p] = inside < 0 ? 0 : first;
+    to->edge[to->edges] = static_cast<int32_t>(p);
+    to->edges += inside < 0;
+  }
+  if constexpr (kPairs<T, kCorners>) {
+    const int64_t whole = (count + 3) & -4;
+    for (int64_t p = count; p < whole; ++p) to->base[p] = 0;
+    for (int64_t p = 0; p < whole; p += 4)
+      transpose_4x4(to->beside + p * 4, 4, to->weight[0] + p, to->weight[1] + p, to->weight[2] + p, to->weight[3] + p);
+  }
+}
+
+// The sums of the products of each of a, b, c, d.
+STRIDED_INLINE Vec<float, 4> sums_of(Vec<float, 4> a, Vec<float, 4> b, Vec<float, 4> c, Vec<float, 4> d) {
+  using V = Vec<float, 4>;
+  const V ab = shuffle<V, 0, 2, 4, 6>(a, b) + shuffle<V, 1, 3, 5, 7>(a, b),
+          cd = shuffle<V, 0, 2, 4, 6>(c, d) + shuffle<V, 1, 3, 5, 7>(c, d);
+  return shuffle<V, 0, 2, 4, 6>(ab, cd) + shuffle<V, 1, 3, 5, 7>(ab, cd);
+}
+STRIDED_INLINE void sum_pairs(const Corners<float, 4>& corners, const float* in, int64_t width, int64_t count,
+                              float* out) {
+  using V = Vec<float, 4>;
+  const auto weighted = [&](int64_t p) {
+    const float* const from = in + corners.base[p];
+    const Vec<double, 2> pairs = {load<double>(from), load<double>(from + width)};
+    return reinterpret_cast<V>(pairs) * load<V>(corners.beside + p * 4);
+  };
+  int64_t p = 0;
+  for (; p + 4 <= count; p += 4)
+    store(out + p, sums_of(weighted(p), weighted(p + 1), weighted(p + 2), weighted(p + 3)));
+  if (p < count) {
+    const V last = sums_of(weighted(p), weighted(p + 1), weighted(p + 2), weighted(p + 3));
+    for (int64_t k = 0; p + k < count; ++k) out[p + k] = last[k];
+  }
+}
+
+template <class T, int kCorners>
+void sum_corners(const Corners<T, kCorners>& corners, const T* in, int64_t width, int64_t count, T* out) {
+  if (corners.edges < count) {
+    if constexpr (kPairs<T, kCorners>) {
+      sum_pairs(corners, in, width, count, out);
+    } else {
+      for (int64_t p = 0; p < count; ++p) {
+        T sum = 0;
+#pragma GCC unroll 8
+        for (int c = 0; c < kCorners; ++c) {
+          const int32_t place = corners.place[c][p];
+          sum = math::mul_add(in[place < 0 ? 0 : place], corners.weight[c][p], sum);
+        }
+        out[p] = sum;
+      }
+    }
+  }
+  for (int64_t e = 0; e < corners.edges; ++e) {
+    const int64_t p = corners.edge[e];
+    T sum = 0;
+    for (int c = 0; c < kCorners; ++c)
+      if (corners.place[c][p] >= 0) sum = math::mul_add(in[corners.place[c][p]], corners.weight[c][p], sum);
+    out[p] = sum;
+  }
+}
+
+// The place of the element next to each point, in `base`.
+template <class T, int kAxes>
+void find_nearest(const SamplePlan& plan, const T* grid, int64_t count, Corners<T, 1 << kAxes>* to) {
+  alignas(64) T at[kBlock];
+  int32_t* const place = to->place[0];
+  for (int axis = 0; axis < kAxes; ++axis) {
+    const int64_t n = plan.size[axis];
+    find_places(plan, grid + (kAxes - 1 - axis), kAxes, n, count, at);
+    const T last = static_cast<T>(n - 1);
+    for (int64_t p = 0; p < count; ++p) {
+      const T x = math::round(at[p]);
+      const bool inside = x >= 0 && x <= last && (axis == 0 || place[p] >= 0);
+      const int32_t before = axis == 0 ? 0 : place[p] * static_cast<int32_t>(n);
+      place[p] = inside ? before + static_cast<int32_t>(x) : -1;
+    }
+  }
+  to->edges = 0;
+  for (int64_t p = 0; p < count; ++p) {
+    to->base[p] = place[p] < 0 ? 0 : place[p];
+    to->edge[to->edges] = static_cast<int32_t>(p);
+    to->edges += place[p] < 0;
+  }
+}
+
+template <class T, int kAxes>
+void blocks(const SamplePlan& plan, int64_t begin, int64_t end) {
+  const int64_t pieces = (plan.points + kBlock - 1) / kBlock;
+  int64_t size = 1;
+  for (int axis = 0; axis < kAxes; ++axis) size *= plan.size[axis];
+  Corners<T, 1 << kAxes> corners;
+  for (int64_t b = begin; b < end; ++b) {
+    const int64_t image = b / pieces, first = b % pieces * kBlock;
+    const int64_t count = min_of(kBlock, plan.points - first);
+    const T* const grid = static_cast<const T*>(plan.grid) + (image * plan.points + first) * kAxes;
+    const T* in = static_cast<const T*>(plan.in) + image * plan.channels * size;
+    T* out = static_cast<T*>(plan.out) + image * plan.channels * plan.points + first;
+    if (plan.mode == SamplePlan::Linear) {
+      find_corners<T, kAxes>(plan, grid, count, &corners);
+      for (int64_t c = 0; c < plan.channels; ++c)
+        sum_corners(corners, in + c * size, plan.size[kAxes - 1], count, out + c * plan.points);
+      continue;
+    }
+    find_nearest<T, kAxes>(plan, grid, count, &corners);
+    for (int64_t c = 0; c < plan.channels; ++c, in += size, out += plan.points) {
+#pragma GCC unroll 4
+      for (int64_t p = 0; p < count; ++p) out[p] = in[corners.base[p]];
+      for (int64_t e = 0; e < corners.edges; ++e) out[corners.edge[e]] = T(0);
+    }
+  }
+}
+
+template <class T>
+void sample(const SamplePlan& plan, int64_t begin, int64_t end) {
+  if (plan.axes == 2) blocks<T, 2>(plan, begin, end);
+  else blocks<T, 3>(plan, begin, end);
+}
+
+}  // namespace
+
+void fill_sampling(KernelTable&) {
+  sampling_kernels[0] = {&taps<float>, &sample<float>};
+  sampling_kernels[1] = {&taps<double>, &sample<double>};
+}
+
+}  // namespace STRIDED_ISA
+}  // namespace strided

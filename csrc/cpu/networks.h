@@ -1,0 +1,25 @@
+// The CPU's functions of networks (backend/network_plans.h), and their loops for each instruction set.
+#pragma once
+
+#include "backend/network_plans.h"
+
+namespace strided {
+
+// The pieces begin ... end - 1 of what is computed.
+struct SamplingKernels {
+  void (*taps)(const TapsPlan& plan, int64_t begin, int64_t end) = nullptr;      // outer positions
+  void (*sample)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // blocks of points, SamplePlan::kBlock
+};
+extern SamplingKernels sampling_kernels[2];  // of float32, float64
+
+namespace cpu {
+
+void class_loss(const ClassLossPlan& plan);
+void class_loss_gradient(const ClassLossPlan& plan);
+void mix_taps(const TapsPlan& plan);
+void pad(const PadPlan& plan);
+void sample(const SamplePlan& plan);
+void fold(const FoldPlan& plan);
+
+}  // namespace cpu
+}  // namespace strided

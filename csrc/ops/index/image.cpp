@@ -1,0 +1,339 @@
+#include "ops/index/image.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "backend/network_plans.h"
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/index/indexed_copy.h"
+#include "ops/record.h"
+#include "ops/shape/view.h"
+#include "ops/shape/windows.h"
+
+namespace strided {
+namespace {
+
+bool is_number_of_loops(DType dtype) { return dtype == DType::Float32 || dtype == DType::Float64; }
+
+// Images whose results lie in memory as they are counted.
+bool is_plain(const Tensor& x) { return x.is_contiguous() || x.ndim() < 4 || !lies_channels_last(x); }
+
+// ---------------------------------------------------------------- other sizes
+
+// Weighted sums along one axis.
+struct Step {
+  int axis = 0;
+  int64_t from = 0, to = 0;
+  int taps = 1;
+  std::vector<int64_t> place;
+  std::vector<float> floats;  // the weights, of the dtype of the image; none: ones
+  std::vector<double> doubles;
+};
+using Steps = std::shared_ptr<const std::vector<Step>>;
+
+template <class T>
+std::vector<T>& weights_of(Step& step) {
+  if constexpr (std::is_same_v<T, float>) return step.floats;
+  else return step.doubles;
+}
+
+double scale_of(int64_t n, int64_t out, double factor, bool align) {
+  if (align) return out > 1 ? static_cast<double>(n - 1) / static_cast<double>(out - 1) : 0;
+  return factor != 0 ? 1 / factor : static_cast<double>(n) / static_cast<double>(out);
+}
+
+void take_nearest(Step& step, double factor, bool exact) {
+  const float scale = static_cast<float>(scale_of(step.from, step.to, factor, false));
+  for (int64_t j = 0; j < step.to; ++j) {
+    const float at = (exact ? static_cast<float>(j) + 0.5f : static_cast<float>(j)) * scale;
+    step.place.push_back(std::clamp<int64_t>(static_cast<int64_t>(std::floor(at)), 0, step.from - 1));
+  }
+}
+
+template <class T>
+void take_linear(Step& step, double factor, bool align) {
+  const T scale = static_cast<T>(scale_of(step.from, step.to, factor, align));
+  const int64_t last = step.from - 1;
+  step.taps = 2;
+  for (int64_t j = 0; j < step.to; ++j) {
+    const T place = align ? static_cast<T>(j) * scale : (static_cast<T>(j) + T(0.5)) * scale - T(0.5);
+    const T at = place > 0 ? place : T(0);
+    const int64_t low = std::min(static_cast<int64_t>(at), last);
+    const T part = std::clamp(at - static_cast<T>(low), T(0), T(1));
+    step.place.insert(step.place.end(), {low, std::min(low + 1, last)});
+    weights_of<T>(step).insert(weights_of<T>(step).end(), {1 - part, part});
+  }
+}
+
+// R. Keys, "Cubic convolution interpolation for digital image processing" (1981).
+template <class T>
+void take_cubic(Step& step, double factor, bool align) {
+  const T scale = static_cast<T>(scale_of(step.from, step.to, factor, align));
+  constexpr T a = T(-0.75);
+  const auto near = [](T x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+  const auto far = [](T x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  step.taps = 4;
+  for (int64_t j = 0; j < step.to; ++j) {
+    const T at = align ? static_cast<T>(j) * scale : (static_cast<T>(j) + T(0.5)) * scale - T(0.5);
+    const T low = std::floor(at), t = at - low;
+    for (int k = 0; k < 4; ++k)
+      step.place.push_back(std::clamp<int64_t>(static_cast<int64_t>(low) + k - 1, 0, step.from - 1));
+    weights_of<T>(step).insert(weights_of<T>(step).end(), {far(t + 1), near(t), near(1 - t), far(2 - t)});
+  }
+}
+
+Tensor by_step(const Tensor& x, const Step& step, bool transposed) {
+  TapsPlan plan;
+  plan.dtype = x.dtype();
+  plan.transposed = transposed;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (i < step.axis) plan.outer *= x.size(i);
+    if (i > step.axis) plan.inner *= x.size(i);
+  }
+  plan.from = step.from;
+  plan.to = step.to;
+  plan.taps = step.taps;
+  plan.place = step.place.data();
+  if (!step.floats.empty()) plan.weight = step.floats.data();
+  if (!step.doubles.empty()) plan.weight = step.doubles.data();
+  Dims shape = x.shape();
+  shape[static_cast<size_t>(step.axis)] = transposed ? step.from : step.to;
+  const Tensor in = contiguous(x), out = empty(shape, x.dtype(), x.device());
+  plan.in = in.data();
+  plan.out = out.data();
+  if (out.numel() > 0) network_functions(x.device()).mix_taps(plan);
+  return out;
+}
+
+// The same numbers, with the axes in memory as (batch, sizes..., channels).
+Tensor with_channels_last(const Tensor& x) {
+  Dims order = {0}, back = {0, x.ndim() - 1};
+  for (int i = 2; i < x.ndim(); ++i) {
+    order.push_back(i);
+    back.push_back(i - 1);
+  }
+  order.push_back(1);
+  return permute(contiguous(permute(x, order)), back);
+}
+
+// The steps one after the other, or their transposes from the last one on: each is the other's gradient.
+Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, const char* node) {
+  Tensor out = x;
+  {
+    const NoGradGuard guard;
+    for (size_t i = 0; i < steps->size(); ++i)
+      out = by_step(out, (*steps)[transposed ? steps->size() - 1 - i : i], transposed);
+    if (out.impl() == x.impl()) out = clone(x);
+    if (!is_plain(x)) out = with_channels_last(out);
+  }
+  if (!needs_grad(x)) return out;
+  return record(node, out, x,
+                [steps, transposed, node](const Tensor& g) { return by_steps(g, steps, !transposed, node); });
+}
+
+struct Mode {
+  enum Kind { Nearest, Exact, Linear, Cubic } kind;
+  const char* node;
+};
+std::optional<Mode> mode_of(const std::string& word, int axes) {
+  const auto numbered = [axes](const char* one, const char* two, const char* three) {
+    return axes == 1 ? one : axes == 2 ? two : three;
+  };
+  if (word == "nearest")
+    return Mode{Mode::Nearest,
+                numbered("UpsampleNearest1DBackward0", "UpsampleNearest2DBackward0", "UpsampleNearest3DBackward0")};
+  if (word == "nearest-exact")
+    return Mode{Mode::Exact, numbered("UpsampleNearestExact1DBackward0", "UpsampleNearestExact2DBackward0",
+                                      "UpsampleNearestExact3DBackward0")};
+  if (word == "linear" && axes == 1) return Mode{Mode::Linear, "UpsampleLinear1DBackward0"};
+  if (word == "bilinear" && axes == 2) return Mode{Mode::Linear, "UpsampleBilinear2DBackward0"};
+  if (word == "trilinear" && axes == 3) return Mode{Mode::Linear, "UpsampleTrilinear3DBackward0"};
+  if (word == "bicubic" && axes == 2) return Mode{Mode::Cubic, "UpsampleBicubic2DBackward0"};
+  return std::nullopt;
+}
+
+template <class T>
+void take(Step& step, Mode::Kind kind, double factor, bool align) {
+  if (kind == Mode::Linear) take_linear<T>(step, factor, align);
+  else take_cubic<T>(step, factor, align);
+}
+
+}  // namespace
+
+Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
+              bool align) {
+  const int axes = x.ndim() - 2;
+  if (axes < 1 || axes > 3 || !is_number_of_loops(x.dtype()) || network_functions(x.device()).mix_taps == nullptr)
+    return {};
+  const std::optional<Mode> how = mode_of(mode, axes);
+  if (!how || x.numel() == 0 || static_cast<int>(sizes.size()) != axes) return {};
+  auto steps = std::make_shared<std::vector<Step>>();
+  for (int i = axes - 1; i >= 0; --i) {
+    const auto at = static_cast<size_t>(i);
+    Step step;
+    step.axis = i + 2;
+    step.from = x.size(i + 2);
+    step.to = sizes[at];
+    if (step.to < 1) return {};
+    if (how->kind == Mode::Nearest || how->kind == Mode::Exact) {
+      take_nearest(step, factors[at], how->kind == Mode::Exact);
+    } else {
+      if (step.to == step.from && (factors[at] == 0 || factors[at] == 1)) continue;
+      if (x.dtype() == DType::Float64) take<double>(step, how->kind, factors[at], align);
+      else take<float>(step, how->kind, factors[at], align);
+    }
+    steps->push_back(std::move(step));
+  }
+  return by_steps(x, steps, false, how->node);
+}
+
+// ---------------------------------------------------------------- borders
+
+namespace {
+
+enum class Border { Constant, Reflect, Replicate, Circular };
+
+std::optional<Border> border_of(const std::string& word) {
+  if (word == "constant") return Border::Constant;
+  if (word == "reflect") return Border::Reflect;
+  if (word == "replicate") return Border::Replicate;
+  if (word == "circular") return Border::Circular;
+  return std::nullopt;
+}
+
+// Where the elements of a padded axis come from; false where there are none.
+bool find_places(Border border, int64_t n, int64_t before, int64_t after, std::vector<int64_t>* to) {
+  if (n == 0 || before < 0 || after < 0) return false;
+  if (border == Border::Reflect && (before >= n || after >= n)) return false;
+  if (border == Border::Circular && (before > n || after > n)) return false;
+  for (int64_t j = -before; j < n + after; ++j) {
+    const bool inside = j >= 0 && j < n;
+    if (inside) to->push_back(j);
+    else if (border == Border::Constant) to->push_back(-1);
+    else if (border == Border::Replicate) to->push_back(j < 0 ? 0 : n - 1);
+    else if (border == Border::Reflect) to->push_back(j < 0 ? -j : 2 * (n - 1) - j);
+    else to->push_back(j < 0 ? j + n : j - n);
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value) {
+  const std::optional<Border> border = border_of(mode);
+  const int axes = static_cast<int>(sides.size() / 2);
+  if (!border || sides.size() % 2 != 0 || axes < 1 || axes > PadPlan::kMost || axes > x.ndim()) return {};
+  if (network_functions(x.device()).pad == nullptr || !is_plain(x)) return {};
+  const bool constant = *border == Border::Constant;
+  if (value && (!is_floating(x.dtype()) || value->is_complex())) return {};
+  // The gradient of repeated elements is a sum.
+  if (!constant && (value || x.ndim() - axes < 1 || x.ndim() - axes > 2 || needs_grad(x))) return {};
+  PadPlan plan;
+  plan.itemsize = x.itemsize();
+  plan.axes = axes;
+  std::vector<int64_t> place[PadPlan::kMost];
+  Dims shape = x.shape();
+  for (int i = 0; i < x.ndim() - axes; ++i) plan.outer *= x.size(i);
+  for (int i = 0; i < axes; ++i) {
+    const auto side = static_cast<size_t>(2 * (axes - 1 - i)), axis = static_cast<size_t>(x.ndim() - axes + i);
+    if (!find_places(*border, x.shape()[axis], sides[side], sides[side + 1], &place[i])) return {};
+    plan.from[i] = x.shape()[axis];
+    plan.to[i] = shape[axis] = static_cast<int64_t>(place[i].size());
+    plan.place[i] = place[i].data();
+  }
+  if (plan.outer == 0 || (!constant && shape == x.shape())) return {};
+  Tensor fill;
+  if (constant && value) {
+    fill = number(*value, x.dtype(), x.device());
+    plan.fill = fill.data();
+  }
+  const Tensor in = contiguous(x), out = empty(shape, x.dtype(), x.device());
+  plan.in = in.data();
+  plan.out = out.data();
+  network_functions(x.device()).pad(plan);
+  return record("ConstantPadNdBackward0", out, x, [sides, shape = x.shape()](const Tensor& g) {
+    Tensor part = g;
+    for (size_t i = 0; i < sides.size() / 2; ++i) {
+      const int axis = g.ndim() - 1 - static_cast<int>(i);
+      part = narrow(part, axis, sides[2 * i], shape[static_cast<size_t>(axis)]);
+    }
+    return part;
+  });
+}
+
+// ---------------------------------------------------------------- points and blocks
+
+Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
+                   bool align) {
+  const int axes = x.ndim() - 2;
+  if ((axes != 2 && axes != 3) || grid.ndim() != x.ndim() || grid.size(grid.ndim() - 1) != axes ||
+      grid.size(0) != x.size(0))
+    return {};
+  if (!is_number_of_loops(x.dtype()) || grid.dtype() != x.dtype() || grid.device() != x.device()) return {};
+  if (network_functions(x.device()).sample == nullptr || x.numel() == 0 || needs_grad(x, grid)) return {};
+  SamplePlan plan;
+  if (mode == "nearest") plan.mode = SamplePlan::Nearest;
+  else if (mode != "bilinear") return {};
+  if (padding == "border") plan.outside = SamplePlan::Border;
+  else if (padding == "reflection") plan.outside = SamplePlan::Reflection;
+  else if (padding != "zeros") return {};
+  plan.dtype = x.dtype();
+  plan.align = align;
+  plan.axes = axes;
+  plan.batch = x.size(0);
+  plan.channels = x.size(1);
+  plan.points = grid.numel() / (plan.batch * axes);
+  Dims shape = {x.size(0), x.size(1)};
+  int64_t size = 1;
+  for (int i = 0; i < axes; ++i) {
+    plan.size[i] = x.size(i + 2);
+    size *= plan.size[i];
+    shape.push_back(grid.size(i + 1));
+  }
+  if (size >= std::numeric_limits<int32_t>::max()) return {};  // places in an image are int32
+  const Tensor in = contiguous(x), at = contiguous(grid), out = empty(shape, x.dtype(), x.device());
+  plan.in = in.data();
+  plan.grid = at.data();
+  plan.out = out.data();
+  if (out.numel() > 0) network_functions(x.device()).sample(plan);
+  return out;
+}
+
+Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
+            const Dims& stride) {
+  if (x.ndim() != 2 && x.ndim() != 3) return {};
+  if (!is_number_of_loops(x.dtype()) || network_functions(x.device()).fold == nullptr || needs_grad(x)) return {};
+  FoldPlan plan;
+  plan.dtype = x.dtype();
+  int64_t taps = 1, blocks = 1;
+  const int64_t rows = x.size(x.ndim() - 2);
+  for (int i = 0; i < 2; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (kernel[at] < 1 || dilation[at] < 1 || padding[at] < 0 || stride[at] < 1 || size[at] < 0) return {};
+    plan.size[i] = size[at];
+    plan.kernel[i] = kernel[at];
+    plan.dilation[i] = dilation[at];
+    plan.padding[i] = padding[at];
+    plan.stride[i] = stride[at];
+    const int64_t room = size[at] + 2 * padding[at] - dilation[at] * (kernel[at] - 1) - 1;
+    if (room < 0) return {};
+    plan.blocks[i] = room / stride[at] + 1;
+    taps *= kernel[at];
+    blocks *= plan.blocks[i];
+  }
+  if (rows % taps != 0 || x.size(x.ndim() - 1) != blocks || x.numel() == 0) return {};
+  const int64_t channels = rows / taps;
+  plan.planes = x.ndim() == 3 ? x.size(0) * channels : channels;
+  Dims shape = {channels, size[0], size[1]};
+  if (x.ndim() == 3) shape.insert(0, x.size(0));
+  const Tensor in = contiguous(x), out = empty(shape, x.dtype(), x.device());
+  plan.columns = in.data();
+  plan.out = out.data();
+  if (out.numel() > 0) network_functions(x.device()).fold(plan);
+  return out;
+}
+
+}  // namespace strided

@@ -1,0 +1,27 @@
+// Images at other sizes and places, with borders, and of blocks, in one step where the device has it: an undefined
+// tensor is returned for all other calls, those that are wrong among them, and the functions of
+// python/strided/nn/functional do these. Images are (batch, channels, sizes...).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/scalar.h"
+#include "tensor/tensor.h"
+
+namespace strided {
+
+// nn.functional.interpolate. factors: of the axes, 0 where the sizes say it.
+Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
+              bool align);
+// nn.functional.pad: (before, after) of the last axis, then of the one before it, ...
+Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value);
+// nn.functional.grid_sample.
+Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
+                   bool align);
+// nn.functional.fold; lists are of two numbers.
+Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
+            const Dims& stride);
+
+}  // namespace strided

@@ -1,0 +1,115 @@
+#include "ops/reduce/class_loss.h"
+
+#include "backend/network_plans.h"
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+using Reduction = ClassLossPlan::Reduction;
+
+std::optional<Reduction> reduction_of(const std::string& word) {
+  if (word == "mean") return ClassLossPlan::Mean;
+  if (word == "sum") return ClassLossPlan::Sum;
+  if (word == "none") return ClassLossPlan::None;
+  return std::nullopt;
+}
+
+bool has_operation(const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight) {
+  if (!x.defined() || x.ndim() == 0 || (x.dtype() != DType::Float32 && x.dtype() != DType::Float64)) return false;
+  if (network_functions(x.device()).class_loss == nullptr || target.device() != x.device()) return false;
+  if (target.dtype() != DType::Int64 || target.ndim() != x.ndim() - 1) return false;
+  const int axis = x.ndim() > 1 ? 1 : 0;
+  for (int i = 0, k = 0; i < x.ndim(); ++i)
+    if (i != axis && x.size(i) != target.size(k++)) return false;
+  if (!weight) return true;
+  return weight->dtype() == x.dtype() && weight->device() == x.device() && weight->ndim() == 1 &&
+         weight->numel() == x.size(axis) && !weight->requires_grad();
+}
+
+ClassLossPlan plan_of(const Dims& shape, DType dtype, const Tensor& target, const Tensor& weight, int64_t ignore,
+                      Reduction reduction) {
+  const int axis = shape.size() > 1 ? 1 : 0;
+  ClassLossPlan plan;
+  plan.dtype = dtype;
+  plan.reduction = reduction;
+  plan.outer = axis == 1 ? shape[0] : 1;
+  plan.classes = shape[static_cast<size_t>(axis)];
+  for (size_t i = 2; i < shape.size(); ++i) plan.inner *= shape[i];
+  plan.ignore = ignore;
+  plan.target = reinterpret_cast<const int64_t*>(target.data());
+  plan.weight = weight.defined() ? weight.data() : nullptr;
+  return plan;
+}
+
+// Written with the device's operation: `grad` undefined stands for ones.
+Tensor gradient(const Dims& shape, DType dtype, const Tensor& target, const Tensor& weight, int64_t ignore,
+                Reduction reduction, const Tensor& total, const Tensor& grad) {
+  ClassLossPlan plan = plan_of(shape, dtype, target, weight, ignore, reduction);
+  Tensor out = empty(shape, dtype, target.device());
+  if (out.numel() == 0) return out;
+  plan.out = out.data();
+  plan.total = total.defined() ? total.data() : nullptr;
+  plan.grad = grad.defined() ? grad.data() : nullptr;
+  network_functions(target.device()).class_loss_gradient(plan);
+  return out;
+}
+
+Tensor losses(const Tensor& log_p, const Tensor& classes, const std::optional<Tensor>& weights, int64_t ignore,
+              Reduction reduction) {
+  const Tensor target = contiguous(classes), weight = weights ? contiguous(*weights) : Tensor(),
+               x = log_p.ndim() <= 3 ? log_p : contiguous(log_p);
+  ClassLossPlan plan = plan_of(x.shape(), x.dtype(), target, weight, ignore, reduction);
+  plan.x = x.data();
+  if (x.ndim() == 1) {
+    plan.stride[1] = x.strides()[0];
+  } else {
+    plan.stride[0] = x.strides()[0];
+    plan.stride[1] = x.strides()[1];
+    plan.stride[2] = x.ndim() == 3 ? x.strides()[2] : 1;
+  }
+  const bool one = reduction != ClassLossPlan::None;
+  Tensor out = empty(one ? Dims{} : target.shape(), x.dtype(), x.device()),
+         total = one ? empty(Dims{}, x.dtype(), x.device()) : Tensor();
+  plan.out = out.data();
+  plan.total = one ? total.data() : nullptr;
+  if (one || out.numel() > 0) network_functions(x.device()).class_loss(plan);
+  if (!needs_grad(log_p)) return out;
+  return record(log_p.ndim() > 2 ? "NllLoss2DBackward0" : "NllLossBackward0", out, log_p,
+                [shape = log_p.shape(), dtype = x.dtype(), ignore, reduction, target = SavedTensor(target),
+                 weight = saved_if(weights.has_value(), weight), total = saved_if(one, total)](const Tensor& g) {
+                  const bool one = reduction != ClassLossPlan::None;
+                  const Tensor w = weight.was_saved() ? weight.get() : Tensor(), divisor = one ? total.get() : Tensor();
+                  if (!grad_enabled())
+                    return gradient(shape, dtype, target.get(), w, ignore, reduction, divisor,
+                                    contiguous(to_dtype(g, dtype)));
+                  // In recorded operations: the gradient is linear in g.
+                  const Tensor unit = gradient(shape, dtype, target.get(), w, ignore, reduction, divisor, Tensor());
+                  return unit * (one ? g : unsqueeze(g, shape.size() > 1 ? 1 : 0));
+                });
+}
+
+}  // namespace
+
+Tensor nll_loss(const Tensor& log_p, const Tensor& target, const std::optional<Tensor>& weight,
+                std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,
+                const std::string& reduction) {
+  const std::optional<Reduction> kind = reduction_of(reduction);
+  if (!kind || size_average || reduce || !has_operation(log_p, target, weight)) return {};
+  return losses(log_p, target, weight, ignore_index, *kind);
+}
+
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight,
+                     std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,
+                     const std::string& reduction, double label_smoothing) {
+  const std::optional<Reduction> kind = reduction_of(reduction);
+  if (!kind || size_average || reduce || label_smoothing != 0 || !has_operation(x, target, weight)) return {};
+  return losses(log_softmax(x, x.ndim() > 1 ? 1 : 0, std::nullopt), target, weight, ignore_index, *kind);
+}
+
+}  // namespace strided

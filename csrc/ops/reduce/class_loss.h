@@ -1,0 +1,20 @@
+// Losses of classes in one step, where the device has it: an undefined tensor is returned for all other calls, those
+// that are wrong among them, and the functions of the same names in python/strided/nn/functional do these.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace strided {
+
+// nn.functional.nll_loss and cross_entropy, with their parameters.
+Tensor nll_loss(const Tensor& log_p, const Tensor& target, const std::optional<Tensor>& weight,
+                std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,
+                const std::string& reduction);
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight,
+                     std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,
+                     const std::string& reduction, double label_smoothing);
+
+}  // namespace strided

@@ -1,0 +1,171 @@
+"""Losses of classes in one step, beside the steps themselves, over layouts, dtypes and every argument."""
+
+import math
+
+import pytest
+import strided
+from strided.nn import functional as F
+
+
+def stepwise(log_p, target, weight=None, ignore_index=-100, reduction="mean"):
+    """nll_loss by a loop over samples."""
+    axis = 0 if log_p.ndim == 1 else 1
+    last = log_p.movedim(axis, -1).reshape(-1, log_p.size(axis))
+    losses, total = [], 0.0
+    for row, t in zip(last, target.reshape(-1).tolist()):
+        factor = 0.0 if t == ignore_index else 1.0 if weight is None else weight[t].item()
+        losses.append(-row[t] * factor if t != ignore_index else row.new_zeros(()))
+        total += factor
+    made = strided.stack(losses) if losses else log_p.new_zeros(0)
+    if reduction == "none":
+        return made.reshape(target.shape)
+    return made.sum() / total if reduction == "mean" and total else made.sum() / (total if reduction == "mean" else 1)
+
+
+def layouts(x):
+    back = list(range(x.ndim))[::-1]
+    yield x
+    yield x.permute(back).contiguous().permute(back)
+    yield x.flip(-1)[..., strided.arange(x.size(-1) - 1, -1, -1)]
+    yield strided.stack([x, x], -1)[..., 1]
+    yield x[..., :1].expand(x.shape)
+
+
+SHAPES = [(5,), (4, 3), (1, 1), (7, 10), (3, 4, 5), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+def test_nll_loss(shape, reduction, dtype):
+    strided.manual_seed(0)
+    axis = 0 if len(shape) == 1 else 1
+    rest = shape[:axis] + shape[axis + 1 :]
+    target = strided.randint(0, shape[axis], rest)
+    for x in layouts(strided.randn(shape, dtype=dtype)):
+        for weight in (None, strided.rand(shape[axis], dtype=dtype), strided.rand(2 * shape[axis], dtype=dtype)[::2]):
+            for ignore in (-100, 0):
+                options = {"weight": weight, "ignore_index": ignore, "reduction": reduction}
+                a, b = x.detach().requires_grad_(), x.detach().requires_grad_()
+                made, wanted = F.nll_loss(a, target, **options), stepwise(b, target, **options)
+                if (target == ignore).all():
+                    assert made.isnan() if reduction == "mean" else not made.any()
+                    continue
+                assert made.dtype is dtype and made.shape == wanted.shape
+                strided.testing.assert_close(made, wanted)
+                g = strided.randn(made.shape, dtype=dtype)
+                (first,) = strided.autograd.grad(made, a, g)
+                (second,) = strided.autograd.grad(wanted, b, g)
+                strided.testing.assert_close(first, second)
+
+
+@pytest.mark.parametrize("shape", SHAPES[1:5])
+def test_cross_entropy_is_nll_loss_of_log_softmax(shape):
+    strided.manual_seed(1)
+    x = strided.randn(shape, dtype=strided.float64, requires_grad=True)
+    target = strided.randint(0, shape[1], shape[:1] + shape[2:])
+    for reduction in ("mean", "sum", "none"):
+        made = F.cross_entropy(x, target, reduction=reduction)
+        strided.testing.assert_close(made, F.nll_loss(x.log_softmax(1), target, reduction=reduction))
+        (one,) = strided.autograd.grad(made.sum(), x)
+        (two,) = strided.autograd.grad(F.nll_loss(x.log_softmax(1), target, reduction=reduction).sum(), x)
+        strided.testing.assert_close(one, two)
+    # Other calls give the same numbers: 16 bits, targets on other terms, flags of old.
+    strided.testing.assert_close(F.cross_entropy(x, target.int()), F.cross_entropy(x, target))
+    with pytest.warns(UserWarning, match="reduction='sum'"):
+        strided.testing.assert_close(
+            F.cross_entropy(x, target, None, False), F.cross_entropy(x, target, reduction="sum")
+        )
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_gradients_of_both_orders(reduction):
+    strided.manual_seed(2)
+    weight = strided.rand(3, dtype=strided.float64)
+    target = strided.tensor([[0, 2], [1, 1], [2, 0]])
+    x = strided.randn(3, 3, 2, dtype=strided.float64, requires_grad=True)
+
+    def call(x):
+        return F.cross_entropy(x, target, weight, ignore_index=1, reduction=reduction)
+
+    assert strided.autograd.gradcheck(call, (x,)) and strided.autograd.gradgradcheck(call, (x,))
+    _, tangent = strided.func.jvp(call, (x.detach(),), (strided.ones_like(x),))
+    assert tangent.abs().max() < 1e-12  # the same added to all classes changes nothing
+    several = x.detach().transpose(1, 2)  # batches of two samples
+    each = strided.func.vmap(lambda a, t: F.cross_entropy(a, t, weight, reduction=reduction))(several, target)
+    wanted = strided.stack([F.cross_entropy(a, t, weight, reduction=reduction) for a, t in zip(several, target)])
+    strided.testing.assert_close(each, wanted)
+
+
+def test_inf_and_nan():
+    x = strided.tensor([[0.0, -math.inf], [math.nan, 1.0], [2.0, 3.0]])
+    made = F.nll_loss(x, strided.tensor([1, 1, 0]), reduction="none")
+    assert made.tolist() == [math.inf, -1.0, -2.0]
+    assert F.nll_loss(x, strided.tensor([0, 0, 0]), reduction="sum").isnan()
+    assert F.nll_loss(x, strided.tensor([0, -100, -100])).item() == 0  # what is left out is not read
+    assert F.nll_loss(x, strided.tensor([-100, -100, -100])).isnan()
+    assert F.nll_loss(x, strided.tensor([-100, -100, -100]), reduction="sum").item() == 0
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_no_samples(reduction):
+    x = strided.zeros(0, 3, requires_grad=True)
+    made = F.nll_loss(x, strided.zeros(0, dtype=strided.int64), reduction=reduction)
+    assert made.shape == ((0,) if reduction == "none" else ())
+    assert reduction != "mean" or made.isnan()
+    assert strided.autograd.grad(made.sum(), x)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("wrong", [3, -1, 2**40])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_a_class_that_there_is_not(wrong, reduction):
+    for n in (1, 5000, 9000):
+        target = strided.zeros(n, dtype=strided.int64)
+        target[n // 2] = wrong
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+            F.nll_loss(strided.zeros(n, 3), target, reduction=reduction)
+        assert F.nll_loss(strided.zeros(n, 3), target, ignore_index=wrong, reduction="sum").item() == 0
+
+
+def test_sums_do_not_depend_on_threads():
+    strided.manual_seed(3)
+    x, target = strided.randn(30000, 5), strided.randint(0, 5, (30000,))
+    threads = strided.get_num_threads()
+    try:
+        made = []
+        for n in (1, 2, 3):
+            strided.set_num_threads(n)
+            a = x.clone().requires_grad_()
+            loss = F.cross_entropy(a, target)
+            loss.backward()
+            made.append((loss.detach(), a.grad))
+    finally:
+        strided.set_num_threads(threads)
+    assert all(loss.equal(made[0][0]) and g.equal(made[0][1]) for loss, g in made)
+    strided.testing.assert_close(made[0][0], stepwise(x[:, :].log_softmax(1), target).float(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [strided.softmax, strided.log_softmax])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 10, 31, 47, 48, 49, 64])
+def test_softmax_of_short_rows(function, n):
+    strided.manual_seed(4)
+    for dtype in (strided.float32, strided.float64, strided.float16, strided.bfloat16):
+        x = (strided.randn(130, n) * 5).to(dtype)
+        x[3, 0], x[7, n // 2], x[64, -1] = math.inf, math.nan, -math.inf
+        wide = x.double()
+        made, exact = function(x, 1), wide.exp() / wide.exp().sum(1, keepdim=True)
+        usual = [i for i in range(130) if i not in (3, 7, 64)]
+        exact = exact if function is strided.softmax else exact.log()
+        strided.testing.assert_close(made[usual].double(), exact[usual], **TOLERANCE[dtype])
+        assert made[3].isnan().any() and made[7].isnan().all()
+        for rows in (0, 1, 2, 5, 63, 64, 65, 129):  # a row's numbers do not depend on its neighbours
+            assert made[:rows].isnan().equal(function(x[:rows], 1).isnan())
+            assert made[:rows].nan_to_num().equal(function(x[:rows], 1).nan_to_num())
+
+
+TOLERANCE = {
+    strided.float32: {"rtol": 2e-6, "atol": 2e-6},
+    strided.float64: {"rtol": 1e-14, "atol": 1e-14},
+    strided.float16: {"rtol": 2e-3, "atol": 2e-3},
+    strided.bfloat16: {"rtol": 1e-2, "atol": 1e-2},
+}

@@ -1,0 +1,164 @@
+"""Images at other sizes, beside a loop over elements, and blocks that are folded."""
+
+import math
+
+import pytest
+import strided
+from strided.nn import functional as F
+
+
+def taps(n, out, factor, mode, align, j):
+    """(place, weight) of what element j of a resized axis is made of."""
+    scale = (
+        ((n - 1) / (out - 1) if out > 1 else 0.0) if align else (1 / factor if factor else n / out)
+    )  # of places in the input
+    if mode == "nearest":
+        return [(min(int(j * scale), n - 1), 1.0)]
+    if mode == "nearest-exact":
+        return [(min(int((j + 0.5) * scale), n - 1), 1.0)]
+    at = j * scale if align else (j + 0.5) * scale - 0.5
+    if mode == "bicubic":
+        low, a = math.floor(at), -0.75
+        t = at - low
+        near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
+        far = lambda x: ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        weights = [far(t + 1), near(t), near(1 - t), far(2 - t)]
+        return [(min(max(low + k - 1, 0), n - 1), w) for k, w in enumerate(weights)]
+    at = max(at, 0.0)
+    low = min(int(at), n - 1)
+    return [(low, 1 - (at - low)), (min(low + 1, n - 1), at - low)]
+
+
+def resized(x, sizes, factors, mode, align):
+    for axis, (out, factor) in enumerate(zip(sizes, factors), 2):
+        parts = []
+        for j in range(out):
+            found = taps(x.size(axis), out, factor, mode, align, j)
+            parts.append(sum(x.select(axis, i) * w for i, w in found))
+        x = strided.stack(parts, axis)
+    return x
+
+
+CASES = [
+    ((2, 3, 7), (4,), "nearest"),
+    ((2, 3, 7), (16,), "nearest-exact"),
+    ((2, 1, 5), (9,), "linear"),
+    ((2, 3, 5, 4), (10, 8), "nearest"),
+    ((1, 2, 5, 4), (3, 9), "nearest-exact"),
+    ((2, 3, 5, 4), (8, 7), "bilinear"),
+    ((2, 3, 5, 4), (1, 1), "bilinear"),
+    ((2, 3, 1, 1), (3, 2), "bilinear"),
+    ((2, 3, 5, 19), (3, 40), "bicubic"),
+    ((1, 2, 1, 2), (4, 4), "bicubic"),
+    ((1, 2, 3, 4, 2), (4, 2, 5), "trilinear"),
+    ((1, 2, 3, 4, 2), (4, 2, 5), "nearest"),
+]
+
+
+def layouts(x):
+    back = list(range(x.ndim))[::-1]
+    yield x
+    yield x.permute(back).contiguous().permute(back)
+    yield x.flip(-1)[..., strided.arange(x.size(-1) - 1, -1, -1)]
+    yield strided.stack([x, x], -1)[..., 0]
+    yield x[..., :1].expand(x.shape)
+
+
+@pytest.mark.parametrize("shape, size, mode", CASES)
+@pytest.mark.parametrize("align", [None, False, True])
+def test_sizes(shape, size, mode, align):
+    if mode.startswith("nearest") and align is not None:
+        return
+    strided.manual_seed(0)
+    for x in layouts(strided.randn(shape, dtype=strided.float64)):
+        wanted = resized(x, size, [None] * len(size), mode, align)
+        for dtype, tolerance in ((strided.float64, 1e-12), (strided.float32, 1e-5)):
+            made = F.interpolate(x.to(dtype), size, mode=mode, align_corners=align)
+            assert made.dtype is dtype
+            strided.testing.assert_close(made.double(), wanted, rtol=tolerance, atol=tolerance)
+            made.zero_()  # is no view of x
+            assert x.equal(x.clone())
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("factor", [2, 0.6, 1.7, 1, (1.5, 0.5), [1.0, 2.0]])
+def test_factors(mode, factor):
+    x = strided.randn(1, 2, 5, 6, dtype=strided.float64)
+    factors = list(factor) if isinstance(factor, (tuple, list)) else [factor] * 2
+    sizes = [math.floor(n * f) for n, f in zip((5, 6), factors)]
+    wanted = resized(x, sizes, [float(f) for f in factors], mode, False)
+    strided.testing.assert_close(F.interpolate(x, scale_factor=factor, mode=mode), wanted, rtol=1e-6, atol=1e-6)
+    assert F.interpolate(x, None, factor, mode, recompute_scale_factor=True).shape[2:] == tuple(sizes)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_inf_and_nan_stay_near(mode):
+    x = strided.zeros(1, 1, 8, 8)
+    x[0, 0, 0, 0], x[0, 0, 0, 7] = math.inf, math.nan
+    made = F.interpolate(x, scale_factor=2, mode=mode)
+    assert not made[0, 0, 0, 0].isfinite() and made[0, 0, 0, -1].isnan()
+    assert made[0, 0, 6:].eq(0).all() and made[0, 0, :, 6:10].eq(0).all()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_gradients_of_both_orders(mode):
+    x = strided.randn(2, 2, 3, 4, dtype=strided.float64, requires_grad=True)
+    call = lambda x: F.interpolate(x, (5, 3), mode=mode)
+    assert strided.autograd.gradcheck(call, (x,)) and strided.autograd.gradgradcheck(call, (x,))
+    _, moved = strided.func.jvp(call, (x.detach(),), (x.detach(),))
+    strided.testing.assert_close(moved, call(x.detach()))
+    strided.testing.assert_close(strided.func.vmap(call)(x.detach()[None]), call(x.detach())[None])
+
+
+def test_errors():
+    x = strided.zeros(1, 2, 3, 4)
+    with pytest.raises(ValueError, match="only one of size"):
+        F.interpolate(x, 2, 2)
+    with pytest.raises(ValueError, match="either size or scale_factor"):
+        F.interpolate(x)
+    with pytest.raises(ValueError, match="same number of spatial"):
+        F.interpolate(x, [2])
+    with pytest.raises(ValueError, match="align_corners option"):
+        F.interpolate(x, 2, align_corners=True)
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        F.interpolate(x, (0, 2))
+    with pytest.raises(NotImplementedError):
+        F.interpolate(x, 2, mode="linear")
+
+
+FOLDS = [
+    ((5, 6), (2, 3), 1, 0, 1),
+    ((5, 6), 3, 1, 1, 2),
+    ((7, 9), 2, (2, 3), (1, 2), (2, 1)),
+    ((4, 4), 4, 1, 0, 1),
+    ((3, 70), (1, 2), 1, (0, 1), (1, 3)),
+    ((8, 8), 1, 1, 0, 3),
+]
+
+
+@pytest.mark.parametrize("size, kernel, dilation, padding, stride", FOLDS)
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64, strided.complex64, strided.int64])
+def test_fold_is_the_transpose_of_unfold(size, kernel, dilation, padding, stride, dtype):
+    options = (kernel, dilation, padding, stride)
+    image = strided.arange(2 * 3 * math.prod(size)).reshape(2, 3, *size)
+    columns = F.unfold(image.double(), *options)
+    given = (strided.arange(columns.numel()) % 11).reshape(columns.shape)
+    for x in layouts(given):
+        made = F.fold(x.to(dtype), size, *options)
+        assert made.dtype is dtype and made.shape == (2, 3, *size) and made.is_contiguous()
+        # <unfold(image), x> = <image, fold(x)>, in whole numbers
+        assert (columns * x).sum().item() == (image * made.real).sum().item()
+        assert F.fold(x[0].to(dtype), size, *options).equal(made[0])
+        recorded = F.fold(x.double().requires_grad_(), size, *options)
+        assert recorded.detach().equal(made.real.double())
+
+
+def test_fold_keeps_inf_in_its_places():
+    columns = strided.zeros(1, 4, 9)
+    columns[0, 0, 0], columns[0, 3, 8] = math.inf, math.nan
+    made = F.fold(columns, 4, 2)[0, 0]
+    assert made[0, 0] == math.inf and made[3, 3].isnan() and made.isfinite().sum() == 14
+    with pytest.raises(RuntimeError, match="divisible by the product"):
+        F.fold(strided.zeros(1, 5, 9), 4, 2)
+    with pytest.raises(RuntimeError, match="number of sliding blocks"):
+        F.fold(strided.zeros(1, 4, 8), 4, 2)
