@@ -1,5 +1,6 @@
 // Sorting, selection and search, by keys (Note [Keys] in backend/sort_keys.h).
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -228,9 +229,35 @@ void select_rows(const SortPlan& plan, OrderStatistic what, int64_t k) {
   });
 }
 
+// Rows so short that all of them are sorted at once, side by side, sooner than the first k of each are found.
+constexpr int64_t kSortedWhole = 128;
+
+void top_short_rows(const SortPlan& plan, int64_t k, bool largest) {
+  const int64_t n = plan.n, item = size_of(plan.dtype), group = std::max<int64_t>(1, kGroupItems / n);
+  const GilRelease unlocked(n * plan.rows > kLongWork);
+  parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    const int64_t most = std::min(group, end - begin) * n;
+    const Words<int64_t> index(plan.index ? most : 0), values(plan.values ? (most * item + 7) / 8 : 0);
+    for (int64_t r = begin; r < end; r += group) {
+      SortPlan part = plan;
+      part.rows = std::min(group, end - r);
+      part.in = plan.in + r * n * item;
+      part.values = plan.values ? reinterpret_cast<char*>(values.data) : nullptr;
+      part.index = plan.index ? index.data : nullptr;
+      sort_rows(part, largest);
+      for (int64_t i = 0; i < part.rows; ++i) {
+        if (plan.values)
+          std::memcpy(plan.values + (r + i) * k * item, part.values + i * n * item, static_cast<size_t>(k * item));
+        if (plan.index) std::copy(part.index + i * n, part.index + i * n + k, plan.index + (r + i) * k);
+      }
+    }
+  });
+}
+
 template <class T>
 void top_rows(const SortPlan& plan, int64_t k, bool largest) {
   const int64_t n = plan.n, item = sizeof(T);
+  if (plan.rows > 1 && n >= 2 && n <= kSortedWhole && k > 0) return top_short_rows(plan, k, largest);
   const GilRelease unlocked(n * plan.rows > kLongWork);
   parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {

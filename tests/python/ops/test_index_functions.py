@@ -343,3 +343,34 @@ def test_an_index_out_of_range_is_an_error_where_nothing_is_read():
         with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
             call(T([3]))
     assert torch.zeros(3, 4)[T([], dtype=torch.int64), T([9])].shape == (0,)  # the indices together name no place
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (3, 0), (70, 1), (1, 70), (64, 8), (7, 5, 3), (2, 1, 3, 9)])
+def test_places_along_each_axis(shape):
+    mask = (torch.arange(int(np.prod(shape))) * 7 % 5 > 1).reshape(shape)
+    if shape:
+        want = np.argwhere(mask.numpy())
+        assert np.array_equal(torch.nonzero(mask).numpy(), want) and np.array_equal(mask.int().nonzero().numpy(), want)
+        assert [t.tolist() for t in torch.nonzero(mask, as_tuple=True)] == [list(column) for column in want.T]
+        places = torch.arange(mask.numel())
+        for found, exact in zip(torch.unravel_index(places, shape), np.unravel_index(np.arange(mask.numel()), shape)):
+            assert np.array_equal(found.numpy(), exact)
+    far = torch.tensor([0, 2**31 + 5, 2**32 - 1, 2**32, 2**40 + 3])
+    for inner in (1, 2, 3, 4095, 2**31 - 1, 2**31 + 11):
+        first, second = torch.unravel_index(far, (2**62 // inner, inner))
+        assert first.tolist() == [p // inner for p in far.tolist()]
+        assert second.tolist() == [p % inner for p in far.tolist()]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128", "int8", "int64", "bool"])
+@pytest.mark.parametrize("n", [0, 1, 7, 33, 100])
+def test_where_of_elements_and_single_values(dtype, n):
+    many = (torch.arange(2 * n) % 7).to(getattr(torch, dtype))[::2]
+    other, one, two = many.flip(0), torch.tensor(1).to(many.dtype), torch.tensor(0).to(many.dtype)
+    mask = torch.arange(n) * 5 % 3 > 0
+    for a in (many, many.clone(), one, one.expand(n)):
+        for b in (other, other.clone(), two, two.expand(n)):
+            want = np.where(mask.numpy(), a.numpy(), b.numpy())
+            for condition in (mask, torch.stack([mask, mask], -1)[:, 1], mask.flip(0).flip(0)):
+                made = torch.where(condition, a, b)
+                assert made.dtype == many.dtype and np.array_equal(made.numpy(), want)

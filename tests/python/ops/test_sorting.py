@@ -506,3 +506,17 @@ def test_histc_of_a_range_that_float_cannot_subtract():
     assert torch.histc(x, bins=2, min=-3e38, max=3e38).tolist() == [1.0, 3.0]
     with pytest.raises(RuntimeError, match="width of the range"):
         torch.histc(torch.tensor([-1.7e308, 1.7e308], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(1, 5), (3, 1), (300, 2), (70, 3), (5, 127), (9, 128), (4, 129), (3, 2, 40), (0, 4)])
+def test_first_of_many_rows(dtype, shape):
+    a = array(shape, dtype)
+    for x in tensors(a, dtype):
+        for largest in (True, False):
+            order = x.argsort(-1, descending=largest, stable=True)
+            for k in {0, 1, min(2, shape[-1]), shape[-1]}:
+                values, index = x.topk(k, -1, largest)
+                assert index.equal(order[..., :k]) and values.shape == (*shape[:-1], k)
+                wanted = x.gather(-1, order[..., :k])
+                assert np.array_equal(values.double().numpy(), wanted.double().numpy(), equal_nan=True)
