@@ -54,6 +54,39 @@ void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_r
   }
 }
 
+constexpr int64_t kBlock = 16;
+
+// One contiguous row. In most blocks no element replaces the best one: they are compared, and filled, side by side.
+template <class Order, class T, class F>
+STRIDED_INLINE void extreme_row(T* value, int64_t* place, const char* from, int64_t n, F read) {
+  auto top = read(from);
+  int64_t at = 0;
+  const auto step = [&](int64_t i) {
+    const auto x = read(from + i * static_cast<int64_t>(sizeof(T)));
+    if (scan::replaces<Order>(x, top)) top = x, at = i;
+    value[i] = T(top);
+    place[i] = at;
+  };
+  const int64_t whole = n - n % kBlock;
+  for (int64_t i = 0; i < whole; i += kBlock) {
+    // Bits of the width of an element, for vectors. NaN is below nothing, and nothing is below NaN.
+    using Bits = std::conditional_t<sizeof(top) == 8, int64_t, std::conditional_t<sizeof(top) == 4, int32_t, int8_t>>;
+    Bits below = -1;
+    for (int64_t k = 0; k < kBlock; ++k) {
+      const auto x = read(from + (i + k) * static_cast<int64_t>(sizeof(T)));
+      below &= static_cast<Bits>(-static_cast<Bits>(Order::takes(top, x) & (top != x)));
+    }
+    if (below == 0) {
+      for (int64_t k = 0; k < kBlock; ++k) step(i + k);
+      continue;
+    }
+    const T best = T(top);
+    for (int64_t k = 0; k < kBlock; ++k) value[i + k] = best;
+    for (int64_t k = 0; k < kBlock; ++k) place[i + k] = at;
+  }
+  for (int64_t i = whole; i < n; ++i) step(i);
+}
+
 template <class Order, class T>
 void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
                   int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows) {
@@ -73,6 +106,11 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
       char *value = out[0] + r0 * out_row_stride[0], *place = out[1] + r0 * out_row_stride[1];
       A top = read(from);
       int64_t at = 0;
+      if (in_stride == sizeof(T) && out_stride[0] == sizeof(T) && out_stride[1] == sizeof(int64_t) && n >= kBlock) {
+        extreme_row<Order, T>(reinterpret_cast<T*>(value), reinterpret_cast<int64_t*>(place), from, n, read);
+        r0 -= kRows - 1;
+        continue;
+      }
       for (int64_t i = 0; i < n; ++i, from += in_stride, value += out_stride[0], place += out_stride[1]) {
         const A x = read(from);
         if (scan::replaces<Order>(x, top)) top = x, at = i;

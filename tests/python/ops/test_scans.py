@@ -305,3 +305,24 @@ def test_gradients(name, zeros):
     want = numeric(lambda u: first(u)[0].detach(), a)
     second = torch.autograd.grad(out, t, allow_unused=True)[0] if out.requires_grad else None
     assert np.allclose(0 if second is None else value(second), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int16", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 32, 47, 100])
+def test_running_extremes_of_long_rows(dtype, n):
+    g = np.random.default_rng(n)
+    rows = [g.integers(0, 5, n), np.arange(n), np.arange(n)[::-1], np.zeros(n), g.integers(0, 100, n)]
+    x = torch.tensor(np.array(rows).tolist()).to(getattr(torch, dtype))
+    if x.is_floating_point():
+        x[4, n // 2], x[3, n // 3] = math.nan, -0.0
+        x[0, n - 1], x[2, 0] = math.inf, -math.inf
+    for function, better in ((torch.cummax, lambda a, b: a >= b), (torch.cummin, lambda a, b: a <= b)):
+        values, index = function(x, 1)
+        for row, made, at in zip(x.tolist(), values.tolist(), index.tolist()):
+            best = 0
+            for i, v in enumerate(row):
+                if v != v or (row[best] == row[best] and better(v, row[best])):
+                    best = i
+                assert at[i] == best and (made[i] == row[best] or made[i] != made[i])
+        turned = function(x.T.contiguous().T, 1)
+        assert turned[1].equal(index) and turned[0].nan_to_num().equal(values.nan_to_num())
