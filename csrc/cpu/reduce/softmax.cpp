@@ -131,13 +131,35 @@ void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t row
     }
 }
 
-// Rows that are shorter than this are softmax_short_rows'.
-constexpr int64_t kShortRow = 48;
+// Rows that are shorter than this are softmax_short_rows', so many at a time that they stay in the nearest cache.
+constexpr int64_t kShortRow = 129, kShortRows = 64 * kSide;
+STRIDED_INLINE int64_t rows_at_once(int64_t n) { return n <= 64 ? kSide : n <= 128 ? kSide / 2 : kSide / 4; }
 
-// At most kSide contiguous rows: they are laid side by side, in whole vectors, and brought back.
+// One short row, with the same bits as among others: a sum of one after the other.
+template <class T, bool Log>
+void softmax_short_row(T* __restrict__ out, const T* __restrict__ in, int64_t n) {
+  using A = compute_t<T>;
+  alignas(64) A e[kShortRow];
+  const A max = over_row(
+      -math::infinity<A>(), n, [=](int64_t i) { return static_cast<A>(in[i]); },
+      [](auto a, auto b) { return larger(a, b); });
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) e[i] = math::exp(static_cast<A>(in[i]) - max);
+  A sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += e[i];
+  const A offset = Log ? math::log(sum) : 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = Log ? T(static_cast<A>(in[i]) - max - offset) : T(e[i] / sum);
+}
+
+// At most rows_at_once contiguous rows: they are laid side by side, in whole vectors, and brought back.
 template <class T, bool Log>
 void softmax_short_rows(T* out, const T* in, int64_t n, int64_t rows) {
-  alignas(64) T block[kShortRow * kSide];
+  if (rows < 4 && n > 1) {
+    for (int64_t r = 0; r < rows; ++r) softmax_short_row<T, Log>(out + r * n, in + r * n, n);
+    return;
+  }
+  alignas(64) T block[kShortRows];
   constexpr int64_t step = kLanes<compute_t<T>>;
   const int64_t width = (rows + step - 1) / step * step;
   transpose_copy(rows, n, in, n, block, width);
@@ -214,8 +236,9 @@ void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, cons
   if (stride == 1) {
     if constexpr (ShortRows != nullptr)
       if (n < kShortRow) {
-        for (int64_t r = 0; r < rows; r += kSide)
-          ShortRows(to + r * n, from + r * n, n, rows - r < kSide ? rows - r : kSide);
+        const int64_t most = rows_at_once(n);
+        for (int64_t r = 0; r < rows; r += most)
+          ShortRows(to + r * n, from + r * n, n, rows - r < most ? rows - r : most);
         return;
       }
     for (int64_t r = 0; r < rows; ++r) Row(to + r * row_stride, from + r * row_stride, n);
