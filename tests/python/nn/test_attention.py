@@ -29,3 +29,20 @@ def test_its_gradient_beside_such_a_query():
     q, k, v = (strided.randn(1, 2, 3, dtype=strided.float64, requires_grad=True) for _ in range(3))
     mask = strided.tensor([[True, True], [False, False]])
     assert strided.autograd.gradcheck(lambda *x: scaled_dot_product_attention(*x, attn_mask=mask), (q, k, v))
+
+
+@pytest.mark.parametrize("lead", [(5,), (2, 3), (65,)])
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64, strided.float16])
+def test_some_matrices_at_a_time(lead, dtype):
+    strided.manual_seed(0)
+    q, k = strided.randn(*lead, 300, 4).to(dtype), strided.randn(*lead, 350, 4).to(dtype)
+    v = strided.randn(*lead, 3, 350).to(dtype).transpose(-1, -2)
+    mask = strided.rand(300, 350) > 0.5
+    mask[7] = False  # sees nothing
+    for options in ({}, {"is_causal": True}, {"attn_mask": mask}, {"scale": -0.3}):
+        made = scaled_dot_product_attention(q, k, v, **options)
+        recorded = scaled_dot_product_attention(q.clone().requires_grad_(), k, v, **options)
+        assert recorded.requires_grad and made.dtype is dtype and made.equal(recorded.detach())
+        one = scaled_dot_product_attention(q[0], k[0], v[0], **options)
+        strided.testing.assert_close(made[0], one)
+        assert "attn_mask" not in options or not made[..., 7, :].any()

@@ -24,6 +24,53 @@ def _additive(mask, dtype):
     return strided.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
 
 
+_SCORES = 1 << 17  # elements of scores that stay in a core's cache until the values are multiplied
+
+
+def _attended(query, key, value, scale, mask, is_causal, dropout_p):
+    """softmax(query @ key.T * scale + mask) @ value; rows of the mask that are -inf throughout give zeros."""
+    # Both factors get the root of the scale, so that products of 16-bit floats do not overflow.
+    root = math.sqrt(abs(scale))
+    scores = (query * math.copysign(root, scale)).matmul(key.transpose(-2, -1) * root)
+    empty = None
+    if mask is not None:
+        scores = scores + mask
+    if mask is not None and not is_causal:  # there every query sees the first key
+        empty = (mask == -math.inf).all(-1, keepdim=True)
+        if not bool(empty.any()):
+            empty = None
+    if empty is not None:  # before softmax too: its gradient at rows of -inf is NaN
+        scores = scores.masked_fill(empty, 0)
+    weights = scores.softmax(-1)
+    if empty is not None:
+        weights = weights.masked_fill(empty, 0)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p, True)
+    return weights.matmul(value)
+
+
+def _attended_in_parts(query, key, value, scale, mask, is_causal):
+    """The same without gradients, for some matrices at a time; None where it is not worth it, or cannot be."""
+    each = query.size(-2) * key.size(-2)
+    lead = query.shape[:-2]
+    matrices = math.prod(lead)
+    if each > _SCORES or each * matrices <= 2 * _SCORES or not lead == key.shape[:-2] == value.shape[:-2]:
+        return None
+    if not query.is_cpu or not all(type(x) is strided.Tensor for x in (query, key, value)):
+        return None
+    if mask is not None and (mask.dim() > 2 or type(mask) is not strided.Tensor):
+        return None
+    tensors = (query, key, value) if mask is None else (query, key, value, mask)
+    if strided.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return None
+    flat = [x.reshape(matrices, *x.shape[-2:]) for x in (query, key, value)]
+    made = strided.empty(matrices, query.size(-2), value.size(-1), dtype=query.dtype)
+    step = max(_SCORES // each, 1)
+    for i in range(0, matrices, step):
+        made[i : i + step] = _attended(*(x[i : i + step] for x in flat), scale, mask, is_causal, 0.0)
+    return made.view(*lead, *made.shape[1:])
+
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -67,27 +114,12 @@ def scaled_dot_product_attention(
     dtype = query.dtype
     if dtype in (strided.float16, strided.bfloat16) and query.device.type == "cpu":
         query, key, value = query.float(), key.float(), value.float()
-    # Both factors get the root of the scale, so that products of 16-bit floats do not overflow.
-    root = math.sqrt(abs(scale))
-    scores = (query * math.copysign(root, scale)).matmul(key.transpose(-2, -1) * root)
-    empty = None
-    if is_causal:  # every query sees the first key
+    mask = None if attn_mask is None else _additive(attn_mask, query.dtype)
+    if is_causal:
         sizes = query.size(-2), key.size(-2)
-        scores = scores + strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
-    elif attn_mask is not None:
-        mask = _additive(attn_mask, query.dtype)
-        scores = scores + mask
-        empty = (mask == -math.inf).all(-1, keepdim=True)
-        if not bool(empty.any()):
-            empty = None
-    if empty is not None:  # before softmax too: its gradient at rows of -inf is NaN
-        scores = scores.masked_fill(empty, 0)
-    weights = scores.softmax(-1)
-    if empty is not None:
-        weights = weights.masked_fill(empty, 0)
-    if dropout_p > 0:
-        weights = dropout(weights, dropout_p, True)
-    return weights.matmul(value).to(dtype)
+        mask = strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
+    made = _attended_in_parts(query, key, value, scale, mask, is_causal) if dropout_p <= 0 else None
+    return (_attended(query, key, value, scale, mask, is_causal, dropout_p) if made is None else made).to(dtype)
 
 
 def _canonical(mask, name, dtype):
