@@ -48,6 +48,24 @@ void forward(const TapsPlan& plan, const T* in, const T* weight, T* out) {
 }
 
 template <class T>
+void forward_any(const TapsPlan& plan, const T* in, const T* weight, T* out) {
+  const int64_t inner = plan.inner;
+  for (int64_t j = 0; j < plan.to; ++j) {
+    T* const to = out + j * inner;
+    for (int k = 0; k < plan.taps; ++k) {
+      const T* const from = in + plan.place[j * plan.taps + k] * inner;
+      const T w = weight[j * plan.taps + k];
+      if (k == 0)
+#pragma GCC ivdep
+        for (int64_t i = 0; i < inner; ++i) to[i] = from[i] * w;
+      else
+#pragma GCC ivdep
+        for (int64_t i = 0; i < inner; ++i) to[i] = math::mul_add(from[i], w, to[i]);
+    }
+  }
+}
+
+template <class T>
 void copies(const TapsPlan& plan, const T* in, T* out) {
   if (plan.inner == 1) {
     for (int64_t j = 0; j < plan.to; ++j) out[j] = in[plan.place[j]];
@@ -80,7 +98,8 @@ void taps(const TapsPlan& plan, int64_t begin, int64_t end) {
     if (plan.transposed) transposed(plan, in, weight, out);
     else if (!weight) copies(plan, in, out);
     else if (plan.taps == 2) forward<2>(plan, in, weight, out);
-    else forward<4>(plan, in, weight, out);
+    else if (plan.taps == 4) forward<4>(plan, in, weight, out);
+    else forward_any(plan, in, weight, out);
   }
 }
 

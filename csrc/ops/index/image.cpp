@@ -10,6 +10,8 @@
 #include "ops/factory.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
+#include "ops/reduce/pool.h"
+#include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
 #include "ops/shape/windows.h"
 
@@ -120,18 +122,18 @@ Tensor with_channels_last(const Tensor& x) {
 }
 
 // The steps one after the other, or their transposes from the last one on: each is the other's gradient.
-Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, const char* node) {
+Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool channels_last, const char* node) {
   Tensor out = x;
   {
     const NoGradGuard guard;
     for (size_t i = 0; i < steps->size(); ++i)
       out = by_step(out, (*steps)[transposed ? steps->size() - 1 - i : i], transposed);
     if (out.impl() == x.impl()) out = clone(x);
-    if (!is_plain(x)) out = with_channels_last(out);
+    if (channels_last) out = with_channels_last(out);
   }
   if (!needs_grad(x)) return out;
   return record(node, out, x,
-                [steps, transposed, node](const Tensor& g) { return by_steps(g, steps, !transposed, node); });
+                [steps, transposed, node](const Tensor& g) { return by_steps(g, steps, !transposed, false, node); });
 }
 
 struct Mode {
@@ -187,8 +189,105 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
     }
     steps->push_back(std::move(step));
   }
-  return by_steps(x, steps, false, how->node);
+  return by_steps(x, steps, false, !is_plain(x), how->node);
 }
+
+// ---------------------------------------------------------------- windows that cover an axis
+
+namespace {
+
+// Sizes of the windows if they are all equal, of results of `sizes` elements; else nothing.
+std::optional<Dims> equal_windows(const Tensor& x, const Dims& sizes) {
+  Dims kernel;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t n = x.shape()[x.shape().size() - sizes.size() + i];
+    if (n % sizes[i] != 0) return std::nullopt;
+    kernel.push_back(n / sizes[i]);
+  }
+  return kernel;
+}
+bool can_pool(const Tensor& x, const Dims& sizes) {
+  const int axes = static_cast<int>(sizes.size());
+  if ((x.ndim() != axes + 1 && x.ndim() != axes + 2) || !is_number_of_loops(x.dtype()) || x.numel() == 0) return false;
+  return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 1; }) &&
+         network_functions(x.device()).mix_taps != nullptr;
+}
+
+// The mean of window j, which begins at floor(j from / to) and ends before ceil((j + 1) from / to). In shorter windows
+// the last element stands more than once, with parts of its weight (which are exact).
+template <class T>
+void take_mean(Step& step) {
+  const int64_t n = step.from, out = step.to;
+  const auto start = [=](int64_t j) { return j * n / out; };
+  const auto end = [=](int64_t j) { return ((j + 1) * n + out - 1) / out; };
+  for (int64_t j = 0; j < out; ++j) step.taps = std::max(step.taps, static_cast<int>(end(j) - start(j)));
+  for (int64_t j = 0; j < out; ++j) {
+    T rest = 1 / static_cast<T>(end(j) - start(j));
+    for (int64_t k = 0; k < step.taps; ++k) {
+      const bool last = start(j) + k >= end(j) - 1;
+      step.place.push_back(last ? end(j) - 1 : start(j) + k);
+      if (last && k + 1 < step.taps) rest /= 2;
+      weights_of<T>(step).push_back(rest);
+    }
+  }
+}
+
+}  // namespace
+
+template <int axes>
+Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
+  if (!can_pool(x, sizes)) return {};
+  const int first = x.ndim() - axes;
+  if (std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
+    Dims all;
+    for (int i = first; i < x.ndim(); ++i) all.push_back(i);
+    return mean(x, all, true);
+  }
+  const std::optional<Dims> kernel = equal_windows(x, sizes);
+  if (kernel && !x.is_contiguous()) return {};
+  if (kernel) return avg_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), false, true, std::nullopt);
+  const bool last = axes < 3 && x.ndim() == axes + 2 && lies_channels_last(axes == 1 ? unsqueeze(x, -2) : x);
+  auto steps = std::make_shared<std::vector<Step>>();
+  for (int i = 0; i < axes; ++i) {
+    Step step;
+    step.axis = first + i;
+    step.from = x.size(step.axis);
+    step.to = sizes[static_cast<size_t>(i)];
+    if (step.from == step.to) continue;
+    if (step.to > step.from * 4) return {};  // few elements, many times
+    if (x.dtype() == DType::Float64) take_mean<double>(step);
+    else take_mean<float>(step);
+    steps->push_back(std::move(step));
+  }
+  return by_steps(x, steps, false, last,
+                  axes == 1   ? "AdaptiveAvgPool1DBackward0"
+                  : axes == 2 ? "AdaptiveAvgPool2DBackward0"
+                              : "AdaptiveAvgPool3DBackward0");
+}
+
+template <int axes>
+Tensor adaptive_max_pool(const Tensor& x, const Dims& sizes) {
+  if (!can_pool(x, sizes) || !x.is_contiguous()) return {};
+  const std::optional<Dims> kernel = equal_windows(x, sizes);
+  if (std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
+    Dims shape, rows;
+    for (int i = 0; i < x.ndim(); ++i) shape.push_back(i < x.ndim() - axes ? x.size(i) : 1);
+    for (int i = 0; i < x.ndim() - axes; ++i) rows.push_back(x.size(i));
+    rows.push_back(product_of(*kernel));
+    return reshape(std::get<0>(max(reshape(x, rows), -1)), shape);
+  }
+  constexpr int64_t kMost = 64;  // elements of a window; their maxima are taken one element after the other
+  if (!kernel || product_of(*kernel) > kMost) return {};
+  return max_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), Dims(1, 1), false);
+}
+
+#define STRIDED_AXES(n) \
+  template Tensor adaptive_avg_pool<n>(const Tensor&, const Dims&); \
+  template Tensor adaptive_max_pool<n>(const Tensor&, const Dims&);
+STRIDED_AXES(1)
+STRIDED_AXES(2)
+STRIDED_AXES(3)
+#undef STRIDED_AXES
 
 // ---------------------------------------------------------------- borders
 

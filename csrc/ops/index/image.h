@@ -20,6 +20,12 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
 // nn.functional.grid_sample.
 Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
                    bool align);
+// nn.functional.adaptive_avg_pool1d to adaptive_avg_pool3d, and adaptive_max_pool1d to adaptive_max_pool3d without
+// positions; sizes: as many as there are axes.
+template <int axes>
+Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes);
+template <int axes>
+Tensor adaptive_max_pool(const Tensor& x, const Dims& sizes);
 // nn.functional.fold; lists are of two numbers.
 Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
             const Dims& stride);

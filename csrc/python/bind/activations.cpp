@@ -68,6 +68,25 @@ Tensor interpolate(const Tensor& x, PyObject* size, PyObject* scale, const std::
   return resize(x, sizes, factors, mode, align == Py_True);
 }
 
+template <int axes, Tensor (*Pool)(const Tensor&, const Dims&)>
+Tensor pool_to(const Tensor& x, PyObject* size, bool return_indices) {
+  Dims sizes;
+  return !return_indices && read(size, axes, &sizes) ? Pool(x, sizes) : Tensor();
+}
+template <int axes, Tensor (*Pool)(const Tensor&, const Dims&)>
+Tensor mean_pool_to(const Tensor& x, PyObject* size) {
+  return pool_to<axes, Pool>(x, size, false);
+}
+template <int axes>
+void bind_adaptive() {
+  const std::string n = std::to_string(axes) + "d", start = "(Tensor input, Any output_size";
+  def<&mean_pool_to<axes, adaptive_avg_pool<axes>>>(("_adaptive_avg_pool" + n + start + ")").c_str(),
+                                                    "nn.functional.adaptive_avg_pool1d to 3d.", kFunction);
+  def<&pool_to<axes, adaptive_max_pool<axes>>>(
+      ("_adaptive_max_pool" + n + start + ", bool return_indices=False)").c_str(),
+      "nn.functional.adaptive_max_pool1d to 3d.", kFunction);
+}
+
 Tensor sample_grid(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
                    PyObject* align) {
   return PyBool_Check(align) ? grid_sample(x, grid, mode, padding, align == Py_True) : Tensor();
@@ -128,6 +147,9 @@ void bind_activations() {
   def<&interpolate>(
       "_interpolate(Tensor input, Any? size=None, Any? scale_factor=None, str mode='nearest', Any? align_corners=None, Any? recompute_scale_factor=None, bool antialias=False)",
       "nn.functional.interpolate.", kFunction);
+  bind_adaptive<1>();
+  bind_adaptive<2>();
+  bind_adaptive<3>();
   def<&pad>("_pad(Tensor input, int[] pad, str mode='constant', Number? value=None)", "nn.functional.pad.", kFunction);
   def<&sample_grid>(
       "_grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', Any? align_corners=None)",

@@ -162,3 +162,50 @@ def test_fold_keeps_inf_in_its_places():
         F.fold(strided.zeros(1, 5, 9), 4, 2)
     with pytest.raises(RuntimeError, match="number of sliding blocks"):
         F.fold(strided.zeros(1, 4, 8), 4, 2)
+
+
+POOLS = [
+    ((7,), 3),
+    ((8,), 4),
+    ((5,), 5),
+    ((8, 6), (4, 2)),
+    ((7, 9), (3, 9)),
+    ((9, 5), 1),
+    ((5, 4), (7, 2)),
+    ((4, 5, 6), 2),
+]
+
+
+@pytest.mark.parametrize("plane, size", POOLS)
+@pytest.mark.parametrize("lead", [(2, 3), (3,)])
+def test_adaptive_pools(plane, size, lead):
+    strided.manual_seed(5)
+    axes, sizes = len(plane), size if isinstance(size, tuple) else (size,) * len(plane)
+    for x in layouts(strided.randn(*lead, *plane, dtype=strided.float64)):
+        means, maxima = x, x
+        for axis, n in enumerate(sizes, len(lead)):  # windows cover the axis
+            m = x.size(axis)
+            pieces = [slice(j * m // n, -(-(j + 1) * m // n)) for j in range(n)]
+            cut = lambda t, p, axis=axis: t.narrow(axis, p.start, p.stop - p.start)
+            means = strided.stack([cut(means, p).mean(axis) for p in pieces], axis)
+            maxima = strided.stack([cut(maxima, p).amax(axis) for p in pieces], axis)
+        for dtype, tolerance in ((strided.float64, 1e-12), (strided.float32, 1e-5)):
+            for name, wanted in (("avg", means), ("max", maxima)):
+                y = x.to(dtype, copy=True).detach().requires_grad_()
+                made = getattr(F, f"adaptive_{name}_pool{axes}d")(y, size)
+                assert made.dtype is dtype and made.shape == (*lead, *sizes)
+                strided.testing.assert_close(made.detach().double(), wanted, rtol=tolerance, atol=tolerance)
+                (g,) = strided.autograd.grad(made.sum(), y)
+                assert abs(g.sum().item() - made.numel()) < 1e-3
+
+
+def test_adaptive_pools_of_inf_and_nan():
+    x = strided.zeros(1, 1, 7, 7)
+    x[0, 0, 0, 0], x[0, 0, 6, 6], x[0, 0, 0, 6] = math.inf, math.nan, -math.inf
+    means, maxima = F.adaptive_avg_pool2d(x, 3)[0, 0], F.adaptive_max_pool2d(x, 3)[0, 0]
+    assert means[0, 0] == math.inf and means[0, 2] == -math.inf and means[2, 2].isnan() and means[1].eq(0).all()
+    assert maxima[0, 0] == math.inf and maxima[0, 2] == 0 and maxima[2, 2].isnan()
+    assert F.adaptive_max_pool2d(x, 1).isnan().all() and F.adaptive_max_pool2d(x[..., :3, :3], 1).item() == math.inf
+    y = strided.randn(1, 2, 5, 7, dtype=strided.float64, requires_grad=True)
+    call = lambda y: F.adaptive_avg_pool2d(y, (3, 4))
+    assert strided.autograd.gradcheck(call, (y,)) and strided.autograd.gradgradcheck(call, (y,))

@@ -10,6 +10,7 @@ import strided
 from strided._checks import every_sample
 
 from .._tuples import _ints
+from ._compiled import compiled
 from ._order import in_order_of, in_order_of_lines
 from ._pool import _avg_pool
 
@@ -81,16 +82,19 @@ def _adaptive_avg_pool(axes, input, output_size):
     return in_order_of_lines(input, given) if axes == 1 else in_order_of(input, given, volumes=False)
 
 
+@compiled
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of windows over the last axis, so many that output_size come out."""
     return _adaptive_avg_pool(1, input, output_size)
 
 
+@compiled
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Means of windows over the last two axes; a size of None is that of the input."""
     return _adaptive_avg_pool(2, input, output_size)
 
 
+@compiled
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Means of windows over the last three axes; a size of None is that of the input."""
     return _adaptive_avg_pool(3, input, output_size)
@@ -137,7 +141,7 @@ def _define(axes):
     pool.__doc__ = f"Maxima of windows over the last {axes} axes, so many that output_size come out."
     with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
     with_indices.__doc__ = f"{name} and the positions of the maxima in their planes."
-    return pool, with_indices
+    return compiled(pool), with_indices
 
 
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _define(1)
