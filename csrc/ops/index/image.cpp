@@ -401,29 +401,70 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode,
   return out;
 }
 
+namespace {
+
+// The number of blocks along each axis; false where there are none, or the lists are wrong.
+bool find_blocks(const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding, const Dims& stride,
+                 Dims* blocks) {
+  for (size_t i = 0; i < 2; ++i) {
+    if (kernel[i] < 1 || dilation[i] < 1 || padding[i] < 0 || stride[i] < 1 || size[i] < 0) return false;
+    const int64_t room = size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+    if (room < 0) return false;
+    blocks->push_back(room / stride[i] + 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor unfold_blocks(const Tensor& x, const Dims& kernel, const Dims& dilation, const Dims& padding,
+                     const Dims& stride) {
+  if (x.ndim() != 3 && x.ndim() != 4) return {};
+  if (!is_number_of_loops(x.dtype()) || network_functions(x.device()).fold == nullptr || x.numel() == 0) return {};
+  const Dims size = {x.size(x.ndim() - 2), x.size(x.ndim() - 1)};
+  Dims blocks;
+  if (!find_blocks(size, kernel, dilation, padding, stride, &blocks)) return {};
+  const int64_t channels = x.size(x.ndim() - 3), batch = x.ndim() == 4 ? x.size(0) : 1;
+  Tensor out;
+  {
+    const NoGradGuard guard;
+    Tensor in = contiguous(x);
+    if (padding[0] > 0 || padding[1] > 0)
+      in = pad(in, {padding[1], padding[1], padding[0], padding[0]}, "constant", std::nullopt);
+    const int64_t width = in.size(in.ndim() - 1), plane = in.size(in.ndim() - 2) * width;
+    const Tensor view =
+        make_view(in, Layout({batch, channels, kernel[0], kernel[1], blocks[0], blocks[1]},
+                             {channels * plane, plane, width * dilation[0], dilation[1], width * stride[0], stride[1]},
+                             in.offset()));
+    out = contiguous(view);
+    if (out.impl() == view.impl()) out = clone(view);
+    Dims shape = {channels * kernel[0] * kernel[1], blocks[0] * blocks[1]};
+    if (x.ndim() == 4) shape.insert(0, batch);
+    out = make_view(out, Layout(shape));
+  }
+  if (!needs_grad(x)) return out;
+  return record("Im2ColBackward0", out, x,
+                [=](const Tensor& g) { return fold(g, size, kernel, dilation, padding, stride); });
+}
+
 Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
             const Dims& stride) {
   if (x.ndim() != 2 && x.ndim() != 3) return {};
-  if (!is_number_of_loops(x.dtype()) || network_functions(x.device()).fold == nullptr || needs_grad(x)) return {};
+  if (!is_number_of_loops(x.dtype()) || network_functions(x.device()).fold == nullptr) return {};
+  Dims blocks;
+  if (!find_blocks(size, kernel, dilation, padding, stride, &blocks)) return {};
+  const int64_t rows = x.size(x.ndim() - 2), taps = kernel[0] * kernel[1];
+  if (rows % taps != 0 || x.size(x.ndim() - 1) != blocks[0] * blocks[1] || x.numel() == 0) return {};
   FoldPlan plan;
   plan.dtype = x.dtype();
-  int64_t taps = 1, blocks = 1;
-  const int64_t rows = x.size(x.ndim() - 2);
-  for (int i = 0; i < 2; ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (kernel[at] < 1 || dilation[at] < 1 || padding[at] < 0 || stride[at] < 1 || size[at] < 0) return {};
-    plan.size[i] = size[at];
-    plan.kernel[i] = kernel[at];
-    plan.dilation[i] = dilation[at];
-    plan.padding[i] = padding[at];
-    plan.stride[i] = stride[at];
-    const int64_t room = size[at] + 2 * padding[at] - dilation[at] * (kernel[at] - 1) - 1;
-    if (room < 0) return {};
-    plan.blocks[i] = room / stride[at] + 1;
-    taps *= kernel[at];
-    blocks *= plan.blocks[i];
+  for (size_t i = 0; i < 2; ++i) {
+    plan.size[i] = size[i];
+    plan.kernel[i] = kernel[i];
+    plan.blocks[i] = blocks[i];
+    plan.dilation[i] = dilation[i];
+    plan.padding[i] = padding[i];
+    plan.stride[i] = stride[i];
   }
-  if (rows % taps != 0 || x.size(x.ndim() - 1) != blocks || x.numel() == 0) return {};
   const int64_t channels = rows / taps;
   plan.planes = x.ndim() == 3 ? x.size(0) * channels : channels;
   Dims shape = {channels, size[0], size[1]};
@@ -432,7 +473,57 @@ Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& d
   plan.columns = in.data();
   plan.out = out.data();
   if (out.numel() > 0) network_functions(x.device()).fold(plan);
-  return out;
+  if (!needs_grad(x) || out.numel() == 0) return needs_grad(x) ? Tensor() : out;
+  return record("Col2ImBackward0", out, x,
+                [=](const Tensor& g) { return unfold_blocks(g, kernel, dilation, padding, stride); });
+}
+
+// ---------------------------------------------------------------- channels and pixels
+
+namespace {
+
+// x as `parts`, permuted, as `shape`.
+Tensor moved(const Tensor& x, const Dims& parts, const Dims& order, const Dims& shape) {
+  const NoGradGuard guard;
+  const Tensor out = permute(reshape(x, parts), order);
+  const Tensor made = contiguous(out);
+  return reshape(made.storage().data() == x.storage().data() ? clone(made) : made, shape);
+}
+bool is_shuffled(const Tensor& x) { return x.ndim() >= 3 && x.is_contiguous() && x.numel() > 0; }
+
+}  // namespace
+
+Tensor pixel_shuffle(const Tensor& x, int64_t factor) {
+  const int n = x.ndim() - 3;
+  if (!is_shuffled(x) || factor < 1 || factor > x.size(n) || x.size(n) % (factor * factor) != 0) return {};
+  const int64_t channels = x.size(n) / (factor * factor), high = x.size(n + 1), wide = x.size(n + 2);
+  Dims parts, order, shape;
+  for (int i = 0; i < n; ++i) parts.push_back(x.size(i)), shape.push_back(x.size(i)), order.push_back(i);
+  for (int64_t size : {channels, factor, factor, high, wide}) parts.push_back(size);
+  for (int axis : {0, 3, 1, 4, 2}) order.push_back(n + axis);
+  for (int64_t size : {channels, high * factor, wide * factor}) shape.push_back(size);
+  return record("PixelShuffleBackward0", moved(x, parts, order, shape), x,
+                [factor](const Tensor& g) { return pixel_unshuffle(contiguous(g), factor); });
+}
+
+Tensor pixel_unshuffle(const Tensor& x, int64_t factor) {
+  const int n = x.ndim() - 3;
+  if (!is_shuffled(x) || factor < 1 || x.size(n + 1) % factor != 0 || x.size(n + 2) % factor != 0) return {};
+  const int64_t channels = x.size(n), high = x.size(n + 1) / factor, wide = x.size(n + 2) / factor;
+  Dims parts, order, shape;
+  for (int i = 0; i < n; ++i) parts.push_back(x.size(i)), shape.push_back(x.size(i)), order.push_back(i);
+  for (int64_t size : {channels, high, factor, wide, factor}) parts.push_back(size);
+  for (int axis : {0, 2, 4, 1, 3}) order.push_back(n + axis);
+  for (int64_t size : {channels * factor * factor, high, wide}) shape.push_back(size);
+  return record("PixelUnshuffleBackward0", moved(x, parts, order, shape), x,
+                [factor](const Tensor& g) { return pixel_shuffle(contiguous(g), factor); });
+}
+
+Tensor channel_shuffle(const Tensor& x, int64_t groups) {
+  if (!is_shuffled(x) || groups < 1 || x.size(1) % groups != 0) return {};
+  const int64_t each = x.size(1) / groups, inner = x.numel() / (x.size(0) * x.size(1));
+  return record("NativeChannelShuffleBackward0", moved(x, {x.size(0), groups, each, inner}, {0, 2, 1, 3}, x.shape()), x,
+                [each](const Tensor& g) { return channel_shuffle(contiguous(g), each); });
 }
 
 }  // namespace strided

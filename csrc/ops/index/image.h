@@ -26,7 +26,13 @@ template <int axes>
 Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes);
 template <int axes>
 Tensor adaptive_max_pool(const Tensor& x, const Dims& sizes);
-// nn.functional.fold; lists are of two numbers.
+// nn.functional.pixel_shuffle, pixel_unshuffle and channel_shuffle.
+Tensor pixel_shuffle(const Tensor& x, int64_t factor);
+Tensor pixel_unshuffle(const Tensor& x, int64_t factor);
+Tensor channel_shuffle(const Tensor& x, int64_t groups);
+// nn.functional.unfold and fold; lists are of two numbers.
+Tensor unfold_blocks(const Tensor& x, const Dims& kernel, const Dims& dilation, const Dims& padding,
+                     const Dims& stride);
 Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
             const Dims& stride);
 

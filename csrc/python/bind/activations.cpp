@@ -68,6 +68,21 @@ Tensor interpolate(const Tensor& x, PyObject* size, PyObject* scale, const std::
   return resize(x, sizes, factors, mode, align == Py_True);
 }
 
+Tensor unfold_image(const Tensor& x, PyObject* kernel, PyObject* dilation, PyObject* padding, PyObject* stride) {
+  Dims lists[4];
+  PyObject* const given[] = {kernel, dilation, padding, stride};
+  for (int i = 0; i < 4; ++i)
+    if (!read(given[i], 2, &lists[i])) return {};
+  return unfold_blocks(x, lists[0], lists[1], lists[2], lists[3]);
+}
+
+// With a whole number, which a bool is not.
+template <Tensor (*Shuffle)(const Tensor&, int64_t)>
+Tensor shuffle(const Tensor& x, PyObject* number) {
+  Dims n;
+  return PyLong_CheckExact(number) && read(number, 1, &n) ? Shuffle(x, n[0]) : Tensor();
+}
+
 template <int axes, Tensor (*Pool)(const Tensor&, const Dims&)>
 Tensor pool_to(const Tensor& x, PyObject* size, bool return_indices) {
   Dims sizes;
@@ -147,6 +162,14 @@ void bind_activations() {
   def<&interpolate>(
       "_interpolate(Tensor input, Any? size=None, Any? scale_factor=None, str mode='nearest', Any? align_corners=None, Any? recompute_scale_factor=None, bool antialias=False)",
       "nn.functional.interpolate.", kFunction);
+  def<&unfold_image>("_unfold(Tensor input, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1)",
+                     "nn.functional.unfold.", kFunction);
+  def<&shuffle<pixel_shuffle>>("_pixel_shuffle(Tensor input, Any upscale_factor)", "nn.functional.pixel_shuffle.",
+                               kFunction);
+  def<&shuffle<pixel_unshuffle>>("_pixel_unshuffle(Tensor input, Any downscale_factor)",
+                                 "nn.functional.pixel_unshuffle.", kFunction);
+  def<&shuffle<channel_shuffle>>("_channel_shuffle(Tensor input, Any groups)", "nn.functional.channel_shuffle.",
+                                 kFunction);
   bind_adaptive<1>();
   bind_adaptive<2>();
   bind_adaptive<3>();

@@ -209,3 +209,57 @@ def test_adaptive_pools_of_inf_and_nan():
     y = strided.randn(1, 2, 5, 7, dtype=strided.float64, requires_grad=True)
     call = lambda y: F.adaptive_avg_pool2d(y, (3, 4))
     assert strided.autograd.gradcheck(call, (y,)) and strided.autograd.gradgradcheck(call, (y,))
+
+
+@pytest.mark.parametrize("size, kernel, dilation, padding, stride", FOLDS)
+def test_unfold_beside_fold_of_both_orders(size, kernel, dilation, padding, stride):
+    strided.manual_seed(6)
+    options = (kernel, dilation, padding, stride)
+    for x in layouts(strided.randn(2, 3, *size)):
+        made, wanted = F.unfold(x, *options), F.unfold(x.long(), *options).shape
+        assert made.shape == wanted and made.is_contiguous()
+        assert F.unfold((x * 8).round(), *options).equal(F.unfold((x * 8).round().long(), *options).float())
+        assert F.unfold(x[1], *options).equal(made[1])
+        made.zero_()  # is no view of x
+        assert x.equal(x.clone())
+    small = strided.randn(1, 1, *size, dtype=strided.float64)[..., :6].requires_grad_()
+    image = (size[0], small.size(-1))
+    unfold, fold = lambda x: F.unfold(x, *options), lambda c: F.fold(c, image, *options)
+    columns = unfold(small).detach().requires_grad_()
+    for call, given in ((unfold, small), (fold, columns)):
+        assert strided.autograd.gradcheck(call, (given,)) and strided.autograd.gradgradcheck(call, (given,))
+    assert unfold(small).grad_fn.name() == "Im2ColBackward0" and fold(columns).grad_fn.name() == "Col2ImBackward0"
+
+
+@pytest.mark.parametrize("shape, factor", [((2, 8, 3, 5), 2), ((9, 2, 2), 3), ((2, 1, 3, 4, 4), 1), ((1, 4, 1, 1), 2)])
+def test_channels_and_pixels(shape, factor):
+    c, h, w = shape[-3:]
+    r, places = factor, strided.arange(math.prod(shape)).reshape(shape)
+    for x in layouts(places):
+        for dtype in (strided.int64, strided.float32, strided.complex64, strided.bool):
+            made = F.pixel_shuffle(x.to(dtype), r)
+            assert made.shape == (*shape[:-3], c // r**2, h * r, w * r) and made.dtype is dtype
+            assert F.pixel_unshuffle(made, r).equal(x.to(dtype))
+        made = F.pixel_shuffle(x, r)
+        for k, i, j in ((0, 0, 0), (c // r**2 - 1, h * r - 1, w * r - 1), (0, h * r // 2, w * r - 1)):
+            from_ = x[..., k * r**2 + i % r * r + j % r, i // r, j // r]
+            assert made[..., k, i, j].equal(from_)
+        made.zero_()  # is no view of x
+        assert x.equal(x.clone())
+    y = strided.randn(shape, dtype=strided.float64, requires_grad=True)
+    for call in (lambda y: F.pixel_shuffle(y, r), lambda y: F.pixel_unshuffle(F.pixel_shuffle(y, r), r)):
+        assert strided.autograd.gradcheck(call, (y,)) and strided.autograd.gradgradcheck(call, (y,))
+
+
+@pytest.mark.parametrize("shape, groups", [((2, 6, 3), 2), ((1, 6, 2, 2), 3), ((3, 4, 5), 1), ((2, 4, 1, 3), 4)])
+def test_channels_in_turns(shape, groups):
+    for x in layouts(strided.arange(math.prod(shape)).reshape(shape).double()):
+        made = F.channel_shuffle(x, groups)
+        each = shape[1] // groups
+        assert all(made[:, k].equal(x[:, k % groups * each + k // groups]) for k in range(shape[1]))
+        made.zero_()
+        assert x.equal(x.clone())
+    y = strided.randn(shape, dtype=strided.float64, requires_grad=True)
+    assert strided.autograd.gradcheck(lambda y: F.channel_shuffle(y, groups), (y,))
+    with pytest.raises(RuntimeError, match="divisible by groups"):
+        F.channel_shuffle(y, 5)

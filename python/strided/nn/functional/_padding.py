@@ -163,6 +163,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
 # ---------------------------------------------------------------- channels to pixels
 
 
+@compiled
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c r r, h, w) as (..., c, h r, w r) (Shi et al., "Real-Time Single Image and Video Super-Resolution Using an
     Efficient Sub-Pixel Convolutional Neural Network", 2016)."""
@@ -184,6 +185,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return in_order_of(made, input, volumes=False)
 
 
+@compiled
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h r, w r) as (..., c r r, h, w): what pixel_shuffle undoes."""
     r = whole("pixel_unshuffle", "downscale_factor", 2, downscale_factor)
@@ -205,6 +207,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return in_order_of(made, input, volumes=False)
 
 
+@compiled
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels (axis 1) of `groups` groups taken in turn from each (Zhang et al., "ShuffleNet", 2018)."""
     groups = whole("channel_shuffle", "groups", 2, groups)
@@ -239,6 +242,7 @@ def _check_blocks(**sizes):
             )
 
 
+@compiled
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks of an image that a kernel sees, as columns: shape (batch, channels * kernel elements, blocks).
 
