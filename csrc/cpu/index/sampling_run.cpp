@@ -39,21 +39,27 @@ void pad_rows(const PadPlan& plan, const std::vector<Run>& runs, int64_t begin, 
   const int last = plan.axes - 1;
   Item fill{};
   if (plan.fill) std::memcpy(&fill, plan.fill, sizeof(Item));
+  int64_t at[PadPlan::kMost] = {}, rest = begin;  // the next row; divisions would take as long as a short row
+  for (int axis = last - 1; axis >= 0; --axis) {
+    at[axis] = rest % plan.to[axis];
+    rest /= plan.to[axis];
+  }
   for (int64_t row = begin; row < end; ++row) {
-    int64_t rest = row, from = 0, step = 1, outside = 0;
-    for (int axis = last - 1; axis >= 0; --axis) {
-      const int64_t place = plan.place[axis][rest % plan.to[axis]];
+    int64_t from = rest, outside = 0;
+    for (int axis = 0; axis < last; ++axis) {
+      const int64_t place = plan.place[axis][at[axis]];
       outside |= place;  // negative if one is
-      from += place * step;
-      rest /= plan.to[axis];
-      step *= plan.from[axis];
+      from = from * plan.from[axis] + place;
     }
+    int axis = last - 1;
+    while (axis >= 0 && ++at[axis] == plan.to[axis]) at[axis--] = 0;
+    rest += axis < 0;
     Item* const out = reinterpret_cast<Item*>(plan.out) + row * plan.to[last];
     if (outside < 0) {
       std::fill(out, out + plan.to[last], fill);
       continue;
     }
-    const Item* const in = reinterpret_cast<const Item*>(plan.in) + (rest * step + from) * plan.from[last];
+    const Item* const in = reinterpret_cast<const Item*>(plan.in) + from * plan.from[last];
     for (const Run& run : runs) {
       if (run.from < 0)
         for (int64_t i = 0; i < run.length; ++i) out[run.to + i] = fill;
