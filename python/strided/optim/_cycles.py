@@ -67,18 +67,22 @@ class CyclicLR(LRScheduler):
             self.base_momentums = _listed(base_momentum, optimizer, "base_momentum")
             self.max_momentums = _listed(max_momentum, optimizer, "max_momentum")
             if last_epoch == -1:
-                for m, group in zip(self.max_momentums, optimizer.param_groups):
-                    _set_momentum(group, self.use_beta1, m)
+                for high, low, group in zip(self.max_momentums, self.base_momentums, optimizer.param_groups):
+                    _set_momentum(group, self.use_beta1, high)
+                    group["max_momentum"], group["base_momentum"] = high, low
         super().__init__(optimizer, last_epoch)
         self.base_lrs = _listed(base_lr, optimizer, "base_lr")
 
     def scale_fn(self, x: float) -> float:
         """The factor of the amplitude."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
+        return (self._scale_fn_custom or self._scale_fn_ref)(x)
+
+    @property
+    def _scale_fn_ref(self):
+        """The factor of the modes, by PyTorch's name."""
         if self.mode == "triangular":
-            return 1.0
-        return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
+            return lambda x: 1.0
+        return (lambda x: 1 / (2.0 ** (x - 1))) if self.mode == "triangular2" else (lambda x: self.gamma**x)
 
     def get_lr(self) -> list[Any]:
         self._warn_outside()
@@ -93,9 +97,9 @@ class CyclicLR(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
-        f = state.pop("_scale_fn_custom")
-        if f is not None and not isinstance(f, types.FunctionType):
-            state["_scale_fn_custom"] = f.__dict__.copy()
+        f = self._scale_fn_custom
+        # A function is not saved; an object that can be called is, by its attributes.
+        state["_scale_fn_custom"] = None if f is None or isinstance(f, types.FunctionType) else f.__dict__.copy()
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -179,16 +183,25 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"Expected positive integer steps_per_epoch, but got {steps_per_epoch}")
         return epochs * steps_per_epoch
 
+    @staticmethod
+    def _annealing_cos(start, end, pct):
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start, end, pct):
+        return (end - start) * pct + start
+
     def _between(self, start, end, part):
-        if self._anneal_func_type == "linear":
-            return (end - start) * part + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+        if not hasattr(self, "_anneal_func_type"):  # states before PyTorch 2.0 hold the function itself
+            return self.anneal_func(start, end, part)
+        cos = self._anneal_func_type == "cos"
+        return self._annealing_cos(start, end, part) if cos else self._annealing_linear(start, end, part)
 
     def get_lr(self) -> list[Any]:
         self._warn_outside()
         n, values = self.last_epoch, []
         if n > self.total_steps:
-            raise ValueError(f"Tried to step {n} times. The total number of steps is {self.total_steps}")
+            raise ValueError(f"Tried to step {n} times. The specified number of total steps is {self.total_steps}")
         for group in self.optimizer.param_groups:
             start = 0.0
             for i, phase in enumerate(self._schedule_phases):

@@ -32,15 +32,15 @@ def _copied(value):
 
 
 def _listed(value, optimizer, name):
-    """One value for each group of parameters."""
+    """One value for each group of parameters; tensors are copied, so that the caller may go on writing to them."""
     groups = optimizer.param_groups
     if isinstance(value, (list, tuple)):
         if len(value) != len(groups):
             raise ValueError(
                 f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {len(groups)}."
             )
-        return list(value)
-    return [value] * len(groups)
+        return [_copied(v) for v in value]
+    return [_copied(value) for _ in groups]
 
 
 class LRScheduler:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import strided
@@ -21,9 +20,9 @@ def _minimum_of_cubic(x1, f1, g1, x2, f2, g2, bounds=None):
     low, high = bounds if bounds is not None else (x1, x2) if x1 <= x2 else (x2, x1)
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1**2 - g1 * g2
-    if square < 0:
+    if not square >= 0:  # NaN too
         return (low + high) / 2.0
-    d2 = math.sqrt(square)
+    d2 = square**0.5
     if x1 <= x2:
         at = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     else:
@@ -34,7 +33,8 @@ def _minimum_of_cubic(x1, f1, g1, x2, f2, g2, bounds=None):
 class _Search:
     """A line search for the strong Wolfe conditions (the same book, algorithms 3.5 and 3.6).
 
-    `at(t)` gives the value and the gradient at step t along a direction.
+    `at(t)` gives the value and the gradient at step t along a direction. Slopes are tensors of one element: what
+    overflows becomes inf, and their steps have the rounding of the dtype of the parameters.
     """
 
     def __init__(self, at, direction, f, g, slope, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
@@ -46,14 +46,14 @@ class _Search:
     def _point(self, t):
         f, g = self.at(t)
         self.calls += 1
-        return t, f, g.clone(), float(g.dot(self.direction))
+        return t, f, g.clone(), g.dot(self.direction)
 
     def _fails(self, point, best):
         return point[1] > self.f + self.c1 * point[0] * self.slope or point[1] >= best
 
     def run(self, t):
         """(value, gradient, step)."""
-        size = float(self.direction.abs().max())
+        size = self.direction.abs().max()
         before, now, count, bracket = self.start, self._point(t), 0, None
         while count < self.most:
             if now[1] > self.f + self.c1 * now[0] * self.slope or count > 1 and now[1] >= before[1]:
@@ -75,10 +75,11 @@ class _Search:
         """A step within the bracket, not too near to its ends twice in a row."""
         (a, fa, _, ga), (b, fb, _, gb) = bracket
         t, low, high = _minimum_of_cubic(a, fa, ga, b, fb, gb), min(a, b), max(a, b)
-        if min(high - t, t - low) / (high - low) >= 0.1:
+        margin = 0.1 * (high - low)
+        if not min(high - t, t - low) < margin:
             return t, False
         if stalled or t >= high or t <= low:
-            return (high - 0.1 * (high - low) if abs(t - high) < abs(t - low) else low + 0.1 * (high - low)), False
+            return (high - margin if abs(t - high) < abs(t - low) else low + margin), False
         return t, True
 
     def _zoom(self, bracket, size, count):
@@ -175,24 +176,24 @@ class LBFGS(Optimizer):
         q, factors = grad.neg(), []
         pairs = list(zip(state["old_dirs"], state["old_stps"], state["ro"]))
         for y, s, ro in reversed(pairs):
-            factors.append(float(s.dot(q)) * ro)
+            factors.append(s.dot(q) * ro)
             q.add_(y, alpha=-factors[-1])
         q.mul_(state["H_diag"])
         state.setdefault("al", [None] * size)[: len(pairs)] = reversed(factors)
         for (y, s, ro), a in zip(pairs, reversed(factors)):
-            q.add_(s, alpha=a - float(y.dot(q)) * ro)
+            q.add_(s, alpha=a - y.dot(q) * ro)
         return q
 
     def _remember(self, state, grad, size):
         y, s = grad.sub(state["prev_flat_grad"]), state["d"].mul(state["t"])
-        ys = float(y.dot(s))
-        if ys <= 1e-10:
+        ys = y.dot(s)
+        if not ys > 1e-10:
             return
         for name, value in (("old_dirs", y), ("old_stps", s), ("ro", 1.0 / ys)):
             if len(state[name]) == size:
                 state[name].pop(0)
             state[name].append(value)
-        state["H_diag"] = ys / float(y.dot(y))
+        state["H_diag"] = ys / y.dot(y)
 
     @strided.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:
@@ -219,12 +220,13 @@ class LBFGS(Optimizer):
                 state["d"] = self._direction(state, grad, group["history_size"])
             direction = state["d"]
             state["prev_flat_grad"], before = grad.clone(), loss
-            t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if state["n_iter"] == 1 else lr
-            slope = float(grad.dot(direction))
+            state["t"] = t = min(1.0, 1.0 / grad.abs().sum()) * lr if state["n_iter"] == 1 else lr
+            slope = grad.dot(direction)
             if slope > -small:
                 break
             if group["line_search_fn"] is not None:
-                loss, grad, t, used = self._searched(closure, t, direction, loss, grad, slope)
+                most = group["max_eval"] - calls
+                loss, grad, t, used = self._searched(closure, t, direction, loss, grad, slope, most)
             else:
                 self._move(t, direction)
                 used = 0
@@ -241,7 +243,7 @@ class LBFGS(Optimizer):
                 break
         return first
 
-    def _searched(self, closure, t, direction, loss, grad, slope):
+    def _searched(self, closure, t, direction, loss, grad, slope, most):
         start = [p.clone() for p in self._params]
 
         def at(step):
@@ -252,7 +254,7 @@ class LBFGS(Optimizer):
                 p.copy_(s)
             return value, found
 
-        search = _Search(at, direction, loss, grad, slope)
+        search = _Search(at, direction, loss, grad, slope, most=most)
         loss, grad, t = search.run(t)
         self._move(t, direction)
         return loss, grad, t, search.calls

@@ -88,8 +88,7 @@ def test_optimizer(text):
     assert repr(opt) == repr(their_opt)
     mine, theirs = opt.state_dict(), their_opt.state_dict()
     assert mine["param_groups"] == theirs["param_groups"]
-    if "LBFGS" not in text:
-        assert keys(mine["state"]) == keys(theirs["state"])
+    assert keys(mine["state"]) == keys(theirs["state"])
     again = eval("strided.optim." + text, {"strided": strided, "p": list(net.parameters())})
     again.load_state_dict(mine)
     assert plain(again.state_dict()["state"]) == plain(mine["state"])
@@ -128,8 +127,9 @@ def schedule(lib, text):
         opt.step()
         scheduler.step()
     state = scheduler.state_dict()
+    found_keys = keys(state)
     scheduler.load_state_dict(state)
-    return found, keys(state)
+    return found, found_keys
 
 
 @pytest.mark.parametrize("text", SCHEDULERS)
@@ -139,6 +139,72 @@ def test_scheduler(text):
         (got, mine), (want, theirs) = schedule(strided, text), schedule(torch, text)
     np.testing.assert_allclose(got, want, rtol=1e-9)
     assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CyclicLR(opt, a, b, base_momentum=c, max_momentum=d)",
+        "OneCycleLR(opt, b, total_steps=10, base_momentum=c, max_momentum=d)",
+        "SWALR(opt, b)",
+    ],
+)
+def test_numbers_of_a_scheduler_that_are_tensors_are_copied(text):
+    found = []
+    for lib in (strided, torch):
+        numbers = {name: lib.tensor(value) for name, value in zip("abcd", (0.1, 0.2, 0.8, 0.9))}
+        opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=lib.tensor(0.1), momentum=0.9)
+        make = lib.optim.swa_utils if "SWALR" in text else lib.optim.lr_scheduler
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scheduler = eval("make." + text, {"make": make, "opt": opt, **numbers})
+            for _ in range(2):
+                for number in numbers.values():
+                    number.mul_(0.5)
+                opt.step()
+                scheduler.step()
+        group = {k: float(v) for k, v in opt.param_groups[0].items() if k != "params" and v is not None}
+        found.append((group, [float(v) for v in scheduler.base_lrs]))
+    (group, base), (their_group, their_base) = found
+    assert group == pytest.approx(their_group) and base == pytest.approx(their_base)
+
+
+class Halves:
+    def __init__(self):
+        self.factor = 0.5
+
+    def __call__(self, x):
+        return self.factor
+
+
+@pytest.mark.parametrize("f", [None, lambda x: 0.5, Halves()])
+def test_a_function_of_cyclic_lr_is_saved_if_it_is_an_object(f):
+    states = []
+    for lib in (strided, torch):
+        opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.1, momentum=0.9)
+        scheduler = lib.optim.lr_scheduler.CyclicLR(opt, 0.1, 0.2, scale_fn=f)
+        states.append(scheduler.state_dict())
+        assert "_scale_fn_ref" not in states[-1]
+        scheduler.load_state_dict(dict(states[-1]))
+        assert scheduler._scale_fn_custom is f
+    assert states[0]["_scale_fn_custom"] == states[1]["_scale_fn_custom"]
+
+
+def test_one_cycle_state_from_before_pytorch_2():
+    rates = []
+    for lib in (strided, torch):
+        opt = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.1, momentum=0.9)
+        scheduler = lib.optim.lr_scheduler.OneCycleLR(opt, 25, total_steps=10, anneal_strategy="cos")
+        del scheduler._anneal_func_type
+        state = scheduler.state_dict()
+        state["anneal_func"] = lib.optim.lr_scheduler.OneCycleLR._annealing_linear
+        scheduler.load_state_dict(state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(6):
+                scheduler.step()
+                rates.append(opt.param_groups[0]["lr"])
+    assert rates[:6] == pytest.approx(rates[6:])
 
 
 def plateau(lib, **options):
@@ -289,3 +355,37 @@ def test_lbfgs_goes_on_with_the_state_of_pytorch():
             opt.step(closure)
         found[t] = p.tolist()
     assert np.allclose(found[strided], found[torch], rtol=1e-9)
+
+
+def test_lbfgs_after_a_step_that_ended_before_it_moved():
+    def slopes(lib):
+        p = lib.nn.Parameter(lib.tensor([1.0, 2.0]))
+        opt = lib.optim.LBFGS([p], lr=0.5, max_iter=2)
+        scales = iter([1e-5, 1.0, 1.0, 1.0])
+
+        def closure():
+            opt.zero_grad()
+            loss = (p**2).sum() * next(scales)
+            loss.backward()
+            return loss
+
+        return [float(opt.step(closure)), float(opt.step(closure)), *p.tolist()]
+
+    np.testing.assert_allclose(slopes(strided), slopes(torch), rtol=1e-6)
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_of_a_loss_that_overflows_goes_on_with_nan(search):
+    def run(lib):
+        p = lib.nn.Parameter(lib.tensor([3.0, -2.0]))
+        opt = lib.optim.LBFGS([p], lr=1e3, max_iter=6, line_search_fn=search)
+
+        def closure():
+            opt.zero_grad()
+            loss = (p**8).sum().exp()
+            loss.backward()
+            return loss
+
+        return [float(opt.step(closure)) for _ in range(4)] + p.tolist()
+
+    np.testing.assert_array_equal(run(strided), run(torch))
