@@ -66,8 +66,11 @@ def log_standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
 
 
 def dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
-    """Samples of the Dirichlet distribution: gamma samples over their sum, along the last axis."""
-    return strided.softmax(log_standard_gamma(concentration, generator), -1).to(concentration.dtype)
+    """Samples of the Dirichlet distribution: gamma samples over their sum, along the last axis.  None is 0 or 1, where
+    densities may have no value."""
+    limits = strided.finfo(concentration.dtype)
+    samples = strided.softmax(log_standard_gamma(concentration, generator), -1)
+    return samples.clamp(limits.tiny, 1 - limits.eps / 2).to(concentration.dtype)
 
 
 @overridable

@@ -52,18 +52,28 @@ Tensor dual(const Tensor& x) {
 }
 
 // A tensor without values that stands at an edge of the graph, as an output or an input of a pass.
-Tensor at_edge(PyObject* object, int64_t output) {
-  Node& node = node_of(object);
-  STRIDED_CHECK(output >= 0 && output < node.num_outputs(), RuntimeError, "GradientEdge: ", node.name(), " has ",
-                node.num_outputs(), " outputs, got number ", output);
-  const Node::Output& like = node.output(static_cast<int>(output));
+Tensor at_output(Node& node, int output) {
+  const Node::Output& like = node.output(output);
   Layout layout(like.shape);
   for (int64_t& stride : layout.strides) stride = 0;
   const Tensor out = make_view(empty({1}, like.dtype, like.device), layout);
   AutogradMeta& meta = autograd_meta(out);
   meta.grad_fn = Ref<Node>(&node);
-  meta.output = static_cast<int>(output);
+  meta.output = output;
   return out;
+}
+
+Tensor at_edge(PyObject* object, int64_t output) {
+  Node& node = node_of(object);
+  STRIDED_CHECK(output >= 0 && output < node.num_outputs(), RuntimeError, "GradientEdge: ", node.name(), " has ",
+                node.num_outputs(), " outputs, got number ", output);
+  return at_output(node, static_cast<int>(output));
+}
+
+Tensor place_of(const Tensor& x) {
+  const Ref<Node> node = grad_fn(x);
+  STRIDED_CHECK(node, RuntimeError, "a tensor without a node has no place in the graph");
+  return at_output(*node, autograd_meta(x).output);
 }
 
 // Do the outputs depend on something that wants a gradient, other than through the inputs?
@@ -132,6 +142,8 @@ void bind_autograd() {
                           kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
+  def<&place_of>("_place_of(Tensor x)", "A tensor that stays at x's place in the graph when x is written to.",
+                 kFunction);
   def<&leads_elsewhere>("_leads_elsewhere(Tensor[] outputs, Tensor[] inputs)",
                         "True if the outputs depend on a leaf other than through the inputs.", kFunction);
   def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.",

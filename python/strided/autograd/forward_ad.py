@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 _dual, _run, _zeros_like = _C.functions["_dual"], _C.functions["_backward"], _C.functions["zeros_like"]
-_levels = []  # of each open level: [(dual tensor, tangent), ...]
+_place_of = _C.functions["_place_of"]
+_levels = []  # of each open level: [(place of a dual tensor in the graph, tangent), ...]
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -97,7 +98,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tangent.dtype != tensor.dtype:
         raise RuntimeError(f"Expected tangent to have the same dtype as primal: {tangent.dtype}, {tensor.dtype}")
     dual = _dual(tensor)
-    _levels[-1].append((dual, tangent))
+    # The place in the graph, not the tensor, which may be written to: its tangent is then another one.
+    _levels[-1].append((_place_of(dual), tangent))
     return dual
 
 

@@ -95,7 +95,7 @@ class Binomial(Distribution):
         n = self.total_count
         choices = strided.lgamma(n + 1) - strided.lgamma(value + 1) - strided.lgamma(n - value + 1)
         # value * logits - n * log(1 + exp(logits)), with the exponential of a negative number
-        above = self.logits.clamp(min=0)
+        above = (self.logits.clamp(min=0) + self.logits - self.logits.clamp(max=0)) / 2  # with gradient 1/2 at 0
         return choices + value * self.logits - n * (above + strided.log1p(strided.exp(-self.logits.abs())))
 
     def entropy(self) -> Tensor:

@@ -132,7 +132,7 @@ class Wishart(ExponentialFamily):
 
     def _bartlett_sampling(self, sample_shape: Any = strided.Size()) -> Tensor:
         p = self._event_shape[-1]
-        tiny = strided.finfo(self.df.dtype).tiny
+        tiny = strided.finfo(self._unbroadcasted_scale_tril.dtype).tiny
         diagonal = self._chi2.rsample(sample_shape).clamp(min=tiny).sqrt().diag_embed(dim1=-2, dim2=-1)
         row, column = strided.tril_indices(p, p, offset=-1)
         below = strided.randn(

@@ -395,3 +395,14 @@ def test_levels_close_after_errors():
 @pytest.mark.parametrize("name", scenario.names)
 def test_as_torch(name):
     scenario.check(name)
+
+
+@pytest.mark.parametrize("write", ["zero_()", "fill_(3.)", "normal_()", "bernoulli_()", "copy_(strided.ones(2))"])
+def test_what_overwrites_a_dual_tensor_takes_its_tangent(write):
+    with fwAD.dual_level():
+        x = fwAD.make_dual(strided.ones(2), strided.ones(2))
+        eval("x." + write, {"x": x, "strided": strided})
+        assert fwAD.unpack_dual(x).tangent.tolist() == [0, 0]
+        x = fwAD.make_dual(strided.ones(2), strided.ones(2))
+        x[:1].mul_(3)
+        assert fwAD.unpack_dual(x).tangent.tolist() == [3, 1]

@@ -328,3 +328,23 @@ def test_lazy_properties_and_validation():
         D.Distribution.set_default_validate_args(True)
     with pytest.warns(UserWarning, match="arg_constraints"):
         D.Distribution()
+
+
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+def test_samples_of_small_concentrations_lie_between_0_and_1(dtype):
+    x = D.Beta(strided.tensor(1e-3, dtype=dtype), strided.tensor(1e-3, dtype=dtype)).sample((2000,))
+    assert x.dtype == dtype and bool(((x > 0) & (x < 1)).all())
+    assert 0.4 < float((x < 0.5).double().mean()) < 0.6
+    y = D.Dirichlet(strided.full((3,), 1e-3, dtype=dtype)).sample((2000,))
+    assert bool(((y > 0) & (y < 1)).all())
+
+
+def test_gradient_of_binomial_at_even_odds():
+    logits = strided.tensor(0.0, requires_grad=True)
+    D.Binomial(3, logits=logits).log_prob(strided.tensor(0.0)).backward()
+    assert float(logits.grad) == -1.5
+
+
+def test_wishart_of_an_integer_df():
+    d = D.Wishart(strided.tensor(3), strided.eye(2))
+    assert d.sample((4,)).shape == (4, 2, 2)
