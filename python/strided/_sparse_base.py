@@ -237,7 +237,7 @@ def registry(kind: Any) -> Any:
             put(kind, name, made)
         return made
 
-    for made in (detach, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as, get_device, is_pinned,
+    for made in (detach, detach_, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as, get_device, is_pinned,
                  register_hook, retain_grad):  # fmt: skip
         function(made)
     for name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
@@ -307,6 +307,11 @@ def is_pinned(s, device=None):
 
 def detach(s):
     return s._with(s._own.detach())
+
+
+def detach_(s):
+    s._own.detach_()
+    return s
 
 
 def requires_grad_(s, requires_grad=True):

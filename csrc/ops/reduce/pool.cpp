@@ -271,7 +271,8 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
     record(Names<axes>::max_node, best, x, [shape = x.shape(), places = SavedTensor(places)](const Tensor& g) {
       const int64_t n = shape[0], c = shape[1];
       const Tensor flat = zeros({n, c, product_of({shape.data() + 2, shape.size() - 2})}, g.dtype(), g.device());
-      return reshape(scatter_add(flat, 2, reshape(places.get(), {n, c, -1}), reshape(g, {n, c, -1})), shape);
+      const Dims rows{n, c, product_of({g.shape().data() + 2, g.shape().size() - 2})};
+      return reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape);
     });
   if (input.ndim() == axes + 1) {
     best = squeeze(best, {0});

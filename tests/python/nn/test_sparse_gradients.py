@@ -252,3 +252,11 @@ def test_others_refuse(name):
 def test_mistakes(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_zero_grad_of_a_sparse_gradient_in_place():
+    layer = nn.Embedding(4, 2, sparse=True)
+    layer(torch.tensor([1, 2])).sum().backward()
+    assert layer.weight.grad.detach_() is layer.weight.grad
+    torch.optim.SGD(layer.parameters(), lr=0.1).zero_grad(set_to_none=False)
+    assert layer.weight.grad.is_sparse and bool((layer.weight.grad.to_dense() == 0).all())

@@ -145,7 +145,7 @@ def _probabilities(log_p, target, weight, smoothing, reduction):
         log_p = log_p * weight.view([-1 if i == axis else 1 for i in range(log_p.ndim)])
     loss = -(log_p * target)
     if reduction == "mean":
-        return loss.sum() / (log_p.numel() // classes) if log_p.ndim > 1 else loss.sum()
+        return loss.sum() / (log_p.numel() // classes if classes else 0)
     return loss.sum(axis) if reduction == "none" else reduced(loss, reduction)
 
 
@@ -227,7 +227,7 @@ def multi_margin_loss(
     gaps = gaps if p == 1 else gaps * gaps
     gaps = gaps if weight is None else gaps * weight[y].unsqueeze(1)
     loss = gaps.scatter(1, y.unsqueeze(1), 0.0).sum(1) / x.size(1)
-    return reduced(loss if input.ndim == 2 else loss.reshape(()), reduction)
+    return reduced(loss if target.ndim else loss.reshape(()), reduction)
 
 
 def multilabel_margin_loss(

@@ -69,6 +69,8 @@ class _CTC(strided.autograd.Function):
         ends = sums[-1].gather(1, strided.cat([last, (last - 1).clamp(min=0)], 1))
         ends[:, 1] = ends[:, 1].masked_fill(target_lengths == 0, -math.inf)
         loss = -ends.logsumexp(1)
+        # No steps: only no labels fit.
+        loss = strided.where(input_lengths == 0, strided.where(target_lengths == 0, 0.0, math.inf), loss).to(loss)
         ctx.save_for_backward(log_probs, states, skips, input_lengths, target_lengths, sums, scores, loss)
         ctx.zero_infinity = zero_infinity
         return loss.masked_fill(loss == math.inf, 0) if zero_infinity else loss
@@ -78,13 +80,14 @@ class _CTC(strided.autograd.Function):
         log_probs, states, skips, input_lengths, target_lengths, sums, scores, loss = ctx.saved_tensors
         back = _backward_sums(scores, skips, input_lengths, target_lengths)
         through = (sums + back - scores + loss.view(1, -1, 1)).exp()
-        through = strided.where(through.isnan(), 0.0, through)
+        impossible = (loss == math.inf).view(1, -1, 1)
+        through = through.masked_fill(through.isnan() & ~impossible, 0)  # as in PyTorch, their gradient is NaN
         total = strided.zeros_like(log_probs).scatter_add(2, states.expand_as(scores), through)
         made = (log_probs.exp() - total) * grad.view(1, -1, 1)
         steps = strided.arange(len(log_probs), device=log_probs.device).unsqueeze(1)
         made = made.masked_fill((steps >= input_lengths).unsqueeze(2), 0)
         if ctx.zero_infinity:
-            made = made.masked_fill((loss == math.inf).view(1, -1, 1), 0)
+            made = made.masked_fill(impossible, 0)
         return made, None, None, None, None, None
 
 
@@ -104,6 +107,33 @@ def _backward_sums(scores, skips, input_lengths, target_lengths):
             now = now.masked_fill((t >= input_lengths).unsqueeze(1), -math.inf)
         sums.append(now + rows[t])
     return strided.stack(sums[::-1])
+
+
+_WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
+def _lengths(given, name, log_probs):
+    given = given if isinstance(given, strided.Tensor) else strided.tensor(given)
+    if given.numel() and (given.dtype.is_floating_point or given.dtype.is_complex or given.dtype == strided.bool):
+        raise RuntimeError(f"{name} must be integral")
+    made = given.to(log_probs.device, strided.int64).reshape(-1)
+    if len(made) != log_probs.size(1):
+        raise RuntimeError(f"{name} must be of size batch_size")
+    return made
+
+
+def _check_range(lengths, name, most):
+    if not len(lengths):
+        return
+    low, high = int(lengths.min()), int(lengths.max())
+    if low < 0:
+        raise RuntimeError(f"Expected {name} to have value at least 0, but got value {low} {_WHERE}")
+    if most is not None and high > most and name == "target_lengths":
+        raise RuntimeError(
+            f"Expected tensor to have size at least {high} at dimension 1, but got size {most} for argument #2 'targets' {_WHERE}"
+        )
+    if most is not None and high > most:
+        raise RuntimeError(f"Expected {name} to have value at most {most}, but got value {high} {_WHERE}")
 
 
 def ctc_loss(
@@ -128,18 +158,17 @@ def ctc_loss(
     x = log_probs if batched else log_probs.unsqueeze(1)
     if x.dim() != 3:
         raise RuntimeError(f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}")
-    as_lengths = lambda v: strided.as_tensor(v, dtype=strided.int64, device=x.device).reshape(-1)
-    given, wanted = as_lengths(input_lengths), as_lengths(target_lengths)
-    if len(given) != x.size(1) or len(wanted) != x.size(1):
-        raise RuntimeError("input_lengths must be of size batch_size")
-    if len(given) and (int(given.max()) > len(x) or int(given.min()) < 0):
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {len(x)}, but got value {int(given.max())} (while checking arguments for ctc_loss_cpu)"
-        )
+    given, wanted = _lengths(input_lengths, "input_lengths", x), _lengths(target_lengths, "target_lengths", x)
+    _check_range(given, "input_lengths", len(x))
     if not 0 <= blank < x.size(2):
         raise RuntimeError("blank must be in label range")
-    longest = max(int(wanted.max()), 1) if len(wanted) else 1
     targets = targets.unsqueeze(0) if not batched and targets.dim() == 1 else targets
+    _check_range(wanted, "target_lengths", targets.size(1) if targets.dim() == 2 else None)
+    if targets.dim() == 1 and len(targets) != int(wanted.sum()):
+        raise RuntimeError(
+            f"Expected tensor to have size {int(wanted.sum())} at dimension 0, but got size {len(targets)} for argument #2 'targets' {_WHERE}"
+        )
+    longest = max(int(wanted.max()), 1) if len(wanted) else 1
     states, skips = _extended(targets.long(), wanted.tolist(), blank, longest)
     loss = _CTC.apply(x, states, skips, given, wanted, zero_infinity)
     if reduction == "mean":

@@ -288,6 +288,16 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
+            stacklevel=2,
+        )
+    elif align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     lines = []
     for n in size[2:]:
         line = strided.linspace(-1, 1, n, dtype=theta.dtype, device=theta.device) if n > 1 else theta.new_zeros(1)
@@ -300,7 +310,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 def _reflected(x, low, high):
     """Places mirrored at the borders low and high until they are inside."""
     if low == high:
-        return strided.zeros_like(x)
+        return x.masked_fill(strided.ones_like(x, dtype=strided.bool), 0)  # zeros, whose gradient is there
     span = high - low
     x = (x - low).abs()
     flips, rest = (x / span).floor(), x % span
@@ -403,13 +413,19 @@ def grid_sample(
             stacklevel=2,
         )
     align, axes = bool(align_corners), input.dim() - 2
+    if input.dtype != grid.dtype:
+        name = lambda x: x.type().split(".")[-1].removesuffix("Tensor")
+        raise RuntimeError(f"expected scalar type {name(input)} but found {name(grid)}")
+    sizes_of = f"got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+    if input.size(0) != grid.size(0):
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but {sizes_of}")
+    if grid.size(-1) != axes:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {axes} in last dimension, but got grid with sizes {list(grid.shape)}"
+        )
     if axes not in (2, 3) or grid.dim() != input.dim():
         raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
-    if input.size(0) != grid.size(0) or grid.size(-1) != axes:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {axes} in last dimension and the batch size of input, but got grid with sizes {list(grid.shape)}"
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but {sizes_of}"
         )
     if mode == "bicubic" and axes == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")

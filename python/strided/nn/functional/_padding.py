@@ -316,6 +316,10 @@ def fold(
         )
     cols = input if input.ndim == 3 else input.unsqueeze(0)
     blocks = _blocks(size, kernel, dilation, padding, stride)
+    if min(blocks) < 1:
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, calculated shape of the array of sliding blocks as {tuple(blocks)}, which is too small (non-positive)"
+        )
     taps = math.prod(kernel)
     if cols.size(1) % taps:
         raise RuntimeError(

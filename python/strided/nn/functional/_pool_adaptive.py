@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import strided
@@ -38,7 +39,7 @@ def _target(name, input, output_size, axes):
         raise ValueError(f"Input dimension should be at least {axes + 1}")
     if input.ndim not in (axes + 1, axes + 2):
         raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got {list(input.shape)}")
-    given = _ints(axes)(output_size)
+    given = tuple(output_size) if isinstance(output_size, Iterable) else (output_size,) * axes
     if len(given) != axes:
         raise RuntimeError(
             f"{name}() argument 'output_size' should contain one int (got {len(given)})"
@@ -55,19 +56,22 @@ def _target(name, input, output_size, axes):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
     if min(size) < 0:
         raise RuntimeError("elements of output_size must be greater than or equal to 0")
-    if min(input.shape[-axes:], default=1) == 0:
+    kept = input.shape[1:] if "max" in name else input.shape[-axes:]
+    if 0 in kept:
+        empty = input.ndim - len(kept) + kept.index(0)
         raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)}"
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with dimension {empty} being empty"
         )
     return size
 
 
 def _adaptive_avg_pool(axes, input, output_size):
     name = f"adaptive_avg_pool{axes}d"
+    whole = output_size in (1, (1,) * axes, [1] * axes)
+    if whole and input.ndim in (axes + 1, axes + 2) and (input.dtype.is_floating_point or input.dtype.is_complex):
+        return input.mean(list(range(-axes, 0)), keepdim=True)  # of nothing: NaN
     size = _target(name, input, output_size, axes)
-    if all(o == 1 for o in size) and (input.dtype.is_floating_point or input.dtype.is_complex):
-        return input.mean(list(range(-axes, 0)), keepdim=True)
-    if all(o and n % o == 0 for n, o in zip(input.shape[-axes:], size)):
+    if input.numel() and all(o and n % o == 0 for n, o in zip(input.shape[-axes:], size)):
         kernel = tuple(n // o for n, o in zip(input.shape[-axes:], size))
         return _avg_pool(name, axes, input, kernel, None, 0, False, True)
     # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
@@ -150,6 +154,10 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _define(3)
 
 
 def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
+    if input.ndim not in (axes + 1, axes + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{axes}d should be a {axes + 1}d or {axes + 2}d Tensor, but got a tensor with {input.ndim} dimensions."
+        )
     many = _ints(axes)
     kernel, padding = many(kernel_size), many(padding)
     stride = many(stride) if stride not in (None, (), []) else kernel
@@ -159,6 +167,9 @@ def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
         raise RuntimeError(
             f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
         )
+    for name, given in (("kernel_size", kernel), ("stride", stride), ("padding", padding)):
+        if len(given) != axes:
+            raise RuntimeError(f"max_unpool{axes}d: expected {axes} numbers as {name}, but got {len(given)}")
     default = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-axes:], stride, kernel, padding)]
     size = default
     if output_size is not None:
@@ -171,7 +182,7 @@ def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
             if not d - s < n < d + s:
                 raise ValueError(f'invalid output_size "{output_size}" (dim {i} must be between {d - s} and {d + s})')
     lead, plane = input.shape[:-axes], math.prod(size)
-    flat, at = input.reshape(*lead, -1), indices.reshape(*lead, -1)
+    flat, at = input.flatten(len(lead)), indices.flatten(len(lead))
     low, high = (int(i) for i in every_sample(at).aminmax()) if at.numel() else (0, -1)
     if low < 0 or high >= plane:
         raise RuntimeError(f"Found an invalid max index: {high} (output volumes are of size {'x'.join(map(str, size))}")

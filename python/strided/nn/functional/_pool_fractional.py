@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import strided
@@ -28,33 +29,71 @@ def _starts(u, n, out, kernel):
     return found
 
 
-def _sizes(name, x, kernel, output_size, output_ratio, axes):
+def _numbers(name, what, given, axes):
+    """One number for each axis: a number, or so many in a sequence."""
+    made = tuple(given) if isinstance(given, Iterable) else (given,) * axes
+    if len(made) != axes:
+        many = "Ints" if axes == 2 else "three Ints"
+        raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of {many}")
+    return made
+
+
+def _sizes(name, shape, output_size, output_ratio, axes):
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    if output_size is None:
-        if any(not 0 < r < 1 for r in _ints(axes)(output_ratio)):
-            raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
-        return [int(n * r) for n, r in zip(x.shape[2:], _ints(axes)(output_ratio))]
-    return list(_ints(axes)(output_size))
+    if output_size is not None:
+        return list(_numbers(name, "output_size", output_size, axes))
+    if isinstance(output_ratio, Iterable) and len(tuple(output_ratio)) > axes:
+        raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+    ratios = _ints(axes)(output_ratio)
+    if any(not 0 < r < 1 for r in ratios):
+        raise ValueError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
+    return [int(n * r) for n, r in zip(shape, ratios)]
+
+
+_AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
+
+
+def _check(name, axes, input, kernel, out):
+    if input.ndim not in (axes + 1, axes + 2):
+        raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got: {list(input.shape)}")
+    if 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(input.shape)} with dimension {input.shape.index(0, 1)} being empty."
+        )
+    for n, k, o, axis in zip(input.shape[-axes:], kernel, out, _AXES[axes]):
+        if o < 0 or k < 1 or o + k - 1 > n:
+            raise RuntimeError(f"{name}(): pool {axis} {k} too large relative to input {axis} {n}")
+
+
+def _check_samples(samples, x, axes):
+    if samples.dtype != x.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.ndim}")
+    if samples.size(0) < x.size(0):
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.size(1) != x.size(1):
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.size(2) != axes:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {axes}; got {samples.size(2)}.")
 
 
 def _pool(name, axes, input, kernel_size, output_size, output_ratio, samples):
-    if input.ndim not in (axes + 1, axes + 2) or min(input.shape[-axes - 1 :]) == 0:
-        raise RuntimeError(
-            f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor with non-zero sizes, got {list(input.shape)}"
-        )
+    out = _sizes(name, input.shape[-axes:], output_size, output_ratio, axes)
+    kernel = _numbers(name, "kernel_size", kernel_size, axes)
+    _check(name, axes, input, kernel, out)
     x = input if input.ndim == axes + 2 else input.unsqueeze(0)
-    kernel = _ints(axes)(kernel_size)
-    out = _sizes(name, x, kernel, output_size, output_ratio, axes)
-    if any(o < 1 or o + k - 1 > n for o, k, n in zip(out, kernel, x.shape[2:])):
-        raise RuntimeError(f"{name}(): windows of {kernel} at {out} places do not fit {list(x.shape[2:])}")
     lead = x.shape[:2]
     if samples is None:
         samples = strided.rand(*lead, axes, dtype=x.dtype, device=x.device)
-    elif input.ndim == axes + 1:
-        samples = samples[:1]  # those of the first sample, if there are more
-    if tuple(samples.shape) != (*lead, axes):
-        raise RuntimeError(f"{name}(): expected _random_samples of shape {[*lead, axes]}, got {list(samples.shape)}")
+    else:
+        _check_samples(samples, x, axes)
+        samples = samples[: x.size(0)]
+    if 0 in out:  # no window at all
+        made = x.flatten(2)[..., :0].reshape(*lead, *out)
+        places = strided.empty(made.shape, dtype=strided.int64, device=x.device)
+        return (made, places) if input.ndim == axes + 2 else (made.squeeze(0), places.squeeze(0))
     # PyTorch's numbers: in two dimensions the first number is that of the last axis.
     order = (1, 0) if axes == 2 else (0, 1, 2)
     with strided.no_grad():

@@ -79,7 +79,8 @@ class _NormBase(Module):
         version = local_metadata.get("version", None)
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
-            state_dict[key] = self.num_batches_tracked.cpu()
+            count = self.num_batches_tracked
+            state_dict[key] = strided.tensor(0) if count is None or count.is_meta else count
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 

@@ -284,7 +284,7 @@ class ModuleDict(Module):
 def _described(value, kind):
     if isinstance(value, _C.Tensor):
         size = "x".join(str(n) for n in value.size())
-        where = "" if value.is_cpu else f" ({value.device})"
+        where = "" if value.is_cpu or value.is_meta else f" ({value.device})"
         return "{} containing: [{} of size {}{}]".format(
             "Parameter" if isinstance(value, Parameter) else "Tensor", kind(value), size, where
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
@@ -259,13 +260,25 @@ class Module(StateDicts, HookRegistration):
                 )
             if isinstance(value, Buffer):
                 self._forget(name, "__dict__", "_parameters", "_modules")
-                self.register_buffer(name, value, value.persistent)
+                self._register_buffer_as_it_can(name, value)
             else:
                 if _global_buffer_registration_hooks:
                     value = _hooks.replaced_part("buffer", self, name, value)
                 state["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
+
+    def _register_buffer_as_it_can(self, name, value):
+        """register_buffer, which a subclass may have without `persistent`."""
+        own = getattr(self.register_buffer, "__func__", None)
+        if own is Module.register_buffer or "persistent" in inspect.signature(self.register_buffer).parameters:
+            self.register_buffer(name, value, value.persistent)
+        elif value.persistent:
+            self.register_buffer(name, value)
+        else:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent argument is not allowed."
+            )
 
     def __delattr__(self, name: str) -> None:
         for kind in ("_parameters", "_buffers", "_modules"):
