@@ -310,7 +310,7 @@ def detach(s):
 
 
 def detach_(s):
-    s._own.detach_()
+    s._own = s._own.detach()  # which is a view, maybe
     return s
 
 

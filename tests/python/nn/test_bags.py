@@ -62,3 +62,13 @@ def test_gradients_of_gradients():
         return F.embedding_bag(index, weight, starts, mode="sum", per_sample_weights=factors)
 
     assert strided.autograd.gradgradcheck(call, (weight, factors))
+
+
+def test_the_first_of_equal_rows_has_the_gradient_of_the_maximum():
+    weight = strided.tensor([[1.0, 5.0], [1.0, 2.0], [0.0, 5.0]], requires_grad=True)
+    made = strided.nn.functional.embedding_bag(strided.tensor([[1, 0], [2, 0]]), weight, mode="max")
+    made.sum().backward()
+    assert made.tolist() == [[1, 5], [1, 5]]
+    assert weight.grad.tolist() == [[1, 1], [1, 0], [0, 1]]
+    empty = strided.nn.functional.embedding_bag(strided.tensor([1]), weight, strided.tensor([0, 1]), mode="max")
+    assert empty.tolist() == [[1, 2], [0, 0]]

@@ -288,13 +288,23 @@ def embedding_bag(
         rows = rows * factors.unsqueeze(1)
     zero = strided.zeros(count, weight.size(1), dtype=rows.dtype, device=weight.device)
     if mode == "max":
-        index = bag.unsqueeze(1).expand_as(rows)
-        return zero.scatter_reduce(0, index, rows, "amax", include_self=False)
+        return _largest(rows, bag, zero)
     total = zero.index_add(0, bag, rows)
     if mode == "sum":
         return total.to(weight.dtype)
     total = total / strided.bincount(bag, minlength=count).clamp(min=1).to(total.dtype).unsqueeze(1)
     return total.to(weight.dtype)
+
+
+def _largest(rows, bag, zero):
+    """The largest row of each bag, element by element; of equal ones the first, which the gradient goes to."""
+    index = bag.unsqueeze(1).expand_as(rows)
+    with strided.no_grad():
+        most = zero.scatter_reduce(0, index, rows, "amax", include_self=False).gather(0, index)
+        place = strided.arange(len(rows), device=rows.device).unsqueeze(1)
+        place = strided.where((rows == most) | rows.isnan(), place, len(rows))
+        first = strided.full_like(zero, len(rows), dtype=strided.int64).scatter_reduce(0, index, place, "amin")
+    return strided.cat([rows, zero.new_zeros(1, zero.size(1))]).gather(0, first)  # the last: of empty bags
 
 
 def _summed_bags(input, weight, offsets, mode, factors, include_last_offset, padding_idx):
