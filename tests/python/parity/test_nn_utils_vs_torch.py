@@ -288,3 +288,92 @@ def test_functional_call_by_its_older_name():
         with t.nn.utils.stateless._reparametrize_module(m, {"bias": t.full((2,), 5.0)}):
             assert m.bias.tolist() == [5, 5]
         assert m.bias.tolist() != [5, 5]
+
+
+def maps(t):
+    class Double(t.nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+        def right_inverse(self, x):
+            return x / 2
+
+    class OneMore(t.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    class Product(t.nn.Module):
+        def forward(self, x, y):
+            return x @ y
+
+        def right_inverse(self, z):
+            return z[:, :1].clone(), z[:1].clone()
+
+    class Halves(t.nn.Module):
+        def forward(self, x):
+            return x
+
+        def right_inverse(self, x):
+            return x[:1]
+
+    class Ints(Halves):
+        def right_inverse(self, x):
+            return x.int()
+
+    class Whole(t.nn.Module):
+        def forward(self, x):
+            return x.int()
+
+    return {c.__name__: c for c in (Double, OneMore, Product, Halves, Ints, Whole)}
+
+
+@pytest.mark.parametrize(
+    "names", ["Double Double", "OneMore Double", "Double OneMore", "Product Double", "Product OneMore Double"]
+)
+def test_parametrizations_on_top_of_others(names):
+    """The later ones are applied to what is there: nothing is set back by their right_inverse."""
+    found = []
+    for t in (strided, torch):
+        m = t.nn.Linear(3, 3)
+        with t.no_grad():
+            m.weight.copy_(t.arange(9.0).view(3, 3) / 4 + 1)
+        for name in names.split():
+            t.nn.utils.parametrize.register_parametrization(m, "weight", maps(t)[name]())
+        found.append([m.weight.tolist()] + [p.tolist() for n, p in m.named_parameters() if "original" in n])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["Halves", "Ints", "Whole", "Product"])
+def test_errors_of_a_parametrization_on_top_of_another(name):
+    said = []
+    for t in (strided, torch):
+        m = t.nn.Linear(3, 3)
+        p = t.nn.utils.parametrize
+        p.register_parametrization(m, "weight", maps(t)["Double"]())
+        with pytest.raises(Exception) as caught:
+            p.register_parametrization(m, "weight", maps(t)[name]())
+        said.append((type(caught.value).__name__, str(caught.value)))
+        assert len(m.parametrizations.weight) == 1
+    assert said[0][0] == said[1][0]
+    if said[0][0] == "ValueError":
+        assert said[0][1] == said[1][1]
+
+
+def test_what_right_inverse_gives_later_is_checked():
+    for t in (strided, torch):
+
+        class Fickle(t.nn.Module):
+            made = staticmethod(lambda x: x)
+
+            def forward(self, x):
+                return x
+
+            def right_inverse(self, x):
+                return self.made(x)
+
+        m = t.nn.Linear(2, 2)
+        t.nn.utils.parametrize.register_parametrization(m, "weight", Fickle())
+        for made, text in ((lambda x: x.double(), "has dtype"), (lambda x: (x, x), "should return a tensor")):
+            Fickle.made = staticmethod(made)
+            with pytest.raises(ValueError, match=text):
+                m.weight = t.ones(2, 2)

@@ -7,6 +7,7 @@ are parameters of ``module.parametrizations.<name>``.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,29 @@ class ParametrizationList(ModuleList):
     def _originals(self):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
+    def _check_originals(self, new):
+        """Errors for what is not of the kind that the tensors it would replace are of."""
+        if self.is_tensor and not isinstance(new, strided.Tensor):
+            raise ValueError(f"`right_inverse` should return a tensor. Got {type(new).__name__}")
+        if not self.is_tensor and not isinstance(new, Sequence):
+            raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(new).__name__}.")
+        if not self.is_tensor and len(new) != self.ntensors:
+            raise ValueError(
+                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length {len(new)}."
+            )
+        for i, (own, part) in enumerate(zip(self._originals(), [new] if self.is_tensor else new)):
+            if not isinstance(part, strided.Tensor):
+                raise ValueError(
+                    f"`right_inverse` must return a sequence of tensors. Got element {i} of type {type(part).__name__}"
+                )
+            if own.dtype != part.dtype:
+                name = "original" if self.is_tensor else f"original{i}"
+                raise ValueError(
+                    f"The tensor returned by `right_inverse` has dtype {part.dtype} while `{name}` has dtype {own.dtype}"
+                    if self.is_tensor
+                    else f"Tensor {i} returned by `right_inverse` has dtype {part.dtype} while `{name}` has dtype {own.dtype}"
+                )
+
     def right_inverse(self, value: Tensor) -> None:
         """Sets the original tensors so that the parametrised one becomes `value`."""
         with strided.no_grad():
@@ -114,11 +138,8 @@ class ParametrizationList(ModuleList):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
                 new = module.right_inverse(new)
-            new = [new] if isinstance(new, strided.Tensor) else list(new)
-            if len(new) != self.ntensors:
-                raise ValueError(
-                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length {len(new)}."
-                )
+            self._check_originals(new)
+            new = [new] if self.is_tensor else list(new)
             for own, part in zip(self._originals(), new):
                 own.data = part
 
@@ -165,6 +186,32 @@ def _parametrised_class(module):
     module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
 
 
+def _check_further(module, name, parametrization):
+    """Errors unless a parametrization after others, and its right_inverse, keep dtype and shape of the tensor."""
+    now = getattr(module, name)
+    made = parametrization(now)
+    if not isinstance(made, strided.Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
+    for what in ("dtype", "shape"):
+        if getattr(made, what) != getattr(now, what):
+            raise ValueError(
+                f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {getattr(now, what)}\nparametrization(module.{name}).{what}: {getattr(made, what)}"
+            )
+    if not hasattr(parametrization, "right_inverse"):
+        return
+    try:
+        back = parametrization.right_inverse(made)
+    except NotImplementedError:
+        return
+    if not isinstance(back, strided.Tensor):
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
+    for what in ("dtype", "shape"):
+        if getattr(back, what) != getattr(now, what):
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {getattr(now, what)}\nreturned {what}: {getattr(back, what)}"
+            )
+
+
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
@@ -186,21 +233,9 @@ def register_parametrization(
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
-            made = parametrization(getattr(module, tensor_name))
-            if not isinstance(made, strided.Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
-            if made.shape != getattr(module, tensor_name).shape:
-                raise ValueError(
-                    f"Registering a parametrization may not change the shape of the tensor, unless the `unsafe` flag is enabled.\nmodule.{tensor_name}.shape: {getattr(module, tensor_name).shape}\nparametrization(module.{tensor_name}).shape: {made.shape}"
-                )
+            _check_further(module, tensor_name, parametrization)
         found = module.parametrizations[tensor_name]
-        if hasattr(parametrization, "right_inverse"):
-            with strided.no_grad():
-                value = getattr(module, tensor_name)
-                found.append(parametrization)
-                found.right_inverse(value)
-        else:
-            found.append(parametrization)
+        found.append(parametrization)  # what is kept stays: the tensor becomes another one
         found.unsafe |= unsafe
     elif tensor_name in module._parameters or tensor_name in module._buffers:
         original = getattr(module, tensor_name)
