@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import strided
@@ -101,3 +103,32 @@ def _get_device_module(device_type: str) -> Any:
             f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
         )
     return module
+
+
+class KeyErrorMessage(str):
+    """A text whose repr is the text, as KeyError shows the repr of its argument."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception of another thread or process: its class, and its traceback as a text, which can be sent."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        info: Any = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type, self.where = info[0], where
+        self.exc_msg = "".join(traceback.format_exception(*info))
+
+    def reraise(self) -> None:
+        """Raises an exception of that class, with that text; RuntimeError if the class is not made from a text."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            text = KeyErrorMessage(text)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            error = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error

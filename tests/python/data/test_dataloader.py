@@ -4,7 +4,15 @@ import os
 
 import pytest
 import strided
-from strided.utils.data import DataLoader, IterableDataset, TensorDataset, get_worker_info, random_split
+from strided.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    TensorDataset,
+    get_worker_info,
+    random_split,
+)
 
 
 class Bad:
@@ -178,3 +186,119 @@ def test_a_loop_needs_no_name_for_its_loader():
     assert found == [0, 1, 2, 3, 4]
     again = iter(DataLoader(range(2), num_workers=1, persistent_workers=True))
     assert [next(again).item(), next(again).item()] == [0, 1]
+
+
+class Picky(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        if index in (1, 4):
+            raise KeyError(f"no {index}")
+        return index
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_next_batch_follows_an_exception(workers):
+    it, found = iter(DataLoader(Picky(), num_workers=workers)), []
+    while True:
+        try:
+            found.append(int(next(it)))
+        except KeyError as error:
+            assert "no " in str(error)
+            found.append(None)
+        except StopIteration:
+            break
+    assert found == [0, None, 2, 3, None, 5]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_several_passes_at_once(workers):
+    loader = DataLoader(range(6), batch_size=2, num_workers=workers)
+    pairs = [(a.tolist(), b.tolist()) for a, b in zip(loader, loader)]
+    assert pairs == [([0, 1], [0, 1]), ([2, 3], [2, 3]), ([4, 5], [4, 5])]
+    it = iter(loader)
+    next(it)
+    it = iter(loader)  # the first one is left in the middle
+    assert [b.tolist() for b in it] == [[0, 1], [2, 3], [4, 5]]
+    assert len(it) == 3
+
+
+def test_iterators_have_pytorchs_classes():
+    module = strided.utils.data.dataloader
+    here, there = iter(DataLoader(range(3))), iter(DataLoader(range(3), num_workers=1))
+    assert isinstance(here, module._SingleProcessDataLoaderIter) and isinstance(here, module._BaseDataLoaderIter)
+    assert isinstance(there, module._MultiProcessingDataLoaderIter)
+    processes = there._workers
+    assert next(there).tolist() == [0]
+    there._shutdown_workers()
+    assert not any(p.is_alive() for p in processes)
+
+
+def test_what_a_loader_is_made_of_cannot_be_exchanged():
+    loader = DataLoader(range(3))
+    for name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
+        with pytest.raises(ValueError, match=f"{name} attribute should not be set after DataLoader is initialized"):
+            setattr(loader, name, None)
+    loader.collate_fn = list
+    assert list(loader) == [[0], [1], [2]]
+
+
+def test_contexts_of_multiprocessing():
+    with pytest.raises(ValueError, match="multi-process loading"):
+        DataLoader(range(3), multiprocessing_context="fork")
+    with pytest.raises(ValueError, match="valid start method"):
+        DataLoader(range(3), num_workers=1, multiprocessing_context="bad")
+    with pytest.raises(TypeError, match="valid context object"):
+        DataLoader(range(3), num_workers=1, multiprocessing_context=object())
+
+
+def test_warnings_of_loaders():
+    class Endless(IterableDataset):
+        def __iter__(self):
+            return iter(range(4))
+
+        def __len__(self):
+            return 2
+
+    loader = DataLoader(Endless())
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match="reported to be 2"):
+        assert len(list(loader)) == 4
+    with pytest.warns(UserWarning, match="excessive worker creation"):
+        DataLoader(range(3), num_workers=100000)
+
+
+def test_stacked_data_sets_are_asked_for_many_samples_at_once():
+    class Many(Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitems__(self, indices):
+            return [10 * i for i in indices[: self.most]]
+
+        most = 4
+
+    data = Many()
+    assert StackDataset(data, range(4)).__getitems__([1, 3]) == [(10, 1), (30, 3)]
+    assert StackDataset(a=data, b=range(4)).__getitems__([2]) == [{"a": 20, "b": 2}]
+    data.most = 1
+    with pytest.raises(ValueError, match="Expected 2, got 1"):
+        StackDataset(data, range(4)).__getitems__([0, 1])
+
+
+def test_exceptions_that_are_sent():
+    from strided._utils import ExceptionWrapper
+
+    class Two(Exception):
+        def __init__(self, a, b):
+            super().__init__(a)
+
+    for error, kind in ((KeyError("a"), KeyError), (ValueError("b"), ValueError), (Two("c", 1), RuntimeError)):
+        try:
+            raise error
+        except Exception:
+            sent = ExceptionWrapper(where="in a thread")
+        with pytest.raises(kind, match="in a thread") as caught:
+            sent.reraise()
+        assert "Traceback" in str(caught.value) and "\\n" not in str(caught.value)

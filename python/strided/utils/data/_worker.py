@@ -6,12 +6,13 @@ import itertools
 import multiprocessing
 import queue
 import random
-import traceback
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import strided
+
+from ..._utils import ExceptionWrapper
 
 if TYPE_CHECKING:
     from ..._typing import Any, Iterator
@@ -53,22 +54,9 @@ def fetch(source: Any, index: Any, iterable: bool, batched: bool, collate: Any, 
     return collate([source[i] for i in index])
 
 
-class _Failure:
-    """An exception in a worker: its type, and its traceback as a text."""
-
-    def __init__(self, error, number):
-        self.kind, self.number = type(error), number
-        self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-
-    def raise_again(self):
-        text = f"Caught {self.kind.__name__} in DataLoader worker process {self.number}.\nOriginal {self.text}"
-        if self.kind is KeyError:
-            raise KeyError(text)
-        try:
-            error = self.kind(text)
-        except Exception:
-            raise RuntimeError(text) from None
-        raise error
+def _failure(error, number):
+    info = (type(error), error, error.__traceback__)
+    return ExceptionWrapper(info, where=f"in DataLoader worker process {number}")
 
 
 def _work(number, loader, tasks, results):
@@ -88,7 +76,7 @@ def _work(number, loader, tasks, results):
                     loader["worker_init_fn"](number)
                 source = iter(loader["dataset"]) if loader["iterable"] else loader["dataset"]
             except Exception as error:
-                failed = _Failure(error, number)
+                failed = _failure(error, number)
             continue
         try:
             made = failed or fetch(
@@ -98,7 +86,7 @@ def _work(number, loader, tasks, results):
         except StopIteration:
             made, ended = None, True
         except Exception as error:
-            made, ended = _Failure(error, number), False
+            made, ended = _failure(error, number), False
         results.put((value, made, ended))
 
 
@@ -123,7 +111,7 @@ class Workers:
         self.persistent = loader.persistent_workers
         shown = {
             "dataset": loader.dataset, "num_workers": loader.num_workers, "worker_init_fn": loader.worker_init_fn,
-            "iterable": loader._iterable, "batched": loader._auto_collation, "collate_fn": loader.collate_fn,
+            "iterable": loader._dataset_kind == 1, "batched": loader._auto_collation, "collate_fn": loader.collate_fn,
             "drop_last": loader.drop_last,
         }  # fmt: skip
         self.results, self.fresh, self.epoch = context.Queue(), True, 0
@@ -157,49 +145,54 @@ class Workers:
                 self._end()
                 raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds")
 
-    def batches(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
-        """All batches for the indices."""
+    def begin(self, indices: Iterator[Any], seed: int) -> None:
+        """Another pass: asks for the first batches."""
         self.epoch += 1
-        epoch = self.epoch
         for q in self.tasks:
             q.put(("begin", seed, self.fresh))
         self.fresh = False
-        running, ready = set(range(self.count)), {}
-        sent, given, turn = 0, 0, itertools.cycle(range(self.count))
-
-        def send():
-            """Asks the next worker that still has data for the next batch; False if there is none to ask for."""
-            nonlocal sent
-            index = next(indices, _NONE) if running else _NONE
-            if index is _NONE:
-                return False
-            worker = next(i for i in turn if i in running)
-            self.tasks[worker].put(("batch", (epoch, sent, worker), index))
-            sent += 1
-            return True
-
+        self.indices, self.turn = indices, itertools.cycle(range(self.count))
+        self.running: set[int] = set(range(self.count))
+        self.ready: dict[int, Any] = {}
+        self.sent = self.given = 0
         for _ in range(max(1, self.prefetch) * self.count):
-            if not send():
+            if not self._send():
                 break
-        try:
-            while given < sent:
-                while given not in ready:
-                    (when, number, worker), made, ended = self._result()
-                    if when != epoch:  # what is left of an epoch that was not read to its end
-                        continue
-                    if ended:
-                        running.discard(worker)
-                    ready[number] = made, ended
-                made, ended = ready.pop(given)
-                given += 1
-                send()
-                if isinstance(made, _Failure):
-                    made.raise_again()
-                if not ended:
-                    yield made
-        finally:
-            if not self.persistent:
-                self._end()
+
+    def _send(self):
+        """Asks the next worker that still has data for the next batch; False if there is none to ask for."""
+        index = next(self.indices, _NONE) if self.running else _NONE
+        if index is _NONE:
+            return False
+        worker = next(i for i in self.turn if i in self.running)
+        self.tasks[worker].put(("batch", (self.epoch, self.sent, worker), index))
+        self.sent += 1
+        return True
+
+    def next_batch(self) -> Any:
+        """The batch for the next indices; StopIteration at the end. After an exception comes the next batch."""
+        while self.given < self.sent:
+            while self.given not in self.ready:
+                (when, number, worker), made, ended = self._result()
+                if when != self.epoch:  # what is left of an epoch that was not read to its end
+                    continue
+                if ended:
+                    self.running.discard(worker)
+                self.ready[number] = made, ended
+            made, ended = self.ready.pop(self.given)
+            self.given += 1
+            self._send()
+            if isinstance(made, ExceptionWrapper):
+                made.reraise()
+            if not ended:
+                return made
+        if not self.persistent:
+            self.stop()
+        raise StopIteration
+
+    def stop(self) -> None:
+        """Ends the processes."""
+        self._end()
 
 
 _NONE = object()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import collections.abc
 import itertools
+import multiprocessing
+import multiprocessing.context
+import os
+import warnings
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import strided
 
-from ..._core_names import absent
 from ._collate import default_collate, default_convert
+from ._utils.pin_memory import pin_memory
 from ._worker import Workers, fetch, get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -41,14 +45,99 @@ class _DatasetKind:
     Map, Iterable = 0, 1
 
 
+_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+
 def _new_seed(generator):
     return int(strided.empty((), dtype=strided.int64).random_(generator=generator).item())
 
 
-# PyTorch's iterators, for isinstance; those of DataLoader are generators.
-_BaseDataLoaderIter = absent("_BaseDataLoaderIter", __name__)
-_SingleProcessDataLoaderIter = absent("_SingleProcessDataLoaderIter", __name__)
-_MultiProcessingDataLoaderIter = absent("_MultiProcessingDataLoaderIter", __name__)
+class _BaseDataLoaderIter:
+    """One pass over a DataLoader, or over what has its attributes: libraries make some of these themselves."""
+
+    def __init__(self, loader: Any) -> None:
+        self._dataset, self._dataset_kind = loader.dataset, loader._dataset_kind
+        self._auto_collation, self._drop_last = loader._auto_collation, loader.drop_last
+        self._index_sampler, self._collate_fn = loader._index_sampler, loader.collate_fn
+        self._num_workers, self._timeout = loader.num_workers, loader.timeout
+        self._persistent_workers = getattr(loader, "persistent_workers", False)
+        self._pin_memory = loader.pin_memory and strided.cuda.is_available()
+        self._reset(loader, first_iter=True)
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        """To the beginning."""
+        self._sampler_iter = iter(self._index_sampler)
+        self._base_seed = _new_seed(loader.generator)
+        self._num_yielded = 0
+        self._IterableDataset_len_called = getattr(loader, "_IterableDataset_len_called", None)
+
+    def __iter__(self) -> _BaseDataLoaderIter:
+        return self
+
+    def _next_index(self) -> Any:
+        return next(self._sampler_iter)
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def __next__(self) -> Any:
+        data = self._next_data()
+        self._num_yielded += 1
+        known = self._IterableDataset_len_called
+        if self._dataset_kind == _DatasetKind.Iterable and known is not None and self._num_yielded > known:
+            told = f"Length of IterableDataset {self._dataset} was reported to be {known}(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
+            if self._num_workers > 0:
+                told += "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+            warnings.warn(told, stacklevel=2)
+        return pin_memory(data) if self._pin_memory else data
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Batches that this process reads."""
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        super()._reset(loader, first_iter)
+        self._iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._source = iter(self._dataset) if self._iterable else self._dataset
+
+    def _next_data(self) -> Any:
+        index = self._next_index()  # may raise StopIteration
+        return fetch(self._source, index, self._iterable, self._auto_collation, self._collate_fn, self._drop_last)
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Batches that workers read ahead; they end with the iterator, unless they are persistent."""
+
+    def __init__(self, loader: Any) -> None:
+        self._pool: Any = None
+        super().__init__(loader)
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        super()._reset(loader, first_iter)
+        if self._pool is None or not self._pool.alive():
+            self._pool = Workers(loader)
+        self._pool.begin(self._sampler_iter, self._base_seed)
+
+    @property
+    def _workers(self) -> list[Any]:
+        return self._pool.processes
+
+    def _next_data(self) -> Any:
+        return self._pool.next_batch()
+
+    def _shutdown_workers(self) -> None:
+        self._pool.stop()
+
+
+def _suggested_workers():
+    """How many processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 class DataLoader(Generic[_T]):
@@ -124,7 +213,47 @@ class DataLoader(Generic[_T]):
         self.batch_size, self.drop_last = batch_size, drop_last
         self.sampler, self.batch_sampler = sampler, batch_sampler
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
-        self._workers: Any = None
+        self._iterator: Any = None
+        self._IterableDataset_len_called: int | None = None
+        self._begun = True
+        most = _suggested_workers()
+        if most is not None and num_workers > most:
+            warnings.warn(
+                f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker in current system is {most}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+                stacklevel=2,
+            )
+
+    _begun = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._begun and name in _FIXED:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How workers are started: None, the name of a method, or a context of multiprocessing."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        if context is not None:
+            if self.num_workers == 0:
+                raise ValueError(
+                    f"multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers={self.num_workers}"
+                )
+            if isinstance(context, str):
+                known = multiprocessing.get_all_start_methods()
+                if context not in known:
+                    raise ValueError(
+                        f"multiprocessing_context option should specify a valid start method in {known!r}, but got multiprocessing_context={context!r}"
+                    )
+                context = multiprocessing.get_context(context)
+            if not isinstance(context, multiprocessing.context.BaseContext):
+                raise TypeError(
+                    f"multiprocessing_context option should be a valid context object or a string specifying the start method, but got multiprocessing_context={context}"
+                )
+        self._context = context
 
     @staticmethod
     def _check(num_workers, timeout, prefetch_factor, persistent_workers):
@@ -156,46 +285,22 @@ class DataLoader(Generic[_T]):
     def _dataset_kind(self) -> int:
         return _DatasetKind.Iterable if self._iterable else _DatasetKind.Map
 
-    def _get_iterator(self) -> Iterator[Any]:
-        indices = iter(self._index_sampler)
-        seed = _new_seed(self.generator)
-        if self.num_workers == 0:
-            batches = self._read_here(indices)
-        else:
-            if self._workers is None or not self._workers.alive():
-                self._workers = Workers(self)
-            batches = self._workers.batches(indices, seed)
-        if self.pin_memory and strided.cuda.is_available():
-            return (_pinned(batch) for batch in batches)
-        return batches
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        return _SingleProcessDataLoaderIter(self) if self.num_workers == 0 else _MultiProcessingDataLoaderIter(self)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._get_iterator()
-
-    def _read_here(self, indices):
-        source = iter(self.dataset) if self._iterable else self.dataset
-        batched = self._auto_collation
-        for index in indices:
-            try:
-                batch = fetch(source, index, self._iterable, batched, self.collate_fn, self.drop_last)
-            except StopIteration:
-                return
-            yield batch
+        if not self.persistent_workers or self.num_workers == 0:
+            return self._get_iterator()
+        if self._iterator is None:
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset(self)
+        return self._iterator
 
     def __len__(self) -> int:
         if not self._iterable:
             return len(self._index_sampler)
-        n = len(self.dataset)
+        n = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return n
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
-
-
-def _pinned(batch):
-    if isinstance(batch, strided.Tensor):
-        return batch.pin_memory()
-    if isinstance(batch, dict):
-        return {k: _pinned(v) for k, v in batch.items()}
-    if isinstance(batch, (list, tuple)):
-        return [_pinned(v) for v in batch]
-    return batch.pin_memory() if hasattr(batch, "pin_memory") else batch

@@ -56,6 +56,16 @@ class TensorDataset(Dataset[tuple]):
         return self.tensors[0].size(0)
 
 
+def _samples(dataset, indices):
+    """The samples for some indices, all at once where the data set can."""
+    if not callable(getattr(dataset, "__getitems__", None)):
+        return [dataset[i] for i in indices]
+    found = dataset.__getitems__(indices)
+    if len(found) != len(indices):
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(found)}")
+    return found
+
+
 class StackDataset(Dataset[Any]):
     """Data sets side by side: a sample is a tuple (or dict) of a sample of each."""
 
@@ -76,6 +86,11 @@ class StackDataset(Dataset[Any]):
         if isinstance(self.datasets, dict):
             return {k: d[index] for k, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        names = list(self.datasets) if isinstance(self.datasets, dict) else None
+        columns = [_samples(d, indices) for d in (self.datasets.values() if names else self.datasets)]
+        return [dict(zip(names, row)) if names else row for row in zip(*columns)]
 
     def __len__(self) -> int:
         return self._length

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from . import collate
+from . import collate, pin_memory, worker
 
-__all__ = ["collate"]
+__all__ = ["collate", "pin_memory", "worker"]
+
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds; what libraries' own loops wait for
