@@ -113,6 +113,10 @@ class TypedStorage:
         """The ``UntypedStorage`` underneath."""
         return self._untyped
 
+    @property
+    def _untyped_storage(self) -> Any:
+        return self._untyped
+
     def size(self) -> int:
         """Number of elements."""
         return int(self._untyped.nbytes() // self.dtype.itemsize)

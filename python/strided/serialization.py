@@ -393,7 +393,10 @@ def save(
     if not is_path:
         if not hasattr(f, "write"):
             raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-        return write(f)
+        write(f)
+        if hasattr(f, "flush"):  # so that who opens the same file finds all of it
+            f.flush()
+        return
     from .files._writing import replacing
 
     folder = os.path.dirname(os.fsdecode(f))

@@ -22,8 +22,9 @@ bool has_storage_class(DType t) {
   }
 }
 
-const char* rebuild_function(DType t) {
-  return has_storage_class(t) ? "torch._utils._rebuild_tensor_v2" : "torch._utils._rebuild_tensor_v3";
+const char* rebuild_function(const Tensor& t) {
+  if (t.device().is_meta()) return "torch._utils._rebuild_meta_tensor_no_storage";
+  return has_storage_class(t.dtype()) ? "torch._utils._rebuild_tensor_v2" : "torch._utils._rebuild_tensor_v3";
 }
 
 // While it lives, the interpreter counts one level of recursion: RecursionError instead of an overflow of the stack.
@@ -342,7 +343,7 @@ void Pickler::save_tensor(PyObject* o) {
     global("torch._tensor._rebuild_from_type_v2");
     put(op::Mark);
     const Tensor& t = unwrap(o);
-    global(rebuild_function(t.dtype()));
+    global(rebuild_function(t));
     global("torch.Tensor");
     save_values(t, t.requires_grad());
     save(attributes);
@@ -350,7 +351,7 @@ void Pickler::save_tensor(PyObject* o) {
     put(op::Reduce);
   } else {
     const Tensor& t = unwrap(o);
-    global(rebuild_function(t.dtype()));
+    global(rebuild_function(t));
     save_values(t, t.requires_grad());
     put(op::Reduce);
   }
@@ -361,7 +362,7 @@ void Pickler::save_parameter(PyObject* o, PyObject* attributes) {
   const Tensor& t = unwrap(o);
   global(attributes ? "torch._utils._rebuild_parameter_with_state" : "torch._utils._rebuild_parameter");
   put(op::Mark);
-  global(rebuild_function(t.dtype()));
+  global(rebuild_function(t));
   save_values(t, false);
   put(op::Reduce);
   put(static_cast<char>(t.requires_grad() ? op::NewTrue : op::NewFalse));
@@ -380,6 +381,14 @@ void Pickler::save_values(const Tensor& original, bool requires_grad) {
     t = clone(t);
   }
   put(op::Mark);
+  if (t.device().is_meta()) {  // no data
+    global(std::string("torch.") + name_of(t.dtype()));
+    put_counts(t.shape());
+    put_counts(t.strides());
+    put(static_cast<char>(requires_grad ? op::NewTrue : op::NewFalse));
+    put(op::Tuple);
+    return;
+  }
   save_storage(t.impl()->storage, t.dtype(), !has_storage_class(t.dtype()));
   put_int(t.offset());
   put_counts(t.shape());

@@ -361,12 +361,15 @@ Object Unpickler::make_parameter(PyObject* args, bool state) {
 
 // (function, class, arguments, attributes): a tensor with attributes.
 Object Unpickler::make_from_type(PyObject* args) {
-  const Known* function = count(args) == 4 ? as_known(argument(args, 0)) : nullptr;
-  require(function && function->kind <= Known::ParameterWithState && PyTuple_CheckExact(argument(args, 2)),
-          "a tensor with attributes is not made of a tensor");
+  PyObject* meta = PyDict_GetItemString(constructors_.find, "torch._utils._rebuild_meta_tensor_no_storage");
+  const bool is_meta = count(args) == 4 && meta && argument(args, 0) == meta;
+  const Known* function = count(args) == 4 && !is_meta ? as_known(argument(args, 0)) : nullptr;
+  require(
+      (is_meta || (function && function->kind <= Known::ParameterWithState)) && PyTuple_CheckExact(argument(args, 2)),
+      "a tensor with attributes is not made of a tensor");
   PyObject* type = argument(args, 1);
   require(callable_.count(type) != 0, "a tensor of an unknown class");
-  Object made = call(*function, argument(args, 2));
+  Object made = is_meta ? call_listed(meta, argument(args, 2)) : call(*function, argument(args, 2));
   if (reinterpret_cast<PyObject*>(Py_TYPE(made.get())) != type) {
     const Object one = Object::made(
         PyTuple_Pack(2, made.get(), is_tensor(made.get()) && unwrap(made.get()).requires_grad() ? Py_True : Py_False));

@@ -51,6 +51,15 @@ def _tensor(data: Any, requires_grad: bool = False) -> Any:
     return data
 
 
+def _meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:
+    """A tensor without data, on device 'meta'."""
+    import strided
+
+    if not isinstance(dtype, _C.dtype) or not all(isinstance(one, (tuple, list)) for one in (size, stride)):
+        raise TypeError("a tensor on device 'meta' is made of a dtype, a size and strides")
+    return strided.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=bool(requires_grad))
+
+
 def _sparse(layout: Any, parts: Any) -> Any:
     """A sparse tensor; indices that are not within the size are an error."""
     import strided
@@ -144,6 +153,7 @@ def _fixed() -> dict[str, Any]:
         "torch.device": _device,
         "torch.serialization._get_layout": _layout,
         "torch._utils._rebuild_sparse_tensor": _sparse,
+        "torch._utils._rebuild_meta_tensor_no_storage": _meta,
         "torch.Tensor": _tensor,
         "torch.nn.parameter.Parameter": _parameter,
         "collections.Counter": _counter,

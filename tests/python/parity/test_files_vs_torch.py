@@ -183,3 +183,28 @@ def random_object(rng, lib, depth):
 def test_random_objects(writer, reader, seed):
     obj = random_object(random.Random(seed), writer, 4)
     assert repr(across(obj, writer, reader)) == repr(obj)
+
+
+@pytest.mark.parametrize("how", FORMATS, ids=["zip", "stream"])
+@pytest.mark.parametrize("writer, reader", [(strided, torch), (torch, strided), (strided, strided)])
+def test_tensors_without_data(writer, reader, how):
+    big = writer.nn.Linear(300000, 200000, device="meta").state_dict()
+    turned = writer.empty(2, 3, dtype=writer.int16, device="meta").t()
+    turned.note = "kept"
+    parameter = writer.nn.Parameter(writer.empty(2, device="meta"))
+    big, turned, parameter = across([big, turned, parameter], writer, reader, **how)
+    assert tuple(big["weight"].shape) == (200000, 300000) and big["weight"].device.type == "meta"
+    assert (turned.dtype, turned.stride(), turned.note) == (reader.int16, (1, 3), "kept")
+    assert isinstance(parameter, reader.nn.Parameter) and parameter.requires_grad and parameter.is_meta
+
+
+@pytest.mark.parametrize("how", FORMATS, ids=["zip", "stream"])
+def test_a_file_that_is_still_open_has_been_written(tmp_path, how):
+    with open(tmp_path / "open.pt", "wb") as f:
+        strided.save(strided.ones(3), f, **how)
+        assert torch.load(tmp_path / "open.pt").tolist() == [1, 1, 1]
+
+
+def test_the_untyped_storage_of_a_typed_one():
+    for t in (strided, torch):
+        assert t.ones(3).storage()._untyped_storage.nbytes() == 12
