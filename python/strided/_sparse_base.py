@@ -259,8 +259,15 @@ def _copy_of(name):
 
 def _written(name, out, made):
     """The result of a function with ``out=``."""
-    if isinstance(out, SparseTensor) or isinstance(made, SparseTensor):
-        raise NotImplementedError(f"{name}: strided has no out= of sparse tensors")
+    if isinstance(made, SparseTensor):
+        if type(out) is not type(made):
+            raise RuntimeError("Tensor should be sparse")
+        if not strided.can_cast(made.dtype, out.dtype):
+            names = [x._own.type().split(".")[-1].removesuffix("Tensor") for x in (made, out)]
+            raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
+        return take(out, made, made._own.to(out.dtype))
+    if isinstance(out, SparseTensor):
+        raise RuntimeError(f"{name}: the result is dense, and out is sparse")
     if out.shape != made.shape:
         out.resize_(made.shape)
     return out.copy_(made)

@@ -246,7 +246,7 @@ def to_dense(s, dtype=None, *, masked_grad=None):
     n = s.sparse_dim()
     own = s._own if dtype is None else s._own.to(dtype)
     if n == 0:
-        return own.sum(0)
+        return own.any(0) if own.dtype is strided.bool else own.sum(0, dtype=own.dtype)
     flat = own.new_zeros((math.prod(s.shape[:n]), *s.shape[n:]))
     at = _keys(s._at, s.shape)
     made = flat.index_put((at,), own, accumulate=not s._sole)
@@ -294,8 +294,18 @@ def to_sparse_coo(s):
 @_function
 def sparse_mask(t, mask):
     """The elements of a tensor at the places of another."""
+    if t.shape != mask.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(t.shape)} but mask has size {list(mask.shape)}"
+        )
     if t.is_sparse:
-        return _FUNCTIONS["mul"](t, _like(mask, strided.ones_like(mask._own).to(t.dtype)))
+        t = coalesce(t)
+        have, want = _keys(t._at, t.shape), _keys(mask._at, mask.shape)
+        if not len(have):
+            return _like(mask, t._own.new_zeros((len(want), *t._own.shape[1:])))
+        at = strided.searchsorted(have, want).clamp(max=len(have) - 1)
+        there = (have[at] == want).reshape(-1, *[1] * (t._own.ndim - 1))
+        return _like(mask, t._own[at].masked_fill(~there, 0))
     return _like(mask, t[mask._at.unbind(0)])
 
 
@@ -307,10 +317,37 @@ def clone(s, *, memory_format=None):
     return _make(s._at.clone(), s._own.clone(), s.shape, s._sole)
 
 
+def _empty(s, size, rank, dtype, device, requires_grad):
+    own = s._own.new_empty((0, *size[rank:]), dtype=dtype, device=device)
+    made = _make(s._at.new_empty((rank, 0), device=device), own, size, True)
+    return made.requires_grad_() if requires_grad else made
+
+
 @_function
-def zeros_like(s, *, dtype=None, **options):
-    places = s._at.new_empty((s.sparse_dim(), 0))
-    return _make(places, s._own.new_empty((0, *s._own.shape[1:]), dtype=dtype), s.shape, True)
+def zeros_like(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+    if layout is strided.strided:
+        return strided.zeros(s.shape, dtype=dtype or s.dtype, device=device or s.device, requires_grad=requires_grad)
+    return _empty(s, s.shape, s.sparse_dim(), dtype, device, requires_grad)
+
+
+_function(zeros_like, "empty_like")
+
+
+@_function
+def new_zeros(s, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return _empty(s, tuple(size), len(size), dtype, device, requires_grad)
+
+
+_function(new_zeros, "new_empty")
+
+
+@_function
+def is_nonzero(s):
+    if s.numel() != 1:
+        many = "more than one value" if s.numel() else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
+    return bool((coalesce(s)._own != 0).any())
 
 
 @_function

@@ -14,6 +14,11 @@ from ._sparse_coo import COOTensor, _function, _keys, _like, _make, coalesce, fr
 _SPARSE_FIRST = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 
 
+def total(own):
+    """The sum of values that belong to one place, in their dtype."""
+    return own.any(0) if own.dtype is strided.bool else own.sum(0, dtype=own.dtype)
+
+
 def _number(x):
     """Whether an operand has one value only: a number, or a dense tensor of no axes."""
     return not isinstance(x, _C.Tensor) or (not x.is_sparse and x.ndim == 0)
@@ -65,21 +70,26 @@ def sub(a, b, *, alpha=1):
 
 @_function
 def mul(a, b):
+    a, b = (to_dense(x) if isinstance(x, COOTensor) and x.ndim == 0 else x for x in (a, b))
     if _number(a) or _number(b):
         s, x = (b, a) if _number(a) else (a, b)
-        return _like(s, s._own * x)
+        return _like(s, s._own * x) if isinstance(s, COOTensor) else from_dense(s * x)
     if not (a.is_sparse and b.is_sparse):
         s, dense = (a, b) if a.is_sparse else (b, a)
         dense = dense.expand(s.shape)
         return _like(s, s._own * dense[s._at.unbind(0)])
-    _same_shape("mul", a, b)
+    n = a.sparse_dim()
+    if n != b.sparse_dim() or a.shape[:n] != b.shape[:n] or a.ndim != b.ndim:
+        _same_shape("mul", a, b)
+    size = (*a.shape[:n], *strided.broadcast_shapes(a.shape[n:], b.shape[n:]))
     a, b = coalesce(a), coalesce(b)
     left, right = _keys(a._at, a.shape), _keys(b._at, b.shape)
     if not len(right):
-        return _like(b, b._own.to(strided.promote_types(a.dtype, b.dtype)))
+        own = b._own.to(strided.promote_types(a.dtype, b.dtype))
+        return _make(b._at, own.expand(0, *size[n:]), size, True)
     at = strided.searchsorted(right, left).clamp(max=len(right) - 1)
     shared = right[at] == left
-    return _make(a._at[:, shared], a._own[shared] * b._own[at[shared]], a.shape, True)
+    return _make(a._at[:, shared], a._own[shared] * b._own[at[shared]], size, True)
 
 
 @_function
@@ -128,13 +138,13 @@ def mul_(a, b):
 
 
 @_function
-def div_(a, b):
-    return _become(a, div(a, b))
+def div_(a, b, *, rounding_mode=None):
+    return _become(a, div(a, b, rounding_mode=rounding_mode))
 
 
 @_function
 def copy_(a, b, non_blocking=False):
-    return _become(a, b) if a.is_sparse and b.is_sparse else a.copy_(to_dense(b))
+    return _become(a, b.to(a.dtype)) if a.is_sparse and b.is_sparse else a.copy_(to_dense(b))
 
 
 @_function
@@ -188,6 +198,9 @@ def _sparse_dense(s, dense):
 def _sparse_sparse(a, b):
     """Each entry of the first meets those of the second in the row of its column."""
     _sizes_match(_matrix("mm", a), _matrix("mm", b))
+    if a.dtype != b.dtype:
+        names = [x._own.type().split(".")[-1].removesuffix("Tensor") for x in (a, b)]
+        raise RuntimeError(f"mat1 dtype {names[0]} does not match mat2 dtype {names[1]}")
     a, b = coalesce(a), coalesce(b)
     rows = b._at[0].contiguous()  # in order
     low, high = (strided.searchsorted(rows, a._at[1].contiguous(), right=r) for r in (False, True))
@@ -231,7 +244,7 @@ def bmm(a, b):
     count, n, m = a.shape
     which, rows, columns = a._at.unbind(0)
     whole = _make(strided.stack([which * n + rows, which * m + columns]), a._own, (count * n, count * m))
-    return _sparse_dense(whole, b.reshape(-1, b.shape[2])).reshape(count, n, -1)
+    return _sparse_dense(whole, b.reshape(count * m, b.shape[2])).reshape(count, n, b.shape[2])
 
 
 @_function
@@ -266,6 +279,14 @@ def addmm(mat, a, b, *, beta=1, alpha=1):
 
 
 @_function
+def linear(input, weight, bias=None):
+    """``nn.functional.linear`` with a sparse weight."""
+    rows = input.reshape(-1, input.shape[-1])
+    made = mm(rows, transpose(weight, 0, 1)).reshape(*input.shape[:-1], weight.shape[0])
+    return made if bias is None else made + bias
+
+
+@_function
 def smm(a, b):
     return from_dense(mm(a, b))
 
@@ -284,9 +305,12 @@ _function(hspmm, "hsmm")
 
 def _axes(s, dim):
     dims = range(s.ndim) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    made = {d % s.ndim if -s.ndim <= d < s.ndim else s.ndim for d in dims}
+    made = [d % s.ndim if -s.ndim <= d < s.ndim else s.ndim for d in dims]
     if s.ndim in made:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-s.ndim}, {s.ndim - 1}])")
+    for d in made:
+        if made.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return sorted(made)
 
 
@@ -358,13 +382,15 @@ def log_softmax(s, dim, dtype=None):
 
 
 @_function
-def permute(s, *dims):
-    dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+def permute(s, *given, dims=None):
+    dims = dims if dims is not None else given[0] if len(given) == 1 and not isinstance(given[0], int) else given
     dims, n = [d % s.ndim for d in dims], s.sparse_dim()
     if sorted(dims) != list(range(s.ndim)) or sorted(dims[:n]) != list(range(n)):
         raise RuntimeError(f"permute: sparse and dense axes cannot change places, and none may be missing; got {dims}")
     own = s._own.permute(0, *[d - n + 1 for d in dims[n:]])
-    return _make(s._at[dims[:n]], own, [s.shape[d] for d in dims], s._sole and dims[:n] == list(range(n)))
+    return _make(
+        s._at[dims[:n]], own, [s.shape[d] for d in dims], s._sole and (dims[:n] == list(range(n)) or s._nnz() < 2)
+    )
 
 
 @_function
@@ -383,7 +409,10 @@ def t(s):
 
 @_function
 def unsqueeze(s, dim):
-    n, dim = s.sparse_dim(), dim % (s.ndim + 1)
+    n, most = s.sparse_dim(), s.ndim
+    if not -most - 1 <= dim <= most:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-most - 1}, {most}], but got {dim})")
+    dim %= most + 1
     size = [*s.shape[:dim], 1, *s.shape[dim:]]
     if dim > n:
         return _make(s._at, s._own.unsqueeze(dim - n + 1), size, s._sole)
@@ -433,7 +462,7 @@ def select(s, dim, index):
         return _make(s._at, s._own.select(dim - n + 1, index), size, s._sole)
     here = s._at[dim] == index
     if n == 1:
-        return s._own[here].sum(0)
+        return total(s._own[here])
     return _make(s._at[[d for d in range(n) if d != dim]][:, here], s._own[here], size, s._sole)
 
 

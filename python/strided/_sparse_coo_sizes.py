@@ -7,7 +7,7 @@ import strided
 from . import _C
 from ._sparse_base import UNARY, take
 from ._sparse_coo import COOTensor, _function, _like, _make, coalesce
-from ._sparse_coo_functions import _axes, add, index_select, mm
+from ._sparse_coo_functions import _axes, add, index_select, mm, transpose
 
 
 def _in_place(name):
@@ -83,6 +83,37 @@ def floor_divide(s, other):
 
 
 _function(floor_divide, "__floordiv__")
+
+
+@_function
+def floor_divide_(s, other):
+    made = floor_divide(s, other)
+    return take(s, made, made._own)
+
+
+_function(floor_divide_, "__ifloordiv__")
+
+
+@_function
+def transpose_(s, dim0, dim1):
+    made = transpose(s, dim0, dim1)
+    return take(s, made, made._own)
+
+
+_function(transpose_, "swapdims_", "swapaxes_")
+
+
+@_function
+def t_(s):
+    return transpose_(s, 0, 1) if s.ndim == 2 else s
+
+
+@_function
+def resize_as_sparse_(s, other):
+    return _resized(s, other.shape, other.sparse_dim(), other.dense_dim(), False)
+
+
+_function(resize_as_sparse_, "resize_as_")
 
 
 @_function

@@ -147,7 +147,12 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:  # noqa: A001
     """The sum of all elements, or along axes: sparse unless all sparse axes are gone."""
-    return _only_sparse("sum", input).sum(dim, dtype=dtype)
+    s = _only_sparse("sum", input)
+    if dtype is None and dim is not None and str(s.layout) == "torch.sparse_coo":
+        dims = {d % max(s.ndim, 1) for d in ((dim,) if isinstance(dim, int) else dim)}
+        if not dims >= set(range(s.sparse_dim())):  # as PyTorch: integers stay what they are in a sparse result
+            dtype = s.dtype
+    return s.sum(dim, dtype=dtype)
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:

@@ -33,6 +33,7 @@ from ._device import (
     is_bf16_supported,
     is_current_stream_capturing,
     is_initialized,
+    is_tf32_supported,
     set_device,
     synchronize,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
     "get_rng_state_all", "graph", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported",
+    "is_tf32_supported",
     "is_current_stream_capturing",
     "is_initialized", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",

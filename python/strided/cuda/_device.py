@@ -22,6 +22,11 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
+def is_tf32_supported() -> bool:
+    """True if there is a CUDA device that multiplies in tf32 (8.0 or newer)."""
+    return is_bf16_supported(including_emulation=False)
+
+
 def is_initialized() -> bool:
     """True if a CUDA device was used in this process."""
     return _f["_cuda_is_open"]()

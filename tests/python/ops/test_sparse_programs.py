@@ -43,8 +43,11 @@ def test_files_parameters_and_out(name):
     out = torch.empty(0, dtype=torch.float64)
     assert torch.mm(make(name), X, out=out) is out
     same(out, D @ X)
-    with pytest.raises(NotImplementedError, match="out= of sparse"):
-        torch.add(s, s, out=s)
+    sparse = make(name)
+    assert torch.add(s.detach(), s.detach(), out=sparse) is sparse
+    same(sparse, (s + s).detach().to_dense())
+    with pytest.raises(RuntimeError, match="Tensor should be sparse"):
+        torch.add(s, s, out=torch.empty(0))
 
 
 @each

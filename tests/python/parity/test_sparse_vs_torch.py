@@ -35,6 +35,26 @@ CALLS = {
     "stack": lambda m, s: m.stack([s, s]), "unsqueeze": lambda m, s: s.unsqueeze(0),
     "softmax": lambda m, s: m.sparse.softmax(s, 1), "log_softmax": lambda m, s: m.sparse.log_softmax(s, 1),
     "mask": lambda m, s: m.arange(6.0).reshape(2, 3).sparse_mask(s.coalesce()), "int32": lambda m, s: s.to(m.int32),
+    **{f"element of {d}": lambda m, s, d=d: (s.to(getattr(m, d))[0, 2], (s + s).to(getattr(m, d))[0])
+       for d in ("int8", "int16", "uint8", "bool", "float16")},
+    **{f"sums of {d}": lambda m, s, d=d: [m.sparse.sum(s.to(getattr(m, d)), *dim) for dim in ((), (0,), ((0, 1),))]
+       for d in ("int8", "int16", "uint8", "float64")},
+    "mask of sparse": lambda m, s: s.sparse_mask(m.sparse_coo_tensor([[0, 1, 1], [2, 1, 2]], [1.0, 1.0, 1.0], (2, 3))),
+    "empty_like": lambda m, s: m.empty_like(s), "new_zeros": lambda m, s: s.new_zeros(4, 5),
+    "new_empty": lambda m, s: s.new_empty((4, 5), dtype=m.int8),
+    "zeros_like dense": lambda m, s: m.zeros_like(s, layout=m.strided),
+    "permute by name": lambda m, s: s.permute(dims=(1, 0)), "transpose_": lambda m, s: s.clone().transpose_(0, 1),
+    "t_": lambda m, s: s.clone().t_(), "floor_": lambda m, s: s.clone().coalesce().floor_divide_(2),
+    "div_ to floor": lambda m, s: s.clone().coalesce().div_(2, rounding_mode="floor"),
+    "copy_ of another dtype": lambda m, s: s.clone().copy_((s * 2).double()),
+    "resize_as": lambda m, s: m.sparse_coo_tensor((2, 3)).resize_as_(s.new_empty(4, 5)),
+    "nonzero": lambda m, s: [m.sparse_coo_tensor([[0], [0]], [v], (1, 1)).is_nonzero() for v in (0.0, 5.0)],
+    "out": lambda m, s: m.abs(s, out=m.zeros(1, 3).to_sparse()),
+    "linear": lambda m, s: m.nn.functional.linear(m.ones(2, 4, 3), s, m.ones(2)),
+    "mul 0d": lambda m, s: (s * m.tensor(2.0).to_sparse()).to_dense(),
+    "mul of dense axes": lambda m, s: m.ones(2, 3, 4).to_sparse(2) * m.ones(2, 3, 1).to_sparse(2),
+    "bmm of nothing": lambda m, s: [m.bmm(m.zeros(2, n, 3).to_sparse(), m.zeros(2, 3, k)) for n, k in ((0, 4), (3, 0))],
+    "empty turned": lambda m, s: m.sparse_coo_tensor((2, 3)).t().is_coalesced(),
     "zeros_like": lambda m, s: m.zeros_like(s), "type": lambda m, s: s.type(), "float64": lambda m, s: s.double(),
 }  # fmt: skip
 
@@ -57,6 +77,10 @@ ERRORS = {
     "slice": lambda m, s: s[0:1], "shrink": lambda m, s: s.sparse_resize_((1, 3), 2, 0),
     "resize_dims": lambda m, s: s.sparse_resize_((2, 3, 2), 2, 1), "sqrt_": lambda m, s: s.sqrt_(),
     "narrow": lambda m, s: s.narrow_copy(0, 1, 2),
+    "axis twice": lambda m, s: m.sparse.sum(s, [0, 0]), "unsqueeze": lambda m, s: s.unsqueeze(-4),
+    "many": lambda m, s: s.is_nonzero(), "two dtypes": lambda m, s: m.sparse.mm(s.double(), s.t()),
+    "dense out": lambda m, s: m.neg(s, out=m.zeros(2, 3)),
+    "out of integers": lambda m, s: m.sqrt(s, out=m.zeros(2, 3, dtype=m.int32).to_sparse()),
 }  # fmt: skip
 
 
