@@ -257,3 +257,14 @@ def test_the_state_of_a_module_is_a_copy():
     assert made.call(3) == 3 and all("call" not in s and s["_parameters"]["weight"] is made.weight for s in states)
     again = copy.deepcopy(made)
     assert not hasattr(again, "call") and again.weight is not made.weight
+
+
+def test_a_backward_hook_may_return_the_none_that_it_was_given():
+    layer, seen = strided.nn.Linear(2, 3), []
+    layer.register_full_backward_hook(lambda m, given, gained: seen.append(given) or given)
+    layer(strided.ones(1, 2)).sum().backward()
+    assert seen == [(None,)]
+    other = strided.nn.Linear(2, 3)
+    other.register_full_backward_hook(lambda m, given, gained: (strided.ones(1, 2),))
+    with pytest.raises(RuntimeError, match="where no input requires gradient"):
+        other(strided.ones(1, 2)).sum().backward()

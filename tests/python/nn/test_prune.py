@@ -63,3 +63,33 @@ def test_refuses(amount, error):
     assert list(m.state_dict()) == ["weight"] and not m._forward_pre_hooks
     with pytest.raises(ValueError, match="multidimensional"):
         prune.ln_structured(nn.Linear(2, 2), "bias", 1, 2, 0)
+
+
+def test_helpers_that_classes_of_programs_call():
+    prune = strided.nn.utils.prune
+
+    class Last(prune.BasePruningMethod):
+        PRUNING_TYPE = "unstructured"
+
+        def __init__(self, amount):
+            prune._validate_pruning_amount_init(amount)
+            self.amount = amount
+
+        def compute_mask(self, t, default_mask):
+            prune._validate_pruning_amount(self.amount, t.nelement())
+            count = prune._compute_nparams_toprune(self.amount, t.nelement())
+            mask = default_mask.clone()
+            mask.view(-1)[-count:] = 0
+            return mask
+
+    layer = strided.nn.Linear(4, 2)
+    Last.apply(layer, "weight", 0.5)
+    assert layer.weight_mask.tolist() == [[1] * 4, [0] * 4]
+    for amount, error in ((9, ValueError), (-1, ValueError), (1.5, ValueError), ("a", TypeError)):
+        with pytest.raises(error):
+            Last.apply(strided.nn.Linear(4, 2), "weight", amount)
+    with pytest.raises(ValueError, match="multidimensional"):
+        prune._validate_structured_pruning(strided.ones(3))
+    with pytest.raises(IndexError, match="Invalid index 2"):
+        prune._validate_pruning_dim(strided.ones(3, 3), 2)
+    assert prune._compute_norm(strided.ones(2, 4), 2, -2).tolist() == [2, 2]

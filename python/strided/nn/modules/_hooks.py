@@ -185,7 +185,8 @@ class BackwardHooks:
         self.grad_outputs = grads
         if not self.inputs:
             for hook in self.post:
-                if hook(self.module, (None,) * self.count, grads) is not None:
+                made = hook(self.module, (None,) * self.count, grads)
+                if made is not None and not (isinstance(made, tuple) and all(g is None for g in made)):
                     raise RuntimeError(
                         "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
                     )

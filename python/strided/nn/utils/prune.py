@@ -170,7 +170,11 @@ class PruningContainer(BasePruningMethod):
         return mask
 
 
-def _checked(amount):
+# What classes of programs call, by PyTorch's names.
+
+
+def _validate_pruning_amount_init(amount):
+    """Errors for what is no number of elements, nor a part of them."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if (
@@ -180,16 +184,42 @@ def _checked(amount):
         and not (0 <= float(amount) <= 1)
     ):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
-    return amount
+
+
+def _validate_pruning_amount(amount, tensor_size):
+    """An error for more elements than there are."""
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount, tensor_size):
+    """The number of elements or slices, of so many."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
+def _validate_structured_pruning(t):
+    """An error for what has no slices."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. "
+            f"Found tensor of shape {t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t, dim):
+    """An error for an axis that is not there."""
+    if not -t.dim() <= dim < t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_norm(t, n, dim):
+    """The norms of the slices along an axis."""
+    return strided.norm(t, p=n, dim=[d for d in range(t.dim()) if d != dim % t.dim()])
 
 
 def _how_many(amount, size):
-    """The number of elements or slices, of so many."""
-    if isinstance(amount, numbers.Integral):
-        if amount > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-        return int(amount)
-    return round(amount * size)
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)
 
 
 class Identity(BasePruningMethod):
@@ -205,7 +235,8 @@ class _Elements(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount: float) -> None:
-        self.amount = _checked(amount)
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         mask = default_mask.clone(memory_format=strided.contiguous_format)
@@ -236,16 +267,12 @@ class _Slices(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: float, dim: int = -1) -> None:
-        self.amount, self.dim = _checked(amount), dim
+        _validate_pruning_amount_init(amount)
+        self.amount, self.dim = amount, dim
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. "
-                f"Found tensor of shape {t.shape} with {t.dim()} dims"
-            )
-        if not -t.dim() <= self.dim < t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {tuple(t.shape)}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
         n = _how_many(self.amount, size)
         if not n:
@@ -275,7 +302,7 @@ class LnStructured(_Slices):
         self.n = n
 
     def _importance(self, t, axis):
-        return strided.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != axis])
+        return _compute_norm(t, self.n, axis)
 
 
 class CustomFromMask(BasePruningMethod):
