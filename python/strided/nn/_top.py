@@ -323,8 +323,10 @@ def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: boo
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
-    """``nn.functional.margin_ranking_loss``."""
-    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_reduction(reduction))
+    """``nn.functional.margin_ranking_loss``, of tensors that broadcast."""
+    axes = max(input1.ndim, input2.ndim, target.ndim)
+    one, two, y = (t.reshape([1] * (axes - t.ndim) + list(t.shape)) for t in (input1, input2, target))
+    return F.margin_ranking_loss(one, two, y, margin, reduction=_reduction(reduction))
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:

@@ -46,3 +46,14 @@ def test_some_matrices_at_a_time(lead, dtype):
         one = scaled_dot_product_attention(q[0], k[0], v[0], **options)
         strided.testing.assert_close(made[0], one)
         assert "attn_mask" not in options or not made[..., 7, :].any()
+def test_an_encoder_recognises_causal_masks_of_both_kinds():
+    class Layer(strided.nn.TransformerEncoderLayer):
+        def forward(self, src, **options):
+            seen.append(options["is_causal"])
+            return super().forward(src, **options)
+
+    encoder, seen = strided.nn.TransformerEncoder(Layer(4, 2, 8, batch_first=True), 1), []
+    later = strided.ones(3, 3).triu(1).bool()
+    for mask in (later, strided.nn.Transformer.generate_square_subsequent_mask(3), ~later, None):
+        encoder(strided.ones(1, 3, 4), mask)
+    assert seen == [True, True, False, False]

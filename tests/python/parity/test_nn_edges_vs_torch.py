@@ -32,6 +32,8 @@ VALUES = [
     "F.multi_margin_loss(x(3), t.tensor(1), reduction='none')",
     *(f"F.cross_entropy(x({s}), t.rand({s}), reduction='{r}')" for s in ("5, 0", "0, 5", "0,", "5, 0, 3")
       for r in ("mean", "sum", "none")),
+    "t.margin_ranking_loss(x(3), x(3, 1), t.ones(3), 0.5)",
+    "t.margin_ranking_loss(x(3), x(3), t.ones(2, 1), 0.5, 2)",
     # images of one element: the grid has a gradient
     *(f"F.grid_sample(t.ones(1, 1, 1, 1), x(1, 2, 2, 2), '{mode}', '{padding}', align_corners={align})"
       for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection")

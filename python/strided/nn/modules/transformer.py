@@ -43,7 +43,9 @@ def _is_causal(mask, is_causal, size):
     """Whether a mask is the one that hides what comes later."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
-    later = _generate_square_subsequent_mask(size, mask.device, mask.dtype if mask.is_floating_point() else None)
+    if not (mask.dtype == strided.bool or mask.is_floating_point()):
+        return False
+    later = _generate_square_subsequent_mask(size, mask.device, mask.dtype)
     return mask.size() == later.size() and bool((mask == later).all())
 
 
