@@ -377,3 +377,14 @@ def test_what_right_inverse_gives_later_is_checked():
             Fickle.made = staticmethod(made)
             with pytest.raises(ValueError, match=text):
                 m.weight = t.ones(2, 2)
+
+
+def test_orders_of_weights_of_convolutions():
+    found = []
+    for t in (strided, torch):
+        net = t.nn.Sequential(t.nn.Conv2d(2, 3, 2), t.nn.Sequential(t.nn.ConvTranspose3d(2, 3, 2)), t.nn.Linear(2, 2))
+        u = t.nn.utils
+        assert u.convert_conv2d_weight_memory_format(net, t.channels_last) is net
+        assert u.convert_conv3d_weight_memory_format(net, t.channels_last_3d) is net
+        found.append([p.stride() for p in net.parameters()])
+    assert found[0] == found[1]
