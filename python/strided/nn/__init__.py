@@ -12,4 +12,6 @@ from .modules import *
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
+functional.grad = grad  # type: ignore[attr-defined]  # programs find it there, too
+
 del annotations

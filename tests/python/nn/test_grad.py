@@ -34,3 +34,7 @@ def test_they_are_differentiable_and_otherwise_keep_no_graph():
     assert not strided.nn.grad.conv1d_input((1, 2, 6), weight.detach(), sent.detach()).requires_grad
     with strided.no_grad():
         assert not strided.nn.grad.conv1d_input((1, 2, 6), weight, sent).requires_grad
+
+
+def test_gradients_of_convolutions_stand_in_functional_too():
+    assert strided.nn.functional.grad.conv2d_input is strided.nn.grad.conv2d_input
