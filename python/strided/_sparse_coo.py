@@ -325,6 +325,8 @@ def _empty(s, size, rank, dtype, device, requires_grad):
 
 @_function
 def zeros_like(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+    if memory_format not in (None, strided.preserve_format):
+        raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is strided.strided:
         return strided.zeros(s.shape, dtype=dtype or s.dtype, device=device or s.device, requires_grad=requires_grad)
     return _empty(s, s.shape, s.sparse_dim(), dtype, device, requires_grad)
@@ -340,6 +342,14 @@ def new_zeros(s, *size, dtype=None, device=None, requires_grad=False, layout=Non
 
 
 _function(new_zeros, "new_empty")
+
+
+@_function
+def new(s, *args, device=None):
+    """The old way to make one: of indices, values and a size, or of a size alone."""
+    if args and isinstance(args[0], strided.Tensor):
+        return make(*args, dtype=s.dtype, device=device or s.device)
+    return new_zeros(s, *args, device=device) if args else new_zeros(s, 0, device=device)
 
 
 @_function

@@ -41,11 +41,15 @@ def add(a, b, *, alpha=1):
         raise RuntimeError(_SPARSE_FIRST)
     if not a.is_sparse:
         return _add_places(a.clone(), b, alpha) if _fits(a, b) else strided.add(a, to_dense(b), alpha=alpha)
+    dtype = strided.promote_types(a.dtype, b.dtype)
+    if a.shape == b.shape and 0 in (a._nnz(), b._nnz()):  # with any number of sparse axes
+        return (
+            _like(a, a._own.to(dtype)) if a._nnz() else _like(b, (b._own if alpha == 1 else b._own * alpha).to(dtype))
+        )
     _same_shape("add", a, b)
     other = b._own if alpha == 1 else b._own * alpha
     if a._at is b._at or (a._at.shape == b._at.shape and strided.equal(a._at, b._at)):
         return _like(a, a._own + other)
-    dtype = strided.promote_types(a.dtype, b.dtype)
     own = strided.cat([a._own.to(dtype), other.to(dtype)])
     made = _make(strided.cat([a._at, b._at], 1), own, a.shape)
     return coalesce(made) if a._sole and b._sole else made
@@ -68,6 +72,21 @@ def sub(a, b, *, alpha=1):
     return add(a, b, alpha=-alpha)
 
 
+def _spread_to(s, size):
+    """A sparse tensor as one of a size that it broadcasts to; new axes are sparse ones."""
+    n, lead = s.sparse_dim(), len(size) - s.ndim
+    at, own = s._at, s._own.expand(s._nnz(), *size[lead + n :])
+    at = strided.cat([at.new_zeros((lead, s._nnz())), at])
+    for d, (have, want) in enumerate(zip([1] * lead + list(s.shape[:n]), size)):
+        if have != want:
+            count = at.shape[1]
+            at = at.repeat(1, want)
+            at[d] = strided.arange(want, device=at.device).repeat_interleave(count)
+            own = own.repeat(want, *[1] * (own.ndim - 1))
+    made = _make(at, own, size)
+    return coalesce(made) if s._sole else made
+
+
 @_function
 def mul(a, b):
     a, b = (to_dense(x) if isinstance(x, COOTensor) and x.ndim == 0 else x for x in (a, b))
@@ -76,7 +95,8 @@ def mul(a, b):
         return _like(s, s._own * x) if isinstance(s, COOTensor) else from_dense(s * x)
     if not (a.is_sparse and b.is_sparse):
         s, dense = (a, b) if a.is_sparse else (b, a)
-        dense = dense.expand(s.shape)
+        size = strided.broadcast_shapes(s.shape, dense.shape)
+        s, dense = _spread_to(s, size) if size != s.shape else s, dense.expand(size)
         return _like(s, s._own * dense[s._at.unbind(0)])
     n = a.sparse_dim()
     if n != b.sparse_dim() or a.shape[:n] != b.shape[:n] or a.ndim != b.ndim:
@@ -96,7 +116,8 @@ def mul(a, b):
 def div(a, b, *, rounding_mode=None):
     if not a.is_sparse or not _number(b):
         raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor")
-    return _like(a, strided.div(coalesce(a)._own if rounding_mode else a._own, b, rounding_mode=rounding_mode))
+    a = coalesce(a) if rounding_mode else a
+    return _like(a, strided.div(a._own, b, rounding_mode=rounding_mode))
 
 
 @_function
@@ -144,7 +165,11 @@ def div_(a, b, *, rounding_mode=None):
 
 @_function
 def copy_(a, b, non_blocking=False):
-    return _become(a, b.to(a.dtype)) if a.is_sparse and b.is_sparse else a.copy_(to_dense(b))
+    if a.is_sparse and not b.is_sparse:
+        raise RuntimeError(
+            f"copy_() between dense and sparse Tensors is not implemented! Found self type = {a.type()} and src type = {b.type()}"
+        )
+    return _become(a, b.to(a.dtype)) if a.is_sparse else a.copy_(to_dense(b))
 
 
 @_function
@@ -384,6 +409,10 @@ def log_softmax(s, dim, dtype=None):
 @_function
 def permute(s, *given, dims=None):
     dims = dims if dims is not None else given[0] if len(given) == 1 and not isinstance(given[0], int) else given
+    if len(dims) != s.ndim:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {s.ndim} is not equal to len(dims) = {len(dims)}"
+        )
     dims, n = [d % s.ndim for d in dims], s.sparse_dim()
     if sorted(dims) != list(range(s.ndim)) or sorted(dims[:n]) != list(range(n)):
         raise RuntimeError(f"permute: sparse and dense axes cannot change places, and none may be missing; got {dims}")

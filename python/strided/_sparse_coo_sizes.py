@@ -12,7 +12,7 @@ from ._sparse_coo_functions import _axes, add, index_select, mm, transpose
 
 def _in_place(name):
     def made(s, *args, **options):
-        if not s._sole and name != "neg_":
+        if not s._sole and name not in ("neg_", "negative_"):
             raise RuntimeError(f"{name} requires coalesced input")
         getattr(s._own, name)(*args, **options)
         return s

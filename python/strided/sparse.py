@@ -185,6 +185,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     steps = offsets.reshape(-1)
     if rows.ndim != 2:
         raise RuntimeError("Diagonals must be vector or matrix")
+    if offsets.ndim > 1:
+        raise RuntimeError("Offsets must be scalar or vector")
     if len(shape) != 2:
         raise RuntimeError("Output shape must be 2d")
     if steps.dtype != strided.int64:

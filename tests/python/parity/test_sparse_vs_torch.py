@@ -54,6 +54,14 @@ CALLS = {
     "mul 0d": lambda m, s: (s * m.tensor(2.0).to_sparse()).to_dense(),
     "mul of dense axes": lambda m, s: m.ones(2, 3, 4).to_sparse(2) * m.ones(2, 3, 1).to_sparse(2),
     "bmm of nothing": lambda m, s: [m.bmm(m.zeros(2, n, 3).to_sparse(), m.zeros(2, 3, k)) for n, k in ((0, 4), (3, 0))],
+    "div to floor of places twice": lambda m, s: (
+        m.sparse_coo_tensor([[0, 0, 1], [2, 2, 2]], [3.0, 4.0, 5.0], (2, 3)).div(2, rounding_mode="floor").to_dense()
+    ),
+    "spread": lambda m, s: (m.arange(12.0).view(2, 2, 3) * s).to_dense(),
+    "sum with nothing": lambda m, s: [m.sparse_coo_tensor((2, 3)) + m.ones(2, 3).to_sparse(1),
+                                      (m.sparse_coo_tensor((2, 3)) - s).to_dense()],
+    "negative_": lambda m, s: m.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 3)).negative_(),
+    "new": lambda m, s: [s.new(m.tensor([[1], [0]]), m.tensor([5.0]), (4, 5)), s.new(4, 5), s.new()],
     "empty turned": lambda m, s: m.sparse_coo_tensor((2, 3)).t().is_coalesced(),
     "zeros_like": lambda m, s: m.zeros_like(s), "type": lambda m, s: s.type(), "float64": lambda m, s: s.double(),
 }  # fmt: skip
@@ -79,6 +87,9 @@ ERRORS = {
     "narrow": lambda m, s: s.narrow_copy(0, 1, 2),
     "axis twice": lambda m, s: m.sparse.sum(s, [0, 0]), "unsqueeze": lambda m, s: s.unsqueeze(-4),
     "many": lambda m, s: s.is_nonzero(), "two dtypes": lambda m, s: m.sparse.mm(s.double(), s.t()),
+    "copy of dense": lambda m, s: s.copy_(m.ones(2, 3)), "permute": lambda m, s: s.permute(1),
+    "offsets": lambda m, s: m.sparse.spdiags(m.ones(2, 3), m.tensor([[0, 1]]), (3, 3)),
+    "format": lambda m, s: m.zeros_like(s, memory_format=m.channels_last),
     "dense out": lambda m, s: m.neg(s, out=m.zeros(2, 3)),
     "out of integers": lambda m, s: m.sqrt(s, out=m.zeros(2, 3, dtype=m.int32).to_sparse()),
 }  # fmt: skip
