@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import _C
-from . import cpu, cuda, cudnn, cusparselt, kleidiai, mkl, mkldnn, mps, openmp, opt_einsum
+from . import cpu, cuda, cudnn, cusparselt, kleidiai, mha, mkl, mkldnn, mps, openmp, opt_einsum
 
 __all__ = [
-    "cpu", "cuda", "cudnn", "cusparselt", "flags_frozen", "get_float32_matmul_precision", "kleidiai", "mkl", "mkldnn",
-    "mps", "openmp", "opt_einsum", "set_float32_matmul_precision",
+    "cpu", "cuda", "cudnn", "cusparselt", "flags_frozen", "get_float32_matmul_precision", "kleidiai", "mha", "mkl",
+    "mkldnn", "mps", "openmp", "opt_einsum", "set_float32_matmul_precision",
 ]  # fmt: skip
 
 

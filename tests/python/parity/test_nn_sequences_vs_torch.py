@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -154,3 +155,41 @@ def test_ctc_loss_of_what_does_not_fit():
         return loss(lib.nn.functional.log_softmax(s, 2), targets, (3, 3), (3, 2))
 
     compare_call(run, [x(3, 2, 4)], tol=1e-4)
+
+
+PADDED = {
+    "plain": {}, "gelu": {"activation": "gelu"}, "norm_first": {"norm_first": True}, "odd": {"nhead": 1},
+    "no bias": {"bias": False}, "batch second": {"batch_first": False}, "tanh": {"activation": np.tanh},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "how", ["eval", "train", "graph", "mask", "scattered", "unchecked", "switched off", "asked not to", "norm"]
+)
+@pytest.mark.parametrize("name", PADDED)
+def test_padding_of_encoders_in_evaluation(name, how):
+    """Zeros at the padding, where PyTorch leaves it out."""
+    found = []
+    for t in (strided, torch):
+        options = {"batch_first": True, "nhead": 2, "dropout": 0.0, **PADDED[name]}
+        if options.get("activation") is np.tanh:
+            options["activation"] = t.tanh
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            t.manual_seed(0)
+            layer = t.nn.TransformerEncoderLayer(4, dim_feedforward=8, **options)
+            norm = t.nn.LayerNorm(4) if how == "norm" else None
+            net = t.nn.TransformerEncoder(
+                layer, 2, norm, enable_nested_tensor=how != "asked not to", mask_check=how != "unchecked"
+            ).train(how == "train")
+            padding = t.tensor([[False, False, True], [False, True, how != "scattered"]])
+            x = t.arange(24.0).view(2, 3, 4).sin()
+            x = x if options["batch_first"] else x.transpose(0, 1)
+            mask = t.zeros(3, 3) if how == "mask" else None
+            t.backends.mha.set_fastpath_enabled(how != "switched off")
+            try:
+                with t.set_grad_enabled(how == "graph"):
+                    found.append(net(x, mask, padding).detach().numpy())
+            finally:
+                t.backends.mha.set_fastpath_enabled(True)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-5)

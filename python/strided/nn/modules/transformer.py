@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ...backends.mha import get_fastpath_enabled
 from .. import functional as F
 from .. import init
-from .activation import MultiheadAttention
+from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -183,9 +184,35 @@ class TransformerEncoder(Module):
     ) -> Tensor:
         first = self.layers[0].self_attn
         causal = _is_causal(mask, is_causal, src.size(1 if first.batch_first and src.dim() == 3 else 0))
+        padding = src_key_padding_mask
+        clears = padding is not None and mask is None and self._leaves_padding_out(src, padding)
         for layer in self.layers:
-            src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
+            src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if clears:
+            src = src.masked_fill(padding.bool().unsqueeze(-1), 0)  # type: ignore[union-attr]
         return src if self.norm is None else self.norm(src)
+
+    def _leaves_padding_out(self, src, padding):
+        """Whether PyTorch would compute without the padding, which comes out as zeros then."""
+        first = self.layers[0]
+        if not self.enable_nested_tensor or not isinstance(first, TransformerEncoderLayer) or src.dim() != 3:
+            return False
+        attention, known = first.self_attn, (F.relu, F.gelu)
+        if (
+            first.training
+            or first.norm_first
+            or not (attention.batch_first and attention._qkv_same_embed_dim)
+            or attention.in_proj_bias is None
+            or not (first.activation in known or isinstance(first.activation, (ReLU, GELU)))
+            or first.norm1.eps != first.norm2.eps
+            or attention.num_heads % 2
+            or not get_fastpath_enabled()
+            or strided.is_autocast_enabled()
+            or (strided.is_grad_enabled() and any(t.requires_grad for t in (src, *first.parameters())))
+        ):
+            return False
+        kept = padding.logical_not()
+        return not self.mask_check or bool((kept[:, 1:] <= kept[:, :-1]).all())
 
 
 class TransformerDecoder(Module):
