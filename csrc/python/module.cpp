@@ -120,6 +120,9 @@ void bind_storage(py::module_& m) {
       .def(
           "size", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
       .def("__len__", [](const StorageHandle& s) { return s.storage->nbytes(); })
+      // Which object it is: the same number for all tensors on one storage.
+      .def_property_readonly("_cdata",
+                             [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.get()); })
       .def(
           "data_ptr", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage->data()); },
           "Address of the first byte.")

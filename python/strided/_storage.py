@@ -117,6 +117,10 @@ class TypedStorage:
     def _untyped_storage(self) -> Any:
         return self._untyped
 
+    @property
+    def _cdata(self) -> int:
+        return int(self._untyped._cdata)
+
     def size(self) -> int:
         """Number of elements."""
         return int(self._untyped.nbytes() // self.dtype.itemsize)

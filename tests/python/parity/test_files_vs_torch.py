@@ -208,3 +208,10 @@ def test_a_file_that_is_still_open_has_been_written(tmp_path, how):
 def test_the_untyped_storage_of_a_typed_one():
     for t in (strided, torch):
         assert t.ones(3).storage()._untyped_storage.nbytes() == 12
+
+
+def test_which_storage_it_is():
+    for t in (strided, torch):
+        x, empty = t.ones(3), t.empty(0)
+        assert x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata == x.view(3, 1).storage()._cdata
+        assert len({y.untyped_storage()._cdata for y in (x, x.clone(), empty, t.empty(0))}) == 4
