@@ -48,9 +48,10 @@ Node::~Node() {
     next.clear();
     return;
   }
-  // Nodes that others hold as well need no list.
+  // Nodes that others hold as well need no list. Several edges may lead to one node: y * y.
   bool last = false;
-  for (const Edge& edge : next) last = last || (edge.node && edge.node->use_count() == 1);
+  for (const Edge& edge : next)
+    last = last || (edge.node && static_cast<size_t>(edge.node->use_count()) <= next.size());
   if (!last) return;
   std::vector<Edge> list(std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
   next.clear();

@@ -493,6 +493,10 @@ def test_a_million_nodes():
                 y = strided.add(y, y, alpha=-0.5)
             y.backward()
             del y
+            y = strided.ones(1, requires_grad=True)
+            for _ in range(100_000):
+                y = y + y
+            del y  # never used
             # through views of one base that is written to again and again
             b = x * 1
             for _ in range(20_000):
