@@ -242,6 +242,7 @@ void node_dealloc(PyObject* o) {
     p->owned->py_object = nullptr;  // before others run: a dying object is not given out
   if (p->weak) PyObject_ClearWeakRefs(o);
   delete std::exchange(p->saved, nullptr);
+  Py_CLEAR(p->saved_objects);
   p->owned.~Ref<Node>();
   Py_CLEAR(p->dict);
   type->tp_free(o);
@@ -438,6 +439,17 @@ PyObject* function_result(PyObject*, PyObject* t) {
     Py_RETURN_NONE;
   });
 }
+// Is what a graph gives back still what the object holds?  It has another record when it was written to, or detached.
+bool is_same(const Tensor& object, const Tensor& kept) {
+  const Layout &a = object.layout(), &b = kept.layout();
+  if (a.shape != b.shape || a.strides != b.strides || a.offset != b.offset || &object.storage() != &kept.storage() ||
+      object.requires_grad() != kept.requires_grad())
+    return false;
+  if (!object.requires_grad()) return true;
+  const Ref<Node>& made = grad_fn(object);
+  return made.get() == grad_fn(kept).get() &&
+         (!made || object.impl()->autograd->output == kept.impl()->autograd->output);
+}
 // (context, tensors, positions): keeps them for the backward pass; a position >= 0 says that a tensor is that output.
 PyObject* function_save(PyObject*, PyObject* args) {
   PyObject *o, *tensors, *positions;
@@ -445,6 +457,7 @@ PyObject* function_save(PyObject*, PyObject* args) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     PyNode* context = context_of(o);
     std::vector<SavedTensor> saved;
+    const Held objects(PyTuple_New(PyTuple_GET_SIZE(tensors)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
       PyObject* t = PyTuple_GET_ITEM(tensors, i);
       if (t == Py_None) {
@@ -456,8 +469,11 @@ PyObject* function_save(PyObject*, PyObject* args) {
       const long position = PyLong_AsLong(PyTuple_GET_ITEM(positions, i));
       saved.push_back(position >= 0 ? SavedTensor::output(unwrap(t), static_cast<int>(position))
                                     : SavedTensor(unwrap(t)));
+      // What a hook unpacks is another tensor, and so is an output.
+      if (position < 0 && !saved_tensor_hooks()) PyTuple_SET_ITEM(objects.o, i, checked(PyWeakref_NewRef(t, nullptr)));
     }
     delete std::exchange(context->saved, new std::vector<SavedTensor>(std::move(saved)));
+    Py_XSETREF(context->saved_objects, Py_NewRef(objects.o));
     Py_RETURN_NONE;
   });
 }
@@ -469,7 +485,21 @@ PyObject* function_saved(PyObject*, PyObject* o) {
     if (context->raw) running.emplace(context->raw);
     TensorList list;
     for (const SavedTensor& t : *context->saved) list.push_back(t.get());
-    return to_tuple(list);
+    PyObject* tuple = to_tuple(list);
+    if (PyObject* objects = context->saved_objects) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); ++i) {
+        PyObject* link = PyTuple_GET_ITEM(objects, i);
+        PyObject* object = link ? PyObject_CallNoArgs(link) : nullptr;
+        if (!object) continue;
+        if (is_tensor(object) && is_same(unwrap(object), list[static_cast<size_t>(i)])) {
+          Py_DECREF(PyTuple_GET_ITEM(tuple, i));
+          PyTuple_SET_ITEM(tuple, i, object);
+        } else {
+          Py_DECREF(object);
+        }
+      }
+    }
+    return tuple;
   });
 }
 

@@ -13,6 +13,7 @@ struct PyNode {
   PyObject_HEAD Ref<Node> owned;
   Node* raw;
   std::vector<SavedTensor>* saved;  // of an autograd.Function
+  PyObject* saved_objects;          // for each of them a weak reference to the object it was, or null
   PyObject* dict;
   PyObject* weak;
 };

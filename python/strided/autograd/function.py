@@ -82,7 +82,15 @@ class FunctionCtx(_C.FunctionNode):
                 _zeros(r[0], dtype=r[1], device=r[2]) if g is None and r is not None else g
                 for g, r in zip(grads, self._results)
             )
-        rule = cls.vjp if cls.backward is Function.backward else cls.backward
+        if cls.backward is Function.backward:
+            rule = cls.vjp
+        elif cls.vjp is Function.vjp:
+            rule = cls.backward
+        else:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+                "them."
+            )
         found = rule(self, *grads)
         found = found if isinstance(found, tuple) else (found,)
         n = len(self.needs_input_grad)
@@ -174,8 +182,24 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError("vmap: this autograd.Function has no batching rule of its own")
 
     @classmethod
+    def _bind(cls, args, kwargs):
+        """The arguments by position, with the defaults of forward: what setup_context is told."""
+        signature = cls.__dict__.get("_signature")
+        if signature is None:
+            import inspect
+
+            signature = cls._signature = inspect.signature(cls.forward)
+        if not kwargs and len(args) == len(signature.parameters):
+            return args, kwargs
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls forward on the arguments and puts the results into the graph."""
+        if cls.setup_context is not Function.setup_context:
+            args, kwargs = cls._bind(args, kwargs)
         is_tensor = []
         for a in args:
             kind = type(a)

@@ -338,3 +338,86 @@ def test_numpy_inside():
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+def test_saved_tensors_are_the_objects_that_were_saved():
+    seen = []
+
+    class Product(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            out = tensors[0] * tensors[1] * tensors[2]
+            ctx.save_for_backward(*tensors, out, None)
+            return out
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append([any(t is given for given in (leaf, inner, plain)) for t in ctx.saved_tensors])
+            return grad, None, None
+
+    leaf, plain = strided.ones(2, requires_grad=True), strided.ones(2)
+    inner = leaf * 2
+    out = Product.apply(leaf, inner, plain)
+    out.sum().backward(retain_graph=True)
+    assert seen == [[True, True, True, False, False]]
+    plain.extra = "kept"
+    plain.requires_grad_()  # it has another record than what was saved
+    out.sum().backward()
+    assert seen[1] == [True, True, False, False, False]
+
+
+def test_saved_tensors_outlive_their_objects():
+    class Twice(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x
+
+    leaf = strided.tensor([3.0], requires_grad=True)
+    Twice.apply(leaf * 5).backward()
+    assert leaf.grad.tolist() == [75.0]
+
+
+def test_setup_context_gets_defaults_and_keywords():
+    class Power(strided.autograd.Function):
+        @staticmethod
+        def forward(x, exponent=3, scale=1.0):
+            return scale * x**exponent
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.exponent, ctx.scale = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * ctx.scale * ctx.exponent * x ** (ctx.exponent - 1), None, None
+
+    for arguments, keywords, expected in [((), {}, 12.0), ((2,), {}, 4.0), ((), {"scale": 2.0}, 24.0)]:
+        x = strided.tensor(2.0, requires_grad=True)
+        Power.apply(x, *arguments, **keywords).backward()
+        assert x.grad.item() == expected
+
+
+def test_backward_and_vjp_are_one_too_many():
+    class Both(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad
+
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        Both.apply(strided.ones(1, requires_grad=True)).backward()
