@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/parallel.h"
+#include "ops/copy.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
@@ -105,6 +106,9 @@ TensorList ElementwiseNode::apply(TensorList& grads) {
       if (reads >> i & 1) saved.in[i] = is_tensor_[i] ? in_[i].get() : number(scalar_[i], grads[0]);
   }
   if (saves_output(op_.info->saves)) saved.out = out_.get();
+  // A real base with a complex exponent: the formula takes the base's logarithm.
+  if (op_.id == elementwise_id<Pow> && saved.in[0].defined() && is_complex(grads[0].dtype()))
+    saved.in[0] = to_dtype(saved.in[0], grads[0].dtype());
   for (int i = 0; i < op_.arity; ++i)
     if (next[i].node) result[i] = op_.vjp(i, grads[0], saved);
   return result;
@@ -129,6 +133,11 @@ std::mutex& leaf_mutex(const Tensor& leaf) {
   return stripes[reinterpret_cast<uintptr_t>(leaf.impl()) / sizeof(TensorImpl) % 64];
 }
 
+// A leaf that got another shape (set_, .data = ...) while an old graph holds its node needs another one.
+bool fits(const Node::Output& made_for, const Tensor& leaf) {
+  return made_for.shape == leaf.shape() && made_for.dtype == leaf.dtype() && made_for.device == leaf.device();
+}
+
 }  // namespace
 
 AccumulateGrad::~AccumulateGrad() {
@@ -143,7 +152,7 @@ Ref<Node> AccumulateGrad::of(const Tensor& leaf) {
     {
       const std::lock_guard<std::mutex> lock(accumulators);
       if (meta.accumulator)
-        if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator)) return node;
+        if (Ref<Node> node = Ref<Node>::if_alive(meta.accumulator); node && fits(node->output(0), leaf)) return node;
       if (made) {
         meta.accumulator = made.get();
         return made;

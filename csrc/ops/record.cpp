@@ -96,7 +96,8 @@ void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad)
   if (!grad_enabled()) return;
   const TensorImpl& impl = *self.impl();
   const bool apart = impl.base && impl.view_kind == ViewKind::NoGradGuard;
-  const bool requires_grad = apart ? Tensor(impl.base).requires_grad() : self.requires_grad();
+  // A base may have been told to require a gradient after its view was made.
+  const bool requires_grad = (impl.base && Tensor(impl.base).requires_grad()) || (!apart && self.requires_grad());
   if (!requires_grad && !inputs_need_grad) return;
   if (impl.base) {
     STRIDED_CHECK(!apart, RuntimeError,

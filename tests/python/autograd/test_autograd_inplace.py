@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import strided
 from torch_compare import Scenarios, grads, kind, kind_of, name, numbers, outcome
 from torch_compare import grid as leaf
 
@@ -520,3 +521,28 @@ def test_an_empty_tensor_is_written_as_any_other():
     y.clamp_(0, 1).mul_(y)
     y.sum().backward()
     assert x.grad.shape == (0, 3)
+
+
+def test_views_of_what_became_a_leaf_later():
+    a = strided.zeros(2, 3)
+    view = a[:]
+    a.requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.add_(1)
+    with strided.no_grad():
+        view.add_(1)
+    assert a.tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize("replace", [lambda p: p.set_(p[1:]), lambda p: setattr(p, "data", p.data[1:])])
+def test_leaves_of_another_size_than_in_an_older_graph(replace):
+    """The older graph is alive while gradients of the new size arrive."""
+    p = strided.nn.Parameter(strided.ones(8))
+    graphs = []
+    for n in (7, 6):
+        with strided.no_grad():
+            replace(p)
+            p.grad = None
+        graphs.append(strided.cat((p, p)))
+        graphs[-1].sum().backward()
+        assert p.grad.tolist() == [2.0] * n

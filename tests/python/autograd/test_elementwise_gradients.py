@@ -124,3 +124,15 @@ def test_second_derivatives_at_removable_points():
         (g,) = torch.autograd.grad(f(x), [x], create_graph=True)
         (gg,) = torch.autograd.grad(g, [x])
         assert gg.item() == want
+
+
+@pytest.mark.parametrize("base", [-1, -2.5, torch.tensor([-1.0, -0.5, 3.0], dtype=torch.float64)], ids=str)
+def test_powers_of_real_bases_with_complex_exponents(base):
+    """d/de b^e = b^e log(b), with the complex logarithm where b is negative."""
+    exponent = torch.tensor([0.5 + 1j, 2 - 0.3j, 1j], dtype=torch.complex128, requires_grad=True)
+    out = torch.pow(base, exponent)
+    out.backward(torch.ones_like(out))
+    b = np.asarray(base.numpy() if isinstance(base, torch.Tensor) else base, dtype=complex)
+    e = exponent.detach().numpy()
+    np.testing.assert_allclose(exponent.grad.numpy(), np.conj(b**e * np.log(b)), rtol=1e-12)
+    assert torch.autograd.gradgradcheck(lambda e: torch.pow(base, e), (exponent,))
