@@ -97,6 +97,7 @@ _namespaces.fill(globals())
 from . import linalg, return_types, special
 from . import _core_names
 from ._core_names import StorageBase as StorageBase
+from ._dispatch_keys import Tag as Tag
 
 # Numbers whose values a compiler does not know: sizes of tensors are ints here, so that nothing is one.
 SymBool, SymFloat, SymInt = (_core_names.absent(name, __name__) for name in ("SymBool", "SymFloat", "SymInt"))

@@ -97,7 +97,7 @@ def install() -> None:
         setattr(_C, function.__name__, function)
     for name in ("Graph", "Value", "ScriptFunction"):
         setattr(_C, name, absent(name, f"{__package__}._C"))
-    for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"):
+    for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_AutoDispatchBelowAutograd", "Tag"):
         setattr(_C, name, getattr(_dispatch_keys, name))
     _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
     _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks

@@ -3,6 +3,8 @@ something here, the others can be named and combined."""
 
 from __future__ import annotations
 
+import enum
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -100,3 +102,51 @@ class _ExcludeDispatchKeyGuard:
     def __exit__(self, *error: Any) -> None:
         while self._entered:
             self._entered.pop().__exit__(*error)
+
+
+_state = threading.local()
+
+
+class _AutoDispatchBelowAutograd:
+    """PyTorch's context for the kernel of the key Autograd: in it an operation of ``strided.library`` goes to the
+    kernel of its device."""
+
+    def __enter__(self) -> None:
+        self._before = is_below_autograd()
+        _state.below = True
+
+    def __exit__(self, *error: object) -> None:
+        _state.below = self._before
+
+
+def is_below_autograd() -> bool:
+    """Whether such a context is open in this thread."""
+    return getattr(_state, "below", False)
+
+
+class Tag(enum.IntEnum):
+    """What is said of an operation of ``strided.library`` (``tags=``); compilers read it, strided keeps it."""
+
+    core = 0
+    cudagraph_unsafe = 1
+    data_dependent_output = 2
+    dynamic_output_shape = 3
+    flexible_layout = 4
+    generated = 5
+    inplace = 6
+    inplace_view = 7
+    maybe_aliasing_or_mutating = 8
+    needs_contiguous_strides = 9
+    needs_exact_strides = 10
+    needs_fixed_stride_order = 11
+    nondeterministic_bitwise = 12
+    nondeterministic_seeded = 13
+    out = 14
+    out_variant = 15
+    pointwise = 16
+    pt2_compliant_tag = 17
+    reduction = 18
+    view_copy = 19
+
+    __str__ = enum.Enum.__str__
+    __repr__ = enum.Enum.__repr__

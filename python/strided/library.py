@@ -13,107 +13,25 @@ tensor([2.])
 
 from __future__ import annotations
 
-import inspect
+import contextlib
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import strided
 
-from . import ops
-from .autograd import Function
+from . import _operator_schemas as _schemas
+from ._registered_ops import CustomOpDef, add, registered, take_off, waiting, waiting_kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._typing import Callable
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "impl", "opcheck", "register_autograd", "register_fake",
-    "register_kernel",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
+    "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+    "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
-
-_registered: dict[str, CustomOpDef] = {}
-# Shapes of operations that are registered later, or never: torchvision gives them without its compiled library.
-_waiting: dict[str, Callable[..., Any]] = {}
-
-
-class CustomOpDef:
-    """An operation that :func:`custom_op` made: a callable, with rules for gradients, devices and ``meta`` tensors."""
-
-    def __init__(self, name: str, function: Callable[..., Any], mutates_args: Any = ()) -> None:
-        self._qualname, self._function, self._mutates = name, function, mutates_args
-        self._name = self.__name__ = name.partition("::")[2]
-        self._signature = inspect.signature(function)
-        self._kernels: dict[str, Callable[..., Any]] = {}
-        self._fake: Callable[..., Any] | None = None
-        self._backward: Callable[..., Any] | None = None
-        self._setup: Callable[..., Any] | None = None
-        self._node = self._function_with_gradient()
-
-    @property
-    def default(self) -> CustomOpDef:
-        """The one form of the operation: itself."""
-        return self
-
-    def __repr__(self) -> str:
-        return f"<CustomOpDef({self._qualname})>"
-
-    def _run(self, args):
-        """The function for the device of the tensors."""
-        kinds = {a.device.type for a in args if isinstance(a, strided.Tensor)}
-        names = list(self._signature.parameters.values())
-        words = {p.name: a for p, a in zip(names, args) if p.kind is p.KEYWORD_ONLY}
-        args = args[: len(args) - len(words)]
-        kernel = next((self._kernels[kind] for kind in kinds if kind in self._kernels), self._function)
-        if "meta" in kinds and self._fake is not None:
-            kernel = self._fake
-        return kernel(*args, **words)
-
-    def _function_with_gradient(self):
-        op = self
-
-        class Registered(Function):
-            @staticmethod
-            def forward(*args):
-                return op._run(args)
-
-            @staticmethod
-            def setup_context(ctx, inputs, output):
-                if op._setup is not None:
-                    op._setup(ctx, inputs, output)
-
-            @staticmethod
-            def backward(ctx, *grads):
-                if op._backward is None:
-                    raise NotImplementedError(f"{op._qualname}: no gradient was registered (register_autograd)")
-                found = op._backward(ctx, *grads)
-                return found if isinstance(found, tuple) else (found,)
-
-        return Registered
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = (*bound.args, *bound.kwargs.values())
-        if strided.is_grad_enabled() and any(isinstance(a, strided.Tensor) and a.requires_grad for a in given):
-            return self._node.apply(*given)
-        return self._run(given)
-
-    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """What gives shape and dtype of the result for tensors on device ``meta``. A decorator."""
-        self._fake = fn
-        return fn
-
-    def register_autograd(
-        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
-    ) -> None:
-        """The gradient: ``backward(ctx, *grads)``; ``setup_context(ctx, inputs, output)`` keeps what that reads."""
-        self._backward, self._setup = backward, setup_context
-
-    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Another function for tensors on these devices (a name or several). A decorator if `fn` is None."""
-        if fn is None:
-            return lambda function: self.register_kernel(device_types, function)
-        for kind in [device_types] if isinstance(device_types, str) else device_types or ["cpu", "cuda"]:
-            self._kernels[kind] = fn
-        return fn
 
 
 def custom_op(
@@ -130,32 +48,72 @@ def custom_op(
 
     Args:
         name: "namespace::name". mutates_args: the names of arguments that it writes to, or "unknown" (``opcheck``).
-        device_types: a device, or several, that it is for; all if None. schema, tags: accepted, without effect.
+        device_types: a device, or several, that it is for; all if None. schema: ``(Tensor x) -> Tensor``; read off
+            the type hints if None. tags: kept as the attribute ``tags``.
 
     Raises:
         ValueError: the name has no namespace.
     """
     if fn is None:
-        return lambda function: custom_op(name, function, mutates_args=mutates_args, device_types=device_types)
+        return lambda function: custom_op(
+            name, function, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags
+        )
     namespace, _, short = name.partition("::")
     if not namespace or not short:
         raise ValueError(f"custom_op: the name must be 'namespace::name', got {name!r}")
-    made = CustomOpDef(name, fn, mutates_args)
+    made = CustomOpDef(name, fn, mutates_args, schema)
+    made.tags = list(tags) if isinstance(tags, (list, tuple)) else [] if tags is None else [tags]
     if device_types is not None:
         made.register_kernel(device_types, fn)
-    if name in _waiting:
-        made.register_fake(_waiting.pop(name))
-    _registered[name] = made
-    setattr(getattr(ops, namespace), short, made)
-    return made
+        made._function = None
+    return add(made)
+
+
+def triton_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    schema: str | None = None,
+    opaque_triton_kernels: Any = None,
+) -> Any:
+    """:func:`custom_op`; PyTorch's compiler looks into such an operation."""
+    if fn is None:
+        return lambda function: custom_op(name, function, mutates_args=mutates_args, schema=schema)
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any, /) -> Any:
+    """The kernel itself; PyTorch's compiler looks for this call."""
+    return triton_kernel
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any], /, *, mutates_args: Any, op_name: str | None = None, tags: Any = ()
+) -> str:
+    """The schema of a function, from its type hints; ValueError where one is missing, or is none of an operation.
+
+    Args:
+        prototype_function: a function with type hints. mutates_args: the names of arguments that it writes to, or
+            "unknown". op_name: written in front. tags: accepted, without effect.
+
+    >>> def scaled(x: strided.Tensor, factor: float = 2.0) -> strided.Tensor:
+    ...     return x * factor
+    >>> strided.library.infer_schema(scaled, mutates_args=(), op_name="scaled")
+    'scaled(Tensor x, float factor=2.0) -> Tensor'
+    """
+    return _schemas.infer(prototype_function, mutates_args, op_name)
 
 
 def _found(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op
-    if op not in _registered:
-        raise RuntimeError(f"library: no operation {op!r} was registered by custom_op")
-    return _registered[op]
+    if isinstance(op, str) and op.endswith(".default"):
+        op = op.removesuffix(".default")
+    if op not in registered:
+        raise RuntimeError(f"library: no operation {op!r} was registered by custom_op or Library.define")
+    return registered[op]
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -165,8 +123,8 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options:
     """
     if func is None:
         return lambda function: register_fake(op, function)
-    if isinstance(op, str) and op not in _registered:
-        _waiting[op] = func
+    if isinstance(op, str) and op not in registered:
+        waiting[op] = func
         return func
     return _found(op).register_fake(func)
 
@@ -222,17 +180,199 @@ def opcheck(
 
 
 class Library:
-    """PyTorch's older way to register operations: NotImplementedError, see :func:`custom_op`."""
+    """Operations of a namespace by their schemas: ``define`` names one, ``impl`` says what computes it.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("library.Library: strided registers operations with library.custom_op")
+    Args:
+        ns: the namespace. kind: "DEF" or "FRAGMENT", which define and implement, or "IMPL", which implements.
+        dispatch_key: what impl is for where it is not told.
+
+    >>> mine = strided.library.Library("mine", "FRAGMENT")
+    >>> mine.define("shifted(Tensor x, float by=1.) -> Tensor")
+    'shifted'
+    >>> mine.impl("shifted", lambda x, by: x + by, "CPU")
+    >>> strided.ops.mine.shifted(strided.zeros(2))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported library kind: {kind}")
+        if ns == "prim" or (ns == "aten" and kind == "DEF"):
+            raise ValueError(f"{ns} is a reserved namespace, please use a different one")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._names: list[str] = []
+        self._finalizer = weakref.finalize(self, take_off, self._names)
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Names an operation: ``name(Tensor x, int n=1) -> Tensor``.
+
+        Args:
+            schema: the schema. alias_analysis: accepted, without effect. tags: the attribute ``tags``.
+
+        Returns:
+            the name
+
+        Raises:
+            RuntimeError: the text is no schema, or there is an operation of that name.
+        """
+        if self.kind == "IMPL":
+            raise RuntimeError("library.define: a Library of the kind 'IMPL' defines nothing")
+        parsed = _schemas.parse(schema)
+        short = parsed.name.removeprefix(f"{self.ns}::")
+        name = f"{self.ns}::{short}" + (f".{parsed.overload_name}" if parsed.overload_name else "")
+        if name in registered:
+            raise RuntimeError(
+                f"Tried to register an operator ({self.ns}::{schema}) with the same name and overload name multiple times."
+            )
+        made = CustomOpDef(name, None, tuple(a.name for a in parsed.arguments if a.is_write), schema)
+        made.tags = list(tags) if isinstance(tags, (list, tuple)) else [tags]
+        add(made)
+        self._names.append(name)
+        return name.partition("::")[2]
+
+    def _op(self, op_name: Any) -> CustomOpDef:
+        if isinstance(op_name, CustomOpDef):
+            return op_name
+        name = str(op_name).removeprefix(f"{self.ns}::")
+        if self.ns == "aten":
+            raise NotImplementedError(f"library.impl: aten::{name} is strided's own, and keeps its kernels")
+        return _found(f"{self.ns}::{name}")
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
+        """Says what computes an operation.
+
+        Args:
+            op_name: its name, or the operation. fn: the function. dispatch_key: the device that it is for, "CPU" or
+                "CUDA"; "Meta" for shapes; "CompositeExplicitAutograd" for all devices;
+                "CompositeImplicitAutograd", or nothing, if it is made of operations with gradients; "Autograd" if
+                it is asked before the others. An operation may be defined later.
+            with_keyset: NotImplementedError if True. allow_override: accepted; the last function counts.
+
+        Raises:
+            TypeError: `fn` is no function.
+        """
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if with_keyset:
+            raise NotImplementedError("library.impl: there are no sets of dispatch keys (with_keyset)")
+        key = dispatch_key or self.dispatch_key
+        if fn is fallthrough_kernel:
+            return
+        name = f"{self.ns}::{str(op_name).removeprefix(f'{self.ns}::')}"
+        if isinstance(op_name, CustomOpDef) or name in registered or self.ns == "aten":
+            self._op(op_name)._implement(key, fn)
+        else:
+            waiting_kernels.setdefault(name, []).append((key, fn))
+
+    def _register_fake(self, op_name: Any, fn: Callable[..., Any], _stacklevel: int = 1, **options: Any) -> None:
+        self._op(op_name).register_fake(fn)
+
+    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """NotImplementedError: no function takes all operations."""
+        raise NotImplementedError("library.fallback: a function for all operations of a device is not supported")
+
+    def _destroy(self) -> None:
+        """Forgets the operations that were defined here."""
+        self._finalizer()
 
 
-def define(*args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError."""
-    raise NotImplementedError("library.define: strided registers operations with library.custom_op")
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
 
 
-def impl(*args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError."""
-    raise NotImplementedError("library.impl: strided registers operations with library.custom_op")
+def fallthrough_kernel() -> None:
+    """Given to :meth:`Library.impl`: nothing for this key."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+def define(qualname: Any, schema: Any, *args: Any, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Names an operation, as :meth:`Library.define` does.
+
+    Args:
+        qualname: "namespace::name"; or a Library, and the result is a decorator for what computes the operation.
+        schema: ``(Tensor x) -> Tensor``; for a Library with the name in front. lib: which keeps it: else it stays.
+        tags: the attribute ``tags``.
+
+    Raises:
+        ValueError: the name has no namespace.
+    """
+    if isinstance(qualname, Library):
+        name = qualname.define(schema, *args, tags=tags)
+
+        def computed_by(function: Any) -> Any:
+            qualname.impl(name, function)
+            return function
+
+        return computed_by
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    namespace, _, short = qualname.partition("::")
+    if not namespace or not short:
+        raise ValueError(f"Expected `qualname` to be of the form 'namespace::name', got {qualname!r}")
+    if lib is None:
+        lib = Library(namespace, "FRAGMENT")
+        lib._finalizer.detach()
+    lib.define(short + schema, tags=tags)
+    return None
+
+
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
+    """Says what computes an operation on devices. A decorator if `func` is None.
+
+    Args:
+        qualname: "namespace::name"; or a Library, and `types` is then the name, `func` the dispatch key.
+        types: a device or several, as in :meth:`CustomOpDef.register_kernel`; "default" for all of them.
+        func: the function. lib: accepted, without effect.
+    """
+    if isinstance(qualname, Library):
+
+        def computed_by(function: Any) -> Any:
+            qualname.impl(types, function, func or "")
+            return function
+
+        return computed_by
+    if func is None:
+        return lambda function: impl(qualname, types, function, lib=lib)
+    op = _found(qualname)
+    for kind in (types,) if isinstance(types, str) else types:
+        if kind in ("default", "CompositeExplicitAutograd"):
+            op._function = func
+        else:
+            op._kernels[strided.device(kind).type] = func
+    return None
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+    """:meth:`CustomOpDef.register_vmap` of an operation or its name. A decorator if `func` is None."""
+    return _found(op).register_vmap(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """:meth:`CustomOpDef.register_autocast` of an operation or its name."""
+    _found(op).register_autocast(device_type, cast_inputs)
+
+
+def impl_abstract(qualname: Any, func: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """The older name of :func:`register_fake`."""
+    return register_fake(qualname, func, **options)
+
+
+def get_ctx() -> Any:
+    """RuntimeError: sizes of results on device ``meta`` are numbers, none depends on data."""
+    raise RuntimeError("library.get_ctx: there is no fake tensor mode, and no size that depends on data")

@@ -59,8 +59,12 @@ def test_refuses():
         custom_op("name", lambda x: x, mutates_args=())
     with pytest.raises(RuntimeError, match="tests::nothing"):
         register_autograd("tests::nothing", lambda ctx, g: g)
-    with pytest.raises(NotImplementedError, match="custom_op"):
-        strided.library.Library("tests", "DEF")
+    with pytest.raises(ValueError, match="Unsupported library kind"):
+        strided.library.Library("tests", "KIND")
+    with pytest.raises(NotImplementedError, match="aten::add"):
+        strided.library.Library("aten", "IMPL").impl("add", lambda x, y: x, "CPU")
+    with pytest.raises(RuntimeError, match="no schema"):
+        strided.library.Library("tests", "FRAGMENT").define("broken(Tensor x")
 
 
 @pytest.mark.parametrize("space", ["nn", "optim", "distributions", "utils.data", "autograd"])
