@@ -15,7 +15,23 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 
-@by_calls("matmul linalg.matmul mm bmm mv __matmul__")
+_DIMENSIONS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1)}
+
+
+@rule("mm bmm mv")
+def _of_dimensions(func, args, kwargs):
+    name = func.__name__
+    a, b = bind(func, args, kwargs)[1].values()
+    if (a.ndim, b.ndim) != _DIMENSIONS[name]:
+        n, m = _DIMENSIONS[name]
+        raise RuntimeError(
+            f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {a.ndim} and b has dim {b.ndim} but expected "
+            f"them to have dim {n} and dim {m}"
+        )
+    return matmul(a, b)
+
+
+@by_calls("matmul linalg.matmul __matmul__")
 def matmul(input: Any, other: Any) -> Any:
     """One product for the whole batch, where one factor does not vary and has the shape for it."""
     levels = union([input, other])
@@ -41,6 +57,8 @@ rule("__rmatmul__")(lambda func, args, kwargs: _f["matmul"](args[1], args[0]))
 
 @by_calls("dot")
 def _dot(input, tensor):
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise RuntimeError(f"Got wrong shapes for dot: vectors are expected, got {input.ndim}-D and {tensor.ndim}-D")
     return (input * tensor).sum(-1)
 
 

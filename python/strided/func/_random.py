@@ -81,7 +81,10 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
             return batched(call(func, parameters, values), different)
         if any(level not in different for level in levels):
             if not name.endswith("_") or union(tensors[1:]):
-                raise RuntimeError(f"vmap: {name} does not support same randomness with a batched tensor input")
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input. "
+                    f"({name}: draw outside of vmap, or with randomness='different')"
+                )
             drawn = _C.functions["empty"](first.shape, dtype=first.dtype, device=first.device)
             sizes = [level.size for level in different]
             values["input"] = drawn.expand(*sizes, *first.shape).contiguous()
@@ -89,6 +92,11 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
         every = tuple(sorted({*levels, *different}, key=lambda level: level.number))
         wide = max(t.ndim for t in tensors)
         if name.endswith("_"):
+            if union(tensors[1:]) and type(first) is not BatchedTensor:
+                raise RuntimeError(
+                    f"vmap: inplace {name.rstrip('_')}(self, *extra_args) is not possible because there exists a Tensor "
+                    "`other` in extra_args that has more elements than `self`. Use an out-of-place operation."
+                )
             if type(first) is not BatchedTensor or first._levels != every:
                 raise RuntimeError(
                     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "

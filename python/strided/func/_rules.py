@@ -393,7 +393,27 @@ def _msort(input):
 # ---------------------------------------------------------------- answers that are no tensors
 
 
-@rule("is_floating_point is_complex is_signed is_pinned result_type _has_record")
+@rule("result_type")
+def _result_type(func, args, kwargs):
+    # A number for each sample is a number here, too: it counts less than a tensor with axes.
+    def shaped(a):
+        return _f["empty"]((), dtype=a.dtype).expand(a.shape) if type(a) is BatchedTensor else a
+
+    return func(*map(shaped, args), **{k: shaped(v) for k, v in kwargs.items()})
+
+
+@rule("fill_")
+def _fill(func, args, kwargs):
+    target, value = bind(func, args, kwargs)[1].values()
+    if type(value) is not BatchedTensor:
+        return elementwise_in_place(func, args, kwargs)
+    if value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    _own("fill_", target, value._levels)
+    return target.copy_(value)
+
+
+@rule("is_floating_point is_complex is_signed is_pinned _has_record")
 def _of_dtype(func, args, kwargs):
     return func(*[a._value if type(a) is BatchedTensor else a for a in args], **kwargs)
 

@@ -66,7 +66,7 @@ def _name(func):
 def _inputs(in_dims, args, func):
     """(size of the batch, leaves of the arguments, axis of the batch in each, structure)"""
     call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
@@ -77,7 +77,7 @@ def _inputs(in_dims, args, func):
             "a function with no inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    dims = _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         structure = tree_flatten(in_dims)[1]
         raise ValueError(
@@ -105,7 +105,7 @@ def _inputs(in_dims, args, func):
         dims[i] = dim % x.ndim
         sizes.append(x.shape[dim])
     if not sizes:
-        raise ValueError(f"{call}: in_dims is None for every input: there is nothing to vmap over")
+        raise ValueError(f"{call}: Expected at least one Tensor to vmap over: in_dims is None for every input")
     if len(set(sizes)) > 1:
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
@@ -145,7 +145,7 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
 def _out_dims(func, outputs, structure, out_dims, level):
     """Where the batch axis of each result is to be; ValueError where that does not fit."""
     name = _name(func)
-    if not (out_dims is None or isinstance(out_dims, (int, tuple, list, dict))):
+    if not all(dim is None or isinstance(dim, int) for dim in tree_flatten(out_dims)[0]):
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
             "representing where in the outputs the vmapped dimension should appear."

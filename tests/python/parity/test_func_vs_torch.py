@@ -119,3 +119,58 @@ def test_which_function_is_handed_over(name):
         result = CALLS[name](lib.ones(2, 2).as_subclass(Logged), lib.ones(2, 2))
         found.append((seen, type(result).__name__))
     assert found[0] == found[1]
+
+
+def filled(lib):
+    y = lib.zeros(2, 3)
+    lib.vmap(lambda row, value: row.fill_(value))(y, lib.arange(2.0))
+    return y
+
+
+def of_dtypes(lib, *args):
+    """The dtype that each sample of vectors and 64-bit numbers is said to have."""
+    return lib.vmap(lambda *samples: lib.empty((), dtype=lib.result_type(*samples)))(*args)
+
+
+UNDER_VMAP = {
+    "dropout of what does not vary": lambda lib: lib.vmap(
+        lambda x: lib.nn.functional.dropout(lib.ones(6)) + 0 * x, randomness="different"
+    )(lib.ones(3, 1)),
+    "alpha_dropout of what does not vary": lambda lib: lib.vmap(
+        lambda x: lib.nn.functional.alpha_dropout(lib.ones(6), 0.5, True) + 0 * x, randomness="different"
+    )(lib.ones(3, 1)),
+    "one dropout for all": lambda lib: lib.vmap(
+        lambda x: lib.nn.functional.dropout(lib.ones(6)) + 0 * x, randomness="same"
+    )(lib.ones(3, 1)),
+    "fill_": filled,
+    "two numbers": lambda lib: of_dtypes(lib, lib.ones(3), lib.ones(3).double()),
+    "a number, and one that does not vary": lambda lib: lib.vmap(
+        lambda x: lib.empty((), dtype=lib.result_type(x, lib.tensor(1.0, dtype=lib.float64)))
+    )(lib.ones(3)),
+    "a vector and a number": lambda lib: of_dtypes(lib, lib.ones(3, 2), lib.ones(3).double()),
+    "mm of vectors": lambda lib: lib.vmap(lib.mm)(lib.ones(2, 3), lib.ones(2, 3)),
+    "bmm of matrices": lambda lib: lib.vmap(lib.bmm)(lib.ones(2, 3, 3), lib.ones(2, 3, 3)),
+    "mv of a batch": lambda lib: lib.vmap(lib.mv)(lib.ones(2, 3, 3, 3), lib.ones(2, 3)),
+    "dot of matrices": lambda lib: lib.vmap(lib.dot)(lib.ones(2, 3, 3), lib.ones(2, 3, 3)),
+    "mm": lambda lib: lib.vmap(lib.mm)(lib.ones(2, 3, 4), lib.ones(2, 4, 3)),
+    "in_dims in a list": lambda lib: lib.vmap(lib.sin, in_dims=[0])(lib.ones(2)),
+    "in_dims of None": lambda lib: lib.vmap(lib.sin, in_dims=(None,))(lib.ones(2)),
+    "out_dims of texts": lambda lib: lib.vmap(lib.sin, out_dims=("x",))(lib.ones(2)),
+    "the same draw from a batch": lambda lib: lib.vmap(lib.bernoulli, randomness="same")(lib.ones(2, 3)),
+    "draws into what does not vary": lambda lib: lib.vmap(
+        lambda p: lib.ones(2).bernoulli_(p), randomness="different"
+    )(lib.ones(2, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDER_VMAP)
+def test_under_vmap(name):
+    found = []
+    for lib in (strided, torch):
+        lib.manual_seed(0)
+        try:
+            result = UNDER_VMAP[name](lib)
+            found.append((str(result.dtype).rpartition(".")[2], result.tolist() if "number" not in name else None))
+        except (RuntimeError, ValueError, TypeError) as error:
+            found.append(type(error).__name__)
+    assert found[0] == found[1]
