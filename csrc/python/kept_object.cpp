@@ -88,7 +88,8 @@ void keep_object(PyObject* o) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   TensorImpl& impl = *p->tensor.impl();
   impl.py_object = nullptr;
-  if (Py_TYPE(o) == tensor_type || impl.use_count() == 1) return;
+  const bool plain = Py_TYPE(o) == tensor_type && (!p->dict || PyDict_GET_SIZE(p->dict) == 0);
+  if (plain || impl.use_count() == 1) return;
   auto* kept = new Kept(Py_TYPE(o), std::exchange(p->dict, nullptr));
   impl.py_object = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(kept) | kKept);
 }
@@ -102,6 +103,11 @@ PyObject* shown_object(const Tensor& t) {
   delete kept;
   track(o);
   return o;
+}
+
+PyObject* kept_attributes(const Tensor& t) {
+  const Kept* kept = kept_of(t.impl()->py_object);
+  return kept ? kept->dict : nullptr;
 }
 
 void init_kept_objects() {

@@ -5,6 +5,7 @@
 
 #include "autograd/engine.h"
 #include "ops/factory.h"
+#include "python/kept_object.h"
 
 namespace strided::python {
 namespace {
@@ -655,6 +656,8 @@ int visit_record(const Tensor& t, visitproc visit, void* arg) {
   for (const auto* list : {&impl.autograd->hooks, &impl.autograd->post_accumulate})
     for (const auto& hook : *list)
       if (const int stop = visit_hook(hook, visit, arg)) return stop;
+  const Tensor& grad = impl.autograd->grad;
+  if (grad.defined() && grad.impl()->use_count() == 1) Py_VISIT(kept_attributes(grad));
   return visit_node(impl.autograd->grad_fn, visit, arg);
 }
 void clear_record(const Tensor& t) {

@@ -161,6 +161,9 @@ template <class Op>
 PyObject* unary(PyObject* a) {
   return guarded<PyObject*>(nullptr, [&] {
     const Operand in[] = {Operand(unwrap(a))};
+    if constexpr (std::is_same_v<Op, BitwiseNot>)
+      STRIDED_CHECK(is_integral(unwrap(a).dtype()), TypeError,
+                    "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
     const ProfiledCall profiled(op_name<Op>);
     return wrap(call_elementwise(op_def(elementwise_id<Op>), in));
   });
@@ -481,9 +484,7 @@ int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 // attributes, with hooks, or made by an autograd.Function. The collector is told of these when they become so (track).
 // The attributes of an object that comes back (Note [Objects that come back]) are not the object's alone: the collector
 // must not empty them.
-bool comes_back(const PyTensor* p) {
-  return Py_TYPE(p) != tensor_type && p->tensor.defined() && p->tensor.impl()->use_count() > 1;
-}
+bool comes_back(const PyTensor* p) { return p->dict && p->tensor.defined() && p->tensor.impl()->use_count() > 1; }
 int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   Py_VISIT(Py_TYPE(o));

@@ -48,7 +48,10 @@ PyObject* get_grad(PyObject* o, void*) {
     const AutogradMeta* meta = t.impl()->autograd.get();
     if (!meta) Py_RETURN_NONE;
     const Tensor& grad = meta->retained ? meta->retained->grad : meta->grad;
-    if (grad.defined()) return wrap(grad);
+    if (grad.defined()) {
+      track(o);  // its attributes may lead back here
+      return wrap(grad);
+    }
     if (!meta->retained && shows_record(t) && grad_fn(t) &&
         PyErr_WarnEx(
             PyExc_UserWarning,

@@ -484,6 +484,25 @@ def test_objects_that_come_back():
         assert tensor_bytes() == before
 
 
+def test_attributes_come_back():
+    class Thing:
+        pass
+
+    thing = Thing()
+    seen = weakref.ref(thing)
+    leaf, grad = torch.zeros(2), torch.ones(2)
+    grad.label, grad.thing = "first", thing
+    leaf.grad = grad
+    del grad, thing
+    gc.collect()
+    assert leaf.grad.label == "first" and leaf.grad.thing is seen()
+    leaf.grad.label = "second"
+    assert leaf.grad.label == "second" and type(leaf.grad) is torch.Tensor
+    leaf.grad = None
+    gc.collect()
+    assert seen() is None
+
+
 def test_a_hook_outlives_the_object_of_its_leaf():
     """What the graph needs is not garbage, although only the graph leads to it."""
     seen = []
