@@ -110,11 +110,12 @@ int64_t bytes_of(py::handle size, const char* name) {
 
 void bind_storage(py::module_& m) {
   py::class_<StorageHandle>(m, "UntypedStorage", "The bytes behind one or more tensors.")
-      .def(py::init([](py::handle size) {
+      .def(py::init([](py::handle size, py::handle device) {
              const int64_t nbytes = bytes_of(size, "UntypedStorage");
-             return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), Device{})};
+             const Device where = device.is_none() ? Device{} : resolve_device(to_device(device.ptr()));
+             return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), where)};
            }),
-           py::arg("nbytes") = py::int_(0))
+           py::arg("nbytes") = py::int_(0), py::kw_only(), py::arg("device") = py::none())
       .def(
           "nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
       .def(

@@ -130,7 +130,7 @@ from ._checks import *
 from ._numbers import sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum
 from . import _storage
 
-_storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes))
+_storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes, device=device))
 
 from . import _sparse_names, _tensor, _tensor_memory
 
@@ -195,6 +195,7 @@ _elsewhere = {
         "jit": "ScriptModule",
         "distributions._samples": "_standard_gamma _sample_dirichlet",
         "_segments": "_segment_reduce",
+        "amp._scale": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
         "_sparse_names": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
         "_tensor_memory": "_has_compatible_shallow_copy_type",
         "nn._native": "_softmax_backward_data _log_softmax_backward_data",

@@ -79,10 +79,27 @@ def _mps_is_available() -> bool:
     return False
 
 
+# Functions that torch._C._nn and nn.functional have under one name, called alike.
+_OF_NETWORKS = (
+    "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d elu gelu glu hardsigmoid hardswish hardtanh leaky_relu "
+    "linear mish one_hot pad relu6 scaled_dot_product_attention silu softplus softshrink"
+).split()
+
+
 class _Networks:
     """Functions under the name of a module of the compiled core."""
 
     _parse_to = staticmethod(_parse_to)
+
+    def __getattr__(self, name: str) -> Any:
+        from .nn import functional
+        from .nn.functional import _interpolate
+
+        if name in _OF_NETWORKS:
+            return getattr(functional, name)
+        if name in _interpolate.UPSAMPLERS:
+            return _interpolate.UPSAMPLERS[name]
+        raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
 
 
 def install() -> None:
@@ -100,4 +117,4 @@ def install() -> None:
     for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_AutoDispatchBelowAutograd", "Tag"):
         setattr(_C, name, getattr(_dispatch_keys, name))
     _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
-    _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks
+    _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks()

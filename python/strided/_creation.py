@@ -58,6 +58,8 @@ def tensor(
     _check("tensor", dtype, device)
     if hasattr(type(data), "_values_are_elsewhere"):
         made = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
+    elif dtype is not None and isinstance(data, _C.UntypedStorage):
+        made = _C.storage_as_tensor(data, dtype).clone()
     else:
         made = _C.tensor_from_object(data, dtype)
     device = _default_device() if device is None else device
@@ -126,6 +128,8 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Device | None = Non
     tensor([1, 2])
     """
     _check("as_tensor", dtype, device)
+    if isinstance(data, _C.UntypedStorage) and dtype is not None:
+        data = _C.storage_as_tensor(data, dtype)
     t = _shared(data)
     if t is None:
         return tensor(data, dtype=dtype, device=device)

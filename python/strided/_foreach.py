@@ -46,10 +46,11 @@ def _unary(name):
         _checked(name, self)
         return tuple(getattr(x, name)() for x in self)
 
-    def in_place(self: Any) -> None:
+    def in_place(self: Any) -> Any:
         _checked(name, self)
         for x in self:
             getattr(x, name + "_")()
+        return self
 
     return function, in_place
 
@@ -70,10 +71,11 @@ def _binary(name):
         _checked(name, self, other)
         return tuple(_call(name, x, y, "", options) for x, y in zip(self, _each(other, len(self))))
 
-    def in_place(self: Any, other: Any, **options: Any) -> None:
+    def in_place(self: Any, other: Any, **options: Any) -> Any:
         _checked(name, self, other)
         for x, y in zip(self, _each(other, len(self))):
             _call(name, x, y, "_", options)
+        return self
 
     return function, in_place
 
@@ -88,11 +90,12 @@ def _ternary(name):
         _checked(name, self, tensor1, tensor2, values)
         return tuple(getattr(x, name)(a, b, value=v) for x, a, b, v in zip(self, tensor1, tensor2, values))
 
-    def in_place(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> None:
+    def in_place(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
         values = _numbers(value, len(self))
         _checked(name, self, tensor1, tensor2, values)
         for x, a, b, v in zip(self, tensor1, tensor2, values):
             getattr(x, name + "_")(a, b, value=v)
+        return self
 
     return function, in_place
 
@@ -102,26 +105,44 @@ def _lerp():
         _checked("lerp", self, tensors1, weight)
         return tuple(x.lerp(y, w) for x, y, w in zip(self, tensors1, _each(weight, len(self))))
 
-    def in_place(self: Any, tensors1: Any, weight: Any) -> None:
+    def in_place(self: Any, tensors1: Any, weight: Any) -> Any:
         _checked("lerp", self, tensors1, weight)
         for x, y, w in zip(self, tensors1, _each(weight, len(self))):
             x.lerp_(y, w)
+        return self
 
     return function, in_place
 
 
-def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> None:
-    """Writes each tensor of `src` to the one of `self`."""
+def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Writes each tensor of `src` to the one of `self`, which is returned."""
     _checked("copy", self, src)
     for x, y in zip(self, src):
         x.copy_(y, non_blocking=non_blocking)
+    return self
 
 
-def _foreach_zero_(self: Any) -> None:
-    """Zeros in each tensor."""
+def _foreach_clone(self: Any, memory_format: Any = None) -> tuple[Tensor, ...]:
+    """A copy of each tensor."""
+    _checked("clone", self)
+    return tuple(x.clone() if memory_format is None else x.clone(memory_format=memory_format) for x in self)
+
+
+def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
+    """The product of each matrix and the one of `mat2` in its place."""
+    if len(self) != len(mat2):
+        raise RuntimeError("_foreach_mm: self and mat2 must have the same number of tensors")
+    if not len(self):
+        raise RuntimeError("_foreach_mm requires non-empty tensor lists")
+    return tuple(x.mm(y) for x, y in zip(self, mat2))
+
+
+def _foreach_zero_(self: Any) -> Any:
+    """Zeros in each tensor; returns self."""
     _checked("zero", self)
     for x in self:
         x.zero_()
+    return self
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:  # noqa: A002
@@ -130,6 +151,12 @@ def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, .
 
     _checked("norm", self)
     return tuple(linalg.vector_norm(x, ord, dtype=dtype) for x in self)
+
+
+def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:  # noqa: A002
+    """For each tensor the sum of the powers of its magnitudes: the norm before its root."""
+    _checked("powsum", self)
+    return tuple((x if dtype is None else x.to(dtype)).abs().pow(ord).sum() for x in self)
 
 
 def _foreach_max(self: Any) -> tuple[Tensor, ...]:
@@ -144,7 +171,7 @@ def _fill() -> None:
     for name, pair in makers:
         for function, suffix in zip(pair, ("", "_")):
             function.__name__ = function.__qualname__ = f"_foreach_{name}{suffix}"
-            function.__doc__ = f"`{name}{suffix}` of each tensor."
+            function.__doc__ = f"`{name}{suffix}` of each tensor" + ("; returns self." if suffix else ".")
             globals()[function.__name__] = function
 
 

@@ -60,10 +60,7 @@ class TypedStorage:
     def __new__(
         cls, *size_or_data: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None
     ) -> TypedStorage:
-        if cls is TypedStorage:
-            cls = _class_of(_Below.default_dtype() if dtype is None else dtype)
-        elif dtype is not None:
-            raise RuntimeError(f"{cls.__name__}: dtype cannot be given, it is {cls.dtype}")
+        cls = cls._kind(dtype)
         if len(size_or_data) > 1:
             raise RuntimeError(f"{cls.__name__}: one size or one sequence is taken, got {len(size_or_data)} arguments")
         if wrap_storage is None:
@@ -120,6 +117,51 @@ class TypedStorage:
     @property
     def _cdata(self) -> int:
         return int(self._untyped._cdata)
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: Any = None
+    ) -> TypedStorage:
+        """A storage with a copy of numbers in an object with the buffer protocol.
+
+        Args:
+            buffer: bytes and the like.
+            byte_order: of the numbers there: 'native', 'little' or 'big'. Needed where they have several bytes.
+            count: how many numbers; -1 for all that follow.
+            offset: bytes before the first one.
+            dtype: only for ``TypedStorage`` itself; the default dtype if None.
+
+        Raises:
+            TypeError: a dtype of several bytes without a byte order.
+            ValueError: another byte order, or the buffer is too short.
+        """
+        kind = cls._kind(dtype)
+        made = _C.UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=kind.dtype)
+        return kind(wrap_storage=made)
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first ``size`` numbers of a file as memory.
+
+        Args:
+            filename: a path.
+            shared: whether writes go to the file, which is made, or made longer, if it is too short.
+
+        Raises:
+            RuntimeError: the file has fewer numbers, and is not shared.
+            OSError: it cannot be opened.
+        """
+        kind = cls._kind(None)
+        made = _C.UntypedStorage.from_file(filename, shared, size * kind.dtype.itemsize)
+        return kind(wrap_storage=made)
+
+    @classmethod
+    def _kind(cls, dtype: Any) -> type[TypedStorage]:
+        if cls is TypedStorage:
+            return _class_of(_Below.default_dtype() if dtype is None else dtype)
+        if dtype is not None:
+            raise RuntimeError(f"{cls.__name__}: dtype cannot be given, it is {cls.dtype}")
+        return cls
 
     def size(self) -> int:
         """Number of elements."""
@@ -279,7 +321,7 @@ class TypedStorage:
         return self if dtype == self.dtype else _storage_of(self._elements.to(dtype))
 
     def __repr__(self) -> str:
-        lines = "".join(f" {n}\n" for n in self.tolist())
+        lines = "...\n" if self.device.type == "meta" else "".join(f" {n}\n" for n in self.tolist())
         return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
 

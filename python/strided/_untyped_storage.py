@@ -44,7 +44,7 @@ def __iter__(self: Any) -> Iterator[int]:
 
 
 def __repr__(self: Any) -> str:
-    lines = "".join(f" {n}\n" for n in tolist(self))
+    lines = "...\n" if self.device.type == "meta" else "".join(f" {n}\n" for n in tolist(self))
     return f"{lines}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 

@@ -192,3 +192,39 @@ def test_storages_of_buffers():
         torch.UntypedStorage.from_buffer(b"\0\1", dtype=torch.int16)
     with pytest.raises(ValueError, match="must be 'native'"):
         torch.UntypedStorage.from_buffer(b"\0\1", "middle", dtype=torch.int16)
+
+
+def test_typed_storages_of_buffers_and_files(tmp_path):
+    number = b"\0\0\x80\x3f"  # 1.0
+    made = torch.FloatStorage.from_buffer(number * 3, "little", 2, 4)
+    assert type(made) is torch.FloatStorage and made.tolist() == [1.0, 1.0]
+    assert torch.ByteStorage.from_buffer(bytearray(number)).tolist() == [0, 0, 128, 63]
+    other = torch.TypedStorage.from_buffer(number, "little", dtype=torch.int32)
+    assert type(other) is torch.IntStorage and other.tolist() == [0x3F800000]
+    assert type(torch.TypedStorage.from_buffer(number, "little")) is torch.FloatStorage
+    with pytest.raises(RuntimeError, match="dtype cannot be given"):
+        torch.FloatStorage.from_buffer(number, "little", dtype=torch.int32)
+    with pytest.raises(TypeError, match="byte_order"):
+        torch.FloatStorage.from_buffer(number)
+    path = tmp_path / "numbers"
+    path.write_bytes(number * 3)
+    shared = torch.FloatStorage.from_file(path, True, 3)
+    shared[1] = 2.0
+    assert torch.FloatStorage.from_file(str(path), size=2).tolist() == [1.0, 2.0]
+
+
+def test_storages_on_devices():
+    meta = torch.UntypedStorage(6, device="meta")
+    assert (meta.device.type, meta.nbytes()) == ("meta", 6)
+    assert repr(meta) == "...\n[torch.storage.UntypedStorage(device=meta) of size 6]"
+    typed = torch.arange(3.0, device="meta").storage()
+    assert repr(typed) == "...\n[torch.storage.TypedStorage(dtype=torch.float32, device=meta) of size 3]"
+    assert torch.TypedStorage(3, dtype=torch.int32, device="meta").device.type == "meta"
+    assert torch.UntypedStorage(device="cpu").nbytes() == 0
+
+
+def test_tensors_of_untyped_storages():
+    storage = torch.arange(3.0).untyped_storage()
+    copied, viewed = torch.tensor(storage, dtype=torch.float32), torch.as_tensor(storage, dtype=torch.float32)
+    storage.fill_(0)
+    assert copied.tolist() == [0, 1, 2] and viewed.tolist() == [0, 0, 0]

@@ -67,7 +67,7 @@ def test_foreach_of_one(name):
     xs = lists()
     expected = [getattr(x, name)() for x in xs]
     same(getattr(strided, f"_foreach_{name}")(xs), expected)
-    assert getattr(strided, f"_foreach_{name}_")(xs) is None
+    assert getattr(strided, f"_foreach_{name}_")(xs) is xs
     same(tuple(xs), expected)
 
 
@@ -80,7 +80,7 @@ def test_foreach_of_two(name, kind):
     plain = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(name, name)
     expected = [getattr(x, plain)(y) for x, y in zip(xs, each)]
     same(getattr(strided, f"_foreach_{name}")(xs, other), expected)
-    getattr(strided, f"_foreach_{name}_")(xs, other)
+    assert getattr(strided, f"_foreach_{name}_")(xs, other) is xs
     same(tuple(xs), expected)
 
 
@@ -96,10 +96,70 @@ def test_foreach_of_three():
     same(strided._foreach_norm(xs, 1), [x.abs().sum() for x in xs])
     same(strided._foreach_pow(2, xs), [2**x for x in xs])
     same(strided._foreach_add(xs, ys, alpha=3), [x.add(y, alpha=3) for x, y in zip(xs, ys)])
-    strided._foreach_copy_(xs, zs)
+    assert strided._foreach_addcmul_(xs, ys, zs) is strided._foreach_lerp_(xs, zs, ys) is xs
+    same(strided._foreach_powsum(xs, 3), [(x.abs() ** 3).sum() for x in xs])
+    assert strided._foreach_copy_(xs, zs) is xs
     same(tuple(xs), zs)
-    strided._foreach_zero_(xs)
+    assert strided._foreach_zero_(xs) is xs
     assert not any(x.any() for x in xs)
+
+
+def test_foreach_clone_and_mm():
+    xs = lists()
+    copies = strided._foreach_clone(xs)
+    same(copies, xs)
+    copies[0].zero_()
+    assert xs[0].all()
+    image = strided.ones(2, 3, 4, 5)
+    assert strided._foreach_clone([image], memory_format=strided.channels_last)[0].stride() == (60, 1, 15, 3)
+    a, b = [strided.rand(2, 3), strided.rand(1, 2)], [strided.rand(3, 4), strided.rand(2, 2)]
+    same(strided._foreach_mm(a, b), [x @ y for x, y in zip(a, b)])
+    with pytest.raises(RuntimeError, match="same number of tensors"):
+        strided._foreach_mm(a, b[:1])
+    with pytest.raises(RuntimeError, match="non-empty"):
+        strided._foreach_mm([], [])
+
+
+def test_steps_of_gradient_scaling():
+    unscale, update = strided._amp_foreach_non_finite_check_and_unscale_, strided._amp_update_scale_
+    grads, found = [strided.tensor([2.0, 4.0]), strided.tensor([2.0], dtype=strided.float16)], strided.tensor([0.0])
+    unscale(grads, found, strided.tensor(0.5))
+    assert [g.tolist() for g in grads] == [[1, 2], [1]] and found.item() == 0
+    unscale([strided.ones(1), strided.tensor([float("nan")])], found, strided.tensor([0.5]))
+    assert found.item() == 1
+    with pytest.raises(RuntimeError, match="inv_scale must be a 1-element tensor"):
+        unscale(grads, found, strided.ones(2))
+    scale, count, none = strided.tensor([8.0]), strided.tensor([0], dtype=strided.int32), strided.zeros(1)
+    assert update(scale, count, none, 2.0, 0.5, 2) is scale and (scale.item(), count.item()) == (8, 1)
+    update(scale, count, none, 2.0, 0.5, 2)
+    assert (scale.item(), count.item()) == (16, 0)
+    update(scale, count.fill_(1), strided.ones(1), 2.0, 0.5, 2)
+    assert (scale.item(), count.item()) == (8, 0)
+    scale.fill_(3e38)
+    update(scale, count, none, 2.0, 0.5, 1)
+    assert scale.item() < float("inf")
+    with pytest.raises(RuntimeError, match="must be an int tensor"):
+        update(scale, count.long(), none, 2.0, 0.5, 2)
+
+
+def test_functions_of_the_compiled_core():
+    core, image = strided._C._nn, strided.arange(12.0).reshape(1, 1, 3, 4)
+    resize = strided.nn.functional.interpolate
+    assert core.upsample_nearest2d(image, [6, 8]).equal(resize(image, (6, 8)))
+    assert core.upsample_nearest2d(image, None, [2.0, 2.0]).equal(resize(image, (6, 8)))
+    assert core.upsample_nearest2d(image, [6, 8], 2.0, 2.0).equal(resize(image, (6, 8)))
+    assert core.upsample_nearest1d(image[0], [8]).equal(resize(image[0], 8))
+    assert core.upsample_bilinear2d(image, [5, 7], True).equal(
+        resize(image, (5, 7), mode="bilinear", align_corners=True)
+    )
+    assert core._upsample_bilinear2d_aa(image, [2, 2], False).equal(
+        resize(image, (2, 2), mode="bilinear", align_corners=False, antialias=True)
+    )
+    with pytest.raises(NotImplementedError, match="not those of the scales"):
+        core.upsample_nearest2d(image, [6, 9], 2.0, 2.0)
+    assert core.linear(image, strided.ones(2, 4)).shape == (1, 1, 3, 2) and core.gelu(image).shape == image.shape
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        core.nothing  # noqa: B018
 
 
 def test_foreach_refuses():

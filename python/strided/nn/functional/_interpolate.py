@@ -477,3 +477,43 @@ def _sampled_cubic(input, points, padding_mode, align, at_once):
     weights = [_cubic(p - low) for p, low in zip(points, lows)]
     places = [[_placed(low + k - 1, n, padding_mode, align) for k in range(4)] for low, n in zip(lows, input.shape[2:])]
     return _of_corners(input, places, weights, at_once)
+
+
+# ------------------------------------------------------------ as the compiled core has them
+
+
+def _upsampler(name: str, mode: str, antialias: bool) -> Any:
+    aligned = mode not in ("nearest", "nearest-exact")
+
+    def upsample_core(input: Tensor, output_size: Any, *args: Any) -> Tensor:
+        align, scales = (bool(args[0]), args[1:]) if aligned else (None, args)
+        factors = scales[0] if scales and isinstance(scales[0], (list, tuple)) else [s for s in scales if s is not None]
+        options: dict[str, Any] = {"mode": mode, "align_corners": align, "antialias": antialias}
+        if factors and output_size is not None:
+            if [math.floor(n * f) for n, f in zip(input.shape[2:], factors)] != list(output_size):
+                raise NotImplementedError(
+                    f"{name}: sizes {list(output_size)} that are not those of the scales {factors}"
+                )
+            output_size = None
+        if factors:
+            return interpolate(input, scale_factor=list(factors), recompute_scale_factor=False, **options)
+        return interpolate(input, list(output_size), **options)
+
+    upsample_core.__name__ = upsample_core.__qualname__ = name
+    upsample_core.__doc__ = f"``interpolate`` in mode {mode!r}: (input, sizes{', align_corners' * aligned}, scales)."
+    return upsample_core
+
+
+UPSAMPLERS = {
+    name: _upsampler(name, mode, antialias)
+    for name, mode, antialias in (
+        *((f"upsample_nearest{n}d", "nearest", False) for n in (1, 2, 3)),
+        *((f"_upsample_nearest_exact{n}d", "nearest-exact", False) for n in (1, 2, 3)),
+        ("upsample_linear1d", "linear", False),
+        ("upsample_bilinear2d", "bilinear", False),
+        ("upsample_bicubic2d", "bicubic", False),
+        ("upsample_trilinear3d", "trilinear", False),
+        ("_upsample_bilinear2d_aa", "bilinear", True),
+        ("_upsample_bicubic2d_aa", "bicubic", True),
+    )
+}
