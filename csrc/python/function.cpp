@@ -57,6 +57,7 @@ std::string written_type(const Param& p) {
   if (type == "Tensor[]" || type == "Tensor?[]") return "tuple of Tensors";
   if (type == "int[]") return "tuple of ints";
   if (type == "float[]") return "tuple of floats";
+  if (type == "TensorOrNumber") return "Tensor";
   return type == "dtype" ? "torch.dtype" : type;
 }
 

@@ -157,12 +157,13 @@ _in_place(mvlgamma)
 def frexp(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> return_types.frexp:
     """Mantissa in (-1, -0.5] or [0.5, 1) and int32 exponent, with input = mantissa * 2 ** exponent.
 
-    Zeros, infinities and NaN are their own mantissa, with exponent 0.  TypeError for other than floating-point dtypes.
+    Zeros, infinities and NaN are their own mantissa, with exponent 0.  RuntimeError for other than floating-point
+    dtypes.
     """
     from . import return_types
 
     if not input.dtype.is_floating_point:
-        raise TypeError(f"frexp: needs a floating-point tensor, got {input.dtype}")
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     traits = input.dtype._traits
     ints = getattr(_C, f"int{8 * input.dtype.itemsize}")
     fraction = traits["digits"] - 1
@@ -240,8 +241,10 @@ def gradient(
         if left is right:
             inner = (at(2, m) - at(0, m)) / (2 * h)
         else:
-            inner = (at(2, m) * left / right + at(1, m) * (right / left - left / right) - at(0, m) * right / left) / (
-                left + right
+            inner = (
+                at(0, m) * (-right / (left * (left + right)))
+                + at(1, m) * ((right - left) / (left * right))
+                + at(2, m) * (left / (right * (left + right)))
             )
         if edge_order == 1:
             first, last = (at(1, 1) - at(0, 1)) / g0, (at(n - 1, 1) - at(n - 2, 1)) / gn
@@ -339,7 +342,7 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **option
 
 
 @_method
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
     """As nonzero, with `size` rows: the first ones, or rows of fill_value after them.
 
     >>> strided.nonzero_static(strided.tensor([0, 1, 2]), size=3)
@@ -350,7 +353,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = _f["nonzero"](input)[:size]
-    return _f["cat"]([found, found.new_full((size - found.shape[0], input.ndim), fill_value)])
+    rows = _f["cat"]([found, found.new_full((size - found.shape[0], input.ndim), fill_value)])
+    return _into("nonzero_static", rows, out)
 
 
 # ---------------------------------------------------------------- norms and distances
@@ -442,8 +446,8 @@ def histogramdd(
 
     if input.ndim < 2:
         raise RuntimeError(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.ndim}")
-    points = input.reshape(-1, input.shape[-1])
-    n = points.shape[1]
+    n = input.shape[-1]
+    points = input.reshape(math.prod(input.shape[:-1]), n)
     bins = [bins] * n if isinstance(bins, int) else list(bins)
     if len(bins) != n:
         raise RuntimeError(
@@ -458,7 +462,8 @@ def histogramdd(
         raise RuntimeError(
             f"torch.histogramdd: weight must be of input.shape[:-1], {points.shape[0]} numbers, got {weight.shape[0]}"
         )
-    edges, cell, inside = [], 0, True
+    cell = _f["zeros"](points.shape[0], dtype=_C.int64, device=input.device)
+    edges, inside = [], _f["full"]((points.shape[0],), n > 0, device=input.device)  # a point of no numbers is in no bin
     for d, count in enumerate(bins):
         column = points[:, d].contiguous()
         limits = None if range is None else (range[2 * d], range[2 * d + 1])

@@ -178,6 +178,8 @@ def zero_(s):
 
 
 def _become(s, made):
+    if made.dtype != s.dtype and strided.can_cast(made.dtype, s.dtype):
+        made = made.to(s.dtype)
     if made.shape != s.shape or made.dtype != s.dtype:
         raise RuntimeError(
             f"a sparse tensor of {s.dtype}, {tuple(s.shape)} cannot become {made.dtype}, {tuple(made.shape)}"

@@ -385,7 +385,11 @@ def _mapped(function, self, *others):
     if any(t.requires_grad for t in (self, *others)):
         raise RuntimeError(f"the Python function {function} has no derivative, but a tensor requires grad: detach() it")
     lists = [t.expand_as(self).flatten().tolist() for t in (self.detach(), *others)]
-    return self.copy_(_C.tensor_from_object([function(*row) for row in zip(*lists)], self.dtype).reshape(self.shape))
+    made = [function(*row) for row in zip(*lists)]
+    for value in made:
+        if not (isinstance(value, complex) or hasattr(value, "__float__")):
+            raise TypeError(f"{function}: must give real numbers, not {type(value).__name__}")
+    return self.copy_(_C.tensor_from_object(made, self.dtype).reshape(self.shape))
 
 
 def apply_(self, callable: Callable[[Any], Any]) -> Tensor:

@@ -47,8 +47,8 @@ def as_masked_tensor(data: Any, mask: Any) -> Any:
 
 
 def _axes(input: Tensor, dim: Any) -> tuple[int, ...]:
-    """The axes that are reduced, from 0 on; all of them for None and ()."""
-    if dim is None or dim == ():
+    """The axes that are reduced, from 0 on; all of them for None, () and []."""
+    if dim is None or dim in ((), []):
         return tuple(range(input.ndim))
     found: list[int] = []
     for d in (dim,) if isinstance(dim, int) else dim:
@@ -116,10 +116,10 @@ def prod(
     input: Tensor, dim: _Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The product of what counts."""
-    axes, x = _axes(input, dim), _filled(_cast(input, dtype), mask, 1)
+    axes, x = () if dim == [] else _axes(input, dim), _filled(_cast(input, dtype), mask, 1)
     for axis in sorted(axes, reverse=True):
         x = x.prod(axis, keepdim)
-    return x if axes else x.prod()
+    return x if axes or input.ndim else x.prod()  # (PyTorch reduces nothing for dim=[])
 
 
 def amax(

@@ -183,7 +183,7 @@ Range range_of(const char* op, const char* what, const Tensor& x, double margin)
     const auto [low, high] = aminmax(flatten(x, 0, -1));
     r = {item(low).real(), item(high).real()};
   }
-  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range [", r.low, ", ",
+  STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, op, ": ", what, "range of [", r.low, ", ",
                 r.high, "] is not finite");
   if (r.low == r.high) r = {r.low - margin, r.high + margin};
   return r;
@@ -227,11 +227,11 @@ std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, c
 }  // namespace
 
 Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max) {
-  check_binnable("histogram_cpu", x, bins);
-  NoGradGuard guard;
   Range r{min.real(), max.real()};
   STRIDED_CHECK(r.low <= r.high, RuntimeError, "torch.histc: max must be larger than min");
-  const bool of_values = r.low == r.high && r.low == 0;
+  check_binnable("histogram_cpu", x, bins);
+  NoGradGuard guard;
+  const bool of_values = r.low == r.high && x.numel() > 0;
   if (of_values) r = range_of("torch.histc", "", x, 1);
   else if (r.low == r.high) r = {r.low - 1, r.high + 1};
   STRIDED_CHECK(std::isfinite(r.low) && std::isfinite(r.high), RuntimeError, "torch.histc: range of [", r.low, ", ",

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/promotion.h"
+#include "ops/factory.h"
 #include "ops/operators.h"
 #include "ops/out.h"
 #include "ops/record.h"
@@ -19,7 +20,10 @@ Tensor clone_(const Tensor& x, PyObject* format) { return clone_in(memory_format
 Tensor contiguous_(const Tensor& x, PyObject* format) {
   return format == Py_None ? contiguous(x) : contiguous_in(memory_format(format, MemoryFormat::Contiguous), x);
 }
-Tensor copy_from(const Tensor& self, const Tensor& src, bool non_blocking) { return copy_(self, src, non_blocking); }
+Tensor copy_from(const Tensor& self, const Operand& src, bool non_blocking) {
+  if (src.tensor) return copy_(self, *src.tensor, non_blocking);
+  return copy_(self, scalar_tensor(src.scalar, src.scalar.dtype(DType::Float64)));
+}
 Tensor fill_any(const Tensor& self, const Operand& value) {
   if (!value.tensor) return fill_(self, value.scalar);
   STRIDED_CHECK(value.tensor->ndim() == 0, RuntimeError,
@@ -134,7 +138,7 @@ void bind_copies() {
       "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format says another one.");
   def<&contiguous_>("contiguous(Tensor self, memory_format? memory_format=None)",
                     "The tensor itself if it is contiguous in that format, else a copy that is.", kMethod);
-  def<&copy_from>("copy_(Tensor self, Tensor src, bool non_blocking=False)",
+  def<&copy_from>("copy_(Tensor self, TensorOrNumber src, bool non_blocking=False)",
                   "Copies src, broadcast and cast, into self, and returns self.", kMethod);
   def<&fill_any>("fill_(Tensor self, TensorOrNumber value)", "Sets every element to value, and returns self.", kBoth);
   def<&fill>("fill(Tensor input, TensorOrNumber value)", "A tensor like input with every element set to value.",

@@ -190,7 +190,7 @@ void bind_searches() {
 void bind_counts() {
   def<&histc>(
       "histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor? out=None)",
-      "Counts of the elements in equal bins from min to max (both 0: of the elements themselves), in the input's dtype. Elements\n"
+      "Counts of the elements in equal bins from min to max (equal: of the elements themselves), in the input's dtype. Elements\n"
       "outside and NaN are left out. Floating input; RuntimeError for bins < 1, min > max or a range that is not finite.\n\n"
       ">>> strided.histc(strided.tensor([1., 2., 1.]), bins=4, min=0, max=3)\ntensor([0., 2., 1., 0.])");
   const char* histogram_doc =

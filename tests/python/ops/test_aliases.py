@@ -90,6 +90,9 @@ def test_python_functions_over_elements():
         x.apply_(lambda a: 1 / 0)
     with pytest.raises(RuntimeError):
         x.map_(torch.ones(4), lambda a, b: a)
+    for made in ("text", None, [1]):
+        with pytest.raises(TypeError, match="must give real numbers"):
+            x.apply_(lambda a, made=made: made)
 
 
 def test_sizes_and_names():

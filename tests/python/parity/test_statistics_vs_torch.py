@@ -75,6 +75,16 @@ SAME = [
     "m.unsafe_chunk(x, 2)", "x.unsafe_split(1, 1)", "m.expand_copy(v, (2, 3))", "m.squeeze_copy(x[None], 0)",
     "m.view_copy(x, (3, 2))", "m.view_copy(x, m.int32)", "m.split_copy(x, 1)", "m.unbind_copy(x)",
     "m.slice_copy(x, 1, 0, 3, 2)", "m.select_copy(x, 0, 1)", "m.t_copy(x)", "m.alias_copy(x)",
+    "x.clone().copy_(2.5)", "i.clone().copy_(2.5)", "i.char().copy_(300)", "x.clone().copy_(True)",
+    "m.histc(x, 4, 2, 2)", "m.histc(x, 3, 9, 9)", "m.histc(x[:0], 3, 2, 2)", "m.histogramdd(m.zeros(3, 0), []).hist",
+    "m.histogramdd(m.zeros(0, 2), [2, 3]).hist", "m.masked.prod(x, dim=[])", "m.masked.prod(x, dim=[], keepdim=True)",
+    "m.masked.prod(x, dim=())", "m.masked.sum(x, dim=[], keepdim=True)", "m.masked.mean(x, dim=[])",
+    "m.masked.std(x, dim=[])", "m.masked.var(x, dim=[], keepdim=True)",
+    "m.nonzero_static(x, size=3, out=m.empty(0, dtype=m.int64))",
+    "m.gradient(x, spacing=(m.tensor([1., 3.]), m.tensor([2., 5., 4.])))",
+    "m.gradient(x, spacing=(m.tensor([1., 3.]), m.tensor([2., 5., 2.])))",
+    "m.gradient(x, spacing=(m.tensor([1., 3.]), m.tensor([2., 2., 5.])), edge_order=1)",
+    "m.gradient(i, spacing=(m.tensor([1, 1]), m.tensor([2, 2, 2])))",
     "m.unfold_copy(v, 0, 2, 1)", "m.view_as_real_copy(z)", "m.permute_copy(x, (1, 0), out=m.empty(3, 2))",
 ]  # fmt: skip
 
@@ -105,6 +115,7 @@ ERRORS = [
     "m.nonzero_static(x, size=-1)", "m.as_strided_scatter(x, m.ones(3), (2,), (2,))", "m.rsub(i, 2, alpha=.5)",
     "m.sub(2, i, alpha=.5)", "m.sub(True, i, alpha=2)", "m.add(2, i, alpha=True)",
     "m.empty_permuted((2, 3), (0, 0))", "m.empty_permuted((2, 3, 4), (0, 2))", "x.sum_to_size(2)", "x.float_power_(2)",
+    "i.frexp()", "m.histc(i, 3, 2, 1)", "m.histc(x, 3, 0, float('inf'))", "~x", "~z",
     "m.set_deterministic_debug_mode(7)", "m.set_deterministic_debug_mode('abc')", "m.frobenius_norm(x)",
 ]  # fmt: skip
 # Where these have other words or another type, because PyTorch's are those of its implementation.
