@@ -63,15 +63,29 @@ def _call(name, x, other, suffix, options):
     return getattr(x, name + suffix)(other, **options)
 
 
+def _one(name: str, **given: Any) -> Any:
+    """The operand, which has several names; TypeError unless it is given once."""
+    found = [value for value in given.values() if value is not None]
+    if len(found) != 1:
+        raise TypeError(f"_foreach_{name}(): one of {', '.join(given)} must be given, got {len(found)}")
+    return found[0]
+
+
 def _binary(name):
-    def function(self: Any, other: Any, **options: Any) -> tuple[Tensor, ...]:
+    def function(
+        self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None, exponent: Any = None, **options: Any
+    ) -> tuple[Tensor, ...]:
+        other = _one(name, other=other, scalar=scalar, scalars=scalars, exponent=exponent)
         if name == "pow" and not isinstance(self, (list, tuple)):
             _checked(name, other)
             return tuple(self**x for x in other)
         _checked(name, self, other)
         return tuple(_call(name, x, y, "", options) for x, y in zip(self, _each(other, len(self))))
 
-    def in_place(self: Any, other: Any, **options: Any) -> Any:
+    def in_place(
+        self: Any, other: Any = None, *, scalar: Any = None, scalars: Any = None, exponent: Any = None, **options: Any
+    ) -> Any:
+        other = _one(name, other=other, scalar=scalar, scalars=scalars, exponent=exponent)
         _checked(name, self, other)
         for x, y in zip(self, _each(other, len(self))):
             _call(name, x, y, "_", options)
@@ -81,17 +95,23 @@ def _binary(name):
 
 
 def _numbers(value: Any, count: int) -> Any:
-    return value.tolist() if isinstance(value, Tensor) and value.dim() == 1 else _each(value, count)
+    if not isinstance(value, Tensor):
+        return _each(value, count)
+    if value.dim() != 1:
+        raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {value.dim()} instead.")
+    if len(value) != count:
+        raise RuntimeError(f"Expected length of scalars to match input of length {count} but got {len(value)} instead.")
+    return value.tolist()
 
 
 def _ternary(name):
-    def function(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> tuple[Tensor, ...]:
-        values = _numbers(value, len(self))
+    def function(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> tuple[Tensor, ...]:
+        values = _numbers(value if scalars is None else scalars, len(self))
         _checked(name, self, tensor1, tensor2, values)
         return tuple(getattr(x, name)(a, b, value=v) for x, a, b, v in zip(self, tensor1, tensor2, values))
 
-    def in_place(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-        values = _numbers(value, len(self))
+    def in_place(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
+        values = _numbers(value if scalars is None else scalars, len(self))
         _checked(name, self, tensor1, tensor2, values)
         for x, a, b, v in zip(self, tensor1, tensor2, values):
             getattr(x, name + "_")(a, b, value=v)
@@ -101,11 +121,13 @@ def _ternary(name):
 
 
 def _lerp():
-    def function(self: Any, tensors1: Any, weight: Any) -> tuple[Tensor, ...]:
+    def function(self: Any, tensors1: Any, weight: Any = None, *, weights: Any = None) -> tuple[Tensor, ...]:
+        weight = _one("lerp", weight=weight, weights=weights)
         _checked("lerp", self, tensors1, weight)
         return tuple(x.lerp(y, w) for x, y, w in zip(self, tensors1, _each(weight, len(self))))
 
-    def in_place(self: Any, tensors1: Any, weight: Any) -> Any:
+    def in_place(self: Any, tensors1: Any, weight: Any = None, *, weights: Any = None) -> Any:
+        weight = _one("lerp", weight=weight, weights=weights)
         _checked("lerp", self, tensors1, weight)
         for x, y, w in zip(self, tensors1, _each(weight, len(self))):
             x.lerp_(y, w)

@@ -104,6 +104,26 @@ def test_foreach_of_three():
     assert not any(x.any() for x in xs)
 
 
+def test_foreach_operands_by_name():
+    xs, ys = lists(), lists()
+    same(strided._foreach_add(xs, scalar=2), [x + 2 for x in xs])
+    same(strided._foreach_mul(xs, scalars=[1, 2, 3]), [x * (i + 1) for i, x in enumerate(xs)])
+    same(strided._foreach_pow(xs, exponent=2), [x**2 for x in xs])
+    same(strided._foreach_sub(self=xs, other=ys), [x - y for x, y in zip(xs, ys)])
+    assert strided._foreach_div_(xs, scalar=2) is strided._foreach_addcmul_(xs, ys, ys, scalars=[1, 2, 3]) is xs
+    same(strided._foreach_lerp(xs, ys, weights=ys), [x.lerp(y, y) for x, y in zip(xs, ys)])
+    same(strided._foreach_addcmul(xs, ys, ys, scalars=strided.tensor([1.0, 2.0, 3.0])),
+         [x.addcmul(y, y, value=i + 1) for i, (x, y) in enumerate(zip(xs, ys))])  # fmt: skip
+    with pytest.raises(TypeError, match="one of other, scalar"):
+        strided._foreach_add(xs)
+    with pytest.raises(TypeError, match="must be given, got 2"):
+        strided._foreach_add(xs, 1, scalar=2)
+    with pytest.raises(RuntimeError, match="to be of dimension 1"):
+        strided._foreach_addcmul(xs, ys, ys, strided.tensor(1.0))
+    with pytest.raises(RuntimeError, match="Expected length of scalars"):
+        strided._foreach_addcmul(xs, ys, ys, strided.ones(2))
+
+
 def test_foreach_clone_and_mm():
     xs = lists()
     copies = strided._foreach_clone(xs)
