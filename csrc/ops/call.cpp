@@ -18,6 +18,10 @@ namespace {
 
 constexpr int kMaxArity = ElementwiseNode::kMaxArity;
 
+constexpr const char* kIntegerAddcdiv =
+    "Integer division with addcdiv is no longer supported: give it floating-point tensors, or write "
+    "input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')";
+
 [[noreturn]] void unsupported(const OpDef& op, DType compute) {
   const std::string name = op.info->name;
   STRIDED_CHECK(!(name == "sub" && compute == DType::Bool), RuntimeError,
@@ -31,9 +35,7 @@ constexpr int kMaxArity = ElementwiseNode::kMaxArity;
                 "The `+` operator, on a bool tensor is not supported.");
   STRIDED_CHECK(!(name == "heaviside" && is_complex(compute)), RuntimeError,
                 "heaviside is not yet implemented for complex tensors.");
-  STRIDED_CHECK(!(name == "addcdiv" && is_integral(compute)), RuntimeError,
-                "Integer division with addcdiv is no longer supported: give it floating-point tensors, or write "
-                "input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')");
+  STRIDED_CHECK(!(name == "addcdiv" && is_integral(compute)), RuntimeError, kIntegerAddcdiv);
   STRIDED_THROW(NotImplementedError, "\"", name, "\" not implemented for '", compute, "'");
 }
 
@@ -49,17 +51,28 @@ struct Plan {
   bool casts = false;
 };
 
+template <class Op>
+bool is(const OpDef& op) {
+  return op.id == elementwise_id<Op>;
+}
+
+// How many operands promote. The `value` of addcmul and addcdiv does not: it is cast, as in PyTorch.
+int promoting(const OpDef& op, const Operand* in) {
+  return (is<Addcmul>(op) || is<Addcdiv>(op)) && !in[3].tensor ? 3 : op.arity;
+}
+
 DType compute_dtype(const OpDef& op, const Operand* in) {
   DType t;
+  const int arity = promoting(op, in);
   // Most calls: tensors of one dtype.
   const Tensor* first = in[0].tensor;
   bool same = first != nullptr;
-  for (int i = 1; same && i < op.arity; ++i) same = in[i].tensor && in[i].tensor->dtype() == first->dtype();
+  for (int i = 1; same && i < arity; ++i) same = in[i].tensor && in[i].tensor->dtype() == first->dtype();
   if (same) {
     t = first->dtype();
   } else {
     ResultType type;
-    for (int i = 0; i < op.arity; ++i)
+    for (int i = 0; i < arity; ++i)
       if (in[i].tensor) type.add_tensor(in[i].tensor->dtype(), in[i].tensor->ndim() == 0);
       else type.add_scalar(in[i].scalar);
     t = type.get();
@@ -75,14 +88,13 @@ bool is_constant(const Tensor& t) {
   return t.numel() > 0;
 }
 
-template <class Op>
-bool is(const OpDef& op) {
-  return op.id == elementwise_id<Op>;
-}
-
-// sub and heaviside refuse some pairs of dtypes that promote.
+// sub, heaviside and addcdiv refuse some pairs of dtypes that promote.
 void check_pair(const OpDef& op, const Operand* in) {
   auto dtype = [&](int i) { return in[i].tensor ? in[i].tensor->dtype() : in[i].scalar.dtype(default_dtype()); };
+  if (is<Addcdiv>(op)) {
+    STRIDED_CHECK(!(is_integral(dtype(1)) && is_integral(dtype(2))), RuntimeError, kIntegerAddcdiv);
+    return;
+  }
   const DType a = dtype(0), b = dtype(1);
   if (is<Heaviside>(op))
     STRIDED_CHECK(a == b || !(in[0].tensor && in[1].tensor), RuntimeError,
@@ -130,7 +142,7 @@ Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullpt
     plan.simple = plan.simple && (t->is_contiguous() || is_constant(*t));
   }
   const DType promoted = compute_dtype(op, in);
-  if (is<Sub>(op) || is<Heaviside>(op)) check_pair(op, in);
+  if (is<Sub>(op) || is<Heaviside>(op) || is<Addcdiv>(op)) check_pair(op, in);
   if (!op.supported[index_of(promoted)]) {
     if (target) check_target(*target, plan.shape, promoted);
     unsupported(op, promoted);

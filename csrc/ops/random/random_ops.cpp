@@ -187,7 +187,7 @@ Tensor rand(const Dims& shape, DType dtype, Device device, Generator* generator)
 }
 
 Tensor randn(const Dims& shape, DType dtype, Device device, Generator* generator) {
-  check_floating("normal_kernel_cpu", dtype, true);
+  if (std::find(shape.begin(), shape.end(), 0) == shape.end()) check_floating("normal_kernel_cpu", dtype, true);
   return normal_(empty(shape, dtype, device), 0, 1, generator);
 }
 
@@ -229,6 +229,7 @@ Tensor uniform_(const Tensor& self, double from, double to, Generator* generator
 
 Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
   check_std(std);
+  if (self.numel() == 0 && is_integral(self.dtype())) return self;  // as PyTorch, whose kernel would refuse it
   check_floating("normal_kernel_cpu", self.dtype(), true);
   const double part = is_complex(self.dtype()) ? std / std::sqrt(2.0) : std;
   const auto kind = self.is_contiguous() ? RandomFill::Normal : RandomFill::NormalPairs;

@@ -444,3 +444,11 @@ def test_seeds_of_more_bits_change_nothing(seed):
         with pytest.raises(RuntimeError, match="Overflow when unpacking"):
             call(seed)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_normal_of_nothing_takes_integers():
+    # PyTorch's kernel, which refuses them, is not called for no elements.
+    assert torch.randn([0], dtype=torch.int32).dtype == torch.int32
+    assert torch.empty(0, 3, dtype=torch.int64).normal_().shape == (0, 3)
+    with pytest.raises(NotImplementedError, match="normal_kernel_cpu"):
+        torch.randn([1], dtype=torch.int32)

@@ -91,3 +91,25 @@ def test_integer_division_by_addcdiv():
         for call in (lambda x=x: x.addcdiv(x, x), lambda x=x: x.addcdiv_(x, x)):
             with pytest.raises(RuntimeError, match="Integer division with addcdiv is no longer supported"):
                 call()
+        with pytest.raises(RuntimeError, match="Integer division with addcdiv is no longer supported"):
+            T.ones(2).addcdiv(x, x)
+        assert T.ones(2).addcdiv(x, x.float()).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float16", "float32", "complex64"])
+def test_value_of_addcmul_is_cast(dtype):
+    for value in (2.5, True, 2, 1j):
+        seen = []
+        for T in (strided, torch_ref):
+            x = T.tensor([1, 2], dtype=getattr(T, dtype))
+            for call in (
+                lambda x=x: x.addcmul(x, x, value=value),
+                lambda x=x: x.clone().addcmul_(x, x, value=value),
+                lambda x=x, T=T: T.ones(2).addcmul(x, x, value=value),
+            ):
+                try:
+                    made = call()
+                    seen.append((str(made.dtype), made.tolist()))
+                except RuntimeError as error:
+                    seen.append(type(error).__name__)
+        assert seen[:3] == seen[3:]
