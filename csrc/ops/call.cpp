@@ -271,13 +271,17 @@ void run(const OpDef& op, const Operand* in, const Plan& plan, const double* par
   slots.elementwise(iter.loop_plan(op.info->name, plan.device), op.id, plan.compute, params);
 }
 
-Tensor allocate(const OpDef& op, const Operand* in, const Plan& plan) {
-  if (plan.simple && plan.same_shape) return empty(plan.shape, plan.result, plan.device);
-  checked_numel(op.info->name, plan.shape);
+// The order of axes of a new result: that of the operands.
+Dims result_strides(const OpDef& op, const Operand* in, const Plan& plan) {
   TensorIterator iter(plan.shape);
   for (int i = 0; i < op.arity; ++i)
     if (in[i].tensor) iter.add(*in[i].tensor);
-  return empty_strided(plan.shape, iter.output_strides(), plan.result, plan.device);
+  return iter.output_strides();
+}
+Tensor allocate(const OpDef& op, const Operand* in, const Plan& plan) {
+  if (plan.simple && plan.same_shape) return empty(plan.shape, plan.result, plan.device);
+  checked_numel(op.info->name, plan.shape);
+  return empty_strided(plan.shape, result_strides(op, in, plan), plan.result, plan.device);
 }
 
 bool any_requires_grad(const OpDef& op, const Operand* in) {
@@ -354,7 +358,10 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
       apart[i].tensor = &copy;
       return call_elementwise_out(op, apart, params, out, false);
     }
+    const bool resized = out.shape() != plan.shape;
     prepare_out(op.info->name, out, plan.shape, plan.result, plan.device);
+    if (resized && !(plan.simple && plan.same_shape))
+      out.impl()->layout = Layout(plan.shape, result_strides(op, in, plan), out.layout().offset);
   }
   check_values(op, in, plan);
   // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps,

@@ -146,7 +146,7 @@ Tensor scaled(const Operand& self, const Operand& other, const Scalar& alpha) {
   check_fits(alpha, t);
   const Device place = self.tensor ? self.tensor->device() : Device();
   const Tensor b = other.tensor ? to_dtype(*other.tensor, t) : scalar_tensor(other.scalar, t, place);
-  return elementwise<Mul>(b, alpha);
+  return elementwise<Mul>(b, t == DType::Bool ? Scalar(alpha.to_bool()) : alpha);
 }
 // Whether self + alpha * other is one pass of Addcmul with the bits of Mul and Add: no gradient, whose node would get
 // another name, and no dtype that rounds the product.

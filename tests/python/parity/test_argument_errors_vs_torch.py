@@ -113,3 +113,13 @@ def test_value_of_addcmul_is_cast(dtype):
                 except RuntimeError as error:
                     seen.append(type(error).__name__)
         assert seen[:3] == seen[3:]
+
+
+@pytest.mark.parametrize("alpha", [True, False, 0, 1, 2, -1])
+def test_alpha_of_bool_tensors_keeps_them_bool(alpha):
+    seen = []
+    for T in (strided, torch_ref):
+        a, b = T.tensor([True, False, True, False]), T.tensor([True, True, False, False])
+        for made in (T.add(a, b, alpha=alpha), a.clone().add_(b, alpha=alpha), T.add(a, True, alpha=alpha)):
+            seen.append((str(made.dtype), made.tolist()))
+    assert seen[:3] == seen[3:]

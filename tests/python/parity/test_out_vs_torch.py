@@ -145,3 +145,21 @@ def test_requires_grad_reaches_out(name):
         out = T.ones(2)
         arguments = ((2,), 3.0) if name == "full" else ((2,),)
         assert getattr(T, name)(*arguments, out=out, requires_grad=True) is out and out.requires_grad
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_out_that_is_resized_has_the_order_of_the_operands(order, step):
+    seen = []
+    for T in (strided, torch_ref):
+        x = T.arange(24.0).reshape(2, 3, 4)[:, :, ::step].permute(order)
+        row = T.arange(float(x.shape[-1]))
+        for call in (T.add, T.eq, T.mul):
+            for a, b in ((x, x), (x, row), (row, x)):
+                out = T.empty(0, dtype=T.bool if call is T.eq else T.float32)
+                made = call(a, b, out=out)
+                assert made is out and out.equal(call(a, b))
+                seen.append(out.stride())
+        out = T.empty(0)
+        seen.append(T.exp(x, out=out).stride())
+    assert seen[: len(seen) // 2] == seen[len(seen) // 2 :]
