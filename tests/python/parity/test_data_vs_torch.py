@@ -1,5 +1,8 @@
 """Loaders, samplers and splits: the same order for the same seed, the same batches and errors as PyTorch."""
 
+import collections
+import collections.abc
+import importlib
 import warnings
 
 import numpy as np
@@ -121,3 +124,43 @@ def test_workers_have_pytorchs_seeds():
         return [b for b in loader]
 
     assert seeds(strided) == seeds(torch)
+
+
+class Pinned:
+    def pin_memory(self):
+        return "pinned"
+
+
+class Held(list):
+    note = None
+
+
+class Fixed(collections.abc.Mapping):
+    def __init__(self, parts):
+        self.parts = dict(parts)
+
+    def __getitem__(self, key):
+        return self.parts[key]
+
+    def __iter__(self):
+        return iter(self.parts)
+
+    def __len__(self):
+        return len(self.parts)
+
+
+@pytest.mark.parametrize("lib", [strided, torch])
+def test_pinned_batches_keep_their_types(lib):
+    pin = importlib.import_module(f"{lib.__name__}.utils.data._utils.pin_memory").pin_memory
+    Pair = collections.namedtuple("Pair", "a b")
+    held = Held([Pinned(), "word"])
+    held.note = "kept"
+    ordered = collections.OrderedDict(b=Pinned(), a=(1, Pinned()))
+    made = pin({"pair": Pair(Pinned(), b"b"), "held": held, "ordered": ordered, "fixed": Fixed({"k": Pinned()})})
+    assert type(made["pair"]) is Pair and made["pair"] == ("pinned", b"b")
+    assert type(made["held"]) is Held and made["held"] == ["pinned", "word"] and made["held"].note == "kept"
+    assert type(held[0]) is Pinned
+    assert type(made["ordered"]) is collections.OrderedDict and made["ordered"] == {"b": "pinned", "a": (1, "pinned")}
+    assert list(made["ordered"]) == ["b", "a"]
+    assert type(made["fixed"]) is Fixed and made["fixed"]["k"] == "pinned"
+    assert pin(range(3)) == [0, 1, 2] and pin((1, 2)) == (1, 2) and pin(3) == 3
