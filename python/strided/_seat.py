@@ -18,6 +18,12 @@ __all__ = ["install_as_torch"]
 
 _HERE = __package__ or "strided"
 
+# Modules below packages of the standard library that PyTorch's import loads on its way: programs use them after they
+# imported no more than the package.
+_BROUGHT_ALONG = (
+    "concurrent.futures", "importlib.metadata", "importlib.util", "multiprocessing.connection", "urllib.request",
+)  # fmt: skip
+
 
 def _ours(name: str) -> str:
     """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``, and ``strided._functorch.apis`` for
@@ -141,6 +147,8 @@ def install_as_torch() -> None:
     strided.__version__ = version.__version__ = torch_version.__version__
     sys.modules["torch"] = strided
     strided.torch = strided  # type: ignore[attr-defined]  # as in PyTorch, and libraries write torch.torch.Tensor
+    for name in _BROUGHT_ALONG:
+        importlib.import_module(name)
     _answer_as_torch(strided)
 
 

@@ -47,6 +47,18 @@ assert sum(getattr(f, "__module__", "").endswith("_seat") for f in __import__("s
     )
 
 
+def test_modules_that_come_with_torch_are_there():
+    run(
+        "-c",
+        """
+import concurrent, importlib, multiprocessing, urllib
+import torch
+multiprocessing.connection.Connection, importlib.util.find_spec, importlib.metadata.version
+concurrent.futures.ThreadPoolExecutor, urllib.request.urlopen
+""",
+    )
+
+
 def test_what_there_is_not_is_an_import_error():
     run(
         "-c",
