@@ -35,14 +35,12 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   check_square(op, a);
   check_dtype(op, a);
   check_same_device(op, a, b);
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, op,
-                ": Expected A and B to have the same dtype, but found A of type ", a.dtype(), " and B of type ",
-                b.dtype(), " instead");
   STRIDED_CHECK(b.ndim() >= 2, RuntimeError, op, ": The input tensor B must have at least 2 dimensions.");
   const int64_t n = a.size(a.ndim() - 1);
   STRIDED_CHECK(b.size(b.ndim() - (left ? 2 : 1)) == n, RuntimeError, op,
                 ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", n, "x", n,
                 " and ", b.size(b.ndim() - 2), "x", b.size(b.ndim() - 1), ")");
+  if (a.dtype() != b.dtype()) return solve_triangular(a, to_dtype(b, a.dtype()), upper, left, unitriangular);
   if (!left)
     return transpose(solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular), -2, -1);
   const Dims batch = broadcast_shapes(batch_shape(a, 2), batch_shape(b, 2));

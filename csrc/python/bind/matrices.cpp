@@ -359,7 +359,7 @@ void bind_matrices() {
       "Solves A X = B from the factors of A that lu_factor gave.", kFunction);
   def<&solve_triangular>(
       "linalg.solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor? out=None)",
-      "Solves A X = B for triangular A; only that triangle is read.", kFunction);
+      "Solves A X = B for triangular A; only that triangle is read. B is cast to the dtype of A.", kFunction);
   def<&triangular_solve>(
       "triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor[]? out=None) -> (solution, cloned_coefficient)",
       "linalg.solve_triangular under its old name: solves A X = input (A^T X = input with transpose), and gives a copy of A, in the batch's shape, too.");

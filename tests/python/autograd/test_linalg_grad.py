@@ -302,3 +302,12 @@ def test_gradient_of_a_logarithm_of_a_singular_determinant():
     assert linalg.slogdet(x)[1].item() == -math.inf
     (g,) = torch.autograd.grad(linalg.slogdet(x)[1], x)
     assert not g.isfinite().any()
+
+
+def test_solve_triangular_casts_the_right_side_with_gradients():
+    a = (torch.eye(2, dtype=torch.float64) * 2).requires_grad_()
+    b = torch.ones(2, 1, requires_grad=True)
+    x = torch.linalg.solve_triangular(a, b, upper=True)
+    x.sum().backward()
+    assert x.dtype == torch.float64 and b.grad.dtype == torch.float32 and a.grad.dtype == torch.float64
+    assert b.grad.tolist() == [[0.5], [0.5]] and a.grad.tolist() == [[-0.25, -0.25], [0, -0.25]]

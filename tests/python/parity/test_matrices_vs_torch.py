@@ -50,6 +50,8 @@ SAME = [
     "m.lu_solve(B[0], *m.linalg.lu_factor(A))",
     "m.linalg.solve_triangular(A, B, upper=True)", "m.linalg.solve_triangular(A, x, upper=False, left=False)",
     "m.linalg.solve_triangular(A, B[0], upper=False, unitriangular=True)",
+    "m.linalg.solve_triangular(A, B.double(), upper=True)", "m.linalg.solve_triangular(A.double(), B, upper=True)",
+    "m.linalg.solve_triangular(A.double(), m.eye(3, dtype=m.int32), upper=False, left=False)",
     "m.linalg.solve_triangular(m.zeros(2, 2), x, upper=True)", "m.linalg.cholesky(A @ A.t())",
     "m.linalg.cholesky(A @ A.t(), upper=True)", "m.cholesky(A @ A.t())", "m.linalg.cholesky_ex(A @ A.t())",
     "m.linalg.cholesky_ex(-A @ A.t())[1]", "m.cholesky_solve(B[0], m.linalg.cholesky(A @ A.t()))",
