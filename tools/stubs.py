@@ -113,6 +113,10 @@ CORE = {
         "is_cuda": "_bool",
         "is_meta": "_bool",
         "is_xla": "_bool",
+        **{
+            f"is_{name}": "_bool"
+            for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split()
+        },
         "grad_dtype": "_dtype | None",
         "name": "None",
         "volatile": "_bool",

@@ -86,6 +86,33 @@ _OF_NETWORKS = (
 ).split()
 
 
+def _show_config() -> str:
+    """``strided.__config__.show()``."""
+    from .__config__ import show
+
+    return show()
+
+
+def _parallel_info() -> str:
+    """``strided.__config__.parallel_info()``."""
+    from .__config__ import parallel_info
+
+    return parallel_info()
+
+
+def _jit_switch(name: str) -> Any:
+    """A switch of PyTorch's script compiler: it tells what was set before, and nothing depends on it."""
+    state = [True]
+
+    def switch(value: bool) -> bool:
+        before, state[0] = state[0], bool(value)
+        return before
+
+    switch.__name__ = switch.__qualname__ = name
+    switch.__doc__ = "Remembers the value and returns the one before: there is no compiler of scripts."
+    return switch
+
+
 class _Networks:
     """Functions under the name of a module of the compiled core."""
 
@@ -110,6 +137,9 @@ def install() -> None:
         _log_api_usage_once,
         _are_functorch_transforms_active,
         _mps_is_available,
+        _show_config,
+        _parallel_info,
+        *map(_jit_switch, ("_jit_set_profiling_executor", "_jit_set_profiling_mode")),
     ):
         setattr(_C, function.__name__, function)
     for name in ("Graph", "Value", "ScriptFunction"):

@@ -462,7 +462,9 @@ def install(Tensor) -> None:
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split():
-        setattr(Tensor, f"is_{name}", False)
+        setattr(
+            Tensor, f"is_{name}", property(lambda self: False, doc=f"False: there are no {name} tensors of this type.")
+        )
     Tensor.__repr__ = overridable_method(__repr__)
     Tensor.__format__ = overridable_method(__format__)
     Tensor.__array_priority__ = (

@@ -581,3 +581,24 @@ def test_what_reports_of_bugs_ask_of_the_machine():
     assert collect_env.get_nvidia_driver_version(lambda command: (0, "570.1\n570.1", "")) == "570.1"
     assert collect_env.get_cpu_info(lambda command: (0, "Vendor: A", "")) == "Vendor: A"
     assert collect_env.get_platform() == sys.platform and collect_env.get_python_platform()
+
+
+def test_switches_of_the_script_compiler_remember_what_was_set():
+    for name in ("_jit_set_profiling_executor", "_jit_set_profiling_mode"):
+        switch = getattr(strided._C, name)
+        assert switch(False) is True and switch(True) is False
+    assert strided._C._show_config() == strided.__config__.show()
+    assert strided._C._parallel_info() == strided.__config__.parallel_info()
+
+
+@pytest.mark.parametrize(
+    "name", ["is_sparse", "is_quantized", "is_mps", "is_nested", "is_mkldnn", "is_vulkan", "is_xpu"]
+)
+def test_what_no_tensor_is_can_be_asked_of_the_class(name):
+    assert getattr(strided.Tensor, name).__get__(strided.ones(2)) is False and getattr(strided.ones(2), name) is False
+
+
+def test_sparse_tensors_are_sparse():
+    x = strided.eye(2)
+    assert x.to_sparse().is_sparse and not x.to_sparse_csr().is_sparse and x.to_sparse_csr().is_sparse_csr
+    assert not x.is_sparse_csr
