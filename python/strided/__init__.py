@@ -143,6 +143,7 @@ from . import autograd, backends, cuda, memory, random, utils
 from ._aliases import *
 from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
 from ._lobpcg import lobpcg
+from . import _switches
 from ._switches import *
 from .amp import GradScaler, autocast
 from .compiler import compile
@@ -193,6 +194,7 @@ _elsewhere = {
     name: module
     for module, names in {
         "jit": "ScriptModule",
+        "_aliases": " ".join(f"_cast_{kind}" for kind in "Byte Char Double Float Half Int Long Short".split()),
         "distributions._samples": "_standard_gamma _sample_dirichlet",
         "_segments": "_segment_reduce",
         "amp._scale": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
@@ -213,6 +215,8 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_foreach')}"), name)
     if not name.startswith("_") and name in _of_networks():
         return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
+    if name in _switches.OLDER_QUESTIONS:
+        return _switches.answer_of(name)
     if name == "torch":  # `import strided.torch` is a frequent slip
         raise AttributeError("strided takes torch's place itself: `import strided as torch`")
     raise AttributeError(f"module 'strided' has no attribute {name!r}")

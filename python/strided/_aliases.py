@@ -81,3 +81,17 @@ for _name in ("chunk", "split", "split_with_sizes"):
 
 # PyTorch's name for it inside, which tests of libraries read. Overrides hear of `grad`.
 _C.Tensor._grad = property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value))
+
+
+def _caster(kind: str, dtype: _C.dtype):
+    def cast(input: Tensor, non_blocking: bool = False) -> Tensor:
+        return input.to(dtype)
+
+    cast.__name__ = cast.__qualname__ = f"_cast_{kind}"
+    cast.__doc__ = f"``input.to({dtype!r})``, under a name from the time before dtypes."
+    return overridable(cast)
+
+
+for _dtype in _C.dtypes:
+    if (_kind := _dtype._cpp_name) in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+        globals()[f"_cast_{_kind}"] = _caster(_kind, _dtype)

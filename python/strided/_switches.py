@@ -200,3 +200,19 @@ def is_distributed(input: Any) -> bool:
 def compiled_with_cxx11_abi() -> bool:
     """True."""
     return True
+
+
+# ---------------------------------------------------------------- questions under older names
+
+OLDER_QUESTIONS = {
+    "has_cuda": "backends.cuda.is_built", "has_cudnn": "backends.cudnn.is_available",
+    "has_mkldnn": "backends.mkldnn.is_available", "has_mps": "backends.mps.is_built",
+}  # fmt: skip
+
+
+def answer_of(name: str) -> bool:
+    """What ``strided.has_cuda`` and its like are: the answer of the function that took their place, with a warning."""
+    function = OLDER_QUESTIONS[name]
+    warnings.warn(f"'{name}' is deprecated, please use 'torch.{function}()'", stacklevel=3)
+    place, _, question = function.rpartition(".")
+    return bool(getattr(importlib.import_module(f"{__package__}.{place}"), question)())

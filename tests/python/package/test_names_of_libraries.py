@@ -602,3 +602,17 @@ def test_sparse_tensors_are_sparse():
     x = strided.eye(2)
     assert x.to_sparse().is_sparse and not x.to_sparse_csr().is_sparse and x.to_sparse_csr().is_sparse_csr
     assert not x.is_sparse_csr
+
+
+@pytest.mark.parametrize("name", ["has_cuda", "has_cudnn", "has_mkldnn", "has_mps"])
+def test_older_questions_are_answered_with_a_warning(name):
+    with pytest.warns(UserWarning, match=f"'{name}' is deprecated, please use 'torch.backends") as caught:
+        assert getattr(strided, name) is False or name == "has_cuda"
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", ["Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"])
+def test_casts_by_older_names(kind):
+    x = strided.tensor([1.5, 2.0], requires_grad=True)
+    made = getattr(strided, f"_cast_{kind}")(x, False)
+    assert made.dtype == getattr(x, kind.lower())().dtype and made.requires_grad == made.is_floating_point()
