@@ -406,6 +406,8 @@ def test_what_overwrites_a_dual_tensor_takes_its_tangent(write):
         x = fwAD.make_dual(strided.ones(2), strided.ones(2))
         x[:1].mul_(3)
         assert fwAD.unpack_dual(x).tangent.tolist() == [3, 1]
+
+
 def test_writes_to_a_dual_tensor():
     """The tangent is that of the values now, also after a write, to the dual tensor or to a view of it."""
     with fwAD.dual_level():

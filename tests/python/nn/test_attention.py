@@ -46,6 +46,8 @@ def test_some_matrices_at_a_time(lead, dtype):
         one = scaled_dot_product_attention(q[0], k[0], v[0], **options)
         strided.testing.assert_close(made[0], one)
         assert "attn_mask" not in options or not made[..., 7, :].any()
+
+
 def test_an_encoder_recognises_causal_masks_of_both_kinds():
     class Layer(strided.nn.TransformerEncoderLayer):
         def forward(self, src, **options):
