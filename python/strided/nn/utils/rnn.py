@@ -141,7 +141,13 @@ def pack_padded_sequence(
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
         )
-    counts = [sum(n > t for n in sizes) for t in range(sizes[0])]
+    if sizes[0] > x.size(0):
+        raise RuntimeError(f"Expected lengths up to that of the input, {x.size(0)}, but got {sizes[0]}")
+    counts, left = [], len(sizes)
+    for t in range(sizes[0]):
+        while sizes[left - 1] <= t:
+            left -= 1
+        counts.append(left)
     data = strided.cat([x[t, :n] for t, n in enumerate(counts)])
     return PackedSequence(data, strided.tensor(counts), order)
 
