@@ -194,6 +194,8 @@ class TypedStorage:
         return bool(self._untyped.is_shared())
 
     def _check_index(self, index: Any) -> None:
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
         if isinstance(index, slice):
             return
         if isinstance(index, bool) or not hasattr(index, "__index__"):

@@ -17,8 +17,14 @@ def _bytes(self: Any) -> Any:
     return _C.storage_as_tensor(self, _C.uint8)
 
 
+def _check_has_data(self: Any) -> None:
+    if self.device.type == "meta":
+        raise NotImplementedError("Not available for 'meta' device type")
+
+
 def __getitem__(self: Any, index: Any) -> Any:
     """A byte as a number, or a storage on a part of the memory."""
+    _check_has_data(self)
     if isinstance(index, slice):
         start, stop, step = index.indices(self.nbytes())
         if step != 1:
@@ -36,6 +42,7 @@ def __getitem__(self: Any, index: Any) -> Any:
 
 def __setitem__(self: Any, index: Any, value: Any) -> None:
     """Writes a byte, or one number to each byte of a part."""
+    _check_has_data(self)
     _bytes(self)[index] = value
 
 

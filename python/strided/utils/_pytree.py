@@ -22,10 +22,10 @@ from .._C import Size
 
 __all__ = [
     "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "keystr", "register_constant",
-    "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only",
-    "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
-    "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure",
-    "tree_unflatten",
+    "arg_tree_leaves", "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any",
+    "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves",
+    "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path",
+    "tree_structure", "tree_unflatten",
 ]  # fmt: skip
 
 PyTree = Any
@@ -395,6 +395,15 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves."""
     return tree_flatten(tree, is_leaf)[0]
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of all arguments.
+
+    >>> arg_tree_leaves([1, 2], (3,), key={"a": 4})
+    [1, 2, 3, 4]
+    """
+    return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_leaves(tree)]
 
 
 def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Iterable[Any]:

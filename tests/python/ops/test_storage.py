@@ -221,6 +221,11 @@ def test_storages_on_devices():
     assert repr(typed) == "...\n[torch.storage.TypedStorage(dtype=torch.float32, device=meta) of size 3]"
     assert torch.TypedStorage(3, dtype=torch.int32, device="meta").device.type == "meta"
     assert torch.UntypedStorage(device="cpu").nbytes() == 0
+    for storage in (meta, typed):
+        with pytest.raises(NotImplementedError, match="'meta' device"):
+            storage[0]
+        with pytest.raises(NotImplementedError, match="'meta' device"):
+            storage[0] = 1
 
 
 def test_tensors_of_untyped_storages():

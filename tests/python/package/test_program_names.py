@@ -429,6 +429,7 @@ def test_classes_of_the_users_own():
 
     pytree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda children, _: Pair(*children))
     assert pytree.tree_leaves([Pair(1, 2)]) == [1, 2]
+    assert pytree.arg_tree_leaves(Pair(1, 2), [3], key={"a": 4}) == [1, 2, 3, 4]
     assert pytree.tree_map(lambda x: -x, Pair(1, 2)).b == -2
     assert pytree.tree_leaves(Pair(1, 2), is_leaf=lambda x: isinstance(x, Pair))[0].a == 1
     with pytest.raises(ValueError, match="already registered"):
