@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import enum
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 
@@ -13,17 +14,45 @@ if TYPE_CHECKING:
 
 class _Matmul:
     """``allow_tf32``: whether products of float32 matrices may round their factors to tf32. False at first, as in
-    PyTorch."""
+    PyTorch; ``fp32_precision`` is the same as a text: "none", "ieee" or "tf32".
 
-    __slots__ = ()
+    PyTorch's other switches (``allow_fp16_reduced_precision_reduction``, ``allow_fp16_accumulation``, ...) are
+    remembered: sums of products of 16-bit floats are float32 here.
+    """
 
-    @property
-    def allow_tf32(self) -> bool:
-        return _C.functions["_tf32"]()
+    _remembered: dict[str, Any]
 
-    @allow_tf32.setter
-    def allow_tf32(self, allowed: bool) -> None:
-        _C.functions["_set_tf32"](bool(allowed))
+    def __init__(self) -> None:
+        object.__setattr__(self, "_remembered", {
+            "allow_fp16_reduced_precision_reduction": True, "allow_bf16_reduced_precision_reduction": True,
+            "allow_fp16_reduced_precision_reduction_split_k": True,
+            "allow_bf16_reduced_precision_reduction_split_k": True,
+            "allow_fp16_accumulation": False, "fp32_precision": "none",
+        })  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "allow_tf32":
+            return _C.functions["_tf32"]()
+        if name not in self._remembered:
+            raise AttributeError(f"Unknown attribute {name}")
+        if name == "fp32_precision" and self.allow_tf32:
+            return "tf32"
+        return self._remembered[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "allow_tf32":
+            _C.functions["_set_tf32"](bool(value))
+            return
+        if name not in self._remembered:
+            raise AttributeError(f"Unknown attribute {name}")
+        if name == "fp32_precision":
+            if value not in ("none", "ieee", "tf32"):
+                raise RuntimeError(f"Unknown precision: {value}")
+            _C.functions["_set_tf32"](value == "tf32")
+            value = "none" if value == "tf32" else value
+        elif not isinstance(value, (bool, tuple, list)):
+            raise TypeError(f"{name} expects a bool or a tuple/list of bools, but got {type(value)}")
+        self._remembered[name] = value
 
 
 matmul = _Matmul()
@@ -99,3 +128,71 @@ def sdp_kernel(
 def is_flash_attention_available() -> bool:
     """False: there is no flash kernel of PyTorch's."""
     return False
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Remembers whether attention may add up in 16 bits; strided's own adds up in float32."""
+    _reduces["math"] = bool(enabled)
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What allow_fp16_bf16_reduction_math_sdp set."""
+    return _reduces["math"]
+
+
+_reduces = {"math": False}
+
+
+class _LinalgBackend(enum.Enum):
+    Default, Cusolver, Magma = range(3)
+
+    __repr__ = enum.Enum.__str__
+
+
+class _BlasBackend(enum.Enum):
+    Default, Cublas, Cublaslt, Ck = range(4)
+
+    __repr__ = enum.Enum.__str__
+
+
+_libraries: dict[type[enum.Enum], enum.Enum] = {
+    _LinalgBackend: _LinalgBackend.Default,
+    _BlasBackend: _BlasBackend.Cublas,
+}
+_NAMES = {
+    _LinalgBackend: {"default": "Default", "cusolver": "Cusolver", "magma": "Magma"},
+    _BlasBackend: {
+        "default": "Cublas", "cublas": "Cublas", "hipblas": "Cublas", "cublaslt": "Cublaslt", "hipblaslt": "Cublaslt",
+        "ck": "Ck",
+    },
+}  # fmt: skip
+
+
+def _preferred(kind: type[enum.Enum], backend: Any) -> Any:
+    if isinstance(backend, str):
+        if backend not in _NAMES[kind]:
+            raise RuntimeError(f"Unknown input value. Choose from: {', '.join(_NAMES[kind])}.")
+        backend = kind[_NAMES[kind][backend]]
+    if backend is not None:
+        if not isinstance(backend, kind):
+            raise RuntimeError("Unknown input value type.")
+        _libraries[kind] = backend
+    return _libraries[kind]
+
+
+def preferred_linalg_library(backend: Any = None) -> Any:
+    """Remembers which library PyTorch would decompose matrices with; strided has kernels of its own.
+
+    Args:
+        backend: "default", "cusolver" or "magma"; nothing changes if None. RuntimeError for others.
+    """
+    return _preferred(_LinalgBackend, backend)
+
+
+def preferred_blas_library(backend: Any = None) -> Any:
+    """Remembers which library PyTorch would multiply matrices with; strided has kernels of its own.
+
+    Args:
+        backend: "default", "cublas", "cublaslt" or "ck"; nothing changes if None. RuntimeError for others.
+    """
+    return _preferred(_BlasBackend, backend)

@@ -63,7 +63,7 @@ def _name(func):
     return getattr(func, "__name__", repr(func))
 
 
-def _inputs(in_dims, args, func):
+def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
     """(size of the batch, leaves of the arguments, axis of the batch in each, structure)"""
     call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):

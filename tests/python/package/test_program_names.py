@@ -559,3 +559,40 @@ def test_stubs_of_quantization_are_identities():
     for refused in (fuse_modules, prepare):
         with pytest.raises(NotImplementedError, match=refused.__name__):
             refused(torch.nn.Linear(1, 1))
+
+
+def test_switches_of_pytorch_s_libraries_on_a_gpu():
+    cuda = torch.backends.cuda
+    names = [
+        "allow_fp16_reduced_precision_reduction",
+        "allow_bf16_reduced_precision_reduction",
+        "allow_fp16_accumulation",
+    ]
+    for name in names:
+        before = getattr(cuda.matmul, name)
+        setattr(cuda.matmul, name, not before)
+        assert getattr(cuda.matmul, name) is not before
+        setattr(cuda.matmul, name, before)
+        with pytest.raises(TypeError, match=name):
+            setattr(cuda.matmul, name, 3)
+    with pytest.raises(AttributeError, match="Unknown attribute other"):
+        cuda.matmul.other = True
+    assert cuda.matmul.fp32_precision == "none" and not cuda.matmul.allow_tf32
+    try:
+        cuda.matmul.fp32_precision = "tf32"
+        assert cuda.matmul.allow_tf32 and cuda.matmul.fp32_precision == "tf32"
+    finally:
+        cuda.matmul.fp32_precision = "none"
+    assert not cuda.matmul.allow_tf32
+    assert str(cuda.preferred_linalg_library()) == "_LinalgBackend.Default" and torch.cuda.is_tf32_supported() in (
+        True,
+        False,
+    )
+    assert cuda.preferred_linalg_library("magma") == cuda.preferred_linalg_library()
+    cuda.preferred_linalg_library("default")
+    for choose in (cuda.preferred_linalg_library, cuda.preferred_blas_library):
+        with pytest.raises(RuntimeError, match="Choose from: default"):
+            choose("other")
+    cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    assert cuda.fp16_bf16_reduction_math_sdp_allowed()
+    cuda.allow_fp16_bf16_reduction_math_sdp(False)

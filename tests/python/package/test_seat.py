@@ -223,6 +223,11 @@ f, parameters, buffers = functorch.make_functional_with_buffers(norm.eval(), dis
 assert torch.equal(f(parameters, buffers, x), norm(x)) and not parameters[0].requires_grad and len(buffers) == 3
 f, parameters, buffers = functorch.combine_state_for_ensemble([net, net])
 assert parameters[0].shape == (2, 1, 2) and vmap(f, (0, 0, None))(parameters, buffers, x).shape == (2, 3, 1)
+from functorch import functionalize, make_fx
+from functorch.experimental import chunk_vmap, replace_all_batch_norm_modules_
+assert [n.op for n in make_fx(torch.sin)(x).graph.nodes] == ["placeholder", "call_function", "output"]
+for chunks in (1, 2, 5):
+    assert torch.equal(chunk_vmap(torch.sin, chunks=chunks)(x), x.sin())
 """,
     )
 

@@ -7,15 +7,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from ...func import (
+    functional_call,
+    functionalize,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    stack_module_state,
+    vjp,
+    vmap,
+)  # fmt: skip
 
 if TYPE_CHECKING:
-    from ._typing import Any, Callable, Tensor
+    from ..._typing import Any, Callable, Tensor
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "grad", "grad_and_value",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize",
+    "grad", "grad_and_value",
     "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp", "vmap",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "make_fx":  # with all of fx, which the others do not need
+        from ...fx.experimental.proxy_tensor import make_fx
+
+        return make_fx
+    raise AttributeError(f"module 'functorch' has no attribute {name!r}")
 
 
 def _stateless(module: Any) -> Any:
