@@ -61,8 +61,12 @@ _C.DisableTorchFunction = DisableTorchFunction
 
 
 def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """As the ``__torch_dispatch__`` of a class: operations are not handed to it."""
-    return func(*args, **(kwargs or {}))
+    """As the ``__torch_dispatch__`` of a class: operations are not handed to it.
+
+    Where a class calls it, by ``super()``, the operation is done with the values that objects have of their own.
+    """
+    with _C._DisableTorchDispatch():
+        return func(*args, **(kwargs or {}))
 
 
 _C._disabled_torch_dispatch_impl = _disabled_torch_dispatch_impl

@@ -196,7 +196,7 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError(f"Unsupported library kind: {kind}")
+            raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim" or (ns == "aten" and kind == "DEF"):
             raise ValueError(f"{ns} is a reserved namespace, please use a different one")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key

@@ -40,3 +40,39 @@ def test_program(name):
     theirs, expected = outcome(torch, name)
     same(ours, theirs, name)
     assert name in VALUES_ONLY or seen == expected
+
+
+CALLS = {
+    "add": lambda lib, x, y: x + y,
+    "add of a plain tensor": lambda lib, x, y: x + lib.ones(4),
+    "cat": lambda lib, x, y: lib.cat([x, y]),
+    "item": lambda lib, x, y: x[0].item(),
+    "split": lambda lib, x, y: x.split(2),
+    "add_": lambda lib, x, y: x.add_(y),
+    "data": lambda lib, x, y: x.data,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_handing_on_to_the_base(name):
+    """super().__torch_dispatch__ computes with the values that the objects have of their own."""
+    found = []
+    for lib in (strided, torch):
+        seen = []
+
+        class Logged(lib.Tensor):
+            @staticmethod
+            def __new__(cls, values, lib=lib):
+                return lib.Tensor._make_subclass(cls, values)
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None, seen=seen):
+                seen.append(str(func))
+                return super().__torch_dispatch__(func, types, args, kwargs)
+
+        result = CALLS[name](lib, Logged(lib.arange(4.0)), Logged(lib.ones(4)))
+        parts = result if isinstance(result, (list, tuple)) else [result]
+        values = [r.as_subclass(lib.Tensor).tolist() if isinstance(r, lib.Tensor) else r for r in parts]
+        seen = [s for s in seen if not any(word in s for word in LEFT_OUT)]
+        found.append((seen, [type(r).__name__ for r in parts], values))
+    assert found[0] == found[1]
