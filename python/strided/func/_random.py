@@ -60,7 +60,18 @@ def _draw_each(func, args, kwargs, own):
     for name, value in values.items():
         if isinstance(value, Tensor):
             values[name] = value.expand(*sizes, *value.shape)
-    return batched(call(func, parameters, values), own)
+    return batched(_in_rows(func, parameters, values), own)
+
+
+def _in_rows(func, parameters, values):
+    """The call; multinomial takes two axes, and so has those of the batches in its rows."""
+    from ._rules import call
+
+    many = values.get("input") if func.__name__ == "multinomial" else None
+    if many is None or many.ndim <= 2:
+        return call(func, parameters, values)
+    out = call(func, parameters, {**values, "input": many.reshape(-1, many.shape[-1])})
+    return out.reshape(*many.shape[:-1], out.shape[-1])
 
 
 def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
@@ -108,11 +119,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
         for key, value in values.items():
             if isinstance(value, Tensor):
                 values[key] = expanded(value, every, wide)
-        if name == "multinomial" and len(every) > 1 or (name == "multinomial" and first.ndim == 2):
-            rows = values["input"].reshape(-1, first.shape[-1])
-            out = func(rows, *(values[p[0]] for p in parameters[1:] if p[2] != "keyword"))
-            return batched(out.reshape(*values["input"].shape[:-1], out.shape[-1]), every)
-        return batched(call(func, parameters, values), every)
+        return batched(_in_rows(func, parameters, values), every)
     finally:
         _C._set_drawer(drawer)
 

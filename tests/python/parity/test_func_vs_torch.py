@@ -157,6 +157,12 @@ UNDER_VMAP = {
     "in_dims of None": lambda lib: lib.vmap(lib.sin, in_dims=(None,))(lib.ones(2)),
     "out_dims of texts": lambda lib: lib.vmap(lib.sin, out_dims=("x",))(lib.ones(2)),
     "the same draw from a batch": lambda lib: lib.vmap(lib.bernoulli, randomness="same")(lib.ones(2, 3)),
+    "multinomial of a matrix for each": lambda lib: lib.vmap(
+        lambda p: lib.multinomial(p, 4, True, generator=lib.Generator().manual_seed(3)), randomness="different"
+    )(lib.arange(1.0, 25.0).reshape(2, 3, 4)),
+    "multinomial of a matrix that does not vary": lambda lib: lib.vmap(
+        lambda x: lib.multinomial(lib.ones(3, 4), 4, True) + 0 * x.long(), randomness="different"
+    )(lib.ones(2, 1)),
     "draws into what does not vary": lambda lib: lib.vmap(
         lambda p: lib.ones(2).bernoulli_(p), randomness="different"
     )(lib.ones(2, 3)),
