@@ -80,6 +80,18 @@ struct FoldPlan {
   void* out = nullptr;
 };
 
+// Convolutions of channels one by one: each plane of `planes` planes in (size, contiguous, padded) gives `times` planes
+// out, the sums of products with the elements of a kernel. Weights: for each channel `times` kernels; `turned`: their
+// elements are taken backwards.
+struct ChannelsPlan {
+  DType dtype = DType::Float32;
+  bool turned = false;
+  int64_t planes = 0, channels = 1, times = 1;
+  int64_t size[2] = {}, kernel[2] = {}, dilation[2] = {}, stride[2] = {}, to[2] = {};
+  const void *in = nullptr, *weight = nullptr;
+  void* out = nullptr;
+};
+
 // Null: the function is made of other operations.
 struct NetworkFunctions {
   void (*class_loss)(const ClassLossPlan& plan) = nullptr;
@@ -88,6 +100,7 @@ struct NetworkFunctions {
   void (*pad)(const PadPlan& plan) = nullptr;
   void (*sample)(const SamplePlan& plan) = nullptr;
   void (*fold)(const FoldPlan& plan) = nullptr;
+  void (*convolve_channels)(const ChannelsPlan& plan) = nullptr;
 };
 // The table that the backend of a type of device fills.
 extern NetworkFunctions network_tables[kNumDeviceTypes];

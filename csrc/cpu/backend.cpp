@@ -81,7 +81,8 @@ void register_cpu_backend() {
   cpu.sparse_product = cpu::sparse_product;
   cpu.sampled_product = cpu::sampled_product;
   network_tables[static_cast<int>(DeviceType::CPU)] = {
-      cpu::class_loss, cpu::class_loss_gradient, cpu::mix_taps, cpu::pad, cpu::sample, cpu::fold};
+      cpu::class_loss, cpu::class_loss_gradient, cpu::mix_taps, cpu::pad, cpu::sample,
+      cpu::fold,       cpu::convolve_channels};
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

@@ -9,6 +9,7 @@ namespace strided {
 struct SamplingKernels {
   void (*taps)(const TapsPlan& plan, int64_t begin, int64_t end) = nullptr;      // outer positions
   void (*sample)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // blocks of points, SamplePlan::kBlock
+  void (*channels)(const ChannelsPlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
 };
 extern SamplingKernels sampling_kernels[2];  // of float32, float64
 
@@ -20,6 +21,7 @@ void mix_taps(const TapsPlan& plan);
 void pad(const PadPlan& plan);
 void sample(const SamplePlan& plan);
 void fold(const FoldPlan& plan);
+void convolve_channels(const ChannelsPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

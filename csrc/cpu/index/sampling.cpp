@@ -1,4 +1,5 @@
-// Images at other places: sums of a few weighted elements along an axis, and values at given points.
+// Images at other places: sums of a few weighted elements along an axis, and values at given points; convolutions of
+// channels one by one.
 #include <cstring>
 #include <type_traits>
 
@@ -301,11 +302,88 @@ void sample(const SamplePlan& plan, int64_t begin, int64_t end) {
   else blocks<T, 3>(plan, begin, end);
 }
 
+// ---------------------------------------------------------------- convolutions of single channels
+
+// sum[k] += the sum over i < taps of weight[i * turn] * from[i * apart + k * stride]; `first`: = instead.
+template <int kTaps, class T>
+STRIDED_INLINE void add_taps(bool first, const T* from, int64_t apart, int64_t stride, const T* weight, int64_t turn,
+                             int64_t n, T* sum) {
+  T w[kTaps];
+  for (int i = 0; i < kTaps; ++i) w[i] = weight[i * turn];
+  const auto add = [&](int64_t step, bool is_first) {
+#pragma GCC ivdep
+    for (int64_t k = 0; k < n; ++k) {
+      T s = is_first ? from[k * step] * w[0] : math::mul_add(from[k * step], w[0], sum[k]);
+#pragma GCC unroll 5
+      for (int i = 1; i < kTaps; ++i) s = math::mul_add(from[i * apart + k * step], w[i], s);
+      sum[k] = s;
+    }
+  };
+  if (stride == 1) first ? add(1, true) : add(1, false);
+  else if (stride == 2) first ? add(2, true) : add(2, false);
+  else first ? add(stride, true) : add(stride, false);
+}
+
+// Sums of a piece of a plane: n elements, one for each that a kernel may begin at.
+template <class T>
+void sum_taps(const ChannelsPlan& plan, const T* from, const T* weight, int64_t stride, int64_t n, T* sum) {
+  const int64_t high = plan.kernel[0], wide = plan.kernel[1], turn = plan.turned ? -1 : 1;
+  if (plan.turned) weight += high * wide - 1;
+  for (int64_t i = 0; i < high; ++i) {
+    const T* const row = from + i * plan.dilation[0] * plan.size[1];
+    for (int64_t j = 0; j < wide; weight += turn) {
+      const T* const tap = row + j * plan.dilation[1];
+      const bool first = i == 0 && j == 0;
+      if (j + 5 <= wide) {
+        add_taps<5>(first, tap, plan.dilation[1], stride, weight, turn, n, sum);
+        weight += 4 * turn;
+        j += 5;
+      } else if (j + 3 <= wide) {
+        add_taps<3>(first, tap, plan.dilation[1], stride, weight, turn, n, sum);
+        weight += 2 * turn;
+        j += 3;
+      } else {
+        add_taps<1>(first, tap, plan.dilation[1], stride, weight, turn, n, sum);
+        ++j;
+      }
+    }
+  }
+}
+
+constexpr int64_t kPiece = 2048;  // elements of sums that stay in the nearest cache
+
+// With steps of 1 some rows of the plane are one row of sums, with a few that are none between those of the result.
+template <class T>
+void channels(const ChannelsPlan& plan, int64_t begin, int64_t end) {
+  const int64_t width = plan.size[1], high = plan.to[0], wide = plan.to[1], taps = plan.kernel[0] * plan.kernel[1];
+  const bool joined = plan.stride[0] == 1 && plan.stride[1] == 1 && width <= kPiece / 2;
+  const int64_t rows = joined ? kPiece / width : 1;
+  alignas(64) T sums[kPiece];
+  for (int64_t p = begin; p < end; ++p) {
+    const T* const in = static_cast<const T*>(plan.in) + p * plan.size[0] * width;
+    for (int64_t t = 0; t < plan.times; ++t) {
+      const T* const weight = static_cast<const T*>(plan.weight) + (p % plan.channels * plan.times + t) * taps;
+      T* const out = static_cast<T*>(plan.out) + (p * plan.times + t) * high * wide;
+      for (int64_t y = 0; y < high; y += rows) {
+        const T* const from = in + y * plan.stride[0] * width;
+        if (!joined) {
+          sum_taps(plan, from, weight, plan.stride[1], wide, out + y * wide);
+          continue;
+        }
+        const int64_t count = min_of(rows, high - y);
+        sum_taps(plan, from, weight, 1, (count - 1) * width + wide, sums);
+        for (int64_t r = 0; r < count; ++r)
+          std::memcpy(out + (y + r) * wide, sums + r * width, static_cast<size_t>(wide) * sizeof(T));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void fill_sampling(KernelTable&) {
-  sampling_kernels[0] = {&taps<float>, &sample<float>};
-  sampling_kernels[1] = {&taps<double>, &sample<double>};
+  sampling_kernels[0] = {&taps<float>, &sample<float>, &channels<float>};
+  sampling_kernels[1] = {&taps<double>, &sample<double>, &channels<double>};
 }
 
 }  // namespace STRIDED_ISA

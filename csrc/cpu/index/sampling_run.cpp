@@ -123,6 +123,12 @@ void sample(const SamplePlan& plan) {
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
+void convolve_channels(const ChannelsPlan& plan) {
+  const auto run = kernels_of(plan.dtype).channels;
+  parallel_for(0, plan.planes, grain_of(plan.kernel[0] * plan.kernel[1] * plan.to[0] * plan.to[1] * plan.times),
+               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
 void pad(const PadPlan& plan) {
   const int last = plan.axes - 1;
   const std::vector<Run> runs = runs_of(plan.place[last], plan.to[last]);

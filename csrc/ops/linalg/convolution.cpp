@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "backend/network_plans.h"
 #include "ops/factory.h"
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
@@ -52,9 +53,40 @@ Tensor windows(const Tensor& x, const Geometry& g, bool turned = false) {
 
 // ---------------------------------------------------------------- the three maps, not recorded
 
+// Groups of one input channel, where the device has an operation for them; else an undefined tensor.
+Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned) {
+  const auto operation = network_functions(x.device()).convolve_channels;
+  const bool fits = x.dtype() == weight.dtype() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
+  if (operation == nullptr || !fits || weight.size(1) != 1 || g.groups == 1 || g.axes() > 2) return {};
+  const Tensor image = contiguous(padded(x, g)), kernels = contiguous(weight);
+  const Tensor out = empty(joined({x.size(0), weight.size(0)}, g.out), x.dtype(), x.device());
+  if (out.numel() == 0) return out;
+  ChannelsPlan plan;
+  plan.dtype = x.dtype();
+  plan.turned = turned;
+  plan.channels = g.groups;
+  plan.planes = x.size(0) * g.groups;
+  plan.times = weight.size(0) / g.groups;
+  for (size_t i = 0; i < 2; ++i) {  // a line is one row
+    const bool absent = i == 0 && g.axes() == 1;
+    const size_t axis = g.axes() == 1 ? 0 : i;
+    plan.size[i] = absent ? 1 : image.shape()[2 + axis];
+    plan.kernel[i] = absent ? 1 : g.kernel[axis];
+    plan.dilation[i] = absent ? 1 : g.dilation[axis];
+    plan.stride[i] = absent ? 1 : g.stride[axis];
+    plan.to[i] = absent ? 1 : g.out[axis];
+  }
+  plan.in = image.data();
+  plan.weight = kernels.data();
+  plan.out = out.data();
+  operation(plan);
+  return out;
+}
+
 Tensor forward(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned = false) {
   const int64_t n = x.size(0), o = weight.size(0), axes = static_cast<int64_t>(g.axes()) + 1;
   const Dims shape = joined({n, o}, g.out);
+  if (Tensor made = forward_of_channels(x, weight, g, turned); made.defined()) return made;
   const Tensor seen = windows(padded(x, g), g, turned);
   const Tensor matrix = reshape(weight, {g.groups, o / g.groups, weight.size(1) * product_of(g.kernel)});
   if (g.groups == 1 && n > 1 && product_of(g.out) < kFew) {

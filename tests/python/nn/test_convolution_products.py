@@ -120,3 +120,43 @@ def test_products_with_folded_matrices_check_sizes():
     with pytest.raises(RuntimeError, match="sizes"):
         product(torch.ones(2, 3), torch.ones(3, 5), 1, torch.ones(2, 4))
     assert product(torch.ones(2, 0), torch.ones(0, 5), 1).tolist() == [[0.0] * 5] * 2
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8, 9), (1, 2, 5, 40), (1, 2, 70, 70), (1, 2, 4, 1100)])
+@pytest.mark.parametrize("times, kernel", [(1, (3, 3)), (2, (1, 1)), (1, (4, 5)), (2, (2, 7))])
+def test_channels_one_by_one(shape, times, kernel):
+    torch.manual_seed(0)
+    channels = shape[1]
+    for stride, padding, dilation in ((1, 1, 1), (2, 0, 1), ((1, 3), (2, 0), 1), ((2, 1), 1, (1, 2)), (1, 2, 2)):
+        x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+        w = torch.randn(channels * times, 1, *kernel, dtype=torch.float64, requires_grad=True)
+        b = torch.randn(channels * times, dtype=torch.float64)
+        options = (stride, padding, dilation)
+        try:
+            made = F.conv2d(x, w, b, *options, channels)
+        except RuntimeError:  # the image is smaller than the kernel
+            continue
+        split = [
+            F.conv2d(x[:, k : k + 1], w[k * times : (k + 1) * times], b[k * times : (k + 1) * times], *options)
+            for k in range(channels)
+        ]
+        wanted = torch.cat(split, 1)
+        torch.testing.assert_close(made, wanted, rtol=1e-12, atol=1e-12)
+        g = torch.randn_like(made)
+        for one, two in zip(torch.autograd.grad(made, (x, w), g), torch.autograd.grad(wanted, (x, w), g)):
+            torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-11)
+        for y in (x.float(), x.float().transpose(2, 3).contiguous().transpose(2, 3), x.float().flip(3).flip(3)):
+            found = F.conv2d(y, w.float(), b.float(), *options, channels)
+            torch.testing.assert_close(found.double(), made, rtol=1e-4, atol=1e-4)
+        line = F.conv1d(x[:, :, 0], w[:, :, 0], b, 2, 3, 1, channels)
+        image = F.conv2d(x[:, :, :1], w[:, :, :1], b, (1, 2), (0, 3), 1, channels)
+        torch.testing.assert_close(line, image[:, :, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_channels_keep_inf_to_themselves():
+    x = torch.zeros(1, 2, 5, 6)
+    x[0, 0, 0, 5], x[0, 1, 4, 0] = float("inf"), float("nan")
+    made = F.conv2d(x, torch.ones(2, 1, 3, 3), padding=1, groups=2)[0]
+    assert (made[0] == float("inf")).nonzero().tolist() == [[0, 4], [0, 5], [1, 4], [1, 5]]
+    assert made[1].isnan().nonzero().tolist() == [[3, 0], [3, 1], [4, 0], [4, 1]]
+    assert made.isfinite().sum() == 52
