@@ -1,6 +1,7 @@
 """Operations by PyTorch's registered names (``strided.ops.aten.add``): the functions of the package.
 
-Libraries take them as keys of tables, and ask whether kernels of other packages are there: none are.
+Libraries take them as keys of tables, and ask whether kernels of other packages are there: none are, but for the
+loops of torchaudio's filters.
 
 >>> strided.ops.aten.mul.Tensor(strided.ones(2), 3)
 tensor([3., 3.])
@@ -11,6 +12,7 @@ False
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 from . import _C, _aliases, _core_names
@@ -144,5 +146,16 @@ class _Refused(NotImplementedError, OSError):
 
 
 def load_library(path: Any) -> None:
-    """NotImplementedError, which is an OSError here."""
+    """NotImplementedError, which is an OSError here; but for torchaudio's libraries, whose operations strided has.
+
+    Libraries compiled for PyTorch are never loaded. What torchaudio needs to be imported is registered instead:
+    the loops of its recursive filters. Its alignment and its loss of transducers are not there.
+
+    Args:
+        path: the file.
+    """
+    from . import _audio_operations
+
+    if os.path.basename(os.fspath(path)).partition(".")[0] in _audio_operations.LIBRARIES:
+        return _audio_operations.install()
     raise _Refused("ops.load_library: strided loads no libraries compiled for PyTorch")

@@ -1,7 +1,9 @@
 """``ops``, ``classes`` and untyped storages, as libraries use them."""
 
 import os
+import pathlib
 
+import numpy as np
 import pytest
 import strided
 
@@ -63,3 +65,36 @@ def test_text_of_numbers():
     assert names._tensor_str(x, 0) == "[1., 2.]" and names.PRINT_OPTS.threshold == 1000
     assert names._str_intern(x, tensor_contents="[..]") == "tensor([..])" and names._str(x) == repr(x)
     assert names._add_suffixes("Index([1", ["a=1", "b=2"], 6, False) == "Index([1, a=1, b=2)"
+
+
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+def test_loops_of_audio_filters(dtype):
+    strided.ops.load_library("lib/_torchaudio.abi3.so")
+    strided.ops.load_library(pathlib.Path("lib/libtorchaudio.so"))
+    ops = strided.ops.torchaudio
+    assert strided.ops._torchaudio.cuda_version() is None and not strided.ops._torchaudio.is_align_available()
+    assert not hasattr(ops, "rnnt_loss_forward")
+    strided.manual_seed(0)
+    x, a = (
+        strided.randn(2, 3, 20, dtype=dtype),
+        strided.tensor([[0.5, -0.25, 1], [0, 0.1, 1], [-0.3, 0, 1]], dtype=dtype),
+    )
+    padded = strided.zeros(2, 3, 22, dtype=dtype)
+    before = x.clone()
+    ops._lfilter_core_loop(x.requires_grad_(), a, padded)
+    want = np.zeros((2, 3, 22))
+    for n, c, t in np.ndindex(2, 3, 20):  # y[t] + a1 y[t-1] + a2 y[t-2] = x[t]
+        want[n, c, t + 2] = before[n, c, t].item() - want[n, c, t + 1] * a[c, 1].item() - want[n, c, t] * a[c, 0].item()
+    np.testing.assert_allclose(padded.numpy(), want, rtol=1e-5, atol=1e-6)
+    assert x.equal(before) and not padded.requires_grad
+
+    waveform, temp, out = (
+        strided.randn(2, 9, dtype=dtype),
+        strided.randn(2, 9, dtype=dtype),
+        strided.zeros(2, 9, dtype=dtype),
+    )
+    ops._overdrive_core_loop(waveform, temp, strided.zeros(2, dtype=dtype), strided.zeros(2, dtype=dtype), out)
+    state, last = np.zeros(2), np.zeros(2)
+    for i in range(9):
+        state, last = temp[:, i].numpy() - last + 0.995 * state, temp[:, i].numpy()
+        np.testing.assert_allclose(out[:, i].numpy(), waveform[:, i].numpy() * 0.5 + state * 0.75, rtol=1e-5, atol=1e-6)
