@@ -302,3 +302,29 @@ def test_exceptions_that_are_sent():
         with pytest.raises(kind, match="in a thread") as caught:
             sent.reraise()
         assert "Traceback" in str(caught.value) and "\\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterators_count_batches_and_can_begin_later(workers, monkeypatch):
+    from strided.utils.data.dataloader import (
+        _BaseDataLoaderIter,
+        _MultiProcessingDataLoaderIter,
+        _SingleProcessDataLoaderIter,
+    )
+
+    loader = DataLoader(TensorDataset(strided.arange(6)), batch_size=2, num_workers=workers)
+    batches = iter(loader)
+    assert type(batches) is (_MultiProcessingDataLoaderIter if workers else _SingleProcessDataLoaderIter)
+    assert iter(batches) is batches and len(batches) == 3 and batches._num_yielded == 0
+    next(batches)
+    assert batches._num_yielded == 1 and [b[0].tolist() for b in batches] == [[2, 3], [4, 5]]
+    assert batches._num_yielded == 3
+
+    older = _BaseDataLoaderIter.__init__
+
+    def later(self, loader):
+        older(self, loader)
+        next(self._sampler_iter)
+
+    monkeypatch.setattr(_BaseDataLoaderIter, "__init__", later)
+    assert [b[0].tolist() for b in loader] == [[2, 3], [4, 5]]

@@ -62,10 +62,14 @@ class _BaseDataLoaderIter:
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
         self._persistent_workers = getattr(loader, "persistent_workers", False)
         self._pin_memory = loader.pin_memory and strided.cuda.is_available()
-        self._reset(loader, first_iter=True)
+        _BaseDataLoaderIter._reset(self, loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        """To the beginning."""
+        """To the beginning.
+
+        Libraries replace ``__init__`` of this class to go on behind batches that were given before they stopped: no
+        class below takes anything from ``_sampler_iter`` before ``__init__`` is done.
+        """
         self._sampler_iter = iter(self._index_sampler)
         self._base_seed = _new_seed(loader.generator)
         self._num_yielded = 0
@@ -101,8 +105,15 @@ class _BaseDataLoaderIter:
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches that this process reads."""
 
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        self._begin()
+
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
+        self._begin()
+
+    def _begin(self) -> None:
         self._iterable = self._dataset_kind == _DatasetKind.Iterable
         self._source = iter(self._dataset) if self._iterable else self._dataset
 
@@ -117,9 +128,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: Any) -> None:
         self._pool: Any = None
         super().__init__(loader)
+        self._begin(loader)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
+        self._begin(loader)
+
+    def _begin(self, loader: Any) -> None:
         if self._pool is None or not self._pool.alive():
             self._pool = Workers(loader)
         self._pool.begin(self._sampler_iter, self._base_seed)
