@@ -328,3 +328,5 @@ def test_iterators_count_batches_and_can_begin_later(workers, monkeypatch):
 
     monkeypatch.setattr(_BaseDataLoaderIter, "__init__", later)
     assert [b[0].tolist() for b in loader] == [[2, 3], [4, 5]]
+    monkeypatch.setattr(_BaseDataLoaderIter, "_reset", lambda self, loader, first_iter=False: None)
+    assert [b[0].tolist() for b in loader] == [[2, 3], [4, 5]]

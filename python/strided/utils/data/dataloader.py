@@ -62,14 +62,17 @@ class _BaseDataLoaderIter:
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
         self._persistent_workers = getattr(loader, "persistent_workers", False)
         self._pin_memory = loader.pin_memory and strided.cuda.is_available()
-        _BaseDataLoaderIter._reset(self, loader, first_iter=True)
+        self._to_beginning(loader)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """To the beginning.
 
-        Libraries replace ``__init__`` of this class to go on behind batches that were given before they stopped: no
-        class below takes anything from ``_sampler_iter`` before ``__init__`` is done.
+        Libraries replace this and ``__init__`` to go on behind batches that were given before they stopped: ``__init__``
+        does not need it, and no class below takes anything from ``_sampler_iter`` before ``__init__`` is done.
         """
+        self._to_beginning(loader)
+
+    def _to_beginning(self, loader: Any) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._base_seed = _new_seed(loader.generator)
         self._num_yielded = 0
