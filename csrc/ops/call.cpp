@@ -105,6 +105,22 @@ void check_pair(const OpDef& op, const Operand* in) {
                   "mask, use the `~` or `logical_not()` operator instead.");
 }
 
+// A factor, divisor, weight or `value` that is a number, or a factor or divisor that is a 0-d tensor of another dtype,
+// is not rounded to 16 bits, as in PyTorch: 1e5 is no infinity, 0.1 no 0.09998. The operation is computed in float32.
+bool has_wide_number(const OpDef& op, const Operand* in, DType promoted) {
+  if (promoted != DType::Float16 && promoted != DType::BFloat16) return false;
+  const int first = is<Mul>(op) || is<Div>(op) ? 0 : is<Lerp>(op) ? 2 : is<Addcmul>(op) || is<Addcdiv>(op) ? 3 : 4;
+  for (int i = first; i < op.arity; ++i)
+    if (const Tensor* t = in[i].tensor) {
+      if (first == 0 && t->ndim() == 0 && t->dtype() != promoted && is_floating(t->dtype())) return true;
+    } else {
+      const auto x = static_cast<float>(in[i].scalar.real());
+      const auto held = promoted == DType::Float16 ? static_cast<float>(Half(x)) : static_cast<float>(BFloat16(x));
+      if (held != x && x == x) return true;
+    }
+  return false;
+}
+
 // A target of an in-place operation must have the shape of the result, and a dtype that it can be cast to.
 void check_target(const Tensor& target, const Dims& shape, DType result) {
   STRIDED_CHECK(shape == target.shape(), RuntimeError, "output with shape ", target.shape(),
@@ -147,7 +163,7 @@ Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullpt
     if (target) check_target(*target, plan.shape, promoted);
     unsupported(op, promoted);
   }
-  plan.compute = loop_dtype_of(promoted);
+  plan.compute = has_wide_number(op, in, promoted) ? DType::Float32 : loop_dtype_of(promoted);
   plan.loop_result = op.out_dtype[index_of(plan.compute)];
   plan.result = op.out_dtype[index_of(promoted)];
   for (int i = 0; i < op.arity; ++i)

@@ -123,8 +123,13 @@ Tensor where(const Tensor& given, Operand input, Operand other) {
   }
   const DType dtype = type.get();
   const Device device = condition.device();
-  const Tensor a = input.tensor ? *input.tensor : number(input.scalar, dtype, device);
-  const Tensor b = other.tensor ? *other.tensor : number(other.scalar, dtype, device);
+  // A number beyond 16 bits is infinity here, as in PyTorch: -1e9 in masks of float16.
+  const auto tensor_of = [&](const Operand& x) {
+    if (x.tensor) return *x.tensor;
+    const bool narrow = dtype == DType::Float16 || dtype == DType::BFloat16;
+    return narrow ? to_dtype(number(x.scalar, DType::Float64, device), dtype) : number(x.scalar, dtype, device);
+  };
+  const Tensor a = tensor_of(input), b = tensor_of(other);
   checked_numel("where", shape);
   Tensor out;
   if (condition.is_contiguous() && a.is_contiguous() && b.is_contiguous()) {

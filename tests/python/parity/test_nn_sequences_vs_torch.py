@@ -193,6 +193,8 @@ def test_padding_of_encoders_in_evaluation(name, how):
             finally:
                 t.backends.mha.set_fastpath_enabled(True)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-5)
+
+
 def test_lengths_beyond_the_steps_are_refused_at_once():
     for length in (4, 10**18):
         with pytest.raises(IndexError, match="the samples have 3 steps"):

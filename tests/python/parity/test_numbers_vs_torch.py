@@ -121,6 +121,52 @@ def test_a_complex_number_keeps_the_precision_of_floats(dtype, low):
     same(lambda T: vector(T, dtype) * 1j)
 
 
+NOT_ROUNDED = {
+    "mul": lambda T, x, c: x * c,
+    "rmul": lambda T, x, c: c * x,
+    "div": lambda T, x, c: x / c,
+    "mul_": lambda T, x, c: x.clone().mul_(c),
+    "div_": lambda T, x, c: x.clone().div_(c),
+    "by a tensor": lambda T, x, c: x * T.tensor(c),
+    "view": lambda T, x, c: x[::2] * c,
+    "out": lambda T, x, c: T.mul(x, c, out=T.empty(0, dtype=T.float32)),
+    "lerp": lambda T, x, c: T.lerp(x, x.flip(0), c),
+    "addcmul": lambda T, x, c: T.addcmul(x, x, x, value=c),
+    "addcdiv": lambda T, x, c: T.addcdiv(x, x, x.abs() + 1, value=c),
+}
+
+
+@pytest.mark.parametrize("name", NOT_ROUNDED)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("number", [0.1, -0.3, 3, 1e5, 1e-9, float("inf"), float("nan")])
+def test_factors_are_not_rounded_to_16_bits(name, dtype, number):
+    """A factor of 1e5 was infinity in float16, 1e-9 was 0, and 0.1 was 0.09998."""
+    values = [i / 7 - 9 for i in range(128)]
+    made = [NOT_ROUNDED[name](T, vector(T, dtype, values), number) for T in (strided, torch_ref)]
+    assert str(made[0].dtype) == str(made[1].dtype)
+    strided.testing.assert_close(*(strided.tensor(x.tolist()) for x in made), rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradients_of_factors_are_not_rounded_to_16_bits(dtype):
+    for number in (0.1, 1e-6):
+        for f in (lambda x, c: x * c, lambda x, c: x / c):
+            made = []
+            for T in (strided, torch_ref):
+                x = vector(T, dtype).requires_grad_()
+                f(x, number).sum().backward()
+                made.append(x.grad.tolist())
+            assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8"])
+def test_where_takes_numbers_beyond_16_bits(dtype):
+    for number in (-1e9, 1e39, -1e300, 300):
+        for flip in (False, True):
+            x = [lambda T: vector(T, dtype), lambda T: number]
+            same(lambda T, x=x[::-1] if flip else x: T.where(vector(T, dtype) > 2, x[0](T), x[1](T)))
+
+
 # ---------------------------------------------------------------- other than PyTorch, on purpose
 
 COMPARE = {

@@ -142,7 +142,7 @@ def pack_padded_sequence(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
         )
     if sizes[0] > x.size(0):
-        raise RuntimeError(f"Expected lengths up to that of the input, {x.size(0)}, but got {sizes[0]}")
+        raise IndexError(f"pack_padded_sequence: a length of {sizes[0]}, but the samples have {x.size(0)} steps")
     counts, left = [], len(sizes)
     for t in range(sizes[0]):
         while sizes[left - 1] <= t:
