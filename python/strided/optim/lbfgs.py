@@ -203,6 +203,7 @@ class LBFGS(Optimizer):
         lr, small = number(group["lr"]), group["tolerance_change"]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
+        fresh = "d" not in state
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first = closure()
@@ -241,6 +242,9 @@ class LBFGS(Optimizer):
                 break
             if float(direction.mul(t).abs().max()) <= small or abs(loss - before) < small:
                 break
+        if fresh and "al" in state:  # the order of PyTorch's state: the others are kept when a step ends
+            for name in [name for name in state if name not in ("func_evals", "n_iter", "al")]:
+                state[name] = state.pop(name)
         return first
 
     def _searched(self, closure, t, direction, loss, grad, slope, most):
