@@ -68,7 +68,7 @@ class _BaseDataLoaderIter:
         """To the beginning.
 
         Libraries replace this and ``__init__`` to go on behind batches that were given before they stopped: ``__init__``
-        does not need it, and no class below takes anything from ``_sampler_iter`` before ``__init__`` is done.
+        does not call this, and no class below takes from ``_sampler_iter`` before ``__init__`` is done.
         """
         self._to_beginning(loader)
 
