@@ -67,8 +67,8 @@ class _BaseDataLoaderIter:
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """To the beginning.
 
-        Libraries replace this and ``__init__`` to go on behind batches that were given before they stopped: ``__init__``
-        does not call this, and no class below takes from ``_sampler_iter`` before ``__init__`` is done.
+        Libraries replace this and ``__init__`` to go on behind batches that were given before they stopped.
+        So ``__init__`` does not call this, and no class below takes from ``_sampler_iter`` before ``__init__`` is done.
         """
         self._to_beginning(loader)
 
