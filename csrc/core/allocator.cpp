@@ -70,8 +70,7 @@ constexpr int kLocalClasses = 4 * 7 + 1;  // up to 8 KiB
 constexpr int kLocalBlocks = 64;
 
 struct Local {
-  // One thread adds, others only read: no locked instruction, of which four to six took longer than all else that a
-  // small allocation does.
+  // One thread adds, others only read: no locked instruction.
   struct Counter {
     std::atomic<int64_t> value{0};
     void add(int64_t n) { value.store(get() + n, std::memory_order_relaxed); }

@@ -331,7 +331,8 @@ void log_call(CallLog* log, const OpDef& op, const Operand* in, const Plan& plan
   if (params) std::copy(params, params + 4, call.params);
   call.out = out;
   if (looks_at_values(op, in, plan)) call.obstacle = "looks at values";
-  else if (plan.result != plan.loop_result) call.obstacle = "the dtype has no loops";
+  else if (plan.result != plan.loop_result)
+    call.obstacle = has_loops(plan.result) ? "a number does not fit 16 bits" : "the dtype has no loops";
   log->calls.push_back(std::move(call));
 }
 

@@ -18,6 +18,13 @@
 namespace strided {
 namespace {
 
+// Longer axes, steps and borders are left to the general functions: places are listed here before there is a result
+// whose size could be refused, and products of two such numbers cannot overflow.
+constexpr int64_t kLongest = int64_t(1) << 24;
+bool is_short(const Dims& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](int64_t n) { return n >= -kLongest && n <= kLongest; });
+}
+
 bool is_number_of_loops(DType dtype) { return dtype == DType::Float32 || dtype == DType::Float64; }
 
 // Images whose results lie in memory as they are counted.
@@ -171,7 +178,7 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
   if (axes < 1 || axes > 3 || !is_number_of_loops(x.dtype()) || network_functions(x.device()).mix_taps == nullptr)
     return {};
   const std::optional<Mode> how = mode_of(mode, axes);
-  if (!how || x.numel() == 0 || static_cast<int>(sizes.size()) != axes) return {};
+  if (!how || x.numel() == 0 || static_cast<int>(sizes.size()) != axes || !is_short(sizes)) return {};
   auto steps = std::make_shared<std::vector<Step>>();
   for (int i = axes - 1; i >= 0; --i) {
     const auto at = static_cast<size_t>(i);
@@ -209,7 +216,8 @@ std::optional<Dims> equal_windows(const Tensor& x, const Dims& sizes) {
 bool can_pool(const Tensor& x, const Dims& sizes) {
   const int axes = static_cast<int>(sizes.size());
   if ((x.ndim() != axes + 1 && x.ndim() != axes + 2) || !is_number_of_loops(x.dtype()) || x.numel() == 0) return false;
-  return std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 1; }) &&
+  return is_short(sizes) && is_short(x.shape()) &&
+         std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 1; }) &&
          network_functions(x.device()).mix_taps != nullptr;
 }
 
@@ -305,7 +313,7 @@ std::optional<Border> border_of(const std::string& word) {
 
 // Where the elements of a padded axis come from; false where there are none.
 bool find_places(Border border, int64_t n, int64_t before, int64_t after, std::vector<int64_t>* to) {
-  if (n == 0 || before < 0 || after < 0) return false;
+  if (n == 0 || before < 0 || after < 0 || !is_short({n, before, after})) return false;
   if (border == Border::Reflect && (before >= n || after >= n)) return false;
   if (border == Border::Circular && (before > n || after > n)) return false;
   for (int64_t j = -before; j < n + after; ++j) {
@@ -392,7 +400,8 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode,
     size *= plan.size[i];
     shape.push_back(grid.size(i + 1));
   }
-  if (size >= std::numeric_limits<int32_t>::max()) return {};  // places in an image are int32
+  // Places in an image are int32, and along an axis whole numbers of float.
+  if (size >= std::numeric_limits<int32_t>::max() || !is_short(x.shape())) return {};
   const Tensor in = contiguous(x), at = contiguous(grid), out = empty(shape, x.dtype(), x.device());
   plan.in = in.data();
   plan.grid = at.data();
@@ -406,6 +415,8 @@ namespace {
 // The number of blocks along each axis; false where there are none, or the lists are wrong.
 bool find_blocks(const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding, const Dims& stride,
                  Dims* blocks) {
+  for (const Dims* numbers : {&size, &kernel, &dilation, &padding, &stride})
+    if (!is_short(*numbers)) return false;
   for (size_t i = 0; i < 2; ++i) {
     if (kernel[i] < 1 || dilation[i] < 1 || padding[i] < 0 || stride[i] < 1 || size[i] < 0) return false;
     const int64_t room = size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;

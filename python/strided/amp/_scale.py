@@ -35,7 +35,7 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
     for x in self:
         if not bool(x.isfinite().all()):
             found_inf.fill_(1)
-        x.mul_(inv_scale.to(x.dtype).reshape(()))
+        x.mul_(inv_scale.reshape(()))  # of no axes: it is not rounded to 16 bits
 
 
 def _amp_update_scale_(

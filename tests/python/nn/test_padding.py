@@ -104,3 +104,23 @@ def test_bags_of_one_length_are_those_with_offsets(mode, shape):
         results.append((made.detach(), w.grad))
     for a, b in zip(*results):
         assert a.shape == b.shape and strided.allclose(a, b, rtol=1e-14, atol=1e-14)
+
+
+def test_sizes_that_no_memory_holds_are_refused_at_once():
+    """Lists of places were made before the size of the result was looked at."""
+    x, f = strided.rand(1, 3, 8, 8), strided.nn.functional
+    for call in (
+        lambda n: f.pad(x, (n, 0)),
+        lambda n: f.pad(x, (0, n, n, n)),
+        lambda n: f.pad(x, (n, 0, 0, 0), mode="replicate"),
+        lambda n: f.interpolate(x, size=(n, n), mode="bilinear"),
+        lambda n: f.interpolate(x, size=(n, n), mode="bicubic"),
+        lambda n: f.interpolate(x, size=(n, n), mode="nearest"),
+        lambda n: f.adaptive_avg_pool2d(x, (n, n)),
+        lambda n: f.unfold(x, 2, padding=n),
+        lambda n: f.unfold(x, 5, dilation=n),
+        lambda n: f.fold(strided.rand(1, 25, 4), (6, 6), 5, dilation=n),
+    ):
+        for n in (2**40, 2**62):
+            with pytest.raises(RuntimeError):
+                call(n)

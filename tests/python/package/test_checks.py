@@ -145,6 +145,9 @@ def test_steps_of_gradient_scaling():
     grads, found = [strided.tensor([2.0, 4.0]), strided.tensor([2.0], dtype=strided.float16)], strided.tensor([0.0])
     unscale(grads, found, strided.tensor(0.5))
     assert [g.tolist() for g in grads] == [[1, 2], [1]] and found.item() == 0
+    small = [strided.tensor([2.0**15], dtype=strided.float16)]  # 3e-7 itself is 2.98e-7 in float16
+    unscale(small, found, strided.tensor(3e-7))
+    assert small[0].item() == strided.tensor(2.0**15 * 3e-7).half().item()
     unscale([strided.ones(1), strided.tensor([float("nan")])], found, strided.tensor([0.5]))
     assert found.item() == 1
     with pytest.raises(RuntimeError, match="inv_scale must be a 1-element tensor"):
