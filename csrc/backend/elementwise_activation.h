@@ -62,7 +62,18 @@ struct GeluGrad {
       activation_grad("_gelu_grad", "GeluGrad", "grad times the derivative of nn.functional.gelu at input.");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
-    const auto law = math::normal_law(x);
+    return slope(g, x, math::normal_law(x));
+  }
+  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
+  static bool is_usual(T, T x) {
+    return math::has_usual_normal_law(x);
+  }
+  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
+  static T usual(T g, T x) {
+    return slope(g, x, math::normal_law_usual(x));
+  }
+  template <class T, class Law>
+  STRIDED_HD static T slope(T g, T x, const Law& law) {
     return g * (law.hi + x * (T(1 / kSqrt2Pi) * law.lo));
   }
   static constexpr uint8_t reads[] = {2, 3};
@@ -83,6 +94,14 @@ struct Gelu {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x * math::normal_law(x).hi;
+  }
+  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
+  static bool is_usual(T x) {
+    return math::has_usual_normal_law(x);
+  }
+  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
+  static T usual(T x) {
+    return x * math::normal_law_usual(x).hi;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -322,6 +341,15 @@ struct SoftplusGrad {
     const T scaled = x * static_cast<T>(p[0]);
     return scaled > static_cast<T>(p[1]) ? g : g * math::sigmoid(scaled);
   }
+  template <class T>
+  static bool is_usual(T, T x, const double* p) {
+    return math::has_usual_sigmoid(x * static_cast<T>(p[0]));
+  }
+  template <class T>
+  static T usual(T g, T x, const double* p) {
+    const T scaled = x * static_cast<T>(p[0]), value = g * math::sigmoid_usual(scaled);
+    return scaled > static_cast<T>(p[1]) ? g : value;
+  }
   static constexpr uint8_t reads[] = {2, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -343,6 +371,16 @@ struct Softplus {
   STRIDED_HD static T fwd(T x, const double* p) {
     const T beta = static_cast<T>(p[0]), scaled = x * beta;
     return scaled > static_cast<T>(p[1]) ? x : math::log1p(math::exp(scaled)) / beta;
+  }
+  template <class T>
+  static bool is_usual(T x, const double* p) {
+    return math::has_usual_exp(x * static_cast<T>(p[0]));
+  }
+  template <class T>
+  static T usual(T x, const double* p) {
+    const T beta = static_cast<T>(p[0]), scaled = x * beta;
+    const T value = math::log1p_usual(math::exp_usual(scaled)) / beta;
+    return scaled > static_cast<T>(p[1]) ? x : value;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -756,12 +756,15 @@ struct Relu {
 };
 
 struct Hardshrink {
+  // lambd is rounded to the dtype before it is compared, so the 16-bit floats come as they are.
+  static constexpr bool on_storage = true;
   static constexpr Info info{
       "hardshrink", Promote::Same,     kinds::Float, Saves::Inputs, "0 where |x| <= lambd, else x. NaN stays.",
       nullptr,      "float lambd=0.5", "",           nullptr,       false};
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
-    return math::abs(x) <= static_cast<T>(p[0]) ? T(0) : x;
+    using C = compute_t<T>;
+    return math::abs(static_cast<C>(x)) <= static_cast<C>(T(static_cast<C>(p[0]))) ? T(C(0)) : x;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -797,10 +800,9 @@ struct NanToNum {
     } else {
       using C = compute_t<T>;
       const C v = static_cast<C>(x), top = static_cast<C>(largest<T>());
-      // A NaN among the params stands for None.
-      const C nan = p[0] == p[0] ? static_cast<C>(p[0]) : C(0);
-      const C posinf = p[1] == p[1] ? static_cast<C>(p[1]) : top;
-      const C neginf = p[2] == p[2] ? static_cast<C>(p[2]) : -top;
+      const C nan = is_none(p[0]) ? C(0) : static_cast<C>(p[0]);
+      const C posinf = is_none(p[1]) ? top : static_cast<C>(p[1]);
+      const C neginf = is_none(p[2]) ? -top : static_cast<C>(p[2]);
       const C upper = v == math::infinity<C>() ? posinf : v;
       const C lower = v == -math::infinity<C>() ? neginf : upper;
       return T(math::isnan(v) ? nan : lower);

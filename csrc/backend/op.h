@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/math_basic.h"
 #include "core/convert.h"
 
 namespace strided {
@@ -87,6 +88,11 @@ constexpr int op_arity = find_arity<Op>();
 
 template <class Op, class T>
 constexpr bool op_supports = (Op::info.kinds & kind_of(dtype_of<T>)) != 0;
+
+// What stands among the params for None ("float?" of a signature): a NaN that no computation makes, so that a NaN which
+// was given is told from it.
+STRIDED_HD double none_param() { return math::from_bits<double>(0x7ff84e6f6e65f00dull); }
+STRIDED_HD bool is_none(double param) { return math::to_bits(param) == math::to_bits(none_param()); }
 
 // What Op::fwd takes for dtype T: its compute type, or T itself where the struct says `on_storage` (a result that
 // depends on the format, not only on the value).

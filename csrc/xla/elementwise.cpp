@@ -113,7 +113,7 @@ Num logaddexp(const Num& a, const Num& b, double base_log) {
 }
 Num nan_to_num(const Num& x, const double* p) {
   const double top = kDTypeInfo[index_of(x.v->dtype)].greatest;
-  auto given = [](double value, double otherwise) { return value == value ? value : otherwise; };
+  auto given = [](double value, double otherwise) { return is_none(value) ? otherwise : value; };
   return where(nan(x), given(p[0], 0),
                where(x == kInfinity, given(p[1], top), where(x == -kInfinity, given(p[2], -top), x)));
 }

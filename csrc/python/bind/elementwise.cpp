@@ -40,7 +40,7 @@ void read(const Overload& o, PyObject* const* args, Operand* in, double* params)
                 Py_TYPE(args[0])->tp_name);
   int p = 0;
   for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
-    params[p++] = args[i] == Py_None ? NAN : detail::to_double(args[i]);
+    params[p++] = args[i] == Py_None ? none_param() : detail::to_double(args[i]);
   if (op.id == elementwise_id<Isclose>) check_tolerances(params[0], params[1]);
 }
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 
 import elementwise_reference as ref
 import numpy as np
@@ -284,14 +285,26 @@ def test_integer_quotients_of_usual_and_unusual_operands(dtype):
                 )
 
 
+def slopes(f, x):
+    leaf = x.detach().requires_grad_()
+    return torch.autograd.grad(f(leaf).sum(), leaf)[0]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize(
-    "name", ["exp", "log", "log1p", "sigmoid", "sin", "cos", "tan", "lgamma", "pow", "atan2", "logaddexp"]
+    "name",
+    [
+        *("exp", "log", "log1p", "sigmoid", "sin", "cos", "tan", "lgamma", "pow", "atan2", "logaddexp"),
+        *("nn.functional.gelu", "gradient of nn.functional.gelu"),
+        *("nn.functional.softplus", "gradient of nn.functional.softplus"),
+    ],
 )
 def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
     """Blocks of usual operands take shorter code: with some or many unusual ones beside, the bits are the same."""
     kind, rng = getattr(torch, dtype), np.random.default_rng(0)
-    f, operands = getattr(torch, name), 2 if name in ("pow", "atan2", "logaddexp") else 1
+    f, operands = operator.attrgetter(name.split()[-1])(torch), 2 if name in ("pow", "atan2", "logaddexp") else 1
+    if name.startswith("gradient"):
+        f = functools.partial(slopes, f)
     usual = [torch.tensor(np.exp(rng.standard_normal(500))).to(kind) for _ in range(operands)]
     want = f(*usual)
     for unusual in (1, 3, 40, 300):
@@ -307,7 +320,7 @@ def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
         got, single = f(*mixed), [f(*(x[i] for x in mixed)) for i in at.tolist()]
         assert torch.equal(got[kept], want[kept])
         assert torch.equal(torch.nan_to_num(got[at], 77.0), torch.nan_to_num(torch.stack(single), 77.0))
-        inplace = getattr(torch.Tensor, name + "_")(mixed[0], *mixed[1:]) if name != "logaddexp" else got
+        inplace = getattr(torch.Tensor, name + "_")(mixed[0], *mixed[1:]) if hasattr(torch.Tensor, name + "_") else got
         assert torch.equal(torch.nan_to_num(inplace, 77.0), torch.nan_to_num(got, 77.0))
 
 

@@ -243,3 +243,24 @@ def test_integers_are_no_parts_of_complex_numbers(dtype):
     for T in (strided, torch_ref):
         with pytest.raises(RuntimeError):
             getattr(T, dtype).to_complex()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_nan_can_stand_for_what_nan_to_num_replaces(dtype):
+    inf, nan = float("inf"), float("nan")
+    for given in ({"nan": nan}, {"posinf": nan}, {"nan": 2.0, "neginf": nan}, {"nan": None, "posinf": inf}):
+        made = []
+        for T in (strided, torch_ref):
+            x = T.tensor([nan, inf, -inf, 0.5], dtype=getattr(T, dtype))
+            made.append([str(v) for v in T.nan_to_num(x, **given).tolist()])
+        assert made[0] == made[1], given
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_limit_of_hardshrink_is_rounded_to_the_dtype(dtype):
+    for limit in (0.1, 0.3, 0.7, 1e-3):
+        made = []
+        for T in (strided, torch_ref):
+            x = T.tensor([limit, -limit, limit * 1.01, limit * 0.99], dtype=getattr(T, dtype))
+            made.append(T.nn.functional.hardshrink(x, limit).tolist())
+        assert made[0] == made[1]
