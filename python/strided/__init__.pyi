@@ -179,6 +179,8 @@ def atleast_3d(*tensors: Tensor) -> _tuple[Tensor, ...]: ...
 @overload
 def atleast_3d(tensors: Sequence[Tensor]) -> _tuple[Tensor, ...]: ...
 from .amp.autocast_mode import autocast as autocast
+from ._switches import autocast_decrement_nesting as autocast_decrement_nesting
+from ._switches import autocast_increment_nesting as autocast_increment_nesting
 from . import autograd as autograd
 from .nn.functional._pool import avg_pool1d as avg_pool1d
 from . import backends as backends
@@ -836,8 +838,12 @@ def selu(input: Tensor) -> Tensor: ...
 def selu_(input: Tensor) -> Tensor: ...
 from . import serialization as serialization
 from ._switches import set_anomaly_enabled as set_anomaly_enabled
+from ._switches import set_autocast_cache_enabled as set_autocast_cache_enabled
+from ._switches import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from ._switches import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from ._switches import set_autocast_dtype as set_autocast_dtype
 from ._switches import set_autocast_enabled as set_autocast_enabled
+from ._switches import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from ._switches import set_default_device as set_default_device
 def set_default_dtype(d: DType) -> None: ...
 from ._switches import set_default_tensor_type as set_default_tensor_type

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from ._typing import Any, Device, DType
 
 __all__ = [
-    "clear_autocast_cache", "compiled_with_cxx11_abi", "get_autocast_cpu_dtype", "get_autocast_dtype",
-    "get_autocast_gpu_dtype", "get_default_device", "get_device_module", "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-    "is_distributed", "is_vulkan_available", "is_warn_always_enabled", "set_anomaly_enabled", "set_autocast_dtype",
-    "set_autocast_enabled", "set_default_device", "set_default_tensor_type", "set_flush_denormal",
-    "set_num_interop_threads", "set_warn_always",
+    "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "compiled_with_cxx11_abi",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_device",
+    "get_device_module", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled", "is_autocast_enabled", "is_distributed", "is_vulkan_available",
+    "is_warn_always_enabled", "set_anomaly_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_default_device", "set_default_tensor_type", "set_flush_denormal", "set_num_interop_threads",
+    "set_warn_always",
 ]  # fmt: skip
 
 _f = _C.functions
@@ -153,15 +155,55 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Nothing for what is so already. Else NotImplementedError: only a context, amp.autocast, switches casts."""
+    """Casts on this device (with one argument: CUDA) or not, in this thread from now on; amp.autocast does it for the
+    time of a context.
+
+    Raises:
+        RuntimeError: nothing is cast on such a device.
+    """
+    from .amp._casts import switch
+
     device, on = ("cuda", device_type) if enabled is None else (device_type, enabled)
-    if on != is_autocast_enabled(device):
-        raise NotImplementedError("set_autocast_enabled: use the context strided.autocast(device, enabled=...)")
+    switch(_C.device(device).type, bool(on))
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """``set_autocast_enabled("cpu", enabled)``."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Whether autocast keeps casts of parameters, in this thread from now on."""
+    _casts().keeps = bool(enabled)
+
+
+def autocast_increment_nesting() -> int:
+    """Counts a context of autocast as entered, and gives how many are open: for what switches casts by itself."""
+    from .amp._casts import nest
+
+    return nest(1)
+
+
+def autocast_decrement_nesting() -> int:
+    """Counts it as left. With the last one the casts of parameters go that were kept."""
+    from .amp._casts import nest
+
+    return nest(-1)
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """What this thread's autocast contexts cast to, if they name no dtype."""
     _casts().dtype[_C.device(device_type).type] = dtype
+
+
+def set_autocast_cpu_dtype(dtype: DType) -> None:
+    """``set_autocast_dtype("cpu", dtype)``."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: DType) -> None:
+    """``set_autocast_dtype("cuda", dtype)``."""
+    set_autocast_dtype("cuda", dtype)
 
 
 def clear_autocast_cache() -> None:

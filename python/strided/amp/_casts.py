@@ -76,6 +76,8 @@ class State(threading.local):
         self.keeps = True  # casts of parameters, until the outermost context ends
         self.depth = 0
         self.kept: dict[int, tuple[Any, int, Any]] = {}
+        self.switched = False  # whether `switch` was called for what still holds
+        self.mode: CastingMode | None = None  # that of `switch`; contexts have their own
 
 
 state = State()
@@ -193,6 +195,43 @@ class CastingMode(TorchFunctionMode):
                 args = tuple(_cast(a, device, dtype) for a in args)
                 kwargs = {k: _cast(v, device, dtype) for k, v in kwargs.items()}
         return func(*args, **kwargs)
+
+
+def switch(device: str, on: bool) -> None:
+    """Casts on this device or not, without a context."""
+    if device not in state.enabled:
+        raise RuntimeError(f"unknown device type for autocast in get_autocast_dispatch_key_from_device_type: {device}")
+    if on:
+        prepare(device)
+    state.enabled[device] = on
+    state.switched = state.switched or on
+    settle()
+
+
+def settle() -> None:
+    """The mode of `switch` is there, below all others, while any device casts."""
+    on = any(state.enabled.values())
+    state.switched = state.switched and (on or state.depth > 0)
+    wanted = state.switched and on
+    if wanted == (state.mode is not None):
+        return
+    others = [_C._pop_torch_function_stack() for _ in range(_C._len_torch_function_stack())]
+    if state.mode is None:
+        state.mode = CastingMode()
+        _C._push_on_torch_function_stack(state.mode)
+    else:
+        others.remove(state.mode)
+        state.mode = None
+    for mode in reversed(others):
+        _C._push_on_torch_function_stack(mode)
+
+
+def nest(step: int) -> int:
+    """Counts a context entered (1) or left (-1), and gives how many are open; with the last one go the kept casts."""
+    state.depth += step
+    if state.depth == 0:
+        state.kept.clear()
+    return state.depth
 
 
 def prepare(device: str) -> None:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from ._casts import CastingMode, _cast, prepare, state
+from ._casts import CastingMode, _cast, nest, prepare, settle, state
 
 if TYPE_CHECKING:
     from .._typing import DType, F
@@ -90,7 +90,7 @@ class autocast:
         device = self.device
         self._before.append((state.enabled[device], state.dtype[device], state.keeps))
         state.enabled[device], state.dtype[device], state.keeps = self._enabled, self.fast_dtype, self._cache_enabled
-        state.depth += 1
+        nest(1)
         if self._enabled:
             prepare(device)
             _C._push_on_torch_function_stack(CastingMode())
@@ -102,10 +102,10 @@ class autocast:
         device = self.device
         if self._enabled:
             _C._pop_torch_function_stack()
-        state.depth -= 1
-        if state.depth == 0:
-            state.kept.clear()
+        nest(-1)
         state.enabled[device], state.dtype[device], state.keeps = self._before.pop()
+        if state.switched:
+            settle()
 
     def __call__(self, func: F) -> F:
         @functools.wraps(func)

@@ -78,11 +78,13 @@ COMPOSED = "istft stft vmap".split()
 WINDOWS = "bartlett_window blackman_window hamming_window hann_window kaiser_window".split()
 # Files, programs, and what is asked of the process: tests/python/files, test_program_names.py, test_seat.py.
 PROGRAMS = """
-    as_subclass clear_autocast_cache compile compiled_with_cxx11_abi const_data_ptr dim_order from_file
+    as_subclass autocast_decrement_nesting autocast_increment_nesting
+    clear_autocast_cache compile compiled_with_cxx11_abi const_data_ptr dim_order from_file
     get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_default_device get_device_module grad_dtype
     hash_tensor install_as_torch is_anomaly_check_nan_enabled is_anomaly_enabled is_autocast_cache_enabled
     is_autocast_cpu_enabled is_autocast_enabled is_distributed is_vulkan_available is_warn_always_enabled load
     module_load name new reinforce resize resize_as save set_ set_anomaly_enabled set_autocast_dtype
+    set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype
     set_autocast_enabled set_default_device set_default_tensor_type set_flush_denormal set_num_interop_threads
     set_warn_always share_memory_ storage_type volatile
 """.split()

@@ -72,9 +72,39 @@ def test_what_cannot_be_cast_to():
         strided.autocast("meta")
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
         strided.autocast(strided.device("cpu"))
-    with pytest.raises(NotImplementedError, match="set_autocast_enabled"):
-        strided.set_autocast_enabled("cpu", True)
+    with pytest.raises(RuntimeError, match="unknown device type for autocast"):
+        strided.set_autocast_enabled("meta", True)
     assert strided.amp.is_autocast_available("cpu") and not strided.amp.is_autocast_available("meta")
+
+
+def test_casts_are_switched_without_a_context():
+    x = strided.ones(1, 1)
+    depth = strided._C._len_torch_function_stack()
+    try:
+        strided.set_autocast_enabled("cpu", True)
+        strided.set_autocast_cpu_dtype(strided.float16)
+        assert strided.is_autocast_enabled("cpu") and (x @ x).dtype == strided.float16
+        with strided.autocast("cpu", dtype=strided.bfloat16):
+            assert (x @ x).dtype == strided.bfloat16
+            strided.set_autocast_cpu_enabled(False)
+            assert (x @ x).dtype == F32
+        assert (x @ x).dtype == strided.float16
+        with strided.autocast("cpu", enabled=False):
+            assert (x @ x).dtype == F32
+            strided.set_autocast_enabled("cpu", True)
+            assert (x @ x).dtype == strided.float16
+        assert strided.autocast_increment_nesting() == 1 and strided.autocast_increment_nesting() == 2
+        assert strided.autocast_decrement_nesting() == 1 and strided.autocast_decrement_nesting() == 0
+        strided.set_autocast_cache_enabled(False)
+        assert not strided.is_autocast_cache_enabled()
+    finally:
+        strided.set_autocast_cpu_enabled(False)
+        strided.set_autocast_cpu_dtype(strided.bfloat16)
+        strided.set_autocast_cache_enabled(True)
+    assert (x @ x).dtype == F32 and strided._C._len_torch_function_stack() == depth
+    with strided.autocast("cpu"):
+        strided.set_autocast_enabled("cpu", True)
+    assert strided._C._len_torch_function_stack() == depth
 
 
 def test_parameters_get_gradients_of_their_dtype():

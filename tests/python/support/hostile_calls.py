@@ -14,6 +14,8 @@ from hostile_objects import Index, Raising, odd_objects
 
 # What changes how later calls behave, so that a call could not be repeated alone.
 LEFT_OUT = {
+    "set_autocast_enabled", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_cpu_dtype",
+    "set_autocast_gpu_dtype", "set_autocast_cache_enabled", "autocast_increment_nesting", "autocast_decrement_nesting",
     "set_num_threads", "set_printoptions", "printoptions", "set_cache_limit", "set_default_device",
     "set_default_tensor_type", "set_anomaly_enabled", "install_as_torch", "enter_dual_level", "exit_dual_level",
     "add_safe_globals", "clear_safe_globals", "register_package", "set_default_load_endianness",
