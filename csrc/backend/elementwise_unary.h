@@ -308,6 +308,32 @@ struct Cube {
   }
 };
 
+// What x * number and x / number compute for 16-bit floats: the number is not rounded to their dtype.
+struct TimesNumber {
+  static constexpr Info info{"_times_number", Promote::Same, kinds::Float, Saves::Nothing, "The product with a number.",
+                             nullptr,         "float number"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    return x * static_cast<T>(p[0]);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g * s.params[0];
+  }
+};
+struct OverNumber {
+  static constexpr Info info{"_over_number", Promote::Same, kinds::Float, Saves::Nothing, "The quotient by a number.",
+                             nullptr,        "float number"};
+  template <class T>
+  STRIDED_HD static T fwd(T x, const double* p) {
+    return x / static_cast<T>(p[0]);
+  }
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    return g / s.params[0];
+  }
+};
+
 // What x ** -2 computes.
 struct InverseSquare {
   static constexpr Info info{"_inverse_square", Promote::Floating, kinds::floating, Saves::Inputs,
@@ -818,10 +844,10 @@ struct NanToNum {
   }
 };
 
-using UnaryOps =
-    List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt, Square, Cube,
-         InverseSquare, Reciprocal, Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos, Atan,
-         Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
+using UnaryOps = List<Abs, Neg, Positive, Sign, Sgn, Angle, ConjPhysical, Ceil, Floor, Trunc, Frac, Round, Sqrt, Rsqrt,
+                      Square, Cube, InverseSquare, TimesNumber, OverNumber, Reciprocal, Exp, Exp2, Expm1, Log, Log2,
+                      Log10, Log1p, Sigmoid, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh,
+                      Deg2rad, Rad2deg, Relu, Hardshrink, NanToNum>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -248,8 +248,27 @@ const OpDef* simpler_power(const OpDef& op, const Operand* in, DType compute) {
   return e == 0.5 ? &op_def(elementwise_id<Sqrt>) : e == -1 ? &op_def(elementwise_id<Reciprocal>) : nullptr;
 }
 
+// A product of 16-bit floats with a number, or their quotient by one: the op that takes the number as it is, or null.
+// `plan` computes such in float32, by way of a copy of the whole.
+const OpDef* by_number(const OpDef& op, const Operand* in, const Plan& plan, int* at) {
+  if (!is<Mul>(op) && !is<Div>(op)) return nullptr;
+  if (plan.result == plan.loop_result || !has_loops(plan.result)) return nullptr;
+  *at = in[0].tensor ? 0 : 1;
+  const Operand &x = in[*at], &number = in[1 - *at];
+  if (number.tensor || x.tensor->dtype() != plan.result || (is<Div>(op) && *at == 1)) return nullptr;
+  return is<Mul>(op) ? &op_def(elementwise_id<TimesNumber>) : &op_def(elementwise_id<OverNumber>);
+}
+
 void run(const OpDef& op, const Operand* in, const Plan& plan, const double* params, const Tensor& out) {
   if (const OpDef* simpler = simpler_power(op, in, plan.compute)) return run(*simpler, in, plan, nullptr, out);
+  int at;
+  if (const OpDef* simpler = by_number(op, in, plan, &at)) {
+    Plan narrow = plan;
+    narrow.compute = narrow.loop_result = plan.result;
+    narrow.casts = false;
+    const double number[4] = {in[1 - at].scalar.real()};
+    return run(*simpler, in + at, narrow, number, out);
+  }
   if (plan.result != plan.loop_result && out.dtype() != plan.result) {  // rounded to the result's dtype on the way
     const Tensor result = empty(plan.shape, plan.result, plan.device);
     run(op, in, plan, params, result);

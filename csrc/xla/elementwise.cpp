@@ -191,6 +191,8 @@ const Row kRows[] = {
     ROW("square", x.is_bool() ? cast(x, DType::Int64) : x* x),
     ROW("_cube", x * x * x),
     ROW("_inverse_square", 1 / (x * x)),
+    ROW("_times_number", x* p[0]),
+    ROW("_over_number", x / p[0]),
     ROW("reciprocal", 1 / x),
     ROW("exp", exp(x)),
     ROW("exp2", exp(x* kLn2)),
