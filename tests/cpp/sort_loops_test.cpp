@@ -199,6 +199,53 @@ void check_short_of_size(std::initializer_list<KeyKind> kinds) {
         ASSERT_FALSE(::testing::Test::HasFailure());
       }
 }
+// Three rows of words of 32 bits by partitions, with what stands behind them.
+template <class W>
+void check_narrow_runs(int64_t n, int depth, std::mt19937_64& random) {
+  std::vector<W> words(static_cast<size_t>(3 * n + kSortSlack)), scratch(static_cast<size_t>(n + kSortSlack));
+  for (W& w : words) w = static_cast<W>(random());
+  for (int64_t i = 0; i < 3 * n; ++i) {  // distinct in a row
+    W& w = words[static_cast<size_t>(i)];
+    w = static_cast<W>((w & ~W(1023)) | static_cast<W>(i % n));
+  }
+  std::vector<W> want = words;
+  Leaves<1, W> leaves;
+  for (int64_t r = 0; r < 3; ++r) {
+    std::sort(want.begin() + r * n, want.begin() + (r + 1) * n);
+    sort_run(Run<1, W>{{words.data() + r * n}}, n, Run<1, W>{{scratch.data()}}, depth, &leaves);
+  }
+  leaves.sort();
+  ASSERT_EQ(words, want) << n << " at depth " << depth;
+}
+template <class W>
+void check_narrow_runs_of_every_length() {
+  std::mt19937_64 random(5);
+  for (const int depth : {0, 1, 3, 40})
+    for (int64_t n = 1; n <= kShortRow; n += n < 300 ? 1 : 97) check_narrow_runs<W>(n, depth, random);
+}
+TEST(ShortRows, RunsOfNarrowWords) {
+#if !defined(__AVX512F__)  // kNarrowRuns
+  check_narrow_runs_of_every_length<uint32_t>();
+#endif
+}
+template <class K>
+void check_few_rows(KeyKind kind) {
+  if constexpr (kNarrowRuns) {
+    std::mt19937_64 random(6);
+    for (const int64_t n : {65, 66, 71, 72, 100, 127, 129, 500, 1000, 1023, 1024})
+      for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
+        for (const int64_t rows : {1, 2, 3, 9}) {
+          const int64_t others = check_short<K>(bits, kind, n % 2 == 0, n, rows, random);
+          ASSERT_FALSE(::testing::Test::HasFailure());
+          if (bits == Bits::Any) {
+            ASSERT_EQ(others, 0) << n << ", " << rows;
+          }
+        }
+  }
+}
+TEST(ShortRows, FewOfFourBytes) { check_few_rows<uint32_t>(KeyKind::Float); }
+TEST(ShortRows, FewOfEightBytes) { check_few_rows<uint64_t>(KeyKind::Signed); }
+TEST(ShortRows, FewOfTwoBytes) { check_few_rows<uint16_t>(KeyKind::Unsigned); }
 TEST(ShortRows, OfOneByte) { check_short_of_size<uint8_t>({KeyKind::Bool, KeyKind::Signed, KeyKind::Unsigned}); }
 TEST(ShortRows, OfTwoBytes) { check_short_of_size<uint16_t>({KeyKind::Float, KeyKind::Signed, KeyKind::Unsigned}); }
 TEST(ShortRows, OfFourBytes) { check_short_of_size<uint32_t>({KeyKind::Float, KeyKind::Signed, KeyKind::Unsigned}); }

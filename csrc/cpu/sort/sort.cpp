@@ -46,6 +46,7 @@ constexpr int kDigit = 11;  // bits of the leading digit of keys
 constexpr int64_t kBuckets = int64_t(1) << kDigit;
 constexpr int64_t kGroupItems = 4096;                   // elements of rows that are sorted together
 constexpr int64_t kFewFailures = 2, kFailureRows = 64;  // attempts at short rows that fail: worth it if so rare
+constexpr int64_t kShortAlone = 64;                     // a row alone that is too short for lanes to help
 constexpr int64_t kMostLanes = 16;                      // rows that are sorted side by side
 constexpr int64_t kLongWork = 8192;  // elements that take long enough to let other threads of the interpreter run
 
@@ -74,7 +75,8 @@ void sort_rows(const SortPlan& plan, bool descending) {
     const SortedRows sorted(plan.dtype, plan.in + r * bytes, n, rows, descending);
     sorted.write(row_of(plan.values, r, bytes), row_of(plan.index, r, n), n);
   };
-  if (plan.rows == 1) return sort(0, 1);  // by several threads
+  const bool is_short = n <= kShortRow && n > (plan.rows == 1 ? kShortAlone : 1);
+  if (plan.rows == 1 && !is_short) return sort(0, 1);  // by several threads
   const auto sort_groups = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r += group) sort(r, std::min(group, end - r));
   };
@@ -94,7 +96,7 @@ void sort_rows(const SortPlan& plan, bool descending) {
   const int64_t together = n <= kShortRow ? kMostLanes : 1;
   parallel_for(0, plan.rows, std::max({group, together, kGroupItems * 2 / std::max<int64_t>(n, 1)}),
                [&](int64_t begin, int64_t end) {
-                 if (n >= 2 && n <= kShortRow) sort_short(begin, end);
+                 if (is_short) sort_short(begin, end);
                  else sort_groups(begin, end);
                });
 }

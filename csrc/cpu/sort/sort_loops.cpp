@@ -1,171 +1,18 @@
-// Sorting by keys, in vectors.
-// Quicksort: a partition splits a vector at a time into what is less than the pivot and what is not (S. Gueron,
-// V. Krasnov, "Fast quicksort implementation using AVX instructions", The Computer Journal 59, 2016). Runs of up to
-// kLeaf words are leaves (cpu/sort/sort_leaves.inc). No two words are equal, since each carries its position: the
+// Sorting by keys, in vectors (cpu/sort/quicksort.inc). No two words are equal, since each carries its position: the
 // sorted order is unique, and stable.
 #include "backend/sort_keys.h"
 #include "cpu/kernels.h"
+#include "cpu/sort/quicksort.inc"
 #include "cpu/sort/short_rows.inc"
-#include "cpu/sort/sort_leaves.inc"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace strided {
 inline namespace STRIDED_ISA {
 namespace {
 
-// ---------------------------------------------------------------- partition
-
-#if defined(__AVX2__)
-#if defined(__AVX512F__)
-constexpr int kSplit = 8;  // words of a vector
-#else
-constexpr int kSplit = 4;
-#endif
-
-// For each mask of words: the lanes of the words that are set, then those of the others. A permutation of four words
-// moves their halves (vpermd), one of eight moves words (vpermq): eight lanes both.
-struct Splits {
-  alignas(64) uint8_t lane[1 << kSplit][8];
-};
-constexpr Splits make_splits() {
-  constexpr int kParts = 8 / kSplit;
-  Splits s{};
-  for (int mask = 0; mask < 1 << kSplit; ++mask) {
-    int at = 0;
-    for (int set = 1; set >= 0; --set)
-      for (int l = 0; l < 8; ++l)
-        if ((mask >> (l / kParts) & 1) == set) s.lane[mask][at++] = static_cast<uint8_t>(l);
-  }
-  return s;
-}
-constexpr Splits kSplits = make_splits();
-
-// A vector of words: those less than the pivot go to `low`, the others before `high`. Both places get all of them; the
-// ones that do not belong there are overwritten later.
-template <int P>
-STRIDED_INLINE int split(const Run<P>& a, int64_t i, const Item<P>& pivot, int64_t low, const Run<P>& scratch,
-                         int64_t high) {
-#if defined(__AVX512F__)
-  __m512i x[P], middle[P];
-  for (int p = 0; p < P; ++p) x[p] = _mm512_loadu_si512(a.plane[p] + i), middle[p] = _mm512_set1_epi64(pivot.v[p]);
-  __mmask8 less = _mm512_cmplt_epi64_mask(x[0], middle[0]);
-  if constexpr (P == 2) less |= _mm512_mask_cmplt_epi64_mask(_mm512_cmpeq_epi64_mask(x[0], middle[0]), x[1], middle[1]);
-  const unsigned mask = less;
-#else
-  __m256i x[P], middle[P];
-  for (int p = 0; p < P; ++p) {
-    x[p] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a.plane[p] + i));
-    middle[p] = _mm256_set1_epi64x(pivot.v[p]);
-  }
-  __m256i less = _mm256_cmpgt_epi64(middle[0], x[0]);
-  if constexpr (P == 2) {
-    const __m256i equal = _mm256_cmpeq_epi64(middle[0], x[0]);
-    less = _mm256_or_si256(less, _mm256_and_si256(equal, _mm256_cmpgt_epi64(middle[1], x[1])));
-  }
-  const unsigned mask = static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(less)));
-#endif
-  const __m128i lanes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSplits.lane[mask]));
-  for (int p = 0; p < P; ++p) {
-#if defined(__AVX512F__)
-    const __m512i split = _mm512_maskz_permutexvar_epi64(0xff, _mm512_maskz_cvtepu8_epi64(0xff, lanes), x[p]);
-    _mm512_storeu_si512(a.plane[p] + low, split);
-    _mm512_storeu_si512(scratch.plane[p] + high - kSplit, split);
-#else
-    const __m256i split = _mm256_permutevar8x32_epi32(x[p], _mm256_cvtepu8_epi32(lanes));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(a.plane[p] + low), split);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(scratch.plane[p] + high - kSplit), split);
-#endif
-  }
-  return __builtin_popcount(mask);
-}
-#endif
-
-// Brings the words less than the pivot to the front and counts them. What is written never passes what was read.
-// The scratch memory is filled from its end, n + kSortSlack.
-template <int P>
-int64_t partition(const Run<P>& a, int64_t n, const Item<P>& pivot, const Run<P>& scratch) {
-  const int64_t top = n + kSortSlack;
-  int64_t i = 0, low = 0, high = top;
-#if defined(__AVX2__)
-  for (; i + kSplit <= n; i += kSplit) {
-    const int count = split(a, i, pivot, low, scratch, high);
-    low += count;
-    high -= kSplit - count;
-  }
-#endif
-  for (; i < n; ++i) {
-    const Item<P> x = item(a, i);
-    const bool first = less(x, pivot);
-    put(a, low, x);
-    put(scratch, high - 1, x);
-    low += first;
-    high -= !first;
-  }
-  for (int p = 0; p < P; ++p)
-    __builtin_memcpy(a.plane[p] + low, scratch.plane[p] + high, static_cast<size_t>(top - high) * sizeof(int64_t));
-  return low;
-}
-
-// The median of some words; more of them for long runs. It is neither the least nor the greatest of the run.
-template <int P>
-Item<P> choose_pivot(const Run<P>& a, int64_t n) {
-  constexpr int kMost = 63;
-  const int count = n < 256 ? 5 : n < 4096 ? 9 : n < 65536 ? 25 : kMost;
-  Item<P> sample[kMost];
-  const int64_t step = n / count;
-  for (int s = 0; s < count; ++s) {
-    // Not at equal distances, which a pattern of the values could follow.
-    const Item<P> x = item(a, s * step + (static_cast<int64_t>(s) * 2654435761) % step);
-    int j = s;
-    for (; j > 0 && less(x, sample[j - 1]); --j) sample[j] = sample[j - 1];
-    sample[j] = x;
-  }
-  return sample[count / 2];
-}
-
-// For runs whose pivots were bad too often (J. W. J. Williams, "Algorithm 232: heapsort", CACM 7, 1964).
-template <int P>
-void heap_sort(const Run<P>& a, int64_t n) {
-  auto sink = [&](int64_t i, int64_t end) {
-    const Item<P> x = item(a, i);
-    for (int64_t child; (child = 2 * i + 1) < end; i = child) {
-      if (child + 1 < end && less(item(a, child), item(a, child + 1))) ++child;
-      if (!less(x, item(a, child))) break;
-      put(a, i, item(a, child));
-    }
-    put(a, i, x);
-  };
-  for (int64_t i = n / 2; i-- > 0;) sink(i, n);
-  for (int64_t end = n - 1; end > 0; --end) {
-    const Item<P> x = item(a, end);
-    put(a, end, item(a, 0));
-    put(a, 0, x);
-    sink(0, end);
-  }
-}
-
-template <int P>
-void sort_run(Run<P> a, int64_t n, const Run<P>& scratch, int depth, Leaves<P>* leaves) {
-  for (; n > kLeaf; --depth) {
-    if (depth == 0) {
-      leaves->sort();
-      return heap_sort(a, n);
-    }
-    const int64_t low = partition(a, n, choose_pivot(a, n), scratch);
-    sort_run(a, low, scratch, depth - 1, leaves);
-    a = a.from(low);
-    n -= low;
-  }
-  leaves->add(a, n);
-}
-
 template <int P>
 void sort_runs(const Run<P>& a, int64_t n, int64_t rows, const Run<P>& scratch) {
   Leaves<P> leaves;
-  const int depth = 2 * (64 - __builtin_clzll(static_cast<uint64_t>(n) | 1)) + 4;
+  const int depth = depth_of(n);
   for (int64_t r = 0; r < rows; ++r) sort_run(a.from(r * n), n, scratch, depth, &leaves);
   leaves.sort();
 }
@@ -209,9 +56,7 @@ void sort_digit(const int64_t* from, int64_t* to, int64_t n, int shift, int bits
 // Computer Programming 3, section 5.2.5). Few digits from the least significant one on; else by the most significant
 // one, then each of its values.
 void sort_narrow(int64_t* words, int64_t n, int low, int64_t* scratch, Leaves<1>* leaves) {
-  const auto by_pivots = [&] {
-    sort_run<1>({{words}}, n, {{scratch}}, 2 * (64 - __builtin_clzll(static_cast<uint64_t>(n) | 1)) + 4, leaves);
-  };
+  const auto by_pivots = [&] { sort_run(Run<1>{{words}}, n, Run<1>{{scratch}}, depth_of(n), leaves); };
   if (n < kCounted) return by_pivots();
   uint64_t differ = 0;
   for (int64_t i = 0; i < n; ++i) differ |= static_cast<uint64_t>(words[i] ^ words[0]);
