@@ -11,7 +11,8 @@
 
 namespace strided {
 
-ShortRowKernels short_row_kernels;  // the library's stands in a unit that is not linked
+ShortRowKernels short_row_kernels;  // the library's stand in a unit that is not linked
+SelectKernels select_kernels;
 
 inline namespace STRIDED_ISA {
 namespace {
@@ -106,6 +107,58 @@ TEST(SortLoops, BadPivotsEndInAHeapSort) {
     for (const int64_t n : {65, 100, 777, 5000})
       for (const Shape shape : kShapes) check(shape, n, 3, depth, random);
 }
+
+// ---------------------------------------------------------------- selection
+
+template <class K>
+void check_selection(KeyKind kind) {
+  std::mt19937_64 random(7);
+  SortCoding c;
+  c.kind = static_cast<uint8_t>(kind);
+  c.infinity = sizeof(K) == 2 ? 0x7c00 : sizeof(K) == 4 ? 0x7f800000 : 0x7ff0000000000000;
+  for (const uint64_t flip : {uint64_t(0), ~uint64_t(0)})
+    for (const int64_t n : {1, 2, 63, 64, 65, 100, 255, 257, 1000, 16384, 16385, 40003})
+      for (int shape = 0; shape < 5; ++shape) {
+        c.flip = flip & ~uint64_t(0) >> (64 - 8 * sizeof(K));
+        const KeyCode<K> code{kind, static_cast<K>(c.infinity)};
+        std::vector<K> in(static_cast<size_t>(n)), keys;
+        for (int64_t i = 0; i < n; ++i) {
+          const uint64_t r = random();
+          K& x = in[static_cast<size_t>(i)];
+          x = static_cast<K>(shape == 0   ? r
+                             : shape == 1 ? r % 3
+                             : shape == 2 ? ~uint64_t(0)
+                             : shape == 3 ? i
+                                          : ~(r % 7));
+          keys.push_back(static_cast<K>(code.encode(x) ^ static_cast<K>(c.flip)));
+        }
+        const auto* const from = reinterpret_cast<const char*>(in.data());
+        std::vector<K> sorted = keys;
+        std::sort(sorted.begin(), sorted.end());
+        std::vector<int64_t> scratch(static_cast<size_t>(select_words(n)));
+        for (const int64_t k : {int64_t(0), int64_t(1), n / 7, n / 2, n - 1}) {
+          if (k >= n) continue;
+          const K want = sorted[static_cast<size_t>(k)];
+          ASSERT_EQ(kth_key<K>(from, n, k, c, scratch.data()), want) << n << ", " << k << ", shape " << shape;
+          ASSERT_EQ(find_key<K>(from, n, c, want), std::find(keys.begin(), keys.end(), want) - keys.begin());
+          ASSERT_EQ(count_key<K>(from, n, c, want), std::count(keys.begin(), keys.end(), want));
+          std::vector<uint32_t> places(static_cast<size_t>(n)), below;
+          for (size_t i = 0; i < keys.size(); ++i)
+            if (keys[i] < want) below.push_back(static_cast<uint32_t>(i));
+          places.resize(static_cast<size_t>(places_below<K>(from, n, c, want, places.data())));
+          ASSERT_EQ(places, below);
+        }
+        const K absent = static_cast<K>(sorted.back() + 1);
+        if (absent != 0) {
+          ASSERT_EQ(find_key<K>(from, n, c, absent), n);
+        }
+      }
+}
+TEST(Selection, OfOneByte) { check_selection<uint8_t>(KeyKind::Signed); }
+TEST(Selection, OfTwoBytes) { check_selection<uint16_t>(KeyKind::Float); }
+TEST(Selection, OfFourBytes) { check_selection<uint32_t>(KeyKind::Float); }
+TEST(Selection, OfEightBytes) { check_selection<uint64_t>(KeyKind::Float); }
+TEST(Selection, OfUnsignedWords) { check_selection<uint64_t>(KeyKind::Unsigned); }
 
 // ---------------------------------------------------------------- short rows
 

@@ -1,12 +1,12 @@
 // Sorting, selection and search, by keys (Note [Keys] in backend/sort_keys.h).
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
 #include "cpu/operations.h"
+#include "cpu/sort/select.h"
 #include "cpu/sort/short_rows.h"
 #include "cpu/sort/sorted_rows.h"
 
@@ -42,8 +42,6 @@ struct Wide {
   int64_t index() const { return i; }
   friend bool operator<(const Wide& a, const Wide& b) { return a.k < b.k || (a.k == b.k && a.i < b.i); }
 };
-constexpr int kDigit = 11;  // bits of the leading digit of keys
-constexpr int64_t kBuckets = int64_t(1) << kDigit;
 constexpr int64_t kGroupItems = 4096;                   // elements of rows that are sorted together
 constexpr int64_t kFewFailures = 2, kFailureRows = 64;  // attempts at short rows that fail: worth it if so rare
 constexpr int64_t kShortAlone = 64;                     // a row alone that is too short for lanes to help
@@ -105,27 +103,32 @@ void sort_rows(const SortPlan& plan, bool descending) {
 
 int64_t room_for(int64_t k) { return 2 * k + 64; }
 
-// Brings the k smallest elements to the front, in no order. Long rows are first thinned by what is known to be too
-// large.
+constexpr int64_t kTopBlock = 4096;  // elements that are looked at for keys below the limit
+
+// Brings the k smallest elements to the front, in no order. Long rows are thinned by what is known to be too large. A
+// later element with the limit's key is: equals are in the order of their positions.
 template <class T, class E>
-void select_front(E* a, int64_t n, int64_t k, const char* in, uint64_t flip) {
-  const int64_t room = room_for(k);
-  if (n <= 2 * room) {
-    for (int64_t i = 0; i < n; ++i) a[i] = E::make(Keys<T>::encode(in, i) ^ flip, i);
-    if (k < n) std::nth_element(a, a + k, a + n);
-    return;
-  }
-  int64_t filled = 0;
-  E limit = E::make(~uint64_t(0) >> (sizeof(E) == 8 ? 32 : 0), sizeof(E) == 8 ? 0xffffffff : n);
-  for (int64_t i = 0; i < n; ++i) {
-    const E x = E::make(Keys<T>::encode(in, i) ^ flip, i);
-    if (!(x < limit)) continue;
-    a[filled++] = x;
-    if (filled == room) {
-      std::nth_element(a, a + k, a + filled);
-      limit = *std::max_element(a, a + k);
-      filled = k;
-    }
+void select_front(E* a, int64_t n, int64_t k, const char* in, bool largest) {
+  const uint64_t flip = flip_mask<T>(largest);
+  const auto fill = [&](int64_t filled, int64_t i) { a[filled] = E::make(Keys<T>::encode(in, i) ^ flip, i); };
+  const int64_t room = room_for(k), first = n <= 2 * room ? n : room;
+  for (int64_t i = 0; i < first; ++i) fill(i, i);
+  if (k < first) std::nth_element(a, a + k, a + first);
+  if (first == n) return;
+  const auto limit_of_front = [&] { return std::max_element(a, a + k)->key(); };
+  const auto places_below = select_kernels.places_below[kernel_row(dtype_of<T>)];
+  const SortCoding coding = coding_of(dtype_of<T>, largest);
+  uint64_t limit = limit_of_front();
+  int64_t filled = k;
+  uint32_t places[kTopBlock];
+  for (int64_t begin = first; begin < n; begin += kTopBlock) {
+    const char* const from = in + begin * static_cast<int64_t>(sizeof(T));
+    const int64_t m = places_below(from, std::min(kTopBlock, n - begin), coding, limit, places);
+    for (int64_t j = 0; j < m; ++j) fill(filled++, begin + places[j]);
+    if (filled < room) continue;
+    std::nth_element(a, a + k, a + filled);
+    limit = limit_of_front();
+    filled = k;
   }
   if (k < filled) std::nth_element(a, a + k, a + filled);
 }
@@ -133,8 +136,8 @@ void select_front(E* a, int64_t n, int64_t k, const char* in, uint64_t flip) {
 template <class T, class E>
 void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k, bool largest) {
   if (k == 0) return;
-  Words<E> words(std::min(n, 2 * room_for(k)));
-  select_front<T>(words.data, n, k, in, flip_mask<T>(largest));
+  const Words<E> words(n <= 2 * room_for(k) ? n : room_for(k) + kTopBlock);
+  select_front<T>(words.data, n, k, in, largest);
   std::sort(words.data, words.data + k);
   using K = key_t<T>;
   for (int64_t i = 0; i < k; ++i) {
@@ -146,58 +149,26 @@ void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k,
 
 // ---------------------------------------------------------------- the k-th
 
-// Position of the k-th smallest element (from 0), the first one among equals.
-template <class T, class E>
-int64_t kth_of_row(const char* in, int64_t n, int64_t k) {
-  using K = key_t<T>;
-  constexpr int digit = sizeof(T) == 1 ? 8 : kDigit, shift = 8 * static_cast<int>(sizeof(T)) - digit;
-  std::unique_ptr<E[]> list;
-  int64_t m = 0;
-  if (n > 1024) {
-    // Only the elements that share the leading digit with the k-th one are looked at closer.
-    int64_t count[kBuckets] = {};
-    for (int64_t i = 0; i < n; ++i) ++count[Keys<T>::encode(in, i) >> shift];
-    K bucket = 0;
-    while (k >= count[bucket]) k -= count[bucket++];
-    list.reset(new E[static_cast<size_t>(count[bucket])]);
-    for (int64_t i = 0; i < n; ++i) {
-      const K key = Keys<T>::encode(in, i);
-      if (static_cast<K>(key >> shift) == bucket) list[static_cast<size_t>(m++)] = E::make(key, i);
-    }
-  } else {
-    list.reset(new E[static_cast<size_t>(n)]);
-    for (; m < n; ++m) list[static_cast<size_t>(m)] = E::make(Keys<T>::encode(in, m), m);
-  }
-  E* a = list.get();
-  std::nth_element(a, a + k, a + m);
-  const uint64_t key = a[k].key();
-  int64_t first = a[k].index();
-  for (int64_t i = 0; i < k; ++i)
-    if (a[i].key() == key) first = std::min(first, a[i].index());
-  return first;
-}
-
-template <class T>
-int64_t nan_count(const char* in, int64_t n, int64_t* first) {
-  int64_t count = 0;
-  *first = -1;
-  if constexpr (is_float_v<T>)
-    for (int64_t i = 0; i < n; ++i)
-      if (Keys<T>::encode(in, i) == Keys<T>::nan) {
-        if (count++ == 0) *first = i;
-      }
-  return count;
-}
-
-template <class T, class E>
-int64_t choose_of_row(const char* in, int64_t n, OrderStatistic what, int64_t k) {
+// Position of the element that is chosen, the first one among equals.
+int64_t choose_of_row(DType dtype, const char* in, int64_t n, OrderStatistic what, int64_t k, int64_t* scratch) {
+  const int row = kernel_row(dtype);
+  const SortCoding coding = coding_of(dtype, false);
+  const auto find = select_kernels.find_key[row];
   if (what != OrderStatistic::Kth) {
-    int64_t first_nan = -1;
-    const int64_t nans = nan_count<T>(in, n, &first_nan);
-    if (nans > 0 && (what == OrderStatistic::Median || nans == n)) return first_nan;
+    int64_t nans = 0;
+    if (is_floating(dtype)) {
+      constexpr uint64_t nan = KeyCode<uint64_t>::nan;  // its lower bits: the key of smaller elements
+      if (what == OrderStatistic::Median) {
+        const int64_t at = find(in, n, coding, nan);
+        if (at < n) return at;
+      } else {
+        nans = select_kernels.count_key[row](in, n, coding, nan);
+        if (nans == n) return 0;
+      }
+    }
     k = (n - nans - 1) / 2;
   }
-  return kth_of_row<T, E>(in, n, k);
+  return find(in, n, coding, select_kernels.kth_key[row](in, n, k, coding, scratch));
 }
 
 // Most frequent value, the smallest among equally frequent ones, at its last position.
@@ -213,19 +184,16 @@ int64_t mode_of_row(DType dtype, const char* in, int64_t n) {
   return at;
 }
 
-template <class T>
 void select_rows(const SortPlan& plan, OrderStatistic what, int64_t k) {
-  using K = key_t<T>;
-  const int64_t n = plan.n, item = sizeof(T);
+  const int64_t n = plan.n, item = size_of(plan.dtype);
   const GilRelease unlocked(n * plan.rows > kLongWork);
   parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    const Words<int64_t> scratch(what == OrderStatistic::Mode ? 0 : select_words(n));
     for (int64_t r = begin; r < end; ++r) {
       const char* row = plan.in + r * n * item;
-      const bool narrow = fits_word<T> && short_enough(n);
-      int64_t at;
-      if (what == OrderStatistic::Mode) at = mode_of_row(plan.dtype, row, n);
-      else at = narrow ? choose_of_row<T, Narrow>(row, n, what, k) : choose_of_row<T, Wide>(row, n, what, k);
-      reinterpret_cast<K*>(plan.values)[r] = reinterpret_cast<const K*>(row)[at];
+      const int64_t at = what == OrderStatistic::Mode ? mode_of_row(plan.dtype, row, n)
+                                                      : choose_of_row(plan.dtype, row, n, what, k, scratch.data);
+      std::memcpy(plan.values + r * item, row + at * item, static_cast<size_t>(item));
       plan.index[r] = at;
     }
   });
@@ -459,7 +427,7 @@ void sort(const SortPlan& plan, int64_t keep, bool descending) {
 
 void order_statistic(const SortPlan& plan, OrderStatistic what, int64_t k) {
   if (plan.rows == 0) return;
-  for_ordered(plan.name, plan.dtype, [&](auto tag) { select_rows<typename decltype(tag)::type>(plan, what, k); });
+  for_ordered(plan.name, plan.dtype, [&](auto) { select_rows(plan, what, k); });
 }
 
 void unique_rows(const UniquePlan& plan, int64_t* groups) {

@@ -3,6 +3,7 @@
 #include "backend/sort_keys.h"
 #include "cpu/kernels.h"
 #include "cpu/sort/quicksort.inc"
+#include "cpu/sort/select.inc"
 #include "cpu/sort/short_rows.inc"
 
 namespace strided {
@@ -166,17 +167,6 @@ void sort_words(int64_t* words, int64_t* index, int64_t n, int64_t rows, int64_t
 
 // ---------------------------------------------------------------- values and words
 
-// Calls f with the code of the keys, whose kind is a constant.
-template <class K, class F>
-STRIDED_INLINE void with_code(const SortCoding& c, F&& f) {
-  switch (static_cast<KeyKind>(c.kind)) {
-    case KeyKind::Float: return f(KeyCode<K>{KeyKind::Float, static_cast<K>(c.infinity)});
-    case KeyKind::Bool: return f(KeyCode<K>{KeyKind::Bool, 0});
-    case KeyKind::Signed: return f(KeyCode<K>{KeyKind::Signed, 0});
-    case KeyKind::Unsigned: return f(KeyCode<K>{KeyKind::Unsigned, 0});
-  }
-}
-
 template <class K>
 void key_range(const char* in, int64_t n, const SortCoding& c, uint64_t* low, uint64_t* high) {
   with_code<K>(c, [&](auto code) {
@@ -277,6 +267,7 @@ void fill_size(SortKernels& sort, int row) {
   sort.key_range[row] = key_range<K>;
   sort.encode[row] = encode<K>;
   sort.decode[row] = decode<K>;
+  fill_select<K>(row);
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
+#include "cpu/sort/select.h"
 #include "cpu/sort/short_rows.h"
 
 namespace strided {
 
 ShortRowKernels short_row_kernels;
+SelectKernels select_kernels;
 
 namespace cpu {
 namespace {
@@ -18,6 +20,14 @@ constexpr int64_t kThreadItems = 32768;        // elements that are worth anothe
 constexpr int64_t kLongPart = 1 << 24;         // elements that are sorted without a look at signals
 constexpr int64_t kScanned = 2048;             // so many elements are worth a look at what keys there are
 constexpr uint64_t kSign = uint64_t(1) << 63;  // words are signed
+
+int bit_length(uint64_t x) {
+  int n = 0;
+  for (; x > 0; x >>= 1) ++n;
+  return n;
+}
+
+}  // namespace
 
 SortCoding coding_of(DType dtype, bool descending) {
   const KeyCode<uint64_t> code = key_code<uint64_t>(dtype);
@@ -28,26 +38,16 @@ SortCoding coding_of(DType dtype, bool descending) {
   return c;
 }
 
-int bit_length(uint64_t x) {
-  int n = 0;
-  for (; x > 0; x >>= 1) ++n;
-  return n;
-}
-
-}  // namespace
+int kernel_row(DType dtype) { return bit_length(static_cast<uint64_t>(size_of(dtype))) - 1; }
 
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
                         bool descending, char* scratch, int64_t* again) {
-  const int row = bit_length(static_cast<uint64_t>(size_of(dtype))) - 1;
-  return short_row_kernels.sort[row](values, index, in, n, rows, coding_of(dtype, descending), scratch, again);
+  return short_row_kernels.sort[kernel_row(dtype)](values, index, in, n, rows, coding_of(dtype, descending), scratch,
+                                                   again);
 }
 
 SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, bool descending)
-    : in_(in),
-      n_(n),
-      rows_(rows),
-      size_(bit_length(static_cast<uint64_t>(size_of(dtype))) - 1),
-      coding_(coding_of(dtype, descending)) {
+    : in_(in), n_(n), rows_(rows), size_(kernel_row(dtype)), coding_(coding_of(dtype, descending)) {
   const SortKernels& kernels = kernel_table().sort;
   int bits = 8 << size_;
   // Elements often use a small part of the keys there are: then those of 64 bits fit words.

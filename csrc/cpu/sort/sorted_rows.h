@@ -60,6 +60,9 @@ class SortedRows {
   int64_t *words_ = nullptr, *index_ = nullptr, *other_ = nullptr, *other_index_ = nullptr;
 };
 
+SortCoding coding_of(DType dtype, bool descending);
+int kernel_row(DType dtype);  // of the tables for items of 1, 2, 4 and 8 bytes
+
 // Rows that the kernels of cpu/sort/short_rows.h take; what they give back.
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
                         bool descending, char* scratch, int64_t* again);

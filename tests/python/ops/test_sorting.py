@@ -197,6 +197,41 @@ def test_topk(dtype, n, k):
             assert same(indices, at.T)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8"])
+@pytest.mark.parametrize("kind", ["distinct", "ties", "one value", "with NaN", "ascending"])
+def test_selection_from_long_rows(dtype, kind):
+    n = 40_003
+    g = np.random.default_rng(8)
+    a = (g.standard_normal(n) * 50).astype(dtype)
+    if kind == "ties":
+        a = np.sign(a) * (a % 3 == 0)
+    elif kind == "one value":
+        a[:] = 7
+    elif kind == "with NaN" and dtype.startswith("float"):
+        a[g.integers(0, n, n // 10)] = NAN
+        a[:4] = [0.0, -0.0, INF, -INF]
+    elif kind == "ascending":
+        a.sort()
+    order = np.argsort(np.where(a == 0, 0, a), kind="stable")
+    t = torch.from_numpy(a)
+    for k in (1, 2, n // 100, n // 2, n - 1, n):
+        picked, index = torch.kthvalue(t, k)
+        wanted = a[order[k - 1]]
+        same = np.isnan(a) if wanted != wanted else a == wanted
+        assert same[int(index)] and int(index) == np.flatnonzero(same)[0]
+        assert np.array_equal(picked.numpy(), a[int(index)], equal_nan=dtype.startswith("float"))
+    held = a[~np.isnan(a)]
+    middle = np.sort(held)[(held.size - 1) // 2]
+    assert torch.nanmedian(t).item() == middle
+    assert np.array_equal(torch.median(t).item(), middle if held.size == n else NAN, equal_nan=True)
+    for k in (1, 10, 700, n // 8):
+        for largest in (False, True):
+            values, index = torch.topk(t, k, largest=largest)
+            full = torch.sort(t, descending=largest, stable=True)
+            assert torch.equal(index, full.indices[:k])
+            assert values.numpy().tobytes() == full.values[:k].numpy().tobytes()
+
+
 def test_topk_forms():
     x = torch.tensor([5, 1, 4, 2])
     assert (
