@@ -148,6 +148,12 @@ void check_selection(KeyKind kind) {
           places.resize(static_cast<size_t>(places_below<K>(from, n, c, want, places.data())));
           ASSERT_EQ(places, below);
         }
+        std::vector<K> values(static_cast<size_t>(n)), different = sorted;
+        different.erase(std::unique(different.begin(), different.end()), different.end());
+        const int64_t found = distinct_keys<K>(reinterpret_cast<char*>(values.data()), from, n, c, scratch.data());
+        ASSERT_EQ(found, static_cast<int64_t>(different.size()));
+        for (size_t i = 0; i < different.size(); ++i)
+          ASSERT_EQ(values[i], code.decode(static_cast<K>(different[i] ^ static_cast<K>(c.flip))));
         const K absent = static_cast<K>(sorted.back() + 1);
         if (absent != 0) {
           ASSERT_EQ(find_key<K>(from, n, c, absent), n);

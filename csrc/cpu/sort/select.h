@@ -15,6 +15,9 @@ struct SelectKernels {
   // The places of keys below a limit, in ascending order, and their number. places: n.
   int64_t (*places_below[4])(const char* in, int64_t n, const SortCoding& coding, uint64_t limit,
                              uint32_t* places) = {};
+  // The values of the different keys in ascending order, and their number; of a key that stands for several values any
+  // one. scratch: select_words(n).
+  int64_t (*distinct_keys[4])(char* values, const char* in, int64_t n, const SortCoding& coding, int64_t* scratch) = {};
 };
 extern SelectKernels select_kernels;
 constexpr int64_t select_words(int64_t n) { return 2 * (n + 2 * kSortSlack); }

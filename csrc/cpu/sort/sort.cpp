@@ -280,11 +280,51 @@ int64_t group_slices(const UniquePlan& plan) {
   return groups;
 }
 
+constexpr int64_t kMostFlags = 1 << 20;  // keys of a range whose presence is noted
+
+// A key that stands for several values: all NaN, and the first zero. Their number, which NaN changes.
+template <class T>
+int64_t restore_values(const SortPlan& plan, const SortCoding& coding, int64_t m) {
+  using K = key_t<T>;
+  const auto* const in = reinterpret_cast<const K*>(plan.in);
+  K *const values = reinterpret_cast<K*>(plan.values), *end = values + m;
+  if (Keys<T>::code.encode(end[-1]) == Keys<T>::nan) --end;
+  K* const zero = std::partition_point(values, end, [](K v) { return Keys<T>::code.encode(v) < Keys<T>::code.zero; });
+  if (zero < end && Keys<T>::code.encode(*zero) == Keys<T>::code.zero)
+    *zero = in[select_kernels.find_key[kernel_row(plan.dtype)](plan.in, plan.n, coding, Keys<T>::code.zero)];
+  if (end < values + m)
+    for (int64_t i = 0; i < plan.n; ++i)
+      if (Keys<T>::code.encode(in[i]) == Keys<T>::nan) *end++ = in[i];
+  return end - values;
+}
+
 template <class T>
 int64_t distinct_values(const SortPlan& plan) {
+  using K = key_t<T>;
   const int64_t n = plan.n;
+  if (n == 0) return 0;
   const GilRelease unlocked(n > kLongWork);
-  key_t<T>* const values = reinterpret_cast<key_t<T>*>(plan.values);
+  K* const values = reinterpret_cast<K*>(plan.values);
+  const int row = kernel_row(plan.dtype);
+  const SortCoding coding = coding_of(plan.dtype, false);
+  if constexpr (!is_float_v<T>) {
+    uint64_t low = 0, high = 0;
+    kernel_table().sort.key_range[row](plan.in, n, coding, &low, &high);
+    if (high - low < static_cast<uint64_t>(std::min(4 * n, kMostFlags))) {
+      std::vector<uint8_t> is(static_cast<size_t>(high - low) + 1);
+      for (int64_t i = 0; i < n; ++i) is[static_cast<size_t>(Keys<T>::encode(plan.in, i) - low)] = 1;
+      int64_t m = 0;
+      for (size_t k = 0; k < is.size(); ++k)
+        if (is[k]) values[m++] = Keys<T>::code.decode(static_cast<K>(low + k));
+      return m;
+    }
+  }
+  if (!sorted_by_threads(n)) {
+    const Words<int64_t> scratch(select_words(n));
+    const int64_t m = select_kernels.distinct_keys[row](plan.values, plan.in, n, coding, scratch.data);
+    if constexpr (is_float_v<T>) return restore_values<T>(plan, coding, m);
+    else return m;
+  }
   const SortedRows sorted(plan.dtype, plan.in, n, 1, false);
   sorted.write(plan.values, nullptr, n);
   int64_t m = 0;

@@ -232,6 +232,28 @@ def test_selection_from_long_rows(dtype, kind):
             assert values.numpy().tobytes() == full.values[:k].numpy().tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("n", [1, 64, 65, 1000, 20_011])
+@pytest.mark.parametrize("kind", ["wide", "ties", "one value", "with NaN"])
+def test_unique_of_long_rows(dtype, n, kind):
+    g = np.random.default_rng(9)
+    a = (g.standard_normal(n) * (50 if dtype == "uint8" else 1e8)).astype(np.int64).astype(dtype)
+    if kind == "ties":
+        a = a % 7
+    elif kind == "one value":
+        a[:] = 7
+    elif kind == "with NaN" and dtype.startswith("float"):
+        a[g.random(n) < 0.1] = NAN
+        a[g.random(n) < 0.1] = -0.0
+        a[g.random(n) < 0.1] = 0.0
+    got = torch.unique(torch.from_numpy(a)).numpy()
+    wanted = np.unique(a, equal_nan=False)
+    assert np.array_equal(got, wanted, equal_nan=dtype.startswith("float"))
+    zeros = a[a == 0]  # the first of several zeros stands for all
+    if zeros.size:
+        assert np.signbit(got[got == 0]).tolist() == [np.signbit(zeros[0])]
+
+
 def test_topk_forms():
     x = torch.tensor([5, 1, 4, 2])
     assert (
