@@ -145,3 +145,46 @@ def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns):
     for program, matrices in needs:
         found = peak(rows, columns, program)
         assert found <= 1.3 * matrices * full + panels, (program.__name__, found / full, panels / full)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 2), (1, 4)])
+def test_no_rank_keeps_more_than_its_share_for_eigenvalues_and_singular_values(rows, columns):
+    n, block = 256, 16
+    wide, tall = random(n // 2, n), random(2 * n, n // 2)
+    H = random(n, n)
+    H = H + H.mT
+    full = n * n * 8
+    panels = 9 * n * block * 8 * rows * columns  # each rank has whole vectors of a panel
+
+    def eigh(L, grid):
+        a = L.from_full(H, block, grid)
+        return lambda: L.eigh(a, base=16)
+
+    def eigh_upper(L, grid):
+        a = L.from_full(H, block, grid)
+        return lambda: L.eigh(a, "U", base=16)
+
+    def eigvalsh(L, grid):  # half of a copy of A
+        a = L.from_full(H, block, grid)
+        return lambda: L.eigvalsh(a, base=16)
+
+    def svd(L, grid):
+        a = L.from_full(H, block, grid)
+        return lambda: L.svd(a, base=16)
+
+    def svd_wide(L, grid):
+        a = L.from_full(wide, block, grid)
+        return lambda: L.svd(a, False, base=16)
+
+    def svd_tall(L, grid):
+        a = L.from_full(tall, block, grid)
+        return lambda: L.svd(a, False, base=16)
+
+    def svdvals(L, grid):  # a copy of A
+        a = L.from_full(H, block, grid)
+        return lambda: L.svdvals(a, base=16)
+
+    needs = (eigh, 2), (eigh_upper, 2), (eigvalsh, 1.5 / 1.3), (svd, 3), (svd_wide, 1.25), (svd_tall, 2.25)
+    for program, matrices in (*needs, (svdvals, 2 / 1.3)):
+        found = peak(rows, columns, program)
+        assert found <= 1.3 * matrices * full + panels, (program.__name__, found / full, panels / full)

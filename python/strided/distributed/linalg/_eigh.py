@@ -1,9 +1,10 @@
-"""Eigenvalues and eigenvectors of Hermitian matrices, and singular values and vectors, by spectral division.
+"""Eigenvalues and eigenvectors of Hermitian matrices, and singular values and vectors.
 
-Y. Nakatsukasa and N. J. Higham, "Stable and efficient spectral divide and conquer algorithms for the symmetric
-eigenvalue decomposition and the SVD", SIAM J. Sci. Comput. 35, 2013.  The polar factor of A - s I is a reflection whose
-two eigenspaces are those of A below and above s; A falls apart in their basis, and each half is divided again.  All of
-it is products, QR and Cholesky on the layout of A.  Matrices of no more elements than a panel go to one process.
+A matrix is reduced to tridiagonal or bidiagonal form (`_reduce`), that form is divided and conquered (`_divide`), and
+the reflectors turn its vectors into the matrix's.  Eigenvalues are singular values too: a tridiagonal matrix with a
+multiple of the identity added is B^T B for a bidiagonal B.  Reflectors have half the memory of a square matrix;
+vectors are made one side after the other in the memory of the result.  Matrices of no more elements than a panel go to
+one process.
 """
 
 from __future__ import annotations
@@ -12,50 +13,59 @@ import math
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._typeinfo import finfo
+from ..._creation import tensor as _tensor
 from ...linalg import LinAlgError
 from . import _norms
+from ._divide import LEAF, Divided
 from ._layout import Matrix, square
-from ._matmul import product
-from ._polar import polar
+from ._matmul import row_panel
 from ._qr import Reflectors
-from ._solve import diagonal, trace
-from ._transfer import (
-    adjoint,
-    all_reduce,
-    broadcast,
-    from_full,
-    permute_columns,
-    put_window,
-    to_full,
-    window,
-)
+from ._reduce import Columns, bidiagonal, flipped, tridiagonal
+from ._transfer import adjoint, broadcast, from_full, to_full
+from ._update import add_product
 
 if TYPE_CHECKING:
     from ..._typing import Any, Sequence, Tensor
 
 _f = _C.functions
+_TALL = 3  # times as many rows as columns: QR comes first
 
 
-def eigh(A: Matrix, *, upper: bool = False, base: int | None = None) -> tuple[Tensor, Matrix]:
+def eigh(
+    A: Matrix, *, upper: bool = False, base: int | None = None, vectors: bool = True
+) -> tuple[Tensor, Matrix | None]:
     """(eigenvalues in ascending order, the same on every rank; eigenvectors) of the matrix that one triangle of A says.
 
     base: matrices of this order and less are factored by one process.  Not recorded.
     """
     n = square("linalg.eigh", A)
     A = A.with_local(A.local.detach())
-    keep = A.row_indices()[:, None] <= A.col_indices() if upper else A.row_indices()[:, None] >= A.col_indices()
-    half = A.with_local(_f["where"](keep, A.local, 0))
-    other = adjoint(half)
-    same = A.row_indices()[:, None] == A.col_indices()
-    half.local.add_(other.local.masked_fill_(same, 0))
-    if A.dtype.is_complex:  # the imaginary part of the diagonal is not read
-        half.local.sub_(_f["where"](same, (half.local - half.local.conj()) / 2, 0))
-    del other, keep, same
-    values, V = _divide(half, _norms.frobenius(half), base_order(n, A.block) if base is None else base)
-    order = values.argsort()
-    if not bool((order == _f["arange"](n, device=order.device)).all()):
-        values, V = values[order], permute_columns(V, order.tolist())
+    if upper:
+        A = adjoint(A)
+    base = base_order(n, A.block) if base is None else base
+    if n <= base:
+        values, whole = _by_one(_hermitian(A), _f["linalg.eigh"], (n,), (n, n))
+        return values, from_full(whole, A.block, A.grid)
+    scale = _scale("linalg.eigh", A)
+    comm, device = A.grid.comm, A.local.device
+    triangle = Columns(A, n)
+    _whole_blocks(triangle, scale)
+    A = A.new((0, 0))
+    diagonal, below = tridiagonal(triangle, A.local, comm)
+    diagonal, sizes, phases = _agreed(comm, device, diagonal, [abs(x) for x in below], _phases(below))
+    if not vectors:
+        triangle.pieces.clear()
+    shift, roots, right = _definite(diagonal, sizes)
+    divided = Divided(comm, roots, right, device, leaf=min(LEAF, base), room=n * A.block, sides="V" * vectors)
+    values = (divided.values * divided.values - shift) * scale
+    values = values.to(A.dtype.to_real())
+    if not vectors:
+        return values, None
+    V = A.new((n, n))
+    divided.vectors("V", V)
+    phases = (phases if V.dtype.is_complex else phases.real).to(V.dtype)
+    V.local.mul_(phases[V.row_indices()][:, None])
+    triangle.apply(V)
     return values, V
 
 
@@ -64,33 +74,34 @@ def base_order(n: int, block: int) -> int:
     return max(128, math.isqrt(n * block))
 
 
-def _divide(A: Matrix, scale: float, base: int) -> tuple[Tensor, Matrix]:
-    n = A.shape[0]
-    if n <= base:
-        return _small(A)
-    if not math.isfinite(scale):
-        raise LinAlgError("linalg.eigh: The algorithm failed to converge: A has elements that are not finite")
-    k, Q, B = _split(A, scale)
-    if k == 0:  # a multiple of the identity
-        values = _whole_diagonal(A)
-        return values, A.eye(n)
-    del A
-    parts = [_hermitian(window(B, 0, 0, k, k)), _hermitian(window(B, k, k, n - k, n - k))]
-    del B
-    W, values = Q.new((n, n)), []
-    for at in (0, k):
-        found, V = _divide(parts.pop(0), scale, base)
-        values.append(found)
-        put_window(W, at, at, V)
-        del V
-    return _f["cat"](values), product(Q, W)
+def _scale(name: str, A: Matrix) -> float:
+    """A power of 2 that no element exceeds by much."""
+    size = _norms.frobenius(A)
+    if not math.isfinite(size):
+        raise LinAlgError(f"{name}: The algorithm failed to converge: A has elements that are not finite")
+    return math.ldexp(1.0, math.frexp(size)[1]) if size else 1.0
 
 
-def _small(A: Matrix) -> tuple[Tensor, Matrix]:
-    """By one process; others get the result, since another machine might round otherwise."""
-    n = A.shape[0]
-    values, V = _by_one(A, _f["linalg.eigh"], (n,), (n, n))
-    return values, from_full(V, A.block, A.grid)
+def _hermitian(A: Matrix) -> Matrix:
+    """The whole matrix of which A has the lower triangle."""
+    rows, cols = A.row_indices()[:, None], A.col_indices()
+    half = A.with_local(_f["where"](rows >= cols, A.local, 0))
+    half.local.add_(adjoint(half).local.masked_fill_(rows == cols, 0))
+    if A.dtype.is_complex:  # the imaginary part of the diagonal is not read
+        half.local.sub_(_f["where"](rows == cols, (half.local - half.local.conj()) / 2, 0))
+    return half
+
+
+def _whole_blocks(A: Columns, scale: float) -> None:
+    """Divides by scale, and makes the diagonal blocks whole."""
+    for first, end, _, piece in A.pieces:
+        if piece is None:
+            continue
+        piece.div_(scale)
+        if A.rows.owner(first) == A.grid.row:
+            block = piece[: end - first]
+            below = block.tril(-1)
+            block.copy_(below + below.mH + block.diagonal().real.diag())
 
 
 def _by_one(A: Matrix, function: Any, *shapes: tuple[int, ...]) -> list[Tensor]:
@@ -106,121 +117,131 @@ def _by_one(A: Matrix, function: Any, *shapes: tuple[int, ...]) -> list[Tensor]:
     return [broadcast(comm, t, 0) for t in results]
 
 
-def _hermitian(A: Matrix) -> Matrix:
-    A.local.add_(adjoint(A).local).div_(2)
-    return A
-
-
-def _whole_diagonal(A: Matrix) -> Tensor:
-    mine = diagonal(A).real
-    values = mine.new_zeros(A.shape[0])
-    rows = A.row_indices()
-    values[rows[_f["isin"](rows, A.col_indices())]] = mine
-    return all_reduce(A.grid.comm, values)
-
-
-def _shifts(A: Matrix, mean: float, spread: float) -> Sequence[float]:
-    """Where to divide: the median of the diagonal, which divides most matrices evenly; their mean, which has
-    eigenvalues on both sides; then places between eigenvalues that happen to be at these."""
-    median = _whole_diagonal(A).sort().values[A.shape[0] // 2].item()
-    return [median, mean] + [mean + spread * f for f in (0.11, -0.13, 0.37, -0.41, 0.73, -0.79)]
-
-
-def _split(A: Matrix, scale: float) -> tuple[int, Matrix, Matrix]:
-    """(k, Q, Q^H A Q): the first k columns of Q are an invariant subspace; k = 0 for a multiple of the identity."""
-    n, eps = A.shape[0], finfo(A.dtype).eps
-    mean = _real(trace(A)) / n
-    spread = _norms.frobenius(_shifted(A, mean)) / math.sqrt(n)
-    if spread <= 2 * eps * scale:  # what is left out is no larger than `enough` below
-        return 0, A, A
-    enough = 4 * eps * math.sqrt(n) * scale
-    best: tuple[float, int, Matrix, Matrix] | None = None
-    for shift in _shifts(A, mean, spread):
-        U = polar(_shifted(A, shift))
-        k = round((n - _real(trace(U))) / 2)
-        if not 0 < k < n:
-            continue
-        Q = _invariant(U, k)
-        del U
-        B = product(Q, product(A, Q), adjoint="left")
-        left = _norms.frobenius(window(B, k, 0, n - k, k))
-        if best is None or left < best[0]:
-            best = left, k, Q, B
-        if left <= enough:
-            break
-        del Q, B
-    if best is None or best[0] > 1000 * enough:
-        raise LinAlgError("linalg.eigh: The algorithm failed to converge: no place divides the eigenvalues")
-    return best[1:]
-
-
-def _real(x: complex | float) -> float:
-    return x.real
-
-
-def _shifted(A: Matrix, shift: float) -> Matrix:
-    result = A.with_local(A.local.clone())
-    result.local.sub_(A.eye(A.shape[0]).local, alpha=shift)
+def _phases(values: Sequence[complex]) -> list[complex]:
+    """Of a Hermitian tridiagonal matrix with these numbers below its diagonal: what rows are to be multiplied by."""
+    result: list[complex] = [1.0]
+    for x in values:
+        phase = result[-1] * (x / abs(x) if x else 1.0)
+        result.append(phase / abs(phase))
     return result
 
 
-def _invariant(U: Matrix, k: int) -> Matrix:
-    """A unitary matrix whose first k columns span the eigenspace of U for -1: two steps of subspace iteration with the
-    projection (I - U) / 2, from columns that are alike for every grid."""
-    n = U.shape[0]
-    X = U.new((n, k), None)
-    places = X.row_indices()[:, None].to(_C.float64) * 12.9898 + X.col_indices().to(_C.float64) * 78.233
-    noise = (places + 1).sin() * 43758.5453
-    X.local.copy_(noise - noise.floor() - 0.5)
-    X = Reflectors(X.with_local((X.local - product(U, X).local) / 2)).Q()
-    return Reflectors(X.with_local((X.local - product(U, X).local) / 2)).Q(n)
+def _agreed(comm: Any, device: Any, *lists: Sequence[complex]) -> Any:
+    """Numbers of the first rank: real lists as lists, the last of the arguments as a tensor."""
+    flat = [complex(x) for values in lists for x in values]
+    parts = _tensor([[x.real, x.imag] for x in flat], dtype=_C.float64, device=device)
+    broadcast(comm, parts, 0)
+    *real, phases = parts.split([len(values) for values in lists])
+    return [*(p[:, 0].tolist() for p in real), _f["complex"](phases[:, 0].contiguous(), phases[:, 1].contiguous())]
 
 
-def svd(A: Matrix, *, full_matrices: bool = False, base: int | None = None) -> tuple[Matrix, Tensor, Matrix]:
-    """(U, the singular values in descending order, V), A = U diag(S) V^H.  Not recorded.
+def _definite(diagonal: Sequence[float], below: Sequence[float]) -> tuple[float, list[float], list[float]]:
+    """(s, the diagonal of B, what is right of it): B^T B is s I plus the tridiagonal matrix (Gershgorin's circles)."""
+    beside = [0.0, *below, 0.0]
+    circles = [beside[i] + beside[i + 1] for i in range(len(diagonal))]
+    low = min(d - r for d, r in zip(diagonal, circles, strict=True))
+    high = max(d + r for d, r in zip(diagonal, circles, strict=True))
+    shift = max((high - low) / 8, 2.0**-46 * max(abs(low), abs(high)), 2.0**-500) - low
+    roots, right = [math.sqrt(diagonal[0] + shift)], []
+    for d, e in zip(diagonal[1:], below, strict=True):
+        right.append(e / roots[-1])
+        roots.append(math.sqrt(d + shift - right[-1] ** 2))
+    return shift, roots, right
 
-    A = U_p H by the polar decomposition (of R, for more rows than columns), then H = V S V^H.
-    """
+
+def svd(
+    A: Matrix, *, full_matrices: bool = False, base: int | None = None, vectors: bool = True
+) -> tuple[Matrix | None, Tensor, Matrix | None]:
+    """(U, the singular values in descending order, Vh), A = U diag(S) Vh.  Not recorded."""
     m, n = A.shape
     A = A.with_local(A.local.detach())
-    if max(m, n) <= (base_order(max(m, n), A.block) if base is None else base):
+    base = base_order(max(m, n), A.block) if base is None else base
+    if max(m, n) <= base:
         left, right = (m, n) if full_matrices else (min(m, n),) * 2
         shapes = (m, left), (min(m, n),), (right, n)
-        U, S, Vh = _by_one(A, lambda full: _f["linalg.svd"](full, full_matrices=full_matrices), *shapes)
-        return from_full(U, A.block, A.grid), S, from_full(Vh.mH, A.block, A.grid)
-    if m < n:
-        V, S, U = svd(adjoint(A), full_matrices=full_matrices, base=base)
-        return U, S, V
-    F = None
-    if m > n:
-        F = Reflectors(A.with_local(A.local.clone().contiguous()))
-        A = F.R()
-    U = polar(A)
-    H = _hermitian(product(U, A, adjoint="left"))
-    complete = abs(_norms.frobenius(U) ** 2 - n) <= 20 * n * finfo(A.dtype).eps
-    H.local.neg_()
-    values, V = eigh(H, base=base)
-    del H
-    U = product(U, V)
-    if not complete:  # directions of singular values that are 0: any orthonormal ones
-        G = Reflectors(U)
-        U = G.Q()
-        phases = _phases(G)
-        U.local.mul_(phases.index_select(0, U.col_indices()))
-    if F is not None:
-        wide = A.eye(m, m if full_matrices else n)
-        put_window(wide, 0, 0, U)
-        F.apply(wide)
-        U = wide
-    return U, (-values).clamp_min(0), V
+        whole = _by_one(A, lambda full: _f["linalg.svd"](full, full_matrices=full_matrices), *shapes)
+        return from_full(whole[0], A.block, A.grid), whole[1], from_full(whole[2], A.block, A.grid)
+    if not min(m, n):
+        left, right = (m, n) if full_matrices else (0, 0)
+        return A.eye(m, left), A.local.new_empty(0).real, A.eye(right, n)
+    scale = _scale("linalg.svd", A)
+    given = [A if m >= n else flipped(A)]
+    given[0] = given[0].with_local((given[0].local / scale).contiguous())
+    U, S, Vh = _tall(given, full_matrices, vectors, min(LEAF, base), max(m, n) * A.block)
+    S = S * scale
+    if m >= n or U is None or Vh is None:
+        return U, S, Vh
+    return _unflipped(Vh, A), S, _unflipped(U, A)
 
 
-def _phases(G: Reflectors) -> Tensor:
-    """What the columns of Q are to be multiplied by, so that R has no negative elements on its diagonal."""
-    top = G.top(G.A)
-    mine = diagonal(top).sgn()
-    phases = mine.new_zeros(top.shape[0])
-    rows = top.row_indices()
-    phases[rows[_f["isin"](rows, top.col_indices())]] = mine
-    phases = all_reduce(top.grid.comm, phases)
-    return _f["where"](phases == 0, 1, phases)
+def _unflipped(x: Matrix, A: Matrix) -> Matrix:
+    return Matrix(x.local.mT, (x.shape[1], x.shape[0]), A.block, A.grid)
+
+
+def _tall(
+    given: list[Matrix], full: bool, vectors: bool, leaf: int, room: int
+) -> tuple[Matrix | None, Tensor, Matrix | None]:
+    """svd of the one matrix in the list, which has more rows than columns and is given up."""
+    T = given.pop()
+    (m, n), comm, device = T.shape, T.grid.comm, T.local.device
+    if m >= _TALL * n and not full:
+        Q = Reflectors(T)
+        U, S, Vh = _tall([Q.R()], False, vectors, leaf, room)
+        if U is not None:
+            Q.form()
+            _multiply(T, U)
+        return (T if vectors else None), S, Vh
+    diagonal, right, *scales = bidiagonal(T)
+    lefts, rights = [], [1.0 + 0j]  # phases that make the bidiagonal matrix real
+    for d, e in zip(diagonal, [*right, 0.0], strict=True):
+        lefts.append(_unit(rights[-1] * _unit(d)))
+        rights.append(_unit(lefts[-1] * _unit(e).conjugate()))
+    sizes = [abs(x) for x in diagonal], [abs(x) for x in right]
+    roots, beside, phases = _agreed(comm, device, *sizes, [*lefts, *rights[:n]])
+    if not vectors:
+        T = T.new((0, 0))
+    divided = Divided(comm, roots, beside, device, leaf=leaf, room=room, sides="UV" * vectors)
+    S = divided.values.flip(0).to(T.dtype.to_real())
+    if not vectors:
+        return None, S, None
+    phases = (phases if T.dtype.is_complex else phases.real).to(T.dtype)
+    of_left, of_right = Columns(T, n), Columns(flipped(T), n - 1)
+    of_left.as_reflectors(scales[0], 0)
+    of_right.as_reflectors(scales[1], 1, conj=True)
+    like = T.new((0, 0))
+    del T
+    U = like.new((m, m if full else n))
+    divided.vectors("U", U, descending=True)
+    rows = U.row_indices()
+    if full:
+        U.local.masked_fill_((rows[:, None] == U.col_indices()) & (rows[:, None] >= n), 1)
+    top = U.first_row(n)
+    U.local[:top].mul_(phases[:n][rows[:top]][:, None])
+    of_left.apply(U)
+    Vh = like.new((n, n))
+    V = flipped(Vh)  # its conjugate
+    divided.vectors("V", V, descending=True)
+    V.local.mul_(phases[n:].conj().resolve_conj()[V.row_indices()][:, None])
+    of_right.apply(V)
+    return U, S, Vh
+
+
+def _unit(x: complex) -> complex:
+    return complex(x / abs(x)) if x else 1 + 0j
+
+
+def _multiply(A: Matrix, B: Matrix) -> None:
+    """A := A B, in place, for a square B: a few rows at a time."""
+    height = 4 * A.block
+    for at in range(0, A.rows.count(0), height):
+        part = A.local[at : at + height]
+        panel = part.new_empty((part.shape[0], A.shape[1]))
+        for first, end, column in A.cols.steps():
+            piece = part.new_empty((part.shape[0], end - first))
+            if column == A.grid.column:
+                left = A.cols.local(first)
+                piece.copy_(part[:, left : left + end - first])
+            panel[:, first:end] = broadcast(A.grid.row_comm, piece, column)
+        part.zero_()
+        for first, end, row in B.rows.steps():
+            add_product(part, panel[:, first:end], row_panel(B, first, end, row))

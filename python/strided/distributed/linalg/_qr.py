@@ -97,6 +97,19 @@ class Reflectors:
         self.apply(C, leading=True)
         return C
 
+    def form(self) -> None:
+        """Q, with as many columns as A, in A's memory, where R and the reflectors are lost.  A has no fewer rows than
+        columns."""
+        A = self.A
+        rows = A.row_indices()[:, None]
+        for (first, end, column), T in zip(self.steps[::-1], self.T[::-1], strict=True):
+            Y = self._vectors(first, end, column)
+            if A.grid.column == column:
+                left = A.cols.local(first)
+                here = A.local[:, left : left + end - first].zero_()
+                here.masked_fill_(rows == _f["arange"](first, end, device=here.device), 1)
+            self._reflect(A, Y, T, first, A.first_col(first))
+
     def top(self, C: Matrix, rows: int | None = None) -> Matrix:
         """The first rows (min(m, n) by default) of C, in C's memory."""
         rows = self.k if rows is None else rows

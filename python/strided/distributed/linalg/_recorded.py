@@ -299,12 +299,12 @@ def _adjugate(A: Matrix) -> Matrix:
     one singular value put between the same vectors."""
     from ._eigh import svd
 
-    U, S, V = svd(A)
+    U, S, Vh = svd(A)
     before, after = (_f["cat"]([S.new_ones(1), x[:-1]]).cumprod(0) for x in (S, S.flip(0)))
     others = (before * after.flip(0)).to(A.dtype)
-    sign = Factors(U).det() * Factors(V).det().conj()
+    sign = Factors(U).det() * Factors(Vh).det()
     U.local.mul_(others.index_select(0, U.col_indices()) * sign.conj())
-    return _matmul.product(U, V, adjoint="right")
+    return _matmul.product(U, Vh)
 
 
 @takes_matrices

@@ -255,16 +255,16 @@ def eigh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Eigh:
     """(eigenvalues, ascending and the same on every rank; eigenvectors) of a Hermitian matrix, one triangle of which is
     read.
 
-    Spectral divide and conquer by the polar decomposition: Y. Nakatsukasa and N. J. Higham, "Stable and efficient
-    spectral divide and conquer algorithms for the symmetric eigenvalue decomposition and the SVD", 2013.
+    Reduction to tridiagonal form, divide and conquer, reflectors (J. J. Dongarra, D. C. Sorensen, S. J. Hammarling,
+    1989; M. Gu and S. C. Eisenstat, 1995).
 
     A (n, n); float32, float64, complex64, complex128.  Backward error, and |V^H V - I|: some n eps (times |A|).
     `base`: matrices up to this order are factored by one process; by default 128, or those no larger than a block
-    column of A.  Besides A and V a rank needs about ten times its share of A for a while.  Gradients need distinct
+    column of A.  Besides A and V a rank needs half its share of A and some panels.  Gradients need distinct
     eigenvalues.
 
     Raises (on every rank):
-        LinAlgError: A has elements that are not finite, or the iteration does not converge.
+        LinAlgError: A has elements that are not finite.
         ValueError: UPLO is neither "L" nor "U".
     """
     if UPLO not in ("L", "U", "l", "u"):
@@ -275,28 +275,35 @@ def eigh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Eigh:
 
 @takes_matrices
 def eigvalsh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Tensor:
-    """The eigenvalues of a Hermitian matrix, ascending, the same on every rank; computed as in `eigh`."""
-    return eigh(A, UPLO, base=base).eigenvalues
+    """The eigenvalues of a Hermitian matrix, ascending, the same on every rank; computed as in `eigh`.
+
+    Besides A a rank needs half its share of it and some panels, unless a gradient is wanted: then as `eigh`.
+    """
+    if A.local.requires_grad or UPLO not in ("L", "U", "l", "u"):
+        return eigh(A, UPLO, base=base).eigenvalues
+    return _eigh.eigh(A, upper=UPLO in "Uu", base=base, vectors=False)[0]
 
 
 class _SVD(Function):
     @staticmethod
     def forward(ctx, a, at, full_matrices, base):
-        U, S, V = _eigh.svd(Matrix(a, *at), full_matrices=full_matrices, base=base)
-        ctx.save_for_backward(U.local, S, V.local)
-        ctx.at, ctx.full = (layout(U), layout(V)), full_matrices and at[0][0] != at[0][1]
+        U, S, Vh = _eigh.svd(Matrix(a, *at), full_matrices=full_matrices, base=base)
+        ctx.save_for_backward(U.local, S, Vh.local)
+        ctx.at, ctx.full = (layout(U), layout(Vh)), full_matrices and at[0][0] != at[0][1]
         ctx.set_materialize_grads(False)
-        return U.local, S, V.local
+        return U.local, S, Vh.local
 
     @staticmethod
     def backward(ctx, gu, gs, gv):
         u, S, v = ctx.saved_tensors
-        U, V = Matrix(u, *ctx.at[0]), Matrix(v, *ctx.at[1])
+        U, V = Matrix(u, *ctx.at[0]), adjoint(Matrix(v, *ctx.at[1]))
         if ctx.full and not (gu is None and gv is None):
             raise NotImplementedError("the gradient of singular vectors with full_matrices=True")
         if ctx.full:
             k = S.shape[0]
             U, V = window(U, 0, 0, U.shape[0], k), window(V, 0, 0, V.shape[0], k)
+        if gv is not None:
+            gv = adjoint(Matrix(gv, *ctx.at[1])).local
         return _svd_gradient(U, S, V, gu, gs, gv).local, None, None, None
 
 
@@ -335,23 +342,30 @@ def _svd_gradient(U: Matrix, S: Tensor, V: Matrix, gu: Tensor | None, gs: Tensor
 def svd(A: Matrix, full_matrices: bool = True, *, base: int | None = None) -> SVD:
     """(U, singular values, descending and the same on every rank, Vh), A = U diag(S) Vh.
 
-    By the polar decomposition and `eigh` of its Hermitian factor: Y. Nakatsukasa and N. J. Higham, 2013.
+    Reduction to bidiagonal form (of R of a QR, for three times as many rows as columns), divide and conquer,
+    reflectors; references are at `eigh`.
 
     A (m, n); U (m, k), Vh (k, n) with k = min(m, n), or square with full_matrices=True; float32, float64, complex64,
     complex128.  Backward error, |U^H U - I| and |Vh Vh^H - I|: some max(m, n) eps (times |A|), singular matrices
-    included.  Memory as for `eigh`.  Gradients of vectors need distinct singular values other than 0, and
-    full_matrices=False.  LinAlgError, on every rank, where the iteration does not converge.
+    included.  Besides A, U and Vh a rank needs half its share of A and some panels.  Gradients of vectors need
+    distinct singular values other than 0, and full_matrices=False.  LinAlgError, on every rank, for elements that are
+    not finite.
     """
     m, n = A.shape
-    U, S, V = _SVD.apply(A.local, layout(A), full_matrices, base)
+    U, S, Vh = _SVD.apply(A.local, layout(A), full_matrices, base)
     k = min(m, n)
-    left, right = ((m, m), (n, n)) if full_matrices else ((m, k), (n, k))
-    return SVD(Matrix(U, left, A.block, A.grid), S, adjoint(Matrix(V, right, A.block, A.grid)))
+    left, right = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
+    return SVD(Matrix(U, left, A.block, A.grid), S, Matrix(Vh, right, A.block, A.grid))
 
 
 @takes_matrices
 def svdvals(A: Matrix, *, base: int | None = None) -> Tensor:
-    """The singular values, descending, the same on every rank; computed as in `svd`."""
+    """The singular values, descending, the same on every rank; computed as in `svd`.
+
+    Besides A a rank needs its share of it once more and some panels, unless a gradient is wanted: then as `svd`.
+    """
+    if not A.local.requires_grad:
+        return _eigh.svd(A, base=base, vectors=False)[1]
     return _SVD.apply(A.local, layout(A), False, base)[1]
 
 
