@@ -147,7 +147,7 @@ def test_no_rank_keeps_more_than_its_share_and_some_panels(rows, columns):
         assert found <= 1.3 * matrices * full + panels, (program.__name__, found / full, panels / full)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 2), (1, 4)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 2)])
 def test_no_rank_keeps_more_than_its_share_for_eigenvalues_and_singular_values(rows, columns):
     n, block = 256, 16
     wide, tall = random(n // 2, n), random(2 * n, n // 2)
