@@ -170,7 +170,7 @@ def _cholesky_ex(func, values):
     except LinAlgError as error:  # on every rank alike
         if values.get("check_errors"):
             raise
-        L, info = x.with_local(_f["full_like"](x.local, float("nan"))), error.info
+        L, info = x.new(x.shape, float("nan")), error.info
     found = everywhere(_tensor(info, dtype=_C.int32), A._spec.mesh)
     return _named("linalg_cholesky_ex", _like(L, A), found)
 

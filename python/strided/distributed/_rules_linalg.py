@@ -109,7 +109,23 @@ def deal(x: ShardedTensor, block: int | None = None) -> Any:
     bare = Matrix(x._local.detach().new_empty(here), shape, block, grid)
     source, limit = _of_spec(x._spec), max(1, max(shape) * block // grid.rows)
     local = x._local if x.ndim == 2 else x._local.unsqueeze(1)
-    return bare.with_local(_Deal.apply(local, source, _of_matrix(bare), grid.comm, limit))
+    target = _of_matrix(bare)
+    if not _recorded(local) and _alike(source, target, grid.comm):
+        made = bare.with_local(local.detach())
+        made.shared = True
+        return made
+    made = bare.with_local(_Deal.apply(local, source, target, grid.comm, limit))
+    made.spare = not made.local.requires_grad
+    return made
+
+
+def _recorded(t):
+    return t.requires_grad and _f["is_grad_enabled"]()
+
+
+def _alike(source, target, comm):
+    """Whether each rank has the same elements in the same order on both sides."""
+    return not source.whole and all(source.at(r) == target.at(r) for r in range(comm.size))
 
 
 def collect(M: Any, mesh: Any, placements: Any, *, vector: bool = False) -> ShardedTensor:
@@ -117,7 +133,10 @@ def collect(M: Any, mesh: Any, placements: Any, *, vector: bool = False) -> Shar
     m, n = M.shape
     spec = Spec(mesh, tuple(placements), (m,) if vector else (m, n))
     limit = max(1, max(m, n) * M.block // M.grid.rows)
-    local = _Deal.apply(M.local, _of_matrix(M), _of_spec(spec), M.grid.comm, limit)
+    source, target = _of_matrix(M), _of_spec(spec)
+    if not (_recorded(M.local) or M.shared) and _alike(target, source, M.grid.comm):
+        return wrap(M.local.squeeze(1) if vector else M.local, spec)
+    local = _Deal.apply(M.local, source, target, M.grid.comm, limit)
     return wrap(local.squeeze(1) if vector else local, spec)
 
 
@@ -342,7 +361,9 @@ def _qr(func, values):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     Q, R = linalg.qr(deal(A), mode)
-    return _named(name, _like(Q, A), _like(R, A))
+    Q = _like(Q, A)  # one by one: the dealt Q is free before R is brought back
+    R = _like(R, A)
+    return _named(name, Q, R)
 
 
 @matrices("linalg.lstsq")
@@ -394,7 +415,9 @@ def _svd(func, values):
 
     A = first_sharded(list(values.values()))
     U, S, Vh = linalg.svd(deal(A), bool(values.get("full_matrices", True)))
-    return _named("linalg_svd", _like(U, A), everywhere(S, A._spec.mesh), _like(Vh, A))
+    U = _like(U, A)  # one by one, as for qr
+    Vh = _like(Vh, A)
+    return _named("linalg_svd", U, everywhere(S, A._spec.mesh), Vh)
 
 
 @matrices("svd")

@@ -188,3 +188,57 @@ def test_no_rank_keeps_more_than_its_share_for_eigenvalues_and_singular_values(r
     for program, matrices in (*needs, (svdvals, 2 / 1.3)):
         found = peak(rows, columns, program)
         assert found <= 1.3 * matrices * full + panels, (program.__name__, found / full, panels / full)
+
+
+DEALT = [dist.BlockCyclic(0, 8), dist.BlockCyclic(1, 8)]
+
+
+@pytest.mark.parametrize("placements", [DEALT, [dist.Shard(0), dist.BlockCyclic(1, 8)]])
+def test_sharded_tensors_are_not_kept_twice(placements):
+    """Operands that are dealt out in blocks already are read where they are; copies are overwritten or given up: one is
+    there besides operands, results and factors, and not one for each."""
+    n, block = 256, 8
+    A = random(n, n) + n * torch.eye(n, dtype=torch.float64)
+    A = A + A.mT
+    full, panels = n * n * 8, 10 * 4 * n * block * 8
+    needs = {  # shares besides the operand: where it is dealt out already, and where it is not
+        "eigh": (torch.linalg.eigh, 1.6, 2), "eigvalsh": (torch.linalg.eigvalsh, 0.6, 1.6),
+        "svd": (torch.linalg.svd, 2.9, 3.6), "svdvals": (torch.linalg.svdvals, 1, 1), "det": (torch.linalg.det, 1, 1),
+        "inv": (torch.linalg.inv, 2, 2), "qr": (torch.linalg.qr, 2, 3), "cholesky": (torch.linalg.cholesky, 1, 2),
+        "solve": (lambda x: torch.linalg.solve(x, x), 2, 3),
+    }  # fmt: skip
+
+    def measured(function):
+        mesh = dist.init_device_mesh("cpu", (2, 2))
+        x = dist.distribute_tensor(A, mesh, DEALT).redistribute(placements=placements)
+        comm = dist.world()
+        comm.barrier()
+        before = torch.memory.memory_stats()["allocated_bytes"]
+        comm.barrier()
+        torch.memory.reset_peak_memory_stats()
+        comm.barrier()
+        result = function(x)
+        comm.barrier()
+        found = torch.memory.memory_stats()["peak_allocated_bytes"] - before
+        comm.barrier()
+        del result
+        assert torch.equal(x.full_tensor(), A)
+        return found
+
+    for name, (function, *shares) in needs.items():
+        gc.collect()
+        found = max(dist.simulate(4, measured, function))
+        allowed = shares[placements is not DEALT] * full + panels
+        assert found <= allowed, (name, found / full, panels / full)
+
+
+def test_results_have_memory_of_their_own():
+    A = random(9, 9) + 9 * torch.eye(9, dtype=torch.float64)
+
+    def program():
+        x = dist.distribute_tensor(A, dist.init_device_mesh("cpu", (2, 2)), DEALT)
+        for function in (lambda x: torch.linalg.matrix_power(x, 1), torch.linalg.inv, lambda x: torch.linalg.qr(x).R):
+            function(x).zero_()
+        return x.full_tensor()
+
+    assert torch.equal(dist.simulate(4, program)[0], A)

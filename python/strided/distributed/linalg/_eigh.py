@@ -39,7 +39,7 @@ def eigh(
     base: matrices of this order and less are factored by one process.  Not recorded.
     """
     n = square("linalg.eigh", A)
-    A = A.with_local(A.local.detach())
+    A = A.with_local(A.take())
     if upper:
         A = adjoint(A)
     base = base_order(n, A.block) if base is None else base
@@ -154,7 +154,8 @@ def svd(
 ) -> tuple[Matrix | None, Tensor, Matrix | None]:
     """(U, the singular values in descending order, Vh), A = U diag(S) Vh.  Not recorded."""
     m, n = A.shape
-    A = A.with_local(A.local.detach())
+    mine = A.spare
+    A = A.with_local(A.take())
     base = base_order(max(m, n), A.block) if base is None else base
     if max(m, n) <= base:
         left, right = (m, n) if full_matrices else (min(m, n),) * 2
@@ -166,7 +167,8 @@ def svd(
         return A.eye(m, left), A.local.new_empty(0).real, A.eye(right, n)
     scale = _scale("linalg.svd", A)
     given = [A if m >= n else flipped(A)]
-    given[0] = given[0].with_local((given[0].local / scale).contiguous())
+    given[0] = given[0].with_local((given[0].local.div_(scale) if mine else given[0].local / scale).contiguous())
+    A = A.new((0, 0))
     U, S, Vh = _tall(given, full_matrices, vectors, min(LEAF, base), max(m, n) * A.block)
     S = S * scale
     if m >= n or U is None or Vh is None:

@@ -141,7 +141,7 @@ class Matrix:
     may want a gradient: the functions of this package record themselves, and the gradient has the same distribution.
     """
 
-    __slots__ = ("block", "cols", "grid", "local", "rows", "shape")
+    __slots__ = ("block", "cols", "grid", "local", "rows", "shape", "shared", "spare")
 
     def __init__(self, local: Tensor, shape: tuple[int, int], block: int, grid: Grid) -> None:
         m, n = shape
@@ -156,6 +156,9 @@ class Matrix:
         if not (local.dtype.is_floating_point or local.dtype.is_complex):
             raise RuntimeError(f"Matrix: expected a floating-point or complex dtype, got {local.dtype}")
         self.local = local
+        # spare: nobody else uses the memory, and functions may overwrite it or give it up; shared: it is that of the
+        # sharded tensor that the matrix was made of.
+        self.spare = self.shared = False
 
     def __repr__(self) -> str:
         m, n = self.shape
@@ -169,6 +172,19 @@ class Matrix:
     def with_local(self, local: Tensor) -> Matrix:
         """The same layout around another piece."""
         return Matrix(local, self.shape, self.block, self.grid)
+
+    def take(self) -> Tensor:
+        """The piece, detached; a `spare` matrix is empty afterwards."""
+        local = self.local.detach()
+        if self.spare:
+            self.local = local.new_empty((0, 0))
+        return local
+
+    def writable(self) -> Matrix:
+        """The same elements in memory that may be overwritten: that of a `spare` matrix, or a copy."""
+        mine = self.spare
+        local = self.take()
+        return self.with_local((local if mine else local.clone()).contiguous())
 
     def new(self, shape: tuple[int, int], fill: float | None = 0.0, dtype: Any = None) -> Matrix:
         """A matrix of another shape on the same grid and device; fill=None leaves the memory as it is."""

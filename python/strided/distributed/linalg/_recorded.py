@@ -168,6 +168,8 @@ def solve(A: Matrix, B: Matrix, *, adjoint: bool = False, factors: Factors | Non
     tensor([[0.8000],
             [1.4000]])
     """
+    if factors is None and A.spare and not B.local.requires_grad:
+        return check("solve", Factors(A)).solve(B, adjoint=adjoint)
     return B.with_local(_Solve.apply(A.local, B.local, layout(A), layout(B), adjoint, factors))
 
 
@@ -205,15 +207,19 @@ def solve_triangular(
     return B.with_local(_SolveTriangular.apply(T.local, B.local, at_t, at_b, upper, adjoint, unitriangular))
 
 
+def _lower(A: Matrix) -> Matrix:
+    L = A.writable()
+    info = _cholesky.cholesky_inplace(L)
+    if info:
+        raise _cholesky.failed(info)
+    clear_above(L)
+    return L
+
+
 class _Cholesky(Function):
     @staticmethod
     def forward(ctx, a, at):
-        A = Matrix(a.clone().contiguous(), *at)
-        info = _cholesky.cholesky_inplace(A)
-        if info:
-            raise _cholesky.failed(info)
-        L = A
-        clear_above(L)
+        L = _lower(Matrix(a, *at))
         ctx.save_for_backward(L.local)
         ctx.at = at
         return L.local
@@ -236,7 +242,7 @@ def cholesky(A: Matrix, *, upper: bool = False) -> Matrix:
     A (n, n); float32, float64, complex64, complex128.  Backward error: n eps |A|.  LinAlgError, on every rank, for a
     matrix that is not positive-definite.
     """
-    L = A.with_local(_Cholesky.apply(A.local, layout(A)))
+    L = _lower(A) if A.spare else A.with_local(_Cholesky.apply(A.local, layout(A)))
     return adjoint(L) if upper else L
 
 
@@ -244,7 +250,7 @@ class _Inverse(Function):
     @staticmethod
     def forward(ctx, a, at):
         A = Matrix(a, *at)
-        X = check("inv", Factors(A)).solve(A.eye(A.shape[0]))
+        X = check("inv", Factors(A)).inverse()
         ctx.save_for_backward(X.local)
         ctx.at = at
         return X.local
@@ -264,6 +270,8 @@ def inv(A: Matrix) -> Matrix:
     on every rank, for a singular matrix.
     """
     square("linalg.inv", A)
+    if A.spare:
+        return check("inv", Factors(A)).inverse()
     return A.with_local(_Inverse.apply(A.local, layout(A)))
 
 
@@ -314,6 +322,8 @@ def det(A: Matrix) -> Tensor:
     A (n, n); float32, float64, complex64, complex128.  In a backward pass every rank gives the same gradient for it.
     """
     square("linalg.det", A)
+    if A.spare:
+        return Factors(A).det()
     return _Determinant.apply(A.local, layout(A), False)
 
 
@@ -321,4 +331,6 @@ def det(A: Matrix) -> Tensor:
 def slogdet(A: Matrix) -> tuple[Tensor, Tensor]:
     """The sign of the determinant and the logarithm of its size, two 0-d tensors: (0, -inf) for a singular matrix."""
     square("linalg.slogdet", A)
+    if A.spare:
+        return Factors(A).slogdet()
     return _Determinant.apply(A.local, layout(A), True)

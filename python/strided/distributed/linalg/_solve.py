@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _C
+from ..._creation import tensor as _tensor
 from ...linalg import LinAlgError
 from ._layout import Matrix, same_grid, square
 from ._lu import lu_inplace, row_order
@@ -22,7 +23,7 @@ class Factors:
 
     def __init__(self, A: Matrix, *, pivoting: str = "partial", overwrite: bool = False) -> None:
         self.n = square("lu_factor", A)
-        self.LU = A.with_local(A.local.detach() if overwrite else A.local.detach().clone().contiguous())
+        self.LU = A.with_local(A.local.detach()) if overwrite else A.writable()
         self.pivots, self.info = lu_inplace(self.LU, pivoting)
         self.order = row_order(self.pivots, self.n)
 
@@ -32,11 +33,20 @@ class Factors:
         if B.shape[0] != self.n:
             raise RuntimeError(f"linalg.solve: B must have A's {self.n} rows, got {B.shape[0]} x {B.shape[1]}")
         if adjoint:
-            X = B.with_local(B.local.detach().clone().contiguous())
+            X = B.writable()
             triangular_inplace(self.LU, X, upper=True, adjoint=True)
             triangular_inplace(self.LU, X, upper=False, adjoint=True, unit=True)
             return permute_rows(X, inverse_order(self.order))
-        X = permute_rows(B.with_local(B.local.detach()), self.order)
+        return self._solved(permute_rows(B.with_local(B.take()), self.order))
+
+    def inverse(self) -> Matrix:
+        """A^-1."""
+        X = self.LU.new((self.n, self.n))
+        to = _tensor(self.order, dtype=_C.int64, device=X.local.device)
+        X.local.masked_fill_(to[X.row_indices()][:, None] == X.col_indices(), 1)
+        return self._solved(X)
+
+    def _solved(self, X: Matrix) -> Matrix:
         triangular_inplace(self.LU, X, upper=False, unit=True)
         triangular_inplace(self.LU, X, upper=True)
         return X

@@ -84,11 +84,19 @@ def placed(A: Matrix, row: int, col: int, shape: tuple[int, int]) -> Matrix:
 # ---------------------------------------------------------------- QR and least squares
 
 
+def _factored(A: Matrix, columns: int) -> tuple[Matrix, Matrix]:
+    F = _qr.Reflectors(A.writable())
+    R = F.R(columns)
+    if columns != A.shape[1]:
+        return F.Q(columns), R
+    F.form()
+    return F.A, R
+
+
 class _QR(Function):
     @staticmethod
     def forward(ctx, a, at, columns):
-        F = _qr.Reflectors(Matrix(a.clone().contiguous(), *at))
-        Q, R = F.Q(columns), F.R(columns)
+        Q, R = _factored(Matrix(a, *at), columns)
         ctx.save_for_backward(a, Q.local, R.local)
         ctx.at = at, layout(Q), layout(R)
         return Q.local, R.local
@@ -156,6 +164,8 @@ def qr(A: Matrix, mode: str = "reduced") -> QR:
         raise ValueError(f'linalg.qr: mode must be "reduced" or "complete", got {mode!r}')
     m, n = A.shape
     k = m if mode == "complete" else min(m, n)
+    if A.spare:
+        return QR(*_factored(A, k))
     Q, R = _QR.apply(A.local, layout(A), k)
     return QR(Matrix(Q, (m, k), A.block, A.grid), Matrix(R, (k, n), A.block, A.grid))
 
@@ -269,6 +279,8 @@ def eigh(A: Matrix, UPLO: str = "L", *, base: int | None = None) -> Eigh:
     """
     if UPLO not in ("L", "U", "l", "u"):
         raise ValueError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if A.spare:
+        return Eigh(*_eigh.eigh(A, upper=UPLO in "Uu", base=base))
     values, V = _Eigh.apply(A.local, layout(A), UPLO in "Uu", base)
     return Eigh(values, A.with_local(V))
 
@@ -352,6 +364,8 @@ def svd(A: Matrix, full_matrices: bool = True, *, base: int | None = None) -> SV
     not finite.
     """
     m, n = A.shape
+    if A.spare:
+        return SVD(*_eigh.svd(A, full_matrices=full_matrices, base=base))
     U, S, Vh = _SVD.apply(A.local, layout(A), full_matrices, base)
     k = min(m, n)
     left, right = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
@@ -432,8 +446,9 @@ def cond(A: Matrix, p: Any = None) -> Tensor:
     if p in (None, 2, -2):
         values = svdvals(A)
         return values[0] / values[-1] if p != -2 else values[-1] / values[0]
+    first = norm(A, p)
     try:
         other = inv(A)
     except LinAlgError:
         return A.local.new_full((), math.inf, dtype=A.dtype.to_real())
-    return norm(A, p) * norm(other, p)
+    return first * norm(other, p)
