@@ -3,6 +3,7 @@
     mpiexec -n 4 python bench/distributed.py --n 1500 --block 64
     mpiexec -n 2 python bench/distributed.py --n 4000 --peers [--mkl DIRECTORY] [--json FILE]
     python bench/distributed.py --n 4000 --block 128 --rows 1 --rates   # by processor time of simulated ranks, no MPI
+    mpiexec -n 4 python bench/distributed.py --n 1500 --scaling   # strong and weak scaling on 1, 2, ... of the ranks
     python bench/distributed.py --curve            # what the model says up to 4096 ranks; needs no MPI
 
 alpha (a message), beta (an element) and gamma (an operation) are measured first, on the same ranks.  "gathered" is the
@@ -226,6 +227,51 @@ def rates(arguments):
         print(f"{ranks} ranks, n = {n}, blocks of {block}, of GEMM's rate: " + ", ".join(parts))
 
 
+def scaling(arguments):
+    """LU and products on 1, 2, 4, ... of the ranks: of one order, and of orders that give each rank the same share."""
+    torch.set_num_threads(1)
+    world = torch.distributed.world()
+    alpha, beta, gamma = constants(world)
+    cores = len(os.sched_getaffinity(0))
+    if world.rank == 0:
+        print(
+            f"{'':8}{'ranks':>6}{'n':>7}{'LU ms':>9}{'model':>9}{'efficiency':>12}{'matmul ms':>11}{'model':>9}{'efficiency':>12}"
+        )
+    for kind in ("strong", "weak"):
+        alone = []
+        for ranks in [2**e for e in range(world.size.bit_length())]:
+            comm = world.split(0 if world.rank < ranks else None)
+            if comm is not None:
+                n = arguments.n if kind == "strong" else round(arguments.n * ranks**0.5)
+                grid = torch.distributed.linalg.Grid(comm, 1 if ranks <= 4 else None)
+                cells = f"{kind:8}{ranks:>6}{n:>7}"
+                for i, (took, predicted, flops) in enumerate(
+                    scaled(comm, grid, n, arguments.block, alpha, beta, gamma, cores)
+                ):
+                    if ranks == 1:
+                        alone.append(flops / took)
+                    part = flops / took / alone[i] / min(ranks, cores) if alone else float("nan")
+                    cells += f"{took * 1e3:>{9 if i == 0 else 11}.1f}{predicted * 1e3:>9.1f}{part:>12.2f}"
+                if comm.rank == 0:
+                    print(cells, flush=True)
+            world.barrier()
+
+
+def scaled(comm, grid, n, block, alpha, beta, gamma, cores):
+    """(time, what the model says, operations) of LU and of a product."""
+    P, Q = grid.rows, grid.columns
+    A = torch.distributed.linalg.from_full(torch.zeros(0, 0, dtype=torch.float64), block, grid).new((n, n), None)
+    A.local.copy_(torch.randn(*A.local.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(comm.rank)))
+    cases = (
+        (lambda: _lu.lu_inplace(A.with_local(A.local.clone())), 2 / 3 * n**3, _model.lu(n, block, P, Q),
+         _model.lu_messages(n, block, P, Q)),
+        (lambda: _matmul.product(A, A), 2 * n**3, _model.matmul(n, n, n, P, Q), _model.matmul_messages(n, block, P, Q)),
+    )  # fmt: skip
+    for run, flops, words, messages in cases:
+        took, _, _ = best(comm, run)
+        yield took, _model.seconds(words, messages, flops, comm.size, alpha, beta, gamma, cores), flops
+
+
 def curve(arguments):
     """Elements that a rank sends for n = 40000, and the lower bound with the memory of one copy and of four."""
     n, block = 40000, arguments.block
@@ -248,6 +294,7 @@ if __name__ == "__main__":
     parser.add_argument("--block", type=int, default=64)
     parser.add_argument("--rows", type=int, help="rows of the grid; as near to a square as can be by default")
     parser.add_argument("--pivoting", default="partial", choices=["partial", "tournament"])
+    parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--curve", action="store_true")
     parser.add_argument("--rates", action="store_true")
     parser.add_argument("--peers", action="store_true")
@@ -255,4 +302,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="where rows of --peers are added")
     chosen = parser.parse_args()
+    if chosen.scaling:
+        scaling(chosen)
+        raise SystemExit
     (curve if chosen.curve else rates if chosen.rates else beside_peers if chosen.peers else measure)(chosen)
