@@ -298,6 +298,17 @@ def _rebuild_meta(size, stride, dtype, requires_grad):
     return _f["empty_strided"](size, stride, dtype=dtype, device=_C.device("meta"), requires_grad=requires_grad)
 
 
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """For pickles of PyTorch: the tensor that `func` makes, as an object of a class, with its attributes."""
+    from .files._constructors import restore_state
+
+    made = func(*args)
+    if type(made) is not new_type:
+        made = made.as_subclass(new_type)
+    restore_state(made, state)
+    return made
+
+
 def __reduce_ex__(self, protocol):
     if self.is_meta:
         return _rebuild_meta, (tuple(self.size()), tuple(self.stride()), self.dtype, self.requires_grad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import operator
 import re
 import sys
@@ -210,6 +211,16 @@ def _conversion(name: str, dtype: Any) -> Any:
     return convert
 
 
+def __reduce__(self: Any) -> Any:
+    """For pickle and copies: a file with the storage, which ``load`` reads."""
+    from .serialization import save
+    from .storage import _load_from_bytes
+
+    file = io.BytesIO()
+    save(self, file)
+    return _load_from_bytes, (file.getvalue(),)
+
+
 def __sizeof__(self: Any) -> int:
     """Bytes of the object and of its memory: ``sys.getsizeof`` says what a storage holds."""
     return object.__sizeof__(self) + self.nbytes()
@@ -219,7 +230,8 @@ def install() -> None:
     """Puts the functions above into the class."""
     names = (
         "__getitem__ __setitem__ __iter__ __repr__ tolist untyped clone cpu element_size is_shared from_file to cuda copy_ fill_ "
-        "new get_device is_pinned pin_memory byteswap from_buffer __sizeof__"
+        "new get_device is_pinned pin_memory byteswap from_buffer __sizeof__ "
+        "__reduce__"
     )
     for name in names.split():
         setattr(_C.UntypedStorage, name, globals()[name])

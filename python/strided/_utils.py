@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from .files._constructors import _sparse as sparse_of_parts
+from .files._constructors import restore_state
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -29,13 +32,56 @@ def _rebuild_tensor_v2(
     backward_hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
-    """The same, with requires_grad; the hooks belong to the other process and are left."""
-    return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(requires_grad)
+    """The same, with requires_grad; the hooks belong to the other process and are left. What PyTorch notes in
+    `metadata` (the values are to be conjugated, or negated) is done."""
+    return _noted(_rebuild_tensor(storage, storage_offset, size, stride), metadata).requires_grad_(requires_grad)
+
+
+def _noted(made: Tensor, metadata: Any) -> Tensor:
+    for name in ("conj", "neg"):
+        if metadata and metadata.get(name):
+            made = getattr(made, name)()
+    return made
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """The same on a storage of bytes, for dtypes without a typed storage in PyTorch (``uint16``)."""
+    made = strided.empty(0, dtype=dtype, device=storage.device)
+    made = made.set_(storage.untyped(), storage_offset, size, stride)
+    return _noted(made, metadata).requires_grad_(requires_grad)
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
     """The parameter with this data."""
     return strided.nn.Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
+    """The parameter with this data and these attributes."""
+    made = strided.nn.Parameter(data, requires_grad)
+    restore_state(made, state)
+    return made
+
+
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
+    """The sparse tensor with these indices, values and size; indices that are not within the size are an error."""
+    return sparse_of_parts(layout, data)
+
+
+def _rebuild_meta_tensor_no_storage(
+    dtype: Any, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> Tensor:
+    """A tensor without data, on device ``meta``."""
+    return strided.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
 def _element_size(dtype: Any) -> int:

@@ -556,3 +556,10 @@ def check_module_version_greater_or_equal(
             raise RuntimeError(f"'{module.__name__}' module version string is malformed") from problem
         return True
     return have >= tuple(req_version_tuple)
+
+
+def _get_layout(name: str) -> Any:
+    """The layout of this name, for pickles of PyTorch."""
+    from .files._constructors import _layout
+
+    return _layout(name)

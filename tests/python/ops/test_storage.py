@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import pickle
 import sys
 
 import pytest
@@ -233,3 +234,12 @@ def test_tensors_of_untyped_storages():
     copied, viewed = torch.tensor(storage, dtype=torch.float32), torch.as_tensor(storage, dtype=torch.float32)
     storage.fill_(0)
     assert copied.tolist() == [0, 1, 2] and viewed.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_storages_are_pickled(protocol):
+    x = torch.arange(4)[1:]
+    for storage in (x.untyped_storage(), x.storage(), torch.empty(0).untyped_storage()):
+        got = pickle.loads(pickle.dumps(storage, protocol))
+        assert type(got) is type(storage) and got.tolist() == storage.tolist()
+        assert got.data_ptr() != storage.data_ptr() or not got.nbytes()

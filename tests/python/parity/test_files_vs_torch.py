@@ -215,3 +215,52 @@ def test_which_storage_it_is():
         x, empty = t.ones(3), t.empty(0)
         assert x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata == x.view(3, 1).storage()._cdata
         assert len({y.untyped_storage()._cdata for y in (x, x.clone(), empty, t.empty(0))}) == 4
+
+
+class Seated(pickle.Unpickler):
+    """pickle with strided in PyTorch's place."""
+
+    def find_class(self, module, name):
+        return super().find_class(
+            "strided".join(module.split("torch", 1)) if module.startswith("torch") else module, name
+        )
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.arange(6.0).view(2, 3)[:, 1:].t(),
+        lambda: torch.ones(2, requires_grad=True),
+        lambda: torch.ones(2, dtype=torch.bfloat16),
+        lambda: torch.tensor([1, 2], dtype=torch.uint16),
+        lambda: torch.tensor([1 + 2j]).conj(),
+        lambda: torch.nn.Parameter(torch.ones(2)),
+        lambda: torch.eye(2).to_sparse().coalesce(),
+        lambda: torch.eye(2).to_sparse_csr(),
+        lambda: torch.empty(2, 3, device="meta"),
+        lambda: torch.arange(3).untyped_storage(),
+        lambda: torch.arange(3).storage(),
+        lambda: torch.strided,
+    ],
+)
+def test_what_pickle_wrote_with_pytorch(make, protocol):
+    expected = make()
+    got = Seated(io.BytesIO(pickle.dumps(expected, protocol))).load()
+    if not isinstance(expected, torch.UntypedStorage):  # whose words name the module
+        assert repr(got) == repr(expected)
+    if isinstance(expected, torch.Tensor):
+        assert got.dtype == getattr(strided, str(expected.dtype)[6:])
+    elif hasattr(expected, "tolist"):
+        assert got.tolist() == expected.tolist()
+
+
+def test_attributes_of_what_pickle_wrote_with_pytorch():
+    for made in (torch.ones(2), torch.nn.Parameter(torch.ones(2))):
+        made.tag = [1]
+        got = Seated(io.BytesIO(pickle.dumps(made))).load()
+        assert got.tag == [1] and repr(got) == repr(made)
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval()
+    got = Seated(io.BytesIO(pickle.dumps(module))).load()
+    assert repr(got) == repr(module)
+    assert [p.tolist() for p in got.parameters()] == [p.tolist() for p in module.parameters()]
