@@ -97,6 +97,7 @@ def __getattr__(name):
         "algorithms",
         "autograd",
         "checkpoint",
+        "distributed_c10d",
         "elastic",
         "files",
         "fsdp",

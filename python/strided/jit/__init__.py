@@ -108,6 +108,13 @@ def trace(func: Any = None, *args: Any, **options: Any) -> Any:
     return _same if func is None else _reporting(func)
 
 
+def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: no graph of a traced program is made. ``strided.export`` and ``make_fx`` make graphs."""
+    raise NotImplementedError(
+        "jit._get_trace_graph: strided has no TorchScript; make_fx records a program's operations"
+    )
+
+
 def trace_module(mod: Any, inputs: Any, *args: Any, **options: Any) -> Any:
     """`mod` itself. There is one warning."""
     warn_once("torch.jit.trace_module", _WHY)

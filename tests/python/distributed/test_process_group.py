@@ -417,3 +417,18 @@ def test_ranks_that_differ_are_named_on_every_rank():
         return "told"
 
     assert run(3, program) == ["told"] * 3
+
+
+def test_the_module_that_libraries_take_groups_from():
+    from strided.distributed import distributed_c10d as c10d
+
+    assert c10d.all_reduce is dist.all_reduce and c10d.ReduceOp is ReduceOp and c10d.TCPStore is dist.TCPStore
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        c10d._get_default_group()
+
+    def program(rank, n):
+        whole, one = c10d._get_default_group(), dist.new_group([1])
+        assert whole is dist.group.WORLD and c10d._get_global_rank(whole, 1) == 1
+        return c10d._rank_not_in_group(whole), c10d._rank_not_in_group(None), c10d._rank_not_in_group(one)
+
+    assert run(2, program) == [(False, False, True), (False, False, False)]

@@ -561,6 +561,15 @@ def test_stubs_of_quantization_are_identities():
             refused(torch.nn.Linear(1, 1))
 
 
+def test_observers_and_graphs_of_traces_that_libraries_import():
+    from strided.ao.quantization import FakeQuantizeBase, ObserverBase
+    from strided.jit import _get_trace_graph
+
+    assert not isinstance(torch.nn.Linear(1, 1), (FakeQuantizeBase, ObserverBase))
+    with pytest.raises(NotImplementedError, match="_get_trace_graph"):
+        _get_trace_graph(torch.nn.Linear(1, 1), torch.ones(1))
+
+
 def test_switches_of_pytorch_s_libraries_on_a_gpu():
     cuda = torch.backends.cuda
     names = [

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import strided
 
+from ..._core_names import absent
+
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor
 
 __all__ = [
-    "DeQuantStub", "QConfig", "QuantStub", "convert", "fuse_modules", "fuse_modules_qat", "prepare", "prepare_qat",
-    "quantize", "quantize_dynamic",
+    "DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QConfig", "QuantStub", "convert", "fuse_modules",
+    "fuse_modules_qat", "prepare", "prepare_qat", "quantize", "quantize_dynamic",
 ]  # fmt: skip
 
 
@@ -37,6 +39,10 @@ class QuantStub(_Stub):
 
 class DeQuantStub(_Stub):
     """The identity, at the place where a converted model would leave the quantized numbers."""
+
+
+FakeQuantizeBase = absent("FakeQuantizeBase", __name__)
+ObserverBase = absent("ObserverBase", __name__)
 
 
 class QConfig(NamedTuple):
