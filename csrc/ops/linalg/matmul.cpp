@@ -31,6 +31,11 @@ void check_pair(const char* op, const Tensor& a, const Tensor& b) {
                 " != ", info_of(b.dtype()).type_name);
 }
 
+void check_batches(const char* op, const Tensor& a, const Tensor& b) {
+  check_same_device(op, a, b);
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "expected scalar type ", a.dtype(), " but found ", b.dtype());
+}
+
 Matrix matrix_of(const Tensor& t) {
   const int n = t.ndim();
   return {t.data(), t.strides()[n - 2], t.strides()[n - 1]};
@@ -137,8 +142,6 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   const Layout wide = strided::expand(input.layout(), shape);  // raises when input does not fit
-  STRIDED_CHECK(input.dtype() == a.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ",
-                input.dtype(), " and ", a.dtype());
   check_same_device(node, input, a);
   check_scales(a.dtype(), beta, alpha);
   Tensor c = empty_result(shape, a.dtype(), a.device());
@@ -195,7 +198,7 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
                 "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
                 "] but got: [", b.size(0), ", ", b.size(1), "].");
-  check_pair("bmm", a, b);
+  check_batches("bmm", a, b);
   return gemm_recorded(a, b);
 }
 
@@ -204,7 +207,9 @@ Tensor mv(const Tensor& a, const Tensor& b) {
                 ", ", b.ndim());
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "size mismatch, got input (", a.size(0), "), mat (", a.size(0),
                 "x", a.size(1), "), vec (", b.size(0), ")");
-  check_pair("mv", a, b);
+  check_same_device("mv", a, b);
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "addmv input tensors must have the same dtype, but got ",
+                b.dtype(), ", ", a.dtype(), ", and ", b.dtype());
   Tensor out;
   {
     NoGradGuard guard;
@@ -275,7 +280,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     if (!needs_grad(a, b)) return gemm_unrecorded(unsqueeze(a, 0), b, final);
     return squeeze(gemm_recorded(unsqueeze(a, 0), b), Dims{0});
   }
-  check_pair("matmul", a, b);
+  if (nb > 2) {
+    check_batches("matmul", a, b);
+  } else {
+    check_pair("matmul", a, b);
+  }
   const Tensor left = na == 1 ? unsqueeze(a, 0) : a, right = nb == 1 ? unsqueeze(b, 1) : b;
   const int64_t inner = left.size(left.ndim() - 1), other = right.size(right.ndim() - 2);
   Tensor out;
@@ -352,11 +361,15 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
 }
 
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  check_same_device("addmm", a, b);
+  STRIDED_CHECK(input.dtype() == b.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ",
+                input.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "mat1 and mat2 must have the same dtype, but got ", a.dtype(),
+                " and ", b.dtype());
   STRIDED_CHECK(a.ndim() == 2, RuntimeError, "mat1 must be a matrix, got ", a.ndim(), "-D tensor");
   STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix, got ", b.ndim(), "-D tensor");
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
                 a.size(1), " and ", b.size(0), "x", b.size(1), ")");
-  check_pair("addmm", a, b);
   return addmm_recorded("AddmmBackward0", input, a, b, beta, alpha);
 }
 
@@ -391,7 +404,10 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
   STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
                 "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
                 "] but got: [", b.size(0), ", ", b.size(1), "].");
-  check_pair("baddbmm", a, b);
+  check_same_device("baddbmm", a, b);
+  STRIDED_CHECK(input.dtype() == a.dtype() && a.dtype() == b.dtype(), RuntimeError,
+                "Input dtypes must be the same, got: input ", info_of(input.dtype()).type_name,
+                ", batch1: ", info_of(a.dtype()).type_name, ", batch2: ", info_of(b.dtype()).type_name);
   return addmm_recorded("BaddbmmBackward0", input, a, b, beta, alpha);
 }
 
@@ -472,7 +488,7 @@ Tensor kron(const Tensor& a, const Tensor& b) {
 }
 
 Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::optional<Tensor>& into) {
-  check_pair("matmul_folded", a, b);
+  check_batches("matmul_folded", a, b);
   const int batch = a.ndim() - 2;
   STRIDED_CHECK(batch >= 0 && rows >= 0 && rows <= b.ndim() - batch, RuntimeError, "matmul_folded: a of ", a.ndim(),
                 " dimensions and b of ", b.ndim(), ", ", rows, " of them rows");

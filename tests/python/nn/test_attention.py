@@ -59,3 +59,9 @@ def test_an_encoder_recognises_causal_masks_of_both_kinds():
     for mask in (later, strided.nn.Transformer.generate_square_subsequent_mask(3), ~later, None):
         encoder(strided.ones(1, 3, 4), mask)
     assert seen == [True, True, False, False]
+
+
+def test_dtypes_that_differ_are_named():
+    q = strided.ones(1, 2, 4)
+    with pytest.raises(RuntimeError, match=r"query.dtype: float key.dtype: double and value.dtype: float instead\."):
+        scaled_dot_product_attention(q, q.double(), q)

@@ -94,8 +94,9 @@ def scaled_dot_product_attention(
     torch.Size([1, 2, 4])
     """
     if not query.dtype == key.dtype == value.dtype:
+        q, k, v = (t.dtype._traits["type_name"] for t in (query, key, value))
         raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {q} key.dtype: {k} and value.dtype: {v} instead."
         )
     if min(query.dim(), key.dim(), value.dim()) < 2:
         raise RuntimeError(
