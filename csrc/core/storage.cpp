@@ -12,6 +12,9 @@
 namespace strided {
 namespace {
 
+// Read for every block of memory: see `grad_mode` in tensor/graph.cpp.
+__attribute__((tls_model("initial-exec"))) thread_local bool inference = false;
+
 DeviceMemory memories[kNumDeviceTypes] = {
     {[](size_t n, int) { return cpu_allocate(n); }, [](void* p, size_t n, int) { cpu_free(p, n); }, nullptr, nullptr,
      [](void* to, Device, const void* from, Device, size_t n, bool) { std::memcpy(to, from, n); }, cpu_clear},
@@ -38,6 +41,9 @@ void let_go(Ref<Storage> storage) {
 
 }  // namespace
 
+bool inference_mode() { return inference; }
+void set_inference_mode(bool on) { inference = on; }
+
 void change_storage(Ref<Storage>& held, Ref<Storage> other) {
   std::swap(held, other);
   let_go(std::move(other));
@@ -62,12 +68,18 @@ Device resolve_device(Device device) {
 }
 
 Storage::Storage(size_t nbytes, Device device)
-    : nbytes_(nbytes), device_(device.is_cpu() ? Device{} : resolve_device(device)) {
+    : nbytes_(nbytes), device_(device.is_cpu() ? Device{} : resolve_device(device)), of_inference_(inference) {
   data_ = device_memory(device_).allocate(nbytes, device_.index);
 }
 
 Storage::Storage(void* data, size_t nbytes, Device device, void* owner, void (*release)(void*), bool read_only)
-    : data_(data), nbytes_(nbytes), device_(device), read_only_(read_only), owner_(owner), release_(release) {}
+    : data_(data),
+      nbytes_(nbytes),
+      device_(device),
+      read_only_(read_only),
+      of_inference_(inference),
+      owner_(owner),
+      release_(release) {}
 
 Storage::~Storage() {
   if (release_ != nullptr) {

@@ -6,6 +6,12 @@
 
 namespace strided {
 
+// Note [Inference tensors]: memory that comes to be while this thread is in inference mode belongs to them, and so do
+// all views of it. Outside of the mode they are not written to and not saved for a backward pass, which spares PyTorch
+// their version counter. Here they cost nothing, and the same programs are refused.
+bool inference_mode();
+void set_inference_mode(bool on);
+
 class Storage : public RefCounted {
  public:
   // Owned memory, uninitialised.
@@ -18,6 +24,7 @@ class Storage : public RefCounted {
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   bool read_only() const { return read_only_; }
+  bool of_inference() const { return of_inference_; }  // Note [Inference tensors]
   bool borrowed() const { return release_ != nullptr; }
   // Grows or shrinks owned memory, keeping the common bytes. RuntimeError for borrowed or exported memory.
   void resize(size_t nbytes);
@@ -36,7 +43,7 @@ class Storage : public RefCounted {
   void* data_ = nullptr;
   size_t nbytes_ = 0;
   Device device_;
-  bool read_only_ = false, exported_ = false;
+  bool read_only_ = false, of_inference_, exported_ = false;
   uint32_t version_ = 0;
   const char* last_writer_ = nullptr;
   void* owner_ = nullptr;

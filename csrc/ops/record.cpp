@@ -95,11 +95,17 @@ void check_inplace(const char* op, const Tensor& self, bool inputs_need_grad) {
 void check_recordable(const char* op, const Tensor& self, bool inputs_need_grad) {
   if (!grad_enabled()) return;
   const TensorImpl& impl = *self.impl();
-  const bool apart = impl.base && impl.view_kind == ViewKind::NoGradGuard;
+  const bool apart = impl.base && impl.is_apart();
   // A base may have been told to require a gradient after its view was made.
   const bool requires_grad = (impl.base && Tensor(impl.base).requires_grad()) || (!apart && self.requires_grad());
   if (!requires_grad && !inputs_need_grad) return;
   if (impl.base) {
+    STRIDED_CHECK(
+        impl.view_kind != ViewKind::Inference, RuntimeError,
+        "A view was created in inference mode and is being modified inplace in normal mode. Given that this "
+        "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+        "view and the inplace either both inside the inference_mode block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked).");
     STRIDED_CHECK(!apart, RuntimeError,
                   "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
                   "this use case is ambiguous "

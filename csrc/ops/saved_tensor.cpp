@@ -19,6 +19,11 @@ void set_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) { saving = std::move(ho
 
 SavedTensor::SavedTensor(const Tensor& t) {
   if (!t.defined()) return;
+  STRIDED_CHECK(
+      !t.storage().of_inference(), RuntimeError,
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+      "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
+      "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   counted_.holds = true;
   version_ = t.storage().version();
   if (t.requires_grad()) {

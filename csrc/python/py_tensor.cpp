@@ -334,7 +334,12 @@ PyObject* get_nbytes(PyObject* o, void*) { return PyLong_FromLongLong(self_of(o)
 PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cpu()); }
 PyObject* get_is_cuda(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cuda()); }
 PyObject* get_read_only(PyObject* o, void*) { return PyBool_FromLong(self_of(o).storage().read_only()); }
-PyObject* get_version(PyObject* o, void*) { return PyLong_FromUnsignedLong(self_of(o).storage().version()); }
+PyObject* get_version(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    STRIDED_CHECK(!self_of(o).impl()->of_inference(), RuntimeError, "Inference tensors do not track version counter.");
+    return PyLong_FromUnsignedLong(self_of(o).storage().version());
+  });
+}
 
 template <class F>
 PyObject* view_property(PyObject* o, F f) {

@@ -35,6 +35,8 @@ int set_requires_grad(PyObject* o, PyObject* value, void*) {
            : " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     STRIDED_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError,
                   "only Tensors of floating point and complex dtype can require gradients");
+    STRIDED_CHECK(!on || !t.storage().of_inference() || inference_mode(), RuntimeError,
+                  "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     if (leaf) autograd_meta(t).requires_grad = on;
     return 0;
   });

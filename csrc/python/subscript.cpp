@@ -248,7 +248,8 @@ struct Value {
 };
 
 void set_view(const Tensor& self, Layout layout, const Value& value) {
-  if (value.is_number && self.device().is_cpu() && layout.numel() == 1 && !self.storage().read_only()) {
+  if (value.is_number && self.device().is_cpu() && layout.numel() == 1 && !self.storage().read_only() &&
+      !self.storage().of_inference()) {
     // x[i, j] = number: no view is made.
     const Element element(value.number, self.dtype());
     std::memcpy(static_cast<char*>(self.storage().data()) + layout.offset * self.itemsize(), element.bytes,
@@ -274,8 +275,7 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
   const Key key(o, self.ndim());
   const Value value(self, given);
   if (!key.advanced()) {
-    const bool asks =
-        grad_enabled() && self.impl()->view_kind == ViewKind::NoGradGuard;  // its base may want a gradient
+    const bool asks = grad_enabled() && self.impl()->is_apart();  // its base may want a gradient
     if (asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor)))
       basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);

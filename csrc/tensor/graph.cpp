@@ -12,6 +12,7 @@ namespace {
 std::atomic<uint64_t> next_sequence{1};
 // Read for every operation: the fastest way to thread-local memory, of which a shared library may have a little.
 __attribute__((tls_model("initial-exec"))) thread_local bool grad_mode = true, quiet = false;
+thread_local bool asked = true;  // grad_mode, but for inference mode, which records nothing whatever was asked for
 
 // Long chains are released in a loop.
 // Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows
@@ -123,7 +124,11 @@ AutogradMeta& autograd_meta(const Tensor& t) {
 }
 
 bool grad_enabled() { return grad_mode && !quiet; }
-void set_grad_enabled(bool on) { grad_mode = on; }
+bool grad_asked() { return asked && !quiet; }
+void set_grad_enabled(bool on) {
+  asked = on;
+  grad_mode = on && !inference_mode();
+}
 NoGradGuard::NoGradGuard() : before_(quiet) { quiet = true; }
 NoGradGuard::~NoGradGuard() { quiet = before_; }
 EnableGradGuard::EnableGradGuard() : mode_(grad_mode), quiet_(quiet) {
@@ -144,7 +149,10 @@ Tensor new_view(const Tensor& x, Layout&& layout, DType dtype, ViewKind kind) {
   to.base = from.base ? from.base : x.ref();
   to.seen_version = to.storage->version();
   to.uncounted = from.uncounted;
-  to.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind : !grad_mode ? ViewKind::NoGradGuard : kind;
+  to.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind
+                 : grad_mode                       ? kind
+                 : inference_mode()                ? ViewKind::Inference
+                                                   : ViewKind::NoGradGuard;
   return out;
 }
 

@@ -107,6 +107,7 @@ AutogradMeta& autograd_meta(const Tensor& t);  // makes it when there is none
 // Called by every new node while it is set: the place of the forward call, for anomaly mode.
 extern Ref<RefCounted> (*make_trace)();
 bool grad_enabled();             // are operations recorded?
+bool grad_asked();               // what the user asked for; they are not, in inference mode
 void set_grad_enabled(bool on);  // what the user asks for, in this thread
 // Nothing is recorded inside an operation that records itself. Unlike the user's no_grad it leaves no trace in views.
 class NoGradGuard {

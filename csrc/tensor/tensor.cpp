@@ -32,6 +32,10 @@ Tensor empty_strided(const Dims& shape, const Dims& strides, DType dtype, Device
 void check_writable(const char* op, const Tensor& t, bool one_value) {
   STRIDED_CHECK(!t.storage().read_only(), RuntimeError, op, ": the tensor to write to is read-only");
   STRIDED_CHECK(
+      !t.impl()->of_inference() || inference_mode(), RuntimeError,
+      "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+      "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.");
+  STRIDED_CHECK(
       one_value || !t.layout().has_zero_stride(), RuntimeError,
       "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
       "clone() the tensor before performing the operation. (",

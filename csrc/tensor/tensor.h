@@ -19,9 +19,10 @@ struct FreeAutogradMeta {
 // How a view came to be; an in-place write to it that would be recorded asks (ops/record.h).
 enum class ViewKind : uint8_t {
   Plain,
-  NoGradGuard,  // made while nothing was recorded
   Multi,        // one of several that one operation made
   Function,     // of an argument, returned by an autograd.Function: its gradient is the user's, not the view's
+  NoGradGuard,  // made while nothing was recorded
+  Inference,    // made in inference mode, of a tensor that was not
 };
 
 class TensorImpl : public RefCounted {
@@ -33,9 +34,10 @@ class TensorImpl : public RefCounted {
 
   // Note [Views whose base was written to]: their record is of an earlier value, and is made anew from the base's when
   // it is needed. A view made while nothing was recorded stays out of it.
-  bool record_is_old() const {
-    return base && seen_version != storage->version() && view_kind != ViewKind::NoGradGuard;
-  }
+  bool record_is_old() const { return base && seen_version != storage->version() && !is_apart(); }
+  bool is_apart() const { return view_kind >= ViewKind::NoGradGuard; }  // made while nothing was recorded
+  // Note [Inference tensors]; x.data of one is none, as in PyTorch.
+  bool of_inference() const { return storage->of_inference() && !uncounted; }
 
   Ref<Storage> storage;
   Layout layout;

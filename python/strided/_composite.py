@@ -67,12 +67,6 @@ def is_neg(input: Tensor) -> bool:
 
 
 @_method
-def is_inference(input: Tensor) -> bool:
-    """False: there are no tensors of their own for inference mode here."""
-    return False
-
-
-@_method
 def is_nonzero(input: Tensor) -> bool:
     """True if the one element is not zero; RuntimeError for another number of elements."""
     return bool(input)

@@ -179,7 +179,7 @@ class CustomOpDef:
             )
         if self._is_composite and not any(t.device.type in self._kernels for t in tensors):
             return self._run(given)
-        versions = [(t, t._version) for t in self._written(given)]
+        versions = [(t, 0 if t.is_inference() else t._version) for t in self._written(given)]
         if self._vmap is not None and any(hasattr(type(t), "__strided_function__") for t in tensors):
             made = self._node.apply(*given)
         elif strided.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -187,7 +187,9 @@ class CustomOpDef:
         else:
             made = self._run(given)
         for t, version in versions:
-            if t._version == version:  # written to behind the back of autograd, through NumPy for one
+            if (
+                t.is_inference() or t._version == version
+            ):  # written to behind the back of autograd, through NumPy for one
                 strided.autograd.graph.increment_version(t)
         return made
 

@@ -412,6 +412,7 @@ namespace {
 
 // self becomes `view`, a view of it that was just made and recorded.
 Tensor become(const char* op, const Tensor& self, const Tensor& view) {
+  if (self.impl()->of_inference()) check_writable(op, self, true);
   check_recordable(op, self);
   const Edge edge = gradient_edge(view);
   bump_version(self, op);
@@ -440,6 +441,7 @@ Tensor as_strided_(const Tensor& self, const Dims& size, const Dims& stride, std
 }
 
 Tensor resize_(const Tensor& self, const Dims& size) {
+  if (self.impl()->of_inference()) check_writable("resize_", self, true);
   STRIDED_CHECK(!self.requires_grad(), RuntimeError, "cannot resize variables that require grad");
   const int64_t numel = checked_numel("resize_", size);
   if (size == self.shape()) return self;

@@ -39,8 +39,14 @@ void backward_to(const Tensor& self, const Tensor& inputs, const std::optional<T
   backward(self, gradient, retain_graph, create_graph, std::vector<Tensor>{inputs});
 }
 
-bool is_grad_on() { return grad_enabled(); }
+bool is_grad_on() { return grad_asked(); }
 void set_grad(bool on) { set_grad_enabled(on); }
+void set_modes(bool grad, bool inference) {
+  set_inference_mode(inference);
+  set_grad_enabled(grad);
+}
+bool is_inference(const Tensor& x) { return x.storage().of_inference(); }
+int64_t count_writes(const Tensor& x) { return x.storage().version(); }
 
 // A view of x with a node of its own that leads to no leaf but x's: the start of a forward-mode derivative.
 Tensor dual(const Tensor& x) {
@@ -135,6 +141,14 @@ void bind_autograd() {
                 "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view.",
                 kFunction);
   def<&is_grad_on>("is_grad_enabled()", "True if operations are recorded for autograd.", kFunction);
+  def<&inference_mode>("is_inference_mode_enabled()", "True inside inference_mode.", kFunction);
+  def<&set_modes>("_set_modes(bool grad, bool inference)",
+                  "What is recorded, and whose tensors are made, on this thread.", kFunction);
+  def<&is_inference>(
+      "is_inference(Tensor input)",
+      "True for a tensor of memory that was made in inference mode. It cannot be written to outside, and "
+      "not be saved for a backward pass; ``clone()`` gives an ordinary one.");
+  def<&count_writes>("_count_writes(Tensor input)", "_version, of inference tensors too.", kFunction);
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
   def<&pass_fills_leaves>("_pass_fills_leaves()",

@@ -15,6 +15,8 @@ import strided
 from .. import _C
 from ..overrides import TorchFunctionMode
 
+_count_writes = _C.functions["_count_writes"]
+
 
 class Untraceable(Exception):
     """Why no trace of the function can stand for later calls."""
@@ -133,11 +135,11 @@ class Tracer(TorchFunctionMode):
         if self.failure is not None:
             return func(*args, **(kwargs or {}))
         inputs = tensors_in((args, kwargs or {}), [])
-        versions = [t._version for t in inputs]
+        versions = [_count_writes(t) for t in inputs]
         result, writes, logged = _C._log_calls(func, args, kwargs or None)
         try:
             self._write_down(func, args, kwargs or {}, result, inputs, logged,
-                             writes > 0 or versions != [t._version for t in inputs])  # fmt: skip
+                             writes > 0 or versions != [_count_writes(t) for t in inputs])  # fmt: skip
         except Untraceable as error:
             self.failure = str(error)
         return result
@@ -185,7 +187,7 @@ class Tracer(TorchFunctionMode):
             return False
         known = {id(t) for t in inputs}
         for _call, _name, obstacle, reads, out, _by_row in logged:
-            if obstacle is not None or any(id(t) not in known for t in reads) or out._version != 0:
+            if obstacle is not None or any(id(t) not in known for t in reads) or _count_writes(out) != 0:
                 return False
             known.add(id(out))
         if id(result) not in known or any(result is t for t in inputs):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from typing import TYPE_CHECKING
 
 from .. import _C
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from .._typing import Any, F
 
 _get, _set = _C.functions["is_grad_enabled"], _C.functions["_set_grad_enabled"]
-_inference = threading.local()
+_set_modes, is_inference_mode_enabled = _C.functions["_set_modes"], _C.functions["is_inference_mode_enabled"]
 
 
 class _Mode:
@@ -118,7 +117,16 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As no_grad; ``inference_mode(False)`` records."""
+    """Records nothing, and what is computed in it stays out of every graph: ``is_inference()`` is True for its tensors.
+
+    Outside they can be read, but not written to, nor used where a gradient reads them: ``clone()`` first.
+    ``inference_mode(False)`` records.
+
+    >>> with strided.inference_mode():
+    ...     y = strided.ones(2) * 2
+    >>> y.is_inference(), (y + 1).is_inference()
+    (True, False)
+    """
 
     def __new__(cls, mode: Any = True) -> inference_mode:
         self = super().__new__(cls)
@@ -132,18 +140,11 @@ class inference_mode(_Mode):
         self.mode = not mode
 
     def __enter__(self) -> None:
-        super().__enter__()
-        self._before.append(is_inference_mode_enabled())
-        _inference.on = not self.mode
+        self._before.append((_get(), is_inference_mode_enabled()))
+        _set_modes(self.mode, not self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        _inference.on = self._before.pop()
-        super().__exit__(*exc)
+        _set_modes(*self._before.pop())
 
     def _again(self):
         return inference_mode(not self.mode)
-
-
-def is_inference_mode_enabled() -> bool:
-    """True inside inference_mode."""
-    return getattr(_inference, "on", False)

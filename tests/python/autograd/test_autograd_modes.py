@@ -4,6 +4,7 @@ import inspect
 import threading
 import warnings
 
+import numpy
 import pytest
 import strided
 from torch_compare import Scenarios, kind, leaf, outcome
@@ -78,6 +79,77 @@ def test_a_mode_within_itself():
                 pass
             assert strided.is_grad_enabled() == isinstance(mode, strided.enable_grad)
         assert strided.is_grad_enabled() and not strided.is_inference_mode_enabled()
+
+
+def words(call):
+    """The result of a call, or what it raises."""
+    try:
+        return call()
+    except RuntimeError as error:
+        return str(error)
+
+
+@scenario
+def inference_tensors(t):
+    with t.inference_mode():
+        a, b = t.ones(3), t.ones(3, requires_grad=True)
+    x, g = t.ones(3), t.ones(3, requires_grad=True)
+    made = [
+        a,
+        a.view(3),
+        a[0],
+        a.detach(),
+        a.contiguous(),
+        b,
+        a.data,
+        a.clone(),
+        a + 1,
+        a.to(t.float64),
+        a.new_empty(2),
+    ]
+    result = [v.is_inference() for v in made] + [t.is_inference(a), b.requires_grad]
+    writes = (
+        lambda: a.add_(1), lambda: t.add(x, 1, out=a), lambda: a.fill_(0), lambda: a.zero_(), lambda: a.copy_(x),
+        lambda: a.__setitem__(0, 3.0), lambda: a[:2].__setitem__(slice(None), 3.0), lambda: a.uniform_(),
+        lambda: t.nn.functional.relu_(a), lambda: t._foreach_add_([a], 1), lambda: a.masked_fill_(a > 0, 1.0),
+        lambda: a.t_(), lambda: a.squeeze_(),
+    )  # fmt: skip
+    result += [words(write) for write in writes]
+    result += [
+        words(lambda: a.requires_grad_()),
+        words(lambda: setattr(a, "requires_grad", True)),
+        words(lambda: a._version),
+    ]
+    result += [words(lambda: t.nn.Parameter(a)), t.nn.Parameter(a, requires_grad=False).is_inference()]
+    result += [words(lambda: a * g), words(lambda: g.clone().mul_(a)), (g * a.clone()).tolist(), (a + g).requires_grad]
+    result += [words(lambda: t.nn.functional.linear(a, g.expand(2, 3))), a.data.add_(1).tolist(), x.copy_(a).tolist()]
+    with t.inference_mode():
+        kept = [x.view(3), x.add_(1), x.detach(), x.T, g.clone(), t.from_numpy(numpy.ones(2))]
+        result += [v.is_inference() for v in kept] + [a.add_(1).tolist(), a.clone().requires_grad_().requires_grad]
+        with t.inference_mode(False):
+            result += [(g * 2).requires_grad, t.ones(2).is_inference(), words(lambda: a.add_(1))]
+        with t.enable_grad():
+            result += [(g * 2).requires_grad, t.is_grad_enabled()]
+        seen = x.view(3)
+    return result + [seen.add_(1).tolist(), words(lambda: seen.mul_(g))]
+
+
+def test_inference_mode_belongs_to_a_thread():
+    made = []
+    with strided.inference_mode():
+        thread = threading.Thread(target=lambda: made.append(strided.ones(2).is_inference()))
+        thread.start()
+        thread.join()
+        made.append(strided.ones(2).is_inference())
+    assert made == [False, True]
+
+
+def test_an_inference_tensor_keeps_its_size():
+    with strided.inference_mode():
+        a = strided.ones(3)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        a.resize_(2)
+    assert a.shape == (3,)
 
 
 @scenario
