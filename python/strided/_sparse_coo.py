@@ -140,7 +140,7 @@ def from_dense(t: Tensor, sparse_dim: int | None = None) -> COOTensor:
     for _ in range(t.ndim - rank):
         filled = filled.any(-1)
     at = filled.nonzero()
-    return _make(at.t().contiguous(), t[at.unbind(1)] if rank else t.reshape(1), t.shape, True)
+    return _make(at.t().contiguous(), t[at.unbind(1)] if rank else t.reshape(1)[filled.reshape(1)], t.shape, True)
 
 
 # ------------------------------------------------------------ parts

@@ -15,8 +15,7 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
     "text",
     [
         "_C.Value()", "_C.Graph()", "fx.Transformer(None)",
-        "masked.MaskedTensor(1, 2)",
-        "masked.masked_tensor(1, 2)", "PyTorchFileReader('x')",
+        "PyTorchFileReader('x')",
         "distributed.optim.ZeroRedundancyOptimizer([])",
         "distributed.fsdp.FullyShardedDataParallel(None)", "distributed.fsdp.fully_shard(None)",
         "distributed.tensor.distribute_module(None)", "parallel.parallelize_module(None)", "parallel.ColwiseParallel()",
@@ -35,7 +34,6 @@ def test_what_there_is_not_says_so(text):
             vars(strided)
             | {
                 "fx": strided.fx,
-                "masked": strided.masked,
                 "sparse": strided.sparse,
                 "distributed": strided.distributed,
                 "export": importlib.import_module("strided.export"),
@@ -87,7 +85,7 @@ def test_what_is_built():
 
 
 def test_no_object_is_one():
-    for kind in (strided._C.Value, strided.fx.Transformer, strided.masked.MaskedTensor):
+    for kind in (strided._C.Value, strided.fx.Transformer):
         assert not isinstance(strided.ones(1), kind)
     assert issubclass(strided.fx.GraphModule, strided.nn.Module)
 
