@@ -237,8 +237,8 @@ def registry(kind: Any) -> Any:
             put(kind, name, made)
         return made
 
-    for made in (detach, detach_, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as, get_device, is_pinned,
-                 register_hook, retain_grad):  # fmt: skip
+    for made in (backward, detach, detach_, requires_grad_, is_inference, _is_view, to, cpu, cuda, type_as,
+                 get_device, is_pinned, register_hook, retain_grad):  # fmt: skip
         function(made)
     for name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
         kind._functions[f"{name}_copy"] = _copy_of(name)
@@ -290,6 +290,30 @@ def grad(outputs, inputs, grad_outputs=None, *more, **options):
 
 def _as_input(s, g):
     return s._with(g) if isinstance(s, SparseTensor) and g is not None else g
+
+
+def backward(tensors, gradient=None, retain_graph=None, create_graph=False, inputs=None, **options):
+    """``Tensor.backward`` and ``autograd.backward``: of the values; of gradients the elements at their places count."""
+    from .autograd import backward as of_dense
+
+    gradient = options.pop("grad_tensors", gradient)
+    several = isinstance(tensors, (list, tuple))
+    given = list(tensors) if several else [tensors]
+    wanted = list(gradient) if isinstance(gradient, (list, tuple)) else [gradient] * len(given)
+    own = [_at_places(s, g) if isinstance(s, SparseTensor) and g is not None else g for s, g in zip(given, wanted)]
+    for s, g in zip(given, wanted):
+        if g is None and s.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    of_dense(_values_of(given), own, retain_graph, create_graph, inputs=_values_of(inputs), **options)
+
+
+def _at_places(s, gradient):
+    """The elements of a gradient at the places of a sparse tensor."""
+    if gradient.shape != s.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {gradient.shape} and output[0] has a shape of {s.shape}."
+        )
+    return (gradient.to_dense() if isinstance(gradient, SparseTensor) else gradient).sparse_mask(s)._own
 
 
 def register_hook(s, hook):

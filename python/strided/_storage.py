@@ -280,7 +280,7 @@ class TypedStorage:
         return self.clone()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
-        return self.clone()
+        return _storage_of(self._elements.detach().__deepcopy__(memo))  # shared with copies of tensors of this memory
 
     def to(self, device: Any) -> TypedStorage:
         """A copy on another device; this storage itself where it is there already."""

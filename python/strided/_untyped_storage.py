@@ -166,7 +166,10 @@ def _type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     if id(self) not in memo:
-        memo[id(self)] = clone(self)
+        key: Any = ("strided storage", hash(self))  # as tensors of this memory do
+        if key not in memo:
+            memo[key] = _C.storage_as_tensor(self, _C.uint8).clone()
+        memo[id(self)] = _C.untyped_storage(memo[key])
     return memo[id(self)]
 
 

@@ -148,3 +148,30 @@ def test_transforms_of_functions(name):
     module.register_buffer("s", s)
     module.forward = lambda x: module.s @ x
     torch.testing.assert_close(torch.fx.symbolic_trace(module.forward)(X), D @ X)
+
+
+KINDS = ("dense", "sparse", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+
+@pytest.mark.parametrize("to", KINDS)
+@pytest.mark.parametrize("come", KINDS)
+def test_backward_between_layouts(come, to):
+    def convert(t, kind):
+        return getattr(t, f"to_{kind}")(*([2] if kind[-3:-1] == "bs" else []))
+
+    torch.manual_seed(0)
+    gradient = torch.rand(4, 4, dtype=torch.float64) + 1
+    for given in (gradient, convert(gradient, to)):
+        x = convert(torch.rand(4, 4, dtype=torch.float64) + 1, come).requires_grad_()
+        convert(x, to).backward(given)
+        assert x.grad.layout == x.layout and torch.equal(x.grad.to_dense(), gradient)
+
+
+def test_backward_at_the_places():
+    x = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse().requires_grad_()
+    torch.autograd.backward([x * 2, x.sum()], [torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor(1.0)])
+    assert x.grad.to_dense().tolist() == [[0, 5], [7, 0]]
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        (x * 2).backward()
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        (x * 2).backward(torch.ones(3))

@@ -243,3 +243,10 @@ def test_storages_are_pickled(protocol):
         got = pickle.loads(pickle.dumps(storage, protocol))
         assert type(got) is type(storage) and got.tolist() == storage.tolist()
         assert got.data_ptr() != storage.data_ptr() or not got.nbytes()
+def test_copies_share_what_the_originals_share():
+    a = torch.arange(6.0)
+    made = copy.deepcopy([a, a.untyped_storage(), a[2:], a.storage(), torch.arange(2.0).untyped_storage()])
+    made[0].add_(1)
+    assert made[1].data_ptr() == made[3].data_ptr() == made[0].data_ptr() != a.data_ptr()
+    assert made[3][0] == 1 and made[2].tolist() == [3, 4, 5, 6] and a[0] == 0
+    assert made[4].nbytes() == 8
