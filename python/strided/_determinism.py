@@ -3,6 +3,8 @@ stand."""
 
 from __future__ import annotations
 
+from . import _C
+
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
     "is_deterministic_algorithms_warn_only_enabled",
@@ -12,10 +14,14 @@ __all__ = [
 _MODES = ("default", "warn", "error")
 _mode = 0
 _warn_only = False
+_fill = True
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing changes: every result is the same in every run, for any number of threads."""
+    """Makes ``empty`` and its like fill the memory (``utils.deterministic``).
+
+    In any case every result is the same in every run, for any number of threads.
+    """
     global _warn_only
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
     _warn_only = bool(warn_only)
@@ -32,6 +38,15 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     if number not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
     _mode, _warn_only = number, number == 1
+    _apply()
+
+
+def _apply(fill: bool | None = None) -> bool:
+    """Whether new memory is filled where determinism was asked for, after a change of it if any."""
+    global _fill
+    _fill = _fill if fill is None else fill
+    _C.functions["_fill_new_memory"](_fill and _mode > 0)
+    return _fill
 
 
 def get_deterministic_debug_mode() -> int:

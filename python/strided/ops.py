@@ -131,7 +131,26 @@ class _Others:
         raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
 
 
+class _Profiler:
+    """Spans of the profiler in two calls, where there is no block for ``record_function``."""
+
+    @staticmethod
+    def _record_function_enter_new(name: str, args: str | None = None) -> Any:
+        """Opens a span, which the other function closes."""
+        span = importlib.import_module(f"{__package__}.autograd.profiler").record_function(name, args)
+        span.__enter__()
+        return span
+
+    _record_function_enter = _record_function_enter_new
+
+    @staticmethod
+    def _record_function_exit(span: Any) -> None:
+        """Closes a span."""
+        span.__exit__(None, None, None)
+
+
 aten = _Aten()
+profiler = _Profiler()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 
 // Tensors from sizes and numbers.
 #include "core/promotion.h"
@@ -46,6 +47,24 @@ Tensor deliver(const char* op, const Tensor& made, const OptTensor& out, bool re
   return result;
 }
 
+// What deterministic programs may ask for: memory that nobody has written to holds NaN, True or the dtype's maximum.
+bool fills_new_memory = false;
+void set_fills_new_memory(bool on) { fills_new_memory = on; }
+
+Tensor blank(Tensor made) {
+  if (fills_new_memory && made.numel() > 0) {
+    const DType t = made.dtype();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    if (is_complex(t)) fill_into(made, Scalar(nan, nan));
+    else if (is_floating(t)) fill_into(made, Scalar(nan));
+    else if (t == DType::Bool) fill_into(made, Scalar(true));
+    else if (t == DType::Int8 || t == DType::Int16 || t == DType::Int32 || t == DType::Int64)
+      fill_into(made, Scalar(std::numeric_limits<int64_t>::max() >> (64 - 8 * size_of(t))));
+    else fill_into(made, Scalar(std::numeric_limits<uint64_t>::max() >> (64 - 8 * size_of(t))));
+  }
+  return made;
+}
+
 // A vector, which fills an `out` of as many elements row by row, whatever its shape.
 Tensor deliver_row(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad) {
   const bool fills = out && out->ndim() != 1 && out->numel() == made.numel();
@@ -78,9 +97,9 @@ Tensor make_empty(const Dims& size, OPTIONS, PyObject* format) {
     const MemoryFormat asked = memory_format(format, MemoryFormat::Contiguous);
     STRIDED_CHECK(asked != MemoryFormat::Preserve, RuntimeError, "empty: Unsupported memory format option Preserve");
     const Dims strides = strides_in(asked, size, {});
-    return deliver("empty", empty_strided(size, strides, to.dtype, to.device), out, requires_grad);
+    return deliver("empty", blank(empty_strided(size, strides, to.dtype, to.device)), out, requires_grad);
   }
-  return deliver("empty", empty(size, to.dtype, to.device), out, requires_grad);
+  return deliver("empty", blank(empty(size, to.dtype, to.device)), out, requires_grad);
 }
 Tensor make_zeros(const Dims& size, OPTIONS) {
   const Target to(out, dtype, device, default_dtype());
@@ -103,7 +122,7 @@ Tensor make_empty_strided(const Dims& size, const Dims& stride, OptDType dtype, 
   STRIDED_CHECK(size.size() == stride.size(), RuntimeError, "dimensionality of sizes (", size.size(),
                 ") must match dimensionality of strides (", stride.size(), ")");
   check_sizes("empty_strided", size);
-  return deliver("empty_strided", empty_strided(size, stride, to.dtype, to.device), {}, requires_grad);
+  return deliver("empty_strided", blank(empty_strided(size, stride, to.dtype, to.device)), {}, requires_grad);
 }
 
 // ---------------------------------------------------------------- like another tensor
@@ -126,7 +145,7 @@ Tensor filled_like(const Tensor& x, const Scalar& value, const OptDType& dtype, 
   return deliver("full_like", made, {}, requires_grad);
 }
 Tensor make_empty_like(const Tensor& x, LIKE_OPTIONS) {
-  return deliver("empty_like", blank_like(x, dtype, device, format), {}, requires_grad);
+  return deliver("empty_like", blank(blank_like(x, dtype, device, format)), {}, requires_grad);
 }
 Tensor make_zeros_like(const Tensor& x, LIKE_OPTIONS) {
   const Target to({}, dtype, device, x.dtype(), x.device());
@@ -148,7 +167,7 @@ Tensor make_full_like(const Tensor& x, const Scalar& value, LIKE_OPTIONS) {
 Tensor new_empty(const Tensor& x, const Dims& size, NEW_OPTIONS) {
   const Target to({}, dtype, device, x.dtype(), x.device());
   check_sizes("new_empty", size);
-  return deliver("new_empty", empty(size, to.dtype, to.device), {}, requires_grad);
+  return deliver("new_empty", blank(empty(size, to.dtype, to.device)), {}, requires_grad);
 }
 Tensor new_empty_strided(const Tensor& x, const Dims& size, const Dims& stride, NEW_OPTIONS) {
   return make_empty_strided(size, stride, dtype.value_or(x.dtype()), {}, device.value_or(x.device()), {},
@@ -213,6 +232,7 @@ Tensor make_triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtyp
 
 void bind_filled() {
   def<&make_of_object>("_tensor(Any data)", "tensor() as it is called mostly.", kFunction);
+  def<&set_fills_new_memory>("_fill_new_memory(bool on)", "Whether empty and its like fill what they make.", kFunction);
   def<&make_empty>(
       "empty(int[] *size, *, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=None, "
       "bool requires_grad=False, memory_format? memory_format=None)",

@@ -65,7 +65,10 @@ PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keep
   } else if (p != Py_None) {
     if (!is_number(p) && !is_tensor(p))
       STRIDED_THROW(TypeError, "norm(): argument 'p' must be a number, 'fro' or 'nuc', not ", Py_TYPE(p)->tp_name);
-    order = detail::From<Scalar>::get(p).real();
+    const Scalar given = detail::From<Scalar>::get(p);
+    STRIDED_CHECK(!given.is_complex(), RuntimeError,
+                  "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
+    order = given.real();
   }
   return wrap(vector_norm(x, order, dims.value_or(Dims()), keepdim, dtype));
 }

@@ -82,6 +82,11 @@ def _tensors_only(leaves, message):
             raise RuntimeError(message.format(type(y)))
 
 
+def _some(result, name):
+    if result is None or (isinstance(result, tuple) and not result):
+        raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {result})")
+
+
 def _aux(aux, keep):
     """What a function gives besides: not connected to the inputs of its own."""
 
@@ -202,6 +207,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     random = _C.default_generator().get_state()
     with enable_grad():
         result, aux = _pair(func(*tree_unflatten(inputs.leaves, spec)), has_aux, "vjp(f, *primals)")
+        _some(result, "vjp(f, *primals)")
         outputs, structure = tree_flatten(result)
         _tensors_only(outputs, "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {}")
         plain = inputs.outputs(outputs)
@@ -284,6 +290,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     _check_tangents(primals, tangents, leaves, given)
     with enable_grad():
         result, aux = _pair(func(*tree_unflatten(inputs.leaves, spec)), has_aux, name)
+        _some(result, name)
         outputs, structure = tree_flatten(result)
         _tensors_only(outputs, name + ": expected f(*primals) to return only tensors, got unsupported type {}")
         plain, ts = inputs.outputs(outputs), inputs.outputs(given)

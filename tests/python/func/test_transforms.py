@@ -229,3 +229,14 @@ def test_module_as_a_function():
     assert stacked["weight"].shape == (4, 2, 3) and stacked["weight"].requires_grad and buffers == {}
     found = vmap(lambda p: functional_call(models[0], p, (x,)))(stacked)
     close(found, torch.stack([m(x) for m in models]))
+
+
+@pytest.mark.parametrize("nothing", [None, ()])
+def test_functions_of_no_output(nothing):
+    x = draw(3)
+    for call in (
+        lambda: vjp(lambda x: nothing, x), lambda: jvp(lambda x: nothing, (x,), (x,)),
+        lambda: jacrev(lambda x: nothing)(x), lambda: jacfwd(lambda x: nothing)(x),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="Expected f to be a function that has non-empty output"):
+            call()

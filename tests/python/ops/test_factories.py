@@ -517,3 +517,42 @@ def test_python_functions_have_no_gradient():
     for call in (lambda: x.map_(y, max), lambda: x.map2_(x, y, max), lambda: (y * 1).apply_(abs)):
         with pytest.raises(RuntimeError, match="requires grad"):
             call()
+
+
+# ---------------------------------------------------------------- deterministic programs
+
+
+@pytest.fixture
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    yield torch.utils.deterministic
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_new_memory_of_deterministic_programs(dtype, deterministic):
+    x = torch.ones(2, dtype=dtype)
+    made = (
+        torch.empty(2, 3, dtype=dtype), torch.empty((), dtype=dtype), torch.empty_like(x), x.new_empty(4),
+        torch.empty_strided((2, 2), (1, 2), dtype=dtype), x.new_empty_strided((2,), (1,)), torch.empty(0, dtype=dtype),
+    )  # fmt: skip
+    for t in made:
+        for v in t.flatten().tolist():
+            if dtype.is_complex:
+                assert math.isnan(v.real) and math.isnan(v.imag)
+            elif dtype.is_floating_point:
+                assert math.isnan(v)
+            else:
+                assert v == (True if dtype == torch.bool else torch.iinfo(dtype).max)
+
+
+def test_whether_new_memory_is_filled(deterministic):
+    assert deterministic.fill_uninitialized_memory is True
+    deterministic.fill_uninitialized_memory = False
+    assert deterministic.fill_uninitialized_memory is False
+    deterministic.fill_uninitialized_memory = True
+    assert torch.empty(8, out=torch.zeros(8)).isnan().all()
+    with pytest.raises(TypeError, match="expected a bool"):
+        deterministic.fill_uninitialized_memory = 1
+    assert torch.zeros(4).tolist() == [0] * 4 and torch.ones(2).new_ones(2).tolist() == [1, 1]

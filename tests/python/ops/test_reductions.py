@@ -548,3 +548,10 @@ def test_hash_tensor_is_pytorchs(dtype):
     for how in ({}, {"dim": 1}, {"dim": (0, 1), "keepdim": True}):
         a, b = (T.hash_tensor(T.tensor(values).to(getattr(T, dtype)), **how) for T in (torch, theirs))
         assert a.tolist() == b.tolist()
+
+
+def test_norms_of_a_complex_order():
+    x = torch.ones(2, 2)
+    for call in (lambda: torch.norm(x, 1j), lambda: x.norm(2 + 0j), lambda: torch.nn.functional.normalize(x, 1j)):
+        with pytest.raises(RuntimeError, match="Expected a non-complex scalar as the order of norm"):
+            call()

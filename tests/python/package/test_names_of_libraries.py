@@ -614,3 +614,29 @@ def test_casts_by_older_names(kind):
     x = strided.tensor([1.5, 2.0], requires_grad=True)
     made = getattr(strided, f"_cast_{kind}")(x, False)
     assert made.dtype == getattr(x, kind.lower())().dtype and made.requires_grad == made.is_floating_point()
+
+
+def test_products_of_matrices_that_may_be_none():
+    from strided import _linalg_utils as utils
+
+    a, x = strided.tensor([[2.0, 1.0], [1.0, 3.0]]), strided.tensor([[1.0, 0.0], [2.0, 1.0]])
+    assert utils.matmul(None, x) is x and utils.matmul(a, x).tolist() == (a @ x).tolist()
+    assert utils.matmul(a.to_sparse(), x).tolist() == (a @ x).tolist() and utils.is_sparse(a.to_sparse())
+    assert (
+        utils.bform(x, None, a).tolist() == (x.mT @ a).tolist()
+        and utils.qform(a, x).tolist() == (x.mT @ a @ x).tolist()
+    )
+    q = utils.basis(x)
+    assert strided.allclose(q.mT @ q, strided.eye(2), atol=1e-6)
+    values, vectors = utils.symeig(a, largest=True)
+    assert values[0] > values[1] and strided.allclose(a @ vectors, vectors * values, atol=1e-5)
+    assert utils.get_floating_dtype(strided.ones(1, dtype=strided.int64)) == strided.float32
+
+
+def test_spans_of_the_profiler_in_two_calls():
+    with strided.autograd.profiler.profile() as profile:
+        for enter in (strided.ops.profiler._record_function_enter, strided.ops.profiler._record_function_enter_new):
+            span = enter("a part")
+            strided.ones(2).add(1)
+            strided.ops.profiler._record_function_exit(span)
+    assert [e.name for e in profile.function_events].count("a part") == 2
