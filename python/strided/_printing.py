@@ -268,7 +268,12 @@ def tensor_repr(t: Any, default_dtype: Any = None) -> str:
     prefix = "tensor(" if name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
     text = prefix + ("..." if without_data else _contents(t.detach(), indent))
-    return _with_suffixes(text, _suffixes(t, default_dtype), indent)
+    return as_parameter(t, _with_suffixes(text, _suffixes(t, default_dtype), indent))
+
+
+def as_parameter(t: Any, text: str) -> str:
+    """The text of an object of a class of the user's, which is a parameter of a module, maybe."""
+    return f"Parameter({text})" if getattr(t, "_is_param", False) is True else text
 
 
 def _with_suffixes(text: str, suffixes: list[str], indent: int, force_newline: bool = False) -> str:

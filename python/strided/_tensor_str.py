@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._printing import _contents, _options, _suffixes, _with_suffixes, get_printoptions, printoptions, set_printoptions
+from ._printing import (
+    _contents,
+    _options,
+    _suffixes,
+    _with_suffixes,
+    as_parameter,
+    get_printoptions,
+    printoptions,
+    set_printoptions,
+)
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
@@ -27,7 +36,7 @@ def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
 
     prefix = "tensor(" if type(inp).__name__ in ("Tensor", "Parameter") else type(inp).__name__ + "("
     text = _contents(inp.detach(), len(prefix)) if tensor_contents is None else tensor_contents
-    return _with_suffixes(prefix + text, _suffixes(inp, get_default_dtype()), len(prefix))
+    return as_parameter(inp, _with_suffixes(prefix + text, _suffixes(inp, get_default_dtype()), len(prefix)))
 
 
 _str = _str_intern

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -112,10 +113,36 @@ class GradScaler:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         if id(optimizer) in self._stepped:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            return self._step_that_unscales(optimizer, args, kwargs)
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
         self._stepped.add(id(optimizer))
         return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
+
+    def _step_that_unscales(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """The step of an optimizer that divides by the scale itself, and leaves the step out: it is told of both."""
+        unscaled = id(optimizer) in self._found
+        if not unscaled:
+            gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            self._found[id(optimizer)] = not all(bool(_f["isfinite"](g).all()) for g in gradients)
+        self._stepped.add(id(optimizer))
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near "
+                "future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and "
+                "let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        device = optimizer.param_groups[0]["params"][0].device
+        optimizer.grad_scale = None if unscaled else _f["full"]((), self._scale, device=device)
+        optimizer.found_inf = _f["full"]((), float(self._found[id(optimizer)]), device=device)
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Changes the scale by what the gradients since the last call were, or sets it.

@@ -1,6 +1,7 @@
 """Mixed precision: what is cast, contexts in contexts, gradients, and what is computed again under the same casts."""
 
 import threading
+import warnings
 
 import pytest
 import strided
@@ -242,3 +243,36 @@ def test_recurrent_networks(kind):
     strided.testing.assert_close(low.float(), full, atol=0.05, rtol=0.05)
     y.float().square().sum().backward()
     assert {p.grad.dtype for p in net.parameters()} == {F32}
+
+
+def test_optimizers_that_unscale_themselves():
+    class Told(strided.optim.SGD):
+        def step(self, closure=None):
+            told.append((self.grad_scale, self.found_inf.item(), self.param_groups[0]["params"][0].grad.tolist()))
+
+    class Given(Told):
+        def step(self, closure=None, *, grad_scaler=None):
+            told.append((grad_scaler, hasattr(self, "found_inf")))
+
+    told, x = [], strided.ones(2, requires_grad=True)
+    scaler = strided.amp.GradScaler("cpu", init_scale=8.0)
+    for kind, unscale, factor in (
+        (Told, False, 3.0),
+        (Told, True, 3.0),
+        (Told, False, float("inf")),
+        (Given, False, 3.0),
+    ):
+        optimizer = kind([x], lr=0.1)
+        optimizer._step_supports_amp_scaling = True
+        x.grad = None
+        scaler.scale((x * factor).sum()).backward()
+        if unscale:
+            scaler.unscale_(optimizer)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scaler.step(optimizer)
+        assert [w.category for w in caught] == ([FutureWarning] if kind is Given else [])
+        assert not hasattr(optimizer, "grad_scale") and not hasattr(optimizer, "found_inf")
+        scaler.update()
+    assert told[0][0].item() == 8.0 and told[0][1:] == (0.0, [24.0, 24.0]) and told[1] == (None, 0.0, [3.0, 3.0])
+    assert told[2][1] == 1.0 and told[3] == (scaler, False) and scaler.get_scale() == 4.0

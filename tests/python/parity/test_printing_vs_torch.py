@@ -122,3 +122,24 @@ def test_same_text(seed):
             lib.set_default_dtype(getattr(lib, default))
             texts.append(repr(build(lib, array, dtype, view, grad)))
         assert texts[0] == texts[1], f"{dtype} {sizes} {view} {grad} {chosen} default {default}"
+
+
+def test_parameters_of_other_classes():
+    texts = []
+    for lib in (strided, torch):
+
+        class Mine(lib.Tensor):
+            pass
+
+        class Own(lib.Tensor):
+            def __repr__(self):
+                return "Parameter of its own"
+
+            def with_contents(self):
+                return super().__repr__(tensor_contents="two ones")
+
+        x = lib.ones(2)
+        made = [lib.nn.Parameter(x.as_subclass(kind)) for kind in (Mine, Own)]
+        texts.append([repr(made[0]), str(made), repr(x.as_subclass(Mine)), made[1].with_contents()])
+        texts[-1].append(repr(lib.nn.Parameter(x, requires_grad=False)))
+    assert texts[0] == texts[1]
