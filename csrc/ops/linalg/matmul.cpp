@@ -395,7 +395,9 @@ Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar&
     const Tensor wide = expand(input, Dims{a.size(0), b.size(0)});
     return elementwise<Addcmul>(wide, unsqueeze(a, 1), b, alpha);  // without the product in memory
   }
-  return scale_and_add(input, outer(a, b), beta, alpha);
+  // The product in the result's dtype, which holds the factors: complex ones, for a complex input.
+  const DType t = promote_types(input.dtype(), promote_types(a.dtype(), b.dtype()));
+  return scale_and_add(input, outer(to_dtype(a, t), b), beta, alpha);
 }
 
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {

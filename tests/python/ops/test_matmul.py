@@ -612,3 +612,13 @@ def test_many_products_of_numbers(dtype):
     assert torch.bmm(a, b.flip(0).flip(0), out=out) is out
     assert out.tolist() == expected
     assert torch.matmul(a.reshape(100, 1), b[:1, 0]).flatten().tolist() == a.flatten().tolist()
+
+
+def test_addr_of_a_complex_input_takes_complex_factors():
+    c, a, b = torch.ones(2, 3, dtype=torch.complex64), torch.arange(2.0, requires_grad=True), torch.arange(3.0)
+    made = torch.addr(c, a, b, beta=2, alpha=1j)
+    assert made.dtype == torch.complex64 and made.tolist() == [[2, 2, 2], [2, 2 + 1j, 2 + 2j]]
+    made.imag.sum().backward()
+    assert a.grad.tolist() == [3, 3]
+    half = torch.ones(2, 3, dtype=torch.float64)
+    assert torch.addr(half, a.detach(), b, alpha=0.1).tolist()[1][2] == 1 + 0.1 * 2
