@@ -284,7 +284,10 @@ def grad(outputs, inputs, grad_outputs=None, *more, **options):
     """``autograd.grad``: gradients of sparse inputs are sparse."""
     from .autograd import grad as of_dense
 
-    made = of_dense(_values_of(outputs), _values_of(inputs), _values_of(grad_outputs), *more, **options)
+    given = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    wanted = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs] * len(given)
+    own = [_at_places(s, g) for s, g in zip(given, wanted)]
+    made = of_dense(_values_of(given), _values_of(inputs), own, *more, **options)
     return tuple(_as_input(s, g) for s, g in zip(inputs if isinstance(inputs, (list, tuple)) else [inputs], made))
 
 
@@ -297,10 +300,9 @@ def backward(tensors, gradient=None, retain_graph=None, create_graph=False, inpu
     from .autograd import backward as of_dense
 
     gradient = options.pop("grad_tensors", gradient)
-    several = isinstance(tensors, (list, tuple))
-    given = list(tensors) if several else [tensors]
+    given = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     wanted = list(gradient) if isinstance(gradient, (list, tuple)) else [gradient] * len(given)
-    own = [_at_places(s, g) if isinstance(s, SparseTensor) and g is not None else g for s, g in zip(given, wanted)]
+    own = [_at_places(s, g) for s, g in zip(given, wanted)]
     for s, g in zip(given, wanted):
         if g is None and s.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
@@ -308,7 +310,9 @@ def backward(tensors, gradient=None, retain_graph=None, create_graph=False, inpu
 
 
 def _at_places(s, gradient):
-    """The elements of a gradient at the places of a sparse tensor."""
+    """The elements of a gradient at the places of a tensor, all of them if it is dense."""
+    if gradient is None or not isinstance(s, SparseTensor):
+        return gradient.to_dense() if isinstance(gradient, SparseTensor) else gradient
     if gradient.shape != s.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[0] has a shape of {gradient.shape} and output[0] has a shape of {s.shape}."

@@ -165,6 +165,9 @@ def test_backward_between_layouts(come, to):
         x = convert(torch.rand(4, 4, dtype=torch.float64) + 1, come).requires_grad_()
         convert(x, to).backward(given)
         assert x.grad.layout == x.layout and torch.equal(x.grad.to_dense(), gradient)
+    for kind in KINDS:  # in another layout, whose values stand in another order
+        (made,) = torch.autograd.grad(convert(x, to), x, convert(gradient, kind))
+        assert made.layout == x.layout and torch.equal(made.to_dense(), gradient)
 
 
 def test_backward_at_the_places():
