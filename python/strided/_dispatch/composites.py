@@ -32,10 +32,10 @@ def _composed(*names: str) -> Callable[..., Any]:
 
 def _again(func: Any, args: Any, kwargs: Any) -> Any:
     """The public function itself, with the operations that it calls seen."""
-    from . import _layer, redispatch_function, subclasses
+    from . import _layer, redispatch_function, subclass_calls, subclasses
 
     if subclasses.objects(args, kwargs):
-        return subclasses._through(func, (), args, kwargs)
+        return subclass_calls._through(func, (), args, kwargs)
     with _layer:
         return redispatch_function(func, (), args, kwargs)
 
