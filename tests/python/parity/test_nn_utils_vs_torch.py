@@ -171,6 +171,36 @@ def test_refused(name):
     assert found[0] == found[1]
 
 
+def further(lib, forward, right_inverse):
+    """Registers a second parametrization of a weight."""
+    step = type("Step", (lib.nn.Module,), {"forward": lambda self, x: forward(x)})
+    if right_inverse:
+        step.right_inverse = lambda self, x: right_inverse(x)
+    m = lib.nn.Linear(2, 2)
+    lib.nn.utils.parametrize.register_parametrization(m, "weight", lib.nn.Identity())
+    lib.nn.utils.parametrize.register_parametrization(m, "weight", step())
+
+
+FURTHER = {
+    "shape": (lambda x: x[0], None),
+    "dtype": (lambda x: x.double(), None),
+    "no tensor": (lambda x: 5, None),
+    "shape of the inverse": (lambda x: x, lambda x: x[0]),
+    "dtype of the inverse": (lambda x: x, lambda x: x.double()),
+    "inverse is no tensor": (lambda x: x, lambda x: 5),
+}
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_parametrizations_keep_dtype_and_shape(name):
+    texts = []
+    for t in (strided, torch):
+        with pytest.raises(ValueError) as error:
+            further(t, *FURTHER[name])
+        texts.append(str(error.value).replace("strided", "torch"))
+    assert texts[0] == texts[1]
+
+
 def test_skip_init():
     m = strided.nn.utils.skip_init(strided.nn.Linear, 3, 2, bias=False)
     assert m.weight.device.type == "cpu" and m.weight.shape == (2, 3) and m.weight.requires_grad

@@ -186,17 +186,26 @@ def _parametrised_class(module):
     module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
 
 
+def _check_same(now, made, text):
+    """ValueError unless `made` has the dtype and shape of `now`. `text` has places for {what}, {now} and {made}."""
+    for what in ("dtype", "shape"):
+        if getattr(made, what) != getattr(now, what):
+            raise ValueError(text.format(what=what, now=getattr(now, what), made=getattr(made, what)))
+
+
 def _check_further(module, name, parametrization):
     """Errors unless a parametrization after others, and its right_inverse, keep dtype and shape of the tensor."""
     now = getattr(module, name)
     made = parametrization(now)
     if not isinstance(made, strided.Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
-    for what in ("dtype", "shape"):
-        if getattr(made, what) != getattr(now, what):
-            raise ValueError(
-                f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {getattr(now, what)}\nparametrization(module.{name}).{what}: {getattr(made, what)}"
-            )
+    place = f"module.{name}.{{what}}: {{now}}\n"
+    _check_same(
+        now,
+        made,
+        "Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\n"
+        f"{place}parametrization(module.{name}).{{what}}: {{made}}",
+    )
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -205,11 +214,12 @@ def _check_further(module, name, parametrization):
         return
     if not isinstance(back, strided.Tensor):
         raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
-    for what in ("dtype", "shape"):
-        if getattr(back, what) != getattr(now, what):
-            raise ValueError(
-                f"The tensor returned by parametrization.right_inverse must have the same {what} as module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {getattr(now, what)}\nreturned {what}: {getattr(back, what)}"
-            )
+    _check_same(
+        now,
+        back,
+        f"The tensor returned by parametrization.right_inverse must have the same {{what}} as module.{name}, "
+        f"unless the `unsafe` flag is enabled.\n{place}returned {{what}}: {{made}}",
+    )
 
 
 def register_parametrization(
