@@ -1,6 +1,7 @@
 """make_fx and export beside PyTorch: the same steps, the same signatures."""
 
 import importlib
+import inspect
 
 import pytest
 import strided
@@ -72,3 +73,21 @@ def test_export():
     assert ours[1:] == (tuple(theirs[1]), tuple(theirs[2]), *theirs[3:])
     functional = [t.replace("permute", "t") for t in theirs[0]]  # PyTorch's table makes permute of t
     assert ours[0] == functional
+
+
+def test_steps_have_options_by_name_where_pytorch_s_have():
+    # PyTorch's functions in Python hand a call that is traced on with options by name; its compiled ones do not.
+    from strided.fx import proxy
+
+    def is_python(function):
+        return inspect.isfunction(getattr(function, "__wrapped__", function))
+
+    shared = [n for n in dir(torch.nn.functional) if not n.startswith("__") and hasattr(strided.nn.functional, n)]
+    public = [n for n in shared if proxy.resolve_name(getattr(strided.nn.functional, n)) is not None]
+    theirs = {
+        n
+        for n in public
+        if callable(getattr(torch.nn.functional, n)) and not is_python(getattr(torch.nn.functional, n))
+    }
+    assert len(public) > 100
+    assert theirs == proxy._AS_GIVEN & set(public)
