@@ -27,7 +27,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find csrc python tests/cpp -nam
 
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 
-.PHONY: tour test parity fuzz bench lint format venv sanitized-build sanitized clean
+.PHONY: tour test parity fuzz bench lint format venv sanitized-build sanitized clean FORCE
 .DELETE_ON_ERROR:
 
 tour: $(VENV)/with-tour
@@ -102,18 +102,23 @@ clean:
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The package, built without isolation (pip would throw the tools away after each build, and the incremental build with
-# them). -v shows the compiler's progress.
-INSTALL := $(PIP) install -v --no-deps --no-build-isolation -Cbuild-dir=$(BUILD) $(DEFINES) \
-  $(if $(STRIDED_ISAS),-Ccmake.define.STRIDED_ISAS='$(STRIDED_ISAS)')
+# them). -v shows the compiler's progress. Every option is given each time: CMake keeps the last value of one that is not.
+OPTIONS := $(DEFINES) -Ccmake.define.STRIDED_ISAS='$(or $(STRIDED_ISAS),auto)'
+INSTALL := $(PIP) install -v --no-deps --no-build-isolation -Cbuild-dir=$(BUILD) $(OPTIONS)
 
-$(VENV)/with-tour: $(VENV)/tools-tour $(SOURCES)
+# The options of the last build: others build again.
+$(VENV)/options: FORCE | $(PY)
+	@echo "$(OPTIONS) $(CUDA)" | cmp -s - $@ || echo "$(OPTIONS) $(CUDA)" > $@
+FORCE:
+
+$(VENV)/with-tour: $(VENV)/tools-tour $(VENV)/options $(SOURCES)
 	$(INSTALL) -e .
 	@touch $@
 
 # Where there is an nvcc that works, the CUDA library is compiled too, for one architecture.
 CUDA := -Ccmake.define.STRIDED_CUDA=AUTO -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=90a-real
 
-$(VENV)/with-test: $(VENV)/tools-test $(SOURCES)
+$(VENV)/with-test: $(VENV)/tools-test $(VENV)/options $(SOURCES)
 	$(INSTALL) -Ccmake.define.STRIDED_BUILD_TESTS=ON $(CUDA) -e .
 	@touch $@
 
