@@ -290,6 +290,8 @@ PYBIND11_MODULE(checked, m) {
 
   bind_elementwise();
   bind_activations();
+  bind_losses();
+  bind_images();
   bind_copies();
   bind_autograd();
   bind_cuda();

@@ -14,6 +14,7 @@
 #include "python/memory_format.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
+#include "python/py_tensor_detail.h"
 #include "python/py_tensor_record.h"
 #include "python/subscript.h"
 
@@ -44,57 +45,14 @@ PyObject* wrap(Tensor&& t) {
   return wrap_as(tensor_type, std::move(t));
 }
 
-namespace {
-
-template <class T>
-PyObject* element_to_python(const char* p) {
-  if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(*reinterpret_cast<const uint8_t*>(p) != 0);
-  else {
-    T v;  // a view in another dtype need not be aligned
-    std::memcpy(&v, p, sizeof(T));
-    if constexpr (is_complex_v<T>) return PyComplex_FromDoubles(static_cast<double>(v.re), static_cast<double>(v.im));
-    else if constexpr (std::is_same_v<T, uint64_t>) return PyLong_FromUnsignedLongLong(v);
-    else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(v);
-    else return PyFloat_FromDouble(static_cast<double>(static_cast<compute_t<T>>(v)));
-  }
-}
-
-PyObject* nested_list(const Tensor& t, const char* data, int axis, PyObject* (*element)(const char*)) {
-  if (axis == t.ndim()) return element(data);
-  const int64_t n = t.size(axis), stride = t.strides()[axis] * t.itemsize();
-  PyObject* list = PyList_New(n);
-  if (!list) return nullptr;
-  for (int64_t i = 0; i < n; ++i) {
-    PyObject* o = nested_list(t, data + i * stride, axis + 1, element);
-    if (!o) {
-      Py_DECREF(list);
-      return nullptr;
-    }
-    PyList_SET_ITEM(list, i, o);
-  }
-  return list;
-}
-
-}  // namespace
-
-PyObject* to_list(const Tensor& t) {
-  const Tensor host = to_device(t, Device{});
-  return dispatch(t.dtype(), [&](auto tag) {
-    return nested_list(host, host.data(), 0, element_to_python<typename decltype(tag)::type>);
-  });
-}
-
-namespace {
-
-const Tensor& self_of(PyObject* o) { return unwrap(o); }
-
 // ---------------------------------------------------------------- calls that others take over
 
-// What another type makes of a method of one object.
-PyObject* handed_over(const char* name, PyObject* o, PyObject* argument = nullptr) {
+PyObject* handed_over(const char* name, PyObject* o, PyObject* argument) {
   PyObject* args[] = {o, argument};
   return guarded<PyObject*>(nullptr, [&] { return hand_over_attribute(name, nullptr, args, argument ? 2 : 1); });
 }
+
+namespace {
 
 // TypeError says that the operand is not for us, as NotImplemented does.
 template <class F>
@@ -104,7 +62,7 @@ PyObject* or_not_implemented(F f) {
   PyErr_Clear();
   Py_RETURN_NOTIMPLEMENTED;
 }
-PyObject* handed_over(const char* name, const char* reflected, PyObject* a, PyObject* b) {
+PyObject* operator_handed_over(const char* name, const char* reflected, PyObject* a, PyObject* b) {
   PyObject *straight[] = {a, b}, *swapped[] = {b, a};
   return or_not_implemented([&] {
     return is_tensor(a) ? hand_over_attribute(name, nullptr, straight, 2)
@@ -114,7 +72,8 @@ PyObject* handed_over(const char* name, const char* reflected, PyObject* a, PyOb
 
 // ---------------------------------------------------------------- operators
 
-// What may stand beside a tensor: a tensor, a number, an ndarray (which is viewed). False: not ours.
+}  // namespace
+
 bool as_operand(PyObject* o, Tensor* hold, std::optional<Operand>* out) {
   if (is_tensor(o)) {
     out->emplace(unwrap(o));
@@ -128,6 +87,8 @@ bool as_operand(PyObject* o, Tensor* hold, std::optional<Operand>* out) {
   }
   return true;
 }
+
+namespace {
 
 template <class Op>
 const char* op_name() {
@@ -173,10 +134,10 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* mod) {
     PyErr_SetString(PyExc_TypeError, "pow() with a modulus is not supported for tensors");
     return nullptr;
   }
-  return taken(a, b) ? handed_over("__pow__", "__rpow__", a, b) : binary<Pow>(a, b);
+  return taken(a, b) ? operator_handed_over("__pow__", "__rpow__", a, b) : binary<Pow>(a, b);
 }
 PyObject* power_inplace(PyObject* a, PyObject* b, PyObject*) {
-  return taken(a, b) ? handed_over("__ipow__", "__ipow__", a, b) : binary_inplace<Pow>(a, b);
+  return taken(a, b) ? operator_handed_over("__ipow__", "__ipow__", a, b) : binary_inplace<Pow>(a, b);
 }
 
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
@@ -198,7 +159,7 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (taken(a, b)) {
     static constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};  // in the order of Py_LT ... Py_GE
-    return handed_over(names[op], names[op], a, b);
+    return operator_handed_over(names[op], names[op], a, b);
   }
   switch (op) {
     case Py_EQ: return binary<Eq>(a, b);
@@ -226,11 +187,15 @@ int truth(PyObject* o) {
     return static_cast<int>(item(t).to_bool());
   });
 }
-// The number for float(x), int(x) and complex(x).
+}  // namespace
+
 Scalar only_element(const Tensor& t) {
   STRIDED_CHECK(t.numel() == 1, ValueError, "only one element tensors can be converted to Python scalars");
   return item(t);
 }
+
+namespace {
+
 PyObject* to_python_float(PyObject* o) {
   if (taken(o)) return handed_over("__float__", o);
   return guarded<PyObject*>(nullptr, [&] {
@@ -264,19 +229,6 @@ PyObject* to_python_index(PyObject* o) {
     return to_python_int(o);
   });
 }
-PyObject* method_item(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return wrap(item(self_of(o))); });
-}
-PyObject* method_tolist(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return to_list(self_of(o)); });
-}
-PyObject* method_complex(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] {
-    const Scalar s = only_element(self_of(o));
-    return PyComplex_FromDoubles(s.real(), s.imag());
-  });
-}
-
 Py_ssize_t length(PyObject* o) {
   if (taken(o)) {
     PyObject* result = handed_over("__len__", o);
@@ -318,107 +270,6 @@ PyObject* iterate(PyObject* o) {
   return guarded<PyObject*>(nullptr, [&] {
     STRIDED_CHECK(self_of(o).ndim() > 0, TypeError, "iteration over a 0-d tensor");
     return PySeqIter_New(o);
-  });
-}
-
-// ---------------------------------------------------------------- shape and memory
-
-PyObject* get_shape(PyObject* o, void*) {
-  return guarded<PyObject*>(nullptr, [&] { return wrap_size(self_of(o).shape()); });
-}
-PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(self_of(o).ndim()); }
-PyObject* get_dtype(PyObject* o, void*) { return wrap(self_of(o).dtype()); }
-PyObject* get_device(PyObject* o, void*) { return wrap(self_of(o).device()); }
-PyObject* get_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(self_of(o).itemsize()); }
-PyObject* get_nbytes(PyObject* o, void*) { return PyLong_FromLongLong(self_of(o).itemsize() * self_of(o).numel()); }
-PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cpu()); }
-PyObject* get_is_cuda(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cuda()); }
-PyObject* get_read_only(PyObject* o, void*) { return PyBool_FromLong(self_of(o).storage().read_only()); }
-PyObject* get_version(PyObject* o, void*) {
-  return guarded<PyObject*>(nullptr, [&] {
-    STRIDED_CHECK(!self_of(o).impl()->of_inference(), RuntimeError, "Inference tensors do not track version counter.");
-    return PyLong_FromUnsignedLong(self_of(o).storage().version());
-  });
-}
-
-template <class F>
-PyObject* view_property(PyObject* o, F f) {
-  return guarded<PyObject*>(nullptr, [&] { return wrap(f(self_of(o))); });
-}
-PyObject* get_T(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return numpy_T(t); });
-}
-PyObject* get_mT(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return mT(t); });
-}
-PyObject* get_H(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return matrix_H(t); });
-}
-PyObject* get_mH(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return mH(t); });
-}
-PyObject* get_real(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return real(t); });
-}
-PyObject* get_imag(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return imag(t); });
-}
-// z.real = t and z.imag = t write to the view, as copy_ does.
-int write_part(const char* name, Tensor (*part)(const Tensor&), PyObject* o, PyObject* value) {
-  return guarded<int>(-1, [&] {
-    STRIDED_CHECK(value != nullptr, RuntimeError, "cannot delete attribute '", name, "' of a tensor");
-    Tensor hold;
-    std::optional<Operand> source;
-    STRIDED_CHECK(as_operand(value, &hold, &source), TypeError, "attribute '", name,
-                  "' of a tensor must be set to a tensor or a number, not ", Py_TYPE(value)->tp_name);
-    const Tensor target = part(self_of(o));
-    copy_(target, source->tensor ? *source->tensor : scalar_tensor(source->scalar, target.dtype(), target.device()));
-    return 0;
-  });
-}
-int set_real(PyObject* o, PyObject* value, void*) { return write_part("real", &real, o, value); }
-int set_imag(PyObject* o, PyObject* value, void*) { return write_part("imag", &imag, o, value); }
-
-PyObject* method_size(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const Tensor& t = self_of(o);
-    const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    STRIDED_CHECK(n + n_kw <= 1, TypeError, "size() takes at most 1 argument, got ", n + n_kw);
-    if (n + n_kw == 0 || args[0] == Py_None) return wrap_size(t.shape());
-    STRIDED_CHECK(is_integer_like(args[0]), TypeError, "size(): argument 'dim' must be int");
-    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]),
-                  " but tensor has no dimensions");
-    return PyLong_FromLongLong(t.size(wrap_axis("size", to_int(args[0]), t.ndim())));
-  });
-}
-PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    const Tensor& t = self_of(o);
-    const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    STRIDED_CHECK(n + n_kw <= 1, TypeError, "stride() takes at most 1 argument, got ", n + n_kw);
-    if (n + n_kw == 0 || args[0] == Py_None) return wrap_tuple(t.strides());
-    STRIDED_CHECK(is_integer_like(args[0]), TypeError, "stride(): argument 'dim' must be int");
-    STRIDED_CHECK(t.ndim() > 0, IndexError, "Dimension specified as ", to_int(args[0]),
-                  " but tensor has no dimensions");
-    return PyLong_FromLongLong(t.strides()[wrap_axis("stride", to_int(args[0]), t.ndim())]);
-  });
-}
-PyObject* method_dim(PyObject* o, PyObject*) { return PyLong_FromLong(self_of(o).ndim()); }
-PyObject* method_numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(self_of(o).numel()); }
-PyObject* method_storage_offset(PyObject* o, PyObject*) { return PyLong_FromLongLong(self_of(o).offset()); }
-PyObject* method_data_ptr(PyObject* o, PyObject*) {
-  const Tensor& t = self_of(o);
-  return PyLong_FromVoidPtr(t.storage().data() && t.numel() ? t.data() : nullptr);
-}
-PyObject* method_element_size(PyObject* o, PyObject*) { return get_itemsize(o, nullptr); }
-PyObject* method_is_contiguous(PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  const Py_ssize_t n_all = n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-  if (n_all == 0) return PyBool_FromLong(self_of(o).is_contiguous());
-  return guarded<PyObject*>(nullptr, [&] {
-    STRIDED_CHECK(
-        n_all == 1 && (n == 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "memory_format") == 0),
-        TypeError, "is_contiguous() takes one argument, memory_format");
-    return PyBool_FromLong(is_contiguous_in(memory_format(args[0], MemoryFormat::Contiguous), self_of(o)));
   });
 }
 
@@ -526,22 +377,6 @@ Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_c
 
 // ---------------------------------------------------------------- the type
 
-template <PyObject* (*F)(PyObject*, void*), Audience audience = Audience::Everybody>
-PyObject* get_property(PyObject* o, void* name) {
-  if (!taken(o, audience)) return F(o, nullptr);
-  return guarded<PyObject*>(nullptr,
-                            [&] { return hand_over_attribute(static_cast<const char*>(name), "__get__", &o, 1); });
-}
-template <int (*F)(PyObject*, PyObject*, void*), Audience audience = Audience::Everybody>
-int set_property(PyObject* o, PyObject* value, void* name) {
-  PyObject* args[] = {o, value ? value : Py_None};
-  if (!taken(args, 2, audience)) return F(o, value, nullptr);
-  return guarded<int>(-1, [&] {
-    Py_DECREF(
-        hand_over_attribute(static_cast<const char*>(name), value ? "__set__" : "__delete__", args, value ? 2 : 1));
-    return 0;
-  });
-}
 PyObject* subscript(PyObject* o, PyObject* key) {
   return taken(o, key) ? handed_over("__getitem__", o, key) : subscript_get(o, key);
 }
@@ -554,128 +389,15 @@ int set_subscript(PyObject* o, PyObject* key, PyObject* value) {
   });
 }
 
-// Attributes may make a cycle (Note [Tensors and the garbage collector]).
-PyObject* get_dict(PyObject* o, void*) {
-  PyObject* dict = PyObject_GenericGetDict(o, nullptr);
-  if (dict) track(o);
-  return dict;
-}
-
-#define GET(name, get, doc) {#name, get_property<get>, nullptr, doc, const_cast<char*>(#name)}
-#define ASK(name, get, doc) {#name, get_property<get, Audience::Questions>, nullptr, doc, const_cast<char*>(#name)}
-#define ASK_SET(name, get, set, doc) \
-  {#name, get_property<get, Audience::Questions>, set_property<set, Audience::Questions>, doc, const_cast<char*>(#name)}
-#define GET_SET(name, get, set, doc) {#name, get_property<get>, set_property<set>, doc, const_cast<char*>(#name)}
-PyGetSetDef getset[] = {
-    ASK(shape, get_shape, "Sizes along each dimension, as torch.Size."),
-    ASK(ndim, get_ndim, "Number of dimensions."),
-    ASK(dtype, get_dtype, "Type of the elements."),
-    GET(device, get_device, "Where the memory is."),
-    ASK(itemsize, get_itemsize, "Bytes of one element."),
-    ASK(nbytes, get_nbytes, "Bytes of all elements."),
-    GET(is_cpu, get_is_cpu, "True on the CPU."),
-    GET(is_cuda, get_is_cuda, "True on a CUDA device."),
-    ASK(is_read_only, get_read_only, "True when the memory must not be written (a read-only array was wrapped)."),
-    ASK(_version, get_version, "Counts in-place writes to the storage."),
-    GET(T, get_T, "View with the dimensions in reverse order."),
-    GET(mT, get_mT, "View with the last two dimensions swapped."),
-    GET(H, get_H, "Conjugate transpose of a matrix."),
-    GET(mH, get_mH, "Conjugate transpose of the last two dimensions."),
-    GET_SET(real, get_real, set_real, "Real parts, as a view; may be assigned to."),
-    GET_SET(imag, get_imag, set_imag, "Imaginary parts of a complex tensor, as a view; may be assigned to."),
-    ASK_SET(requires_grad, get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor."),
-    ASK(is_leaf, get_is_leaf, "True when no recorded operation made this tensor."),
-    ASK_SET(grad, get_grad, set_grad, "The gradient collected by backward(), or None."),
-    GET_SET(data, get_data, set_data, "The same memory without the record for autograd."),
-    ASK(grad_fn, get_grad_fn, "The step of the graph that made the tensor, or None."),
-    ASK(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),
-    ASK(retains_grad, get_retains_grad, "True when the gradient of this result of an operation is kept."),
-    ASK(_base, get_base, "The tensor this is a view of, or None."),
-    {"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
-#undef GET
-#undef ASK
-#undef ASK_SET
-#undef GET_SET
-
-template <class F>
-PyCFunction as_c(F f) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
-}
-PyObject* method_elsewhere(const char* name, PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  std::vector<PyObject*> all{o};
-  all.insert(all.end(), args, args + n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0));
-  return guarded<PyObject*>(
-      nullptr, [&] { return hand_over_attribute(name, nullptr, all.data(), 1 + static_cast<size_t>(n), kwnames); });
-}
-
-#define METHOD(name, f, flags, doc) \
-  {#name, [](PyObject* o, PyObject* arg) { return taken(o) ? handed_over(#name, o, arg) : f(o, arg); }, flags, doc}
-#define METHOD_KEYWORDS(name, f, doc) \
-  {#name, as_c(+[](PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) { \
-     return taken(o) ? method_elsewhere(#name, o, args, n, kwnames) : f(o, args, n, kwnames); \
-   }), \
-   METH_FASTCALL | METH_KEYWORDS, doc}
-PyMethodDef methods[] = {
-    METHOD(item, method_item, METH_NOARGS,
-           "item($self)\n--\n\nThe one element as a Python number; RuntimeError for any other number of elements."),
-    METHOD(tolist, method_tolist, METH_NOARGS,
-           "tolist($self)\n--\n\nThe elements as nested lists of Python numbers; of a 0-d tensor, the number."),
-    METHOD(__complex__, method_complex, METH_NOARGS, nullptr),
-    METHOD_KEYWORDS(size, method_size, "size($self, dim=None)\n--\n\nAll sizes, or the size of one dimension."),
-    METHOD_KEYWORDS(stride, method_stride,
-                    "stride($self, dim=None)\n--\n\nSteps in elements along each dimension, or along one."),
-    METHOD(dim, method_dim, METH_NOARGS, "dim($self)\n--\n\nNumber of dimensions."),
-    METHOD(ndimension, method_dim, METH_NOARGS, "ndimension($self)\n--\n\nNumber of dimensions."),
-    METHOD(numel, method_numel, METH_NOARGS, "numel($self)\n--\n\nNumber of elements."),
-    METHOD(nelement, method_numel, METH_NOARGS, "nelement($self)\n--\n\nNumber of elements."),
-    METHOD(storage_offset, method_storage_offset, METH_NOARGS,
-           "storage_offset($self)\n--\n\nPosition of the first element in the storage, in elements."),
-    METHOD(data_ptr, method_data_ptr, METH_NOARGS,
-           "data_ptr($self)\n--\n\nAddress of the first element; 0 if there is none."),
-    METHOD(element_size, method_element_size, METH_NOARGS, "element_size($self)\n--\n\nBytes of one element."),
-    METHOD_KEYWORDS(is_contiguous, method_is_contiguous,
-                    "is_contiguous($self, memory_format=None)\n--\n\n"
-                    "True when the elements stand without gaps in row-major order, or in that of memory_format."),
-    METHOD(detach_, method_detach_in_place, METH_NOARGS,
-           "detach_($self)\n--\n\n"
-           "Forgets the operation that made the tensor, and returns the tensor; RuntimeError for a view."),
-    METHOD(retain_grad, method_retain_grad, METH_NOARGS,
-           "retain_grad($self)\n--\n\nKeeps the gradient of a tensor that is no leaf in .grad during backward()."),
-    METHOD(
-        register_hook, method_register_hook, METH_O,
-        "register_hook($self, hook, /)\n--\n\n"
-        "hook(grad) is called with the gradient of this tensor during backward(); what it returns, if not\n"
-        "None, takes its place. Returns a handle, whose remove() takes the hook away.\n\n"
-        ">>> x = strided.ones(2, requires_grad=True)\n>>> h = x.register_hook(lambda g: 10 * g)\n>>> x.sum().backward()\n>>> x.grad\n"
-        "tensor([10., 10.])"),
-    METHOD(register_post_accumulate_grad_hook, method_register_post_accumulate, METH_O,
-           "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
-           "hook(leaf) is called after backward() has added to leaf.grad. Returns a handle, as register_hook."),
-    METHOD(_is_view, method_is_view, METH_NOARGS,
-           "_is_view($self)\n--\n\nTrue for a view that gradients pass through."),
-    METHOD(detach, method_detach, METH_NOARGS, "detach($self)\n--\n\nThe same memory without the record for autograd."),
-    {"as_subclass", method_as_subclass, METH_O,
-     "as_subclass($self, cls, /)\n--\n\n"
-     "The same memory as an object of cls, a subclass of Tensor; gradients pass through. TypeError for other classes.\n\n"
-     ">>> class Mine(strided.Tensor): pass\n>>> strided.ones(2).as_subclass(Mine) + 1\nMine([2., 2.])"},
-    {"_make_subclass", as_c(method_make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
-     "_make_subclass(cls, data, require_grad=False)\n--\n\n"
-     "The memory of data as an object of cls that no operation has made, and that wants a gradient if asked."},
-    {"__torch_function__", as_c(method_torch_function), METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "__torch_function__($cls, func, types, args=(), kwargs=None, /)\n--\n\n"
-     "Called for every function of an object of a subclass: calls it, and makes its results objects of the subclass."},
-    {nullptr, nullptr, 0, nullptr}};
-#undef METHOD
-#undef METHOD_KEYWORDS
-
 PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
 #define OPERATOR(slot, f, name, reflected) \
-  SLOT(slot, +[](PyObject* a, PyObject* b) { return taken(a, b) ? handed_over(#name, #reflected, a, b) : f(a, b); })
+  SLOT( \
+      slot, \
+      +[](PyObject* a, PyObject* b) { return taken(a, b) ? operator_handed_over(#name, #reflected, a, b) : f(a, b); })
 #define UNARY(slot, Op, name) SLOT(slot, +[](PyObject* a) { return taken(a) ? handed_over(#name, a) : unary<Op>(a); })
 PyType_Slot slots[] = {
     SLOT(tp_new, tensor_new),
@@ -684,8 +406,8 @@ PyType_Slot slots[] = {
     SLOT(tp_hash, tensor_hash),
     SLOT(tp_richcompare, compare),
     SLOT(tp_iter, iterate),
-    SLOT(tp_getset, getset),
-    SLOT(tp_methods, methods),
+    SLOT(tp_getset, tensor_getset),
+    SLOT(tp_methods, tensor_methods),
     SLOT(tp_traverse, tensor_traverse),
     SLOT(tp_clear, tensor_clear),
     SLOT(tp_setattro, tensor_setattr),

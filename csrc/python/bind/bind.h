@@ -40,6 +40,8 @@ void check_tolerances(double rtol, double atol);  // of isclose and allclose: Ru
 // One for each family; module.cpp calls them all.
 void bind_elementwise();
 void bind_activations();
+void bind_losses();
+void bind_images();
 void bind_reductions();
 void bind_factories();
 void bind_views();

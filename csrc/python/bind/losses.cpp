@@ -1,0 +1,17 @@
+// Losses of classes, their usual calls: nn.functional has them under the same name without `_`, with every other call,
+// for which these return None.
+#include "ops/reduce/class_loss.h"
+
+#include "python/bind/bind.h"
+
+namespace strided::python {
+
+void bind_losses() {
+  const std::string classes =
+      "(Tensor input, Tensor target, Tensor? weight=None, int? size_average=None, int ignore_index=-100, int? reduce=None, str reduction='mean'";
+  def<&nll_loss>(("_nll_loss" + classes + ")").c_str(), "nn.functional.nll_loss.", kFunction);
+  def<&cross_entropy>(("_cross_entropy" + classes + ", float label_smoothing=0.0)").c_str(),
+                      "nn.functional.cross_entropy.", kFunction);
+}
+
+}  // namespace strided::python
