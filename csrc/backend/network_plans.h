@@ -101,6 +101,10 @@ struct NetworkFunctions {
   void (*sample)(const SamplePlan& plan) = nullptr;
   void (*fold)(const FoldPlan& plan) = nullptr;
   void (*convolve_channels)(const ChannelsPlan& plan) = nullptr;
+  // Products of 16-bit floats are computed in float32, so a factor of several products is better cast once.
+  bool widens_factors = false;
+  // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.
+  int64_t part = int64_t(1) << 26;
 };
 // The table that the backend of a type of device fills.
 extern NetworkFunctions network_tables[kNumDeviceTypes];

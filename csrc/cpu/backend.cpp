@@ -80,9 +80,11 @@ void register_cpu_backend() {
   cpu.normalise_rows_gradient = cpu::normalise_rows_gradient;
   cpu.sparse_product = cpu::sparse_product;
   cpu.sampled_product = cpu::sampled_product;
-  network_tables[static_cast<int>(DeviceType::CPU)] = {
-      cpu::class_loss, cpu::class_loss_gradient, cpu::mix_taps, cpu::pad, cpu::sample,
-      cpu::fold,       cpu::convolve_channels};
+  NetworkFunctions& networks = network_tables[static_cast<int>(DeviceType::CPU)];
+  networks = {cpu::class_loss, cpu::class_loss_gradient, cpu::mix_taps, cpu::pad, cpu::sample,
+              cpu::fold,       cpu::convolve_channels};
+  networks.widens_factors = true;
+  networks.part = 1 << 17;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

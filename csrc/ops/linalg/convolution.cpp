@@ -30,8 +30,8 @@ struct Geometry : Windows {
 
 // The dtype in which products are added up: float32 for 16-bit floats, which are rounded once, at the end.
 DType sums_of(const Tensor& x) { return is_floating(x.dtype()) ? compute_dtype_of(x.dtype()) : x.dtype(); }
-// 16-bit floats in float32 on the CPU, whose products are computed so anyway.
-Tensor factor(const Tensor& x) { return x.device().is_cpu() ? to_dtype(x, sums_of(x)) : x; }
+// A factor of several products, in the dtype in which the device multiplies.
+Tensor factor(const Tensor& x) { return network_functions(x.device()).widens_factors ? to_dtype(x, sums_of(x)) : x; }
 
 Tensor padded(const Tensor& x, const Geometry& g) { return padded_image(x, g, Scalar(0)); }
 

@@ -6,6 +6,7 @@
 // has kernels that never form them. Every step is a recorded op, so gradients can be differentiated again.
 #include <algorithm>
 
+#include "backend/network_plans.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/linalg/matmul.h"
@@ -25,7 +26,7 @@ constexpr int64_t kManyRows = 25;  // PyTorch's: beyond it the matrix product is
 // Calls f(start, count) until `total` is done; one of the total costs `each` numbers.
 template <class F>
 void in_parts(const Tensor& x, int64_t total, int64_t each, F f) {
-  const int64_t room = x.device().is_cpu() ? 1 << 17 : 1 << 26;
+  const int64_t room = network_functions(x.device()).part;
   const int64_t step = std::clamp<int64_t>(room / std::max<int64_t>(each, 1), 1, std::max<int64_t>(total, 1));
   for (int64_t i = 0; i < total; i += step) f(i, std::min(step, total - i));
 }
