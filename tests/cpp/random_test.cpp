@@ -298,7 +298,7 @@ TEST(RandomFill, ManyThreadsShareAGenerator) {
 TEST(RandomFill, MomentsAndRanges) {
   Generator g(8);
   const int64_t n = 200000;
-  const auto moments = [n](const std::vector<double>& x) {
+  const auto moments = [](const std::vector<double>& x) {
     double mean = 0, square = 0;
     for (double v : x) mean += v / static_cast<double>(n), square += v * v / static_cast<double>(n);
     return std::pair<double, double>(mean, std::sqrt(square - mean * mean));

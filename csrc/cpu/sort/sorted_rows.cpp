@@ -16,10 +16,9 @@ SelectKernels select_kernels;
 namespace cpu {
 namespace {
 
-constexpr int64_t kThreadItems = 32768;        // elements that are worth another thread
-constexpr int64_t kLongPart = 1 << 24;         // elements that are sorted without a look at signals
-constexpr int64_t kScanned = 2048;             // so many elements are worth a look at what keys there are
-constexpr uint64_t kSign = uint64_t(1) << 63;  // words are signed
+constexpr int64_t kThreadItems = 32768;  // elements that are worth another thread
+constexpr int64_t kLongPart = 1 << 24;   // elements that are sorted without a look at signals
+constexpr int64_t kScanned = 2048;       // so many elements are worth a look at what keys there are
 
 int bit_length(uint64_t x) {
   int n = 0;

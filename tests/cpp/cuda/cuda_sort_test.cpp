@@ -158,7 +158,7 @@ TEST(CudaSort, TheFirstOfEachRow) {
                                                                          {4096, 1, 64},
                                                                          {8193, 2, 10},
                                                                          {9000, 1, 2200}})
-    for_each(Real{}, [&](auto tag, int i) {
+    for_each(Real{}, [&, n = n, rows = rows, keep = keep](auto tag, int i) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && (i + rows) % 2 != 0) return;
       set_order(order++ % 3);
@@ -255,7 +255,7 @@ TEST(CudaSort, SelectedElements) {
   uint64_t order = 0;
   for (const auto& [n, rows] :
        std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {2, 700}, {33, 5}, {2048, 1}, {2049, 2}, {4097, 1}})
-    for_each(Real{}, [&](auto tag, int i) {
+    for_each(Real{}, [&, n = n, rows = rows](auto tag, int i) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && (i + rows) % 2 != 0) return;
       for (const Kind kind : {Kind::Few, Kind::Many, Kind::Equal, Kind::Specials}) {
