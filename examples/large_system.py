@@ -31,7 +31,8 @@ def grid(size):
 
 def main():
     options = read_options()
-    n, size = options.n, dist.world().size
+    ranks = dist.world()
+    n, size = options.n, ranks.size
     torch.manual_seed(options.seed)
     mesh = dist.init_device_mesh("cpu", grid(size), mesh_dim_names=("rows", "columns"))
     cut = [dist.Shard(0), dist.Shard(1)]
@@ -47,9 +48,9 @@ def main():
     backward = float(norm(A @ x - b) / (norm(A) * norm(x)))
     largest = float((x - wanted).abs().max())
 
-    held = mesh.comm.all_gather_object(A.to_local().nbytes)
-    moved = sum(mesh.comm.all_gather_object(told.sent))
-    if mesh.comm.rank == 0:
+    held = ranks.all_gather_object(A.to_local().nbytes)
+    moved = sum(ranks.all_gather_object(told.sent))
+    if ranks.rank == 0:
         if n <= 2000:
             print(mesh.show(A))
         print(f"{n} equations on {size} ranks: the matrix has {A.nbytes} bytes, a rank at most {max(held)} of them")

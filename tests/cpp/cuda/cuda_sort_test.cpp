@@ -334,7 +334,7 @@ TEST(CudaSort, GroupsOfEqualSlices) {
   std::mt19937 random(7);
   for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{
            {1, 1}, {300, 1}, {2500, 1}, {100, 2}, {60, 8}, {60, 9}, {40, 17}, {2100, 3}})
-    for_each(Real{}, [&](auto tag, int i) {
+    for_each(Real{}, [&, n = n, m = m](auto tag, int i) {
       using T = typename decltype(tag)::type;
       if (n > 2048 && i % 4 != 3) return;
       for (const Kind kind : {Kind::Few, Kind::Equal, Kind::Specials})
