@@ -310,8 +310,9 @@ struct Cube {
 
 // What x * number and x / number compute for 16-bit floats: the number is not rounded to their dtype.
 struct TimesNumber {
-  static constexpr Info info{"_times_number", Promote::Same, kinds::Float, Saves::Nothing, "The product with a number.",
-                             nullptr,         "float number"};
+  static constexpr Info info{
+      "_times_number", Promote::Same,   kinds::Float, Saves::Nothing, "The product with a number.",
+      nullptr,         "float number=1"};
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     return x * static_cast<T>(p[0]);
@@ -322,8 +323,8 @@ struct TimesNumber {
   }
 };
 struct OverNumber {
-  static constexpr Info info{"_over_number", Promote::Same, kinds::Float, Saves::Nothing, "The quotient by a number.",
-                             nullptr,        "float number"};
+  static constexpr Info info{"_over_number", Promote::Same,   kinds::Float, Saves::Nothing, "The quotient by a number.",
+                             nullptr,        "float number=1"};
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     return x / static_cast<T>(p[0]);

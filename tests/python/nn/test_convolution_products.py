@@ -115,7 +115,7 @@ def test_products_with_folded_matrices_check_sizes():
         product(torch.ones(2, 3), torch.ones(2, 2, 5), 2)
     with pytest.raises(RuntimeError, match="dimensions"):
         product(torch.ones(2, 3), torch.ones(3, 5), 3)
-    with pytest.raises(RuntimeError, match="same dtype"):
+    with pytest.raises(RuntimeError, match="expected scalar type"):
         product(torch.ones(2, 3), torch.ones(3, 5, dtype=torch.float64), 1)
     with pytest.raises(RuntimeError, match="sizes"):
         product(torch.ones(2, 3), torch.ones(3, 5), 1, torch.ones(2, 4))

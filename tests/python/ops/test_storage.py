@@ -243,6 +243,8 @@ def test_storages_are_pickled(protocol):
         got = pickle.loads(pickle.dumps(storage, protocol))
         assert type(got) is type(storage) and got.tolist() == storage.tolist()
         assert got.data_ptr() != storage.data_ptr() or not got.nbytes()
+
+
 def test_copies_share_what_the_originals_share():
     a = torch.arange(6.0)
     made = copy.deepcopy([a, a.untyped_storage(), a[2:], a.storage(), torch.arange(2.0).untyped_storage()])

@@ -138,7 +138,7 @@ def reference(name):
     if name == "_div_trunc":
         return lambda a, b: torch.div(a, b, rounding_mode="trunc")
     if name in ("_times_number", "_over_number"):
-        return lambda x, number: x * number if name == "_times_number" else x / number
+        return lambda x, number=1: x * number if name == "_times_number" else x / number
     if name in ("_cube", "_inverse_square"):
         return lambda x: x ** (3 if name == "_cube" else -2)
     if name == "_huber_slope":
