@@ -191,13 +191,17 @@ TEST(ElementwiseFloat, SmallerAndLarger) {
 }
 
 TEST(ElementwiseFloat, ReplacesNonFinite) {
-  const double none[] = {nan, nan, nan}, given[] = {1.0, 2.0, -3.0};
+  const double none[] = {none_param(), none_param(), none_param()}, given[] = {1.0, 2.0, -3.0};
+  const double nans[] = {nan, nan, none_param()};
   EXPECT_SAME(NanToNum::fwd(nan, none), 0.0);
   EXPECT_SAME(NanToNum::fwd(inf, none), std::numeric_limits<double>::max());
   EXPECT_SAME(NanToNum::fwd(-inf, none), std::numeric_limits<double>::lowest());
   EXPECT_SAME(NanToNum::fwd(nan, given), 1.0);
   EXPECT_SAME(NanToNum::fwd(inf, given), 2.0);
   EXPECT_SAME(NanToNum::fwd(-inf, given), -3.0);
+  EXPECT_TRUE(std::isnan(NanToNum::fwd(nan, nans)));
+  EXPECT_TRUE(std::isnan(NanToNum::fwd(inf, nans)));
+  EXPECT_SAME(NanToNum::fwd(-inf, nans), std::numeric_limits<double>::lowest());
   // The 16-bit floats have other largest values.
   EXPECT_EQ(float(NanToNum::fwd(Half(HUGE_VALF), none)), 65504.0f);
   EXPECT_EQ(float(NanToNum::fwd(BFloat16(-HUGE_VALF), none)), -3.3895313892515355e38f);
@@ -290,7 +294,8 @@ template <class Op>
 std::vector<double> params_of() {
   if (std::is_same_v<Op, Polygamma>) return {2};
   if (std::is_same_v<Op, Logit>) return {0.2};
-  if (std::is_same_v<Op, NanToNum>) return {nan, nan, nan};
+  if (std::is_same_v<Op, NanToNum>) return {none_param(), none_param(), none_param()};
+  if (std::is_same_v<Op, TimesNumber> || std::is_same_v<Op, OverNumber>) return {2.5};
   if (std::is_same_v<Op, Softplus>) return {2, 20};
   return {0, 0, 0};
 }
