@@ -31,8 +31,8 @@ struct Info {
   const char* doc;  // one or two sentences; accepted dtypes are added by the table
   const char* operands =
       nullptr;  // parameter names when not "input" / "input, other"; "*, Number value=1" makes an operand a keyword
-  const char* params = "";   // further arguments, passed to fwd as `const double* p`: "*, int decimals=0"; None is NaN
-  const char* aliases = "";  // other names, blank-separated
+  const char* params = "";  // further arguments, passed to fwd as `const double* p`: "*, int decimals=0"; None: is_none
+  const char* aliases = "";        // other names, blank-separated
   const char* backward = nullptr;  // the node's name without "Backward0" when it is not the capitalised name ("Mul")
   bool inplace = true;             // has a `name_` form
   bool method = true;              // is a method of Tensor as well, where the name has no dot

@@ -215,15 +215,11 @@ def settle() -> None:
     wanted = state.switched and on
     if wanted == (state.mode is not None):
         return
-    others = [_C._pop_torch_function_stack() for _ in range(_C._len_torch_function_stack())]
-    if state.mode is None:
-        state.mode = CastingMode()
-        _C._push_on_torch_function_stack(state.mode)
-    else:
-        others.remove(state.mode)
-        state.mode = None
-    for mode in reversed(others):
-        _C._push_on_torch_function_stack(mode)
+    modes = [_C._pop_torch_function_stack() for _ in range(_C._len_torch_function_stack())]
+    before, state.mode = state.mode, CastingMode() if wanted else None
+    for mode in [state.mode, *reversed(modes)]:
+        if mode is not None and mode is not before:
+            _C._push_on_torch_function_stack(mode)
 
 
 def nest(step: int) -> int:

@@ -8,8 +8,6 @@ from hostile_calls import all_targets, lookup, make_call
 LEFT_OUT = {
     "set_default_device", "set_default_tensor_type", "install_as_torch", "compile", "manual_seed", "seed",
     "fork_rng", "set_rng_state", "set_default_dtype", "set_grad_enabled", "set_anomaly_enabled", "apply_", "map_",
-    "set_autocast_enabled", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_cpu_dtype",
-    "set_autocast_gpu_dtype", "set_autocast_cache_enabled", "autocast_increment_nesting", "autocast_decrement_nesting",
     "map2_", "UntypedStorage", "set_flush_denormal", "set_detect_anomaly", "set_anomaly_mode", "set_warn_always",
 }  # fmt: skip
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from typing import TYPE_CHECKING
 
 import strided
 
 from ... import _C
+from ..._rules import Rules, name_of
 from ...nn import functional as F
-from ...overrides import resolve_name
 from .. import _ops
 from .core import MaskedTensor, _masks_match, places, same_places
 
@@ -60,27 +59,13 @@ stride storage_offset register_hook retain_grad is_inference get_device is_pinne
 register_post_accumulate_grad_hook nbytes__get__
 """.split()
 )
-_RULES: dict[str, Callable[..., Any]] = {}
-
-
-def _rule(*names: str) -> Callable[..., Any]:
-    def add(f: Callable[..., Any]) -> Callable[..., Any]:
-        _RULES.update(dict.fromkeys(names, f))
-        return f
-
-    return add
-
-
-@functools.lru_cache(None)
-def _name(func: Any) -> str:
-    full = resolve_name(func) or getattr(func, "__name__", str(func))
-    space, _, name = full.rpartition(".")
-    return space.rpartition(".")[2] + name if name in ("__get__", "__set__") else name
+_RULES = Rules()
+_rule = _RULES.of
 
 
 def call(func: Any, args: Any, kwargs: Any) -> Any:
     """The result of a public function with masked tensors among its arguments; NotImplemented: there is none."""
-    name = _name(func)
+    name = name_of(func)
     rule = _RULES.get(name)
     if rule is not None:
         return rule(*args, **kwargs)

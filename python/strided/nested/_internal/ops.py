@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import strided
 
 from ... import _C
+from ..._rules import Rules, name_of
 from ...nn import functional as F
-from ...overrides import resolve_name
 from .nested_tensor import NestedTensor
 
 if TYPE_CHECKING:
@@ -46,27 +45,13 @@ register_post_accumulate_grad_hook
 """.split()
 )
 
-RULES: dict[str, Callable[..., Any]] = {}
-
-
-def _rule(*names: str) -> Callable[..., Any]:
-    def add(f: Callable[..., Any]) -> Callable[..., Any]:
-        RULES.update(dict.fromkeys(names, f))
-        return f
-
-    return add
-
-
-@functools.lru_cache(None)
-def _name(func: Any) -> str:
-    full = resolve_name(func) or getattr(func, "__name__", str(func))
-    space, _, name = full.rpartition(".")
-    return space.rpartition(".")[2] + name if name in ("__get__", "__set__") else name
+RULES = Rules()
+_rule = RULES.of
 
 
 def call(func: Any, args: Any, kwargs: Any) -> Any:
     """The result of a public function with nested tensors among its arguments."""
-    name = _name(func)
+    name = name_of(func)
     rule = RULES.get(name)
     if rule is not None:
         return rule(*args, **kwargs)
