@@ -206,9 +206,20 @@ class Reader {
                                : -static_cast<int64_t>(std::numeric_limits<T>::max());
   }
 
+  // The number itself must lie in the range, not only its integer part, as in PyTorch. False for NaN.
+  template <class T>
+  static bool holds(double v) {
+    const auto greatest = std::numeric_limits<T>::max();
+    // The greatest integer of 64 bits is rounded up to the power of two behind it; no double lies between the two.
+    const double end = static_cast<double>(greatest);
+    return v >= static_cast<double>(std::numeric_limits<T>::min()) && (sizeof(T) == 8 ? v < end : v <= end);
+  }
+
   void store(const Scalar& s, DType dtype) {
-    STRIDED_CHECK(!(s.is_complex() && !is_complex(dtype)), RuntimeError, "value cannot be converted to type ",
-                  name_of(dtype), " without overflow: it is complex");
+    if (s.is_complex() && !is_complex(dtype) && !is_bool(dtype)) {
+      if (is_floating(dtype)) STRIDED_THROW(TypeError, "must be real number, not complex");
+      STRIDED_THROW(TypeError, "'complex' object cannot be interpreted as an integer");
+    }
     dispatch(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       T v;
@@ -224,7 +235,7 @@ class Reader {
                         " without overflow: ", s);
           v = s.to<T>();
         } else {
-          STRIDED_CHECK(std::isfinite(s.real()), RuntimeError, "value cannot be converted to type ", name_of(dtype),
+          STRIDED_CHECK(holds<T>(s.real()), RuntimeError, "value cannot be converted to type ", name_of(dtype),
                         " without overflow: ", s.real());
           v = strided::convert<T>(s.real());
         }

@@ -4,6 +4,7 @@
 
 #include "ops/copy.h"
 #include "ops/index/index.h"
+#include "ops/index/indexed_copy.h"
 #include "ops/record.h"
 #include "python/function.h"
 
@@ -226,9 +227,8 @@ struct Value {
       if (is_complex(tensor.dtype()) && !is_complex(self.dtype()))
         warn("Casting complex values to real discards the imaginary part");
     } else if (python::is_number(o)) {
-      number = to_scalar(o);
+      number = assigned_number(to_scalar(o), self.dtype());
       is_number = true;
-      check_fits(number, self.dtype());
     } else if (PyList_Check(o) || PyTuple_Check(o) || PyRange_Check(o)) {
       tensor = tensor_from_object(o, self.dtype());
     } else if (is_ndarray(o)) {

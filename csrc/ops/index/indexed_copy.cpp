@@ -219,6 +219,17 @@ Tensor number(const Scalar& value, DType dtype, Device device) {
   return out;
 }
 
+Scalar assigned_number(const Scalar& value, DType dtype) {
+  if (!is_floating(dtype) || size_of(dtype) > 2 || value.is_complex()) {
+    check_fits(value, dtype);
+    return value;
+  }
+  return dispatch(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return Scalar(convert<double>(value.to<T>()));
+  });
+}
+
 NonzeroElements::NonzeroElements(const char* name, const Tensor& mask) : mask_(mask), on_{name, mask.device().index} {
   backend(mask_.device()).nonzero_begin(on_, mask_.data(), mask_.numel(), &handle_, &count_);
 }

@@ -74,6 +74,10 @@ Tensor as_int64(const Tensor& index);
 Tensor apart_from(const Tensor& self, const Tensor& t);
 // An unrecorded 0-d tensor holding a number in a dtype, which must hold it (see check_fits).
 Tensor number(const Scalar& value, DType dtype, Device device);
+// The number that elements of a dtype have when `value` is assigned to them. Floats of 8 and 16 bits take every number,
+// rounded as in casts, to infinity where it is too large: masks of attention assign -1e9. Others must hold it
+// (check_fits).
+Scalar assigned_number(const Scalar& value, DType dtype);
 
 // The set elements of a contiguous bool mask.
 class NonzeroElements {

@@ -85,6 +85,27 @@ def test_values_are_converted():
             torch.full((2,), value, dtype=dtype)
 
 
+def test_numbers_of_lists_lie_in_the_range_of_integers():
+    """torch.tensor(data, dtype=...) refuses what the dtype cannot hold, before the fraction is cut off."""
+    for values, dtype in (
+        ([-1.0, -0.5, 255.5, 256.0, 1e19, NAN, INF], torch.uint8),
+        ([127.5, -128.5, 1e19, -INF], torch.int8),
+        ([2.0**63, -1e19, NAN], torch.int64),
+        ([2.0**64, -1.0], torch.uint64),
+    ):
+        for value in values:
+            with pytest.raises(RuntimeError, match=f"{str(dtype)[6:]} without overflow"):
+                torch.tensor([0, value], dtype=dtype)
+    assert torch.tensor([254.9, 255.0, 0.0], dtype=torch.uint8).tolist() == [254, 255, 0]
+    assert torch.tensor([-128.0, 126.9, -0.5], dtype=torch.int8).tolist() == [-128, 126, 0]
+    assert torch.tensor([-(2.0**63)], dtype=torch.int64).tolist() == [-(2**63)]
+    assert torch.tensor([1j, 0j], dtype=torch.bool).tolist() == [True, False]
+    with pytest.raises(TypeError, match="'complex' object cannot be interpreted as an integer"):
+        torch.tensor([1j], dtype=torch.int64)
+    with pytest.raises(TypeError, match="must be real number, not complex"):
+        torch.tensor([1j], dtype=torch.float32)
+
+
 def test_options():
     x = torch.zeros(2, requires_grad=True, layout=torch.strided, device="cpu", pin_memory=False)
     assert x.requires_grad and x.is_leaf

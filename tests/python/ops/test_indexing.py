@@ -1,6 +1,7 @@
 """Reading and writing by index and by mask, against NumPy and literal values."""
 
 import itertools
+import math
 import random
 import warnings
 
@@ -990,3 +991,21 @@ def test_bool_elements_that_are_not_0_or_1_are_true():
     assert b.tolist() == [False, True, True, True, True, True]
     added = torch.zeros(2, dtype=torch.bool).index_add(0, torch.tensor([0, 1]), b[[2, 5]])
     assert added.tolist() == [True, True]
+
+
+def test_small_floats_take_every_number():
+    """x[...] = number rounds to float16 and its like, to infinity where it must; wider dtypes refuse it."""
+    for dtype in (torch.float16, torch.float8_e5m2):
+        for key in (0, slice(0, 2), T([0, 2]), T([True, False, True])):
+            x = torch.ones(3).to(dtype)
+            x[key] = -1e9
+            assert x.tolist()[0] == -math.inf and x.tolist().count(1.0) == 3 - x[key].numel()
+    x = torch.ones(3, dtype=torch.bfloat16)
+    x[x > 0] = -1e300
+    assert x.tolist() == [-math.inf] * 3
+    for dtype, value in ((torch.float32, 1e300), (torch.complex64, 1e300), (torch.int8, 300), (torch.float16, 1j)):
+        x = torch.ones(3, dtype=dtype)
+        for key in (0, slice(0, 2), T([0, 2])):
+            with pytest.raises(RuntimeError, match="without overflow"):
+                x[key] = value
+        assert x.tolist() == [1] * 3
