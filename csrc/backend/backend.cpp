@@ -1,12 +1,14 @@
 #include "backend/backend.h"
 
 #include "backend/network_plans.h"
+#include "backend/samplers.h"
 
 #include <type_traits>
 
 namespace strided {
 
 NetworkFunctions network_tables[kNumDeviceTypes];
+Samplers sampler_tables[kNumDeviceTypes];
 namespace {
 
 template <DeviceType type, const char* slot, class F>

@@ -5,6 +5,7 @@
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/operations.h"
+#include "cpu/random/samplers.h"
 #include "cpu/reduce/scan.h"
 
 namespace strided {
@@ -85,6 +86,7 @@ void register_cpu_backend() {
               cpu::fold,       cpu::convolve_channels};
   networks.widens_factors = true;
   networks.part = 1 << 17;
+  sampler_tables[static_cast<int>(DeviceType::CPU)] = {cpu::random_gamma, cpu::random_binomial};
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

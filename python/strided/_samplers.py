@@ -1,5 +1,8 @@
-"""Samplers made of tensor operations: gamma, Dirichlet, binomial.  Rejected elements are drawn again until
-none is left."""
+"""Samplers of the gamma, Dirichlet and binomial laws.
+
+A device with loops for them draws one element after the other (csrc/backend/samplers.h): on the CPU PyTorch's numbers.
+On others they are made of tensor operations here: rejected elements are drawn again until none is left.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from . import _C
 from ._overrides import overridable
 
 if TYPE_CHECKING:
@@ -30,10 +34,15 @@ def standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     """Samples of the gamma distribution with rate 1, one for each concentration.
 
     Of Marsaglia and Tsang, "A simple method for generating gamma variables", 2000, in float64 (float32 gives float32).
-    Below 1 the sample of a + 1 is multiplied by u^(1/a).  0 gives 0, inf gives inf, NaN and what is negative give NaN.
+    Below 1 the sample of a + 1 is multiplied by u^(1/a).  No sample is below the least normal number of the dtype, as
+    densities may have no value at 0.  inf gives inf, NaN and what is negative give NaN.
     NotImplementedError unless the dtype is a floating-point one.
     """
-    return log_standard_gamma(concentration, generator).exp().to(concentration.dtype)
+    made = _C.functions["_gamma_numbers"](concentration.detach(), False, generator)
+    if made is not None:
+        return made
+    samples = log_standard_gamma(concentration, generator).exp().to(concentration.dtype)
+    return samples.clamp(min=strided.finfo(samples.dtype).tiny)
 
 
 def log_standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
@@ -41,7 +50,11 @@ def log_standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     float."""
     if not concentration.is_floating_point():
         raise NotImplementedError(f"gamma samples of dtype {str(concentration.dtype)[6:]}")
-    given = concentration.detach().double().reshape(-1)
+    wide = concentration.detach().double()
+    made = _C.functions["_gamma_numbers"](wide, True, generator)
+    if made is not None:
+        return made
+    given = wide.reshape(-1)
     # No candidate is ever accepted for the others.
     a = strided.where((given > 0) & (given < strided.inf), given, 1.0)
     small = a < 1
@@ -86,12 +99,15 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     """
     if not (count.is_floating_point() and prob.is_floating_point()):
         raise ValueError(f"binomial only supports floating-point dtypes for count, got: {str(count.dtype)[6:]}")
+    made = _C.functions["_binomial_numbers"](count.detach(), prob.detach(), generator)
+    if made is not None:
+        return made
     n, p = strided.broadcast_tensors(count.detach(), prob.detach())
     shape = n.shape
     n, p = n.double().reshape(-1), p.double().reshape(-1)
-    result = strided.where((n > 0) & (p > 0), strided.where(p >= 1, n, 0.0), 0.0).to(n)
+    result = strided.where((n > 0) & (p > 0), strided.where((p >= 1) | n.isinf(), n, 0.0), 0.0).to(n)
     result = strided.where(n.isnan() | p.isnan(), strided.nan, result)
-    inside = (n > 0) & (p > 0) & (p < 1)
+    inside = (n > 0) & (n < strided.inf) & (p > 0) & (p < 1)
     q = strided.minimum(p, 1 - p)
     for chosen, sampler in ((inside & (n * q < 10), _by_gaps), (inside & (n * q >= 10), _btrs)):
         where = chosen.nonzero().squeeze(-1)

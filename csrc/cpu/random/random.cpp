@@ -11,6 +11,7 @@
 #include "core/convert.h"
 #include "core/random.h"
 #include "cpu/operations.h"
+#include "cpu/random/draws.h"
 
 namespace strided {
 
@@ -52,9 +53,6 @@ const RandomLoops& loops() {
 }
 
 // ---------------------------------------------------------------- building blocks
-double unit(uint64_t draw) { return static_cast<double>(static_cast<int64_t>(draw & 0x1fffffffffffffu)) * 0x1p-53; }
-float unit(uint32_t draw) { return static_cast<float>(static_cast<int32_t>(draw & 0xffffffu)) * 0x1p-24f; }
-
 uint64_t draw(Generator& g, uint64_t) { return g.random64(); }
 uint32_t draw(Generator& g, uint32_t) { return g.random(); }
 
@@ -183,19 +181,6 @@ void normal_16bit(T* to, int64_t n, double mean, double std, Generator& g) {
   if (n % 16 != 0) put(to + n - 16, 16);
 }
 
-// Box and Muller's pair in double, of which one waits in the generator for the next call.
-double normal_of_pair(Generator& g) {
-  if (g.next_normal) {
-    const double value = *g.next_normal;
-    g.next_normal.reset();
-    return value;
-  }
-  const double turn = unit(g.random64());
-  const double radius = std::sqrt(-2.0 * std::log1p(-unit(g.random64())));
-  const double angle = 2.0 * math::kPi * turn;
-  g.next_normal = radius * std::sin(angle);
-  return radius * std::cos(angle);
-}
 template <class T, class F>
 void normal_pairs(T* to, int64_t n, double mean, double std, Generator& g, F f) {
   for (int64_t i = 0; i < n; ++i) to[i] = convert<T>(f(std::fma(normal_of_pair(g), std, mean)));

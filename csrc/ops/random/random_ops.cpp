@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backend/backend.h"
+#include "backend/samplers.h"
 #include "core/convert.h"
 #include "core/random.h"
 #include "ops/call.h"
@@ -13,6 +14,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
+#include "ops/shape/view.h"
 #include "ops/sort/sort.h"
 
 namespace strided {
@@ -378,6 +380,37 @@ Tensor poisson(const Tensor& rate, Generator* generator) {
     });
   }
   return record("PoissonBackward0", std::move(out), rate, [](const Tensor& g) { return zeros_like(g); });
+}
+
+Tensor gamma_numbers(const Tensor& concentration, bool logarithm, Generator* generator) {
+  const auto sample = samplers(concentration.device()).gamma;
+  const DType t = concentration.dtype();
+  if (!sample || !is_floating(t) || !has_loops(t)) return {};
+  const Tensor out = empty(concentration.shape(), t, concentration.device());
+  if (out.numel() == 0) return out;
+  NoGradGuard guard;
+  const Tensor a = contiguous(concentration);
+  draw("gamma", out, chosen(generator, out), out.numel(), [&](const Backend&, const OpContext& on, RandomSource& from) {
+    sample(on, t, out.data(), a.data(), out.numel(), logarithm, from);
+  });
+  return out;
+}
+
+Tensor binomial_numbers(const Tensor& count, const Tensor& probability, Generator* generator) {
+  const auto sample = samplers(probability.device()).binomial;
+  const DType t = probability.dtype();
+  if (!sample || !is_floating(t) || !has_loops(t) || count.dtype() != t) return {};
+  check_same_device("binomial", count, probability);
+  const Dims shape = broadcast_shapes(count.shape(), probability.shape());
+  const Tensor out = empty(shape, t, probability.device());
+  if (out.numel() == 0) return out;
+  NoGradGuard guard;
+  const Tensor n = contiguous(expand(count, shape)), p = contiguous(expand(probability, shape));
+  draw("binomial", out, chosen(generator, out), out.numel(),
+       [&](const Backend&, const OpContext& on, RandomSource& from) {
+         sample(on, t, out.data(), n.data(), p.data(), out.numel(), from);
+       });
+  return out;
 }
 
 // Without replacement: the categories with the greatest w / e, e exponential numbers (P. S. Efraimidis and

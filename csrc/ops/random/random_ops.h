@@ -41,6 +41,10 @@ Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator = null
 Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);            // 0 and 1 in p's dtype
 Tensor bernoulli(const Tensor& x, double p, Generator* generator = nullptr);  // shape and dtype of x
 Tensor poisson(const Tensor& rate, Generator* generator = nullptr);           // in rate's dtype
+// Of the gamma law of rate 1 (or logarithms), and successes among `count` trials; detached. Undefined where the backend
+// has no sampler: then they are made of other random functions (python/strided/_samplers.py).
+Tensor gamma_numbers(const Tensor& concentration, bool logarithm, Generator* generator = nullptr);
+Tensor binomial_numbers(const Tensor& count, const Tensor& probability, Generator* generator = nullptr);
 // `num_samples` categories for each row of a vector or matrix of weights (floating, >= 0, not all zero), as int64.
 Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement = false,
                    Generator* generator = nullptr);

@@ -303,6 +303,11 @@ RuntimeError for a negative rate.
 >>> strided.poisson(strided.tensor([0., 3., 100.]))
 tensor([ 0.,  6., 96.]))",
                 kFunction);
+  def<&gamma_numbers>("_gamma_numbers(Tensor input, bool logarithm, Generator? generator=None)",
+                      "Numbers of the gamma law of rate 1, or their logarithms; None where the device has no sampler.",
+                      kFunction);
+  def<&binomial_numbers>("_binomial_numbers(Tensor count, Tensor prob, Generator? generator=None)",
+                         "Successes among count trials; None where the device has no sampler.", kFunction);
   def<&multinomial_out>(
       "multinomial(Tensor input, int num_samples, bool replacement=False, *, "
       "Generator? generator=None, Tensor? out=None)",

@@ -103,8 +103,27 @@ def test_samples_follow_the_density(name, parameters, where):
     assert float(distance) < 1.95 / n**0.5
 
 
+@pytest.fixture(params=["loops", "composed"])
+def samplers(request, monkeypatch):
+    """The device's loops of gamma and binomial laws, and what stands in where a device has none."""
+    if request.param == "composed":
+        for name in ("_gamma_numbers", "_binomial_numbers"):
+            monkeypatch.setitem(strided._C.functions, name, lambda *args: None)
+
+
+@pytest.mark.parametrize("a", [0.05, 0.5, 1.0, 4.0, 300.0])
+def test_gamma_samples(samplers, a):
+    strided.manual_seed(11)
+    d, n = D.Gamma(strided.tensor(a, dtype=strided.float64), 2.0), 4000
+    cdf = d.cdf(d.sample((n,)).sort().values)
+    assert float((cdf - (strided.arange(n, dtype=strided.float64) + 0.5) / n).abs().max()) < 1.95 / n**0.5
+    small = strided._sample_dirichlet(strided.full((200, 3), 1e-3))
+    assert (small > 0).all() and (small < 1).all() and small.sum(-1).allclose(strided.ones(200))
+    assert float((small.amax(-1) > 0.9).double().mean()) > 0.9  # one of them has nearly everything
+
+
 @pytest.mark.parametrize("n,p", [(3, 0.2), (12, 0.9), (40, 0.5), (500, 0.03), (2000, 0.7), (10**6, 0.31)])
-def test_binomial_samples(n, p):
+def test_binomial_samples(samplers, n, p):
     strided.manual_seed(5)
     count = 20000
     d = D.Binomial(n, strided.tensor(p, dtype=strided.float64))
@@ -122,7 +141,7 @@ def test_binomial_samples(n, p):
         assert float(chi2) < degrees + 5 * (2 * degrees) ** 0.5
 
 
-def test_parameters_without_samples():
+def test_parameters_without_samples(samplers):
     """Candidates from such parameters are never accepted: the samplers do not wait for one."""
     a = strided.tensor([math.nan, math.inf, -math.inf, -2.0, -0.5])
     sample = D.Gamma(a, 1.0, validate_args=False).sample()
@@ -151,10 +170,12 @@ def test_von_mises_of_extreme_concentrations(k):
         assert x.abs().max() < 1e-13
 
 
-def test_binomial_edges():
+def test_binomial_edges(samplers):
     nan = math.nan
     x = strided.binomial(strided.tensor([0.0, 7.0, 7.0, nan, 3.0]), strided.tensor([0.5, 0.0, 1.0, 0.5, nan]))
     assert x[:3].tolist() == [0, 0, 7] and bool(x[3:].isnan().all())
+    inf = math.inf  # no candidate would ever be accepted
+    assert strided.binomial(strided.tensor([inf, inf, -inf]), strided.tensor([0.5, 0.0, 0.5])).tolist() == [inf, 0, 0]
     assert strided.binomial(strided.ones(2, 1), strided.rand(3)).shape == (2, 3)
     with pytest.raises(ValueError, match="floating-point"):
         strided.binomial(strided.ones(2, dtype=strided.int64), strided.rand(2))

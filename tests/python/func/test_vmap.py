@@ -221,3 +221,22 @@ def test_new_tensors_of_batched_ones():
     assert vmap(lambda x: torch.tensor(x) + 1)(x).tolist() == [1, 2, 3]
     with pytest.raises(NotImplementedError, match="cannot be copied one by one"):
         vmap(lambda x: torch.tensor([x, x]))(x)
+
+
+@pytest.mark.parametrize("name", ["binomial", "_standard_gamma", "_sample_dirichlet"])
+def test_samplers_draw_for_each_sample_or_for_all(name):
+    x = torch.rand(4, 3) + 0.1
+    sampler = getattr(torch, name)
+
+    def sample(p):
+        return sampler(torch.full((3,), 9.0), p / 2) if name == "binomial" else sampler(p)
+
+    torch.manual_seed(0)
+    each = torch.vmap(sample, randomness="different")(x)
+    torch.manual_seed(0)
+    assert torch.equal(each, sampler(torch.full((4, 3), 9.0), x / 2) if name == "binomial" else sampler(x))
+    same = torch.vmap(lambda _: sample(x[0]), randomness="same")(x)
+    assert same.shape == (4, 3) and torch.equal(same, same[:1].expand(4, 3))
+    for randomness in ("error", "same"):
+        with pytest.raises(RuntimeError, match="random"):
+            torch.vmap(sample, randomness=randomness)(x)

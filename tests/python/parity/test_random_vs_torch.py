@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import random_cases as cases
 import strided
@@ -159,3 +160,35 @@ def test_states_travel():
     assert same(strided.randn(4), torch.randn(4))
     torch.set_rng_state(torch.from_numpy(strided.get_rng_state().numpy()))
     assert same(strided.rand(10), torch.rand(10))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_laws_drawn_by_rejection(dtype):
+    """Gamma, Dirichlet and binomial samples: the draws are PyTorch's; logarithms may round otherwise."""
+    for a in (0.01, 0.3, 1.0, 2.5, 50.0, 1e4, 0.0):
+        mine, theirs = both(lambda t: (t._standard_gamma(t.full((7, 30), a, dtype=getattr(t, dtype)).t()), t.rand(3)))
+        assert nearly(mine[0], theirs[0], 4) and same(mine[1], theirs[1])
+    for n in (0.0, 1.0, 5.0, 30.0, 1000.0, 1e6, 1e9):
+        for p in (0.0, 0.01, 0.3, 0.5, 0.7, 0.999, 1.0):
+            mine, theirs = both(
+                lambda t: (t.binomial(*(t.full((90,), v, dtype=getattr(t, dtype)) for v in (n, p))), t.rand(3))
+            )
+            assert same(mine[0], theirs[0]) and same(mine[1], theirs[1])
+    mine, theirs = both(lambda t: t._sample_dirichlet(t.tensor([[0.5, 2.0, 0.1]] * 40, dtype=getattr(t, dtype))))
+    assert nearly(mine, theirs, 100)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda d, t: d.Gamma(t.tensor([0.1, 3.0]), 2.0),
+        lambda d, t: d.Beta(t.tensor([0.3, 2.0]), t.tensor([0.7, 5.0])),
+        lambda d, t: d.StudentT(t.tensor([3.0, 5.0])), lambda d, t: d.Chi2(t.tensor(3.0)),
+        lambda d, t: d.NegativeBinomial(5.0, t.tensor([0.3, 0.6])), lambda d, t: d.InverseGamma(t.tensor(2.0), 3.0),
+        lambda d, t: d.FisherSnedecor(t.tensor(3.0), t.tensor(4.0)), lambda d, t: d.LKJCholesky(2, 0.7),
+        lambda d, t: d.Binomial(20, t.tensor([0.1, 0.9])), lambda d, t: d.Dirichlet(t.tensor([0.5, 0.1])),
+    ],
+)  # fmt: skip
+def test_samples_of_distributions_made_of_them(law):
+    mine, theirs = both(lambda t: law(t.distributions, t).sample((5,)))
+    np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5)
