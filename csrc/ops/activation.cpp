@@ -1,6 +1,7 @@
 #include "ops/activation.h"
 
 #include "ops/operators.h"
+#include "ops/record.h"
 #include "ops/shape/view.h"
 
 namespace strided {
@@ -28,7 +29,9 @@ constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.
 
 }  // namespace
 
-Tensor celu(const Tensor& x, double alpha) { return with_params<Elu>(x, {checked_alpha(alpha), 1, 1 / alpha, 0}); }
+Tensor celu(const Tensor& x, double alpha) {
+  return shown_as("CeluBackward0", with_params<Elu>(x, {checked_alpha(alpha), 1, 1 / alpha, 0}));
+}
 Tensor celu_(const Tensor& self, double alpha) {
   return with_params_<Elu>(self, {checked_alpha(alpha), 1, 1 / alpha, 0});
 }

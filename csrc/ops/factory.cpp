@@ -265,7 +265,7 @@ Tensor complex(const Tensor& real, const Tensor& imag) {
 
 Tensor polar(const Tensor& abs, const Tensor& angle) {
   check_parts(abs, angle);
-  return complex(abs * elementwise<Cos>(angle), abs * elementwise<Sin>(angle));
+  return shown_as("PolarBackward0", complex(abs * elementwise<Cos>(angle), abs * elementwise<Sin>(angle)));
 }
 
 }  // namespace strided

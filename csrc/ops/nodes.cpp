@@ -43,11 +43,13 @@ Tensor power_gradient(const Tensor& g, const Tensor& a, const Scalar& e) {
 }  // namespace
 
 ElementwiseNode::ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
-  for (int i = 0; i < op.arity; ++i) add_edge(in[i].tensor ? gradient_edge(*in[i].tensor) : Edge{});
+  for (int i = 0; i < op.arity; ++i) {
+    is_tensor_[i] = in[i].tensor != nullptr;
+    add_edge(is_tensor_[i] ? gradient_edge(*in[i].tensor) : Edge{});
+  }
   if (saves_inputs(op.info->saves)) {
     const unsigned reads = operands_read();
     for (int i = 0; i < op.arity; ++i) {
-      is_tensor_[i] = in[i].tensor != nullptr;
       if (!is_tensor_[i]) scalar_[i] = in[i].scalar;
       else if (reads >> i & 1) in_[i] = SavedTensor(*in[i].tensor);
     }
@@ -67,7 +69,22 @@ bool ElementwiseNode::is_power_of_number() const {
   return op_.id == elementwise_id<Pow> && !is_tensor_[0] && !scalar_[0].is_complex() && scalar_[0].real() > 0;
 }
 
-const char* ElementwiseNode::name() const { return op_.node_name.c_str(); }
+// PyTorch counts the overloads of these, which differ in what is a number.
+const char* ElementwiseNode::own_name() const {
+  const int id = op_.id;
+  const bool first = is_tensor_[0], second = is_tensor_[1];
+  if (id == elementwise_id<Sub> && !first) return "RsubBackward1";
+  if (id == elementwise_id<Div> && !first) return "MulBackward0";  // by the reciprocal
+  if (id == elementwise_id<Pow> && second) return first ? "PowBackward1" : "PowBackward2";
+  if (id == elementwise_id<Xlogy> && !(first && second)) return first ? "XlogyBackward2" : "XlogyBackward1";
+  if (id == elementwise_id<Fmod> && second) return "FmodBackward1";
+  if (id == elementwise_id<Remainder> && second) return "RemainderBackward1";
+  if (id == elementwise_id<ClampMin> && second) return "ClampMinBackward1";
+  if (id == elementwise_id<ClampMax> && second) return "ClampMaxBackward1";
+  if (id == elementwise_id<Clamp> && !second && !is_tensor_[2]) return "ClampBackward1";
+  if (id == elementwise_id<Lerp> && is_tensor_[2]) return "LerpBackward1";
+  return op_.node_name.c_str();
+}
 
 void ElementwiseNode::save_output(const Tensor& out) {
   if (saves_output(op_.info->saves) || is_power_of_number()) out_ = SavedTensor::output(out);

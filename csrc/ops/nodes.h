@@ -23,7 +23,7 @@ class ElementwiseNode : public Node {
   static constexpr int kMaxArity = 4;
 
   ElementwiseNode(const OpDef& op, const Operand* in, const double* params);
-  const char* name() const override;
+  const char* own_name() const override;
   TensorList apply(TensorList& grads) override;
   void release_saved() override;
   bool find_saved(const char* what, Tensor* out) override;
@@ -49,7 +49,7 @@ class LambdaNode : public Node {
     f_.emplace(std::move(f));
     has_saved_ = SavedTensor::Counted::copies != before;
   }
-  const char* name() const override { return name_; }
+  const char* own_name() const override { return name_; }
   TensorList apply(TensorList& grads) override {
     const InUseGuard busy(busy_);
     if (!f_) saved_tensors_were_freed();
@@ -97,7 +97,7 @@ class AccumulateGrad : public Node {
   // holds the leaf; the leaf only knows the node, and forgets it when the last graph lets it go: no cycle.
   static Ref<Node> of(const Tensor& leaf);
 
-  const char* name() const override { return "AccumulateGrad"; }
+  const char* own_name() const override { return "AccumulateGrad"; }
   bool is_accumulator() const override { return true; }
   TensorList apply(TensorList& grads) override;  // may take the gradient's memory
   const Tensor& leaf() const { return leaf_; }
@@ -117,7 +117,7 @@ inline const Tensor& accumulated_leaf(const Node& accumulator) {
 class CopySlices : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view);
-  const char* name() const override { return "CopySlices"; }
+  const char* own_name() const override { return "CopySlices"; }
   TensorList apply(TensorList& grads) override;
 
  private:

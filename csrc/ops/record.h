@@ -53,6 +53,13 @@ Ref<Node> make_node(const char* name, const Tensor& input, F f) {
   return node;
 }
 
+// The result of a function that is made of others, one of which made `out`: its node is called as PyTorch's one node.
+inline Tensor shown_as(const char* name, Tensor out) {
+  if (grad_enabled() && out.defined())
+    if (const Ref<Node>& node = grad_fn(out)) node->shown_as = name;
+  return out;
+}
+
 template <class F>
 Tensor record(const char* name, Tensor out, const std::vector<Tensor>& inputs, F f) {
   if (needs_grad(inputs)) set_history(out, make_node(name, inputs, std::move(f)));

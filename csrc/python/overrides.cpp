@@ -1,6 +1,8 @@
 #include "python/overrides.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -446,7 +448,20 @@ struct Overridable {
   // A compiled Function for the usual calls: those that fit it, `last` behind their arguments (then without keywords),
   // and for which it does not return None. Null: none.
   PyObject *usual, *last;
+  const char* node;  // what PyTorch calls the node of its results (Node::shown_as); null: as the last step is called
 };
+
+// The name as a text that lives for ever.
+const char* interned(PyObject* name) {
+  static auto& names = *new std::unordered_set<std::string>;
+  const char* text = PyUnicode_AsUTF8(name);
+  return text ? names.insert(text).first->c_str() : nullptr;
+}
+// A plain tensor that was made here: an argument keeps the name of its own node.
+void show_node(const char* name, PyObject* result, PyObject* const* args, size_t n) {
+  if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) > 0) result = PyTuple_GET_ITEM(result, 0);
+  if (Py_TYPE(result) == tensor_type && std::find(args, args + n, result) == args + n) shown_as(name, unwrap(result));
+}
 
 bool call_usual(const Overridable& p, PyObject* const* args, size_t n, PyObject* kwnames, PyObject** result) {
   if (!p.last) {
@@ -509,9 +524,11 @@ PyObject* overridable_call(PyObject* self, PyObject* const* args, size_t nargsf,
   if (p->usual && !special && (audience == Audience::Ours || !taken(args, n_all, Audience::Ours))) {
     PyObject* result = nullptr;
     const int fits = guarded<int>(-1, [&] { return call_usual(*p, args, n_args, kwnames, &result) ? 1 : 0; });
+    if (fits > 0 && p->node) show_node(p->node, result, args, n_all);
     if (fits != 0) return result;
   }
   PyObject* result = PyObject_Vectorcall(p->function, args, nargsf, kwnames);
+  if (result && p->node) show_node(p->node, result, args, n_all);
   if (!result && PyErr_ExceptionMatches(PyExc_AttributeError)) explain(*p, args, n_args, kwnames);
   return result;
 }
@@ -580,7 +597,7 @@ PyType_Spec overridable_method_spec = {
 PyTypeObject *overridable_type = nullptr, *overridable_method_type = nullptr;
 
 // _overridable(function, makes_tensors=False, usual=None, last=None, method=False). What it makes lives as long as the
-// package.
+// package. The function's attribute _node_name says what the node of its results is called.
 PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
   auto* p = PyObject_New(Overridable, n > 4 && args[4] == Py_True ? overridable_method_type : overridable_type);
   if (!p) return nullptr;
@@ -590,10 +607,23 @@ PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
   p->makes_tensors = n > 1 && args[1] == Py_True;
   p->usual = n > 2 && args[2] != Py_None ? Py_NewRef(args[2]) : nullptr;
   p->last = n > 3 && args[3] != Py_None ? Py_NewRef(args[3]) : nullptr;
+  PyObject* node = PyObject_GetAttrString(args[0], "_node_name");
+  if (!node) PyErr_Clear();
+  p->node = node ? interned(node) : nullptr;
+  Py_XDECREF(node);
   return reinterpret_cast<PyObject*>(p);
 }
 
+// _shown_as(name, result, *inputs): the result, whose node is shown under that name unless it is an input.
+PyObject* shown_as_name(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  const char* name = interned(args[0]);
+  if (!name) return nullptr;
+  show_node(name, args[1], args + 2, static_cast<size_t>(n - 2));
+  return Py_NewRef(args[1]);
+}
+
 PyMethodDef functions[] = {
+    {"_shown_as", as_c(shown_as_name), METH_FASTCALL, nullptr},
     {"_overridable", as_c(overridable), METH_FASTCALL, nullptr},
     {"_disabled_torch_function_impl", as_c(disabled_function), METH_VARARGS | METH_KEYWORDS,
      "As the __torch_function__ of a class: its objects are tensors as all others, and results are plain tensors."},

@@ -195,7 +195,7 @@ class FunctionNode : public Node {
  public:
   FunctionNode(PyObject* object, std::string name) : object_(object), name_(std::move(name)) {}
   ~FunctionNode() override { reinterpret_cast<PyNode*>(object_.get())->raw = nullptr; }
-  const char* name() const override { return name_.c_str(); }
+  const char* own_name() const override { return name_.c_str(); }
   bool is_user_defined() const override { return true; }
   bool takes_undefined() const override { return true; }
   PyObject* object() const { return object_.get(); }

@@ -52,7 +52,8 @@ class Node : public RefCounted {
   static constexpr bool kMayBeRevived = true;  // an accumulator, by the leaf that knows it
   Node();
   ~Node() override;
-  virtual const char* name() const = 0;  // "MulBackward0"
+  const char* name() const { return shown_as ? shown_as : own_name(); }  // "MulBackward0"
+  virtual const char* own_name() const = 0;
   // One gradient for each edge of `next` (undefined: none). An incoming gradient is undefined when nothing flowed
   // there.
   virtual TensorList apply(TensorList& grads) = 0;
@@ -82,6 +83,8 @@ class Node : public RefCounted {
   uint64_t sequence;          // later nodes run first
   bool forward_only = false;  // leads only to dual tensors of forward-mode differentiation
   void* py_object = nullptr;  // the Python object that shows this node, not owned
+  // Of the last node of a function that is made of others: what PyTorch calls its one node. Lives for ever.
+  const char* shown_as = nullptr;
 
  private:
   Output first_;

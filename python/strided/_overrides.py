@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, cast
 from . import _C
 
 if TYPE_CHECKING:
-    from ._typing import Any, F
+    from ._typing import Any, Callable, F
+
+
+def shown_as(node: str) -> Callable[[F], F]:
+    """Says what PyTorch calls the node of a function's results, where it is made of several here.
+
+    The last of them is shown under that name: ``loss.grad_fn`` prints as in PyTorch. Stands below ``overridable``.
+    """
+
+    def name(function: F) -> F:
+        function._node_name = node  # type: ignore[attr-defined]
+        return function
+
+    return name
 
 
 def overridable(function: F, usual: Any = None, last: Any = None) -> F:

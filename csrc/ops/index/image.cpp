@@ -245,15 +245,18 @@ void take_mean(Step& step) {
 template <int axes>
 Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
   if (!can_pool(x, sizes)) return {};
+  constexpr const char* node = axes == 1   ? "SqueezeBackward1"
+                               : axes == 2 ? "AdaptiveAvgPool2DBackward0"
+                                           : "AdaptiveAvgPool3DBackward0";
   const int first = x.ndim() - axes;
   if (std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
     Dims all;
     for (int i = first; i < x.ndim(); ++i) all.push_back(i);
-    return mean(x, all, true);
+    return axes == 1 ? shown_as(node, mean(x, all, true)) : mean(x, all, true);
   }
   const std::optional<Dims> kernel = equal_windows(x, sizes);
   if (kernel && !x.is_contiguous()) return {};
-  if (kernel) return avg_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), false, true, std::nullopt);
+  if (kernel) return shown_as(node, avg_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), false, true, std::nullopt));
   const bool last = axes < 3 && x.ndim() == axes + 2 && lies_channels_last(axes == 1 ? unsqueeze(x, -2) : x);
   auto steps = std::make_shared<std::vector<Step>>();
   for (int i = 0; i < axes; ++i) {
@@ -267,10 +270,7 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
     else take_mean<float>(step);
     steps->push_back(std::move(step));
   }
-  return by_steps(x, steps, false, last,
-                  axes == 1   ? "AdaptiveAvgPool1DBackward0"
-                  : axes == 2 ? "AdaptiveAvgPool2DBackward0"
-                              : "AdaptiveAvgPool3DBackward0");
+  return by_steps(x, steps, false, last, node);
 }
 
 template <int axes>

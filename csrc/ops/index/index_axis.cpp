@@ -165,7 +165,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, Operand
   if (!needs_grad(std::vector<Tensor>{self, source})) return self;
   const bool wants_value = source.defined() && source.requires_grad();
   return record_inplace(
-      "IndexFillBackward0", self, std::vector<Tensor>{self, source},
+      value.tensor ? "IndexFillBackward1" : "IndexFillBackward0", self, std::vector<Tensor>{self, source},
       [axis, wants_self = self.requires_grad(), wants_value, saved = SavedTensor(index)](const Tensor& g) {
         Tensor to_self, to_value;
         if (wants_self) to_self = index_fill(g, axis, saved.get(), Scalar(0));

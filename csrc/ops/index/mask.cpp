@@ -176,7 +176,7 @@ Tensor masked_fill(const Tensor& self, const Tensor& mask, Operand value) {
       empty_strided(shape, shape == self.shape() ? strides_like(self.layout()) : Layout::contiguous_strides(shape),
                     self.dtype(), self.device());
   select_into(out, mask, fill, self);
-  return record_masked_fill("MaskedFillBackward0", out, self, mask, value);
+  return record_masked_fill(value.tensor ? "MaskedFillBackward1" : "MaskedFillBackward0", out, self, mask, value);
 }
 
 Tensor masked_fill_(const Tensor& self, const Tensor& mask, Operand value) {
@@ -189,7 +189,7 @@ Tensor masked_fill_(const Tensor& self, const Tensor& mask, Operand value) {
   check_inplace("masked_fill_", self, value.tensor && value.tensor->requires_grad());
   select_into(self, apart_from(self, mask), fill, self);
   bump_version(self, "masked_fill_");
-  return record_masked_fill("MaskedFillBackward0", self, self, mask, value);
+  return record_masked_fill(value.tensor ? "MaskedFillBackward1" : "MaskedFillBackward0", self, self, mask, value);
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
@@ -214,7 +214,7 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
   const int64_t count = NonzeroElements("count_nonzero", whole).count();
   STRIDED_CHECK(source.numel() >= count, RuntimeError, "Number of elements of source < number of ones in mask");
   const Tensor taken = basic_index(reshape(source, Dims{source.numel()}), {{BasicStep::Slice, 0, count, 1}});
-  return index_put_(self, {whole}, taken, false);
+  return shown_as("MaskedScatterBackward0", index_put_(self, {whole}, taken, false));
 }
 
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {

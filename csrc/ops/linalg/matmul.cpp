@@ -246,7 +246,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 }
 
 Tensor vdot(const Tensor& a, const Tensor& b) {
-  if (!is_complex(a.dtype())) return dot(a, b);
+  if (!is_complex(a.dtype())) return shown_as("VdotBackward0", dot(a, b));
   Tensor out;
   {
     NoGradGuard guard;
@@ -278,7 +278,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     check_pair("matmul", a, b);
     const Dims final{b.size(1)};
     if (!needs_grad(a, b)) return gemm_unrecorded(unsqueeze(a, 0), b, final);
-    return squeeze(gemm_recorded(unsqueeze(a, 0), b), Dims{0});
+    return shown_as("SqueezeBackward4", squeeze(gemm_recorded(unsqueeze(a, 0), b), Dims{0}));
   }
   if (nb > 2) {
     check_batches("matmul", a, b);
@@ -323,7 +323,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   if (na == 1) out = squeeze(out, Dims{-2});
   if (nb == 1) out = squeeze(out, Dims{-1});
-  return out;
+  return shown_as("UnsafeViewBackward0", out);
 }
 
 Tensor inner(const Tensor& a, const Tensor& b) {
@@ -380,7 +380,7 @@ Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
   STRIDED_CHECK(a.ndim() != 2 || input.numel() == 1 || (input.ndim() == 1 && input.size(0) == a.size(0)), RuntimeError,
                 "size mismatch, got input (", input.ndim() ? input.size(0) : 1, "), mat (", a.size(0), "x", a.size(1),
                 "), vec (", b.numel(), ")");
-  return scale_and_add(input, mv(a, b), beta, alpha);
+  return shown_as("AddmvBackward0", scale_and_add(input, mv(a, b), beta, alpha));
 }
 
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -393,11 +393,12 @@ Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar&
   const bool alike = input.dtype() == a.dtype() && input.dtype() == b.dtype() && a.ndim() == 1 && b.ndim() == 1;
   if (alike && is_floating(a.dtype()) && !beta.is_complex() && beta.real() == 1 && !alpha.is_complex()) {
     const Tensor wide = expand(input, Dims{a.size(0), b.size(0)});
-    return elementwise<Addcmul>(wide, unsqueeze(a, 1), b, alpha);  // without the product in memory
+    // without the product in memory
+    return shown_as("AddrBackward0", elementwise<Addcmul>(wide, unsqueeze(a, 1), b, alpha));
   }
   // The product in the result's dtype, which holds the factors: complex ones, for a complex input.
   const DType t = promote_types(input.dtype(), promote_types(a.dtype(), b.dtype()));
-  return scale_and_add(input, outer(to_dtype(a, t), b), beta, alpha);
+  return shown_as("AddrBackward0", scale_and_add(input, outer(to_dtype(a, t), b), beta, alpha));
 }
 
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -426,11 +427,11 @@ Tensor baddbmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Sca
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const bool fits = a.ndim() == 3 && b.ndim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1);
   if (!fits || (a.dtype() != DType::Float16 && a.dtype() != DType::BFloat16))
-    return scale_and_add(input, sum(bmm(a, b), Dims{0}, false, a.dtype()), beta, alpha);
+    return shown_as("AddbmmBackward0", scale_and_add(input, sum(bmm(a, b), Dims{0}, false, a.dtype()), beta, alpha));
   // Batch after batch is one long product, whose sums are rounded once.
   const int64_t terms = a.size(0) * a.size(2);
   const Tensor wide = reshape(permute(a, Dims{1, 0, 2}), Dims{a.size(1), terms});
-  return addmm(input, wide, reshape(b, Dims{terms, b.size(2)}), beta, alpha);
+  return shown_as("AddbmmBackward0", addmm(input, wide, reshape(b, Dims{terms, b.size(2)}), beta, alpha));
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
@@ -541,7 +542,7 @@ Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::
 
 Tensor trace(const Tensor& x) {
   STRIDED_CHECK(x.ndim() == 2, RuntimeError, "trace: expected a matrix, but got tensor with dim ", x.ndim());
-  return sum(diagonal(x, 0, 0, 1), Dims{}, false, {});
+  return shown_as("TraceBackward0", sum(diagonal(x, 0, 0, 1), Dims{}, false, {}));
 }
 
 Tensor vandermonde(const Tensor& input, std::optional<int64_t> n) {

@@ -119,8 +119,9 @@ Tensor normalise_channels(const Tensor& input, const std::optional<Tensor>& runn
   STRIDED_CHECK(running_mean && running_var, RuntimeError,
                 "Expected running_mean and running_var to be defined when training=False");
   const Tensor scale = elementwise<Rsqrt>(beside(*running_var, x) + eps);
-  return to_dtype(scaled(to_dtype(x, wide_dtype(x)), beside(*running_mean, x), scale, beside(w, x), beside(b, x)),
-                  x.dtype());
+  return shown_as("NativeBatchNormBackward0", to_dtype(scaled(to_dtype(x, wide_dtype(x)), beside(*running_mean, x),
+                                                              scale, beside(w, x), beside(b, x)),
+                                                       x.dtype()));
 }
 
 Tensor batch_norm(const Tensor& x, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,

@@ -379,8 +379,9 @@ Tensor avg_pool(const Tensor& input, const Dims& kernel, const std::optional<Dim
     }
     made = whole ? elementwise<DivTrunc>(total, count) : total / to_dtype(count, x.dtype());
   }
-  if (input.ndim() < axes + 2) return squeeze(made, {0});
-  return axes < 3 ? in_order_of(made, input) : made;  // as PyTorch
+  // as PyTorch
+  made = input.ndim() < axes + 2 ? squeeze(made, {0}) : axes < 3 ? in_order_of(made, input) : made;
+  return shown_as(axes == 1 ? "SqueezeBackward1" : Names<axes>::avg_node, made);
 }
 
 #define STRIDED_AXES(n) \

@@ -341,7 +341,7 @@ std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim, 
   STRIDED_CHECK(!empty || !dim, IndexError, "aminmax: Expected reduction dim ", *dim, " to have non-zero size.");
   STRIDED_CHECK(!empty, RuntimeError,
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
-  return {amin(x, dims, keepdim), amax(x, dims, keepdim)};
+  return {shown_as("AminmaxBackward0", amin(x, dims, keepdim)), shown_as("AminmaxBackward0", amax(x, dims, keepdim))};
 }
 
 }  // namespace strided

@@ -48,7 +48,9 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
   STRIDED_CHECK(!shifts.empty(), RuntimeError, "`shifts` required");
   STRIDED_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1), RuntimeError,
                 "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
-  if (dims.empty()) return x.ndim() == 0 ? clone(x) : reshape(roll(flatten(x, 0, -1), shifts, {0}), x.shape());
+  if (dims.empty())
+    return shown_as("RollBackward0",
+                    x.ndim() == 0 ? clone(x) : reshape(roll(flatten(x, 0, -1), shifts, {0}), x.shape()));
   Dims axes;
   for (int64_t dim : dims) {
     STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");

@@ -224,10 +224,11 @@ Tensor div_rounding_(const Tensor& self, const Operand& other, std::optional<std
 Tensor clamp_some(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
   STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
   const Operand in[] = {Operand(self), min ? *min : *max, max ? *max : *min};
-  return call_elementwise(op_def(min && max ? elementwise_id<Clamp>
-                                 : min      ? elementwise_id<ClampMin>
-                                            : elementwise_id<ClampMax>),
-                          in);
+  return shown_as(in[1].tensor ? "ClampBackward0" : "ClampBackward1",
+                  call_elementwise(op_def(min && max ? elementwise_id<Clamp>
+                                          : min      ? elementwise_id<ClampMin>
+                                                     : elementwise_id<ClampMax>),
+                                   in));
 }
 Tensor clamp_some_(const Tensor& self, std::optional<Operand> min, std::optional<Operand> max) {
   STRIDED_CHECK(min || max, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");

@@ -9,6 +9,7 @@ import strided
 
 from ..._namespaces import in_namespace
 from ..._out import into as _into
+from ..._overrides import shown_as
 
 if TYPE_CHECKING:
     from ..._typing import DType, Tensor
@@ -97,6 +98,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return strided.prelu(input, weight)
 
 
+@shown_as("RreluWithNoiseBackward0")
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
@@ -195,6 +197,7 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 # ---------------------------------------------------------------- along an axis
 
 
+@shown_as("GluBackward0")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a * sigmoid(b), where a and b are the halves of input along dim."""
     if input.ndim == 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 from strided._checks import every_sample
 
+from ..._overrides import shown_as
 from ._activation import logsigmoid
 from ._compiled import compiled
 from ._reduction import chosen, reduced
@@ -195,6 +196,7 @@ def _rows(input):
     return input.reshape(-1, input.shape[-1] if input.ndim else 1)
 
 
+@shown_as("MultiMarginLossBackward0")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -230,6 +232,7 @@ def multi_margin_loss(
     return reduced(loss if target.ndim else loss.reshape(()), reduction)
 
 
+@shown_as("MultilabelMarginLossBackward0")
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,

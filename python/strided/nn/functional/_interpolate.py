@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import strided
 from strided._checks import every_sample
 
+from ... import _C
 from ..._entries import have_kernel, times_dense
+from ..._overrides import shown_as
 from ._compiled import compiled
 from ._order import order_of
 from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -222,7 +224,7 @@ def interpolate(
     whole = mode in _AXES and not input.is_floating_point()
     if whole and input.dtype != strided.uint8:
         raise NotImplementedError(f"interpolate: mode {mode!r} takes floating point and uint8, got {input.dtype}")
-    dtype, order = input.dtype, order_of(input)
+    given, dtype, order = input, input.dtype, order_of(input)
     if whole:
         input = input.double()  # Note [Bytes]
     elif mode in _AXES and dtype in (strided.float16, strided.bfloat16):
@@ -239,7 +241,9 @@ def interpolate(
         else:
             input = _nearest(input, axis, out, factor, mode == "nearest-exact")
     made = input.to(dtype)
-    return made.contiguous() if order is None else made.contiguous(memory_format=order)
+    made = made.contiguous() if order is None else made.contiguous(memory_format=order)
+    kind = "".join(word.capitalize() for word in mode.split("-"))
+    return _C._shown_as(f"Upsample{kind}{axes}D{'Aa' * antialias}Backward0", made, given)
 
 
 def _deprecated(old):
@@ -269,6 +273,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 # ---------------------------------------------------------------- other places
 
 
+@shown_as("AffineGridGeneratorBackward0")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The places that an affine map gives the elements of an image: (batch, ..., axes), in [-1, 1], for grid_sample.
 
@@ -438,11 +443,12 @@ def grid_sample(
     if input.numel() == 0:  # no image, or no channel; the sums are for gradients
         return input.new_zeros((*input.shape[:2], *grid.shape[1:-1])) + (input.sum() + grid.sum())
     at_once = have_kernel(input, grid) and input.dtype is grid.dtype
+    node = f"GridSampler{axes}DBackward0"
     for i, n in enumerate(sizes):
         g = grid[..., axes - 1 - i]
         points.append((g + 1) * ((n - 1) / 2) if align else ((g + 1) * n - 1) / 2)
     if mode == "bicubic":
-        return _sampled_cubic(input, points, padding_mode, align, at_once)
+        return _C._shown_as(node, _sampled_cubic(input, points, padding_mode, align, at_once))
     points = [_placed(p, n, padding_mode, align) for p, n in zip(points, sizes)]
     if mode == "nearest":
         places = [p.round() for p in points]
@@ -453,10 +459,10 @@ def grid_sample(
         )
         if grid.requires_grad:  # its gradient is zero, and is there
             made = made + sum(p - p.detach() for p in places).unsqueeze(1)
-        return made
+        return _C._shown_as(node, made)
     lows = [p.detach().floor() for p in points]
     places, parts = [[low, low + 1] for low in lows], [[low + 1 - p, p - low] for p, low in zip(points, lows)]
-    return _of_corners(input, places, parts, at_once)
+    return _C._shown_as(node, _of_corners(input, places, parts, at_once))
 
 
 def _of_corners(input, places, parts, at_once):

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import strided
 from strided._checks import every_sample
 
+from ... import _C
 from ..._arguments import whole
 from ..._entries import have_kernel, times_dense
 from ..._out import into as _into
+from ..._overrides import shown_as
 
 if TYPE_CHECKING:
     from ..._typing import Tensor
@@ -33,7 +35,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if input.ndim == 2 and weight.ndim == 2:
         return strided.addmm(bias, input, weight.t())
     if input.ndim < 2 or weight.ndim != 2 or input.numel() == 0:
-        return input.matmul(weight.t()) + bias
+        return _C._shown_as("ViewBackward0", input.matmul(weight.t()) + bias)
     rows = input.reshape(-1, input.shape[-1])
     return strided.addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
@@ -150,6 +152,7 @@ def _lookup(weight, indices, padding_idx, by_frequency, sparse=False):
     return weight.index_select(0, indices.reshape(-1)).view(*indices.shape, weight.shape[1])
 
 
+@shown_as("EmbeddingBackward0")
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -211,6 +214,7 @@ def _equal_bags(input, weight, scale_grad_by_freq, mode, factors, sparse):
     return (total if mode == "sum" else total / max(input.size(1), 1)).to(weight.dtype)
 
 
+@shown_as("EmbeddingBagBackward0")
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

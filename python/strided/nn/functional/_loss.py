@@ -10,6 +10,7 @@ import strided
 from strided._checks import every_sample
 
 from ... import _C
+from ..._overrides import shown_as
 from ._activation import logsigmoid
 from ._reduction import chosen, reduced
 
@@ -47,6 +48,7 @@ def _weighted_mean(loss, weight, reduction):
     return loss.sum() / weight.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
+@shown_as("MseLossBackward0")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -84,6 +86,7 @@ def _huber(x, y, delta):
     return strided.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
 
 
+@shown_as("HuberLossBackward0")
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -94,6 +97,7 @@ def huber_loss(
     return _weighted_mean(_huber(*_pair(input, target), delta), weight, reduction)
 
 
+@shown_as("SmoothL1LossBackward0")
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -113,6 +117,7 @@ def smooth_l1_loss(
     return loss if beta == 1 else loss / beta
 
 
+@shown_as("SoftMarginLossBackward0")
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -124,6 +129,7 @@ def soft_margin_loss(
     return reduced((input * -target).exp().log1p(), chosen(size_average, reduce, reduction))
 
 
+@shown_as("BinaryCrossEntropyBackward0")
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -169,6 +175,7 @@ def _saturated_cross_entropy(input, target):
     return strided.where(edge, at_edge, _binary_cross_entropy(input.masked_fill(edge, 0.5), target))
 
 
+@shown_as("BinaryCrossEntropyWithLogitsBackward0")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

@@ -9,6 +9,7 @@ import strided
 
 from ... import _C
 from ..._C import Tensor
+from ..._overrides import shown_as
 from ._compiled import compiled
 from ._order import in_order_of
 
@@ -87,6 +88,7 @@ def _check_size(size):
 
 
 @compiled
+@shown_as("NativeBatchNormBackward0")
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -226,6 +228,7 @@ def rms_norm(
     return (made if weight is None else made * _wide(weight)).to(input.dtype)
 
 
+@shown_as("NativeGroupNormBackward0")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:

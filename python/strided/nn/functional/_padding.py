@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ... import _C
 from ..._arguments import whole, wholes
+from ..._overrides import shown_as
 from .._tuples import _pair
 from ._compiled import compiled
 from ._order import in_order_of
@@ -104,6 +106,9 @@ def _check_sides(mode, input, sides):
             raise RuntimeError(f"padding ({before}, {after}) leaves nothing of dimension {axis} of {list(input.shape)}")
 
 
+_NODES = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}  # of PyTorch
+
+
 @compiled
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """input with elements more on the sides of its last axes.
@@ -119,7 +124,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     wholes("pad", "pad", 2, pad, single=False)
     made = plain_pad(input, pad, mode, value)
-    return made if mode == "circular" else in_order_of(made, input)
+    if mode == "circular":
+        return _C._shown_as("CopySlices", made, input)
+    node = "ConstantPadNdBackward0" if mode == "constant" else f"{_NODES[mode]}{len(pad) // 2}DBackward0"
+    return _C._shown_as(node, in_order_of(made, input), input)
 
 
 def plain_pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -164,6 +172,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
 
 
 @compiled
+@shown_as("PixelShuffleBackward0")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c r r, h, w) as (..., c, h r, w r) (Shi et al., "Real-Time Single Image and Video Super-Resolution Using an
     Efficient Sub-Pixel Convolutional Neural Network", 2016)."""
@@ -186,6 +195,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 @compiled
+@shown_as("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h r, w r) as (..., c r r, h, w): what pixel_shuffle undoes."""
     r = whole("pixel_unshuffle", "downscale_factor", 2, downscale_factor)
@@ -208,6 +218,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 @compiled
+@shown_as("ChannelShuffleBackward0")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels (axis 1) of `groups` groups taken in turn from each (Zhang et al., "ShuffleNet", 2018)."""
     groups = whole("channel_shuffle", "groups", 2, groups)

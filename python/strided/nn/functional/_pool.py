@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ... import _C
 from ..._arguments import wholes
 from ..._out import into as _into
+from ..._overrides import shown_as
 from .._tuples import _ints
 from ._compiled import compiled
 
@@ -65,6 +66,8 @@ def _define_max_pool(axes):
     """
     with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
     with_indices.__doc__ = f"{name} and the positions of the maxima in their planes."
+    if axes == 1:
+        shown_as("SqueezeBackward1")(pool)
     return compiled(pool), compiled(with_indices)
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import strided
 from strided._checks import every_sample
 
+from ... import _C
+from ..._overrides import shown_as
 from .._tuples import _ints
 from ._compiled import compiled
 from ._order import in_order_of, in_order_of_lines
@@ -65,15 +67,20 @@ def _target(name, input, output_size, axes):
     return size
 
 
+# What PyTorch calls the nodes.
+_NODES = {1: "SqueezeBackward1", 2: "AdaptiveAvgPool2DBackward0", 3: "AdaptiveAvgPool3DBackward0"}
+
+
 def _adaptive_avg_pool(axes, input, output_size):
     name = f"adaptive_avg_pool{axes}d"
     whole = output_size in (1, (1,) * axes, [1] * axes)
     if whole and input.ndim in (axes + 1, axes + 2) and (input.dtype.is_floating_point or input.dtype.is_complex):
-        return input.mean(list(range(-axes, 0)), keepdim=True)  # of nothing: NaN
+        made = input.mean(list(range(-axes, 0)), keepdim=True)  # of nothing: NaN
+        return made if axes > 1 else _C._shown_as("SqueezeBackward1", made)
     size = _target(name, input, output_size, axes)
     if input.numel() and all(o and n % o == 0 for n, o in zip(input.shape[-axes:], size)):
         kernel = tuple(n // o for n, o in zip(input.shape[-axes:], size))
-        return _avg_pool(name, axes, input, kernel, None, 0, False, True)
+        return _C._shown_as(_NODES[axes], _avg_pool(name, axes, input, kernel, None, 0, False, True))
     # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
     given = input
     for i, out in enumerate(size):
@@ -82,8 +89,9 @@ def _adaptive_avg_pool(axes, input, output_size):
         row = strided.arange(n, device=input.device).unsqueeze(1)
         weights = ((row >= start) & (row < end)).to(input.dtype) / (end - start)
         input = input.movedim(axis, -1).matmul(weights.to(input.dtype)).movedim(-1, axis)
-    input = input.contiguous()
-    return in_order_of_lines(input, given) if axes == 1 else in_order_of(input, given, volumes=False)
+    made = input.contiguous()
+    made = in_order_of_lines(made, given) if axes == 1 else in_order_of(made, given, volumes=False)
+    return _C._shown_as(_NODES[axes], made, given)
 
 
 @compiled
@@ -145,6 +153,7 @@ def _define(axes):
     pool.__doc__ = f"Maxima of windows over the last {axes} axes, so many that output_size come out."
     with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
     with_indices.__doc__ = f"{name} and the positions of the maxima in their planes."
+    shown_as("SqueezeBackward1" if axes == 1 else f"AdaptiveMaxPool{axes}DBackward0")(pool)
     return compiled(pool), with_indices
 
 
@@ -197,6 +206,7 @@ def max_unpool1d(
     return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@shown_as("MaxUnpool2DBackward0")
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -204,6 +214,7 @@ def max_unpool2d(
     return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@shown_as("MaxUnpool3DBackward0")
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:

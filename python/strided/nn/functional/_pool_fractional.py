@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._overrides import shown_as
 from .._tuples import _ints
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def _pool(name, axes, input, kernel_size, output_size, output_ratio, samples):
     return (made, places) if input.ndim == axes + 2 else (made.squeeze(0), places.squeeze(0))
 
 
+@shown_as("FractionalMaxPool2DBackward0")
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -127,6 +129,7 @@ def fractional_max_pool2d_with_indices(
     return _pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@shown_as("FractionalMaxPool3DBackward0")
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -139,6 +142,7 @@ def fractional_max_pool3d_with_indices(
     return _pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@shown_as("FractionalMaxPool2DBackward0")
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -160,6 +164,7 @@ def fractional_max_pool2d(
     return made if return_indices else made[0]
 
 
+@shown_as("FractionalMaxPool3DBackward0")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Any,
