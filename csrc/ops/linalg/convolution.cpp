@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kBuffer = 1 << 22;  // bytes of columns that are made at a time: they should stay in the cache
 // Outputs of a sample: fewer make one product for all samples, for short ones read the weight too often.
 constexpr int64_t kFew = 256;
+constexpr int64_t kFewPhases = 8;  // convolutions that make one in larger steps
 
 // Of one convolution.
 struct Geometry : Windows {
@@ -53,12 +54,22 @@ Tensor windows(const Tensor& x, const Geometry& g, bool turned = false) {
 
 // ---------------------------------------------------------------- the three maps, not recorded
 
-// Groups of one input channel, where the device has an operation for them; else an undefined tensor.
+// The sizes of the planes in memory, of which those of x are a part or all.
+Dims planes_around(const Tensor& x) {
+  const Dims& steps = x.strides();
+  const bool rows = x.ndim() == 4 && steps[3] == 1 && steps[2] >= x.size(3) && steps[2] > 0 && steps[1] % steps[2] == 0;
+  return rows ? Dims{steps[1] / steps[2], steps[2]} : sizes_of(x);
+}
+
+// Groups of one input channel, where the device has an operation for them; else an undefined tensor. x is padded.
 Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned) {
   const auto operation = network_functions(x.device()).convolve_channels;
   const bool fits = x.dtype() == weight.dtype() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
   if (operation == nullptr || !fits || weight.size(1) != 1 || g.groups == 1 || g.axes() > 2) return {};
-  const Tensor image = contiguous(padded(x, g)), kernels = contiguous(weight);
+  const Dims larger = planes_around(x);
+  const bool in_place = x.strides() == Layout::contiguous_strides(joined({x.size(0), x.size(1)}, larger));
+  const Tensor image = in_place ? x : contiguous(x), kernels = contiguous(weight);
+  const Dims sizes = in_place ? larger : sizes_of(x);
   const Tensor out = empty(joined({x.size(0), weight.size(0)}, g.out), x.dtype(), x.device());
   if (out.numel() == 0) return out;
   ChannelsPlan plan;
@@ -70,7 +81,7 @@ Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry
   for (size_t i = 0; i < 2; ++i) {  // a line is one row
     const bool absent = i == 0 && g.axes() == 1;
     const size_t axis = g.axes() == 1 ? 0 : i;
-    plan.size[i] = absent ? 1 : image.shape()[2 + axis];
+    plan.size[i] = absent ? 1 : sizes[axis];
     plan.kernel[i] = absent ? 1 : g.kernel[axis];
     plan.dilation[i] = absent ? 1 : g.dilation[axis];
     plan.stride[i] = absent ? 1 : g.stride[axis];
@@ -83,11 +94,12 @@ Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry
   return out;
 }
 
-Tensor forward(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned = false) {
-  const int64_t n = x.size(0), o = weight.size(0), axes = static_cast<int64_t>(g.axes()) + 1;
+// Over an image that is padded. It may be a part of a larger one.
+Tensor forward_over(const Tensor& image, const Tensor& weight, const Geometry& g, bool turned) {
+  const int64_t n = image.size(0), o = weight.size(0), axes = static_cast<int64_t>(g.axes()) + 1;
   const Dims shape = joined({n, o}, g.out);
-  if (Tensor made = forward_of_channels(x, weight, g, turned); made.defined()) return made;
-  const Tensor seen = windows(padded(x, g), g, turned);
+  if (Tensor made = forward_of_channels(image, weight, g, turned); made.defined()) return made;
+  const Tensor seen = windows(image, g, turned);
   const Tensor matrix = reshape(weight, {g.groups, o / g.groups, weight.size(1) * product_of(g.kernel)});
   if (g.groups == 1 && n > 1 && product_of(g.out) < kFew) {
     Dims order = range_of(1, axes + 1);
@@ -98,6 +110,9 @@ Tensor forward(const Tensor& x, const Tensor& weight, const Geometry& g, bool tu
   }
   const Tensor a = expand(unsqueeze(matrix, 0), joined({n}, matrix.shape()));
   return view(matmul_folded(a, seen, axes, std::nullopt), shape);
+}
+Tensor forward(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned = false) {
+  return forward_over(padded(x, g), weight, g, turned);
 }
 
 // For groups of one input channel and steps of 1. An element of the kernel is then multiplied with the padded plane
@@ -150,6 +165,59 @@ Tensor input_gradient_of_few(Tensor grad, const Tensor& weight, const Geometry& 
   return contiguous(movedim(inside_of(made, g, 1), {-1}, {1}));
 }
 
+// The elements of the input that the elements rest, rest + step, ... of the kernel meet, along one axis.
+struct Phase {
+  int64_t first, count;  // first, first + step, ... in the input
+  int64_t taps, begin;   // as many elements of the kernel; the first of them meets outputs from there on
+  Phase(const Geometry& g, size_t axis, int64_t rest) {
+    const int64_t step = g.stride[axis], place = rest - g.padding[axis];
+    first = (place % step + step) % step;
+    count = std::max<int64_t>(0, (g.size[axis] - first + step - 1) / step);
+    taps = std::max<int64_t>(0, (g.kernel[axis] - rest + step - 1) / step);
+    begin = (first - place) / step - (taps - 1);
+  }
+};
+
+// For small steps: each phase of the input is a convolution of the gradient in steps of one with a part of the kernel.
+// The weight is (input channels, outputs of a group, kernel...).
+Tensor input_gradient_of_phases(const Tensor& grad, const Tensor& weight, const Geometry& g) {
+  const int64_t n = grad.size(0), c = weight.size(0);
+  Geometry whole;  // the gradient with what all phases read around it
+  whole.size = g.out;
+  whole.out = whole.kernel = whole.stride = whole.dilation = Dims(g.axes(), 1);
+  whole.padding = Dims(g.axes(), 0);
+  bool all = true;
+  for (size_t i = 0; i < g.axes(); ++i)
+    for (int64_t rest = 0; rest < g.stride[i]; ++rest) {
+      const Phase phase(g, i, rest);
+      all = all && phase.taps > 0;
+      const int64_t behind = phase.begin + phase.count + phase.taps - 1 - g.out[i];
+      whole.padding[i] = std::max({whole.padding[i], -phase.begin, behind});
+    }
+  const Tensor image = padded(grad, whole);
+  const Dims shape = joined({n, c}, g.size);
+  const Tensor made = all ? empty(shape, grad.dtype(), grad.device()) : zeros(shape, grad.dtype(), grad.device());
+  Geometry part = whole;
+  part.groups = g.groups;
+  part.padding = Dims(g.axes(), 0);
+  Dims rest(g.axes());
+  do {
+    Tensor to = made, kernel = weight, from = image;
+    for (size_t i = 0; i < g.axes(); ++i) {
+      const int axis = static_cast<int>(i) + 2;
+      const Phase phase(g, i, rest[i]);
+      part.kernel[i] = phase.taps, part.out[i] = phase.count;
+      part.size[i] = phase.count + phase.taps - 1;
+      if (phase.count == 0 || phase.taps == 0) continue;
+      to = slice(to, axis, phase.first, g.size[i], g.stride[i]);
+      kernel = slice(kernel, axis, rest[i], g.kernel[i], g.stride[i]);
+      from = narrow(from, axis, whole.padding[i] + phase.begin, part.size[i]);
+    }
+    if (least_of(part.kernel) > 0 && least_of(part.out) > 0) copy_into(to, forward_over(from, kernel, part, true));
+  } while (next(&rest, g.stride));
+  return made;
+}
+
 Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
   const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1) * g.groups, length = product_of(g.out);
   Geometry whole = g;
@@ -172,6 +240,11 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
   grad = factor(grad), weight = factor(weight);
   if (g.groups == 1 && length < kFew && c >= g.out.back())
     return to_dtype(input_gradient_of_few(grad, weight, g), dtype);
+  if (!g.has_steps_of_one() && product_of(g.stride) <= kFewPhases && product_of(g.dilation) == 1) {
+    const Tensor split = reshape(weight, joined({g.groups, o / g.groups, c / g.groups}, g.kernel));
+    const Tensor turned = reshape(transpose(split, 1, 2), joined({c, o / g.groups}, g.kernel));
+    return to_dtype(input_gradient_of_phases(grad, turned, g), dtype);
+  }
   grad = reshape(grad, {n, g.groups, o / g.groups, length});
   const Tensor matrix = transpose(reshape(weight, {g.groups, o / g.groups, rows}), 1, 2);
   const Tensor made = zeros(joined({n, c}, g.padded()), sums_of(grad), grad.device());
