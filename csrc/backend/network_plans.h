@@ -92,6 +92,19 @@ struct ChannelsPlan {
   void* out = nullptr;
 };
 
+// The largest element of each window of contiguous planes, and its place in the plane: -inf and the window's first
+// element where none is larger, the last NaN where there is one. What is outside of the plane is not looked at. Axes
+// that are absent stand first, and are 1. A plane has less than 2^31 elements.
+struct PoolPlan {
+  DType dtype = DType::Float32;
+  int64_t planes = 0;
+  int64_t size[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0};
+  int64_t dilation[3] = {1, 1, 1}, to[3] = {1, 1, 1};
+  const void* in = nullptr;
+  void* out = nullptr;
+  int64_t* places = nullptr;  // or null
+};
+
 // Null: the function is made of other operations.
 struct NetworkFunctions {
   void (*class_loss)(const ClassLossPlan& plan) = nullptr;
@@ -101,6 +114,7 @@ struct NetworkFunctions {
   void (*sample)(const SamplePlan& plan) = nullptr;
   void (*fold)(const FoldPlan& plan) = nullptr;
   void (*convolve_channels)(const ChannelsPlan& plan) = nullptr;
+  void (*pool_maxima)(const PoolPlan& plan) = nullptr;
   // Products of 16-bit floats are computed in float32, so a factor of several products is better cast once.
   bool widens_factors = false;
   // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.

@@ -11,7 +11,8 @@ struct SamplingKernels {
   void (*sample)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // blocks of points, SamplePlan::kBlock
   void (*channels)(const ChannelsPlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
 };
-extern SamplingKernels sampling_kernels[2];  // of float32, float64
+extern SamplingKernels sampling_kernels[2];                                        // of float32, float64
+extern void (*pool_kernels[2])(const PoolPlan& plan, int64_t begin, int64_t end);  // rows of outputs
 
 namespace cpu {
 
@@ -22,6 +23,7 @@ void pad(const PadPlan& plan);
 void sample(const SamplePlan& plan);
 void fold(const FoldPlan& plan);
 void convolve_channels(const ChannelsPlan& plan);
+void pool_maxima(const PoolPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

@@ -10,6 +10,7 @@
 namespace strided {
 
 SamplingKernels sampling_kernels[2];
+void (*pool_kernels[2])(const PoolPlan& plan, int64_t begin, int64_t end);
 
 namespace cpu {
 namespace {
@@ -126,6 +127,13 @@ void sample(const SamplePlan& plan) {
 void convolve_channels(const ChannelsPlan& plan) {
   const auto run = kernels_of(plan.dtype).channels;
   parallel_for(0, plan.planes, grain_of(plan.kernel[0] * plan.kernel[1] * plan.to[0] * plan.to[1] * plan.times),
+               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+void pool_maxima(const PoolPlan& plan) {
+  const auto run = pool_kernels[plan.dtype == DType::Float64 ? 1 : 0];
+  const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
+  parallel_for(0, plan.planes * plan.to[0] * plan.to[1], grain_of(taps * plan.to[2]),
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/network_plans.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -13,6 +14,9 @@
 
 namespace strided {
 namespace {
+
+constexpr int64_t kSmallImage =
+    1 << 14;  // elements, whose maxima are found in one pass, as calls take most of the time
 
 // ---------------------------------------------------------------- arguments
 
@@ -133,14 +137,16 @@ Tensor in_order_of(const Tensor& made, const Tensor& x) {
 
 // Maxima and sums are taken over windows where those are long rows, or few; else element by element of the kernel (a
 // tap), each over the whole image: loops are long, and windows that overlap are not copied.
-bool has_long_windows(const Tensor& x, const Windows& w) {
-  const int64_t each = product_of(w.kernel);
+bool are_long(const Windows& w) {
   bool apart = w.axes() == 1;
   if (!apart) {
     apart = true;
     for (size_t i = 0; i < w.axes(); ++i) apart = apart && w.stride[i] >= w.kernel[i];
   }
-  return (each > 16 && apart) || x.numel() <= 4096 || each == 1;  // one tap would be the image itself
+  return product_of(w.kernel) > 16 && apart;
+}
+bool has_long_windows(const Tensor& x, const Windows& w) {
+  return are_long(w) || x.numel() <= 4096 || product_of(w.kernel) == 1;  // one tap would be the image itself
 }
 
 // A view of the padded image, (batch, channels, out..., kernel...).
@@ -185,9 +191,37 @@ Tensor over_windows(Tensor x, const Windows& w, const Scalar& fill) {
   return contiguous(x);
 }
 
+// Maxima, and where asked for their places, in one pass, where the device has it; else undefined tensors.
+std::tuple<Tensor, Tensor> maxima_in_one_pass(const Tensor& x, const Windows& w, bool with_places) {
+  const auto operation = network_functions(x.device()).pool_maxima;
+  const bool fits = x.dtype() == DType::Float32 || x.dtype() == DType::Float64;
+  if (operation == nullptr || !fits || product_of(w.padded()) >= int64_t(1) << 31) return {};
+  const Tensor image = contiguous(x);
+  const Dims shape = joined({x.size(0), x.size(1)}, w.out);
+  const Tensor best = empty(shape, x.dtype(), x.device());
+  const Tensor places = with_places ? empty(shape, DType::Int64, x.device()) : Tensor();
+  if (best.numel() == 0) return {best, places};
+  PoolPlan plan;
+  plan.dtype = x.dtype();
+  plan.planes = x.size(0) * x.size(1);
+  for (size_t i = 0, to = 3 - w.axes(); i < w.axes(); ++i, ++to) {
+    plan.size[to] = w.size[i], plan.kernel[to] = w.kernel[i], plan.stride[to] = w.stride[i];
+    plan.padding[to] = w.padding[i], plan.dilation[to] = w.dilation[i], plan.to[to] = w.out[i];
+  }
+  plan.in = image.data();
+  plan.out = best.data();
+  if (with_places) plan.places = places.data_as<int64_t>();
+  operation(plan);
+  return {best, places};
+}
+
 Dims window_axes(const Windows& w) { return range_of(-static_cast<int64_t>(w.axes()), 0); }
 
 Tensor maxima(const Tensor& x, const Windows& w) {
+  // Short loops of few operations gain by vectors of outputs, others by reading what is next to each other.
+  const bool few = w.kernel.back() > 2 && (w.stride.back() > 1 || w.axes() == 1) && !are_long(w);
+  if (x.numel() <= kSmallImage || few)
+    if (const auto [best, _] = maxima_in_one_pass(x, w, false); best.defined()) return best;
   if (has_long_windows(x, w)) return amax(windows_of(x, w, lowest(x)), window_axes(w));
   return over_windows<Maximum>(x, w, lowest(x));
 }
@@ -220,6 +254,8 @@ Tensor flat_places(const Tensor& position, const Windows& w) {
 
 std::tuple<Tensor, Tensor> maxima_and_places(const Tensor& x, const Windows& w) {
   const Device device = x.device();
+  if (!are_long(w))
+    if (const auto made = maxima_in_one_pass(x, w, true); std::get<0>(made).defined()) return made;
   if (has_long_windows(x, w)) {
     const Tensor all = windows_of(x, w, lowest(x));
     const auto [best, position] =

@@ -46,6 +46,54 @@ def test_maxima_and_places(case, content):
             assert (theirs is None and ours is None) or (theirs == ours).all()
 
 
+ROWS = [
+    # sizes, kernel, stride, padding, dilation: rows of outputs of one to some vectors, in every step
+    ((3, 3), 3, 1, 1, 1), ((9, 8), 3, 1, 1, 1), ((5, 9), (2, 3), (2, 3), (0, 1), 1),
+    ((6, 70), (3, 4), (2, 5), (1, 2), (1, 2)), ((7, 100), (1, 6), (1, 2), (0, 3), 1), ((4, 75), (2, 3), (1, 3), 0, 1),
+    ((2, 1), (2, 1), 1, 0, 1), ((1, 40), (1, 2), 1, (0, 1), 3), ((100,), 3, 3, 1, 1), ((31,), 2, 4, 1, 2),
+    ((5, 6, 20), (2, 3, 2), (1, 2, 2), 1, (2, 1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROWS, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("content", ["random", "ties", "nan", "-inf", "inf"])
+def test_rows_of_every_length_and_layout(case, dtype, content):
+    size, kernel, stride, padding, dilation = case
+    shape = (2, 3, *size)
+    gen = torch.Generator().manual_seed(2)
+    data = torch.randn(shape, generator=gen, dtype=getattr(torch, dtype))
+    if content == "ties":
+        data = (data * 2).round()
+    elif content != "random":
+        data[torch.rand(shape, generator=gen) < 0.3] = float(content)
+    layouts = {
+        "plain": lambda t: t, "turned": lambda t: t.flip(-1), "transposed": lambda t: t.mT.clone().mT,
+        "one row": lambda t: t[..., :1, :].expand(t.shape), "empty": lambda t: t[:0],
+        "part": lambda t: t.repeat(1, 2, *[1] * (t.ndim - 2))[:, 2:5],
+        "channels last": lambda t: t.movedim(1, -1).clone().movedim(-1, 1),
+    }  # fmt: skip
+    for name, laid in layouts.items():
+        for ceil_mode in (False, True):
+            pool = getattr(torch.nn.functional, f"max_pool{len(size)}d")
+            ours = getattr(strided.nn.functional, f"max_pool{len(size)}d")
+            options = (kernel, stride, padding, dilation, ceil_mode)
+            x = laid(data)
+            y = laid(strided.from_numpy(data.numpy()).clone())
+            expected, at = pool(x.contiguous(), *options, return_indices=True)
+            made, places = ours(y, *options, return_indices=True)
+            assert places.tolist() == at.tolist(), name
+            strided.testing.assert_close(made, strided.from_numpy(expected.numpy()), rtol=0, atol=0, equal_nan=True)
+            strided.testing.assert_close(ours(y, *options), made, rtol=0, atol=0, equal_nan=True)
+
+
+def test_second_derivatives_of_maxima():
+    strided.manual_seed(0)
+    x = strided.randn(2, 2, 6, 7, dtype=strided.float64, requires_grad=True)
+    pool = strided.nn.functional.max_pool2d
+    assert strided.autograd.gradgradcheck(lambda x: pool(x, 3, 2, 1) ** 3, x)
+
+
 def test_a_nan_is_the_maximum_of_its_windows():
     for size, at in itertools.product([5, 80], [(0, 1, 2, 3)]):
         x = strided.zeros(2, 3, size, size)
