@@ -2,6 +2,7 @@
 // channels one by one.
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "base/math.h"
 #include "cpu/kernels.h"
@@ -89,10 +90,51 @@ void transposed(const TapsPlan& plan, const T* in, const T* weight, T* out) {
     }
 }
 
+// The same for one element at a place, with what goes to each place next to each other: sums stay in a register.
+template <class T>
+struct Gathered {
+  std::vector<int64_t> start, index;  // of place p: start[p] ... start[p + 1] - 1
+  std::vector<T> weight;
+
+  explicit Gathered(const TapsPlan& plan)
+      : start(static_cast<size_t>(plan.from + 1)), index(static_cast<size_t>(plan.to * plan.taps)) {
+    const int64_t n = plan.to * plan.taps;
+    const T* const given = static_cast<const T*>(plan.weight);
+    if (given) weight.resize(index.size());
+    for (int64_t at = 0; at < n; ++at) ++start[static_cast<size_t>(plan.place[at] + 1)];
+    for (size_t p = 1; p < start.size(); ++p) start[p] += start[p - 1];
+    std::vector<int64_t> next(start.begin(), start.end() - 1);
+    for (int64_t at = 0; at < n; ++at) {
+      const auto to = static_cast<size_t>(next[static_cast<size_t>(plan.place[at])]++);
+      index[to] = at / plan.taps;
+      if (given) weight[to] = given[at];
+    }
+  }
+  void run(const T* in, T* out) const {
+    const int64_t* const from = index.data();
+    const T* const w = weight.empty() ? nullptr : weight.data();
+    int64_t at = 0;
+    for (size_t p = 0; p + 1 < start.size(); ++p) {
+      T sum = 0;
+      if (w)
+        for (; at < start[p + 1]; ++at) sum = math::mul_add(in[from[at]], w[at], sum);
+      else
+        for (; at < start[p + 1]; ++at) sum += in[from[at]];
+      out[p] = sum;
+    }
+  }
+};
+
 template <class T>
 void taps(const TapsPlan& plan, int64_t begin, int64_t end) {
   const T* const weight = static_cast<const T*>(plan.weight);
   const int64_t small = plan.from * plan.inner, large = plan.to * plan.inner;
+  if (plan.transposed && plan.inner == 1) {
+    const Gathered<T> gathered(plan);
+    for (int64_t o = begin; o < end; ++o)
+      gathered.run(static_cast<const T*>(plan.in) + o * large, static_cast<T*>(plan.out) + o * small);
+    return;
+  }
   for (int64_t o = begin; o < end; ++o) {
     const T* const in = static_cast<const T*>(plan.in) + o * (plan.transposed ? large : small);
     T* const out = static_cast<T*>(plan.out) + o * (plan.transposed ? small : large);
