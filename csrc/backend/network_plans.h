@@ -105,6 +105,24 @@ struct PoolPlan {
   int64_t* places = nullptr;  // or null
 };
 
+// The gradient of softmax (`log`: of its logarithm) of contiguous rows: `out` is what was made.
+struct SoftmaxGradientPlan {
+  DType dtype = DType::Float32;
+  bool log = false;
+  int64_t rows = 0, n = 0;
+  const void *out = nullptr, *grad = nullptr;
+  void* to = nullptr;
+};
+
+// The gradients of (x - mean) * scale * weight + bias, where mean and scale are those of x: x is contiguous (outer,
+// channels, inner), the others have a number for each channel.
+struct ChannelGradientPlan {
+  DType dtype = DType::Float32;
+  int64_t outer = 0, channels = 0, inner = 0;
+  const void *x = nullptr, *grad = nullptr, *mean = nullptr, *scale = nullptr, *weight = nullptr;  // weight: or null
+  void *to_x = nullptr, *to_weight = nullptr, *to_bias = nullptr;                                  // to_x: or null
+};
+
 // Null: the function is made of other operations.
 struct NetworkFunctions {
   void (*class_loss)(const ClassLossPlan& plan) = nullptr;
@@ -115,6 +133,8 @@ struct NetworkFunctions {
   void (*fold)(const FoldPlan& plan) = nullptr;
   void (*convolve_channels)(const ChannelsPlan& plan) = nullptr;
   void (*pool_maxima)(const PoolPlan& plan) = nullptr;
+  void (*softmax_gradient)(const SoftmaxGradientPlan& plan) = nullptr;
+  void (*channels_gradient)(const ChannelGradientPlan& plan) = nullptr;
   // Products of 16-bit floats are computed in float32, so a factor of several products is better cast once.
   bool widens_factors = false;
   // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.

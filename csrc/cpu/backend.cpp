@@ -27,6 +27,7 @@ namespace strided {
   X(sparse_product) \
   X(sampling) \
   X(pool) \
+  X(row_gradients) \
   X(range) \
   X(matrix) \
   X(sort_loops) \
@@ -83,8 +84,16 @@ void register_cpu_backend() {
   cpu.sparse_product = cpu::sparse_product;
   cpu.sampled_product = cpu::sampled_product;
   NetworkFunctions& networks = network_tables[static_cast<int>(DeviceType::CPU)];
-  networks = {cpu::class_loss, cpu::class_loss_gradient, cpu::mix_taps,   cpu::pad, cpu::sample,
-              cpu::fold,       cpu::convolve_channels,   cpu::pool_maxima};
+  networks = {cpu::class_loss,
+              cpu::class_loss_gradient,
+              cpu::mix_taps,
+              cpu::pad,
+              cpu::sample,
+              cpu::fold,
+              cpu::convolve_channels,
+              cpu::pool_maxima,
+              cpu::softmax_gradient,
+              cpu::channels_gradient};
   networks.widens_factors = true;
   networks.part = 1 << 17;
   sampler_tables[static_cast<int>(DeviceType::CPU)] = {cpu::random_gamma, cpu::random_binomial};

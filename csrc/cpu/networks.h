@@ -14,6 +14,12 @@ struct SamplingKernels {
 extern SamplingKernels sampling_kernels[2];                                        // of float32, float64
 extern void (*pool_kernels[2])(const PoolPlan& plan, int64_t begin, int64_t end);  // rows of outputs
 
+struct GradientKernels {
+  void (*softmax)(const SoftmaxGradientPlan& plan, int64_t begin, int64_t end) = nullptr;   // rows
+  void (*channels)(const ChannelGradientPlan& plan, int64_t begin, int64_t end) = nullptr;  // channels
+};
+extern GradientKernels gradient_kernels[2];
+
 namespace cpu {
 
 void class_loss(const ClassLossPlan& plan);
@@ -24,6 +30,8 @@ void sample(const SamplePlan& plan);
 void fold(const FoldPlan& plan);
 void convolve_channels(const ChannelsPlan& plan);
 void pool_maxima(const PoolPlan& plan);
+void softmax_gradient(const SoftmaxGradientPlan& plan);
+void channels_gradient(const ChannelGradientPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

@@ -1,61 +1,13 @@
 // Layer normalisation of contiguous rows, and its gradient: a row is read from memory once, and again from the cache.
 #include <cmath>
-#include <utility>
 
 #include "base/parallel.h"
 #include "cpu/kernels.h"
-#include "cpu/simd.inc"
+#include "cpu/reduce/row_sums.inc"
 
 namespace strided {
 inline namespace STRIDED_ISA {
 namespace {
-
-constexpr int64_t kSide = 32;     // partial sums of a row
-constexpr int64_t kPiece = 4096;  // elements that are summed in T, which loses no more than its last bits there
-
-// The sum of the lanes, half by half, in vectors, whose halves change places at the end: of loops over an array
-// compilers make single additions.
-template <int kHalf, class V, int... i>
-STRIDED_INLINE auto sum_of_vector(V v, std::integer_sequence<int, i...> places) {
-  if constexpr (kHalf == 0) return v[0];
-  else return sum_of_vector<kHalf / 2>(v + shuffle<V, (i + kHalf) % int(sizeof...(i))...>(v, v), places);
-}
-template <class T>
-STRIDED_INLINE T sum_of_lanes(const T* lane) {
-  constexpr int width = kLanes<T> < kSide ? kLanes<T> : kSide, vectors = kSide / width;
-  using V = Vec<T, width>;
-  V v[vectors];
-#pragma GCC unroll 32
-  for (int q = 0; q < vectors; ++q) v[q] = load<V>(lane + q * width);
-#pragma GCC unroll 8
-  for (int half = vectors / 2; half > 0; half /= 2)
-#pragma GCC unroll 16
-    for (int q = 0; q < half; ++q) v[q] += v[q + half];
-  return sum_of_vector<width / 2>(v[0], std::make_integer_sequence<int, width>{});
-}
-template <class T>
-STRIDED_INLINE void clear_lanes(T* lane) {
-  constexpr int width = kLanes<T>;
-#pragma GCC unroll 32
-  for (int q = 0; q < kSide; q += width) store(lane + q, Vec<T>{});
-}
-
-// a += f(i).a and b += f(i).b over a row: f adds element i to two lanes.
-template <class T, class F>
-STRIDED_INLINE void sums(int64_t n, double* a, double* b, F f) {
-  for (int64_t start = 0; start < n; start += kPiece) {
-    const int64_t end = n - start < kPiece ? n : start + kPiece, whole = end - (end - start) % kSide;
-    alignas(64) T first[kSide], second[kSide];
-    clear_lanes(first);
-    clear_lanes(second);
-    for (int64_t i = start; i < whole; i += kSide)
-#pragma GCC ivdep
-      for (int64_t k = 0; k < kSide; ++k) f(i + k, first[k], second[k]);
-    for (int64_t i = whole; i < end; ++i) f(i, first[i - whole], second[i - whole]);
-    *a += static_cast<double>(sum_of_lanes(first));
-    *b += static_cast<double>(sum_of_lanes(second));
-  }
-}
 
 // Pieces of a row that share one weight: f(place of the weight, start, end).
 template <class Plan, class F>

@@ -6,9 +6,13 @@
 
 #include "base/parallel.h"
 #include "cpu/kernels.h"
+#include "cpu/networks.h"
 #include "cpu/operations.h"
 
 namespace strided {
+
+GradientKernels gradient_kernels[2];
+
 namespace cpu {
 namespace {
 
@@ -28,6 +32,18 @@ void add_parts(const char* parts, int64_t count, int64_t stride, int64_t n, void
 }
 
 }  // namespace
+
+void softmax_gradient(const SoftmaxGradientPlan& plan) {
+  const auto run = gradient_kernels[plan.dtype == DType::Float64 ? 1 : 0].softmax;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.n, 1));
+  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+void channels_gradient(const ChannelGradientPlan& plan) {
+  const auto run = gradient_kernels[plan.dtype == DType::Float64 ? 1 : 0].channels;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.outer * plan.inner, 1));
+  parallel_for(0, plan.channels, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
 
 void normalise_rows(const RowNormPlan& plan) {
   const auto run = kernels_of(plan.dtype).forward;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/network_plans.h"
 #include "ops/factory.h"
 #include "ops/operators.h"
 #include "ops/record.h"
@@ -11,6 +12,8 @@
 
 namespace strided {
 namespace {
+
+constexpr int64_t kShortRow = 8;  // elements of a channel that are too few to be taken by themselves
 
 DType wide_dtype(const Tensor& x) { return is_floating(x.dtype()) ? compute_dtype_of(x.dtype()) : x.dtype(); }
 // A number for each channel, beside x; nothing stays nothing.
@@ -35,10 +38,42 @@ Tensor scaled(const Tensor& x, const Tensor& mean, const Tensor& scale, const Te
   return elementwise<Addcmul>(bias.defined() ? bias - shift : -shift, x, factor, Scalar(1));
 }
 
+// The same as below, not recorded, where the device has it; else nothing.
+std::vector<Tensor> gradients_in_one(const Tensor& grad, const Tensor& x, const Statistics& s, const Tensor& weight,
+                                     bool of_x) {
+  const auto operation = network_functions(x.device()).channels_gradient;
+  const DType dtype = x.dtype();
+  const auto fits = [&](const Tensor& t) { return !t.defined() || t.dtype() == dtype; };
+  if (operation == nullptr || grad_enabled() || (dtype != DType::Float32 && dtype != DType::Float64)) return {};
+  if (!x.is_contiguous() || x.numel() == 0 || grad.shape() != x.shape()) return {};
+  if (!fits(grad) || !fits(s.mean) || !fits(s.scale) || !fits(weight)) return {};
+  ChannelGradientPlan plan;
+  plan.dtype = dtype;
+  plan.outer = x.size(0);
+  plan.channels = x.size(1);
+  plan.inner = x.numel() / (plan.outer * plan.channels);
+  if (plan.inner > 1 && plan.inner < kShortRow) return {};
+  const auto numbers = [&] { return empty(s.mean.shape(), dtype, x.device()); };
+  const Tensor g = contiguous(grad), mean = contiguous(s.mean), scale = contiguous(s.scale);
+  const Tensor factor = weight.defined() ? contiguous(weight) : Tensor(), to_weight = numbers(), to_bias = numbers();
+  const Tensor to_x = of_x ? empty(x.shape(), dtype, x.device()) : Tensor();
+  plan.x = x.data();
+  plan.grad = g.data();
+  plan.mean = mean.data();
+  plan.scale = scale.data();
+  if (weight.defined()) plan.weight = factor.data();
+  if (of_x) plan.to_x = to_x.data();
+  plan.to_weight = to_weight.data();
+  plan.to_bias = to_bias.data();
+  operation(plan);
+  return {to_x, to_weight, to_bias};
+}
+
 // The gradient of x is a sum of multiples of grad and of the standardised x; their factors are those of the gradients
 // of weight and bias. x and grad are wide.
 std::vector<Tensor> gradients(const Tensor& grad, const Tensor& x, const Statistics& s, const Tensor& weight,
                               bool of_x) {
+  if (std::vector<Tensor> made = gradients_in_one(grad, x, s, weight, of_x); !made.empty()) return made;
   const Dims axes = all_but_channels(x);
   const int64_t count = x.numel() / std::max<int64_t>(s.mean.numel(), 1);
   const Tensor standard = scaled(x, s.mean, s.scale, Tensor(), Tensor());

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "backend/backend.h"
+#include "backend/network_plans.h"
 #include "core/promotion.h"
+#include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
 #include "ops/out.h"
@@ -229,6 +231,26 @@ Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>
 
 namespace {
 
+// The gradient of softmax or of its logarithm along the last axis, not recorded, where the device has it in one pass;
+// else an undefined tensor.
+Tensor softmax_gradient_of_rows(const Tensor& out, const Tensor& g, int axis, bool log) {
+  const auto operation = network_functions(out.device()).softmax_gradient;
+  const bool fits = out.dtype() == g.dtype() && (out.dtype() == DType::Float32 || out.dtype() == DType::Float64);
+  if (operation == nullptr || !fits || axis != out.ndim() - 1 || grad_enabled()) return {};
+  if (!out.is_contiguous() || out.numel() == 0 || out.shape() != g.shape()) return {};
+  const Tensor grad = contiguous(g), to = empty(out.shape(), out.dtype(), out.device());
+  SoftmaxGradientPlan plan;
+  plan.dtype = out.dtype();
+  plan.log = log;
+  plan.n = out.size(axis);
+  plan.rows = out.numel() / plan.n;
+  plan.out = out.data();
+  plan.grad = grad.data();
+  plan.to = to.data();
+  operation(plan);
+  return to;
+}
+
 Tensor normalised(const Tensor& x, int axis, ScanOp op) {
   const char* name = op == ScanOp::Softmax ? "softmax_lastdim_kernel_impl" : "log_softmax_lastdim_kernel_impl";
   return run_scan(op, name, x, axis);
@@ -242,7 +264,9 @@ Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   Tensor out = normalised(in, axis, ScanOp::Softmax);
   if (!needs_grad(in)) return out;
   return record("SoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
-    const Tensor out = saved.get(), weighted = g * out, total = sum(weighted, {axis}, true);
+    const Tensor out = saved.get();
+    if (Tensor made = softmax_gradient_of_rows(out, g, axis, false); made.defined()) return made;
+    const Tensor weighted = g * out, total = sum(weighted, {axis}, true);
     // In the memory of the products, unless the steps are recorded and must stay.
     return grad_enabled() ? weighted - out * total : elementwise_<Addcmul>(weighted, out, total, -1.0);
   });
@@ -254,6 +278,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   Tensor out = normalised(in, axis, ScanOp::LogSoftmax);
   if (!needs_grad(in)) return out;
   return record("LogSoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+    if (Tensor made = softmax_gradient_of_rows(saved.get(), g, axis, true); made.defined()) return made;
     const Tensor out = elementwise<Exp>(saved.get()), total = sum(g, {axis}, true);
     if (grad_enabled()) return g - out * total;
     const Operand in[] = {g, out, total, Operand(-1.0)};
