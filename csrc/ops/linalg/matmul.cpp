@@ -473,6 +473,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 }
 
 Tensor kron(const Tensor& a, const Tensor& b) {
+  constexpr int64_t kShortRow = 64, kManyRows = 4;
   const int n = std::max(a.ndim(), b.ndim());
   Dims shape_a, shape_b, shape;
   for (int i = 0; i < n; ++i) {
@@ -487,7 +488,19 @@ Tensor kron(const Tensor& a, const Tensor& b) {
                   " give a dimension that does not fit 64 bits");
     shape.push_back(size);
   }
-  return reshape(reshape(a, shape_a) * reshape(b, shape_b), shape);
+  Tensor x = reshape(a, shape_a), y = reshape(b, shape_b);
+  // Short rows of b are short loops. So rows of the result are made of each factor first, where they are few beside it.
+  if (const int64_t wide = n > 0 ? shape_a[static_cast<size_t>(2 * n - 2)] : 1, row = n > 0 ? shape_b.back() : 1;
+      wide > 1 && row > 1 && row < kShortRow && x.numel() >= kManyRows * wide && y.numel() >= kManyRows * row) {
+    for (Tensor* t : {&x, &y}) {
+      Dims sizes = t->shape();
+      sizes[static_cast<size_t>(2 * n - 2)] = wide, sizes.back() = row;
+      Dims flat(sizes.data(), sizes.size() - 1);
+      flat.back() = wide * row;
+      *t = reshape(expand(*t, sizes), flat);
+    }
+  }
+  return reshape(x * y, shape);
 }
 
 Tensor matmul_folded(const Tensor& a, const Tensor& b, int64_t rows, const std::optional<Tensor>& into) {

@@ -343,13 +343,24 @@ def test_tensordot_broadcasts_size_one():
 
 
 @pytest.mark.parametrize(
-    "a, b", [((2, 3), (4, 5)), ((3,), (2, 2)), ((2, 2, 2), (3,)), ((), (2,)), ((), ()), ((0, 2), (3, 1))], ids=str
-)
+    "a, b",
+    [
+        ((2, 3), (4, 5)), ((3,), (2, 2)), ((2, 2, 2), (3,)), ((), (2,)), ((), ()), ((0, 2), (3, 1)),
+        ((8, 5), (9, 3)), ((2, 3, 4), (3, 4, 6)), ((4, 2), (2, 2, 63)), ((6, 1), (6, 2)), ((5, 7), (4, 64)),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_kron(a, b):
     for dtype in ("float64", "int8", "bool"):
         (x, nx), (y, ny) = sample(a, dtype), sample(b, dtype, 1)
         check(torch.kron(x, y), np.kron(nx, ny), dtype)
     assert torch.kron(torch.ones(2, dtype=torch.int32), torch.ones(2)).dtype == torch.float32
+
+
+def test_kron_of_short_rows_has_gradients():
+    x = torch.rand(5, 4, dtype=torch.float64).t().requires_grad_()
+    y = torch.rand(4, 6, dtype=torch.float64).flip(1)[:, ::2].requires_grad_()
+    assert torch.autograd.gradcheck(torch.kron, (x, y)) and torch.autograd.gradgradcheck(torch.kron, (x, y))
 
 
 def test_trace():
