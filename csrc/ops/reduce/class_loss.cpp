@@ -20,8 +20,10 @@ std::optional<Reduction> reduction_of(const std::string& word) {
   return std::nullopt;
 }
 
+bool is_number_of_loss(const Tensor& x) { return x.dtype() == DType::Float32 || x.dtype() == DType::Float64; }
+
 bool has_operation(const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight) {
-  if (!x.defined() || x.ndim() == 0 || (x.dtype() != DType::Float32 && x.dtype() != DType::Float64)) return false;
+  if (!x.defined() || x.ndim() == 0 || !is_number_of_loss(x)) return false;
   if (network_functions(x.device()).class_loss == nullptr || target.device() != x.device()) return false;
   if (target.dtype() != DType::Int64 || target.ndim() != x.ndim() - 1) return false;
   const int axis = x.ndim() > 1 ? 1 : 0;
@@ -94,7 +96,37 @@ Tensor losses(const Tensor& log_p, const Tensor& classes, const std::optional<Te
                 });
 }
 
+// A logarithm, not below -100.
+template <class Log>
+Tensor bounded(const Tensor& x) {
+  return elementwise<ClampMin>(elementwise<Log>(x), Scalar(-100));
+}
+
 }  // namespace
+
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& y) {
+  STRIDED_CHECK(x.dtype() == y.dtype() && x.shape() == y.shape() && is_number_of_loss(x), RuntimeError,
+                "_binary_cross_entropy: dtypes ", x.dtype(), " and ", y.dtype(), ", shapes ", x.shape(), " and ",
+                y.shape());
+  Tensor out;
+  {
+    NoGradGuard guard;
+    out = (y - 1) * bounded<Log1p>(-x);
+    elementwise_<Addcmul>(out, y, bounded<Log>(x), -1.0);
+  }
+  if (!needs_grad(x, y)) return out;
+  return record("BinaryCrossEntropyBackward0", out, {x, y},
+                [x = SavedTensor(x), y = saved_if(x.requires_grad(), y), of_y = y.requires_grad()](const Tensor& g) {
+                  const Tensor p = x.get();
+                  Tensor to_x, to_y;
+                  if (y.was_saved()) {
+                    const Tensor spread = elementwise<ClampMin>((1 - p) * p, Scalar(1e-12));
+                    to_x = g * ((p - y.get()) / spread);
+                  }
+                  if (of_y) to_y = g * (bounded<Log1p>(-p) - bounded<Log>(p));
+                  return std::vector<Tensor>{to_x, to_y};
+                });
+}
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& target, const std::optional<Tensor>& weight,
                 std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,

@@ -1,5 +1,6 @@
 // Losses of classes in one step, where the device has it: an undefined tensor is returned for all other calls, those
-// that are wrong among them, and the functions of the same names in python/strided/nn/functional do these.
+// that are wrong among them, and the functions of the same names in python/strided/nn/functional do these. Losses of
+// probabilities.
 #pragma once
 
 #include <optional>
@@ -16,5 +17,9 @@ Tensor nll_loss(const Tensor& log_p, const Tensor& target, const std::optional<T
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight,
                      std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,
                      const std::string& reduction, double label_smoothing);
+
+// -(y log(x) + (1 - y) log(1 - x)) of each element, logarithms not below -100. The divisor of the gradient, x (1 - x),
+// is not below 1e-12. float32 or float64, one dtype and shape.
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& y);
 
 }  // namespace strided

@@ -50,3 +50,28 @@ def test_training_goes_on():
         F.binary_cross_entropy(strided.sigmoid(8 * layer(x)), y).backward()
         optimizer.step()
     assert layer.weight.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+def test_beside_public_operations(dtype):
+    """The compiled loss, and the same of a class that extends Tensor."""
+
+    class Other(strided.Tensor):
+        pass
+
+    strided.manual_seed(0)
+    x = strided.rand(7, 5, dtype=dtype).t().requires_grad_()
+    y = strided.rand(5, 7, dtype=dtype).flip(1).requires_grad_()
+    w = strided.rand(7, dtype=dtype)
+    tolerance = {"rtol": 2e-5, "atol": 2e-5} if dtype is strided.float32 else {"rtol": 1e-12, "atol": 1e-12}
+    for reduction in ("none", "sum", "mean"):
+        made = F.binary_cross_entropy(x, y, w, reduction=reduction)
+        other = F.binary_cross_entropy(x.as_subclass(Other), y, w, reduction=reduction).as_subclass(strided.Tensor)
+        strided.testing.assert_close(made, other, **tolerance)
+        for a, b in zip(*(strided.autograd.grad(t.sum(), (x, y)) for t in (made, other))):
+            strided.testing.assert_close(a, b, **tolerance)
+    if dtype is strided.float64:
+        inner = (x.detach() * 0.8 + 0.1).requires_grad_()
+        assert strided.autograd.gradcheck(F.binary_cross_entropy, (inner, y))
+        assert strided.autograd.gradgradcheck(F.binary_cross_entropy, (inner, y))
+    assert F.binary_cross_entropy(strided.ones(0), strided.ones(0), reduction="sum") == 0

@@ -148,13 +148,19 @@ def binary_cross_entropy(
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size."
         )
+    # Of other dtypes, and of classes that extend Tensor, it is made of public operations.
+    plain = type(input) is type(target) is strided.Tensor and input.dtype == target.dtype
+    plain = plain and input.dtype in (strided.float32, strided.float64) and input.device == target.device
     saturated = False
     if input.numel():
         low, high = (float(x) for x in every_sample(input.detach()).aminmax())
         if not (low >= 0 and high <= 1):
             raise RuntimeError("all elements of input should be between 0 and 1")
         saturated = min(low * (1 - low), high * (1 - high)) <= _LEAST_SPREAD and input.requires_grad
-    loss = _saturated_cross_entropy(input, target) if saturated else _binary_cross_entropy(input, target)
+    if plain:
+        loss = _C.functions["_binary_cross_entropy"](input, target)
+    else:
+        loss = _saturated_cross_entropy(input, target) if saturated else _binary_cross_entropy(input, target)
     return reduced(_weighted(loss, weight), reduction)
 
 
