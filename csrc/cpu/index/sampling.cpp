@@ -6,8 +6,8 @@
 
 #include "base/math.h"
 #include "cpu/kernels.h"
+#include "cpu/load_apart.inc"
 #include "cpu/networks.h"
-#include "cpu/simd.inc"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -392,6 +392,55 @@ void sum_taps(const ChannelsPlan& plan, const T* from, const T* weight, int64_t 
   }
 }
 
+// In larger steps rows are short, and what they read does not lie in vectors. So W sums of each of R rows stay in
+// registers over the whole kernel. Rows y ... y + R - 1 of the outputs, from column x on.
+template <int R, int W, int kStep, class T>
+STRIDED_INLINE void sums_apart(const ChannelsPlan& plan, const T* in, const T* weight, int64_t y, int64_t x, T* out) {
+  using V = Vec<T, W>;
+  const int64_t width = plan.size[1], step = plan.stride[1], turn = plan.turned ? -1 : 1;
+  const int64_t apart = plan.stride[0] * width;
+  if (plan.turned) weight += plan.kernel[0] * plan.kernel[1] - 1;
+  in += y * apart + x * step;
+  V sum[R];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) sum[r] = V{};
+  for (int64_t i = 0; i < plan.kernel[0]; ++i) {
+    const T* tap = in + i * plan.dilation[0] * width;
+    for (int64_t j = 0; j < plan.kernel[1]; ++j, weight += turn, tap += plan.dilation[1]) {
+      const V w = V{} + *weight;
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) sum[r] += load_apart<W, kStep>(tap + r * apart, step) * w;
+    }
+  }
+  out += y * plan.to[1] + x;
+#pragma GCC unroll 4
+  for (int r = 0; r < R; ++r) store(out + r * plan.to[1], sum[r]);
+}
+// The last vector of a row overlaps the one before.
+template <int R, int W, int kStep, class T>
+STRIDED_INLINE void rows_apart(const ChannelsPlan& plan, const T* in, const T* weight, int64_t y, T* out) {
+  const int64_t wide = plan.to[1];
+  for (int64_t x = 0; x + W <= wide; x += W) sums_apart<R, W, kStep>(plan, in, weight, y, x, out);
+  if (wide % W != 0) sums_apart<R, W, kStep>(plan, in, weight, y, wide - W, out);
+}
+template <int W, int kStep, class T>
+void plane_apart(const ChannelsPlan& plan, const T* in, const T* weight, T* out) {
+  int64_t y = 0;
+  for (; y + 4 <= plan.to[0]; y += 4) rows_apart<4, W, kStep>(plan, in, weight, y, out);
+  for (; y < plan.to[0]; ++y) rows_apart<1, W, kStep>(plan, in, weight, y, out);
+}
+// False for rows that are shorter than vectors.
+template <class T>
+bool is_plane_apart(const ChannelsPlan& plan, const T* in, const T* weight, T* out) {
+  constexpr int L = kLanes<T>, few = L > 4 ? 4 : L;
+  const bool two = plan.stride[1] == 2;
+  if (plan.to[1] >= L) two ? plane_apart<L, 2>(plan, in, weight, out) : plane_apart<L, 0>(plan, in, weight, out);
+  else if (plan.to[1] >= few)
+    two ? plane_apart<few, 2>(plan, in, weight, out) : plane_apart<few, 0>(plan, in, weight, out);
+  else return false;
+  return true;
+}
+
 constexpr int64_t kPiece = 2048;  // elements of sums that stay in the nearest cache
 
 // With steps of 1 some rows of the plane are one row of sums, with a few that are none between those of the result.
@@ -406,6 +455,7 @@ void channels(const ChannelsPlan& plan, int64_t begin, int64_t end) {
     for (int64_t t = 0; t < plan.times; ++t) {
       const T* const weight = static_cast<const T*>(plan.weight) + (p % plan.channels * plan.times + t) * taps;
       T* const out = static_cast<T*>(plan.out) + (p * plan.times + t) * high * wide;
+      if (plan.stride[1] > 1 && is_plane_apart(plan, in, weight, out)) continue;
       for (int64_t y = 0; y < high; y += rows) {
         const T* const from = in + y * plan.stride[0] * width;
         if (!joined) {

@@ -5,8 +5,8 @@
 
 #include "base/math.h"
 #include "cpu/kernels.h"
+#include "cpu/load_apart.inc"
 #include "cpu/networks.h"
-#include "cpu/simd.inc"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -14,30 +14,6 @@ namespace {
 
 // The least number of steps with 0 <= start + steps * by.
 STRIDED_INLINE int64_t steps_to_zero(int64_t start, int64_t by) { return start < 0 ? (-start + by - 1) / by : 0; }
-
-// W elements, `step` apart; kStep: the same, if it is known.
-template <int W, int kStep, class T>
-STRIDED_INLINE Vec<T, W> load_apart(const T* at, int64_t step) {
-  using V = Vec<T, W>;
-  if constexpr (kStep == 1) {
-    return load<V>(at);
-  } else if constexpr (kStep == 2) {  // none behind the last is read
-    const V a = load<V>(at), b = load<V>(at + W - 1);
-    if constexpr (W == 2) return shuffle<V, 0, 3>(a, b);
-    else if constexpr (W == 4) return shuffle<V, 0, 2, 5, 7>(a, b);
-    else if constexpr (W == 8) return shuffle<V, 0, 2, 4, 6, 9, 11, 13, 15>(a, b);
-    else return shuffle<V, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31>(a, b);
-  } else if constexpr (kStep == 3 && W == 4) {
-    return shuffle<V, 0, 3, 4, 7>(load<V>(at), load<V>(at + 6));
-  } else if constexpr (kStep == 3 && W == 8) {
-    const V a = shuffle<V, 0, 3, 6, 9, 12, 15, 0, 0>(load<V>(at), load<V>(at + 8));
-    return shuffle<V, 0, 1, 2, 3, 4, 5, 12, 15>(a, load<V>(at + 14));
-  } else {
-    V v;
-    for (int l = 0; l < W; ++l) v[l] = at[l * step];
-    return v;
-  }
-}
 
 // The windows of a row of outputs. NaN is larger than all, the last one is taken. Codes count elements from where a
 // window begins, which may be in the padding.

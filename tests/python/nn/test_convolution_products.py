@@ -135,7 +135,10 @@ def test_products_with_folded_matrices_check_sizes():
 def test_channels_one_by_one(shape, times, kernel):
     torch.manual_seed(0)
     channels = shape[1]
-    for stride, padding, dilation in ((1, 1, 1), (2, 0, 1), ((1, 3), (2, 0), 1), ((2, 1), 1, (1, 2)), (1, 2, 2)):
+    for stride, padding, dilation in (
+        (1, 1, 1), (2, 0, 1), ((1, 3), (2, 0), 1), ((2, 1), 1, (1, 2)), (1, 2, 2), ((1, 2), 1, 1), ((3, 2), 2, (2, 1)),
+        (4, 1, 1),
+    ):  # fmt: skip
         x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
         w = torch.randn(channels * times, 1, *kernel, dtype=torch.float64, requires_grad=True)
         b = torch.randn(channels * times, dtype=torch.float64)
