@@ -125,7 +125,7 @@ def mm(mat1: Any, mat2: Any, *reduce: Any) -> Any:
     """The product of two matrices, sparse or dense: dense unless both are sparse.
 
     `reduce` is ``"sum"``, or of a matrix in layout ``sparse_csr`` or ``sparse_csc`` with a dense one ``"mean"``,
-    ``"amax"``, ``"amin"`` or ``"prod"`` of what is stored; rows without elements are zero.
+    ``"amax"`` (``"max"``), ``"amin"`` (``"min"``) or ``"prod"`` of what is stored; rows without elements are zero.
 
     >>> strided.sparse.mm(strided.eye(2).to_sparse(), strided.ones(2, 1))
     tensor([[1.],

@@ -247,6 +247,12 @@ def _describe_allowed(obj: Any, allowed: dict[str, Any]) -> Any:
     return (names[id(function)], args, state) if id(function) in names else None
 
 
+def _is_layout(obj: Any) -> bool:
+    import strided
+
+    return isinstance(obj, strided.layout)
+
+
 def describe(obj: Any, allowed: dict[str, Any]) -> Any:
     """(name, arguments, state) of what the writer in C++ does not know itself; None for what cannot be saved."""
     if isinstance(obj, _C.dtype):
@@ -257,7 +263,7 @@ def describe(obj: Any, allowed: dict[str, Any]) -> Any:
         return "storage", obj.untyped(), obj.dtype
     if type(obj) is collections.Counter:
         return "collections.Counter", (dict(obj),), None
-    if repr(type(obj)) == "<class 'strided.layout'>":
+    if _is_layout(obj):
         return "torch.serialization._get_layout", (repr(obj),), None
     sparse = sys.modules.get("strided._sparse_base")  # before it is imported there are no such tensors
     if sparse is not None and isinstance(obj, sparse.SparseTensor):

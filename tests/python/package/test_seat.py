@@ -47,6 +47,22 @@ assert sum(getattr(f, "__module__", "").endswith("_seat") for f in __import__("s
     )
 
 
+def test_sparse_tensors_are_saved():
+    run(
+        "-c",
+        """
+import io, torch
+for made in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+    f = io.BytesIO()
+    torch.save([made, made.layout], f)
+    f.seek(0)
+    loaded, layout = torch.load(f)
+    assert layout is loaded.layout is made.layout
+    assert torch.equal(loaded.to_dense(), torch.eye(2))
+""",
+    )
+
+
 def test_modules_that_come_with_torch_are_there():
     run(
         "-c",
