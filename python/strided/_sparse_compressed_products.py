@@ -177,6 +177,6 @@ def _shared(name):
 for _name in (
     "add", "__add__", "sub", "__sub__", "subtract", "mul", "__mul__", "__rmul__", "multiply", "add_", "__iadd__",
     "sub_", "__isub__", "mul_", "__imul__", "copy_", "mm", "spmm", "dsmm", "_sparse_mm", "bmm", "matmul", "__matmul__",
-    "addmm", "sparse_mask",
+    "addmm", "linear", "sparse_mask",
 ):  # fmt: skip
     put(_sparse_coo.COOTensor, _name, _shared(_name))

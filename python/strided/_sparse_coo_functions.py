@@ -307,9 +307,12 @@ def addmm(mat, a, b, *, beta=1, alpha=1):
 
 @_function
 def linear(input, weight, bias=None):
-    """``nn.functional.linear`` with a sparse weight."""
-    rows = input.reshape(-1, input.shape[-1])
-    made = mm(rows, transpose(weight, 0, 1)).reshape(*input.shape[:-1], weight.shape[0])
+    """``nn.functional.linear`` with a sparse weight, or of a sparse matrix."""
+    if input.ndim == 2:
+        made = mm(input, weight.transpose(0, 1))
+    else:
+        rows = input.reshape(-1, input.shape[-1])
+        made = mm(rows, weight.transpose(0, 1)).reshape(*input.shape[:-1], weight.shape[0])
     return made if bias is None else made + bias
 
 

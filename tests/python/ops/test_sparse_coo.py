@@ -309,6 +309,23 @@ def test_sspaddmm():
         torch.sspaddmm(x, x, x)
 
 
+def test_linear_layers_of_sparse_inputs():
+    linear, bias = torch.nn.functional.linear, torch.arange(2.0, dtype=torch.float64)
+    s, weight = make((3, 4), seed=1), make((2, 4), seed=2)
+    for given in (s, s.to_sparse_csr()):
+        same(linear(given, dense(weight)), dense(s) @ dense(weight).t())
+        same(linear(given, dense(weight), bias), dense(s) @ dense(weight).t() + bias)
+        same(linear(given, weight).to_dense(), dense(s) @ dense(weight).t())
+    for given in (dense(s), dense(s)[0], dense(s).expand(2, 3, 4)):
+        same(linear(given, weight, bias), given @ dense(weight).t() + bias)
+        same(linear(given, weight.to_sparse_csr(), bias), given @ dense(weight).t() + bias)
+    layer = torch.nn.Linear(4, 2, dtype=torch.float64)
+    layer(s).sum().backward()
+    same(layer.weight.grad, dense(s).sum(0).expand(2, 4))
+    with pytest.raises(NotImplementedError, match="reshape"):
+        linear(make((2, 3, 4)), dense(weight))
+
+
 def test_gradcheck_takes_sparse_inputs():
     s, x = make((3, 4)).coalesce().requires_grad_(), torch.ones(4, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda s, x: torch.sparse.mm(s, x).sin(), (s, x), masked=True)
