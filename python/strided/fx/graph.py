@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import functools
 import keyword
 import re
@@ -69,6 +68,20 @@ class _Nodes:
 
     def __len__(self) -> int:
         return self._graph._count
+
+
+class _Place:
+    """Where new steps go: from now on, or until the end of the ``with`` block."""
+
+    def __init__(self, graph: Graph, place: Callable[[Node], None]) -> None:
+        self._graph, self._before = graph, graph._place
+        graph._place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        self._graph._place = self._before
 
 
 class Graph:
@@ -214,23 +227,13 @@ class Graph:
         to_erase._set((), {})
         self._count -= 1
 
-    @contextlib.contextmanager
-    def inserting_before(self, n: Node | None = None) -> Iterator[None]:
-        """A context in which new steps go before a node; None: to the beginning."""
-        before, self._place = self._place, (self._root.append if n is None else n.prepend)
-        try:
-            yield
-        finally:
-            self._place = before
+    def inserting_before(self, n: Node | None = None) -> _Place:
+        """New steps go before a node (None: to the beginning) from now on, or for the time of a ``with`` block."""
+        return _Place(self, self._root.append if n is None else n.prepend)
 
-    @contextlib.contextmanager
-    def inserting_after(self, n: Node | None = None) -> Iterator[None]:
-        """A context in which new steps go after a node; None: to the end."""
-        before, self._place = self._place, (self._root.prepend if n is None else n.append)
-        try:
-            yield
-        finally:
-            self._place = before
+    def inserting_after(self, n: Node | None = None) -> _Place:
+        """New steps go after a node (None: to the end) from now on, or for the time of a ``with`` block."""
+        return _Place(self, self._root.prepend if n is None else n.append)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Removes steps that nobody reads, and says whether there were any."""

@@ -31,6 +31,15 @@ def _put(module, path, value):
         setattr(module, name, value)
 
 
+def _has_already(module, root, path):
+    """Whether a module on the way to an attribute is the same one in both: what it holds is there then."""
+    for folder in path.split(".")[:-1]:
+        module, root = getattr(module, folder, None), getattr(root, folder)
+        if module is root:
+            return True
+    return False
+
+
 def _rebuilt(class_name, attributes, graph, training):
     made = GraphModule(attributes, graph, class_name)
     return made.train(training)
@@ -68,7 +77,7 @@ class GraphModule(Module):
                         f"Node {node} referenced target {node.target} but that target was not provided in ``root``!"
                     )
                 _put(self, node.target, root[node.target])
-            else:
+            elif not _has_already(self, root, node.target):
                 _put(self, node.target, _at(root, node.target))
         self.graph = graph
 

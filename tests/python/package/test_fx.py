@@ -1,6 +1,7 @@
 """Recorded programs: tracing, graphs that are changed, modules made of them, steps run one by one."""
 
 import copy
+import math
 import operator
 import pickle
 
@@ -291,3 +292,91 @@ def test_options_of_functions_are_steps_arguments_by_name():
     wrong = fx.symbolic_trace(lambda x: F.relu(x, True, inplace=False))
     with pytest.raises(TypeError, match="inplace"):
         wrong(strided.ones(1))
+
+
+def test_places_hold_from_the_call_on():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    out = graph.output(x)
+    graph.inserting_after(x)
+    first = graph.call_function(strided.tanh, (x,))
+    graph.inserting_before(first)
+    graph.call_function(strided.exp, (x,))
+    with graph.inserting_after(first):
+        graph.call_function(strided.relu, (first,))
+    graph.call_function(strided.sin, (x,))
+    assert [n.name for n in graph.nodes] == ["x", "exp", "sin", "tanh", "relu", "output"]
+    out.args = (first,)
+    graph.lint()
+
+
+def test_functions_of_modules_become_steps():
+    def scaled(x):
+        return x / math.sqrt(x.size(0)) + math.floor(2.5) + double(x.size(-1))
+
+    traced = fx.symbolic_trace(scaled)
+    assert [n.target for n in traced.graph.nodes if n.op == "call_function"].count(math.sqrt) == 1
+    assert traced(strided.ones(4, 2)).equal(scaled(strided.ones(4, 2))) and not hasattr(math.sqrt, "__wrapped__")
+
+    class Doubling(fx.Tracer):
+        def __init__(self):
+            super().__init__(autowrap_modules=(), autowrap_functions=(double,))
+
+    graph = Doubling().trace(lambda x: double(x))
+    assert [n.name for n in graph.nodes] == ["x", "double", "output"] and double(2) == 4
+
+
+def test_tracers_with_a_trace_of_their_own(net):
+    """Such as that of torch_geometric, made of the parts of Tracer.trace."""
+    from strided.fx import _symbolic_trace as parts
+
+    class Own(fx.Tracer):
+        @parts.compatibility(is_backward_compatible=True)
+        def trace(self, root, concrete_args=None):
+            self.root, self.graph = root, fx.Graph(tracer_cls=type(self))
+            self.submodule_paths = {module: path for path, module in root.named_modules()}
+            self.tensor_attrs = {}
+            function = type(root).forward
+            assert isinstance(function, parts.FunctionType)
+            function, args = self.create_args_for_root(function, True, concrete_args)
+            proxies = {}
+
+            def recorded_get(module, name):
+                return self.getattr(name, parts._orig_module_getattr(module, name), proxies)
+
+            def recorded_call(module, *args, **kwargs):
+                return self.call_module(
+                    module, lambda *a, **k: parts._orig_module_call(module, *a, **k), args, kwargs
+                )  # fmt: skip
+
+            with parts._Patcher() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", recorded_get, deduplicate=False)
+                patcher.patch_method(nn.Module, "__call__", recorded_call, deduplicate=False)
+                parts._patch_wrapped_functions(patcher)
+                parts._autowrap_check(patcher, type(root).forward.__globals__, self._autowrap_function_ids)
+                self.create_node("output", "output", (self.create_arg(function(*args)),), {})
+            return self.graph
+
+    x = strided.randn(3, 4)
+    tracer = Own()
+    made = fx.GraphModule(net, tracer.trace(net))
+    code = fx.symbolic_trace(Net()).code
+    assert made(x).equal(net(x)) and made.code == code
+    assert fx.symbolic_trace(net).code == code.replace("_tensor_constant0", "_tensor_constant1")  # the root has one
+    assert tracer.get_fresh_qualname("layers") == "layers0"
+    assert nn.Module.__call__ is parts._orig_module_call and nn.Module.__getattr__ is parts._orig_module_getattr
+
+
+def test_tensors_that_modules_hold_keep_their_names():
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.ReLU()
+            self.inner.table = strided.arange(3.0)
+
+        def forward(self, x):
+            return self.inner(x) + self.inner.table + strided.tensor([1.0]) * strided.tensor([2.0])
+
+    traced = fx.symbolic_trace(Holder())
+    targets = [n.target for n in traced.graph.nodes if n.op == "get_attr"]
+    assert targets == ["inner.table", "_tensor_constant0"] and traced(strided.ones(3)).tolist() == [3, 4, 5]
