@@ -189,6 +189,11 @@ class TypedStorage:
         """Index of the CUDA device, -1 on the CPU."""
         return self.device.index if self.is_cuda else -1
 
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """Memory of `size` elements of the same dtype that other processes see."""
+        made = _C.UntypedStorage._new_shared(size * self.dtype.itemsize, device=device or "cpu")
+        return type(self)(wrap_storage=made)
+
     def is_shared(self) -> bool:
         """Whether other processes can see the memory: after ``Tensor.share_memory_``; on a CUDA device always."""
         return bool(self._untyped.is_shared())

@@ -140,6 +140,24 @@ def _attach(fd: Any, nbytes: int, dtype: DType, size: Any, stride: Any, offset: 
     return made.requires_grad_(requires_grad)
 
 
+def new_shared(nbytes: int) -> Any:
+    """A storage that other processes see; tensors on it are sent to them by the standard library's ``multiprocessing``."""
+    from multiprocessing.reduction import ForkingPickler
+
+    ForkingPickler.register(_C.Tensor, _reduce)
+    if nbytes == 0:  # no file is mapped then
+        return _C.UntypedStorage(0)
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("strided")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, nbytes)
+    return _C.untyped_storage(_open_shared(fd, nbytes))
+
+
 def share_memory_(self) -> Tensor:
     """Moves the memory to where other processes see what either writes; returns self.
 
@@ -150,22 +168,10 @@ def share_memory_(self) -> Tensor:
     >>> torch.ones(2).share_memory_().is_shared()
     True
     """
-    from multiprocessing.reduction import ForkingPickler
-
     if not self.is_cpu or is_shared(self) or self.numel() == 0:
         return self
-    ForkingPickler.register(_C.Tensor, _reduce)
-    nbytes = self.untyped_storage().nbytes()
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("strided")
-    else:
-        import tempfile
-
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    os.ftruncate(fd, nbytes)
-    whole = _open_shared(fd, nbytes)
-    storage = _C.untyped_storage(whole)
+    storage = new_shared(self.untyped_storage().nbytes())
+    whole = _C.storage_as_tensor(storage, _C.uint8)
     whole.copy_(_C.storage_as_tensor(self.untyped_storage(), _C.uint8))
     moved = _C.storage_as_tensor(storage, self.dtype)
     self.data = moved.as_strided(self.size(), self.stride(), self.storage_offset())

@@ -89,6 +89,14 @@ def is_shared(self: Any) -> bool:
 
 
 @classmethod  # type: ignore[misc]
+def _new_shared(cls: Any, size: int, *, device: Any = "cpu") -> Any:
+    """Memory of `size` bytes that other processes see: functions that collate batches in a worker write to it."""
+    from ._tensor_memory import new_shared
+
+    return new_shared(size) if _C.device(device).type == "cpu" else cls(size, device=device)
+
+
+@classmethod  # type: ignore[misc]
 def from_file(cls: Any, filename: Any, shared: bool = False, nbytes: int = 0) -> Any:
     """The first `nbytes` bytes of a file as memory.
 
@@ -233,7 +241,7 @@ def install() -> None:
     """Puts the functions above into the class."""
     names = (
         "__getitem__ __setitem__ __iter__ __repr__ tolist untyped clone cpu element_size is_shared from_file to cuda copy_ fill_ "
-        "new get_device is_pinned pin_memory byteswap from_buffer __sizeof__ "
+        "_new_shared new get_device is_pinned pin_memory byteswap from_buffer __sizeof__ "
         "__reduce__"
     )
     for name in names.split():

@@ -250,3 +250,7 @@ uniform, normal, constant, eye, dirac = (_old_name(f) for f in (uniform_, normal
 xavier_uniform, xavier_normal = _old_name(xavier_uniform_), _old_name(xavier_normal_)
 kaiming_uniform, kaiming_normal = _old_name(kaiming_uniform_), _old_name(kaiming_normal_)
 orthogonal, sparse = _old_name(orthogonal_), _old_name(sparse_)
+
+# PyTorch's names of what its functions above call, which programs call too.
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
+_no_grad_fill_, _no_grad_zero_ = constant_, zeros_

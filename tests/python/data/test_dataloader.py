@@ -330,3 +330,28 @@ def test_iterators_count_batches_and_can_begin_later(workers, monkeypatch):
     assert [b[0].tolist() for b in loader] == [[2, 3], [4, 5]]
     monkeypatch.setattr(_BaseDataLoaderIter, "_reset", lambda self, loader, first_iter=False: None)
     assert [b[0].tolist() for b in loader] == [[2, 3], [4, 5]]
+
+
+def joined_in_shared_memory(samples):
+    """As collating functions do that write to shared memory in a worker."""
+    n = sum(x.numel() for x in samples)
+    storage = samples[0].untyped_storage()._new_shared(n * samples[0].element_size(), device=samples[0].device)
+    out = samples[0].new(storage).resize_(n)
+    return strided.cat(samples, out=out), out.is_shared(), get_worker_info() is not None
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_written_to_shared_memory(workers):
+    data = [strided.arange(i, dtype=strided.float64) for i in range(5)]
+    loader = DataLoader(data, batch_size=2, num_workers=workers, collate_fn=joined_in_shared_memory)
+    batches = list(loader)
+    assert [batch.tolist() for batch, _, _ in batches] == [[0], [0, 1, 0, 1, 2], [0, 1, 2, 3]]
+    assert all(batch.is_shared() and shared and inside == bool(workers) for batch, shared, inside in batches)
+
+
+def test_new_memory_that_processes_share():
+    storage = strided.ones(2).storage()._new_shared(3)
+    assert type(storage) is strided.FloatStorage and len(storage) == 3 and storage.is_shared()
+    assert len(strided.ones(2).untyped_storage()._new_shared(0)) == 0
+    elsewhere = strided.UntypedStorage._new_shared(4, device="meta")
+    assert elsewhere.device.type == "meta" and len(elsewhere) == 4

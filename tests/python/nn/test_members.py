@@ -101,3 +101,17 @@ def test_hooks_replace_what_is_registered():
     finally:
         handle.remove()
     assert net.b.item() == 2
+
+
+def test_inner_names_of_init():
+    from strided.nn import init
+
+    weight = strided.nn.Linear(3, 2).weight
+    for name, args in (("uniform_", (-1.0, 1.0)), ("normal_", (0.0, 2.0)), ("trunc_normal_", (0.0, 1.0, -1.0, 1.0))):
+        made = []
+        for function in (getattr(init, name), getattr(init, f"_no_grad_{name}")):
+            strided.manual_seed(0)
+            made.append(function(weight, *args).detach().clone())
+        assert made[0].equal(made[1])
+    assert init._no_grad_fill_(weight, 2.0) is weight and weight.tolist() == [[2, 2, 2]] * 2
+    assert init._no_grad_zero_(weight) is weight and not weight.any() and weight.requires_grad
