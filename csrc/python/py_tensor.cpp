@@ -97,6 +97,9 @@ const char* op_name() {
 
 template <class Op>
 PyObject* binary(PyObject* a, PyObject* b) {
+  // PyTorch's `2 * x` is x.mul(2): the tensor is the node's first input.
+  if constexpr (std::is_same_v<Op, Add> || std::is_same_v<Op, Mul>)
+    if (!is_tensor(a) && !is_ndarray(a)) std::swap(a, b);
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     Tensor hold[2];
     std::optional<Operand> left, right;

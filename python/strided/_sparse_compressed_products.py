@@ -126,8 +126,7 @@ def linear(x, weight, bias=None):
 
 def mm_reduce(s, dense, reduce):
     """The product with another reduction than the sum; rows without entries are zero."""
-    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    _check(reduce in ("sum", "prod", "mean", "amax", "amin"),
+    _check(reduce in ("sum", "prod", "mean", "amax", "amin", "max", "min"),
            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")  # fmt: skip
     if not isinstance(s, CompressedTensor) or s._form.blocked or isinstance(dense, SparseTensor) or s.ndim != 2:
         raise NotImplementedError(

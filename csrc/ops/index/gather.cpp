@@ -249,7 +249,8 @@ Tensor reduce_by_index(const char* op, const char* node, const Tensor& self, boo
 namespace {
 
 Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Tensor& index, const Tensor& src,
-                       const std::string& reduce, bool include_self) {
+                       const std::string& named, bool include_self) {
+  const std::string reduce = named == "max" ? "amax" : named == "min" ? "amin" : named;  // names of segment_reduce
   STRIDED_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                 RuntimeError, "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
   const int axis = check_scatter("scatter", self, dim, index, &src);

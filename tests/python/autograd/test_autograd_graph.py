@@ -120,6 +120,8 @@ def nodes_as_objects(t):
         f == y.grad_fn,
         hash(f) == hash(y.grad_fn),
         (y + 1).grad_fn.next_functions[0][0] is f,
+        (1 + y).grad_fn.next_functions[0][0] is f,
+        (2 * y).grad_fn.next_functions[0][0] is f,
         len({f, y.grad_fn}),
         isinstance(f, t.autograd.graph.Node),
         f._sequence_nr() < (y + 1).grad_fn._sequence_nr(),

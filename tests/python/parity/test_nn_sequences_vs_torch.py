@@ -122,6 +122,22 @@ def test_scaled_dot_product_attention(options):
     compare_call(run, [x(2, 3, 5, 6), x(2, 3, 4, 6), x(2, 3, 4, 7)], options)
 
 
+@pytest.mark.parametrize("mask", [torch.ones(5, 4).tril(-1).bool(), torch.arange(20.0).view(5, 4)])
+def test_mask_and_causality(mask):
+    run = lambda lib, q, k, v, **o: lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, **o)
+    compare_call(run, [x(2, 3, 5, 6), x(2, 3, 4, 6), x(2, 3, 4, 6, seed=2)], {"attn_mask": mask})
+
+
+@pytest.mark.parametrize(
+    "shape, features, dropout", [((3, 5, 6), 6, 0.0), ((2, 3, 5, 6), 6, 0.4), ((2, 3, 5, 6), 7, 0.0)]
+)
+def test_mask_and_causality_refused(shape, features, dropout):
+    for lib in (strided, torch):
+        q, v = lib.ones(shape), lib.ones(*shape[:-1], features)
+        with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+            lib.nn.functional.scaled_dot_product_attention(q, q, v, lib.ones(5, 5), dropout, True)
+
+
 def test_grouped_heads():
     run = lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
     compare_call(run, [x(2, 4, 5, 6), x(2, 2, 4, 6), x(2, 2, 4, 7)])

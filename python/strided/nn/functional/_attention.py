@@ -89,6 +89,12 @@ def _attended_in_parts(query, key, value, scale, mask, is_causal):
     return made.view(*lead, *made.shape[1:])
 
 
+def _is_fused(query, key, value, dropout_p):
+    """Whether PyTorch's fused kernel would serve, which takes a mask and causality; its formula takes one of them."""
+    same = query.shape[:2] == key.shape[:2] == value.shape[:2] and query.size(-1) == key.size(-1) == value.size(-1)
+    return query.dim() == 4 and same and dropout_p <= 0
+
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -103,7 +109,9 @@ def scaled_dot_product_attention(
 
     Args:
         query: shape (..., queries, features). key: (..., keys, features). value: (..., keys, features of the result).
-        attn_mask: boolean (True: takes part) or added to the scores. is_causal: query i sees keys up to i.
+        attn_mask: boolean (True: takes part) or added to the scores. is_causal: query i sees keys up to i;
+            With a mask it sees those that both leave: for tensors of four dimensions that differ in their lengths
+            only, and without dropout.
         scale: 1 / sqrt(features) if None. enable_gqa: fewer heads of key and value, each for several of query.
         dropout_p: probability that a weight is zeroed.  Rows that see nothing give zeros.
 
@@ -120,14 +128,11 @@ def scaled_dot_product_attention(
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.dim()}, key.dim: {key.dim()} and value.dim: {value.dim()} instead."
         )
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError(
-                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-            )
     if enable_gqa:
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+    if is_causal and attn_mask is not None and not _is_fused(query, key, value, dropout_p):
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
     # On the CPU products of 16-bit floats are computed in float32 anyway: one rounding, at the end.
     dtype = query.dtype
@@ -136,7 +141,9 @@ def scaled_dot_product_attention(
     mask = None if attn_mask is None else _additive(attn_mask, query.dtype)
     if is_causal:
         sizes = query.size(-2), key.size(-2)
-        mask = strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
+        later = strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
+        is_causal = mask is None  # a mask may leave a query no key
+        mask = later if mask is None else mask + later
     made = _attended_in_parts(query, key, value, scale, mask, is_causal) if dropout_p <= 0 else None
     return (_attended(query, key, value, scale, mask, is_causal, dropout_p) if made is None else made).to(dtype)
 
