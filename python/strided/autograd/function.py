@@ -42,11 +42,6 @@ class FunctionCtx(_C.FunctionNode):
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps arguments or results of forward (tensors or None) for ``saved_tensors``.  An error in the backward pass
         tells when one was changed in place meanwhile."""
-        for t in tensors:
-            if t is not None and not isinstance(t, _C.Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument is of type {type(t).__name__}"
-                )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -228,8 +223,7 @@ class Function(metaclass=_FunctionMeta):
             _record(was_recording)
         results = made if isinstance(made, tuple) else (made,)
         if not recording and not ctx._dirty and not any([_has_owner(r, tensors) for r in results]):
-            _C.function_save(ctx, tuple(ctx._to_save), (-1,) * len(ctx._to_save))
-            ctx._to_save = None
+            ctx._to_save = None  # nothing will read it
             for r in results:
                 if isinstance(r, _C.Tensor) and r._base is not None and not _is_view_of(r, tensors):
                     if not _has_record(r._base):  # else it is of the outside, such as a parameter
@@ -289,7 +283,9 @@ def _attach(cls, ctx, tensors, results, recording):
             r = same
         final.append(r)
     node = None
-    if recording:
+    if not recording:
+        ctx._to_save = ()
+    else:
         ctx._results = [(tuple(r.shape), r.dtype, r.device) if isinstance(r, _C.Tensor) else None for r in final]
         node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)
         several = sum(map(is_differentiable, final)) > 1

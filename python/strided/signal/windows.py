@@ -7,6 +7,7 @@ dtypes and parameters out of range.
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING
 
 from .. import _C, _spectral
@@ -42,6 +43,7 @@ def _make(name, M, sym, dtype, layout, device, requires_grad, values):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     if isinstance(M, bool) or not hasattr(M, "__index__"):
         raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
+    M = int(M) if M == 0 or M == 1 else operator.index(M)  # a tensor of 0 or 1 may have any dtype
     if M <= 1:
         made = _f["ones"](M, dtype=dtype, device=device)
         return made.requires_grad_() if requires_grad else made

@@ -79,7 +79,11 @@ def saving_what_is_no_tensor(t):
     for thing in (3, "text", [1], (t.ones(1),)):
         F = function(t, lambda ctx, x, thing=thing: (ctx.save_for_backward(thing), x * 2)[1], lambda ctx, g: g)
         result.append(kind(lambda: F.apply(leaf(t)).requires_grad))
-    return result[:2]
+    result = result[:2]
+    result.append(F.apply(t.ones(1)).requires_grad)  # no backward pass: nothing is kept
+    with t.no_grad():
+        result.append(F.apply(leaf(t)).requires_grad)
+    return result
 
 
 @scenario
