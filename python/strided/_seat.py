@@ -79,7 +79,7 @@ class _Loader:
     @staticmethod
     def exec_module(module: ModuleType) -> None:
         module.__spec__ = module.__spec__.loader_state  # the import put that of torch.x there
-        _answer_as_torch(module)
+        _answer_as_torch()
 
 
 def _distribution() -> Distribution:
@@ -99,19 +99,36 @@ def _distribution() -> Distribution:
     return Torch()
 
 
-def _answer_as_torch(module: ModuleType) -> None:
-    """Makes the classes in `module` say that they are torch's, and gives every loaded module its second name.
+_answered: set[str] = set()  # modules whose classes say that they are torch's
 
-    Libraries ask ``type(x).__module__`` which backend an array belongs to; pickles name classes by it.
+
+def _is_private(name: str) -> bool:
+    return any(part.startswith("_") for part in name.split("."))
+
+
+def _answer_as_torch() -> None:
+    """Makes the classes of every loaded module say that they are torch's, and gives the modules their second name.
+
+    Libraries ask ``type(x).__module__`` which backend an array belongs to; pickles name classes by it. A class of a
+    private module belongs to the public one that offers it, as in PyTorch.
     """
-    for value in list(vars(module).values()):
-        home = getattr(value, "__module__", None)
-        if isinstance(value, type) and isinstance(home, str) and (home + ".").startswith(_HERE + "."):
-            value.__module__ = "torch" + home.removeprefix(_HERE)
-    for name, loaded in list(sys.modules.items()):
-        if name.startswith(_HERE + ".") and loaded is not None:
-            loaded.__name__ = "torch" + name.removeprefix(_HERE)
-            sys.modules.setdefault(loaded.__name__, loaded)
+    names = [n for n, m in sys.modules.items() if n.startswith(_HERE + ".") and n not in _answered and m is not None]
+    if _HERE not in _answered:
+        names.append(_HERE)
+    _answered.update(names)
+    # Private modules last, and of the public ones those at the top: torch.nn.modules.activation before torch.nn.
+    for name in sorted(names, key=lambda n: (_is_private(n), -n.count("."))):
+        loaded = sys.modules[name]
+        public = "torch" + name.removeprefix(_HERE)
+        if name != _HERE:
+            loaded.__name__ = public
+            sys.modules.setdefault(public, loaded)
+        offered = () if _is_private(name) else getattr(loaded, "__all__", ())
+        for key, value in list(vars(loaded).items()):
+            home = getattr(value, "__module__", None)
+            if isinstance(value, type) and isinstance(home, str) and (home + ".").startswith(_HERE + "."):
+                is_moved = key in offered and _is_private(home) and home != _HERE + "._C"
+                value.__module__ = public if is_moved else "torch" + home.removeprefix(_HERE)
 
 
 def install_as_torch() -> None:
@@ -149,7 +166,7 @@ def install_as_torch() -> None:
     strided.torch = strided  # type: ignore[attr-defined]  # as in PyTorch, and libraries write torch.torch.Tensor
     for name in _BROUGHT_ALONG:
         importlib.import_module(name)
-    _answer_as_torch(strided)
+    _answer_as_torch()
 
 
 def _take_seat() -> None:

@@ -8,6 +8,7 @@ import strided
 
 from .. import _C
 from ._groups import Group, find_outputs, make_groups
+from ._surroundings import is_ours
 from ._trace import Call, Operation, Trace, Untraceable, Variable
 
 
@@ -142,7 +143,7 @@ def result_of(trace: Trace, x: Any) -> Any:
         return Variable(trace.numbers[id(x)])
     if type(x) in (list, tuple, strided.Size):
         return type(x)(result_of(trace, item) for item in x)
-    if isinstance(x, tuple) and type(x).__module__.partition(".")[0] == "strided":  # values and indices, ...
+    if isinstance(x, tuple) and is_ours(x):  # values and indices, ...
         return tuple.__new__(type(x), [result_of(trace, item) for item in x])
     if type(x) is dict and all(isinstance(key, (str, int)) for key in x):
         return {key: result_of(trace, value) for key, value in x.items()}

@@ -93,7 +93,7 @@ class Surroundings:
         if isinstance(x, types.MethodType):
             self._take(x.__self__, name)
             return self._take(x.__func__, name)
-        if isinstance(x, types.FunctionType) and not _is_ours(x):
+        if isinstance(x, types.FunctionType) and not is_ours(x):
             return self._take_function(x)
         if _is_harmless(x):
             return
@@ -119,7 +119,7 @@ class Surroundings:
         for value in self.layers[-1].functions:
             self._take(value, "a function of a layer")
         for cls in type(layer).__mro__:
-            if cls is strided.nn.Module or _is_ours(cls):
+            if cls is strided.nn.Module or is_ours(cls):
                 break
             for name in _used_names(type(layer), "forward"):
                 method = cls.__dict__.get(name)
@@ -207,8 +207,13 @@ def _cell_contents(cell: Any) -> Any:
         return _MISSING
 
 
-def _is_ours(x: Any) -> bool:
-    return (getattr(x, "__module__", None) or "").partition(".")[0] == "strided"
+def is_ours(x: Any) -> bool:
+    """Whether a function, or the class of an object, is the package's."""
+    return _is_our_module(getattr(x, "__module__", None) or "")
+
+
+def _is_our_module(name: str) -> bool:
+    return name.partition(".")[0] in ("strided", strided.__name__)  # in PyTorch's place modules and classes are torch's
 
 
 def _used_names(cls: type, name: str) -> set[str]:
@@ -227,7 +232,7 @@ def _used_names(cls: type, name: str) -> set[str]:
 
 def _is_harmless(x: Any) -> bool:
     if isinstance(x, types.ModuleType):
-        return x.__name__.partition(".")[0] == "strided" or x in _HARMLESS_MODULES
+        return _is_our_module(x.__name__) or x in _HARMLESS_MODULES
     try:
         if x in _HARMLESS_BUILTINS:
             return True
@@ -235,7 +240,7 @@ def _is_harmless(x: Any) -> bool:
         return False
     if getattr(x, "__module__", None) in ("math", "_operator"):
         return True
-    if not _is_ours(x):
+    if not is_ours(x):
         return False
     if isinstance(x, _C.OverridableFunction) or getattr(x, "_overridable", False):  # modes see its calls
         return True

@@ -286,3 +286,49 @@ def test_tensors_under_vmap_are_of_torch_too():
     """Libraries take the package of a tensor's class for the name of its backend."""
     program = "import torch; torch.vmap(lambda x: print(type(x).__module__) or x)(torch.ones(2))"
     assert run("-c", program) == "torch\n"
+
+
+def test_classes_name_the_public_module_of_torch():
+    printed = run(
+        "-c",
+        """
+import torch, torch.nn.utils.prune as prune, torch.distributions, torch.optim.lr_scheduler
+for c in (prune.L1Unstructured, torch.optim.lr_scheduler.StepLR, torch.nn.MultiheadAttention, torch.nn.Linear,
+          torch.Generator, torch.distributions.AbsTransform, torch.distributions.Normal, torch.autograd.Function):
+    print(c.__module__, c.__name__)
+import sys, types
+for name, module in list(sys.modules.items()):
+    if name.startswith("strided.") and isinstance(module, types.ModuleType):
+        assert module.__name__.startswith("torch."), name
+        for value in vars(module).values():
+            assert not isinstance(value, type) or not str(value.__module__).startswith("strided."), (name, value)
+""",
+    )
+    assert printed.splitlines() == [
+        "torch.nn.utils.prune L1Unstructured",
+        "torch.optim.lr_scheduler StepLR",
+        "torch.nn.modules.activation MultiheadAttention",
+        "torch.nn.modules.linear Linear",
+        "torch._C Generator",
+        "torch.distributions.transforms AbsTransform",
+        "torch.distributions.normal Normal",
+        "torch.autograd.function Function",
+    ]
+
+
+def test_compile_takes_named_results(tmp_path):
+    (tmp_path / "program.py").write_text(
+        """
+import torch
+
+@torch.compile
+def f(x):
+    return torch.sort(torch.sin(x) + 1)
+
+f(torch.rand(9))
+print(f(torch.rand(9)).values.shape)
+print(f.explain(torch.rand(9)))
+"""
+    )
+    printed = run(str(tmp_path / "program.py"))
+    assert "[9]" in printed and "fused: sin, add" in printed, printed
