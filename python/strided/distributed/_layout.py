@@ -104,11 +104,12 @@ class Layout:
 class Spec(Layout):
     """A Layout that placements say all about."""
 
-    __slots__ = ("mesh", "placements", "shape", "_known", "dims", "is_partial")
+    __slots__ = ("mesh", "placements", "shape", "_known", "_results", "dims", "is_partial")
 
     def __init__(self, mesh: Any, placements: tuple[Placement, ...], shape: Any) -> None:
         self.mesh, self.placements, self.shape = mesh, placements, Size(shape)
         self._known: dict[tuple[int, ...], list[Ranges]] = {}
+        self._results: dict[Any, Spec] = {}  # layouts that calls of one tensor have made of this one (_rules_reduce.py)
         # For each mesh axis the axis of the tensor that it cuts, or None.
         self.is_partial = any(isinstance(p, Partial) for p in placements)
         self.dims = tuple(p.dim if isinstance(p, (Shard, BlockCyclic)) else None for p in placements)

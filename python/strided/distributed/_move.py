@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _f = _C.functions
 _has_record = _f["_has_record"]
-_recording = _f["is_grad_enabled"]
+recording = _f["is_grad_enabled"]
 
 
 # ---------------------------------------------------------------- what is told about transfers
@@ -286,7 +286,7 @@ class _Spread(Function):
 def spread(local: Tensor, mesh: Any, axes: Any) -> Tensor:
     """See Note [Gradients of sharded tensors]."""
     axes = [a for a in axes if mesh.shape[a] > 1]
-    if axes and _recording() and _has_record(local):
+    if axes and recording() and _has_record(local):
         return _Spread.apply(local, mesh, axes)
     return local
 
@@ -316,7 +316,7 @@ def redistribute(local: Tensor, src: Spec, dst: Spec) -> Tensor:
     # Sums that every rank gets, and all but one of different operations, are made first.
     now = list(src.placements)
     pending = [a for a, (p, q) in enumerate(zip(now, dst.placements)) if isinstance(p, Partial) and p != q]
-    if any(now[a].reduce_op not in ("sum", "avg") for a in pending) and _recording() and _has_record(local):
+    if any(now[a].reduce_op not in ("sum", "avg") for a in pending) and recording() and _has_record(local):
         raise NotImplementedError(f"the gradient of a sum of terms by {[now[a] for a in pending]} is not implemented")
     reduced = [a for a in pending if not dst.placements[a].is_shard()]
     rest = [a for a in pending if a not in reduced]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._C import Size
 from ._layout import Spec
-from ._move import spread
+from ._move import recording, spread
 from ._sharded import (
     RULES,
     ShardedTensor,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Tensor = _C.Tensor
 _f = _C.functions
+_has_record = _f["_has_record"]
 
 # Functions that are linear in all their tensors together, or in the first beside a number: sums of terms stay so.
 _LINEAR_TOGETHER = {"add", "sub", "subtract"}
@@ -93,9 +95,11 @@ def again(result: Any, spec: Spec) -> Any:
 
 
 _NUMBERS = {float, int, bool, complex}
+_NO_AXES = Size(())
+_PLAIN = {*_NUMBERS, str, type(None), _C.dtype}  # what has no tensors in it
 
 
-def at_once(func: Any, args: Any) -> Any:
+def at_once(func: Any, args: Any, kwargs: Any) -> Any:
     """The function on the shards where nothing moves, as far as is known already; None elsewhere.
 
     It is the way that most calls take, so it looks at types before it looks at values.
@@ -104,28 +108,52 @@ def at_once(func: Any, args: Any) -> Any:
         return None
     x, n = args[0], len(args)
     if type(x) is not ShardedTensor:
-        if n == 2 and type(x) in _NUMBERS and type(args[1]) is ShardedTensor and not args[1]._spec.is_partial:
-            return wrap(func(x, args[1]._local), args[1]._spec)
+        if n == 2 and type(x) in _NUMBERS and type(args[1]) is ShardedTensor:
+            spec = args[1]._spec
+            if not (kwargs or spec.is_partial):
+                return wrap(func(x, args[1]._local), spec)
         return None
     spec = x._spec
     if spec.is_partial:
-        return None
-    if n == 1:
-        result = func(x._local)
-        return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
-    if n == 2:
-        y = args[1]
-        kind = type(y)
-        if kind in _NUMBERS:
-            return wrap(func(x._local, y), spec)
-        if kind is ShardedTensor and (y._spec is spec or y._spec == spec):
-            return wrap(func(x._local, y._local), spec)
+        return None if kwargs else _of_terms(func, args, x, spec)
+    if kwargs:
+        for value in kwargs.values():
+            if type(value) not in _PLAIN:
+                return None
+    else:
+        if n == 1:
+            result = func(x._local)
+            return wrap(result, spec) if isinstance(result, Tensor) else again(result, spec)
+        if n == 2:
+            y = args[1]
+            kind = type(y)
+            if kind in _NUMBERS:
+                return wrap(func(x._local, y), spec)
+            if kind is ShardedTensor:
+                own, local = y._spec, y._local
+                if own is spec:
+                    return wrap(func(x._local, local), spec)
+            elif kind is Tensor and y.ndim == 0:
+                own, local = spec.mesh._everywhere.get(_NO_AXES), y
+            else:
+                return None
+            found = spec.mesh._plans.get((id(spec), id(own)))
+            if found is None or found[3] is None:
+                return None
+            mine = x._local
+            if found[3] and recording():
+                of_mine, of_other = found[3]
+                if of_mine and _has_record(mine):
+                    mine = spread(mine, spec.mesh, of_mine)
+                if of_other and _has_record(local):
+                    local = spread(local, spec.mesh, of_other)
+            return wrap(func(mine, local), found[0])
     plain, specs, same = [], [], True
     for a in args:
         if type(a) is ShardedTensor:
             own = a._spec
             plain.append(a._local)
-        elif type(a) in _NUMBERS:
+        elif type(a) in _PLAIN:
             plain.append(a)
             continue
         else:
@@ -137,20 +165,36 @@ def at_once(func: Any, args: Any) -> Any:
         same = same and (own is spec or own == spec)
     if not same:
         found = spec.mesh._plans.get(tuple(map(id, specs)))
-        if found is None or not found[3]:
+        if found is None or found[3] is None:
             return None
-        spec, axes = found[0], iter(found[3])
-        plain = [spread(p, spec.mesh, next(axes)) if isinstance(p, Tensor) else p for p in plain]
-    return again(func(*plain), spec)
+        spec, stay = found[0], found[3]
+        if stay and recording():
+            axes = iter(stay)
+            plain = [spread(p, spec.mesh, next(axes)) if isinstance(p, Tensor) else p for p in plain]
+    return again(func(*plain, **kwargs) if kwargs else func(*plain), spec)
+
+
+def _of_terms(func, args, x, spec):
+    """at_once of sums of terms that stay so: of functions that _general has found to be linear."""
+    if len(args) == 1:
+        return wrap(func(x._local), spec) if (func, None) in spec._results else None
+    if len(args) == 2:
+        y = args[1]
+        if (func, type(y)) in spec._results:
+            if type(y) is not ShardedTensor:
+                return wrap(func(x._local, y), spec)
+            if y._spec is spec:
+                return wrap(func(x._local, y._local), spec)
+    return None
 
 
 def elementwise(func: Any, args: Any, kwargs: Any) -> Any:
     """The function on the shards, after operands were brought to one layout."""
-    made = None if kwargs else at_once(func, args)
+    made = at_once(func, args, kwargs)
     return _general(func, args, kwargs) if made is None else made
 
 
-elementwise.is_elementwise, elementwise.at_once = True, at_once  # type: ignore[attr-defined]
+elementwise.at_once = at_once  # type: ignore[attr-defined]
 
 
 def _general(func, args, kwargs):
@@ -160,6 +204,8 @@ def _general(func, args, kwargs):
     operands = _tensors(values)
     if like._spec.is_partial and _stays_terms(func, values[: len(args)], kwargs, operands):
         plain, spec = [a._local if isinstance(a, Tensor) else a for a in values], like._spec
+        if not kwargs and type(args[0]) is ShardedTensor and type(args[-1]) in (ShardedTensor, *_NUMBERS):
+            spec._results[func, type(args[1]) if len(args) > 1 else None] = spec
     else:
         spec, wants = _plan(operands, func)
         mesh = spec.mesh
@@ -198,12 +244,18 @@ def _plan(operands, func):
         wants = []
         for t in operands:
             wanted = fitting(t, spec)
-            axes = [a for a, (w, p) in enumerate(zip(wanted, spec.placements)) if isinstance(w, Replicate) and p != w]
+            axes = [
+                a
+                for a, (w, p) in enumerate(zip(wanted, spec.placements))
+                if isinstance(w, Replicate) and p != w and mesh.shape[a] > 1
+            ]
             wants.append((None if tuple(wanted) == t._spec.placements else wanted, axes))
         if len(mesh._plans) > 2000:
             mesh._plans.clear()
         # The layouts are kept too, so that no other has the id of one of them.
-        stay = [axes for _, axes in wants] if all(wanted is None for wanted, _ in wants) else None
+        stay = None  # where nothing moves: axes to spread each operand over, () for none at all
+        if all(wanted is None for wanted, _ in wants):
+            stay = tuple(axes for _, axes in wants) if any(axes for _, axes in wants) else ()
         found = mesh._plans[key] = (spec, wants, [t._spec for t in operands], stay)
     return found[:2]
 
@@ -235,6 +287,33 @@ def in_place(func: Any, args: Any, kwargs: Any) -> Any:
     return target
 
 
+def _in_place_at_once(func, args, kwargs):
+    if not args or type(args[0]) is not ShardedTensor:
+        return None
+    spec = args[0]._spec
+    if spec.is_partial:
+        return None
+    plain = []
+    for a in args:
+        if type(a) is ShardedTensor and (a._spec is spec or a._spec == spec):
+            plain.append(a._local)
+        elif type(a) in _PLAIN:
+            plain.append(a)
+        else:
+            return None
+    if not kwargs:
+        func(*plain)
+        return args[0]
+    for value in kwargs.values():
+        if type(value) not in _PLAIN:
+            return None
+    func(*plain, **kwargs)
+    return args[0]
+
+
+in_place.at_once = _in_place_at_once  # type: ignore[attr-defined]
+
+
 for _row in _C.ops_table():
     for _name in (_row["name"], *_row["aliases"].split()):
         RULES[_name], RULES[f"{_name}_"] = elementwise, in_place
@@ -251,8 +330,7 @@ def _where(func, args, kwargs):
     return elementwise(func, args, kwargs)
 
 
-_where.is_elementwise = True
-_where.at_once = lambda func, args: at_once(func, args) if len(args) == 3 else None
+_where.at_once = lambda func, args, kwargs: at_once(func, args, kwargs) if len(args) == 3 else None
 
 
 def of_shards(func: Any, args: Any, kwargs: Any) -> Any:
@@ -267,6 +345,19 @@ def of_shards(func: Any, args: Any, kwargs: Any) -> Any:
     return x if result is x._local else again(result, x._spec)
 
 
+def _of_shards_at_once(func, args, kwargs):
+    if not args or type(args[0]) is not ShardedTensor or args[0]._spec.is_partial:
+        return None
+    x = args[0]
+    for a in args[1:]:
+        if isinstance(a, ShardedTensor):
+            return None
+    local = x._local
+    result = func(local, *args[1:], **kwargs) if kwargs else func(local, *args[1:])
+    return x if result is local else again(result, x._spec)
+
+
+of_shards.at_once = _of_shards_at_once  # type: ignore[attr-defined]
 rule(
     "clone contiguous detach detach_ to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
     "resolve_conj resolve_neg conj conj_physical retain_grad view_as_real_ __copy__ "
@@ -316,19 +407,30 @@ def _allclose(func, args, kwargs):
 
 # ---------------------------------------------------------------- operators
 
+
+def _calls(function, swapped=False):
+    """The rule of an operator: the call of a function of single elements."""
+
+    def call(func, args, kwargs):
+        return function(*(args[::-1] if swapped else args))
+
+    call.at_once = lambda func, args, kwargs: at_once(function, args[::-1] if swapped else args, kwargs)
+    return call
+
+
 for _name, _plain in {
     "__floordiv__": "floor_divide", "__pow__": "pow", "__and__": "bitwise_and", "__or__": "bitwise_or",
     "__xor__": "bitwise_xor", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    RULES[_name] = lambda func, args, kwargs, f=_f[_plain]: f(*args)
+    RULES[_name] = _calls(_f[_plain])
     RULES[f"__i{_name[2:]}"] = lambda func, args, kwargs, f=_f[f"Tensor.{_plain}_"]: f(*args)
 for _name, _plain in {
     "__rsub__": "sub", "__rtruediv__": "div", "__rdiv__": "div", "__rfloordiv__": "floor_divide",
     "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
     "__rrshift__": "bitwise_right_shift",
 }.items():  # fmt: skip
-    RULES[_name] = lambda func, args, kwargs, f=_f[_plain]: f(args[1], args[0])
-RULES["__invert__"] = lambda func, args, kwargs: _f["bitwise_not"](args[0])
+    RULES[_name] = _calls(_f[_plain], True)
+RULES["__invert__"] = _calls(_f["bitwise_not"])
 
 
 # ---------------------------------------------------------------- gradients

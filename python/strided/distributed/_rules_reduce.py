@@ -10,7 +10,7 @@ from ..autograd.grad_mode import no_grad
 from . import _move
 from ._layout import Spec
 from ._rules_elementwise import again, moved_to
-from ._sharded import RULES, bind, indices, refuse, rule, without_terms, wrap
+from ._sharded import RULES, ShardedTensor, bind, indices, refuse, rule, without_terms, wrap
 from .placement import Partial, Replicate, Shard
 
 if TYPE_CHECKING:
@@ -83,11 +83,63 @@ def _reduced_locally(func, args, kwargs):
     return x, values, dims, cut(x._spec, dims)
 
 
+_PLAIN = {int, float, bool, str, type(None), _C.dtype}
+
+
+def _of_one_tensor(names):
+    """Decorator: a rule of functions of one tensor. Where they reduce no cut axis, or leave terms of a sum, the call is
+    the function of the shard; the layout of the result is kept, for calls with the same arguments."""
+
+    def register(function):
+        def call(func, args, kwargs):
+            made = function(func, args, kwargs)
+            x = args[0] if args else None
+            if type(x) is ShardedTensor and not x._spec.is_partial:
+                rest = (*args[1:], *kwargs.values())
+                flat = [v for a in rest for v in (a if type(a) is tuple else (a,))]
+                first = made[0] if isinstance(made, tuple) else made
+                if all(type(v) in _PLAIN for v in flat):
+                    key = func, args[1:], tuple(kwargs.items())
+                    if func.__name__ in _TERMS or _keeps_cuts(x, first):
+                        x._spec._results[key] = first._spec, 0
+                    elif func.__name__ == "mean" and first.numel():
+                        x._spec._results[key] = first._spec, x.numel() // first.numel()
+            return made
+
+        def at_once(func, args, kwargs):
+            x = args[0] if args else None
+            if type(x) is not ShardedTensor or not x._spec._results:
+                return None
+            try:
+                known = x._spec._results.get((func, args[1:], tuple(kwargs.items()) if kwargs else ()))
+            except TypeError:  # a list
+                return None
+            if known is None:
+                return None
+            spec, terms = known
+            f = _sum_of_terms if terms else func
+            result = f(x._local, *args[1:], **kwargs) if kwargs else f(x._local, *args[1:])
+            return again(result / terms if terms else result, spec)
+
+        call.at_once = at_once
+        return rule(names)(call)
+
+    return register
+
+
+_sum_of_terms = _f["sum"]
+_TERMS = {"sum", "nansum", "count_nonzero"}
+
+
+def _keeps_cuts(x, made):
+    return all(p.is_shard() == q.is_shard() for p, q in zip(x._spec.placements, made._spec.placements))
+
+
 def _sums_stay(spec):
     return all(p == Partial("sum") for p in spec.placements if p.is_partial())
 
 
-@rule("sum nansum count_nonzero mean nanmean")
+@_of_one_tensor("sum nansum count_nonzero mean nanmean")
 def _sum(func, args, kwargs):
     x, values, dims, axes = _reduced_locally(func, args, kwargs)
     name, keepdim = func.__name__, bool(values.get("keepdim"))
@@ -147,7 +199,7 @@ def _check_not_empty(func, x, dims):
         raise RuntimeError(f"{func.__name__}: an axis of 0 elements has no such value")
 
 
-@rule("prod logsumexp special.logsumexp all any")
+@_of_one_tensor("prod logsumexp special.logsumexp all any")
 def _combined(func, args, kwargs):
     x, values, dims, axes = _reduced_locally(func, args, kwargs)
     x, name = without_terms(x), func.__name__
@@ -168,7 +220,7 @@ def _combined(func, args, kwargs):
     return wrap(func(many, dim=0), spec)
 
 
-@rule("linalg.vector_norm norm")
+@_of_one_tensor("linalg.vector_norm norm")
 def _norm(func, args, kwargs):
     values = bind(func, args, kwargs)
     x = values["input"] if "input" in values else values["x"]
@@ -203,7 +255,7 @@ def _dist(func, args, kwargs):
     return _f["linalg.vector_norm"](_f["sub"](values["input"], values["other"]), values["p"])
 
 
-@rule("var std var_mean std_mean")
+@_of_one_tensor("var std var_mean std_mean")
 def _var(func, args, kwargs):
     x, values, dims, axes = _reduced_locally(func, args, kwargs)
     x, name = without_terms(x), func.__name__
@@ -242,7 +294,7 @@ class _Pick(Function):
         return grad / count * mask, None, None, None
 
 
-@rule("amax amin")
+@_of_one_tensor("amax amin")
 def _extreme(func, args, kwargs):
     x, values, dims, axes = _reduced_locally(func, args, kwargs)
     return _extremes(func, x, values, dims, axes)
@@ -259,7 +311,7 @@ def _extremes(func, x, values, dims, axes):
         kept = reduced(x._spec, dims, True, Replicate())
         many, _ = stacked(part, kept, axes)
         found = func(many, dim=0)
-    if _move._recording() and _move._has_record(local):
+    if _move.recording() and _move._has_record(local):
         with no_grad():
             mask = (local == found) | (_f["isnan"](local) & _f["isnan"](found))
             counts, _ = stacked(mask.sum(dims, True), kept, axes)
@@ -270,7 +322,7 @@ def _extremes(func, x, values, dims, axes):
     return wrap(found if keepdim else found.reshape(spec.local_shape()), spec)
 
 
-@rule("max min")
+@_of_one_tensor("max min")
 def _max(func, args, kwargs):
     values = bind(func, args, kwargs)
     if "other" in values:
@@ -281,7 +333,7 @@ def _max(func, args, kwargs):
     return _with_index(func, args, kwargs)
 
 
-@rule("argmax argmin")
+@_of_one_tensor("argmax argmin")
 def _argmax(func, args, kwargs):
     values = bind(func, args, kwargs)
     x, plain = values["input"], _f[func.__name__.removeprefix("arg")]

@@ -116,7 +116,7 @@ def _median(func, args, kwargs):
         some = n - nans if func.__name__ == "nanmedian" else n
         at = n - 1 if nans and some == n or not some else (some - 1) // 2
         found = _at(line, _f["full"]((1,), at)).reshape(())
-    if _move._recording() and _move._has_record(x._local):
+    if _move.recording() and _move._has_record(x._local):
         with no_grad():
             mask = (x._local == found) | (_f["isnan"](x._local) & _f["isnan"](found))
             count = _everywhere(wrap(mask, x._spec).sum())

@@ -28,7 +28,9 @@ _f = _C.functions
 _NOTHING = _f["empty"](0)
 
 RULES: dict[str, Any] = {}  # of functions of the core and of Tensor, by name, without "Tensor."
-_known: dict[Any, Any] = {}
+# A rule may have `at_once(func, args, kwargs)`: the result of a call in which nothing moves, found with few questions;
+# for None the rule is called.
+_known: dict[Any, Any] = {}  # (rule, its at_once or None) of each function
 
 
 def rule(names: str) -> Any:
@@ -75,13 +77,13 @@ def _then_into_whole(found):
         write_back(args[0] if args else None)
         return made
 
-    run.is_elementwise = getattr(found, "is_elementwise", False)
-    if run.is_elementwise:
+    quick = getattr(found, "at_once", None)
+    if quick is not None:
 
-        def at_once(func, args):
-            made = found.at_once(func, args)
-            if made is not None:
-                write_back(args[0])
+        def at_once(func, args, kwargs):
+            made = quick(func, args, kwargs)
+            if made is not None and made._write_back is not None:
+                made._write_back(made)
             return made
 
         run.at_once = at_once
@@ -148,8 +150,11 @@ def _unless_in_place(func, found):
         inplace = args[at] if len(args) > at else kwargs.get("inplace", False)
         return (_composed if inplace else found)(func, args, kwargs)
 
-    run.is_elementwise = getattr(found, "is_elementwise", False)
-    run.at_once = lambda func, args: found.at_once(func, args) if len(args) <= at else None
+    quick = getattr(found, "at_once", None)
+    if quick is not None:
+        run.at_once = lambda func, args, kwargs: (
+            quick(func, args, kwargs) if len(args) <= at and not (kwargs and "inplace" in kwargs) else None
+        )
     return run
 
 
@@ -285,11 +290,13 @@ class ShardedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = _known.get(func)
-        if found is None:
-            found = _known[func] = _find(func)
-        if not kwargs and getattr(found, "is_elementwise", False):
-            made = found.at_once(func, args)
+        known = _known.get(func)
+        if known is None:
+            found = _find(func)
+            known = _known[func] = found, getattr(found, "at_once", None)
+        found, at_once = known
+        if at_once is not None:
+            made = at_once(func, args, kwargs)
             if made is not None:
                 return made
         if kwargs and kwargs.get("out") is not None:
