@@ -35,6 +35,7 @@ recording = _f["is_grad_enabled"]
 # ---------------------------------------------------------------- what is told about transfers
 
 _LIMIT = 1 << 30
+_ROUND = 1 << 25  # bytes of a shard that are on their way at once
 
 
 def set_gather_limit(nbytes: int | None) -> None:
@@ -149,8 +150,9 @@ def _matches(axis_kinds, src, dst):
 
 
 def _planned(src, dst):
-    """What one move is made of, from the layouts alone: (operations, kind of each mesh axis, communicator or None,
-    coordinates of its ranks, what this rank gives to each, where it puts what it gets from each, shapes of that)."""
+    """What one move is made of, from the layouts alone: (operations, communicator or None,
+    coordinates of its ranks, what this rank gives to each, where it puts what it gets from each, a key for each that
+    terms of one sum share, how many elements a shard has at most)."""
     mesh = src.mesh
     ops = {p.reduce_op for p, q in zip(src.placements, dst.placements) if isinstance(p, Partial) and p != q}
     assert len(ops) <= 1, "one operation at a time"
@@ -170,14 +172,15 @@ def _planned(src, dst):
         comm, at = mesh.comm, mesh.coordinates
     if not axes:
         at, comm = [me], None
-    gives, places, shapes = [], [], []
+    gives, places = [], []
     for other in at:
         give = _matches(kinds, me, other) and _shared(mine, dst.ranges(other))
         gives.append(give[0] if give else None)
         get = _matches(kinds, other, me) and _shared(src.ranges(other), wanted)
         places.append(get[1] if get else None)
-        shapes.append([sum(n for _, n in parts) for parts in get[1]] if get else [0])
-    return ops, kinds, comm, at, gives, places, shapes
+    keys = [tuple(-1 if kind == "sum" else c for kind, c in zip(kinds, other)) for other in at]
+    most = max(math.prod(layout.local_shape(c)) for layout in (src, dst) for c in mesh.coordinates)
+    return ops, comm, at, gives, places, keys, most
 
 
 def _plan(src, dst):
@@ -193,35 +196,78 @@ def _plan(src, dst):
     return found
 
 
+def _within(pieces, r, rounds):
+    """The positions of the part of a block that round `r` moves: it cuts the longest axis."""
+    if pieces is None or rounds == 1:
+        return pieces
+    sizes = [sum(n for _, n in parts) for parts in pieces]
+    dim = sizes.index(max(sizes))
+    first, last = (sizes[dim] * i // rounds for i in (r, r + 1))
+    found = []
+    for start, at, n in _placed(pieces[dim]):
+        low, high = max(first, at), min(last, at + n)
+        if low < high:
+            found.append((start + low - at, high - low))
+    return [*pieces[:dim], found, *pieces[dim + 1 :]] if found else None
+
+
+def _count(pieces):
+    return math.prod(sum(n for _, n in parts) for parts in pieces)
+
+
+def _region(t, pieces):
+    """The elements of t at these positions, where they are one block of memory; else None."""
+    if any(len(parts) != 1 for parts in pieces):
+        return None
+    for dim, ((start, n),) in enumerate(pieces):
+        t = t.narrow(dim, start, n)
+    return t if t.is_contiguous() else None
+
+
 def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
     """The shard of this rank in the layout dst of the tensor whose shards in src are `local`; elements that src does
-    not have are 0.  Both have one shape.  Only what a rank lacks travels, from one rank that has it."""
-    ops, kinds, comm, at, gives, places, shapes = _plan(src, dst)
-    me = src.mesh._coordinate
-    empty = _f["empty"](0, dtype=local.dtype, device=local.device)
-    inputs = [empty if give is None else _take(local, give).contiguous() for give in gives]
-    outputs = [empty if comm is None or other == me else empty.new_empty(s) for other, s in zip(at, shapes)]
-    position = at.index(me)
-    if comm is not None:
-        outputs[position], sent = empty, list(inputs)
-        sent[position] = empty
-        _tell(comm, f"{src!r} -> {dst!r}")
-        comm.all_to_all(outputs, sent)
-    outputs[position] = inputs[position]
-
-    result = _f["zeros"](dst.local_shape(), dtype=local.dtype, device=local.device)
-    terms: dict[Any, list[Tensor]] = {}
-    where: dict[Any, Any] = {}
-    for other, value, place in zip(at, outputs, places):
-        if place is not None:
-            key = tuple(-1 if kind == "sum" else c for kind, c in zip(kinds, other))
-            terms.setdefault(key, []).append(value)
-            where[key] = place
-    for key, values in terms.items():
-        value = values[0] if len(values) == 1 else combine(values, *ops)
-        if len(values) == 1 and ops == {"avg"}:
-            value = value / mesh_terms(src, dst)
-        _put(result, where[key], value)
+    not have are 0.  Both have one shape.  Only what a rank lacks travels, from one rank that has it: into its place
+    where that is one block of memory, and through copies of 32 MiB at most elsewhere."""
+    ops, comm, at, gives, places, keys, most = _plan(src, dst)
+    position = at.index(src.mesh._coordinate)
+    rounds = 1 if comm is None else max(1, -(-most * local.itemsize // _ROUND))  # as many on every rank
+    sizes = {key: _count(place) for key, place in zip(keys, places) if place is not None}
+    terms = [keys.count(key) > 1 and sum(p is not None for k, p in zip(keys, places) if k == key) > 1 for key in keys]
+    n = mesh_terms(src, dst) if ops == {"avg"} else 1
+    empty, shape = local.new_empty(0), dst.local_shape()
+    made = _f["empty"] if sum(sizes.values()) == math.prod(shape) else _f["zeros"]
+    result = made(shape, dtype=local.dtype, device=local.device)
+    for r in range(rounds):
+        # What goes to others, and where what comes from them is put: into the result itself where nothing is added.
+        given = [_within(give, r, rounds) for give in gives]
+        wanted = [_within(place, r, rounds) for place in places]
+        inputs = [
+            empty if give is None or i == position else _take(local, give).contiguous() for i, give in enumerate(given)
+        ]
+        outputs, direct = [], []
+        for i, place in enumerate(wanted):
+            region = None
+            if place is not None and i != position:
+                region = None if terms[i] or n > 1 else _region(result, place)
+                outputs.append(result.new_empty(_count(place)) if region is None else region.view(-1))
+            else:
+                outputs.append(empty)
+            direct.append(region is not None)
+        if comm is not None:
+            _tell(comm, f"{src!r} -> {dst!r}")
+            comm.all_to_all(outputs, inputs)
+        del inputs
+        values: dict[Any, list[Tensor]] = {}
+        where: dict[Any, Any] = {}
+        for i, (key, place) in enumerate(zip(keys, wanted)):
+            if place is not None and not direct[i]:
+                mine = i == position
+                value = _take(local, given[i]) if mine else outputs[i].view([sum(m for _, m in p) for p in place])
+                values.setdefault(key, []).append(value)
+                where[key] = place
+        for key, parts in values.items():
+            value = parts[0] if len(parts) == 1 else combine(parts, *ops)
+            _put(result, where[key], value / n if len(parts) == 1 and n > 1 else value)
     return result
 
 
@@ -321,6 +367,11 @@ def redistribute(local: Tensor, src: Spec, dst: Spec) -> Tensor:
     reduced = [a for a in pending if not dst.placements[a].is_shard()]
     rest = [a for a in pending if a not in reduced]
     reduced += [a for a in rest[1:] if now[a] != now[rest[0]]]
+    stays = all(p == q or not p.is_shard() for p, q in zip(now, dst.placements))
+    if rest and reduced and stays and len({now[a] for a in pending}) == 1:
+        # Sums in pieces first, so that those that every rank gets are of pieces.
+        first = src.with_([q if a in rest else p for a, (p, q) in enumerate(zip(now, dst.placements))])
+        return redistribute(_Move.apply(local, src, first), first, dst)
     for a in reduced:
         local = _AllReduce.apply(local, mesh, [a], now[a].reduce_op, f"{src!r} -> {dst!r}")
         now[a] = Replicate()

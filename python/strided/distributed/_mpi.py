@@ -43,17 +43,18 @@ def _buffer(data):
     return data.numpy()
 
 
-def _joined(pieces):
-    """(one tensor of bytes that has all pieces, where each begins in it, True if it is their own memory)"""
-    some = [p for p in pieces if p.numel()]
+def _joined(pieces, only_read=False):
+    """(one tensor of bytes that has all pieces, where each begins in it, True if it is their own memory).  What is only
+    read may overlap: what all ranks get is sent from one place."""
+    some = sorted((p for p in pieces if p.numel()), key=lambda p: p.data_ptr())
     if not some:
         return pieces[0], [0] * len(pieces), True
     start, storage = some[0].data_ptr(), some[0].untyped_storage().data_ptr()
     end = start
     for p in some:
-        if p.data_ptr() < end or p.untyped_storage().data_ptr() != storage:
+        if p.untyped_storage().data_ptr() != storage or not only_read and p.data_ptr() < end:
             break
-        end = p.data_ptr() + p.numel()
+        end = max(end, p.data_ptr() + p.numel())
     else:
         starts = [p.data_ptr() - start if p.numel() else 0 for p in pieces]
         return some[0].as_strided((end - start,), (1,), some[0].storage_offset()), starts, True
@@ -203,8 +204,8 @@ class MPICommunicator(Communicator):
     def _bytes(self, data):
         return [_buffer(data), data.numel(), self._MPI.BYTE]
 
-    def _pieces(self, pieces):
-        joined, starts, own = _joined(pieces)
+    def _pieces(self, pieces, only_read=False):
+        joined, starts, own = _joined(pieces, only_read)
         return [_buffer(joined), [p.numel() for p in pieces], starts, self._MPI.BYTE], joined, own
 
     @staticmethod
@@ -274,7 +275,7 @@ class MPICommunicator(Communicator):
         """An all_to_all of pieces of one memory that goes on."""
         into, _, own = self._pieces(outputs)
         assert own
-        return lane.Ialltoallv(self._pieces(inputs)[0], into)
+        return lane.Ialltoallv(self._pieces(inputs, True)[0], into)
 
     def _gather(self, outputs, data, root):
         if outputs is None:
@@ -286,11 +287,11 @@ class MPICommunicator(Communicator):
             self._unpack(joined, outputs)
 
     def _scatter(self, data, inputs, root):
-        given = None if inputs is None else self._pieces(inputs)[0]
+        given = None if inputs is None else self._pieces(inputs, True)[0]
         self._finish(self._comm.Iscatterv(given, self._bytes(data), root))
 
     def _all_to_all(self, outputs, inputs):
-        given, _, _ = self._pieces(inputs)
+        given, _, _ = self._pieces(inputs, True)
         into, joined, own = self._pieces(outputs)
         self._finish(self._comm.Ialltoallv(given, into))
         if not own:

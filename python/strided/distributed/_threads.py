@@ -31,7 +31,9 @@ class _World:
     def __init__(self, size):
         self.size = size
         self.failure: BaseException | None = None
-        self._go = [threading.Semaphore(0) for _ in range(size)]
+        self._go = [threading.Lock() for _ in range(size)]  # held until the rank may run
+        for lock in self._go:
+            lock.acquire()
         self._state = ["ready"] * size  # ready, waiting, returned
         self._waits_for = [""] * size
         generator = _C.default_generator()

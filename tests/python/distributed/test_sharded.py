@@ -1,6 +1,7 @@
 """Sharded tensors: placements, meshes, movement, factories, gradients, what is refused."""
 
 import itertools
+import math
 import warnings
 
 import pytest
@@ -12,6 +13,7 @@ from strided.distributed import (
     Replicate,
     Shard,
     ShardedTensor,
+    _move,
     distribute_tensor,
     init_device_mesh,
     simulate,
@@ -57,6 +59,18 @@ def test_several_axes_of_a_mesh_may_cut_one_axis():
     assert all(b == list(range(11)) for _, b in found)
 
 
+def most_that_moves(src, dst):
+    """Elements that this rank lacks; of sums of terms as many for each term of others."""
+    me = src.mesh._coordinate
+    has, wants = (
+        set(itertools.product(*([i for a, b in r for i in range(a, b)] for r in spec.ranges(me))))
+        for spec in (src, dst)
+    )
+    pending = [p.is_partial() and p != q for p, q in zip(src.placements, dst.placements, strict=True)]
+    terms = math.prod(n for n, is_sum in zip(src.mesh.shape, pending, strict=True) if is_sum)
+    return len(wants) * terms - len(wants & has)
+
+
 @pytest.mark.parametrize("n", RANKS)
 def test_any_placement_to_any_other(n):
     """Values, gradients, and shapes smaller than the mesh; no rank gets more than it lacks."""
@@ -77,12 +91,51 @@ def test_any_placement_to_any_other(n):
                     received = mesh.comm.traffic.received - received
                     assert moved.placements == dst and moved.to_local().shape == moved._spec.local_shape()
                     assert_shard(moved, x, (src, dst), exact=True)
-                    if not any(p.is_partial() for p in src):
-                        assert received <= moved.to_local().nbytes, (src, dst)
+                    assert received <= most_that_moves(given._spec, moved._spec) * 8, (src, dst)
+                    if not any(p.is_partial() for p in (*src, *dst)):
+                        assert received == most_that_moves(given._spec, moved._spec) * 8, (src, dst)
                     (slope,) = slopes_of([moved], [given], like)
                     assert_shard(slope, weights(x), (src, dst), exact=True)
 
             simulate(n, program)
+
+
+@pytest.mark.parametrize("rounds", [3, 200])
+def test_large_shards_move_in_rounds(rounds, monkeypatch):
+    """Copies on their way are small; values, sums and traffic are those of one round."""
+    x = torch.arange(35.0, dtype=torch.float64).view(5, 7)
+    places = [Shard(0), Shard(1), BlockCyclic(0, 2), BlockCyclic(1, 1), Replicate(), Partial(), Partial("avg")]
+
+    def program(mesh):
+        received = []
+        for src, dst in itertools.product(places, places[:-2]):
+            given = ShardedTensor.from_local(x + mesh.get_local_rank(), mesh, [src]) if src.is_partial() else (
+                distribute_tensor(x, mesh, [src]))  # fmt: skip
+            whole, before = given.full_tensor(), mesh.comm.traffic.received
+            assert_shard(given.redistribute(placements=[dst]), whole, (src, dst), exact=True)
+            received.append(mesh.comm.traffic.received - before)
+        return received
+
+    once = on(3, program)
+    monkeypatch.setattr(_move, "_ROUND", x.nbytes // rounds)
+    assert on(3, program) == once
+
+
+def test_large_sums_move_twice_their_size():
+    """And terms that are wanted in pieces once."""
+    n = 30000
+
+    def program(mesh):
+        x = ShardedTensor.from_local(torch.ones(n, dtype=torch.float64), mesh, [Partial()])
+        found = []
+        for placement in (Replicate(), Shard(0), BlockCyclic(0, 7)):
+            before = mesh.comm.traffic.received
+            assert (x.redistribute(placements=[placement]).to_local() == 3).all()
+            found.append((mesh.comm.traffic.received - before) / 8)
+        return found
+
+    for whole, *pieces in on(3, program):
+        assert whole == 2 * n * 2 / 3 and all(abs(p - n * 2 / 3) <= 14 for p in pieces)
 
 
 def test_what_moves_is_what_a_rank_lacks():
