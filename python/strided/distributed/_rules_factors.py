@@ -37,7 +37,7 @@ def _lu(func, values):
     LU, pivots, info = _factored.lu_factor(deal(A))
     mesh = A._spec.mesh
     found = (_tensor(t, dtype=_C.int32) for t in ([p + 1 for p in pivots], info))
-    return _like(LU, A), *(everywhere(t, mesh) for t in found), info
+    return _like(LU, A, True), *(everywhere(t, mesh) for t in found), info
 
 
 def _not_regular(name, info):
@@ -111,8 +111,8 @@ def _solved(LU, pivots, B, left=True, adjoint=False):
     lu = deal(LU)
     b = deal(B, lu.block)
     if left:
-        return _like(_factored.lu_solve(lu, steps, b, adjoint=adjoint), B)
-    return _like(linalg.adjoint(_factored.lu_solve(lu, steps, linalg.adjoint(b), adjoint=not adjoint)), B)
+        return _like(_factored.lu_solve(lu, steps, b, adjoint=adjoint), B, True)
+    return _like(linalg.adjoint(_factored.lu_solve(lu, steps, linalg.adjoint(b), adjoint=not adjoint)), B, True)
 
 
 @matrices("linalg.lu_solve", vectors=("pivots",))
@@ -156,7 +156,7 @@ def _inv_ex(func, values):
             "input matrix is singular."
         )
     found = everywhere(_tensor(info, dtype=_C.int32), A._spec.mesh)
-    return _named("linalg_inv_ex", _like(_factored.lu_solve(LU, pivots, x.eye(A.shape[0])), A), found)
+    return _named("linalg_inv_ex", _like(_factored.lu_solve(LU, pivots, x.eye(A.shape[0])), A, True), found)
 
 
 @matrices("linalg.cholesky_ex")
@@ -172,7 +172,7 @@ def _cholesky_ex(func, values):
             raise
         L, info = x.new(x.shape, float("nan")), error.info
     found = everywhere(_tensor(info, dtype=_C.int32), A._spec.mesh)
-    return _named("linalg_cholesky_ex", _like(L, A), found)
+    return _named("linalg_cholesky_ex", _like(L, A, True), found)
 
 
 for _name in "linalg.lu_factor linalg.lu_factor_ex lu linalg.lu linalg.inv_ex linalg.cholesky_ex".split():
@@ -204,11 +204,11 @@ def _reflected(func, A, tau, C=None, left=True, transpose=False):
                            "and these no more than rows")  # fmt: skip
     a, numbers = deal(A), _on_every_rank(tau)
     if C is None:
-        return _like(_factored.reflected(a, numbers, a.eye(m, n)), A)
+        return _like(_factored.reflected(a, numbers, a.eye(m, n)), A, True)
     c = deal(C, a.block)
     if left:
-        return _like(_factored.reflected(a, numbers, c, transposed=transpose), C)
-    return _like(linalg.adjoint(_factored.reflected(a, numbers, linalg.adjoint(c), transposed=not transpose)), C)
+        return _like(_factored.reflected(a, numbers, c, transposed=transpose), C, True)
+    return _like(linalg.adjoint(_factored.reflected(a, numbers, linalg.adjoint(c), transposed=not transpose)), C, True)
 
 
 @matrices("linalg.householder_product", vectors=("tau",))

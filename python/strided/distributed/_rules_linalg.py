@@ -30,8 +30,18 @@ _BLOCK = 64
 class _Side:
     """Rows and columns of a matrix that each rank has, in the order of its piece."""
 
-    def __init__(self, at, shape, name, whole=False):
-        self.at, self.shape, self.name, self.whole = at, shape, name, whole
+    def __init__(self, at, shape, name, whole=False, computes=False):
+        self.at, self.shape, self.name, self.whole, self.computes = at, shape, name, whole, computes
+
+    def memory(self, like, other, comm, limit):
+        """Memory of a piece; of one that a matrix is computed in, with room to go back to the other side in."""
+        m, n = self.shape
+        if not self.computes:
+            return like.new_empty(self.shape)
+        from .linalg._in_place import Strips
+
+        room = Strips(comm, self.at, other.at, limit).room()
+        return like.new_empty(max(m * n, room) if room < 2 * m * n else m * n)[: m * n].view(m, n)
 
 
 def _indices(ranges):
@@ -53,7 +63,7 @@ def _of_matrix(M):
     from .linalg import _transfer
 
     name = f"{M.shape} in blocks of {M.block} on {M.grid.rows} x {M.grid.columns} ranks"
-    return _Side(_transfer.places(M), tuple(M.local.shape), name)
+    return _Side(_transfer.places(M), tuple(M.local.shape), name, computes=True)
 
 
 class _Deal(Function):
@@ -66,8 +76,8 @@ class _Deal(Function):
         ctx.sides = source, target, comm, limit
         if source.whole:
             return _transfer._take(local, *target.at(comm.rank))
-        result = local.new_zeros(target.shape)
         _move._tell(comm, f"{source.name} -> {target.name}")
+        result = target.memory(local, source, comm, limit)
         return _transfer.exchange(comm, local, source.at, result, target.at, limit=limit)
 
     @staticmethod
@@ -106,7 +116,7 @@ def deal(x: ShardedTensor, block: int | None = None) -> Any:
     block = _block_of(x, grid) if block is None else block
     shape = tuple(x.shape) if x.ndim == 2 else (x.shape[0], 1)
     here = [Axis(n, block, p).count(i) for n, p, i in zip(shape, (grid.rows, grid.columns), (grid.row, grid.column))]
-    bare = Matrix(x._local.detach().new_empty(here), shape, block, grid)
+    bare = Matrix(x._local.detach().new_empty(()).expand(here), shape, block, grid)  # of no memory: for its layout
     source, limit = _of_spec(x._spec), max(1, max(shape) * block // grid.rows)
     local = x._local if x.ndim == 2 else x._local.unsqueeze(1)
     target = _of_matrix(bare)
@@ -128,21 +138,29 @@ def _alike(source, target, comm):
     return not source.whole and all(source.at(r) == target.at(r) for r in range(comm.size))
 
 
-def collect(M: Any, mesh: Any, placements: Any, *, vector: bool = False) -> ShardedTensor:
-    """A linalg.Matrix in these placements."""
+def collect(M: Any, mesh: Any, placements: Any, *, vector: bool = False, consume: bool = False) -> ShardedTensor:
+    """A linalg.Matrix in these placements; consume: nobody else reads its memory, which the result may have then."""
     m, n = M.shape
     spec = Spec(mesh, tuple(placements), (m,) if vector else (m, n))
     limit = max(1, max(m, n) * M.block // M.grid.rows)
     source, target = _of_matrix(M), _of_spec(spec)
     if not (_recorded(M.local) or M.shared) and _alike(target, source, M.grid.comm):
         return wrap(M.local.squeeze(1) if vector else M.local, spec)
-    local = _Deal.apply(M.local, source, target, M.grid.comm, limit)
+    if consume and not (_recorded(M.local) or M.shared or spec.is_whole):
+        from .linalg._in_place import Strips
+
+        strips = Strips(M.grid.comm, source.at, target.at, limit)
+        M.spare = True
+        _move._tell(M.grid.comm, f"{source.name} -> {target.name}")
+        local = strips.move(M.take())
+    else:
+        local = _Deal.apply(M.local, source, target, M.grid.comm, limit)
     return wrap(local.squeeze(1) if vector else local, spec)
 
 
-def _like(M, x):
+def _like(M, x, consume=False):
     """M in the placements of x."""
-    return collect(M, x._spec.mesh, without_terms(x)._spec.placements)
+    return collect(M, x._spec.mesh, without_terms(x)._spec.placements, consume=consume)
 
 
 def everywhere(t: Any, mesh: Any) -> ShardedTensor:
@@ -225,7 +243,7 @@ def matmul(a: ShardedTensor, b: ShardedTensor) -> ShardedTensor:
     from . import linalg
 
     x = deal(a)
-    return _like(linalg.matmul(x, deal(b, x.block)), a)
+    return _like(linalg.matmul(x, deal(b, x.block)), a, True)
 
 
 # ---------------------------------------------------------------- systems
@@ -243,7 +261,8 @@ def _solve(func, values):
         X = linalg.solve(a, b)
     else:
         X = linalg.adjoint(linalg.solve(a, linalg.adjoint(b), adjoint=True))
-    return collect(X, B._spec.mesh, B._spec.placements, vector=vector)
+    del a, b  # the factors are free before the solution is brought back
+    return collect(X, B._spec.mesh, B._spec.placements, vector=vector, consume=True)
 
 
 @matrices("linalg.solve_triangular")
@@ -258,7 +277,8 @@ def _solve_triangular(func, values):
     else:
         X = linalg.solve_triangular(t, linalg.adjoint(b), upper=upper, adjoint=True, unitriangular=unit)
         X = linalg.adjoint(X)
-    return _like(X, B)
+    del t, b
+    return _like(X, B, True)
 
 
 @matrices("cholesky_solve")
@@ -268,7 +288,7 @@ def _cholesky_solve(func, values):
     B, L = list(values.values())[:2]
     upper, t = values.get("upper", False), deal(L)
     Y = linalg.solve_triangular(t, deal(B, t.block), upper=upper, adjoint=upper)
-    return _like(linalg.solve_triangular(t, Y, upper=upper, adjoint=not upper), B)
+    return _like(linalg.solve_triangular(t, Y, upper=upper, adjoint=not upper), B, True)
 
 
 @matrices("linalg.inv inverse linalg.inverse")
@@ -276,7 +296,7 @@ def _inv(func, values):
     from . import linalg
 
     A = first_sharded(list(values.values()))
-    return _like(linalg.inv(deal(A)), A)
+    return _like(linalg.inv(deal(A)), A, True)
 
 
 @matrices("linalg.cholesky cholesky")
@@ -284,7 +304,7 @@ def _cholesky(func, values):
     from . import linalg
 
     A = first_sharded(list(values.values()))
-    return _like(linalg.cholesky(deal(A), upper=bool(values.get("upper", False))), A)
+    return _like(linalg.cholesky(deal(A), upper=bool(values.get("upper", False))), A, True)
 
 
 @matrices("cholesky_inverse")
@@ -294,7 +314,7 @@ def _cholesky_inverse(func, values):
     L, upper = first_sharded(list(values.values())), values.get("upper", False)
     t = deal(L)
     Y = linalg.solve_triangular(t, t.eye(t.shape[0]), upper=upper, adjoint=upper)
-    return _like(linalg.solve_triangular(t, Y, upper=upper, adjoint=not upper), L)
+    return _like(linalg.solve_triangular(t, Y, upper=upper, adjoint=not upper), L, True)
 
 
 @matrices("matrix_power linalg.matrix_power")
@@ -361,8 +381,8 @@ def _qr(func, values):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     Q, R = linalg.qr(deal(A), mode)
-    Q = _like(Q, A)  # one by one: the dealt Q is free before R is brought back
-    R = _like(R, A)
+    Q = _like(Q, A, True)  # one by one: the dealt Q is free before R is brought back
+    R = _like(R, A, True)
     return _named(name, Q, R)
 
 
@@ -384,7 +404,7 @@ def _lstsq(func, values):
         residuals = residuals[0]
     if values.get("driver") != "gels":  # as on one process: gelsy has none
         residuals = residuals.new_empty(0)
-    solution = collect(X, mesh, B._spec.placements, vector=vector)
+    solution = collect(X, mesh, B._spec.placements, vector=vector, consume=True)
     rest = (everywhere(t, mesh) for t in (residuals, rank, residuals.new_empty(0)))
     return _named("linalg_lstsq", solution, *rest)
 
@@ -398,7 +418,7 @@ def _eigh(func, values):
 
     A = first_sharded(list(values.values()))
     found, V = linalg.eigh(deal(A), values.get("UPLO", "L"))
-    return _named("linalg_eigh", everywhere(found, A._spec.mesh), _like(V, A))
+    return _named("linalg_eigh", everywhere(found, A._spec.mesh), _like(V, A, True))
 
 
 @matrices("linalg.eigvalsh")
@@ -415,8 +435,8 @@ def _svd(func, values):
 
     A = first_sharded(list(values.values()))
     U, S, Vh = linalg.svd(deal(A), bool(values.get("full_matrices", True)))
-    U = _like(U, A)  # one by one, as for qr
-    Vh = _like(Vh, A)
+    U = _like(U, A, True)  # one by one, as for qr
+    Vh = _like(Vh, A, True)
     return _named("linalg_svd", U, everywhere(S, A._spec.mesh), Vh)
 
 

@@ -11,7 +11,7 @@ from ._layout import Spec
 from ._move import gather_limit, spread
 from ._rules_elementwise import moved_to
 from ._sharded import by_calls, first_sharded, placed, refuse, rule, sharded, without_terms, wrap
-from .placement import Partial, Replicate, Shard
+from .placement import BlockCyclic, Partial, Replicate, Shard
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -113,6 +113,20 @@ def _plan(a, b, left, right, out):
     return Spec(mesh, tuple(made), [sizes[c] for c in out]), wants
 
 
+_PANELS = 1 << 20  # bytes of a shard from which products in panels are worth their messages
+
+
+def _in_blocks(a, b):
+    """Whether both are dealt out in the same blocks in both directions, and large: the product then goes by panels,
+    sends no more, and needs no whole rows or columns of shards."""
+    p, q = a._spec.placements, b._spec.placements
+    if not (len(p) == 2 and p == q and all(isinstance(x, BlockCyclic) for x in p)):
+        return False
+    dealt = p[0].block == p[1].block >= 32 and (p[0].dim, p[1].dim) == (0, 1)
+    smallest = min(a.numel(), b.numel()) * a.dtype.itemsize / a._spec.mesh.comm.size
+    return dealt and smallest >= _PANELS and a.dtype in (_C.float32, _C.float64, _C.complex64, _C.complex128)
+
+
 def _outgrows(a, b):
     """Whether every way that `product` knows makes a rank hold more than the limit of gathers: the least of a, b and
     the result, whole, or along one axis of a mesh of two."""
@@ -158,7 +172,7 @@ def _matmul(func, args, kwargs):
         sizes = {t.shape[s.index(c)] for t, s in ((a, left), (b, right)) if c in s} - {1}
         if len(sizes) > 1:
             raise RuntimeError(f"{name}: batches of {tuple(a.shape)} and {tuple(b.shape)} do not fit together")
-    if a.ndim == b.ndim == 2 and _outgrows(a, b):
+    if a.ndim == b.ndim == 2 and a.dtype is b.dtype and (_in_blocks(a, b) or _outgrows(a, b)):
         from ._rules_linalg import matmul
 
         return matmul(a, b)

@@ -96,6 +96,9 @@ def lu_factor(A: Matrix) -> tuple[Matrix, list[int], int]:
 
     info: 0, or the number, from 1, of the first column without a pivot.
     """
+    if A.spare:
+        LU = A.writable()
+        return LU, *lu_inplace(LU)
     found: list = []
     LU = A.with_local(_LU.apply(A.local, layout(A), found))
     return LU, found[0], found[1]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ... import _C
 from ..._typeinfo import finfo
 from ...linalg import LinAlgError
+from ._in_place import with_room
 from ._layout import Matrix, same_grid
 from ._matmul import column_panel
 from ._solve import diagonal
@@ -119,7 +120,8 @@ class Reflectors:
         """R, with min(m, n) rows by default."""
         top = self.top(self.A, rows)
         at, to = top.row_indices()[:, None], top.col_indices()
-        return top.with_local(top.local.masked_fill(at > to, 0))
+        made = with_room(top.local, top.local.shape, top.grid, top.block)
+        return top.with_local(made.copy_(top.local).masked_fill_(at > to, 0))
 
 
 def least_squares(A: Matrix, B: Matrix, *, overwrite: bool = False) -> tuple[Matrix, Tensor]:
@@ -129,9 +131,9 @@ def least_squares(A: Matrix, B: Matrix, *, overwrite: bool = False) -> tuple[Mat
     if B.shape[0] != m:
         raise RuntimeError(f"linalg.lstsq: B must have A's {m} rows, got {B.shape[0]} x {B.shape[1]}")
     if m >= n:
-        F = Reflectors(A if overwrite else A.with_local(A.local.detach().clone().contiguous()))
+        F = Reflectors(A if overwrite else A.writable())
         full_rank(F.top(F.A), max(m, n))
-        C = B.with_local(B.local.detach().clone().contiguous())
+        C = B.writable()
         F.apply(C, adjoint=True)
         rest = C.local[C.first_row(n) :].abs().square().sum(0)
         X = F.top(C, n)

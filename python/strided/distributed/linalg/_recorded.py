@@ -203,6 +203,11 @@ def solve_triangular(
     T (n, n), B (n, k); float32, float64, complex64, complex128.  Backward error: n eps |T| |X|, column by column.
     RuntimeError for sizes that do not fit.
     """
+    if B.spare and not T.local.requires_grad:
+        X = B.writable()
+        _triangular.triangular_inplace(T, X, upper=upper, adjoint=adjoint, unit=unitriangular)
+        X.spare = True
+        return X
     at_t, at_b = layout(T), layout(B)
     return B.with_local(_SolveTriangular.apply(T.local, B.local, at_t, at_b, upper, adjoint, unitriangular))
 
