@@ -287,6 +287,10 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded<int>(-1, [&] {
     const Tensor& t = self_of(o);
+    PyTypeObject* type = Py_TYPE(o);
+    STRIDED_CHECK(
+        type == tensor_type || !PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_values_are_elsewhere"),
+        BufferError, "memoryview: a ", type->tp_name, " has no memory of its own");
     STRIDED_CHECK(t.device().is_cpu(), BufferError, "memoryview: the tensor is on device '", t.device(),
                   "', not on the CPU");
     STRIDED_CHECK(!t.requires_grad(), BufferError, "memoryview: the tensor requires grad; use tensor.detach()");

@@ -59,6 +59,9 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
     total                   16        16
     """
 
+    if not callable(fn):
+        raise TypeError(f"explain: a function is required, got {type(fn).__name__}; explain(function)(arguments)")
+
     @functools.wraps(fn)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         transfers: list[Moved] = []

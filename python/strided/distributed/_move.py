@@ -5,7 +5,8 @@ A shard is a tensor that records its own graph; every rank's graph has the same 
 placements, but that of a Partial one is Replicate: each term has the gradient of the sum.  So the gradient of a move
 from S to D is the move back, from the gradient's layout of D to that of S.  A tensor that all ranks have and that each
 uses for another part of the result (a factor that is Replicate beside one that is cut) is `spread`: the identity, whose
-gradient is the sum over the ranks.
+gradient is the sum over the ranks.  In second derivatives a gradient that is given for a sum of terms is spread over the
+terms, and one that is found for terms is given back to the program as that of the first (`of_terms`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ _ROUND = 1 << 25  # bytes of a shard that are on their way at once
 
 def set_gather_limit(nbytes: int | None) -> None:
     """From so many bytes on a rank, a move that gives every rank the whole of a tensor warns (1 GiB; None: never)."""
+    if nbytes is not None and (isinstance(nbytes, bool) or not isinstance(nbytes, (int, float))):
+        raise TypeError(f"set_gather_limit: a number of bytes or None is required, got {nbytes!r}")
+    if nbytes is not None and not nbytes >= 0:
+        raise ValueError(f"set_gather_limit: a number of bytes is 0 or more, got {nbytes}")
     _comm.rank_state()["gather_limit"] = math.inf if nbytes is None else nbytes
 
 
@@ -347,6 +352,27 @@ class _FirstOnly(Function):
     @staticmethod
     def backward(ctx, grad):
         return grad, None
+
+
+class _OfTerms(Function):
+    """The gradients of terms, which are the same on every rank, as one tensor that all ranks have: the identity. Its
+    own gradient goes to one of them."""
+
+    @staticmethod
+    def forward(ctx, local, is_first):
+        ctx.is_first = is_first
+        return local.view_as(local)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _FirstOnly.apply(grad, ctx.is_first), None
+
+
+def of_terms(local: Tensor, mesh: Any, axis: int) -> Tensor:
+    """The gradient of a term of a sum along a mesh axis as a tensor that the ranks along it have."""
+    if recording() and _has_record(local):
+        return _OfTerms.apply(local, mesh._coordinate[axis] == 0)
+    return local
 
 
 def moved(local: Tensor, src: Layout, dst: Layout) -> Tensor:

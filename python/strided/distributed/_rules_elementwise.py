@@ -371,6 +371,15 @@ def _part(func, args, kwargs):
     return wrap(func(x._local), x._spec)
 
 
+@rule("_convert")
+def _convert(func, args, kwargs):
+    """as_tensor, asarray"""
+    x, dtype, device, copies = args
+    if dtype in (None, x.dtype) and device in (None, x.device) and not copies:
+        return x
+    return of_shards(func, args, kwargs)
+
+
 def _like(func, args, kwargs):
     x = without_terms(args[0])
     return again(func(x._local, *args[1:], **kwargs), x._spec)
@@ -449,6 +458,8 @@ def _run_backward(run, tensors, grads, **named):
                 from ._layout import dual
 
                 g = placed(g, dual(t._spec.placements))._local
+                # Each rank uses it for its own term: what is asked for by g is the sum.
+                g = spread(g, t._spec.mesh, [i for i, p in enumerate(t._spec.placements) if p.is_partial()])
             locals_.append(t._local)
         else:
             locals_.append(t)
@@ -478,6 +489,42 @@ def _backward(func, args, kwargs):
         )
 
     return of(*args, **kwargs)
+
+
+@rule("_backward")
+def _pulled(func, args, kwargs):
+    """What torch.func pulls gradients with."""
+    from ._sharded import gradient
+
+    outputs, grads, keep, create, inputs = args
+    plain = [x._local if isinstance(x, ShardedTensor) else x for x in inputs]
+    found = _run_backward(lambda outs, given: func(outs, given, keep, create, plain), outputs, grads)
+    return [gradient(x, g) if isinstance(x, ShardedTensor) else g for x, g in zip(inputs, found)]
+
+
+@rule("_leads_elsewhere")
+def _leads_elsewhere(func, args, kwargs):
+    return func(*[[t._local if isinstance(t, ShardedTensor) else t for t in tensors] for tensors in args])
+
+
+@rule("register_hook")
+def _register_hook(func, args, kwargs):
+    from ._layout import dual
+    from ._sharded import gradient
+
+    x, hook = args
+
+    def of_shard(grad):
+        made = hook(gradient(x, grad))
+        return placed(made, dual(x._spec.placements))._local if isinstance(made, ShardedTensor) else made
+
+    return func(x._local, of_shard)
+
+
+@rule("register_post_accumulate_grad_hook")
+def _register_leaf_hook(func, args, kwargs):
+    x, hook = args
+    return func(x._local, lambda leaf: hook(x))
 
 
 @rule("grad")

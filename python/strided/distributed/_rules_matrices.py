@@ -145,6 +145,9 @@ _LETTERS = "abcdefghijklmnopq"
 def _matmul(func, args, kwargs):
     a, b = (*args, *kwargs.values())[:2]
     name = func.__name__
+    for x in (a, b):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: both operands must be Tensors, got {type(x).__name__}")
     if name == "__rmatmul__":
         a, b = b, a
     like = first_sharded((a, b))

@@ -7,6 +7,7 @@ must be moved and calls the function on shards.  A function without a rule raise
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 from typing import TYPE_CHECKING
@@ -82,8 +83,8 @@ def _then_into_whole(found):
 
         def at_once(func, args, kwargs):
             made = quick(func, args, kwargs)
-            if made is not None and made._write_back is not None:
-                made._write_back(made)
+            if made is not None:
+                write_back(args[0])
             return made
 
         run.at_once = at_once
@@ -241,7 +242,13 @@ _PROPERTIES = {
 
 def gradient(x: ShardedTensor, local: Tensor | None) -> Any:
     """A gradient of a shard as the gradient of the whole."""
-    return None if local is None else wrap(local, x._spec.with_(dual(x._spec.placements)))
+    if local is None:
+        return None
+    spec = x._spec
+    for axis, p in enumerate(spec.placements if spec.is_partial else ()):
+        if p.is_partial():
+            local = _move.of_terms(local, spec.mesh, axis)
+    return wrap(local, spec.dual())
 
 
 def _property(name, access):
@@ -398,7 +405,14 @@ class ShardedTensor(Tensor):
     numpy = __array__ = data_ptr = set_ = storage = untyped_storage = __dlpack__ = _stops(
         "a sharded tensor has no memory of one piece"
     )  # type: ignore
-    __deepcopy__ = __reduce_ex__ = _stops("a sharded tensor cannot be pickled")  # type: ignore[assignment]
+    __reduce_ex__ = _stops("a sharded tensor cannot be pickled")  # type: ignore[assignment]
+
+    def __deepcopy__(self, memo: Any) -> ShardedTensor:
+        made = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = wrap(copy.deepcopy(self._local, memo), self._spec)
+        return made
+
     tolist = _stops("tolist would gather")
 
     def item(self) -> Any:

@@ -214,6 +214,8 @@ class DeviceMesh:
         shape = Size(shape)
         if len(shape) not in (1, 2):
             raise ValueError(f"show: a picture has one or two axes, the tensor has {len(shape)}")
+        if any(n < 0 for n in shape):
+            raise ValueError(f"show: sizes of a tensor are 0 or more, got {tuple(shape)}")
         spec = Spec(self, checked(placements, self, len(shape)), shape)
         owned = [spec.ranges(c) for c in self.coordinates]
         cuts = []
@@ -223,19 +225,25 @@ class DeviceMesh:
             cuts.append(list(zip(ordered, ordered[1:])))
         rows, columns = cuts[0], cuts[1] if len(shape) == 2 else [None]
 
+        # For each rank and axis the numbers of its parts.
+        numbers = [[{part[end]: i for i, part in enumerate(parts)} for end in (0, 1)] for parts in cuts]
+        parts_of = [
+            [
+                {i for a, b in r if a < b for i in range(first[a], last[b] + 1)}
+                for r, (first, last) in zip(ranges, numbers)
+            ]
+            for ranges in owned
+        ]
+
         def owners(row, column):
-            found = []
-            for rank, ranges in enumerate(owned):
-                inside = all(
-                    part is None or any(a <= part[0] and part[1] <= b for a, b in of)
-                    for part, of in zip((row, column), (*ranges, []))
-                )
-                if inside:
-                    found.append(rank)
-            return ",".join(map(str, found))
+            both = lambda has: row in has[0] and (column is None or column in has[1])
+            return ",".join(str(rank) for rank, has in enumerate(parts_of) if both(has))
 
         table = [["", *(f"{c[0]}:{c[1]}" if c else "" for c in columns)]]
-        table += [[f"{r[0]}:{r[1]}", *(owners(r, c) for c in columns)] for r in rows]
+        table += [
+            [f"{r[0]}:{r[1]}", *(owners(i, None if c is None else j) for j, c in enumerate(columns))]
+            for i, r in enumerate(rows)
+        ]
         widths = [max(len(line[i]) for line in table) + 2 for i in range(len(table[0]))]
         widths[0] += 1
         lines = ["".join(cell.ljust(w) for cell, w in zip(line, widths)).rstrip() for line in table]

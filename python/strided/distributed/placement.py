@@ -30,6 +30,12 @@ class Placement:
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
+def _require_ints(name: str, **values: Any) -> None:
+    for key, value in values.items():
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name}: {key} is an int, got {value!r}")
+
+
 @dataclass(frozen=True)
 class Shard(Placement):
     """The axis `dim` of the tensor is cut into one piece for each rank along the mesh axis, ceil(n / ranks) elements
@@ -39,6 +45,9 @@ class Shard(Placement):
     """
 
     dim: int
+
+    def __post_init__(self) -> None:
+        _require_ints("Shard", dim=self.dim)
 
     def __repr__(self) -> str:
         return f"Shard(dim={self.dim})"
@@ -55,7 +64,8 @@ class BlockCyclic(Placement):
     block: int
 
     def __post_init__(self) -> None:
-        if operator.index(self.block) < 1:
+        _require_ints("BlockCyclic", dim=self.dim, block=self.block)
+        if self.block < 1:
             raise ValueError(f"BlockCyclic: block must be at least 1, got {self.block}")
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ import elementwise_points
 import pytest
 import strided as torch
 from gradient_cases import CASES
-from sharded_cases import MESHES, compare_on
+from sharded_cases import MESHES, compare_on, slopes
 from strided import _C
 
 dist = torch.distributed
@@ -148,6 +148,42 @@ def run_case(name, ranks):
 @pytest.mark.parametrize("name", [name for name in CASES if name not in REFUSED])
 def test_function(name):
     assert run_case(name, [RANKS[name]]) == []
+
+
+# Of gradients that are made of other things than functions with rules.
+TWICE = """
+det
+slogdet
+svd
+svd u
+eigh vectors
+qr
+inv
+solve
+cholesky
+lstsq
+lstsq wide
+lu_factor
+householder_product
+cond -2
+pinv
+sum dim
+amax
+prod dim
+logsumexp
+matmul 2 2
+cumsum
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in TWICE.splitlines() if name in CASES])
+def test_second_derivatives(name):
+    """Of sums of terms too, whose gradient every rank has."""
+    function, *makers = CASES[name]
+    given = makers.pop() if isinstance(makers[-1], dict) else {}
+    kind = torch.float64 if "r" in given.get("kinds", "rc") else torch.complex128
+    makers = [lambda m=m: m(kind) for m in makers]
+    everywhere(slopes(function), makers, ranks=(2,), part=(1, 2))  # sums of terms are among these
 
 
 EQUATIONS = {

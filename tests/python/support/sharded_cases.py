@@ -112,6 +112,19 @@ def differentiable(tensors, gradients):
     return [gradients and is_smooth(t) for t in tensors]
 
 
+def slopes(function):
+    """The function whose results are the gradients of a weighed sum of all elements of the results of another one."""
+
+    def run(*tensors):
+        outputs = [t for t in leaves(function(*tensors)) if is_smooth(t) and t.requires_grad]
+        inputs = [t for t in tensors if t.requires_grad]
+        given = [like(weights(t).conj().resolve_conj(), t) for t in outputs]
+        found = torch.autograd.grad(outputs, inputs, given, create_graph=True, allow_unused=True)
+        return [g for g in found if g is not None]
+
+    return run
+
+
 def whole_results(function, tensors, gradients=True):
     """(results of whole tensors, gradients of them or None)"""
     wants = differentiable(tensors, gradients)

@@ -13,9 +13,9 @@ from ... import _C
 from ...autograd import Function
 from ._layout import Matrix
 from ._lu import lu_inplace, row_order
-from ._recorded import adjoint, layout, matmul, solve_triangular, triangle
+from ._recorded import adjoint, layout, matmul, shared, solve_triangular, triangle
 from ._spectral import _on_diagonal, placed, window
-from ._transfer import all_reduce, inverse_order, permute_rows
+from ._transfer import inverse_order, permute_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,23 +115,6 @@ def lu_solve(LU: Matrix, pivots: Sequence[int], B: Matrix, *, adjoint: bool = Fa
     return solve_triangular(LU, X, upper=True)
 
 
-class _ByRow(Function):
-    """The numbers of a vector that every rank has, one for each row of a piece."""
-
-    @staticmethod
-    def forward(ctx, x, comm, at):
-        ctx.comm, ctx.length = comm, x.shape[0]
-        ctx.save_for_backward(at)
-        return x.index_select(0, at)
-
-    @staticmethod
-    def backward(ctx, g):
-        (at,) = ctx.saved_tensors
-        whole = g.new_zeros(ctx.length)
-        whole[at] = g
-        return all_reduce(ctx.comm, whole), None, None
-
-
 def reflected(A: Matrix, tau: Tensor, C: Matrix, *, transposed: bool = False) -> Matrix:
     """Q C, or Q^H C, for Q = H_1 H_2 ..., H_i = I - tau_i y_i y_i^H; y_i is what A has below its diagonal in column i,
     after a 1.  tau: on every rank.
@@ -142,7 +125,7 @@ def reflected(A: Matrix, tau: Tensor, C: Matrix, *, transposed: bool = False) ->
     m, k = A.shape[0], tau.shape[0]
     Y = _unit_lower(window(A, 0, 0, m, k))
     S = triangle(matmul(Y, Y, adjoint="left"), True, 1)
-    numbers = _ByRow.apply(tau, A.grid.comm, S.row_indices())[:, None]
+    numbers = shared(tau, A.grid.comm).index_select(0, S.row_indices())[:, None]
     T = S.with_local(S.local * numbers)  # unit upper triangular with the 1s that solves add
     W = matmul(Y, C, adjoint="left")
     if transposed:

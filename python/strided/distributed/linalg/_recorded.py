@@ -47,6 +47,38 @@ def scaled(A: Matrix, factor: Any) -> Matrix:
     return A.with_local(A.local * factor)
 
 
+class _Sum(Function):
+    @staticmethod
+    def forward(ctx, x, comm):
+        ctx.comm = comm
+        return _transfer.all_reduce(comm, x.clone().contiguous())
+
+    @staticmethod
+    def backward(ctx, g):
+        return shared(g, ctx.comm), None
+
+
+def total(x: Tensor, comm: Any) -> Tensor:
+    """The sum of x over the ranks of comm, on each of them.  In a backward pass they give the same gradient for it."""
+    return _Sum.apply(x, comm)
+
+
+class _Shared(Function):
+    @staticmethod
+    def forward(ctx, x, comm):
+        ctx.comm = comm
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return total(g, ctx.comm), None
+
+
+def shared(x: Tensor, comm: Any) -> Tensor:
+    """x, which every rank of comm has and uses for its piece of something: its gradient is the sum over the ranks."""
+    return _Shared.apply(x, comm) if comm.size > 1 and x.requires_grad and _f["is_grad_enabled"]() else x
+
+
 class _Product(Function):
     @staticmethod
     def forward(ctx, a, b, at_a, at_b, adjoint, layers):
@@ -168,6 +200,7 @@ def solve(A: Matrix, B: Matrix, *, adjoint: bool = False, factors: Factors | Non
     tensor([[0.8000],
             [1.4000]])
     """
+    square("linalg.solve", A)
     if factors is None and A.spare and not B.local.requires_grad:
         return check("solve", Factors(A)).solve(B, adjoint=adjoint)
     return B.with_local(_Solve.apply(A.local, B.local, layout(A), layout(B), adjoint, factors))
@@ -296,15 +329,19 @@ class _Determinant(Function):
         if ctx.factors.info:
             if ctx.logarithm:
                 raise LinAlgError("linalg.slogdet: the gradient of the determinant of a singular matrix is not finite")
+            if _f["is_grad_enabled"]():
+                raise NotImplementedError(
+                    "the second derivative of the determinant of a singular matrix on several ranks"
+                )
             return _adjugate(A).local.mul_(grads[0]), None, None
         inverse = solve(A, A.eye(A.shape[0]), adjoint=True, factors=ctx.factors).local
         if not ctx.logarithm:
-            return inverse * (grads[0] * results[0].conj()), None, None
+            return inverse * shared(grads[0] * results[0].conj(), A.grid.comm), None, None
         sign, g_sign, g_log = results[0], *grads
         factor = g_log
         if a.is_complex():
             factor = _f["complex"](g_log, (g_sign * sign.conj()).imag)
-        return inverse * factor, None, None
+        return inverse * shared(factor, A.grid.comm), None, None
 
 
 def _adjugate(A: Matrix) -> Matrix:

@@ -17,7 +17,7 @@ from ...linalg import LinAlgError
 from .._comm import Communicator
 from . import _eigh, _norms, _qr, _transfer, _tsqr
 from ._layout import Axis, Matrix, takes_matrices
-from ._recorded import adjoint, inv, layout, matmul, solve_triangular, triangle
+from ._recorded import adjoint, inv, layout, matmul, shared, solve_triangular, total, triangle
 from ._transfer import all_numbers, all_reduce
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ LeastSquares = namedtuple("LeastSquares", "solution residuals")
 
 def _at(A: Matrix, rows: Tensor, cols: Tensor) -> tuple[Tensor, Tensor]:
     """The elements of two vectors that every rank has, at the rows and columns of A's piece."""
+    one = rows is cols
+    rows = shared(rows, A.grid.comm)
+    cols = rows if one else shared(cols, A.grid.comm)
     return rows.index_select(0, A.row_indices())[:, None], cols.index_select(0, A.col_indices())
 
 
@@ -226,14 +229,14 @@ class _Columns(Function):
     @staticmethod
     def forward(ctx, x, at):
         (_, n), block, grid = at
-        ctx.places = Axis(n, block, grid.columns).indices(grid.column)
+        ctx.places, ctx.comm = Axis(n, block, grid.columns).indices(grid.column), grid.comm
         total = x.new_zeros(n)
         total[ctx.places] = x
         return all_reduce(grid.comm, total)
 
     @staticmethod
     def backward(ctx, g):
-        return g[ctx.places], None
+        return shared(g, ctx.comm)[ctx.places], None
 
 
 # ---------------------------------------------------------------- eigenvalues and singular values
@@ -339,12 +342,12 @@ def _svd_gradient(U: Matrix, S: Tensor, V: Matrix, gu: Tensor | None, gs: Tensor
     left, right = matmul(U, inner), V
     result = None
     if gu is not None and U.shape[0] > U.shape[1]:
-        part = U.with_local(gu / S.index_select(0, U.col_indices()))
+        part = U.with_local(gu / shared(S, U.grid.comm).index_select(0, U.col_indices()))
         beside = part.local - matmul(U, matmul(U, part, adjoint="left")).local
         left = left.with_local(left.local + beside)
     result = matmul(left, right, adjoint="right")
     if gv is not None and V.shape[0] > V.shape[1]:
-        part = V.with_local(gv / S.index_select(0, V.col_indices()))
+        part = V.with_local(gv / shared(S, V.grid.comm).index_select(0, V.col_indices()))
         beside = V.with_local(part.local - matmul(V, matmul(V, part, adjoint="left")).local)
         result = result.with_local(result.local + matmul(U, beside, adjoint="right").local)
     return result
@@ -384,21 +387,6 @@ def svdvals(A: Matrix, *, base: int | None = None) -> Tensor:
 
 
 # ---------------------------------------------------------------- norms
-
-
-class _Sum(Function):
-    @staticmethod
-    def forward(ctx, x, comm):
-        return all_reduce(comm, x.clone().contiguous())
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, None
-
-
-def total(x: Tensor, comm: Any) -> Tensor:
-    """The sum of x over the ranks of comm, on each of them.  In a backward pass they give the same gradient for it."""
-    return _Sum.apply(x, comm)
 
 
 @takes_matrices
