@@ -4,9 +4,9 @@ Note [Gradients of sharded tensors]
 A shard is a tensor that records its own graph; every rank's graph has the same nodes.  The gradient of a tensor has its
 placements, but that of a Partial one is Replicate: each term has the gradient of the sum.  So the gradient of a move
 from S to D is the move back, from the gradient's layout of D to that of S.  A tensor that all ranks have and that each
-uses for another part of the result (a factor that is Replicate beside one that is cut) is `spread`: the identity, whose
-gradient is the sum over the ranks.  In second derivatives a gradient that is given for a sum of terms is spread over the
-terms, and one that is found for terms is given back to the program as that of the first (`of_terms`).
+uses for another part of the result (a factor that is Replicate beside one that is cut) is `spread`: the identity,
+whose gradient is the sum over the ranks.  In second derivatives a gradient that is given for a sum of terms is spread
+over the terms, and one that is found for terms is given to the program as that of the first (`of_terms`).
 """
 
 from __future__ import annotations
