@@ -149,9 +149,18 @@ class Spec(Layout):
         return [a for a, d in enumerate(self.dims) if d == dim]
 
     def with_(self, placements: Any = None, shape: Any = None) -> Spec:
-        """The same with other placements or another shape."""
-        return Spec(self.mesh, tuple(placements if placements is not None else self.placements),
-                    self.shape if shape is None else shape)  # fmt: skip
+        """The same with other placements or another shape: one object for each, as long as the mesh keeps it."""
+        key = (
+            tuple(placements) if placements is not None else self.placements,
+            self.shape if shape is None else Size(shape),
+        )
+        known = self.mesh._specs
+        found = known.get(key)
+        if found is None:
+            if len(known) > 1000:
+                known.clear()
+            found = known[key] = Spec(self.mesh, *key)
+        return found
 
     @property
     def is_whole(self) -> bool:

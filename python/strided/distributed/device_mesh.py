@@ -68,6 +68,7 @@ class DeviceMesh:
         self._plans: dict[
             Any, Any
         ] = {}  # how operands of some layouts come together (_rules_elementwise.py, _rules_matrices.py)
+        self._specs: dict[Any, Any] = {}  # layouts over this mesh (_layout.py)
         self._moves: dict[Any, Any] = {}  # what moves between two layouts are made of (_move.py)
         self._everywhere: dict[Any, Any] = {}  # layouts of tensors that are the same on every rank, by shape
         self._coordinate = self.coordinate_of(comm.rank)
@@ -88,7 +89,7 @@ class DeviceMesh:
             raise ValueError(f"DeviceMesh: {len(shape)} different names for {len(shape)} axes, got {names}")
         self.device_type, self.shape, self.ndim = "xla", tuple(shape), len(shape)
         self.mesh_dim_names = None if names is None else tuple(names)
-        self.comm = None
+        self.comm, self._specs = None, {}
         self._coordinate = (0,) * self.ndim
 
     def __getattr__(self, name):

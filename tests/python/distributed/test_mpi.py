@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+import strided
 
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]))
 
@@ -17,6 +18,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+ENVIRONMENT = {"STRIDED_NUM_THREADS": "1", "STRIDED_DISTRIBUTED_TIMEOUT": "20"}
+
+
 def mpiexec(n, program, **variables):
     text = "import strided as torch\ndist = torch.distributed\ncomm = dist.world()\n" + textwrap.dedent(program)
     return subprocess.run(
@@ -24,7 +28,7 @@ def mpiexec(n, program, **variables):
         capture_output=True,
         text=True,
         timeout=100,
-        env=os.environ | {"STRIDED_NUM_THREADS": "1", "STRIDED_DISTRIBUTED_TIMEOUT": "20"} | variables,
+        env=os.environ | ENVIRONMENT | variables,
     )
 
 
@@ -86,15 +90,8 @@ CALLS = """
         comm.all_reduce(y)
         assert torch.equal(x, y)
     comm.barrier()
-    print(comm.all_gather_object("done"))
+    assert comm.all_gather_object("done") == ["done"] * n
 """
-
-
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_calls(n):
-    done = mpiexec(n, CALLS)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [str(["done"] * n)] * n
 
 
 def test_a_mismatch_is_told_on_every_rank():
@@ -158,12 +155,121 @@ SHARDED = """
     except dist.MismatchError as error:
         told = comm.all_gather_object(str(error))
         assert len(set(told)) == 1 and "redistribute: (9, 7)" in told[0] and "Shard(dim=1)" in told[0], told
-    if comm.rank == 0:
-        print("done")
 """
 
 
-@pytest.mark.parametrize("n", [2, 4])
-def test_sharded_tensors(n):
-    done = mpiexec(n, SHARDED)
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+LINALG = """
+    la = dist.linalg
+    grid = la.Grid(comm)
+    n = 48
+    A = torch.randn(n, n, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    B, H = A[:, :5] + 1, A @ A.T + torch.eye(n, dtype=A.dtype)
+    a, b, h = (la.from_full(x, 8, grid) for x in (A, B, H))
+    size = lambda x: torch.linalg.vector_norm(x).item()
+    X = la.to_full(la.solve(a, b))
+    assert size(A @ X - B) <= 1e-13 * size(A) * size(X)
+    L = la.to_full(la.cholesky(h))
+    assert size(L @ L.T - H) <= 1e-13 * size(H)
+    Q, R = (la.to_full(x) for x in la.qr(a))
+    assert size(Q @ R - A) <= 1e-13 * size(A)
+    C = la.to_full(la.matmul(a, a, layers=comm.size))
+    assert size(C - A @ A) <= 1e-13 * size(A) ** 2
+    E, V = la.eigh(la.from_full(H[:12, :12], 4, grid), base=4)
+    V = la.to_full(V)
+    assert size((V * E) @ V.T - H[:12, :12]) <= 1e-12 * size(H)
+    a.local.requires_grad_()
+    la.slogdet(a)[1].backward()
+    assert size(la.to_full(a.with_local(a.local.grad)) - torch.linalg.inv(A).T) <= 1e-9 * size(torch.linalg.inv(A))
+    try:
+        la.solve(la.from_full(torch.ones(9, 9), 2, grid), la.from_full(torch.ones(9, 1), 2, grid))
+        raise AssertionError("a singular system was solved")
+    except torch.linalg.LinAlgError:
+        pass
+"""
+
+GROUPS = """
+    import strided
+    from strided import nn
+    from strided.distributed import files
+
+    dist.init_process_group("mpi", timeout=30)
+    rank, n = dist.get_rank(), dist.get_world_size()
+
+    x = strided.full((3,), rank + 1.0)
+    works = [dist.all_reduce(x, async_op=True), dist.barrier(async_op=True)]
+    assert all(w.wait() for w in works) and x.tolist() == [n * (n + 1) / 2] * 3
+    y = strided.empty(n, 2)
+    dist.all_gather_into_tensor(y, strided.full((2,), float(rank)))
+    assert y.tolist() == [[r, r] for r in range(n)]
+    z = strided.empty(n)
+    dist.all_to_all_single(z, strided.arange(n) + 10.0 * rank)
+    assert z.tolist() == [10.0 * r + rank for r in range(n)]
+    part = strided.empty(2)
+    dist.reduce_scatter_tensor(part, strided.ones(2 * n) * rank, dist.ReduceOp.MAX)
+    assert part.tolist() == [n - 1.0] * 2
+    if n > 1:
+        got = strided.zeros(4)
+        ops = [dist.P2POp(dist.isend, strided.full((4,), float(rank)), (rank + 1) % n),
+               dist.P2POp(dist.irecv, got, (rank - 1) % n)]
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()
+        assert got.tolist() == [(rank - 1) % n] * 4
+    found = [None] * n
+    dist.all_gather_object(found, {"rank": rank, "t": strided.arange(rank)})
+    assert [(f["rank"], f["t"].tolist()) for f in found] == [(r, list(range(r))) for r in range(n)]
+    odd = dist.new_group(range(0, n, 2))
+    if rank % 2 == 0:
+        w = strided.ones(1)
+        dist.all_reduce(w, group=odd)
+        assert w.item() == len(range(0, n, 2))
+    else:
+        assert odd is dist.GroupMember.NON_GROUP_MEMBER
+
+    if n == 4:
+        along = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("model", "data")).get_group("data")
+        w = strided.tensor([rank])
+        dist.broadcast(w, src=rank // 2 * 2 + 1, group=along)
+        assert w.item() == rank // 2 * 2 + 1 and along.members() == [rank // 2 * 2, rank // 2 * 2 + 1]
+
+    strided.manual_seed(rank)
+    net = nn.parallel.DistributedDataParallel(nn.Linear(4, 2), find_unused_parameters=True)
+    net(strided.full((2, 4), rank + 1.0)).sum().backward()
+    assert net.module.weight.grad.tolist() == [[n + 1.0] * 4] * 2
+
+    mine = slice(2 * rank, 2 * rank + 2)
+    whole = strided.arange(2 * n * 3).reshape(2 * n, 3)
+    files.save_npy(PATH, files.Part(whole[mine], whole.shape, mine))
+    assert files.load_npy(PATH, (slice(None), slice(1, 2))).tolist() == whole[:, 1:2].tolist()
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(("n", "starter"), [(1, "mpiexec"), (2, "launch"), (4, "mpiexec")])
+def test_programs(n, starter, tmp_path):
+    """Calls, sharded tensors, linear algebra, process groups with DistributedDataParallel, and files: in one job, because
+    ranks take longer to start than to compute."""
+    programs = {"calls": CALLS, "sharded": SHARDED, "linalg": LINALG, "groups": GROUPS}
+    if n == 1:
+        del programs["sharded"]  # its mesh has two rows
+    lines = ["import strided as torch", "dist = torch.distributed", "comm = dist.world()"]
+    for name, text in programs.items():
+        given = f"{{'torch': torch, 'dist': dist, 'comm': comm, 'PATH': {str(tmp_path / 'x.npy')!r}}}"
+        lines += [f"exec(compile({textwrap.dedent(text)!r}, {name!r}, 'exec'), {given})"]
+        lines += [f"if comm.rank == 0: print({name!r}, flush=True)"]
+    script = tmp_path / "program.py"
+    script.write_text("\n".join(lines))
+    words = [MPIEXEC, "-n", str(n), sys.executable, str(script)]
+    if starter == "launch":
+        words = [sys.executable, "-m", "strided", "launch", "-n", str(n), str(script)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200, env=os.environ | ENVIRONMENT)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, list(programs), "")
+    whole = strided.files.load_npy(tmp_path / "x.npy")
+    assert whole.tolist() == strided.arange(6 * n).reshape(2 * n, 3).tolist()
+
+
+def test_an_mpiexec_of_another_mpi_is_named():
+    """Ranks that do not know of each other: each has a world of one, while launch says that there are two."""
+    program = "from strided import distributed as dist; dist.init_process_group()"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMI_", "OMPI_"))} | {"WORLD_SIZE": "2"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 1 and "an mpiexec of another MPI than mpi4py's" in done.stderr
