@@ -88,11 +88,18 @@ bool is_constant(const Tensor& t) {
   return t.numel() > 0;
 }
 
-// sub, heaviside and addcdiv refuse some pairs of dtypes that promote.
+// sub, heaviside, addcdiv and lerp refuse some pairs of dtypes that promote.
 void check_pair(const OpDef& op, const Operand* in) {
   auto dtype = [&](int i) { return in[i].tensor ? in[i].tensor->dtype() : in[i].scalar.dtype(default_dtype()); };
   if (is<Addcdiv>(op)) {
     STRIDED_CHECK(!(is_integral(dtype(1)) && is_integral(dtype(2))), RuntimeError, kIntegerAddcdiv);
+    return;
+  }
+  if (is<Lerp>(op)) {  // a weight of one element is a number
+    for (int i : {1, 2})
+      STRIDED_CHECK(!in[0].tensor || !in[i].tensor || (i == 2 && in[i].tensor->ndim() == 0) || dtype(i) == dtype(0),
+                    RuntimeError, "expected dtype ", info_of(dtype(0)).written, " for `", i == 1 ? "end" : "weight",
+                    "` but got dtype ", info_of(dtype(i)).written);
     return;
   }
   const DType a = dtype(0), b = dtype(1);
@@ -158,7 +165,7 @@ Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullpt
     plan.simple = plan.simple && (t->is_contiguous() || is_constant(*t));
   }
   const DType promoted = compute_dtype(op, in);
-  if (is<Sub>(op) || is<Heaviside>(op) || is<Addcdiv>(op)) check_pair(op, in);
+  if (is<Sub>(op) || is<Heaviside>(op) || is<Addcdiv>(op) || is<Lerp>(op)) check_pair(op, in);
   if (!op.supported[index_of(promoted)]) {
     if (target) check_target(*target, plan.shape, promoted);
     unsupported(op, promoted);
@@ -380,6 +387,8 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
   const bool wants = any_requires_grad(op, in), grad = wants || (grad_enabled() && out.requires_grad());
   if (in_place) {
     check_inplace(op.info->name, out, wants);
+    STRIDED_CHECK(!is<Abs>(op) || !is_complex(out.dtype()), RuntimeError,
+                  "In-place abs is not supported for complex tensors.");
     check_target(out, plan.shape, plan.result);
     STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device,
                   ", the tensor to write to on ", out.device());

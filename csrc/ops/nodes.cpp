@@ -12,6 +12,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
+#include "ops/steady.h"
 #include "tensor/foreign.h"
 
 namespace strided {
@@ -39,6 +40,13 @@ Tensor power_gradient(const Tensor& g, const Tensor& a, const Scalar& e) {
   const Scalar below = real ? Scalar(e.real() - 1) : Scalar(e.real() - 1, e.imag());
   return g * conj(elementwise<Pow>(a, below) * e);
 }
+
+// PyTorch's formulas of these read the operand, in which the gradient is constant in pieces.
+template <class... Op>
+bool is_one_of(int id, List<Op...>) {
+  return ((id == elementwise_id<Op>) || ...);
+}
+bool is_steady(int id) { return is_one_of(id, List<Relu, Hardtanh, Threshold, Softshrink, Hardshrink>{}); }
 
 }  // namespace
 
@@ -128,6 +136,7 @@ TensorList ElementwiseNode::apply(TensorList& grads) {
     saved.in[0] = to_dtype(saved.in[0], grads[0].dtype());
   for (int i = 0; i < op_.arity; ++i)
     if (next[i].node) result[i] = op_.vjp(i, grads[0], saved);
+  if (is_steady(op_.id)) result[0] = steady(result[0]);
   return result;
 }
 

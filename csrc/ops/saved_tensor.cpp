@@ -4,7 +4,10 @@
 
 #include <string>
 
+#include "ops/factory.h"
 #include "ops/record.h"
+#include "ops/shape/view.h"
+#include "ops/steady.h"
 
 namespace strided {
 namespace {
@@ -55,6 +58,21 @@ void SavedTensor::release() {
 
 CurrentNodeGuard::CurrentNodeGuard(Node* node) : before_(running) { running = node; }
 CurrentNodeGuard::~CurrentNodeGuard() { running = before_; }
+
+Tensor steady(const Tensor& grad, size_t operand) {
+  if (!grad_enabled() || !running || !running->next[operand].node) return grad;
+  const Edge& edge = running->next[operand];
+  const Node::Output& of = edge.node->output(edge.input);
+  const auto formula = [shape = of.shape, dtype = of.dtype, device = of.device](const Tensor& g) {
+    return std::vector<Tensor>{g, zeros(shape, dtype, device)};
+  };
+  const Ref<Node> node(new LambdaNode<decltype(formula)>("ZeroDerivativeBackward0", formula));
+  node->add_edge(gradient_edge(grad));
+  node->add_edge(edge);
+  const Tensor out = make_view(grad, grad.layout());
+  set_history(out, node);
+  return out;
+}
 
 void saved_tensors_were_freed() {
   STRIDED_THROW(

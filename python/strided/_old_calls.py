@@ -46,7 +46,9 @@ def _old_call(function: Any, args: tuple[Any, ...]) -> Any:
     else:
         return NotImplemented
     named = ", ".join(f"{key}={value}" for key, value in given.items())
-    warn_once(f"{written}()", f"numbers before the tensors are deprecated; write {written}(..., {named})")
+    warn_once(
+        f"This overload of {written} is deprecated", f"write {written}(..., {named}), no number before the tensors"
+    )
     return function(*tensors, **given)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _C
 from ._creation import _TypedMeta
-from ._once import warn_once
+from ._once import warn_always, warn_once
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 
 if TYPE_CHECKING:
@@ -107,20 +107,16 @@ def set_num_interop_threads(num: int) -> None:
         warn_once("torch.set_num_interop_threads", "operations run one after the other; get_num_interop_threads() is 1")
 
 
-_warn_always = False
-
-
 def set_warn_always(b: bool) -> None:
-    """Remembers whether to repeat warnings; ``warnings.simplefilter("always")`` repeats them."""
-    global _warn_always
+    """Whether warnings that come once in a process come at each call; ``warnings.simplefilter`` chooses among them."""
     if not isinstance(b, bool):
         raise TypeError(f"set_warn_always(): argument must be bool, not {type(b).__name__}")
-    _warn_always = b
+    warn_always(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What was set."""
-    return _warn_always
+    return warn_always()
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:

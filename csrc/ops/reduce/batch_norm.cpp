@@ -7,6 +7,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
+#include "ops/reduce/row_norm.h"
 #include "ops/shape/view.h"
 #include "ops/shape/windows.h"
 
@@ -146,6 +147,7 @@ Tensor normalise_channels(const Tensor& input, const std::optional<Tensor>& runn
   for (const auto& [name, t] : given) {
     STRIDED_CHECK(!*t || (*t)->numel() == input.size(1), RuntimeError, name, " should contain ", input.size(1),
                   " elements not ", (*t)->numel());
+    check_parameter_dtype(input, *t);
   }
   // As in PyTorch: programs take views of what comes out.
   const Tensor x = lies_channels_last(input) && input.ndim() > 3 ? input : contiguous(input);

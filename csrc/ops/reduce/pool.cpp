@@ -11,6 +11,7 @@
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
 #include "ops/shape/windows.h"
+#include "ops/steady.h"
 
 namespace strided {
 namespace {
@@ -308,7 +309,7 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
       const int64_t n = shape[0], c = shape[1];
       const Tensor flat = zeros({n, c, product_of({shape.data() + 2, shape.size() - 2})}, g.dtype(), g.device());
       const Dims rows{n, c, product_of({g.shape().data() + 2, g.shape().size() - 2})};
-      return reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape);
+      return steady(reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape));
     });
   if (input.ndim() == axes + 1) {
     best = squeeze(best, {0});

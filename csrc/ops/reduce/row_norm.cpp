@@ -139,6 +139,14 @@ Tensor or_none(const std::optional<Tensor>& t) { return t ? *t : Tensor(); }
 
 }  // namespace
 
+void check_parameter_dtype(const Tensor& x, const std::optional<Tensor>& parameter) {
+  if (!parameter || parameter->dtype() == x.dtype()) return;
+  const bool wide = parameter->dtype() == DType::Float32;
+  if (wide && is_floating(x.dtype()) && x.itemsize() < 4) return;
+  STRIDED_THROW(RuntimeError, "mixed dtype (CPU): ",
+                wide ? "all inputs must share same datatype." : "expect parameter to have scalar type of Float");
+}
+
 std::tuple<Tensor, Tensor, Tensor> normalise_rows(const Tensor& x, const std::optional<Tensor>& weight,
                                                   const std::optional<Tensor>& bias, int64_t n, int64_t share,
                                                   int64_t period, double eps) {
@@ -148,6 +156,7 @@ std::tuple<Tensor, Tensor, Tensor> normalise_rows(const Tensor& x, const std::op
   for (const auto* t : {&weight, &bias}) {
     if (!*t) continue;
     check_same_device(kName, x, **t);
+    check_parameter_dtype(x, *t);
     STRIDED_CHECK((*t)->numel() == n / share * period, RuntimeError, kName, ": expected ", n / share * period,
                   " weights, got ", (*t)->shape());
   }
@@ -168,6 +177,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& x, const Dims
     STRIDED_CHECK(!*t || (*t)->shape() == normalized_shape, RuntimeError, "Expected ", kind,
                   " to be of same shape as normalized_shape, but got ", kind, " of shape ", (*t)->shape(),
                   " and normalized_shape = ", normalized_shape);
+    check_parameter_dtype(x, *t);
     kind = "bias";
   }
   const int axes = normalized_shape.ndim(), rest = x.ndim() - axes;

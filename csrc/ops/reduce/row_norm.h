@@ -8,6 +8,10 @@
 
 namespace strided {
 
+// RuntimeError for a weight, bias or running statistic of another dtype than x has; where x has 16 bits it may be
+// float32.
+void check_parameter_dtype(const Tensor& x, const std::optional<Tensor>& parameter);
+
 // (x - mean) / sqrt(var + eps) of rows of n elements, times weight, plus bias; the mean and 1 / sqrt(var + eps) of each
 // row, without gradients. `share` elements of a row have one weight and one bias, which begin anew every `period` rows
 // (1 and 1: one for each element of a row, the same for all rows). 16-bit floats are computed, and have statistics, in

@@ -186,8 +186,12 @@ Tensor logdet(const Tensor& a) {
   const auto [sign, logabs] = slogdet(a);
   return elementwise<Log>(sign) + logabs;
 }
-Tensor matrix_norm_number(const Tensor& a, double p, const Dims& dim, bool keepdim, std::optional<DType> dtype) {
-  return matrix_norm(a, p, dim, keepdim, dtype);
+double real_order(const char* name, const Scalar& p) {
+  STRIDED_CHECK(!p.is_complex(), RuntimeError, name, ": Expected a non-complex scalar as the order of norm.");
+  return p.real();
+}
+Tensor matrix_norm_number(const Tensor& a, const Scalar& p, const Dims& dim, bool keepdim, std::optional<DType> dtype) {
+  return matrix_norm(a, real_order("linalg.matrix_norm", p), dim, keepdim, dtype);
 }
 Tensor matrix_norm_name(const Tensor& a, const std::string& p, const Dims& dim, bool keepdim,
                         std::optional<DType> dtype) {
@@ -197,8 +201,15 @@ Tensor norm_name(const Tensor& a, const std::string& p, std::optional<Dims> dim,
                  std::optional<DType> dtype) {
   return matrix_norm(a, p, dim ? *dim : Dims{-2, -1}, keepdim, dtype);
 }
-Tensor vector_norm_any(const Tensor& x, double p, std::optional<Dims> dim, bool keepdim, std::optional<DType> dtype) {
-  return vector_norm(x, p, dim.value_or(Dims()), keepdim, dtype);
+Tensor norm_number(const Tensor& a, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
+                   std::optional<DType> dtype) {
+  std::optional<double> order;
+  if (p) order = real_order("linalg.vector_norm", *p);
+  return linalg_norm(a, order, dim, keepdim, dtype);
+}
+Tensor vector_norm_any(const Tensor& x, const Scalar& p, std::optional<Dims> dim, bool keepdim,
+                       std::optional<DType> dtype) {
+  return vector_norm(x, real_order("linalg.vector_norm", p), dim.value_or(Dims()), keepdim, dtype);
 }
 Tensor linalg_diagonal(const Tensor& a, int64_t offset, int64_t dim1, int64_t dim2) {
   return diagonal(a, offset, dim1, dim2);
@@ -384,20 +395,20 @@ void bind_matrices() {
   def<&tensorinv>("linalg.tensorinv(Tensor input, int ind=2, *, Tensor? out=None)", "The inverse of tensordot by A.",
                   kFunction);
 
-  def<&linalg_norm>(
-      "linalg.norm(Tensor input, float? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+  def<&norm_number>(
+      "linalg.norm(Tensor input, Number? ord=None, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Vector norm of all elements or along dim; a matrix norm if ord is given and two dimensions are.", kFunction);
   def<&norm_name>(
       "linalg.norm(Tensor input, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm 'fro' or 'nuc'.", kFunction);
   def<&vector_norm_any>(
-      "linalg.vector_norm(Tensor input, float ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+      "linalg.vector_norm(Tensor input, Number ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "(sum |x|^ord)^(1/ord); ord may be 0, inf, -inf.", kFunction);
   def<&matrix_norm_name>(
       "linalg.matrix_norm(Tensor input, str ord='fro', int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm 'fro' or 'nuc'.", kFunction);
   def<&matrix_norm_number>(
-      "linalg.matrix_norm(Tensor input, float ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+      "linalg.matrix_norm(Tensor input, Number ord, int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm of order 1, -1, inf or -inf.", kFunction);
   def<&linalg_diagonal>("linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)",
                         "View of the diagonals of matrices.", kFunction);

@@ -167,11 +167,13 @@ def test_there_is_one_layout():
 
 def test_numbers_before_the_tensors_that_they_scale():
     a, b, m = strided.ones(2), strided.full((2,), 3.0), strided.ones(2, 2)
-    from strided import _once
-
-    _once._told.discard("addcmul_()")
-    with pytest.warns(UserWarning, match=r"addcmul_\(\): numbers before the tensors are deprecated.*value=2"):
-        assert a.clone().addcmul_(2, b, b).tolist() == [19, 19]
+    strided.set_warn_always(True)  # each call warns, as often as it is made
+    try:
+        for _ in range(2):
+            with pytest.warns(UserWarning, match=r"This overload of addcmul_ is deprecated: write .*value=2"):
+                assert a.clone().addcmul_(2, b, b).tolist() == [19, 19]
+    finally:
+        strided.set_warn_always(False)
     assert strided.add(a, 2, b).tolist() == a.clone().add_(2, b).tolist() == [7, 7]
     assert a.sub(2, b).tolist() == [-5, -5] and a.clone().addcdiv_(2, b, b).tolist() == [3, 3]
     assert strided.addmm(2, m, 3, m, m).tolist() == m.addmm(2, 3, m, m).tolist() == [[8, 8], [8, 8]]

@@ -287,3 +287,26 @@ def test_program(seed):
             np.testing.assert_allclose(
                 got, want, rtol=1e-7, atol=1e-9 * scale, err_msg=f"order {order}, input {i}\n{program}"
             )
+
+
+STEADY = {
+    "relu": lambda F, x: F.relu(x),
+    "relu6": lambda F, x: F.relu6(x),
+    "hardtanh": lambda F, x: F.hardtanh(x),
+    "threshold": lambda F, x: F.threshold(x, 0.1, 20.0),
+    "softshrink": lambda F, x: F.softshrink(x),
+    "hardshrink": lambda F, x: F.hardshrink(x),
+    "max_pool1d": lambda F, x: F.max_pool1d(x.view(1, 2, 8), 2),
+    "max_pool2d": lambda F, x: F.max_pool2d(x.view(1, 4, 4), 2),
+}
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_second_derivatives_of_linear_pieces_are_zero(name):
+    for T in (strided, torch):
+        x = T.linspace(-2, 3, 16).requires_grad_()
+        w = T.tensor(2.0, requires_grad=True)
+        (first,) = T.autograd.grad((STEADY[name](T.nn.functional, x * w)).sum(), x, create_graph=True)
+        assert first.requires_grad
+        (second, mixed) = T.autograd.grad(first.sum(), (x, w))
+        assert second.shape == (16,) and not second.any() and mixed != 0

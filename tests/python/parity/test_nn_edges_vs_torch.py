@@ -146,3 +146,26 @@ def test_lists_of_parameters_on_meta_are_described():
             for t in (strided, torch)
         ]
         assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("loss", ["mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss"])
+@pytest.mark.parametrize("dtypes", [("float32", "bool"), ("float32", "float64"), ("float16", "float32")], ids=str)
+def test_losses_of_two_dtypes(loss, dtypes):
+    seen = []
+    for T in (strided, torch):
+        x = T.tensor([0.5, -1.5, 2.0], dtype=getattr(T, dtypes[0]))
+        y = T.tensor([1, 0, 1], dtype=getattr(T, dtypes[1]))
+        made = getattr(T.nn.functional, loss)(x, y)
+        seen.append((str(made.dtype), round(float(made), 4)))
+    assert seen[0] == seen[1]
+
+
+def test_weights_keep_the_dtype_of_the_losses():
+    for T in (strided, torch):
+        x, y, w = T.tensor([0.25, 0.5]), T.tensor([0.0, 1.0]), T.tensor([1.0, 2.0]).double()
+        assert T.nn.functional.binary_cross_entropy(x, y, w).dtype is T.float32
+        assert T.nn.functional.binary_cross_entropy_with_logits(x.double(), y).dtype is T.float32
+        mask = T.zeros(2, 2).double()
+        query = T.ones(1, 2, 2)
+        with pytest.raises(RuntimeError, match="Expected attn_mask dtype to be bool or float or to match query dtype"):
+            T.nn.functional.scaled_dot_product_attention(query, query, query, mask)

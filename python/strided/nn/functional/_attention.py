@@ -19,6 +19,10 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 def _additive(mask, dtype):
     """A mask to be added to scores: -inf where a boolean one is False."""
+    if mask.dtype not in (strided.bool, strided.float32, dtype):
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {mask.dtype} and query.dtype: {dtype} instead."
+        )
     if mask.dtype != strided.bool:
         return mask.to(dtype)
     return strided.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)

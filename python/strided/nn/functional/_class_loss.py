@@ -10,7 +10,7 @@ from strided._checks import every_sample
 from ..._overrides import shown_as
 from ._activation import logsigmoid
 from ._compiled import compiled
-from ._reduction import chosen, reduced
+from ._reduction import chosen, reduced, scalar_type
 
 if TYPE_CHECKING:
     from ..._typing import Tensor
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "cross_entropy", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
 ]  # fmt: skip
-
-
-def _scalar_type(x):
-    """The name of a dtype in PyTorch's errors: Float, Int."""
-    return x.type().split(".")[-1].removesuffix("Tensor")
 
 
 def _check_classes(input, target, weight):
@@ -41,8 +36,8 @@ def _check_classes(input, target, weight):
     if input.ndim != 1 and input.size(0) != target.size(0) if target.ndim else input.ndim > 1:
         have = target.size(0) if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({have}).")
-    if target.dtype.is_floating_point or target.dtype == strided.bool:
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_scalar_type(target)}")
+    if target.dtype not in (strided.int64, strided.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_type(target)}")
     if tuple(target.shape) != (*input.shape[:axis], *input.shape[axis + 1 :]):
         if input.ndim <= 2:
             raise RuntimeError(
@@ -57,7 +52,7 @@ def _check_classes(input, target, weight):
             f"weight tensor should be defined either for all {input.size(axis)} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
         )
     if weight is not None and weight.dtype != input.dtype:
-        raise RuntimeError(f"expected scalar type {_scalar_type(input)} but found {_scalar_type(weight)}")
+        raise RuntimeError(f"expected scalar type {scalar_type(input)} but found {scalar_type(weight)}")
     return axis
 
 
@@ -222,7 +217,7 @@ def multi_margin_loss(
     if weight is not None and weight.numel() != x.size(1):
         raise RuntimeError(f"inconsistent weight size, expected {x.size(1)} but got {list(weight.shape)}")
     if target.dtype != strided.int64:
-        raise RuntimeError(f"expected scalar type Long but found {_scalar_type(target)}")
+        raise RuntimeError(f"expected scalar type Long but found {scalar_type(target)}")
     y = target.reshape(-1)
     y, _ = _kept(y, x.size(1), -(2**62))
     gaps = (margin - x.gather(1, y.unsqueeze(1)) + x).clamp_min(0)

@@ -12,7 +12,7 @@ from strided._checks import every_sample
 from ... import _C
 from ..._overrides import shown_as
 from ._activation import logsigmoid
-from ._reduction import chosen, reduced
+from ._reduction import chosen, reduced, scalar_type
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Tensor
@@ -34,8 +34,26 @@ def _pair(input, target):
     return input, target
 
 
+def _cast(loss, like):
+    """Of the dtype of `like`, to which PyTorch's kernels write the losses."""
+    if loss.dtype == like.dtype:
+        return loss
+    if not strided.can_cast(loss.dtype, like.dtype):
+        names = scalar_type(loss), scalar_type(like)
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+    return loss.to(like.dtype)
+
+
+def _counts(x, y):
+    """Both, of one dtype where one is bool: their difference is that of numbers."""
+    if strided.bool not in (x.dtype, y.dtype):
+        return x, y
+    common = strided.promote_types(x.dtype, y.dtype)
+    return x.to(common), y.to(common)
+
+
 def _weighted(loss, weight):
-    return loss if weight is None else loss * weight
+    return loss if weight is None else _cast(loss * weight, loss)
 
 
 def _weighted_mean(loss, weight, reduction):
@@ -62,7 +80,7 @@ def mse_loss(
     >>> strided.nn.functional.mse_loss(strided.tensor([1., 2.]), strided.tensor([1., 4.]))
     tensor(2.)
     """
-    a, b = _pair(input, target)
+    a, b = _counts(*_pair(input, target))
     return _weighted_mean((a - b).square(), weight, chosen(size_average, reduce, reduction))
 
 
@@ -94,7 +112,8 @@ def huber_loss(
     Location Parameter", 1964)."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return _weighted_mean(_huber(*_pair(input, target), delta), weight, reduction)
+    loss = _huber(*_counts(*_pair(input, target)), delta)
+    return _weighted_mean(_cast(loss, input), weight, reduction)
 
 
 @shown_as("SmoothL1LossBackward0")
@@ -109,7 +128,7 @@ def smooth_l1_loss(
     """d ** 2 / (2 beta) for |d| < beta, else |d| - beta / 2, where d = x - y."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    a, b = _pair(input, target)
+    a, b = _counts(*_pair(input, target))
     reduction = chosen(size_average, reduce, reduction)
     if beta == 0:
         return reduced((a - b).abs(), reduction)
@@ -126,7 +145,8 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + exp(-y x)) for y = 1 or -1."""
-    return reduced((input * -target).exp().log1p(), chosen(size_average, reduce, reduction))
+    loss = (-(input * target)).exp().log1p()
+    return reduced(_cast(loss, input), chosen(size_average, reduce, reduction))
 
 
 @shown_as("BinaryCrossEntropyBackward0")
@@ -148,6 +168,8 @@ def binary_cross_entropy(
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. Please ensure they have the same size."
         )
+    if target.dtype != input.dtype:
+        raise RuntimeError(f"Found dtype {scalar_type(target)} but expected {scalar_type(input)}")
     # Of other dtypes, and of classes that extend Tensor, it is made of public operations.
     plain = type(input) is type(target) is strided.Tensor and input.dtype == target.dtype
     plain = plain and input.dtype in (strided.float32, strided.float64) and input.device == target.device
@@ -200,7 +222,7 @@ def binary_cross_entropy_with_logits(
         loss = (1 - target) * input - log_p
     else:
         loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_p
-    return reduced(_weighted(loss, weight), reduction)
+    return reduced(_weighted(_cast(loss, target), weight), reduction)
 
 
 def kl_div(
@@ -224,6 +246,10 @@ def kl_div(
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
+    for x in (input, target):
+        if not x.dtype.is_floating_point:
+            kind = "Complex" if x.dtype.is_complex else "Integral"
+            raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     loss = target.exp() * (target - input) if log_target else strided.xlogy(target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / input.size(0) if input.ndim else loss.sum()

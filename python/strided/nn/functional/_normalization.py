@@ -79,6 +79,16 @@ def _channelwise(t, ndim):
     return None if t is None else _wide(t).reshape([-1 if i == 1 else 1 for i in range(ndim)])
 
 
+def _check_dtypes(x, *parameters):
+    """Parameters have the dtype of x; float32 serves 16-bit floats as well."""
+    for t in parameters:
+        if t is not None and t.dtype != x.dtype and (t.dtype != strided.float32 or x.dtype.itemsize >= 4):
+            what = "all inputs must share same datatype."
+            if t.dtype != strided.float32:
+                what = "expect parameter to have scalar type of Float"
+            raise RuntimeError(f"mixed dtype (CPU): {what}")
+
+
 def _check_size(size):
     per_channel = 1
     for i, n in enumerate(size):
@@ -158,6 +168,7 @@ def instance_norm(
             raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     if not use_input_stats:
         return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_dtypes(input, weight, bias)
     n, c = input.shape[:2]
     means, variances = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
     flat = input.reshape(1, n * c, *input.shape[2:])

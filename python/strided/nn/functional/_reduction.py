@@ -36,6 +36,11 @@ def chosen(size_average: bool | None, reduce: bool | None, reduction: str) -> st
     return reduction
 
 
+def scalar_type(x: Tensor) -> str:
+    """The name of a dtype in PyTorch's errors: Float, Int."""
+    return x.type().split(".")[-1].removesuffix("Tensor")
+
+
 def reduced(x: Tensor, reduction: str) -> Tensor:
     """x, its mean or its sum.  ValueError for any other word."""
     if reduction == "mean":
