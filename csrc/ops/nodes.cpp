@@ -259,7 +259,7 @@ TensorList CopySlices::apply(TensorList& grads) {
   }
   TensorList result(2);
   const Tensor part = view_at(g, view_, view_dtype_);
-  if (next[1].node) result[1] = next[0].node ? clone(part) : part;
+  if (next[1].node) result[1] = next[0].node ? clone(part) : contiguous(part);
   if (next[0].node) {
     zero_(part);
     result[0] = std::move(g);

@@ -136,6 +136,7 @@ Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool chann
     for (size_t i = 0; i < steps->size(); ++i)
       out = by_step(out, (*steps)[transposed ? steps->size() - 1 - i : i], transposed);
     if (out.impl() == x.impl()) out = clone(x);
+    if (transposed) out = contiguous(out);
     if (channels_last) out = with_channels_last(out);
   }
   if (!needs_grad(x)) return out;
@@ -367,7 +368,7 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
       const int axis = g.ndim() - 1 - static_cast<int>(i);
       part = narrow(part, axis, sides[2 * i], shape[static_cast<size_t>(axis)]);
     }
-    return part;
+    return contiguous(part);
   });
 }
 

@@ -289,7 +289,7 @@ Tensor weight_gradient(Tensor x, Tensor grad, const Geometry& g) {
 template <Tensor (*f)(Tensor, Tensor, const Geometry&)>
 Tensor unrecorded(const Tensor& a, const Tensor& b, const Geometry& g) {
   NoGradGuard guard;
-  const Tensor out = f(a, b, g);
+  const Tensor out = contiguous(f(a, b, g));
   return make_view(out, out.layout());  // a result of its own: no view of what was made here
 }
 

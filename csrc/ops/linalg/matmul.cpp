@@ -106,6 +106,19 @@ Tensor gemm_unrecorded(const Tensor& a, const Tensor& b, const Dims& final) {
   return out;
 }
 
+// A matrix whose columns lie in one piece: the transposed view of a weight.
+bool has_whole_columns(const Tensor& x) {
+  return x.ndim() == 2 && x.size(0) > 1 && x.size(1) > 1 && x.strides()[0] == 1 && x.strides()[1] == x.size(0);
+}
+
+Tensor gemm_recorded(const Tensor& a, const Tensor& b);
+
+// a @ b as a gradient: by columns if what it is the gradient of is, so that the gradient of a weight has rows.
+Tensor gemm_gradient(const Tensor& a, const Tensor& b, bool by_columns) {
+  if (!by_columns) return gemm_recorded(a, b);
+  return transpose(gemm_recorded(transpose(b, -2, -1), transpose(a, -2, -1)), -2, -1);
+}
+
 // a @ b for equal batch axes, recorded.
 Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
   Dims shape = a.shape();
@@ -114,9 +127,10 @@ Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
   return record(name, c, {a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-                  return std::vector<Tensor>{b.was_saved() ? gemm_recorded(g, adjoint_of(b.get())) : Tensor(),
-                                             a.was_saved() ? gemm_recorded(adjoint_of(a.get()), g) : Tensor()};
+                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), of_a = has_whole_columns(a),
+                 of_b = has_whole_columns(b)](const Tensor& g) {
+                  return std::vector<Tensor>{b.was_saved() ? gemm_gradient(g, adjoint_of(b.get()), of_a) : Tensor(),
+                                             a.was_saved() ? gemm_gradient(adjoint_of(a.get()), g, of_b) : Tensor()};
                 });
 }
 
@@ -148,14 +162,15 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
   gemm_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
-  return record(node, c, {input, a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
-                 wants_input = input.requires_grad()](const Tensor& g) {
-                  const Tensor h = scaled(g, conj(alpha));
-                  return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(),
-                                             b.was_saved() ? gemm_recorded(h, adjoint_of(b.get())) : Tensor(),
-                                             a.was_saved() ? gemm_recorded(adjoint_of(a.get()), h) : Tensor()};
-                });
+  return record(
+      node, c, {input, a, b},
+      [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
+       wants_input = input.requires_grad(), of_a = has_whole_columns(a), of_b = has_whole_columns(b)](const Tensor& g) {
+        const Tensor h = scaled(g, conj(alpha));
+        return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(),
+                                   b.was_saved() ? gemm_gradient(h, adjoint_of(b.get()), of_a) : Tensor(),
+                                   a.was_saved() ? gemm_gradient(adjoint_of(a.get()), h, of_b) : Tensor()};
+      });
 }
 
 bool meet(const Tensor& a, const Tensor& b) {

@@ -82,7 +82,7 @@ Tensor product_gradient(const Tensor& g, const SavedReduction& s) {
   const Tensor others = reshape(product_of_others(flatten(moved, kept, -1), kept), moved.shape());
   Dims back(order.size());
   for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return wide * conj(permute(others, back));
+  return wide * conj(contiguous(permute(others, back)));
 }
 
 }  // namespace strided

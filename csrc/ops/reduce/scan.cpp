@@ -65,7 +65,9 @@ Tensor moved_up(const Tensor& x, int axis, int64_t by) {
   return cat({rest, zeros(shape, x.dtype(), x.device())}, axis);
 }
 
-Tensor cumsum_gradient(const Tensor& g, int axis) { return reversed(cumsum(reversed(g, axis), axis), axis); }
+Tensor cumsum_gradient(const Tensor& g, int axis) {
+  return contiguous(reversed(cumsum(reversed(g, axis), axis), axis));
+}
 
 // With x and out conjugated.
 Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int axis) {

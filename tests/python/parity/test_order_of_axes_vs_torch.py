@@ -71,3 +71,24 @@ def test_strides_of_joined_slices(n, channels, dim):
             made = t.cat((part, part), dim)
             strides.append((part.stride(), tuple(made.shape), made.stride(), made.tolist()))
     assert strides[: len(strides) // 2] == strides[len(strides) // 2 :]
+
+
+GRADIENTS = {
+    "linear": lambda F, x, w: F.linear(x, w),
+    "linear of rows": lambda F, x, w: F.linear(x.view(2, 2, 3), w),
+    "linear with a bias": lambda F, x, w: F.linear(x, w, w[:, 0]),
+    "mm": lambda F, x, w: x @ w.t(),
+    "pad": lambda F, x, w: F.pad(w, (1, 2, 0, 1)) * 2,
+    "cumsum": lambda F, x, w: w.cumsum(0),
+    "prod": lambda F, x, w: (w * (w > 1)).prod(0),
+    "conv1d": lambda F, x, w: F.conv1d(x.view(1, 3, 4), w.view(5, 3, 1)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_contiguous_tensors_are_contiguous(name):
+    for T in (strided, torch):
+        x, w = T.ones(4, 3, requires_grad=True), T.arange(15.0).view(5, 3).requires_grad_()
+        made = GRADIENTS[name](T.nn.functional, x, w)
+        grads = T.autograd.grad(made, (x, w), T.ones_like(made), allow_unused=True)
+        assert [g is None or g.stride() for g in grads] == [g is None or (3, 1) for g in grads]
