@@ -251,6 +251,14 @@ class Reader {
   char* at_ = nullptr;
 };
 
+// A storage's elements have the dtype that the tensor shall have, as in PyTorch.
+void check_storage(PyObject* o, DType wanted) {
+  if (is_number(o) || PyList_Check(o) || PyTuple_Check(o) || !PyObject_HasAttrString(o, "pickle_storage_type")) return;
+  const DType given = to_dtype(Item(PyObject_GetAttrString(o, "dtype")).o);
+  STRIDED_CHECK(given == wanted, RuntimeError, "Expected a Storage of type ", cpp_name_of(wanted),
+                " or an UntypedStorage, but got ", cpp_name_of(given));
+}
+
 }  // namespace
 
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
@@ -264,6 +272,7 @@ Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
     const Item shared(PyObject_CallOneArg(hook("from_dlpack"), o));
     return tensor_from_object(shared.o, dtype);
   }
+  check_storage(o, dtype.value_or(default_dtype()));
   return Reader(o).read(o, dtype);
 }
 

@@ -6,7 +6,7 @@ import operator
 import sys
 from typing import TYPE_CHECKING
 
-from . import _C
+from . import _C, _storage
 from ._overrides import seen_by_modes
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _legacy(dtype, args, kwargs):
         elif isinstance(args[0], tuple) and type(args[0]).__name__ == "Size":
             made = _f["empty"](args[0], dtype=dtype, device=_CPU)
         elif hasattr(args[0], "untyped"):
-            made = _C.storage_as_tensor(args[0].untyped(), dtype)
+            made = _C.storage_as_tensor(_storage.memory_for(args[0], dtype), dtype)
         else:
             made = _C.tensor_from_object(args[0], dtype)
             if made.ndim == 0:

@@ -23,13 +23,20 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     In any case every result is the same in every run, for any number of threads.
     """
     global _warn_only
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}"
+            )
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
-    _warn_only = bool(warn_only)
+    _warn_only = warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Remembers "default", "warn" or "error", or 0, 1 or 2."""
     global _mode, _warn_only
+    if not isinstance(debug_mode, (str, int)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str) and debug_mode not in _MODES:
         raise RuntimeError(
             f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"

@@ -360,6 +360,11 @@ def _class_of(dtype: Any) -> type[TypedStorage]:
     return found
 
 
+def classes() -> list[type[TypedStorage]]:
+    """The classes of the storages of each dtype."""
+    return list(_CLASSES.values())
+
+
 def _storage_of(t: Any) -> TypedStorage:
     return typed(t.untyped_storage(), t.dtype)
 
@@ -371,6 +376,16 @@ def typed(untyped: Any, dtype: Any) -> TypedStorage:
     'FloatStorage'
     """
     return _class_of(dtype)(wrap_storage=untyped)
+
+
+def memory_for(storage: Any, dtype: Any) -> Any:
+    """The untyped storage of a storage whose numbers have this dtype, that of a tensor; RuntimeError for another one."""
+    if not isinstance(storage, TypedStorage):
+        return storage
+    if storage.dtype != dtype:
+        wanted, given = (_class_of(t).__name__.removesuffix("Storage") for t in (dtype, storage.dtype))
+        raise RuntimeError(f"Expected a Storage of type {wanted} or an UntypedStorage, but got {given}")
+    return storage.untyped()
 
 
 def install(

@@ -41,10 +41,7 @@ def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, st
         if size is not None:
             made = made.as_strided(size, _strides(size) if stride is None else stride, storage_offset)
     else:
-        if isinstance(source, _storage.TypedStorage):
-            if source.dtype != self.dtype:
-                raise RuntimeError(f"Could not set a storage of {source.dtype} to a tensor of type {self.dtype}")
-            source = source.untyped()
+        source = _storage.memory_for(source, self.dtype)
         if not isinstance(source, _C.UntypedStorage):
             raise TypeError(f"set_(): argument 'source' must be a Tensor or a storage, not {type(source).__name__}")
         made = _C.storage_as_tensor(source, self.dtype)

@@ -35,6 +35,7 @@ void def(const char* signature, const char* doc, unsigned where = kBoth) {
 }
 
 Tensor pin_memory(const Tensor& t);               // a copy in page-locked memory
+Tensor blank(Tensor made);                        // filled where deterministic programs ask for it, else as it is
 void check_tolerances(double rtol, double atol);  // of isclose and allclose: RuntimeError below zero
 
 // One for each family; module.cpp calls them all.

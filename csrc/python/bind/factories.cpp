@@ -51,20 +51,6 @@ Tensor deliver(const char* op, const Tensor& made, const OptTensor& out, bool re
 bool fills_new_memory = false;
 void set_fills_new_memory(bool on) { fills_new_memory = on; }
 
-Tensor blank(Tensor made) {
-  if (fills_new_memory && made.numel() > 0) {
-    const DType t = made.dtype();
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    if (is_complex(t)) fill_into(made, Scalar(nan, nan));
-    else if (is_floating(t)) fill_into(made, Scalar(nan));
-    else if (t == DType::Bool) fill_into(made, Scalar(true));
-    else if (t == DType::Int8 || t == DType::Int16 || t == DType::Int32 || t == DType::Int64)
-      fill_into(made, Scalar(std::numeric_limits<int64_t>::max() >> (64 - 8 * size_of(t))));
-    else fill_into(made, Scalar(std::numeric_limits<uint64_t>::max() >> (64 - 8 * size_of(t))));
-  }
-  return made;
-}
-
 // A vector, which fills an `out` of as many elements row by row, whatever its shape.
 Tensor deliver_row(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad) {
   const bool fills = out && out->ndim() != 1 && out->numel() == made.numel();
@@ -353,6 +339,20 @@ void bind_rest() {
 #undef TRIANGLE_TEXT
 
 }  // namespace
+
+Tensor blank(Tensor made) {
+  if (fills_new_memory && made.numel() > 0) {
+    const DType t = made.dtype();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    if (is_complex(t)) fill_into(made, Scalar(nan, nan));
+    else if (is_floating(t)) fill_into(made, Scalar(nan));
+    else if (t == DType::Bool) fill_into(made, Scalar(true));
+    else if (t == DType::Int8 || t == DType::Int16 || t == DType::Int32 || t == DType::Int64)
+      fill_into(made, Scalar(std::numeric_limits<int64_t>::max() >> (64 - 8 * size_of(t))));
+    else fill_into(made, Scalar(std::numeric_limits<uint64_t>::max() >> (64 - 8 * size_of(t))));
+  }
+  return made;
+}
 
 void bind_factories() {
   bind_filled();

@@ -26,19 +26,29 @@ std::vector<Tensor> each(const std::vector<Tensor>& tensors) {
   return out;
 }
 
+// What a resized tensor's memory grew by counts as new memory.
+Tensor resized(const Tensor& self, const Dims& size) {
+  const auto elements = [&] { return static_cast<int64_t>(self.storage().nbytes()) / self.itemsize(); };
+  const int64_t before = elements();
+  resize_(self, size);
+  const int64_t more = elements() - before;
+  if (more > 0) blank(make_view(self, Layout({more}, {1}, before)));
+  return self;
+}
+
 Tensor resize_to(const Tensor& self, const Dims& size, PyObject* format) {
   const MemoryFormat asked = memory_format(format, MemoryFormat::Contiguous);
   STRIDED_CHECK(asked != MemoryFormat::Preserve, RuntimeError, "resize_: Unsupported memory format option Preserve");
-  if (format == Py_None) return resize_(self, size);
+  if (format == Py_None) return resized(self, size);
   const Dims strides = strides_in(asked, size, {});
-  resize_(self, size);
+  resized(self, size);
   return as_strided_(self, size, strides, self.offset());
 }
 Tensor resize_as(const Tensor& self, const Tensor& other, PyObject* format) {
   const MemoryFormat asked = memory_format(format, MemoryFormat::Contiguous);
-  if (format == Py_None) return resize_as_(self, other);
+  if (format == Py_None) return resized(self, other.shape());
   const Dims strides = strides_in(asked, other.shape(), strides_like(other.layout()));
-  resize_as_(self, other);
+  resized(self, other.shape());
   return as_strided_(self, other.shape(), strides, self.offset());
 }
 

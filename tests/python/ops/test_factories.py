@@ -577,3 +577,13 @@ def test_whether_new_memory_is_filled(deterministic):
     with pytest.raises(TypeError, match="expected a bool"):
         deterministic.fill_uninitialized_memory = 1
     assert torch.zeros(4).tolist() == [0] * 4 and torch.ones(2).new_ones(2).tolist() == [1, 1]
+
+
+def test_memory_that_resizing_adds_in_deterministic_programs(deterministic):
+    for make in (lambda t: t.resize_(2, 3), lambda t: t.resize_as_(torch.ones(2, 3))):
+        grown = make(torch.zeros(2)).flatten()
+        assert not grown[:2].any() and grown[2:].isnan().all()
+    assert torch.zeros(2, dtype=torch.int64).resize_(3).tolist() == [0, 0, torch.iinfo(torch.int64).max]
+    for wrong, words in ((dict(mode=1), "'mode'"), (dict(mode=True, warn_only=1), "'warn_only'")):
+        with pytest.raises(TypeError, match=f"{words}.* must be bool, not int"):
+            torch.use_deterministic_algorithms(**wrong)

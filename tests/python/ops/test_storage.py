@@ -252,3 +252,25 @@ def test_copies_share_what_the_originals_share():
     assert made[1].data_ptr() == made[3].data_ptr() == made[0].data_ptr() != a.data_ptr()
     assert made[3][0] == 1 and made[2].tolist() == [3, 4, 5, 6] and a[0] == 0
     assert made[4].nbytes() == 8
+
+
+def test_a_tensor_is_not_made_of_numbers_of_another_dtype():
+    numbers = torch.ones(2, dtype=torch.float64).storage()
+    for make in (
+        lambda: torch.tensor([]).set_(numbers),
+        lambda: torch.tensor(numbers),
+        lambda: torch.tensor(numbers, dtype=torch.float32),
+        lambda: torch.ones(1).new(numbers),
+        lambda: torch.FloatTensor(numbers),
+    ):
+        with pytest.raises(RuntimeError, match="Expected a Storage of type Float or an UntypedStorage, but got Double"):
+            make()
+    assert torch.tensor(numbers, dtype=torch.float64).tolist() == [1, 1]
+    assert torch.FloatTensor(torch.ones(2).storage()).tolist() == [1, 1]
+
+
+def test_names_of_the_classes():
+    from strided import storage
+
+    assert storage._dtype_to_storage_type_map()[torch.float32] == "FloatStorage"
+    assert storage._storage_type_to_dtype_map()["BoolStorage"] is torch.bool
