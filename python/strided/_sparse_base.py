@@ -121,13 +121,31 @@ class SparseTensor(_C.Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient of the values, at their places."""
-        made = self._own.grad
-        return None if made is None else self._with(made)
+        """The gradient of the values, at their places, and what was assigned with places of its own."""
+        made, apart = self._own.grad, vars(self).get("_grad_apart")
+        if made is None or apart is None:
+            return apart if made is None else self._with(made)
+        return self._with(made) + apart
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self._own.grad = value._merged()._own if isinstance(value, SparseTensor) else value
+        vars(self).pop("_grad_apart", None)
+        if not isinstance(value, SparseTensor):
+            self._own.grad = value
+            return
+        if value.shape != self.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        if value.dtype == self.dtype and value.layout == self.layout and self._lies_like(value):
+            self._own.grad = value._own
+        else:
+            self._own.grad, vars(self)["_grad_apart"] = None, value
+
+    def _lies_like(self, other: Any) -> bool:
+        """Whether the elements of both stand at the same places, in the same order."""
+        mine, its = ([t for t in some._parts().values() if t is not some._own] for some in (self, other))
+        return self._own.shape == other._own.shape and all(map(strided.equal, mine, its))
 
     def __copy__(self) -> Any:
         return self._with(self._own)

@@ -1,5 +1,6 @@
 """Mixed precision: what is cast, contexts in contexts, gradients, and what is computed again under the same casts."""
 
+import pickle
 import threading
 import warnings
 
@@ -276,3 +277,39 @@ def test_optimizers_that_unscale_themselves():
         scaler.update()
     assert told[0][0].item() == 8.0 and told[0][1:] == (0.0, [24.0, 24.0]) and told[1] == (None, 0.0, [3.0, 3.0])
     assert told[2][1] == 1.0 and told[3] == (scaler, False) and scaler.get_scale() == 4.0
+
+
+def test_parts_of_a_scaler():
+    x = strided.ones(2, requires_grad=True)
+    optimizer = strided.optim.SGD([x], lr=0.1)
+    scaler = strided.amp.GradScaler("cpu", init_scale=3.0)
+    assert scaler._scale is None and scaler.get_scale() == 3.0
+    for early in (scaler.unscale_, scaler.step, lambda _: scaler.update()):
+        with pytest.raises(AssertionError, match="_scale is None"):
+            early(optimizer)
+    assert scaler.scale(strided.tensor([4.0])) == 12
+    assert scaler._scale.dtype is F32 and scaler._scale.shape == ()
+    with pytest.raises(AssertionError, match="No inf checks were recorded for this optimizer"):
+        scaler.step(optimizer)
+    scaler.update(4.0)
+    scaler.scale((x * strided.tensor([1.0, float("inf")])).sum()).backward()
+    scaler.unscale_(optimizer)
+    found = scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+    assert [v.item() for v in found.values()] == [1.0]
+    with pytest.raises(AssertionError, match="only be pickled at the beginning"):
+        pickle.dumps(scaler)
+    scaler.step(optimizer)
+    scaler.update()
+    again = pickle.loads(pickle.dumps(scaler))
+    assert again.get_scale() == scaler.get_scale() == 2.0 and again.scale(strided.ones(1)) == 2
+
+
+def test_a_scaler_refuses_gradients_of_16_bits():
+    x = strided.ones(2, dtype=strided.float16, requires_grad=True)
+    scaler = strided.amp.GradScaler("cpu", init_scale=2.0)
+    scaler.scale(x.sum()).backward()
+    optimizer = strided.optim.SGD([x], lr=0.1)
+    with pytest.raises(ValueError, match="Attempting to unscale FP16 gradients"):
+        scaler.unscale_(optimizer)
+    found = scaler._unscale_grads_(optimizer, strided.tensor(0.5), strided.tensor(0.0), True)
+    assert x.grad.tolist() == [1, 1] and [v.item() for v in found.values()] == [0.0]

@@ -178,3 +178,18 @@ def test_backward_at_the_places():
         (x * 2).backward()
     with pytest.raises(RuntimeError, match="Mismatch in shape"):
         (x * 2).backward(torch.ones(3))
+
+
+def test_a_gradient_that_is_assigned_keeps_its_places():
+    p = torch.tensor([[1.0, 0, 2], [0, 3, 0]]).to_sparse().requires_grad_()
+    other = torch.tensor([[0.0, 5, 0], [0, 7, 0]]).to_sparse()
+    p.grad = other
+    assert torch.equal(p.grad.to_dense(), other.to_dense())
+    (p * 2).sum().backward()
+    assert torch.equal(p.grad.to_dense(), other.to_dense() + 2 * (p.detach().to_dense() != 0))
+    p.grad = None
+    assert p.grad is None
+    p.grad = p.detach() * 4
+    assert torch.equal(p.grad.to_dense(), 4 * p.detach().to_dense())
+    with pytest.raises(RuntimeError, match="attempting to assign a gradient of size"):
+        p.grad = torch.ones(3, 3).to_sparse()
