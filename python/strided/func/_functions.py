@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..autograd.function import Function
+from ..utils._pytree import tree_flatten, tree_unflatten
 from ._batched import BatchedTensor, Tensor, batched, expanded, union
 from ._vmap import enter, leave
 
@@ -43,6 +44,37 @@ class _Context:
         pass
 
 
+def _by_own_rule(cls, args, kwargs):
+    """``cls.vmap(info, in_dims, *args)``: in_dims are built like the arguments, out_dims like the results."""
+    if any(isinstance(a, Tensor) for a in kwargs.values()):
+        raise NotImplementedError(f"vmap: {cls.__name__}.apply with kwarg-only Tensor args: make them positional")
+    leaves, structure = tree_flatten(args)
+    level = union([a for a in leaves if isinstance(a, Tensor)])[-1]
+    dims = [0 if type(a) is BatchedTensor and level in a._levels else None for a in leaves]
+    plain = tree_unflatten([a if d is None else leave(a, 0, level) for a, d in zip(leaves, dims)], structure)
+    in_dims = tree_unflatten(dims, structure)
+    returned = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *plain, **kwargs)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        found = len(returned) if isinstance(returned, tuple) else 1
+        raise RuntimeError(f"Expected {cls.__name__}.vmap to have two returns, the results and out_dims, got {found}")
+    made, out_dims = returned
+    results, shape = tree_flatten(made)
+    wanted = _dims_like(made, out_dims)
+    if wanted is None:
+        raise RuntimeError(f"{cls.__name__}.vmap returned an incompatible out_dims: {out_dims} for {shape}")
+    return tree_unflatten([enter(y, d, level) for y, d in zip(results, wanted)], shape)
+
+
+def _dims_like(made, dims):
+    """The dim of each leaf, where `dims` is built like `made`, or is one for all; else None."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(tree_flatten(made)[0])
+    if not isinstance(made, (tuple, list)) or type(dims) is not type(made) or len(dims) != len(made):
+        return None
+    parts = [_dims_like(y, d) for y, d in zip(made, dims)]
+    return None if None in parts else [d for part in parts for d in part]
+
+
 def apply(cls: Any, args: Any, kwargs: Any) -> Any:
     """cls.apply(*args) where some arguments vary: by its own rule, ``cls.vmap``, or with forward and backward that see
     one sample each, as every function under vmap does."""
@@ -55,14 +87,7 @@ def apply(cls: Any, args: Any, kwargs: Any) -> Any:
             raise RuntimeError(
                 f"vmap: {cls.__name__} has both generate_vmap_rule=True and a vmap staticmethod; one of them must go"
             )
-        level = levels[-1]
-        dims = tuple(0 if type(a) is BatchedTensor and level in a._levels else None for a in args)
-        plain = [a if d is None else leave(a, 0, level) for a, d in zip(args, dims)]
-        made, out_dims = cls.vmap(VmapInfo(level.size, level.randomness), dims, *plain)
-        if isinstance(made, tuple):
-            out_dims = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(made)
-            return tuple(enter(y, d, level) for y, d in zip(made, out_dims))
-        return enter(made, out_dims, level)
+        return _by_own_rule(cls, args, kwargs)
     own = [a._levels if type(a) is BatchedTensor else () for a in args]
     several = []
 

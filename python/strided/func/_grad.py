@@ -233,7 +233,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             _C.default_generator().set_state(state)
             return again(*cotangents)
         ys = inputs.outputs(given)
-        record = keep or inputs.matters(ys) if create_graph is None else create_graph
+        record = create_graph
+        if record is None:
+            record = _f["is_grad_enabled"]() and (keep or inputs.matters(ys))
         with enable_grad():
             grads = inputs.pull(plain, ys, record)
         found = tree_unflatten(inputs.give(grads, record), spec)
@@ -286,6 +288,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         )
     if not leaves:
         raise RuntimeError(f"{name}: Expected primals to contain at least one Tensor.")
+    for what, values in (("primals", leaves), ("tangents", given)):
+        _tensors_only(values, f"{name}: Expected {what} to be a tuple that only contain Tensors, got {{}}")
     inputs = Inputs(leaves)
     _check_tangents(primals, tangents, leaves, given)
     with enable_grad():

@@ -155,6 +155,47 @@ def test_rules_are_inherited_and_unambiguous():
         vmap(Both.apply)(torch.ones(N, 4))
 
 
+class OfLists(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, others, factor=1):
+        return x * factor, [y * factor for y in others]
+
+    @staticmethod
+    def vmap(info, in_dims, x, others, *, factor=1):
+        assert in_dims == (0, [0, None])
+        return (x * factor, [y * factor for y in others]), (0, [0, None])
+
+
+def test_rules_of_lists():
+    x, y = torch.ones(N, 4), torch.ones(4)
+    made, others = vmap(lambda x: OfLists.apply(x, [x, y], factor=2))(x)
+    assert torch.equal(made, torch.full((N, 4), 2.0)) and [t.shape for t in others] == [(N, 4), (N, 4)]
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (lambda x: x, "Few.vmap to have two returns, the results and out_dims, got 1"),
+        (lambda x: (x, 0, 0), "to have two returns, the results and out_dims, got 3"),
+        (lambda x: (x, (None,)), "Few.vmap returned an incompatible out_dims"),
+        (lambda x: ([x], (None,)), "returned an incompatible out_dims"),
+    ],
+)
+def test_what_rules_return(returned, words):
+    class Few(Ruled):
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return returned(x)
+
+    with pytest.raises(RuntimeError, match=words):
+        vmap(Few.apply)(torch.ones(N, 4))
+
+
+def test_rules_take_no_tensors_by_keyword():
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        vmap(lambda x: Ruled.apply(x, y=torch.ones(4)))(torch.ones(N, 4))
+
+
 @pytest.mark.parametrize("dims", [(0, 0), (0, None), (None, 0)])
 def test_functions_of_the_users_own(dims):
     x, w = (draw(*([N] if d == 0 else []), 4, seed=i) for i, d in enumerate(dims))

@@ -240,3 +240,20 @@ def test_functions_of_no_output(nothing):
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match="Expected f to be a function that has non-empty output"):
             call()
+
+
+def test_cotangents_pulled_under_no_grad_have_no_graph():
+    x = torch.tensor(3.0, requires_grad=True)
+    value, pull = torch.func.vjp(lambda x: x**2, x)
+    with torch.no_grad():
+        (pulled,) = pull(torch.tensor(1.0))
+    assert pulled == 6 and not pulled.requires_grad
+    assert pull(torch.tensor(1.0))[0].requires_grad
+    assert value.requires_grad and torch.autograd.grad(value, x)[0] == 6
+
+
+@pytest.mark.parametrize("arguments", [((1.0,), (1,)), ((1,), (1.0,))], ids=["primals", "tangents"])
+def test_jvp_takes_tensors_only(arguments):
+    given = [tuple(torch.ones(()) if a == 1 and isinstance(a, int) else a for a in some) for some in arguments]
+    with pytest.raises(RuntimeError, match="only contain Tensors, got <class 'float'>"):
+        torch.func.jvp(torch.sin, *given)
