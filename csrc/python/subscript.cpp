@@ -1,5 +1,6 @@
 #include "python/subscript.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ops/copy.h"
@@ -271,6 +272,12 @@ void set_view(const Tensor& self, Layout layout, const Value& value) {
   bump_version(self, "copy_");
 }
 
+bool is_mask(const Indices& indices) {
+  const auto given = [](const auto& index) { return index.has_value(); };
+  const auto first = std::find_if(indices.begin(), indices.end(), given);
+  return std::count_if(indices.begin(), indices.end(), given) == 1 && (*first)->dtype() == DType::Bool;
+}
+
 void set(const Tensor& self, PyObject* o, PyObject* given) {
   const Key key(o, self.ndim());
   const Value value(self, given);
@@ -292,12 +299,10 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
     return;
   }
   Tensor values = value.as_tensor(self);
-  if (values.dtype() != self.dtype()) {
-    STRIDED_CHECK(is_complex(self.dtype()) || !is_complex(values.dtype()), RuntimeError,
-                  "Index put requires the source and destination dtypes match, got ", self.dtype(),
-                  " for the destination and ", values.dtype(), " for the source.");
+  // Arrays are cast, and so is one element for a mask, as a number is. Other tensors are of self's dtype, as in
+  // index_put_, which says so.
+  if (values.dtype() != self.dtype() && (!is_tensor(given) || (values.numel() == 1 && is_mask(indices))))
     values = to_dtype(values, self.dtype());
-  }
   if (values.device() != self.device() && values.ndim() == 0) values = to_device(values, self.device());
   index_put_(target, indices, values, false);
 }

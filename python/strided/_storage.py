@@ -379,7 +379,7 @@ def typed(untyped: Any, dtype: Any) -> TypedStorage:
 
 
 def memory_for(storage: Any, dtype: Any) -> Any:
-    """The untyped storage of a storage whose numbers have this dtype, that of a tensor; RuntimeError for another one."""
+    """The untyped storage of a storage whose numbers have this dtype, a tensor's; RuntimeError for another one."""
     if not isinstance(storage, TypedStorage):
         return storage
     if storage.dtype != dtype:

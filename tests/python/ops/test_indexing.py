@@ -701,7 +701,7 @@ def test_assignment_broadcasts_and_casts():
     x[0] = T([1, 2, 3])
     x[1] = T([[[4.5]]], dtype=torch.float64)
     same(x, [[1, 2, 3], [4.5, 4.5, 4.5]])
-    x[T([0, 1])] = T([7, 8, 9])
+    x[T([0, 1])] = T([7.0, 8, 9])
     same(x, [[7, 8, 9]] * 2)
     x[:, 1] = np.array([1, 2], dtype=np.int8)
     x[T([1])] = np.array([[0.5, 1.5, 2.5]])

@@ -104,6 +104,10 @@ WRITES = [
     "x.masked_fill_(x > 3, 0)",
     "x.index_fill_(1, m.tensor([-1]), 8)",
     "x[0, 1] = m.tensor([[5.]])",
+    "x[x > 2] = m.tensor(7.5, dtype=m.float64)",
+    "x[x > 2] = m.tensor([7])",
+    "x[:, m.tensor([True, False, True])] = m.tensor([[7.5]], dtype=m.float64)",
+    "x[1:] = m.tensor([1, 2, 3])",
 ]
 ERRORS = [
     "x[5]",
@@ -151,6 +155,10 @@ ERRORS = [
     "m.zeros(3).fill_diagonal_(9)",
     "x.index_put((m.tensor([0]),), m.zeros(4))",
     "x.index_put((m.tensor([0]),), m.zeros(3, dtype=m.float64))",
+    "x.__setitem__([1], m.zeros(3, dtype=m.float64))",
+    "x.__setitem__(m.tensor([1]), m.tensor(2))",
+    "x.__setitem__(x > 2, m.zeros(3).long())",
+    "x.long().__setitem__((m.tensor([0]), m.tensor([1])), m.zeros(1))",
     "x.long().__setitem__(0, float('nan'))",
     "m.zeros(2, dtype=m.int8).__setitem__(0, 200)",
 ]
