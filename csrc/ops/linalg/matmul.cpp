@@ -135,8 +135,12 @@ Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
 }
 
 void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
-  STRIDED_CHECK(!(is_integral(t) && !(alpha.is_integral() && beta.is_integral())), RuntimeError,
-                "For integral input tensors, argument alpha and beta must not be a floating point number.");
+  const auto check = [t](const char* name, const Scalar& v) {
+    STRIDED_CHECK(!is_integral(t) || v.is_integral(), RuntimeError, "For integral input tensors, argument ", name,
+                  " must not be a floating point number.");
+  };
+  check("beta", beta);
+  check("alpha", alpha);
   check_fits(alpha, compute_dtype_of(t));
   check_fits(beta, compute_dtype_of(t));
 }
@@ -401,10 +405,11 @@ Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   // Of bool it is "or" and "and", and the factors say which terms count.
   if (is_bool(input.dtype()) && is_bool(a.dtype()) && is_bool(b.dtype())) {
-    STRIDED_CHECK(beta.is_integral() && alpha.is_integral(), RuntimeError,
-                  "For integral input tensors, argument alpha and beta must not be a floating point number.");
+    check_scales(DType::Bool, beta, alpha);
     return scale_and_add(input, outer(a, b), Scalar(beta.real() != 0), Scalar(alpha.real() != 0));
   }
+  STRIDED_CHECK(!beta.is_bool(), RuntimeError, "Boolean beta only supported for Boolean results.");
+  STRIDED_CHECK(!alpha.is_bool(), RuntimeError, "Boolean alpha only supported for Boolean results.");
   const bool alike = input.dtype() == a.dtype() && input.dtype() == b.dtype() && a.ndim() == 1 && b.ndim() == 1;
   if (alike && is_floating(a.dtype()) && !beta.is_complex() && beta.real() == 1 && !alpha.is_complex()) {
     const Tensor wide = expand(input, Dims{a.size(0), b.size(0)});
@@ -643,6 +648,9 @@ Tensor multi_dot(const std::vector<Tensor>& matrices) {
   if (row) m.front() = unsqueeze(m.front(), 0);
   if (column) m.back() = unsqueeze(m.back(), 1);
   for (int i = 0; i < n; ++i) {
+    STRIDED_CHECK(m[i].dtype() == m[0].dtype(), RuntimeError,
+                  "multi_dot(): all tensors must have be the same dtype but tensor 0 is ",
+                  info_of(m[0].dtype()).written, " and tensor ", i, " ", info_of(m[i].dtype()).written);
     STRIDED_CHECK(m[i].ndim() == 2, RuntimeError, "multi_dot(): tensor ", i, " must be 2D but got ", m[i].ndim(), "D");
     STRIDED_CHECK(i == 0 || m[i - 1].size(1) == m[i].size(0), RuntimeError, "multi_dot(): tensors ", i - 1, " and ", i,
                   " with shapes ", m[i - 1].shape(), " and ", m[i].shape(), " cannot be multiplied");

@@ -282,7 +282,7 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& x, const Tensor& edges, const
   STRIDED_CHECK(
       edges.dtype() == x.dtype(), RuntimeError,
       "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype ",
-      x.dtype(), " and bins for dimension 0 with dtype ", edges.dtype());
+      info_of(x.dtype()).written, " and bins for dimension 0 with dtype ", info_of(edges.dtype()).written);
   Tensor own;
   {
     NoGradGuard guard;

@@ -91,7 +91,7 @@ Tensor einsum_any(PyObject* args) {
       const int64_t label = integer ? to_int(o) : 0;
       Py_DECREF(o);
       STRIDED_CHECK(dots || (integer && label >= 0 && label < 52), ValueError,
-                    "einsum(): subscripts must be ints between 0 and 51, or Ellipsis");
+                    "einsum(): subscript in subscript list is not within the valid range [0, 52)");
       text +=
           dots ? std::string("...") : std::string(1, static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26));
     }

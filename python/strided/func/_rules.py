@@ -293,10 +293,22 @@ def along(func: Any, args: Any, kwargs: Any, added: int = 0, widest: bool = Fals
     return again(result, levels, lambda t: t.squeeze(-1) if t.ndim > len(levels) else t)
 
 
+@rule("cat concat concatenate")
+def joined(func: Any, args: Any, kwargs: Any) -> Any:
+    """As `along`, without vectors of no elements, which fit tensors of any number of axes."""
+    _, values = bind(func, args, kwargs)
+    tensors = values["tensors"]
+    rest = [t for t in tensors if t.ndim != 1 or t.shape[0]]
+    if not rest or len(rest) == len(tensors) or all(t.ndim == 1 for t in rest):
+        return along(func, args, kwargs)
+    dtype = functools.reduce(_f["promote_types"], [t.dtype for t in tensors])
+    return func([t.to(dtype) for t in rest], values["dim"])
+
+
 rule(
     "softmax log_softmax special.softmax special.log_softmax cumsum cumprod logcumsumexp cummax cummin diff sort argsort "
     "kthvalue mode flip rot90 narrow narrow_copy select chunk split split_with_sizes unbind unfold movedim "
-    "moveaxis transpose swapdims swapaxes unflatten diagonal cat concat concatenate gather scatter scatter_add "
+    "moveaxis transpose swapdims swapaxes unflatten diagonal gather scatter scatter_add "
     "scatter_reduce slice_scatter select_scatter diagonal_scatter tril triu adjoint real imag view_as_real "
     "view_as_complex unsafe_chunk unsafe_split logsumexp special.logsumexp "
     "linalg.inv inverse linalg.inverse linalg.inv_ex det linalg.det logdet slogdet linalg.slogdet linalg.lu "

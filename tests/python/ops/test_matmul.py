@@ -560,7 +560,7 @@ ERRORS = [
     ("torch.addmm(x, x, x.t())",
         r"The expanded size of the tensor \(2\) must match the existing size \(3\) at non-singleton dimension 1\.  Target sizes: \[2, 2\]\.  Tensor sizes: \[2, 3\]"),
     ("torch.addmm(x.long()[:, :2], x.long(), x.long().t(), beta=0.5)",
-        r"For integral input tensors, argument alpha and beta must not be a floating point number\."),
+        r"For integral input tensors, argument beta must not be a floating point number\."),
     ("torch.outer(x, x)", r"outer: Expected 1-D argument self, but got 2-D"),
     ("torch.inner(x, x.t())",
         r"inner\(\) the last dimension must match on both input tensors but got shapes \[2, 3\] and \[3, 2\]"),
