@@ -138,7 +138,7 @@ def _attach(fd: Any, nbytes: int, dtype: DType, size: Any, stride: Any, offset: 
 
 
 def new_shared(nbytes: int) -> Any:
-    """A storage that other processes see; tensors on it are sent to them by the standard library's ``multiprocessing``."""
+    """A storage that other processes see; the standard library's ``multiprocessing`` sends tensors on it to them."""
     from multiprocessing.reduction import ForkingPickler
 
     ForkingPickler.register(_C.Tensor, _reduce)

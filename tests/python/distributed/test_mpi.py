@@ -246,8 +246,8 @@ GROUPS = """
 
 @pytest.mark.parametrize(("n", "starter"), [(1, "mpiexec"), (2, "launch"), (4, "mpiexec")])
 def test_programs(n, starter, tmp_path):
-    """Calls, sharded tensors, linear algebra, process groups with DistributedDataParallel, and files: in one job, because
-    ranks take longer to start than to compute."""
+    """Calls, sharded tensors, linear algebra, process groups with DistributedDataParallel, and files: in one job,
+    because ranks take longer to start than to compute."""
     programs = {"calls": CALLS, "sharded": SHARDED, "linalg": LINALG, "groups": GROUPS}
     if n == 1:
         del programs["sharded"]  # its mesh has two rows

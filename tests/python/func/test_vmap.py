@@ -247,6 +247,6 @@ def test_vectors_of_no_elements_are_joined_to_anything(dims):
     full, empty, last = torch.arange(12.0).reshape(2, 2, 3), torch.zeros(2, 0, dtype=torch.float64), torch.ones(2, 2, 1)
     given = [t if d == 0 else t[0] for t, d in zip((full, empty, last), dims)]
     made = torch.vmap(lambda a, b, c: torch.cat([b, a, c], 1), in_dims=dims)(*given)
-    rows = [torch.cat([t[i] if d == 0 else t for t, d in zip((given[1], given[0], given[2]), (dims[1], dims[0], dims[2]))], 1)
-            for i in range(2)]  # fmt: skip
+    order = [(given[k], dims[k]) for k in (1, 0, 2)]
+    rows = [torch.cat([t[i] if d == 0 else t for t, d in order], 1) for i in range(2)]
     assert made.dtype is torch.float64 and torch.equal(made, torch.stack(rows))
