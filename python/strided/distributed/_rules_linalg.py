@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 _f = _C.functions
-_BLOCK = 64
+_BLOCK = 128
 
 
 # ---------------------------------------------------------------- from placements to blocks, and back
@@ -104,7 +104,8 @@ def _block_of(x, grid):
     blocks = {p.block for p in x._spec.placements if isinstance(p, BlockCyclic)}
     if len(blocks) == 1:
         return blocks.pop()
-    return max(1, min(_BLOCK, min(x.shape) // (4 * max(grid.rows, grid.columns))))
+    block = min(x.shape) // (4 * max(grid.rows, grid.columns))
+    return max(1, min(_BLOCK, (block + 8) // 16 * 16 if block > 32 else block))  # whole vectors, in products
 
 
 def deal(x: ShardedTensor, block: int | None = None) -> Any:

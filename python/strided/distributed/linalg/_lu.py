@@ -104,9 +104,10 @@ def _factor(A: Matrix, first: int, end: int, pivoting: str) -> tuple[Tensor, lis
     rows = A.rows.indices(grid.row)[begin:]
     panel = A.local[begin:, left : left + width]
     if pivoting == "partial" or comm.size == 1:
-        work = panel.clone().contiguous()
+        work = panel if comm.size == 1 else panel.clone().contiguous()
         top, pivots = _panel.partial(comm, work, rows, first, owner)
-        panel.copy_(work)
+        if work is not panel:
+            panel.copy_(work)
         return top, pivots
     held = [A.rows.count(r) - A.rows.before(r, first) for r in range(comm.size)]
     top, pivots = _panel.tournament(comm, panel.contiguous(), rows, first, held)

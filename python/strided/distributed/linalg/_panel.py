@@ -31,7 +31,7 @@ def partial(comm: Any, P: Tensor, rows: list[int], first: int, owner: int) -> tu
     if comm.size == 1:
         factors, pivots, _ = _lu(P)
         P.copy_(factors)
-        return P[:width].clone(), [first + p - 1 for p in pivots.tolist()]
+        return factors[:width], [first + p - 1 for p in pivots.tolist()]
     top, chosen = P.new_empty((width, width)), []
     mine = comm.rank == owner
     for i in range(width):
