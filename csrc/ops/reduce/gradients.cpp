@@ -64,8 +64,8 @@ Tensor ones_before(const Tensor& x, int64_t dim) {
 
 Tensor product_gradient(const Tensor& g, const SavedReduction& s) {
   const Tensor& x = s.x;
-  if (x.numel() == 0) return zeros_like(x);
   const Tensor wide = expanded(g, s);
+  if (x.numel() == 0) return wide * conj(x);  // recorded as others are: empty shards have the graph of full ones
   bool has_zero;
   {
     NoGradGuard guard;

@@ -71,7 +71,8 @@ Tensor cumsum_gradient(const Tensor& g, int axis) {
 
 // With x and out conjugated.
 Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int axis) {
-  if (x.ndim() == 0 || x.numel() == 0) return g;
+  if (x.ndim() == 0) return g;
+  if (x.numel() == 0) return g * x;  // recorded as others are
   bool has_zero;
   {
     NoGradGuard guard;

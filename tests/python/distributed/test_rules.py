@@ -170,6 +170,8 @@ pinv
 sum dim
 amax
 prod dim
+prod zeros
+cumprod
 logsumexp
 matmul 2 2
 cumsum
@@ -183,7 +185,8 @@ def test_second_derivatives(name):
     given = makers.pop() if isinstance(makers[-1], dict) else {}
     kind = torch.float64 if "r" in given.get("kinds", "rc") else torch.complex128
     makers = [lambda m=m: m(kind) for m in makers]
-    everywhere(slopes(function), makers, ranks=(2,), part=(1, 2))  # sums of terms are among these
+    # Sums of terms are among these, and on a grid shards without elements.
+    everywhere(slopes(function), makers, ranks=(2, 4) if name in ("prod zeros", "cumprod") else (2,), part=(1, 2))
 
 
 EQUATIONS = {
