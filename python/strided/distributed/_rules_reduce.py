@@ -236,6 +236,8 @@ def _norm(func, args, kwargs):
         return _local(func, x, values, dims)
     p = 2 if p in (None, "fro") else p
     keepdim, vector = bool(values.get("keepdim")), _f["linalg.vector_norm"]
+    if axes and p == 2 and _move.recording() and _move._has_record(x._local):
+        return _root_of_squares(x, dims, keepdim, values.get("dtype"))
     local = x._local
     if axes and p == float("-inf"):
         local = _padded(local, dims, float("inf"))
@@ -247,6 +249,20 @@ def _norm(func, args, kwargs):
         return wrap(part, spec)
     many, _ = stacked(part, spec, axes)
     return wrap(many.sum(0) if p == 0 else vector(many, p, 0), spec)
+
+
+def _root_of_squares(x, dims, keepdim, dtype):
+    """The 2-norm with its derivatives of any order. (Norms of norms have none where a shard is 0.)"""
+    x = x if dtype is None else x.to(dtype)
+    with no_grad():
+        size = _f["linalg.vector_norm"](x.detach(), 2, dims, True)
+        usable = (size > 0) & (size < float("inf"))
+        scale = _f["where"](usable, _f["exp2"](_f["floor"](_f["log2"](_f["where"](usable, size, 1)))), 1)
+    scaled = x / scale  # by a power of 2, which rounds nothing and keeps squares in range
+    squares = (scaled * scaled.conj()).real if x.dtype.is_complex else scaled * scaled
+    total = without_terms(squares.sum(dims, True))
+    found = _f["where"](total == 0, 0, _f["sqrt"](_f["where"](total == 0, 1, total))) * scale
+    return found if keepdim else found.squeeze(dims)
 
 
 @rule("dist")

@@ -166,6 +166,8 @@ lstsq wide
 lu_factor
 householder_product
 cond -2
+renorm some
+norm
 pinv
 sum dim
 amax
