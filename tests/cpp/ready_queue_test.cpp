@@ -44,7 +44,7 @@ class Dummy : public Node {
   explicit Dummy(int outputs, const Tensor& like) {
     for (int i = 0; i < outputs; ++i) set_output(i, like);
   }
-  const char* name() const override { return "DummyBackward0"; }
+  const char* own_name() const override { return "DummyBackward0"; }
   TensorList apply(TensorList&) override { return {}; }
 };
 
