@@ -1,5 +1,6 @@
 """vmap: where axes go, nesting, random functions, mistakes."""
 
+import numpy as np
 import pytest
 import strided as torch
 from strided.func import vmap
@@ -202,6 +203,8 @@ def test_errors_end_the_level():
         (lambda x: vmap(lambda a: float(a.sum()))(x), RuntimeError, r"calling .item\(\) on a Tensor"),
         (lambda x: vmap(lambda a: a if a.sum() > 0 else -a)(x), RuntimeError, "data-dependent control flow"),
         (lambda x: vmap(lambda a: a.numpy())(x), RuntimeError, "cannot be accessed"),
+        (lambda x: vmap(lambda a: np.asarray(a))(x), RuntimeError, "cannot be accessed"),
+        (lambda x: vmap(lambda a: memoryview(a))(x), BufferError, "no memory of its own"),
         (lambda x: vmap(torch.nonzero)(x), RuntimeError, "dynamic shape"),
         (lambda x: vmap(lambda a: a[a > 0])(x), RuntimeError, "dynamic shape"),
         (lambda x: vmap(torch.histc)(x), RuntimeError, "no batching rule for histc"),
