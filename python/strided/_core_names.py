@@ -79,6 +79,11 @@ def _mps_is_available() -> bool:
     return False
 
 
+def _get_default_device() -> str:
+    """The type of device that is not named where tensors are printed."""
+    return "cpu"
+
+
 # Functions that torch._C._nn and nn.functional have under one name, called alike.
 _OF_NETWORKS = (
     "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d elu gelu glu hardsigmoid hardswish hardtanh leaky_relu "
@@ -137,6 +142,7 @@ def install() -> None:
         _log_api_usage_once,
         _are_functorch_transforms_active,
         _mps_is_available,
+        _get_default_device,
         _show_config,
         _parallel_info,
         *map(_jit_switch, ("_jit_set_profiling_executor", "_jit_set_profiling_mode")),

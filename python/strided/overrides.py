@@ -243,6 +243,9 @@ def _names():
             if name.endswith(".__get__"):
                 setter = getattr(function.__self__, "__set__", None)
                 found.setdefault(setter, name.removesuffix("__get__") + "__set__")
+    for name, function in _C.functions.items():  # also those that a program put functions of its own in the place of
+        if not name.startswith(("_", "Tensor.")) and getattr(function, "_overridable", False):
+            found.setdefault(function, f"torch.{name}")
     return found
 
 

@@ -121,7 +121,7 @@ def sampled_addmm(
     return general(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def mm(mat1: Any, mat2: Any, *reduce: Any) -> Any:
+def mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
     """The product of two matrices, sparse or dense: dense unless both are sparse.
 
     `reduce` is ``"sum"``, or of a matrix in layout ``sparse_csr`` or ``sparse_csc`` with a dense one ``"mean"``,
@@ -131,11 +131,11 @@ def mm(mat1: Any, mat2: Any, *reduce: Any) -> Any:
     tensor([[1.],
             [1.]])
     """
-    if reduce and reduce[0] != "sum":
+    if reduce != "sum":
         from ._sparse_compressed_products import mm_reduce
 
-        return mm_reduce(mat1, mat2, *reduce)
-    return mat1.mm(mat2)
+        return mm_reduce(sparse, dense, reduce)
+    return sparse.mm(dense)
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:

@@ -435,6 +435,20 @@ def _hstack(tensors: Any) -> Tensor:
     return call("cat", list(tensors), *([1] if tensors[0].dim() > 1 else []))
 
 
+@_composed("msort")
+def _msort(input: Tensor) -> Tensor:
+    return call("sort", input, 0)[0]
+
+
+@_composed("argsort")
+def _argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Tensor:
+    if stable is None:
+        given = [dim, descending] if descending else [] if dim == -1 else [dim]
+        return call("sort", input, *given)[1]
+    options = {"dim": dim} if dim != -1 else {}
+    return call("sort.stable", input, stable=stable, **options, **({"descending": True} if descending else {}))[1]
+
+
 @_composed("__iter__")
 def _iterate(self: Tensor) -> Any:
     return iter(call("unbind.int", self))

@@ -49,7 +49,6 @@ _SAME = {
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "concat": "cat",
     "concatenate": "cat", "clip": "clamp", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arccosh": "acosh",
     "arcsinh": "asinh", "arctanh": "atanh", "arctan2": "atan2", "fix": "trunc", "swapaxes": "transpose",
-    "msort": "sort",
     "swapdims": "transpose", "moveaxis": "movedim", "det": "linalg_det", "inverse": "linalg_inv_ex", "ger": "outer",
     "cross": "linalg_cross", "matrix_exp": "linalg_matrix_exp", "special_expit": "sigmoid",
 }  # fmt: skip
@@ -235,6 +234,12 @@ def operation(name: str, func: Any, args: Any, kwargs: Any) -> tuple[Any, list[A
             left["keepdim"] = True
     elif name in ("any", "all", "median", "prod") and len(made) > 1 and made[1] is None:
         made = made[:1]
+    elif name == "sort" and "stable" in left:  # whose other arguments have names, too
+        left.update(zip(("dim", "descending"), made[1:]))
+        made = made[:1]
+        for word, default in (("dim", -1), ("descending", False)):
+            if left.get(word) == default:
+                del left[word]
     elif name == "squeeze" and len(made) > 1 and isinstance(made[1], list):
         made = (
             made[:1]

@@ -281,7 +281,7 @@ def test_other_reductions_of_products():
         same(torch.sparse.mm(s, X, "amax"), terms.masked_fill(~stored, -torch.inf).amax(1).masked_fill(empty, 0))
         same(torch.sparse.mm(s, X, "amin"), terms.masked_fill(~stored, torch.inf).amin(1).masked_fill(empty, 0))
         for short in ("max", "min"):
-            same(torch.sparse.mm(s, X, short), torch.sparse.mm(s, X, f"a{short}"))
+            same(torch.sparse.mm(s, X, reduce=short), torch.sparse.mm(s, X, f"a{short}"))
         with pytest.raises(RuntimeError, match="reduce argument"):
             torch.sparse.mm(s, X, "median")
     with pytest.raises(NotImplementedError, match="'mean'.*sparse_bsr"):

@@ -4,8 +4,10 @@
 """
 
 import gc
+import io
 import os
 import pickle
+import subprocess
 import sys
 import weakref
 
@@ -236,3 +238,42 @@ def test_gradient_of_plain_parameters_of_recurrent_networks(g):
     y, _ = layer(g.one(2, 1, 3))
     with pytest.raises(NotImplementedError, match="is of plain tensors"):
         y.sum().backward()
+
+
+def test_functions_that_a_program_replaced():
+    """The operations of the original arrive, also when the program put its own in its place before the first call."""
+    program = """
+import strided
+original = strided.index_select
+strided.index_select = lambda *args: original(*args)
+
+class Wrapper(strided.Tensor):
+    @staticmethod
+    def __new__(cls, elem):
+        made = strided.Tensor._make_wrapper_subclass(cls, elem.size(), dtype=elem.dtype)
+        made.elem = elem
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        print(func)
+        return func(*(a.elem if isinstance(a, cls) else a for a in args))
+
+print(strided.index_select(Wrapper(strided.arange(3)), 0, strided.tensor([2])))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "aten.index_select.default\ntensor([2])\n", done.stderr[-2000:]
+
+
+def test_saving_asks_the_class(g, monkeypatch):
+    """Objects of a class that was allowed are saved as they are pickled; others are named."""
+    x, file = g.one(2), io.BytesIO()
+    with pytest.raises(pickle.PicklingError, match="Logging"):
+        strided.save([x], file)
+    kind = type(x)
+    monkeypatch.setattr(kind, "__reduce_ex__", lambda self, protocol: (kind, (self.elem,)))
+    with strided.serialization.safe_globals([kind]):
+        strided.save([x], file)
+        file.seek(0)
+        (loaded,) = strided.load(file)
+    assert type(loaded) is kind and loaded.elem.equal(x.elem)

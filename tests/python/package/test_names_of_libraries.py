@@ -107,7 +107,7 @@ def test_names_of_the_core():
     C = strided._C
     assert C._get_tracing_state() is None and C._is_tracing() is False and C._mps_is_available() is False
     assert isinstance(strided.ones(1), C._TensorBase) and isinstance(C._TensorBase, C._TensorMeta)
-    assert C._VariableFunctions.add is strided.add
+    assert C._VariableFunctions.add is strided.add and C._get_default_device() == "cpu"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         C._VariableFunctions.nothing
     seen = []

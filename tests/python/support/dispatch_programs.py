@@ -583,6 +583,14 @@ def usual_function(g):
     return type(Made() + 1).__name__, Made.__torch_function__ is off, Made().new_tensor([1.0])
 
 
+@program
+def sorted_elements(g):
+    x, sort = g.one(2, 3), g.lib.argsort
+    made = [x.sort(stable=True), x.sort(dim=0, stable=True), x.sort(descending=True, stable=False), x.sort(0, True)]
+    order = [x.argsort(), sort(x, 0), x.argsort(descending=True), sort(x, dim=0, descending=True, stable=True)]
+    return [tuple(m) for m in made], order, x.argsort(stable=False), x.sort(-1)[0], g.lib.msort(x), x.msort()
+
+
 # ---------------------------------------------------------------- formulas of gradients
 
 # Functions of x, of shape (2, 3): their gradients are compared, and the operations of both passes.
