@@ -1,4 +1,4 @@
-"""Strides of results of torch.nn.functional for images and volumes in channels_last."""
+"""Strides of results of torch.nn.functional for images and volumes in channels_last, and of gradients of matrices."""
 
 import pytest
 import strided
@@ -92,3 +92,29 @@ def test_gradients_of_contiguous_tensors_are_contiguous(name):
         made = GRADIENTS[name](T.nn.functional, x, w)
         grads = T.autograd.grad(made, (x, w), T.ones_like(made), allow_unused=True)
         assert [g is None or g.stride() for g in grads] == [g is None or (3, 1) for g in grads]
+PRODUCTS = {
+    "linear": lambda t, x, w, v: t.nn.functional.linear(x, w, x.new_ones(3)),
+    "linear without a bias": lambda t, x, w, v: t.nn.functional.linear(x, w),
+    "linear of a vector": lambda t, x, w, v: t.nn.functional.linear(x[0], w),
+    "linear of a batch": lambda t, x, w, v: t.nn.functional.linear(x.expand(2, 5, 4), w),
+    "mm": lambda t, x, w, v: x @ w.t() @ v.t(),
+    "both transposed": lambda t, x, w, v: w.t().mm(v.t()),
+    "addmm": lambda t, x, w, v: t.addmm(x.new_ones(1), w.t(), v.t(), alpha=2),
+    "chain": lambda t, x, w, v: v @ w @ x.t(),
+    "einsum": lambda t, x, w, v: t.einsum("bi,oi->bo", x, w),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_strides_of_gradients_of_matrices(name, graph, dtype):
+    """Gradients of weights are in one piece: programs call view() on them."""
+    found = []
+    for t in (strided, torch):
+        shapes = ((5, 4), (3, 4), (2, 3))
+        given = [t.arange(1.0, n * m + 1).reshape(n, m).to(getattr(t, dtype)).requires_grad_() for n, m in shapes]
+        grads = t.autograd.grad(PRODUCTS[name](t, *given).abs().sum(), given, create_graph=graph, allow_unused=True)
+        found.append([g if g is None else (g.stride(), g.is_contiguous(), g.tolist()) for g in grads])
+    assert [g and g[:2] for g in found[0]] == [g and g[:2] for g in found[1]]
+    torch.testing.assert_close([g and g[2] for g in found[0] if g], [g and g[2] for g in found[1] if g])
