@@ -82,7 +82,10 @@ class dual_level:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """`tensor` with a tangent of its shape and dtype, that operations on it propagate."""
+    """`tensor` with a tangent of its shape, that operations on it propagate in the tensor's dtype.
+
+    RuntimeError for a tangent that this dtype does not hold: wider, or complex where the tensor is real.
+    """
     if not _levels:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -93,10 +96,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     if tangent.shape != tensor.shape:
         raise RuntimeError(
-            f"Expected tangent to have the same shape as primal: {tuple(tangent.shape)}, {tuple(tensor.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
     if tangent.dtype != tensor.dtype:
-        raise RuntimeError(f"Expected tangent to have the same dtype as primal: {tangent.dtype}, {tensor.dtype}")
+        if _C.functions["promote_types"](tangent.dtype, tensor.dtype) != tensor.dtype:
+            raise RuntimeError(
+                f"Expected a tangent whose dtype the primal's holds without loss, but got {tangent.dtype} for {tensor.dtype}"
+            )
+        tangent = tangent.to(tensor.dtype)
     dual = _dual(tensor)
     # The place in the graph, not the tensor, which may be written to: its tangent is then another one.
     _levels[-1].append((_place_of(dual), tangent))
