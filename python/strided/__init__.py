@@ -209,7 +209,15 @@ _elsewhere = {
 
 
 def __getattr__(name):
-    if name in _later or name in ("__config__", "__future__", "_dynamo", "_tensor_str", "_utils"):
+    if name in _later or name in (
+        "__config__",
+        "__future__",
+        "_dynamo",
+        "_guards",
+        "_subclasses",
+        "_tensor_str",
+        "_utils",
+    ):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _elsewhere or name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_foreach')}"), name)

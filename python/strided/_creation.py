@@ -244,16 +244,16 @@ def _legacy(dtype, args, kwargs):
     if kwargs:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
     _check("new", None, device)
-    dtype = dtype or _f["get_default_dtype"]()
+    wanted, dtype = dtype, dtype or _f["get_default_dtype"]()
     if not args:
         made = _f["empty"]((0,), dtype=dtype, device=_CPU)
     elif len(args) == 1 and not isinstance(args[0], int):
         if isinstance(args[0], _C.UntypedStorage):
             made = _C.storage_as_tensor(args[0], dtype)
         elif isinstance(args[0], _C.Tensor):
-            if args[0].dtype != dtype:
-                raise TypeError(f"expected {dtype} (got {args[0].dtype})")
-            made = args[0].detach()
+            if wanted is not None and args[0].dtype != wanted:  # torch.Tensor itself takes any
+                raise TypeError(f"expected {wanted} (got {args[0].dtype})")
+            made = args[0].as_subclass(_C.Tensor)
         elif isinstance(args[0], tuple) and type(args[0]).__name__ == "Size":
             made = _f["empty"](args[0], dtype=dtype, device=_CPU)
         elif hasattr(args[0], "untyped"):

@@ -528,6 +528,24 @@ def test_new_takes_a_size_by_name():
         torch.ones(2).new(3, size=(2,))
 
 
+def test_a_tensor_of_a_tensor_is_a_view_of_any_dtype():
+    class Mine(torch.Tensor):
+        pass
+
+    x = torch.ones(2, dtype=torch.uint8)
+    for made in (torch.Tensor(x), Mine(x), torch.Tensor.__new__(Mine, x)):
+        assert made.dtype == torch.uint8 and made.data_ptr() == x.data_ptr()
+    assert type(made) is Mine
+    y = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    made = Mine(y)
+    assert type(made.grad_fn).__name__ == "AliasBackward0"
+    made.sum().backward()
+    assert y.grad.tolist() == [1, 1]
+    for call in (lambda: torch.FloatTensor(x), lambda: x.new(torch.ones(2))):
+        with pytest.raises(TypeError, match="expected"):
+            call()
+
+
 def test_no_element_has_no_address():
     x = torch.ones(2, 2)
     assert x[:0].data_ptr() == 0 and x.data_ptr() != 0 and x.resize_(0, 2).data_ptr() == 0

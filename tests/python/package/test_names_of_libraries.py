@@ -95,6 +95,14 @@ def test_no_object_is_one():
     assert not strided.masked.is_masked_tensor(strided.ones(1))
 
 
+def test_nothing_is_traced():
+    from strided._subclasses.functional_tensor import FunctionalTensor
+
+    assert not isinstance(strided.ones(1), FunctionalTensor)
+    assert strided._guards.active_fake_mode() is None and strided._guards.detect_fake_mode([strided.ones(1)]) is None
+    assert strided._guards.TracingContext.try_get() is None
+
+
 def test_fake_tensors():
     from strided._subclasses.fake_tensor import FakeTensor, is_fake
     from strided.fx.experimental.proxy_tensor import get_proxy_mode

@@ -70,6 +70,13 @@ def test_packed(mode):
     compare_call(lambda lib, x: packed(lib, mode, x, [5, 2, 1], batch_first=True, padding_value=-1.0), [x(5, 3, 3)])
 
 
+@pytest.mark.parametrize("options", [{"num_layers": 2, "bidirectional": True}, {"bias": False}, {"proj_size": 2}])
+def test_names_of_parameters(options):
+    ours, theirs = (lib.nn.LSTM(3, 4, **options) for lib in (strided, torch))
+    assert ours._flat_weights_names == theirs._flat_weights_names == [n for n, _ in ours.named_parameters()]
+    assert [w.shape for w in ours._flat_weights] == [w.shape for w in theirs._flat_weights]
+
+
 def test_sequences():
     rows = [x(3, 2), x(5, 2), x(1, 2)]
 

@@ -108,9 +108,14 @@ class RNNBase(Module):
         if self.proj_size >= self.hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
 
+    # Private names of PyTorch's that programs read.
+    @property
+    def _flat_weights_names(self):
+        return [name for group in self._all_weights for name in group]
+
     @property
     def _flat_weights(self):
-        return [getattr(self, name) for group in self._all_weights for name in group]
+        return [getattr(self, name) for name in self._flat_weights_names]
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
