@@ -1,7 +1,9 @@
 #include "python/memory_format.h"
 
 #include "ops/copy.h"
+#include "ops/factory.h"
 #include "ops/operators.h"
+#include "ops/record.h"
 #include "ops/shape/view.h"
 #include "python/function.h"
 
@@ -70,7 +72,13 @@ bool is_contiguous_in(MemoryFormat format, const Tensor& x) {
 
 Tensor clone_in(MemoryFormat format, const Tensor& x) {
   if (format == MemoryFormat::Preserve) return clone(x);
-  if (format == MemoryFormat::Contiguous) return x.is_contiguous() ? clone(x) : contiguous(x);
+  if (format == MemoryFormat::Contiguous) {
+    if (!x.is_contiguous()) return contiguous(x);
+    const Tensor out =
+        empty(x.shape(), x.dtype(), x.device());  // axes of one element get the strides of the format, too
+    copy_into(out, x);
+    return record("CloneBackward0", out, x, [](const Tensor& g) { return g; });
+  }
   const Dims order = order_in(format, x.shape().size());
   const Tensor turned = permute(x, order);
   return permute(turned.is_contiguous() ? clone(turned) : contiguous(turned), inverse(order));

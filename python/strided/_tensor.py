@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
-from . import _C, _printing, _storage, preserve_format
+from . import _C, _printing, _storage, contiguous_format, preserve_format
 from ._overrides import overridable_method
 
 if TYPE_CHECKING:
@@ -23,7 +23,15 @@ _CPU = _C.device("cpu")
 def _converted(self, dtype, device, copy, non_blocking, memory_format):
     """What to() and its short forms come down to; the last step brings the axes into the order of memory_format."""
     made = _f["_convert"](self, dtype, device, copy, non_blocking)
-    return made if memory_format is None or memory_format is preserve_format else made.contiguous(memory_format)
+    if memory_format is None or memory_format is preserve_format:
+        return made
+    # A copy gets the strides of the format for axes of one element, too; they stay where the tensor itself is given.
+    odd = made is not self and memory_format is contiguous_format and made.stride() != _row_strides(made.shape)
+    return made.clone(memory_format=memory_format) if odd else made.contiguous(memory_format)
+
+
+def _row_strides(shape):
+    return _f["empty"](shape, device="meta").stride()
 
 
 def to(

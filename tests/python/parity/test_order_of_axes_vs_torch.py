@@ -118,3 +118,26 @@ def test_strides_of_gradients_of_matrices(name, graph, dtype):
         found.append([g if g is None else (g.stride(), g.is_contiguous(), g.tolist()) for g in grads])
     assert [g and g[:2] for g in found[0]] == [g and g[:2] for g in found[1]]
     torch.testing.assert_close([g and g[2] for g in found[0] if g], [g and g[2] for g in found[1] if g])
+ODD = (
+    "m.ones(1, 3).select(1, 0)",
+    "m.ones(64).as_strided((1, 4, 1), (7, 1, 9))",
+    "m.ones(2, 1).t()",
+    "m.ones(2, 3).t()",
+    "m.ones(())",
+)
+FRESH = (
+    "x.clone(memory_format=m.contiguous_format)",
+    "x.to(m.float64, memory_format=m.contiguous_format)",
+    "x.to(x.dtype, copy=True, memory_format=m.contiguous_format)",
+    "x.double(memory_format=m.contiguous_format)",
+    "x.contiguous(memory_format=m.contiguous_format)",
+    "x.clone()",
+)
+
+
+@pytest.mark.parametrize("of", ODD)
+@pytest.mark.parametrize("text", FRESH)
+def test_copies_asked_for_in_rows_have_fresh_strides(text, of):
+    """Those of axes of one element too; a tensor that is contiguous already and not copied keeps its own."""
+    ours, theirs = (eval(text, {"m": m, "x": eval(of, {"m": m})}) for m in (strided, torch))
+    assert ours.stride() == theirs.stride()
