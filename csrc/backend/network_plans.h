@@ -123,6 +123,20 @@ struct ChannelGradientPlan {
   void *to_x = nullptr, *to_weight = nullptr, *to_bias = nullptr;                                  // to_x: or null
 };
 
+// Logarithms of sums over all ways through the states of label sequences (blanks and labels in turn), contiguous
+// (steps, batch, states). A way goes on to the same state or the next one, and to the next but one where its `skips`
+// (batch, states) is true. Forward: to each state, and after `lengths` steps what was last. Backward: from each state
+// to one of the last two of `labels` labels, and -inf after `lengths` steps. Both with the scores of their own step.
+struct LabelSumsPlan {
+  DType dtype = DType::Float32;
+  bool backward = false;
+  int64_t steps = 0, batch = 0, states = 0;
+  const int64_t *lengths = nullptr, *labels = nullptr;  // batch
+  const bool* skips = nullptr;
+  const void* scores = nullptr;
+  void* out = nullptr;
+};
+
 // Null: the function is made of other operations.
 struct NetworkFunctions {
   void (*class_loss)(const ClassLossPlan& plan) = nullptr;
@@ -135,6 +149,7 @@ struct NetworkFunctions {
   void (*pool_maxima)(const PoolPlan& plan) = nullptr;
   void (*softmax_gradient)(const SoftmaxGradientPlan& plan) = nullptr;
   void (*channels_gradient)(const ChannelGradientPlan& plan) = nullptr;
+  void (*label_sums)(const LabelSumsPlan& plan) = nullptr;
   // Products of 16-bit floats are computed in float32, so a factor of several products is better cast once.
   bool widens_factors = false;
   // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.

@@ -28,6 +28,7 @@ namespace strided {
   X(sampling) \
   X(pool) \
   X(row_gradients) \
+  X(label_sums) \
   X(range) \
   X(matrix) \
   X(sort_loops) \
@@ -93,7 +94,8 @@ void register_cpu_backend() {
               cpu::convolve_channels,
               cpu::pool_maxima,
               cpu::softmax_gradient,
-              cpu::channels_gradient};
+              cpu::channels_gradient,
+              cpu::label_sums};
   networks.widens_factors = true;
   networks.part = 1 << 17;
   sampler_tables[static_cast<int>(DeviceType::CPU)] = {cpu::random_gamma, cpu::random_binomial};

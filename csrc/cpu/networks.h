@@ -14,6 +14,7 @@ struct SamplingKernels {
 extern SamplingKernels sampling_kernels[2];                                        // of float32, float64
 extern void (*pool_kernels[2])(const PoolPlan& plan, int64_t begin, int64_t end);  // rows of outputs
 
+extern void (*label_sums_kernels[2])(const LabelSumsPlan& plan, int64_t begin, int64_t end);  // sequences
 struct GradientKernels {
   void (*softmax)(const SoftmaxGradientPlan& plan, int64_t begin, int64_t end) = nullptr;   // rows
   void (*channels)(const ChannelGradientPlan& plan, int64_t begin, int64_t end) = nullptr;  // channels
@@ -32,6 +33,7 @@ void convolve_channels(const ChannelsPlan& plan);
 void pool_maxima(const PoolPlan& plan);
 void softmax_gradient(const SoftmaxGradientPlan& plan);
 void channels_gradient(const ChannelGradientPlan& plan);
+void label_sums(const LabelSumsPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

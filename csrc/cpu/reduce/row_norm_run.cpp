@@ -12,6 +12,7 @@
 namespace strided {
 
 GradientKernels gradient_kernels[2];
+void (*label_sums_kernels[2])(const LabelSumsPlan& plan, int64_t begin, int64_t end);
 
 namespace cpu {
 namespace {
@@ -37,6 +38,12 @@ void softmax_gradient(const SoftmaxGradientPlan& plan) {
   const auto run = gradient_kernels[plan.dtype == DType::Float64 ? 1 : 0].softmax;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.n, 1));
   parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+void label_sums(const LabelSumsPlan& plan) {
+  const auto run = label_sums_kernels[plan.dtype == DType::Float64 ? 1 : 0];
+  const int64_t grain = std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(plan.steps * plan.states, 1));
+  parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 void channels_gradient(const ChannelGradientPlan& plan) {

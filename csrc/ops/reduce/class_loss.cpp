@@ -128,6 +128,34 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& y) {
                 });
 }
 
+Tensor label_sums(const Tensor& scores, const Tensor& skips, const Tensor& lengths, const Tensor& labels,
+                  bool backward) {
+  const auto operation = network_functions(scores.device()).label_sums;
+  if (operation == nullptr || scores.ndim() != 3 || !is_number_of_loss(scores) || needs_grad(scores)) return {};
+  const int64_t batch = scores.size(1);
+  if (skips.shape() != Dims{batch, scores.size(2)} || lengths.shape() != Dims{batch} || labels.shape() != Dims{batch} ||
+      skips.dtype() != DType::Bool || lengths.dtype() != DType::Int64 || labels.dtype() != DType::Int64)
+    return {};
+  for (const Tensor* t : {&skips, &lengths, &labels})
+    if (t->device() != scores.device()) return {};
+  const Tensor x = contiguous(scores), may_skip = contiguous(skips), steps = contiguous(lengths),
+               ends = contiguous(labels), out = empty(scores.shape(), scores.dtype(), scores.device());
+  if (out.numel() == 0) return out;
+  LabelSumsPlan plan;
+  plan.dtype = x.dtype();
+  plan.backward = backward;
+  plan.steps = x.size(0);
+  plan.batch = batch;
+  plan.states = x.size(2);
+  plan.lengths = steps.data_as<int64_t>();
+  plan.labels = ends.data_as<int64_t>();
+  plan.skips = may_skip.data_as<bool>();
+  plan.scores = x.data();
+  plan.out = out.data();
+  operation(plan);
+  return out;
+}
+
 Tensor nll_loss(const Tensor& log_p, const Tensor& target, const std::optional<Tensor>& weight,
                 std::optional<int64_t> size_average, int64_t ignore_index, std::optional<int64_t> reduce,
                 const std::string& reduction) {

@@ -22,4 +22,8 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const std::optional<
 // is not below 1e-12. float32 or float64, one dtype and shape.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& y);
 
+// The sums of LabelSumsPlan, not recorded; an undefined tensor where they are made of other operations.
+Tensor label_sums(const Tensor& scores, const Tensor& skips, const Tensor& lengths, const Tensor& labels,
+                  bool backward);
+
 }  // namespace strided

@@ -169,3 +169,42 @@ TOLERANCE = {
     strided.float16: {"rtol": 2e-3, "atol": 2e-3},
     strided.bfloat16: {"rtol": 1e-2, "atol": 1e-2},
 }
+
+
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+@pytest.mark.parametrize("steps, batch, longest", [(1, 1, 1), (7, 4, 3), (30, 5, 9), (12, 3, 40), (3, 0, 2)])
+def test_sums_over_labels_are_those_of_single_steps(dtype, steps, batch, longest):
+    from strided.nn.functional import _ctc
+
+    strided.manual_seed(steps)
+    labels = strided.randint(1, 3, (batch, longest))  # repeated ones among them
+    wanted, given = strided.randint(0, longest + 1, (batch,)), strided.randint(0, steps + 1, (batch,))
+    states, skips = _ctc._extended(labels, wanted.tolist(), 0, longest)
+    log_p = strided.randn(steps, batch, 4, dtype=dtype).log_softmax(2)
+    log_p[0, :1, 1] = -math.inf
+    scores = log_p.gather(2, states.expand(steps, *states.shape))
+    layouts = (scores, scores.transpose(0, 1).contiguous().transpose(0, 1), scores.flip(2).contiguous().flip(2))
+    for x in layouts:
+        for backward in (False, True):
+            made = strided._C.functions["_label_sums"](x, skips, given, wanted, backward)
+            one = (
+                _ctc._backward_sums(scores, skips, given, wanted)
+                if backward
+                else _ctc._forward_sums(scores, skips, given)
+            )
+            tolerance = 1e-4 if dtype is strided.float32 else 1e-12
+            strided.testing.assert_close(made, one, rtol=tolerance, atol=tolerance)
+    functions = strided._C.functions["_label_sums"]
+    assert functions(scores.half(), skips, given, wanted, False) is None  # others are made step by step
+    assert functions(scores, skips, given.int(), wanted, False) is None
+
+
+def test_sums_over_labels_beside_inf_and_nan():
+    scores = strided.zeros(5, 3, 5)
+    scores[2, 0, 1], scores[2, 1, 1] = float("nan"), float("inf")
+    skips = strided.tensor([False, False, False, True, False]).expand(3, 5)
+    lengths, labels = strided.full((3,), 5), strided.full((3,), 2)
+    for backward in (False, True):
+        made = strided._C.functions["_label_sums"](scores, skips, lengths, labels, backward)
+        assert made[:, 0].isnan().any() and (made[:, 1] == math.inf).any() and not made[:, 2].isnan().any()
+        assert not (made[:, 2] == math.inf).any()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ... import _C
+
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor
 
@@ -57,6 +59,17 @@ def _forward_sums(scores, skips, input_lengths):
     return strided.stack(sums)
 
 
+def _sums_of(scores, skips, input_lengths, target_lengths, backward):
+    """_backward_sums, or _forward_sums: where the device has it, in one operation."""
+    if type(scores) is strided.Tensor:
+        made = _C.functions["_label_sums"](scores, skips, input_lengths, target_lengths, backward)
+        if made is not None:
+            return made
+    if backward:
+        return _backward_sums(scores, skips, input_lengths, target_lengths)
+    return _forward_sums(scores, skips, input_lengths)
+
+
 class _CTC(strided.autograd.Function):
     """Graves et al., "Connectionist Temporal Classification", 2006; the gradient is that of the scores before
     log_softmax, as PyTorch has it: it is the same once it has gone through log_softmax."""
@@ -64,7 +77,7 @@ class _CTC(strided.autograd.Function):
     @staticmethod
     def forward(ctx, log_probs, states, skips, input_lengths, target_lengths, zero_infinity):
         scores = log_probs.gather(2, states.expand(log_probs.size(0), *states.shape))
-        sums = _forward_sums(scores, skips, input_lengths)
+        sums = _sums_of(scores, skips, input_lengths, target_lengths, False)
         last = (2 * target_lengths).unsqueeze(1)
         ends = sums[-1].gather(1, strided.cat([last, (last - 1).clamp(min=0)], 1))
         ends[:, 1] = ends[:, 1].masked_fill(target_lengths == 0, -math.inf)
@@ -78,7 +91,7 @@ class _CTC(strided.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         log_probs, states, skips, input_lengths, target_lengths, sums, scores, loss = ctx.saved_tensors
-        back = _backward_sums(scores, skips, input_lengths, target_lengths)
+        back = _sums_of(scores, skips, input_lengths, target_lengths, True)
         through = (sums + back - scores + loss.view(1, -1, 1)).exp()
         impossible = (loss == math.inf).view(1, -1, 1)
         through = through.masked_fill(through.isnan() & ~impossible, 0)  # as in PyTorch, their gradient is NaN
