@@ -97,10 +97,11 @@ struct Gathered {
   std::vector<T> weight;
 
   explicit Gathered(const TapsPlan& plan)
-      : start(static_cast<size_t>(plan.from + 1)), index(static_cast<size_t>(plan.to * plan.taps)) {
+      : start(static_cast<size_t>(plan.from + 1)),
+        index(static_cast<size_t>(plan.to * plan.taps)),
+        weight(plan.weight ? index.size() : 0) {
     const int64_t n = plan.to * plan.taps;
     const T* const given = static_cast<const T*>(plan.weight);
-    if (given) weight.resize(index.size());
     for (int64_t at = 0; at < n; ++at) ++start[static_cast<size_t>(plan.place[at] + 1)];
     for (size_t p = 1; p < start.size(); ++p) start[p] += start[p - 1];
     std::vector<int64_t> next(start.begin(), start.end() - 1);
