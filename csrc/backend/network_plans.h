@@ -137,6 +137,21 @@ struct LabelSumsPlan {
   void* out = nullptr;
 };
 
+// Losses of the differences d = x - y of n contiguous numbers: d^2, or Huber's d^2 / 2 for |d| < delta and else
+// delta (|d| - delta / 2). Their sums over pieces of kPiece numbers; or `factor` times their slopes.
+struct PairLossPlan {
+  enum Kind : int8_t { Square, Huber };
+  static constexpr int64_t kPiece = 1 << 14;
+
+  DType dtype = DType::Float32;
+  Kind kind = Square;
+  double delta = 1, factor = 1;
+  int64_t n = 0;
+  const void *x = nullptr, *y = nullptr;
+  double* parts = nullptr;  // sums
+  void* to = nullptr;       // slopes, of the gradient alone
+};
+
 // Null: the function is made of other operations.
 struct NetworkFunctions {
   void (*class_loss)(const ClassLossPlan& plan) = nullptr;
@@ -150,6 +165,8 @@ struct NetworkFunctions {
   void (*softmax_gradient)(const SoftmaxGradientPlan& plan) = nullptr;
   void (*channels_gradient)(const ChannelGradientPlan& plan) = nullptr;
   void (*label_sums)(const LabelSumsPlan& plan) = nullptr;
+  void (*pair_sums)(const PairLossPlan& plan) = nullptr;
+  void (*pair_gradient)(const PairLossPlan& plan) = nullptr;
   // Products of 16-bit floats are computed in float32, so a factor of several products is better cast once.
   bool widens_factors = false;
   // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.

@@ -29,6 +29,7 @@ namespace strided {
   X(pool) \
   X(row_gradients) \
   X(label_sums) \
+  X(pair_loss) \
   X(range) \
   X(matrix) \
   X(sort_loops) \
@@ -95,7 +96,9 @@ void register_cpu_backend() {
               cpu::pool_maxima,
               cpu::softmax_gradient,
               cpu::channels_gradient,
-              cpu::label_sums};
+              cpu::label_sums,
+              cpu::pair_sums,
+              cpu::pair_gradient};
   networks.widens_factors = true;
   networks.part = 1 << 17;
   sampler_tables[static_cast<int>(DeviceType::CPU)] = {cpu::random_gamma, cpu::random_binomial};

@@ -15,6 +15,11 @@ extern SamplingKernels sampling_kernels[2];                                     
 extern void (*pool_kernels[2])(const PoolPlan& plan, int64_t begin, int64_t end);  // rows of outputs
 
 extern void (*label_sums_kernels[2])(const LabelSumsPlan& plan, int64_t begin, int64_t end);  // sequences
+struct PairLossKernels {                                                                      // of pieces
+  void (*sums)(const PairLossPlan& plan, int64_t begin, int64_t end) = nullptr;
+  void (*gradient)(const PairLossPlan& plan, int64_t begin, int64_t end) = nullptr;
+};
+extern PairLossKernels pair_loss_kernels[2];
 struct GradientKernels {
   void (*softmax)(const SoftmaxGradientPlan& plan, int64_t begin, int64_t end) = nullptr;   // rows
   void (*channels)(const ChannelGradientPlan& plan, int64_t begin, int64_t end) = nullptr;  // channels
@@ -34,6 +39,8 @@ void pool_maxima(const PoolPlan& plan);
 void softmax_gradient(const SoftmaxGradientPlan& plan);
 void channels_gradient(const ChannelGradientPlan& plan);
 void label_sums(const LabelSumsPlan& plan);
+void pair_sums(const PairLossPlan& plan);
+void pair_gradient(const PairLossPlan& plan);
 
 }  // namespace cpu
 }  // namespace strided

@@ -12,6 +12,7 @@
 namespace strided {
 
 GradientKernels gradient_kernels[2];
+PairLossKernels pair_loss_kernels[2];
 void (*label_sums_kernels[2])(const LabelSumsPlan& plan, int64_t begin, int64_t end);
 
 namespace cpu {
@@ -44,6 +45,18 @@ void label_sums(const LabelSumsPlan& plan) {
   const auto run = label_sums_kernels[plan.dtype == DType::Float64 ? 1 : 0];
   const int64_t grain = std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(plan.steps * plan.states, 1));
   parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+void pair_sums(const PairLossPlan& plan) {
+  const auto run = pair_loss_kernels[plan.dtype == DType::Float64 ? 1 : 0].sums;
+  parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
+               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+void pair_gradient(const PairLossPlan& plan) {
+  const auto run = pair_loss_kernels[plan.dtype == DType::Float64 ? 1 : 0].gradient;
+  parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
+               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 void channels_gradient(const ChannelGradientPlan& plan) {

@@ -128,6 +128,62 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& y) {
                 });
 }
 
+Tensor pair_loss(const Tensor& x, const Tensor& y, const std::string& name, double delta,
+                 const std::string& reduction) {
+  const NetworkFunctions& functions = network_functions(x.device());
+  const bool square = name == "mse";
+  if (functions.pair_sums == nullptr || functions.pair_gradient == nullptr || x.numel() == 0) return {};
+  if (!is_number_of_loss(x) || x.dtype() != y.dtype() || x.shape() != y.shape() || x.device() != y.device()) return {};
+  if (reduction != "mean" && reduction != "sum") return {};
+  const int64_t n = x.numel();
+  const double each = (reduction == "mean" ? 1 / static_cast<double>(n) : 1) / (name == "smooth_l1" ? delta : 1);
+  const auto plan_of = [square, delta, n](const Tensor& a, const Tensor& b) {
+    PairLossPlan plan;
+    plan.dtype = a.dtype();
+    plan.kind = square ? PairLossPlan::Square : PairLossPlan::Huber;
+    plan.delta = delta;
+    plan.n = n;
+    plan.x = a.data();
+    plan.y = b.data();
+    return plan;
+  };
+  double total = 0;
+  {
+    const Tensor a = contiguous(x), b = contiguous(y);
+    std::vector<double> parts(static_cast<size_t>((n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece));
+    PairLossPlan plan = plan_of(a, b);
+    plan.parts = parts.data();
+    functions.pair_sums(plan);
+    for (double part : parts) total += part;
+  }
+  const Tensor out = full(Dims{}, Scalar(total * each), x.dtype(), x.device());
+  if (!needs_grad(x, y)) return out;
+  const char* node = square ? "MseLossBackward0" : name == "huber" ? "HuberLossBackward0" : "SmoothL1LossBackward0";
+  return record(node, out, {x, y},
+                [x = SavedTensor(x), y = SavedTensor(y), of_x = x.requires_grad(), of_y = y.requires_grad(), square,
+                 delta, each, plan_of](const Tensor& g) {
+                  const Tensor a = x.get(), b = y.get();
+                  Tensor to;
+                  if (grad_enabled()) {
+                    const double params[4] = {delta};
+                    const Operand in[] = {Operand(a), Operand(b)};
+                    const Tensor slope =
+                        square ? (a - b) * 2.0 : call_elementwise(op_def(elementwise_id<HuberSlope>), in, params);
+                    to = slope * (g * each);
+                  } else {
+                    const Tensor p = contiguous(a), q = contiguous(b);
+                    to = empty(a.shape(), a.dtype(), a.device());
+                    PairLossPlan plan = plan_of(p, q);
+                    const Tensor one = to_dtype(g, a.dtype());
+                    plan.factor = each * (a.dtype() == DType::Float64 ? *one.data_as<double>()
+                                                                      : static_cast<double>(*one.data_as<float>()));
+                    plan.to = to.data();
+                    network_functions(a.device()).pair_gradient(plan);
+                  }
+                  return std::vector<Tensor>{of_x ? to : Tensor(), of_y ? -to : Tensor()};
+                });
+}
+
 Tensor label_sums(const Tensor& scores, const Tensor& skips, const Tensor& lengths, const Tensor& labels,
                   bool backward) {
   const auto operation = network_functions(scores.device()).label_sums;

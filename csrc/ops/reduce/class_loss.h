@@ -22,6 +22,10 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const std::optional<
 // is not below 1e-12. float32 or float64, one dtype and shape.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& y);
 
+// nn.functional.mse_loss ("mse"), huber_loss ("huber") and smooth_l1_loss ("smooth_l1"), summed or averaged: the loss
+// of PairLossPlan, for smooth_l1 divided by delta. An undefined tensor for other calls.
+Tensor pair_loss(const Tensor& x, const Tensor& y, const std::string& name, double delta, const std::string& reduction);
+
 // The sums of LabelSumsPlan, not recorded; an undefined tensor where they are made of other operations.
 Tensor label_sums(const Tensor& scores, const Tensor& skips, const Tensor& lengths, const Tensor& labels,
                   bool backward);

@@ -12,6 +12,8 @@ void bind_losses() {
   def<&nll_loss>(("_nll_loss" + classes + ")").c_str(), "nn.functional.nll_loss.", kFunction);
   def<&cross_entropy>(("_cross_entropy" + classes + ", float label_smoothing=0.0)").c_str(),
                       "nn.functional.cross_entropy.", kFunction);
+  def<&pair_loss>("_pair_loss(Tensor input, Tensor target, str name, float delta, str reduction)",
+                  "mse_loss, huber_loss and smooth_l1_loss, summed or averaged; or None.", kFunction);
   def<&label_sums>("_label_sums(Tensor scores, Tensor skips, Tensor lengths, Tensor labels, bool backward)",
                    "Sums over the ways through label sequences, for ctc_loss; or None.", kFunction);
   def<&binary_cross_entropy>("_binary_cross_entropy(Tensor input, Tensor target)",

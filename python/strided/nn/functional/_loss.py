@@ -80,8 +80,13 @@ def mse_loss(
     >>> strided.nn.functional.mse_loss(strided.tensor([1., 2.]), strided.tensor([1., 4.]))
     tensor(2.)
     """
-    a, b = _counts(*_pair(input, target))
-    return _weighted_mean((a - b).square(), weight, chosen(size_average, reduce, reduction))
+    a, b = _pair(input, target)
+    reduction = chosen(size_average, reduce, reduction)
+    made = _compiled_pair(a, b, "mse", 1.0, reduction) if weight is None else None
+    if made is not None:
+        return made
+    a, b = _counts(a, b)
+    return _weighted_mean((a - b).square(), weight, reduction)
 
 
 def l1_loss(
@@ -95,6 +100,13 @@ def l1_loss(
     """|x - y|: the mean, the sum, or of each element."""
     a, b = _pair(input, target)
     return _weighted_mean((a - b).abs(), weight, chosen(size_average, reduce, reduction))
+
+
+def _compiled_pair(x, y, name, delta, reduction):
+    """The loss in one pass; None where it is made of public operations."""
+    if type(x) is type(y) is strided.Tensor:
+        return _C.functions["_pair_loss"](x, y, name, delta, reduction)
+    return None
 
 
 def _huber(x, y, delta):
@@ -112,8 +124,11 @@ def huber_loss(
     Location Parameter", 1964)."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    loss = _huber(*_counts(*_pair(input, target)), delta)
-    return _weighted_mean(_cast(loss, input), weight, reduction)
+    a, b = _pair(input, target)
+    made = _compiled_pair(a, b, "huber", delta, reduction) if weight is None else None
+    if made is not None:
+        return made
+    return _weighted_mean(_cast(_huber(*_counts(a, b), delta), input), weight, reduction)
 
 
 @shown_as("SmoothL1LossBackward0")
@@ -132,6 +147,9 @@ def smooth_l1_loss(
     reduction = chosen(size_average, reduce, reduction)
     if beta == 0:
         return reduced((a - b).abs(), reduction)
+    made = _compiled_pair(a, b, "smooth_l1", beta, reduction)
+    if made is not None:
+        return made
     loss = reduced(_huber(a, b, beta), reduction)
     return loss if beta == 1 else loss / beta
 
