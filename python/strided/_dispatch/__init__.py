@@ -152,6 +152,8 @@ def _by_the_program() -> bool:
 
 def run_backward(func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """A backward pass, in which functions of the user's own are seen as everywhere."""
+    for mode in state.modes:
+        getattr(mode, "_refuse_backward", lambda: None)()
     state.backward += 1
     try:
         with _layer:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from .. import _C
+from .. import _C, _dispatch
 from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ._batched import Tensor, batched, expanded, running, union
@@ -22,9 +22,15 @@ if TYPE_CHECKING:
     from .._typing import Any, Callable
 
 _f = _C.functions
-_backward, _leads_elsewhere, _zeros_like, _ones_like = (
-    _f[n] for n in ("_backward", "_leads_elsewhere", "zeros_like", "ones_like")
-)
+_leads_elsewhere, _zeros_like, _ones_like = (_f[n] for n in ("_leads_elsewhere", "zeros_like", "ones_like"))
+
+
+def _backward(*args: Any) -> Any:
+    """A backward pass, of which modes below autograd are told."""
+    if _dispatch.state.modes:
+        return _dispatch.run_backward(_f["_backward"], (), args, {})
+    return _f["_backward"](*args)
+
 
 # ---------------------------------------------------------------- one level of differentiation
 

@@ -120,3 +120,12 @@ def test_export_refuses():
         export(net, (strided.ones(1, 2),))(strided.ones(1, 2))
     with pytest.raises(NotImplementedError, match=r"export.save: strided"):
         strided.export.save(export(net, (strided.ones(1, 2),)), "a")
+
+
+@pytest.mark.parametrize("transform", ["grad", "jacrev", "jacfwd", "hessian"])
+def test_derivatives_inside_are_refused(transform):
+    f = getattr(strided.func, transform)(lambda x: x.sin().sum())
+    with pytest.raises(NotImplementedError, match="does not record backward passes"):
+        make_fx(f)(strided.ones(3))
+    with pytest.raises(NotImplementedError, match="does not record backward passes"):  # an operation without a formula
+        make_fx(strided.func.grad(lambda x: strided.special.erfcx(x).sum()))(strided.ones(3))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ... import _dispatch
 from ...utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from ...utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from ..graph import Graph
@@ -72,6 +71,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.nodes: dict[int, tuple[Any, Node]] = {}  # of tensors by identity, which are kept alive for that
         self.attributes: dict[str, Tensor] = {}
 
+    def _refuse_backward(self) -> None:
+        raise NotImplementedError("make_fx: strided does not record backward passes")
+
     def bind(self, value: Any, node: Node) -> None:
         """From now on this step stands for the tensor."""
         self.nodes[id(value)] = (value, node)
@@ -93,8 +95,6 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if func in self.table:
             with self:
                 return self.table[func](*args, **kwargs)
-        if _dispatch.state.backward:
-            raise NotImplementedError("make_fx: strided does not record backward passes")
         name = func._overloadpacket.__name__
         if name == "lift_fresh":  # a constant
             return func(*args, **kwargs)
