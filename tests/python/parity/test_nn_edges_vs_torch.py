@@ -165,7 +165,22 @@ def test_weights_keep_the_dtype_of_the_losses():
         x, y, w = T.tensor([0.25, 0.5]), T.tensor([0.0, 1.0]), T.tensor([1.0, 2.0]).double()
         assert T.nn.functional.binary_cross_entropy(x, y, w).dtype is T.float32
         assert T.nn.functional.binary_cross_entropy_with_logits(x.double(), y).dtype is T.float32
-        mask = T.zeros(2, 2).double()
-        query = T.ones(1, 2, 2)
-        with pytest.raises(RuntimeError, match="Expected attn_mask dtype to be bool or float or to match query dtype"):
-            T.nn.functional.scaled_dot_product_attention(query, query, query, mask)
+
+
+DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "bool"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:4])
+@pytest.mark.parametrize("of_mask", DTYPES)
+def test_dtypes_of_attention_masks(dtype, of_mask):
+    seen = []
+    for T in (strided, torch):
+        query = T.ones(1, 2, 2, dtype=getattr(T, dtype))
+        try:
+            made = T.nn.functional.scaled_dot_product_attention(
+                query, query, query, T.ones(2, 2).to(getattr(T, of_mask))
+            )
+            seen.append((str(made.dtype), made.tolist()))
+        except RuntimeError as error:
+            seen.append(str(error))
+    assert seen[0] == seen[1]

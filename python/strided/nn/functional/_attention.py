@@ -19,10 +19,6 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 def _additive(mask, dtype):
     """A mask to be added to scores: -inf where a boolean one is False."""
-    if mask.dtype not in (strided.bool, strided.float32, dtype):
-        raise RuntimeError(
-            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {mask.dtype} and query.dtype: {dtype} instead."
-        )
     if mask.dtype != strided.bool:
         return mask.to(dtype)
     return strided.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
@@ -135,6 +131,11 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
         value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+    if attn_mask is not None and attn_mask.dtype not in (strided.bool, strided.float32, query.dtype):
+        m, q = (t.dtype._traits["type_name"] for t in (attn_mask, query))
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {m} and  query.dtype: {q} instead."
+        )
     if is_causal and attn_mask is not None and not _is_fused(query, key, value, dropout_p):
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
