@@ -92,6 +92,8 @@ def test_gradients_of_contiguous_tensors_are_contiguous(name):
         made = GRADIENTS[name](T.nn.functional, x, w)
         grads = T.autograd.grad(made, (x, w), T.ones_like(made), allow_unused=True)
         assert [g is None or g.stride() for g in grads] == [g is None or (3, 1) for g in grads]
+
+
 PRODUCTS = {
     "linear": lambda t, x, w, v: t.nn.functional.linear(x, w, x.new_ones(3)),
     "linear without a bias": lambda t, x, w, v: t.nn.functional.linear(x, w),
@@ -118,6 +120,8 @@ def test_strides_of_gradients_of_matrices(name, graph, dtype):
         found.append([g if g is None else (g.stride(), g.is_contiguous(), g.tolist()) for g in grads])
     assert [g and g[:2] for g in found[0]] == [g and g[:2] for g in found[1]]
     torch.testing.assert_close([g and g[2] for g in found[0] if g], [g and g[2] for g in found[1] if g])
+
+
 ODD = (
     "m.ones(1, 3).select(1, 0)",
     "m.ones(64).as_strided((1, 4, 1), (7, 1, 9))",
