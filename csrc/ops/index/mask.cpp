@@ -262,7 +262,7 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
     STRIDED_CHECK(n == 2 || self.size(i) == self.size(0), RuntimeError,
                   "all dimensions of input must be of equal length");
   check_inplace("fill_diagonal_", self);
-  const Tensor fill = number(value, self.dtype(), self.device());
+  const Tensor fill = number(assigned_number(value, self.dtype()), self.dtype(), self.device());
   int64_t stride = 0, length = self.size(0);
   for (int i = 0; i < n; ++i) {
     stride += self.strides()[i];

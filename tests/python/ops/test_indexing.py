@@ -1000,6 +1000,7 @@ def test_small_floats_take_every_number():
             x = torch.ones(3).to(dtype)
             x[key] = -1e9
             assert x.tolist()[0] == -math.inf and x.tolist().count(1.0) == 3 - x[key].numel()
+    assert torch.ones(2, 2, dtype=torch.float16).fill_diagonal_(-1e9).tolist() == [[-math.inf, 1], [1, -math.inf]]
     x = torch.ones(3, dtype=torch.bfloat16)
     x[x > 0] = -1e300
     assert x.tolist() == [-math.inf] * 3
