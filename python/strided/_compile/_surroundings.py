@@ -182,7 +182,7 @@ class LayerState:
                     raise Untraceable(f"{type(layer).__name__} has hooks")
             elif isinstance(value, types.FunctionType) or _is_harmless(value):
                 self.functions.append(value)
-            elif not is_value(value):
+            elif not is_value(value) and name != "_compiled_call_impl":  # Module.compile changes no result
                 raise Untraceable(f"{type(layer).__name__} has the attribute {name}, whose changes would not be seen")
 
     def _ids(self) -> list[int]:

@@ -457,3 +457,51 @@ def test_compiled_modules_are_the_originals():
     assert torch.equal(again(torch.ones(1, 3)), net(torch.ones(1, 3)))
     compiled.extra = 3
     assert net.extra == 3
+
+
+class Wave(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 4)
+
+    def forward(self, x, k=2):
+        return torch.sin(self.linear(x)) * k + 1
+
+
+def test_compile_in_place():
+    net, x = Wave(), torch.ones(2, 3)
+    want = net(x)
+    assert net.compile() is None and type(net) is Wave
+    for _ in range(3):
+        assert torch.equal(net(x), want)
+    assert "fused: sin, mul, add" in str(net._compiled_call_impl.explain(x))
+    assert list(net.state_dict()) == ["linear.weight", "linear.bias"]
+    net(x, k=3).sum().backward()
+    assert net.linear.weight.grad.shape == (4, 3)
+    net.linear.weight.data.zero_()
+    assert torch.equal(net(x), (torch.sin(net.linear.bias) * 2 + 1).expand(2, 4))
+
+
+def test_compile_in_place_stays_out_of_copies_and_hooks_run():
+    net, x = Wave(), torch.ones(2, 3)
+    net.compile(disable=True)
+    assert "_compiled_call_impl" not in net.__dict__
+    net.compile()
+    net(x)
+    copied = copy.deepcopy(net)
+    assert "_compiled_call_impl" not in copied.__dict__ and torch.equal(copied(x), net(x))
+    seen = []
+    net.register_forward_hook(lambda *a: seen.append(1))
+    net(x), net(x)
+    assert seen == [1, 1]
+
+
+def test_compile_in_place_of_parts():
+    parts = torch.nn.Sequential(Wave(), torch.nn.Tanh())
+    x = torch.ones(2, 3)
+    want = parts(x)
+    parts[0].compile()
+    assert torch.equal(parts(x), want)
+    parts.compile()
+    assert torch.equal(parts(x), want) and torch.equal(parts(x), want)
+    assert "fused: sin, mul, add, tanh" in str(parts._compiled_call_impl.explain(x))

@@ -154,7 +154,25 @@ class Module(StateDicts, HookRegistration):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call_impl(*args, **kwargs)
+        compiled = self.__dict__.get("_compiled_call_impl")
+        return self._call_impl(*args, **kwargs) if compiled is None else compiled(*args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles the calls of this module, in place: ``strided.compile`` with the same arguments.
+
+        >>> m = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Sigmoid())
+        >>> m.compile()
+        >>> m(torch.zeros(2))
+        tensor([0.5000, 0.5000])
+        """
+        from ... import compile
+
+        made = compile(self, *args, **kwargs)
+        if made is self:  # disable=True
+            return
+        compiled = made._compiled_call
+        compiled._run = self._call_impl  # the module itself would come back to what is compiled
+        self.__dict__["_compiled_call_impl"] = compiled
 
     def _call_impl(self, *args, **kwargs):
         state = self.__dict__
@@ -293,7 +311,9 @@ class Module(StateDicts, HookRegistration):
         return sorted(n for n in names if not n[0].isdigit())
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()  # subclasses take from it what cannot be pickled
+        state = self.__dict__.copy()  # subclasses take from it what cannot be pickled
+        state.pop("_compiled_call_impl", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
