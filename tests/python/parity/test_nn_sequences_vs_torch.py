@@ -77,6 +77,18 @@ def test_names_of_parameters(options):
     assert [w.shape for w in ours._flat_weights] == [w.shape for w in theirs._flat_weights]
 
 
+@pytest.mark.parametrize("mode", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_states_are_checked_as_they_are(mode, layers):
+    """A tensor, or the two of an LSTM: programs with a forward of their own call it."""
+    for lib in (strided, torch):
+        layer, h = getattr(lib.nn, mode)(3, 4, layers), lib.zeros(layers, 5, 4)
+        pack = (lambda s: (s, s)) if mode == "LSTM" else lambda s: s
+        layer.check_forward_args(lib.zeros(7, 5, 3), pack(h), None)
+        with pytest.raises(RuntimeError, match=r"Expected hidden(\[0\])? size"):
+            layer.check_forward_args(lib.zeros(7, 5, 3), pack(h[..., :3]), None)
+
+
 def test_sequences():
     rows = [x(3, 2), x(5, 2), x(1, 2)]
 

@@ -162,6 +162,8 @@ class RNNBase(Module):
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
+        if isinstance(hidden, strided.Tensor):  # as derived classes of RNN and GRU hand it
+            hidden = (hidden,)
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         count = self.num_layers * (1 + self.bidirectional)
         sizes = [self.proj_size or self.hidden_size, self.hidden_size]
