@@ -236,8 +236,9 @@ def _where(func, args, kwargs):
 
 
 @rule(
-    "clone contiguous detach to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
-    "resolve_conj resolve_neg conj zero_ " + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
+    "clone contiguous detach to _convert type type_ type_as cpu cuda zeros_like ones_like empty_like full_like "
+    "requires_grad_ resolve_conj resolve_neg conj zero_ "
+    + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
     RULES,
     COMPOSED,
 )

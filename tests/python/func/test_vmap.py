@@ -69,6 +69,14 @@ def test_what_a_tensor_says_of_itself():
     assert torch.allclose(vmap(f)(x), x.sum(1), atol=1e-6)
 
 
+def test_conversions_of_each_sample():
+    x = torch.rand(3, 4)
+    for convert in (torch.as_tensor, torch.asarray):
+        assert torch.equal(torch.vmap(convert)(x), x)
+        made = torch.vmap(lambda v, convert=convert: convert(v, dtype=torch.float64) * 2)(x)
+        assert made.dtype == torch.float64 and torch.equal(made, x.double() * 2)
+
+
 def test_dtypes_of_numbers():
     """A sample without axes is a number for promotion, though a batch of them is a row."""
     x64, x32 = torch.ones(3, dtype=torch.float64), torch.ones(2)
