@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +34,7 @@ constexpr bool kCaching = true;
 // Size classes: four to each power of two, from 64 bytes on, so that at most a fifth of a block is unused.
 constexpr int kClasses = 4 * 42;
 constexpr size_t kHuge = size_t(2) << 20;
+constexpr size_t kProbed = 16 * kHuge;  // from here on huge pages must be at hand
 
 int class_of(size_t nbytes) {
   if (nbytes <= 64) return 0;
@@ -172,11 +174,29 @@ void count_allocation(int64_t bytes) {
   note_peak(allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes + mine);
 }
 
+// A kernel whose memory is in small pieces makes a huge page by moving other pages together, 5 ms for each instead of
+// 0.1: seconds for a GiB, where small pages take half a second. So the first touch of some pages is timed; it is not
+// lost, as they will be written anyway.
+bool are_huge_pages_at_hand(char* data, size_t bytes) {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kProbes = 4;
+  constexpr auto kPatience = std::chrono::microseconds(1500);
+  const size_t step = bytes / kProbes / kHuge * kHuge;
+  for (size_t i = 0; i < kProbes; ++i) {
+    const auto start = Clock::now();
+    *static_cast<volatile char*>(data + i * step) = 0;
+    if (Clock::now() - start > kPatience) return false;
+  }
+  return true;
+}
+
 void* fresh_block(size_t bytes) {
   void* data = nullptr;
   const size_t alignment = bytes >= kHuge ? kHuge : kAlignment;
   if (posix_memalign(&data, alignment, bytes) != 0) return nullptr;
   if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
+  if (bytes >= kProbed && !are_huge_pages_at_hand(static_cast<char*>(data), bytes))
+    madvise(data, bytes, MADV_NOHUGEPAGE);
   return data;
 }
 
