@@ -174,9 +174,8 @@ void count_allocation(int64_t bytes) {
   note_peak(allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes + mine);
 }
 
-// A kernel whose memory is in small pieces makes a huge page by moving other pages together, 5 ms for each instead of
-// 0.1: seconds for a GiB, where small pages take half a second. So the first touch of some pages is timed; it is not
-// lost, as they will be written anyway.
+// Where free memory is fragmented, Linux makes a huge page by moving other pages first: 5 ms instead of 0.1, seconds
+// for a GiB, which takes half a second with small pages. So the first write to four of the pages is timed.
 bool are_huge_pages_at_hand(char* data, size_t bytes) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kProbes = 4;

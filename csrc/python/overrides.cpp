@@ -616,6 +616,10 @@ PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 // _shown_as(name, result, *inputs): the result, whose node is shown under that name unless it is an input.
 PyObject* shown_as_name(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n < 2) {
+    PyErr_SetString(PyExc_TypeError, "_shown_as() takes a name, a result and inputs");
+    return nullptr;
+  }
   const char* name = interned(args[0]);
   if (!name) return nullptr;
   show_node(name, args[1], args + 2, static_cast<size_t>(n - 2));

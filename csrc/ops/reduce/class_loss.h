@@ -1,6 +1,5 @@
-// Losses of classes in one step, where the device has it: an undefined tensor is returned for all other calls, those
-// that are wrong among them, and the functions of the same names in python/strided/nn/functional do these. Losses of
-// probabilities.
+// Losses of classes, of probabilities and of pairs of numbers in one step, where the device has it: an undefined tensor
+// is returned for all other calls, those that are wrong among them, and python/strided/nn/functional does these.
 #pragma once
 
 #include <optional>

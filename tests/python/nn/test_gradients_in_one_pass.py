@@ -2,16 +2,8 @@
 
 import pytest
 import strided
+from row_layouts import LAYOUTS
 from strided.nn import functional as F
-
-LAYOUTS = {
-    "plain": lambda t: t,
-    "transposed": lambda t: t.transpose(0, -1).contiguous().transpose(0, -1),
-    "turned": lambda t: t.flip(-1).contiguous().flip(-1),
-    "part": lambda t: strided.cat([t, t, t], -1)[..., t.shape[-1] : 2 * t.shape[-1]],
-    "one row": lambda t: t[:1].expand(t.shape),
-    "one number": lambda t: t.flatten()[:1].expand(t.shape) if t.numel() else t,
-}
 
 
 def gradients(function, leaves, g, create_graph):

@@ -2,6 +2,7 @@
 
 import pytest
 import strided
+from row_layouts import LAYOUTS
 from strided.nn import functional as F
 
 
@@ -13,13 +14,6 @@ LOSSES = {
     "mse": F.mse_loss,
     "huber": lambda x, y, **k: F.huber_loss(x, y, delta=0.7, **k),
     "smooth_l1": lambda x, y, **k: F.smooth_l1_loss(x, y, beta=0.3, **k),
-}
-LAYOUTS = {
-    "plain": lambda t: t,
-    "transposed": lambda t: t.transpose(0, -1).contiguous().transpose(0, -1),
-    "turned": lambda t: t.flip(-1).contiguous().flip(-1),
-    "part": lambda t: strided.cat([t, t, t], -1)[..., t.shape[-1] : 2 * t.shape[-1]],
-    "one row": lambda t: t[:1].expand(t.shape),
 }
 
 
