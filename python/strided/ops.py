@@ -1,11 +1,11 @@
 """Operations by PyTorch's registered names (``strided.ops.aten.add``): the functions of the package.
 
-Libraries take them as keys of tables, and ask whether kernels of other packages are there: none are, but for the
-loops of torchaudio's filters.
+Libraries take them as keys of tables, and ask whether kernels of other packages are there: none are, but for those
+of torchvision and torchaudio once they have asked for their libraries.
 
 >>> strided.ops.aten.mul.Tensor(strided.ones(2), 3)
 tensor([3., 3.])
->>> hasattr(strided.ops.torchvision, "nms")
+>>> hasattr(strided.ops.pyg, "subgraph")
 False
 """
 
@@ -165,16 +165,22 @@ class _Refused(NotImplementedError, OSError):
 
 
 def load_library(path: Any) -> None:
-    """NotImplementedError, which is an OSError here; but for torchaudio's libraries, whose operations strided has.
+    """NotImplementedError, which is an OSError here; but for the libraries of torchvision and torchaudio.
 
-    Libraries compiled for PyTorch are never loaded. What torchaudio needs to be imported is registered instead:
-    the loops of its recursive filters. Its alignment and its loss of transducers are not there.
+    Libraries compiled for PyTorch are never loaded. Operations of strided's are registered instead. Of torchvision,
+    these are suppression of boxes, pooling of regions and deformable convolutions; operations of quantized tensors and
+    rotated boxes are not there. Of torchaudio, the loops of its recursive filters; its alignment and its loss of
+    transducers are not there.
 
     Args:
         path: the file.
     """
-    from . import _audio_operations
+    from . import _audio_operations, _vision_operations
 
-    if os.path.basename(os.fspath(path)).partition(".")[0] in _audio_operations.LIBRARIES:
+    folder, file = os.path.split(os.path.abspath(os.fspath(path)))
+    name = file.partition(".")[0]
+    if name in _audio_operations.LIBRARIES:
         return _audio_operations.install()
+    if name in _vision_operations.LIBRARIES and os.path.basename(folder) == "torchvision":
+        return _vision_operations.install()
     raise _Refused("ops.load_library: strided loads no libraries compiled for PyTorch")

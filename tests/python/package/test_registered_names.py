@@ -15,7 +15,7 @@ def test_ops():
     assert str(aten.add.Tensor) == "aten.add.Tensor" and {aten.add.Tensor: 1}[aten.add.Tensor] == 1
     with pytest.raises(NotImplementedError, match="_fused_adam_"):
         aten._fused_adam_(1)
-    assert not hasattr(strided.ops.torchvision, "nms")
+    assert not hasattr(strided.ops.torchvision, "qnms")
     with pytest.raises(AttributeError, match="'_OpNamespace' 'pyg' object has no attribute 'x'"):
         strided.ops.pyg.x
     with pytest.raises(NotImplementedError, match="load_library"):
