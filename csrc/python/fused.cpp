@@ -6,6 +6,7 @@
 #include "autograd/fused_gradient.h"
 #include "core/promotion.h"
 #include "ops/record.h"
+#include "python/method_def.h"
 #include "python/overrides.h"
 #include "python/owned.h"
 
@@ -249,11 +250,6 @@ PyObject* trace_key(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* set_parameter_type(PyObject*, PyObject* type) {
   parameter_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
   Py_RETURN_NONE;
-}
-
-template <class F>
-PyCFunction as_c(F f) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
 
 PyMethodDef program_methods[] = {

@@ -12,14 +12,19 @@
 #include "lapack/library.h"
 #include "ops/operators.h"
 #include "ops/out.h"
+#include "python/autograd_modes.h"
 #include "python/bind/bind.h"
 #include "python/files/object.h"
+#include "python/function_node.h"
 #include "python/fused.h"
 #include "python/interop.h"
 #include "python/kept_object.h"
+#include "python/overridable.h"
 #include "python/overrides.h"
+#include "python/py_hook.h"
 #include "python/py_node.h"
 #include "python/size.h"
+#include "python/tensor_subclass.h"
 #include "xla/backend.h"
 
 namespace py = pybind11;
@@ -191,8 +196,13 @@ PYBIND11_MODULE(checked, m) {
   init_tensor(m.ptr());
   init_kept_objects();
   init_nodes(m.ptr());
+  init_function_nodes(m.ptr());
+  init_hooks(m.ptr());
+  init_autograd_modes(m.ptr());
   init_functions(m.ptr());
   init_overrides(m.ptr());
+  init_overridable(m.ptr());
+  init_subclasses(m.ptr());
   init_fused(m.ptr());
   register_cpu_backend();
   register_cuda_backend([](const char* name, int cuda) { return found("find_nvidia_library", name, cuda); });

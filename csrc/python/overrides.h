@@ -21,6 +21,7 @@ namespace strided::python {
 enum class Audience { Everybody, Ours, Questions };
 
 extern std::atomic<int> modes_on;  // of all threads
+bool mode_is_on();                 // of this one
 
 bool is_taken(PyObject* const* args, size_t n, Audience audience);
 
@@ -50,11 +51,6 @@ PyObject* hand_over(PyObject* func, PyObject* const* args, size_t n_args, PyObje
 // The same of an attribute of Tensor: a method, a slot, or with `part` ("__get__", "__set__") a property.
 PyObject* hand_over_attribute(const char* name, const char* part, PyObject* const* args, size_t n_args,
                               PyObject* kwnames = nullptr);
-
-// Methods of Tensor.
-PyObject* method_as_subclass(PyObject* self, PyObject* cls);
-PyObject* method_make_subclass(PyObject*, PyObject* args, PyObject* kwargs);
-PyObject* method_torch_function(PyObject* cls, PyObject* args, PyObject* kwargs);
 
 // Types are not asked for __torch_function__, if `on`.
 class TypesOff {

@@ -1,4 +1,4 @@
-// A reference to a Python object for one scope.
+// References to Python objects that are owned.
 #pragma once
 
 #include <utility>
@@ -7,6 +7,7 @@
 
 namespace strided::python {
 
+// For one scope.
 struct Owned {
   PyObject* o = nullptr;
 
@@ -16,6 +17,25 @@ struct Owned {
   Owned& operator=(const Owned&) = delete;
   ~Owned() { Py_XDECREF(o); }
   PyObject* release() { return std::exchange(o, nullptr); }
+};
+
+// Of an object of C++ that may die in any thread, also without the interpreter's lock.
+class SharedOwned {
+ public:
+  explicit SharedOwned(PyObject* o) : o_(Py_NewRef(o)) {}
+  ~SharedOwned() { clear(); }
+  SharedOwned(const SharedOwned&) = delete;
+  SharedOwned& operator=(const SharedOwned&) = delete;
+  PyObject* get() const { return o_; }
+  void clear() {
+    if (o_ == nullptr || !Py_IsInitialized()) return;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    Py_CLEAR(o_);
+    PyGILState_Release(state);
+  }
+
+ private:
+  PyObject* o_;
 };
 
 }  // namespace strided::python

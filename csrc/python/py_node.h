@@ -1,4 +1,4 @@
-// Nodes of the graph and the functions users attach to it, as Python objects.
+// Nodes of the graph as Python objects.
 #pragma once
 
 #include "ops/record.h"
@@ -18,15 +18,18 @@ struct PyNode {
   PyObject* weak;
 };
 
-PyObject* wrap(const Ref<Node>& node);  // new reference; None for null
+extern PyTypeObject* node_type;
+
+inline PyNode* as_node(PyObject* o) { return reinterpret_cast<PyNode*>(o); }
+PyObject* wrap(const Ref<Node>& node);       // new reference; None for null
+PyObject* tuple_of(const TensorList& list);  // new reference
 bool is_node(PyObject* o);
 Node& node_of(PyObject* o);  // RuntimeError for a Function's context that never became a node
 
-// Hooks on a tensor; each gives a handle with remove().
-PyObject* add_tensor_hook(const Tensor& t, PyObject* callable);
-PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable);
-
-// What the garbage collector has to know of a tensor that nothing but its Python object holds: the Python objects its
+// What the garbage collector asks a node, and a type that is derived from it.
+int node_traverse(PyObject* o, visitproc visit, void* arg);
+int node_clear(PyObject* o);
+// What it has to know of a tensor that nothing but its Python object holds: the Python objects its
 // record leads to.
 int visit_record(const Tensor& t, visitproc visit, void* arg);
 void clear_record(const Tensor& t);

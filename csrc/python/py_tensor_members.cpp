@@ -7,10 +7,12 @@
 #include "ops/shape/view.h"
 #include "python/function.h"
 #include "python/memory_format.h"
+#include "python/method_def.h"
 #include "python/overrides.h"
 #include "python/py_node.h"
 #include "python/py_tensor_detail.h"
 #include "python/py_tensor_record.h"
+#include "python/tensor_subclass.h"
 
 namespace strided::python {
 namespace {
@@ -237,10 +239,6 @@ PyGetSetDef tensor_getset[] = {
 
 namespace {
 
-template <class F>
-PyCFunction as_c(F f) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
-}
 PyObject* method_elsewhere(const char* name, PyObject* o, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   std::vector<PyObject*> all{o};
   all.insert(all.end(), args, args + n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0));

@@ -2,6 +2,7 @@
 
 #include "ops/record.h"
 #include "ops/shape/view.h"
+#include "python/py_hook.h"
 #include "python/py_node.h"
 #include "tensor/foreign.h"
 

@@ -8,21 +8,13 @@
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
 #include "python/function.h"
+#include "python/owned.h"
 
 namespace strided::python {
 namespace {
 
 constexpr const char* kZeroDim =
     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number";
-
-// A new reference that is dropped again.
-struct Held {
-  PyObject* o;
-  explicit Held(PyObject* object) : o(checked(object)) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() { Py_DECREF(o); }
-};
 
 void warn(const char* text) {
   if (PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0) throw PythonError{};
@@ -42,7 +34,7 @@ class Key {
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) add(PyTuple_GET_ITEM(key, i));
     } else if (is_tuple_of_keys(key)) {
       for (Py_ssize_t i = 0; i < PySequence_Size(key); ++i) {
-        Held item(PySequence_GetItem(key, i));
+        Owned item(PySequence_GetItem(key, i));
         add(item.o);
       }
       if (!PyTuple_Check(key))

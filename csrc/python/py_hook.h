@@ -1,0 +1,22 @@
+// Functions that users attach to tensors and nodes, and the handles that take them off again.
+#pragma once
+
+#include "python/py_tensor.h"
+#include "tensor/graph.h"
+
+namespace strided::python {
+
+// When the function is called: with the gradient of a tensor, before or after a node runs, or when a leaf has its sum.
+enum class HookKind { Tensor, Pre, Post, Accumulated };
+
+// Each gives a handle with remove().
+PyObject* add_tensor_hook(const Tensor& t, PyObject* callable);
+PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable);
+PyObject* add_node_hook(Node& node, HookKind kind, PyObject* callable);  // Pre or Post
+
+// Shows the garbage collector the function of a hook that has no other owner.
+int visit_hook(const Ref<Hook>& hook, visitproc visit, void* arg);
+
+void init_hooks(PyObject* module);
+
+}  // namespace strided::python
