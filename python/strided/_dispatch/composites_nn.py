@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from . import call
-from .composites import _REDUCTION, COMPOSED, _again, _composed, reshape
+from .composites import COMPOSED, again, composed
+from .composites_shapes import reshape
 
 if TYPE_CHECKING:
     from .._typing import Callable, Tensor
+
+_REDUCTION = {"none": 0, "mean": 1, "sum": 2}
 
 
 def _list(value: Any, n: int) -> list[int]:
@@ -49,11 +52,11 @@ def _convolution(n: int, transposed: bool) -> Callable[..., Any]:
 
 
 for _n in (1, 2, 3):
-    _composed(f"conv{_n}d")(_convolution(_n, False))
-    _composed(f"conv_transpose{_n}d")(_convolution(_n, True))
+    composed(f"conv{_n}d")(_convolution(_n, False))
+    composed(f"conv_transpose{_n}d")(_convolution(_n, True))
 
 
-@_composed("batch_norm")
+@composed("batch_norm")
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -70,7 +73,7 @@ def batch_norm(
     return call("native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
-@_composed("layer_norm")
+@composed("layer_norm")
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -82,7 +85,7 @@ def layer_norm(
     return call("native_layer_norm", input, list(normalized_shape), weight, bias, eps)[0]
 
 
-@_composed("group_norm")
+@composed("group_norm")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -144,7 +147,7 @@ COMPOSED["binary_cross_entropy"] = _loss("binary_cross_entropy", "weight")
 COMPOSED["binary_cross_entropy_with_logits"] = _loss("binary_cross_entropy_with_logits", "weight", "pos_weight")
 
 
-@_composed("l1_loss")
+@composed("l1_loss")
 def _l1(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **other: Any
 ) -> Tensor:
@@ -165,7 +168,7 @@ def _nll(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore: int
     return call(name, input, target, weight, reduction, ignore)[0]
 
 
-@_composed("nll_loss")
+@composed("nll_loss")
 def _nll_loss(
     input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean",
@@ -181,7 +184,7 @@ def _cross_entropy(func: Any, args: Any, kwargs: Any) -> Tensor:
     a = given.arguments
     x, target = a["input"], a["target"]
     if a["label_smoothing"] or x.shape == target.shape or target.dtype.is_floating_point:
-        return _again(func, args, kwargs)
+        return again(func, args, kwargs)
     made = call("_log_softmax", x, 1 if x.dim() > 1 else 0, False)
     return _nll(made, target, a["weight"], _old(a["reduction"], a["size_average"], a["reduce"]), a["ignore_index"])
 
@@ -207,7 +210,7 @@ def _pool2d(func: Any, args: Any, kwargs: Any) -> Any:
 COMPOSED["max_pool2d"] = COMPOSED["max_pool2d_with_indices"] = _pool2d
 
 
-@_composed("avg_pool2d")
+@composed("avg_pool2d")
 def _avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, *rest: Any, **more: Any) -> Tensor:
     names = ("padding", "ceil_mode", "count_include_pad", "divisor_override")
     a = {
@@ -228,7 +231,7 @@ def _avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, *rest: Any,
     return call("avg_pool2d", input, kernel, *([steps, *options] if steps or options else []))
 
 
-@_composed("adaptive_avg_pool2d")
+@composed("adaptive_avg_pool2d")
 def _adaptive(input: Tensor, output_size: Any) -> Tensor:
     sizes = (
         [s if s is not None else n for s, n in zip(_list(output_size, 2), input.shape[-2:])]
@@ -261,12 +264,12 @@ for (
     COMPOSED[_name] = _activation(_name)
 
 
-@_composed("relu6")
+@composed("relu6")
 def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return call("hardtanh_" if inplace else "hardtanh", input, 0.0, 6.0)
 
 
-@_composed("dropout")
+@composed("dropout")
 def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     import strided
 
@@ -280,14 +283,14 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 def _pad(func: Any, args: Any, kwargs: Any) -> Tensor:
     given = {"mode": "constant", "value": None, **dict(zip(("input", "pad", "mode", "value"), args)), **kwargs}
     if given["mode"] != "constant":
-        return _again(func, args, kwargs)
+        return again(func, args, kwargs)
     return call("constant_pad_nd", given["input"], list(given["pad"]), given["value"] or 0.0)
 
 
 COMPOSED["pad"] = _pad
 
 
-@_composed("embedding")
+@composed("embedding")
 def _embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -306,7 +309,7 @@ def _embedding(
     return call("embedding", weight, input, *rest)
 
 
-@_composed("scaled_dot_product_attention")
+@composed("scaled_dot_product_attention")
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
@@ -316,7 +319,7 @@ def _attention(
     tensors = [t for t in (query, key, value) if t.dim() == 4]
     if len(tensors) < 3 or dropout_p or query.shape[-1] != value.shape[-1] or query.shape[0] != key.shape[0]:
         f = strided.nn.functional.scaled_dot_product_attention
-        return _again(f, (query, key, value), {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal,
+        return again(f, (query, key, value), {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal,
                                                "scale": scale, "enable_gqa": enable_gqa})  # fmt: skip
     if enable_gqa and key.shape[1] != query.shape[1]:
         n = query.shape[1] // key.shape[1]

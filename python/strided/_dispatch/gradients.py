@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _C
 from ..autograd.grad_mode import enable_grad, no_grad
 from . import call, state
-from .composites import reshape
+from .composites_shapes import reshape
 
 if TYPE_CHECKING:
     from .._typing import Callable, Tensor
