@@ -2,9 +2,9 @@
 // channels one by one.
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 #include "base/math.h"
+#include "cpu/gemm/matrix.h"
 #include "cpu/kernels.h"
 #include "cpu/load_apart.inc"
 #include "cpu/networks.h"
@@ -90,37 +90,43 @@ void transposed(const TapsPlan& plan, const T* in, const T* weight, T* out) {
     }
 }
 
-// The same for one element at a place, with what goes to each place next to each other: sums stay in a register.
+// The same for one element at a place, with what goes to each place next to each other: sums stay in a register. The
+// memory is the thread's workspace.
 template <class T>
 struct Gathered {
-  std::vector<int64_t> start, index;  // of place p: start[p] ... start[p + 1] - 1
-  std::vector<T> weight;
+  int64_t places;
+  int64_t *start, *index;  // of place p: start[p] ... start[p + 1] - 1
+  T* weight = nullptr;     // null: ones
 
-  explicit Gathered(const TapsPlan& plan)
-      : start(static_cast<size_t>(plan.from + 1)),
-        index(static_cast<size_t>(plan.to * plan.taps)),
-        weight(plan.weight ? index.size() : 0) {
-    const int64_t n = plan.to * plan.taps;
+  explicit Gathered(const TapsPlan& plan) : places(plan.from) {
+    const int64_t n = plan.to * plan.taps, words = 2 * places + 1 + n, item = static_cast<int64_t>(sizeof(int64_t));
     const T* const given = static_cast<const T*>(plan.weight);
-    for (int64_t at = 0; at < n; ++at) ++start[static_cast<size_t>(plan.place[at] + 1)];
-    for (size_t p = 1; p < start.size(); ++p) start[p] += start[p - 1];
-    std::vector<int64_t> next(start.begin(), start.end() - 1);
+    start = static_cast<int64_t*>(
+        workspace(WorkspaceSlot::Columns, words * item + (given ? n * static_cast<int64_t>(sizeof(T)) : 0)));
+    index = start + places + 1;
+    int64_t* const next = index + n;
+    if (given) weight = reinterpret_cast<T*>(next + places);
+    for (int64_t p = 0; p <= places; ++p) start[p] = 0;
+    for (int64_t at = 0; at < n; ++at) ++start[plan.place[at] + 1];
+    for (int64_t p = 0; p < places; ++p) {
+      next[p] = start[p];
+      start[p + 1] += start[p];
+    }
     for (int64_t at = 0; at < n; ++at) {
-      const auto to = static_cast<size_t>(next[static_cast<size_t>(plan.place[at])]++);
+      const int64_t to = next[plan.place[at]]++;
       index[to] = at / plan.taps;
       if (given) weight[to] = given[at];
     }
   }
   void run(const T* in, T* out) const {
-    const int64_t* const from = index.data();
-    const T* const w = weight.empty() ? nullptr : weight.data();
     int64_t at = 0;
-    for (size_t p = 0; p + 1 < start.size(); ++p) {
+    for (int64_t p = 0; p < places; ++p) {
+      const int64_t end = start[p + 1];
       T sum = 0;
-      if (w)
-        for (; at < start[p + 1]; ++at) sum = math::mul_add(in[from[at]], w[at], sum);
+      if (weight)
+        for (; at < end; ++at) sum = math::mul_add(in[index[at]], weight[at], sum);
       else
-        for (; at < start[p + 1]; ++at) sum += in[from[at]];
+        for (; at < end; ++at) sum += in[index[at]];
       out[p] = sum;
     }
   }

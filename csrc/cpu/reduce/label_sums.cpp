@@ -1,8 +1,8 @@
 // Sums over the ways through the states of label sequences (connectionist temporal classification), step by step.
 #include <cstring>
-#include <vector>
 
 #include "base/math.h"
+#include "cpu/gemm/matrix.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/simd.inc"
@@ -30,17 +30,18 @@ void label_sums(const LabelSumsPlan& plan, int64_t begin, int64_t end) {
   constexpr T none = -math::infinity<T>();
   const int64_t n = plan.states, apart = plan.batch * n;
   // A step's sums between two states that no way leads to, on each side.
-  std::vector<T> now(static_cast<size_t>(n + 4), none), next(static_cast<size_t>(n + 4), none),
-      shut(static_cast<size_t>(n));
+  T* const now = static_cast<T*>(workspace(WorkspaceSlot::Columns, (3 * n + 8) * static_cast<int64_t>(sizeof(T))));
+  T *const next = now + n + 4, *const shut = next + n + 4;
+  for (int64_t s = 0; s < 2 * (n + 4); ++s) now[s] = none;
   for (int64_t b = begin; b < end; ++b) {
     const T* const scores = static_cast<const T*>(plan.scores) + b * n;
     const bool* const skips = plan.skips + b * n;
     T* const out = static_cast<T*>(plan.out) + b * n;
     const int64_t length = plan.lengths[b], last = 2 * plan.labels[b];
     const auto size = static_cast<size_t>(n) * sizeof(T);
-    T *from = now.data() + 2, *to = next.data() + 2;
+    T *from = now + 2, *to = next + 2;
     if (plan.backward) {
-      for (int64_t s = 0; s < n; ++s) shut[static_cast<size_t>(s)] = s + 2 < n && skips[s + 2] ? T(0) : none;
+      for (int64_t s = 0; s < n; ++s) shut[s] = s + 2 < n && skips[s + 2] ? T(0) : none;
       for (int64_t t = plan.steps - 1; t >= 0; --t) {
         const T* const score = scores + t * apart;
         if (t >= length) {
@@ -48,20 +49,20 @@ void label_sums(const LabelSumsPlan& plan, int64_t begin, int64_t end) {
         } else if (t == length - 1) {
           for (int64_t s = 0; s < n; ++s) to[s] = s == last || s == max_of(last - 1, 0) ? score[s] : none;
         } else {
-          step(from, 1, 2, shut.data(), score, n, to);
+          step(from, 1, 2, shut, score, n, to);
         }
         std::memcpy(out + t * apart, to, size);
         T* const done = to;
         to = from, from = done;
       }
     } else {
-      for (int64_t s = 0; s < n; ++s) shut[static_cast<size_t>(s)] = skips[s] ? T(0) : none;
+      for (int64_t s = 0; s < n; ++s) shut[s] = skips[s] ? T(0) : none;
       for (int64_t t = 0; t < plan.steps; ++t) {
         const T* const score = scores + t * apart;
         if (t == 0)
           for (int64_t s = 0; s < n; ++s) to[s] = s < 2 ? score[s] : none;
         else if (t >= length) std::memcpy(to, from, size);
-        else step(from, -1, -2, shut.data(), score, n, to);
+        else step(from, -1, -2, shut, score, n, to);
         std::memcpy(out + t * apart, to, size);
         T* const done = to;
         to = from, from = done;
