@@ -380,6 +380,25 @@ def moved(local: Tensor, src: Layout, dst: Layout) -> Tensor:
     return _Move.apply(local, src, dst)
 
 
+class _UsedAs(Function):
+    """A move after which each rank goes on by itself; `back` is the layout that their gradients have."""
+
+    @staticmethod
+    def forward(ctx, local, src, dst, back):
+        ctx.src, ctx.back = src, back
+        return redistribute(local, src, dst) if src != dst else local.view_as(local)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return redistribute(grad, ctx.back, ctx.src.dual()), None, None, None
+
+
+def used_as(local: Tensor, src: Spec, dst: Spec, back: Spec) -> Tensor:
+    """The shard in placements dst, for computations of which each rank does its own part: their gradients are what
+    `back` says (terms of a sum, where every rank has the whole and uses it for another part of the data)."""
+    return _UsedAs.apply(local, src, dst, back)
+
+
 def redistribute(local: Tensor, src: Spec, dst: Spec) -> Tensor:
     """The shard in placements dst of the tensor with shards `local` in src, with its gradient."""
     if src == dst:

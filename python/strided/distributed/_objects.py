@@ -71,28 +71,32 @@ def decode(data: Tensor) -> Any:
     n = int.from_bytes(bytes(data[:8].tolist()), "little")
     at = 8 + n
 
-    def build(found: Any) -> Any:
+    def tensor(dtype: Any, shape: list[int]) -> Tensor:
         nonlocal at
-        if isinstance(found, list):
-            return [build(v) for v in found]
-        if not isinstance(found, dict):
-            return found
-        ((kind, inner),) = found.items()
-        if kind == "tensor":
-            dtype, shape = _DTYPES[inner[0]], inner[1]
-            made = _f["empty"](shape, dtype=dtype)
-            if made.numel():
-                flat_bytes(made).copy_(data[at : at + made.nbytes])
-            at += made.nbytes
-            return made
-        if kind == "dict":
-            return {build(k): build(v) for k, v in inner}
-        if kind in ("tuple", "set", "frozenset"):
-            return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](build(v) for v in inner)
-        made_of = {"bytes": bytes.fromhex, "complex": lambda p: complex(*p), "dtype": _DTYPES.__getitem__}
-        return made_of.get(kind, _C.device)(inner)
+        made = _f["empty"](shape, dtype=dtype)
+        if made.numel():
+            flat_bytes(made).copy_(data[at : at + made.nbytes])
+        at += made.nbytes
+        return made
 
-    return build(json.loads(bytes(memoryview(data[8:at].contiguous().numpy())))) if n else None
+    return built(json.loads(bytes(memoryview(data[8 : 8 + n].contiguous().numpy()))), tensor) if n else None
+
+
+def built(found: Any, tensor: Any = None) -> Any:
+    """The value that :func:`_plain` made JSON's types of; ``tensor(dtype, shape)`` makes the tensors in it."""
+    if isinstance(found, list):
+        return [built(v, tensor) for v in found]
+    if not isinstance(found, dict):
+        return found
+    ((kind, inner),) = found.items()
+    if kind == "tensor":
+        return tensor(_DTYPES[inner[0]], inner[1])
+    if kind == "dict":
+        return {built(k, tensor): built(v, tensor) for k, v in inner}
+    if kind in ("tuple", "set", "frozenset"):
+        return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](built(v, tensor) for v in inner)
+    made_of = {"bytes": bytes.fromhex, "complex": lambda p: complex(*p), "dtype": _DTYPES.__getitem__}
+    return made_of.get(kind, _C.device)(inner)
 
 
 def _all_gather(comm: Communicator, data: Tensor) -> list[Tensor]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from .. import _C
 from .._C import Size
 from ..autograd.grad_mode import no_grad
+from ..nn import functional
 from ..utils._pytree import tree_leaves, tree_map
 from . import _move
 from ._layout import Spec, dual
@@ -132,8 +133,14 @@ def _rule_of(func):
     if isinstance(func, _C.Function):
         return RULES.get(func.__qualname__.removeprefix("Tensor.")) or missing(func)
     if isinstance(func, _C.OverridableFunction):
-        # A function made of others: these have the rules.
-        return _unless_in_place(func, RULES.get(func.__name__)) or _composed
+        # A function made of others: these have the rules, but for some that have their own.
+        name = func.__name__
+        found = RULES.get(f"nn.functional.{name}") if getattr(functional, name, None) is func else None
+        if found is None:
+            found = RULES.get(name)
+            if getattr(found, "at_once", None) is None and (name in _f or f"Tensor.{name}" in _f):
+                found = None  # it is that of the core's function of this name
+        return _unless_in_place(func, found) or _composed
     owner = getattr(func, "__self__", None)
     if inspect.isgetsetdescriptor(owner):
         return _property(owner.__name__, func.__name__)
@@ -175,6 +182,7 @@ def _load():
         _rules_masks,
         _rules_matrices,
         _rules_more,
+        _rules_network,
         _rules_order,
         _rules_pieces,
         _rules_random,
@@ -411,6 +419,8 @@ class ShardedTensor(Tensor):
         made = memo.get(id(self))
         if made is None:
             made = memo[id(self)] = wrap(copy.deepcopy(self._local, memo), self._spec)
+            if getattr(self, "_is_param", False):
+                made._is_param = True  # nn.Parameter
         return made
 
     tolist = _stops("tolist would gather")
@@ -507,12 +517,32 @@ class ShardedTensor(Tensor):
         return wrap(local.view_as(local) if local.requires_grad else local, spec)
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
-        """The shard of this rank; gradients flow back from it."""
-        return self._local
+        """The shard of this rank; gradients flow back from it.
+
+        Args:
+            grad_placements: what the gradients of shards are; None: parts of the gradient of the tensor, which has its
+                placements. Partial(): terms of it, where the ranks go on with different parts of the data.
+        """
+        return self._local if grad_placements is None else self._used_as(self.placements, grad_placements)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
-        """The whole tensor, on every rank, with its gradient."""
-        return self.redistribute(placements=(Replicate(),) * self._spec.mesh.ndim)._local
+        """The whole tensor, on every rank, with its gradient.
+
+        Args:
+            grad_placements: as for to_local.
+        """
+        whole = (Replicate(),) * self._spec.mesh.ndim
+        if grad_placements is None:
+            return self.redistribute(placements=whole)._local
+        return self._used_as(whole, grad_placements)
+
+    def _used_as(self, wanted: Any, grad_placements: Any) -> Tensor:
+        spec = self._spec
+        back = spec.with_(checked(grad_placements, spec.mesh, self.ndim))
+        dst = spec.with_(wanted)
+        if back.with_(dual(back.placements)).local_shape() != dst.local_shape():
+            raise ValueError(f"grad_placements: {back.placements} of a shard in {dst!r}: gradients have its shape")
+        return _move.used_as(self._local, spec, dst, back)
 
     def redistribute(self, device_mesh: Any = None, placements: Any = None, *, async_op: bool = False) -> ShardedTensor:
         """The same tensor in other placements, with its gradient.

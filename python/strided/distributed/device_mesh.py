@@ -71,6 +71,10 @@ class DeviceMesh:
         self._specs: dict[Any, Any] = {}  # layouts over this mesh (_layout.py)
         self._moves: dict[Any, Any] = {}  # what moves between two layouts are made of (_move.py)
         self._everywhere: dict[Any, Any] = {}  # layouts of tensors that are the same on every rank, by shape
+        self._parts: dict[tuple[int, ...], DeviceMesh] = {}  # meshes of some of the axes
+        self._whole: tuple[DeviceMesh, tuple[int, ...]] | None = (
+            None  # the mesh that this one is a part of, and its axes
+        )
         self._coordinate = self.coordinate_of(comm.rank)
         self._axes = [self._along(axis) for axis in range(self.ndim)]
 
@@ -93,7 +97,7 @@ class DeviceMesh:
         self._coordinate = (0,) * self.ndim
 
     def __getattr__(self, name):
-        if name == "_axes":
+        if name in ("_axes", "_parts"):
             raise NotImplementedError("DeviceMesh: XLA devices of one process have no communicators")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -166,14 +170,37 @@ class DeviceMesh:
         """How many ranks there are, or how many along an axis."""
         return math.prod(self.shape) if mesh_dim is None else self.shape[self.axis(mesh_dim)]
 
-    def __getitem__(self, name: str) -> DeviceMesh:
-        """The mesh of one axis, of the ranks along it through this rank."""
-        axis = self.axis(name)
-        if self.ndim == 1:
+    def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
+        """The mesh of some axes, in their order here: the ranks along them through this rank. Every rank asks for it.
+
+        >>> def program():
+        ...     mesh = strided.distributed.init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("pp", "dp", "tp"))
+        ...     return mesh["dp", "tp"].shape, mesh["pp"].size()
+        >>> strided.distributed.simulate(4, program)[0]
+        ((1, 2), 2)
+        """
+        names = (names,) if isinstance(names, str) else tuple(names)
+        axes = tuple(self.axis(name) for name in names)
+        if not axes or list(axes) != sorted(set(axes)):
+            raise KeyError(f"DeviceMesh: axes are named in their order, {self.mesh_dim_names}, each once; got {names}")
+        if len(axes) == self.ndim:
             return self
-        return DeviceMesh(
-            self.device_type, None, mesh_dim_names=(name,), comm=self._axes[axis], _shape=(self.shape[axis],)
-        )
+        made = self._parts.get(axes)
+        if made is None:
+            shape = tuple(self.shape[axis] for axis in axes)
+            comm = self._axes[axes[0]] if len(axes) == 1 else self._through(axes)
+            made = DeviceMesh(self.device_type, None, mesh_dim_names=names, comm=comm, _shape=shape)
+            made._whole = self, axes
+            self._parts[axes] = made
+        return made
+
+    def _through(self, axes):
+        """The communicator of the ranks along some axes through this one."""
+        at = [0 if axis in axes else i for axis, i in enumerate(self._coordinate)]
+        number = 0
+        for axis in axes:
+            number = number * self.shape[axis] + self._coordinate[axis]
+        return self.comm.split(f"{axes}:{at}", number)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (

@@ -360,6 +360,13 @@ def _communicator(group: Any) -> Communicator:
     return pg.communicator
 
 
+def _alone() -> Communicator:
+    """The communicator of this rank by itself."""
+    from . import _threads, world
+
+    return _threads.alone(world().checks, world().timeout)
+
+
 def _agree(comm: Communicator, call: str, problem: Exception | None) -> None:
     """All ranks go on, or none: where one has a problem it raises that, and the others a RankError that names it."""
     text = None if problem is None else f"{type(problem).__name__}: {problem}"
@@ -452,13 +459,13 @@ def _write(call: str, path: Any, head: bytes, parts: dict[str, Part], begins: di
     )
     made, problem = _tried(lambda: _create(target, head, size)) if first else (None, None)
     _agree(comm, call, problem)
-    made = comm.broadcast_object(made, 0)
+    made, begin = comm.broadcast_object((made, len(head)), 0)  # the first rank's head is in the file
 
     def write() -> None:
         fd = os.open(made, os.O_WRONLY | os.O_CLOEXEC)
         try:
             for name, part in parts.items():
-                _write_part(fd, len(head) + begins[name], part, first)
+                _write_part(fd, begin + begins[name], part, first)
             os.fsync(fd)
         finally:
             os.close(fd)

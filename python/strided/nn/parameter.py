@@ -43,12 +43,8 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
         data = _empty((0,)) if data is None else data
         if not isinstance(data, _C.Tensor):
             raise TypeError(f"Parameter: data must be a Tensor, got {type(data).__name__}")
-        if hasattr(data, "placements"):
-            raise NotImplementedError(
-                "Parameter: of a sharded tensor; use the tensor itself, with requires_grad_(), and functional calls"
-            )
-        if cls is Parameter and (_is_of_users(type(data)) or hasattr(data, "_parts")):  # (parts: a sparse tensor)
-            return _of_class(data, requires_grad)
+        if cls is Parameter and (_is_of_users(type(data)) or hasattr(data, "_parts") or hasattr(data, "placements")):
+            return _of_class(data, requires_grad)  # (parts: a sparse tensor; placements: a sharded one)
         made = _C.Tensor.__new__(cls)
         made.data = data
         if requires_grad:

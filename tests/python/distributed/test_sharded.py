@@ -354,8 +354,6 @@ def test_what_cannot_be_is_refused():
             x + dist.ones(4, 4, mesh=init_device_mesh("cpu", (1, mesh.size())))
         with pytest.raises(NotImplementedError, match="out="):
             torch.add(x, x, out=torch.empty(4, 4))
-        with pytest.raises(NotImplementedError, match="Parameter: of a sharded tensor"):
-            torch.nn.Parameter(x)
         with pytest.raises(IndexError, match="2 axes"):
             x.redistribute(placements=[Shard(2)])
         with pytest.raises(ValueError, match="one for each"):

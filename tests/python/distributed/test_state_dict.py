@@ -118,5 +118,5 @@ def test_errors():
     split = [{"params": [n], "lr": 0.1 * i} for i, (n, _) in enumerate(net.named_parameters())]
     with pytest.raises(ValueError, match="different options"):
         sd.set_optimizer_state_dict(net, o, {"state": {}, "param_groups": split})
-    with pytest.raises(NotImplementedError, match="broadcast"):
+    with pytest.raises(ValueError, match="broadcast"):
         sd.get_model_state_dict(net, options=sd.StateDictOptions(broadcast_from_rank0=True))

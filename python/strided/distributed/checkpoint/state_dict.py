@@ -17,6 +17,11 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from .. import world
+from .._factories import distribute_tensor
+from .._objects import _plain, built
+from .._sharded import ShardedTensor
+
 if TYPE_CHECKING:
     from ..._typing import Any
 
@@ -31,12 +36,14 @@ class StateDictOptions:
     """What state dicts have in them.
 
     Args:
-        full_state_dict: tensors of sharded parameters whole; they are left out here (NotImplementedError).
-        cpu_offload: tensors are copied to the CPU. ignore_frozen_params: without parameters that want no gradient.
+        full_state_dict: sharded tensors whole; loading whole ones, each rank takes its parts of them.
+        cpu_offload: tensors are copied to the CPU; with full_state_dict, of several ranks only the first has them, and
+            the others get empty dicts. ignore_frozen_params: without parameters that want no gradient.
         keep_submodule_prefixes: names in `submodules` begin with that of the submodule.
         strict: a model must have all names, and no others. flatten_optimizer_state_dict: one dict, with names of the
             form ``state.<parameter>.<what>`` and ``param_groups.<parameter>.<option>``.
-        broadcast_from_rank0: NotImplementedError. dsd_fqn_modifiers: accepted, without effect.
+        broadcast_from_rank0: whole tensors are loaded from the first rank's dict; others may give empty ones.
+        dsd_fqn_modifiers: accepted, without effect.
     """
 
     full_state_dict: bool = False
@@ -51,9 +58,69 @@ class StateDictOptions:
 
 def _options(options: StateDictOptions | None) -> StateDictOptions:
     options = StateDictOptions() if options is None else options
-    if options.broadcast_from_rank0:
-        raise NotImplementedError("broadcast_from_rank0: strided does not send state dicts; load the file on each rank")
+    if options.broadcast_from_rank0 and not options.full_state_dict:
+        raise ValueError("broadcast_from_rank0: full_state_dict=True is required too")
     return options
+
+
+def _kept(made: dict, options: StateDictOptions) -> dict:
+    """The dict; an empty one on ranks that get no whole tensors."""
+    return {} if options.full_state_dict and options.cpu_offload and world().rank else made
+
+
+class _Coming:
+    """A tensor that the first rank has, in its place in a state dict."""
+
+    def __init__(self, dtype: Any, shape: Any, tensor: Any) -> None:
+        self.dtype, self.shape, self.tensor = dtype, tuple(shape), tensor
+
+    def into(self, own: Any) -> Any:
+        """The tensor, from the first rank; each rank gets its parts where `own` is sharded over all of them."""
+        device = own.device if isinstance(own, strided.Tensor) else "cpu"
+        t = (
+            strided.empty((), dtype=self.dtype, device=device).expand(self.shape)
+            if self.tensor is None
+            else self.tensor
+        )
+        comm, t = world(), t.to(device)
+        fits = isinstance(own, ShardedTensor) and own.shape == t.shape
+        if fits and own.device_mesh.comm.size == comm.size:
+            return distribute_tensor(t, own.device_mesh, own.placements)
+        t = t.contiguous()
+        comm.broadcast(t, 0)
+        return _cut(own, t) if fits else t
+
+
+def _sent(given: dict, options: StateDictOptions) -> dict:
+    """The first rank's dict on every rank, with tensors that are still to come."""
+    if not options.broadcast_from_rank0:
+        return given
+    tensors: list[Any] = []
+    comm = world()
+    text = comm.broadcast_object(_plain(dict(given), tensors, "the state dict") if comm.rank == 0 else None, 0)
+    mine = iter(tensors)
+    return built(text, lambda dtype, shape: _Coming(dtype, shape, next(mine, None)))
+
+
+def _cut(own: Any, t: Any) -> Any:
+    return distribute_tensor(t, own.device_mesh, own.placements, src_data_rank=None)
+
+
+def _as(own: Any, given: Any) -> Any:
+    """A whole tensor in the placements of a sharded one."""
+    if isinstance(given, _Coming):
+        return given.into(own)
+    if not isinstance(own, ShardedTensor) or not isinstance(given, strided.Tensor) or own.shape != given.shape:
+        return given
+    return given if isinstance(given, ShardedTensor) else _cut(own, given.to(own.device))
+
+
+def _value(value: Any, options: StateDictOptions) -> Any:
+    if not isinstance(value, strided.Tensor):
+        return value
+    if options.full_state_dict and isinstance(value, ShardedTensor):
+        value = value.detach().full_tensor()
+    return value.cpu() if options.cpu_offload else value
 
 
 def _names(model: Any) -> list[tuple[str, str]]:
@@ -64,25 +131,17 @@ def _names(model: Any) -> list[tuple[str, str]]:
     return [(f"{start}module.", start) for start in reversed(found)]
 
 
-def _plain(name: str, wrappers: list[tuple[str, str]]) -> str:
+def _short(name: str, wrappers: list[tuple[str, str]]) -> str:
     for long, short in wrappers:
         if name.startswith(long):
             name = short + name[len(long) :]
     return name
 
 
-def _value(value: Any, options: StateDictOptions) -> Any:
-    if not isinstance(value, strided.Tensor):
-        return value
-    if options.full_state_dict and isinstance(value, strided.distributed.ShardedTensor):
-        raise NotImplementedError("full_state_dict: strided does not gather sharded parameters for a state dict")
-    return value.cpu() if options.cpu_offload else value
-
-
 def _parameters(model: Any) -> dict[int, str]:
     """The name of each parameter, by its id."""
     wrappers = _names(model)
-    return {id(p): _plain(name, wrappers) for name, p in model.named_parameters()}
+    return {id(p): _short(name, wrappers) for name, p in model.named_parameters()}
 
 
 def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict:
@@ -103,7 +162,7 @@ def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDi
             for start in chosen
             if name.startswith(start)
         }
-    return {_plain(name, wrappers): value for name, value in made.items()}
+    return _kept({_short(name, wrappers): value for name, value in made.items()}, options)
 
 
 def set_model_state_dict(model: Any, model_state_dict: dict, *, options: StateDictOptions | None = None) -> Any:
@@ -113,8 +172,11 @@ def set_model_state_dict(model: Any, model_state_dict: dict, *, options: StateDi
     """
     options = _options(options)
     wrappers = _names(model)
-    own = {_plain(name, wrappers): name for name in model.state_dict()}
-    given = {own.get(name, name): value for name, value in model_state_dict.items()}
+    there = model.state_dict()
+    own = {_short(name, wrappers): name for name in there}
+    given = {own.get(name, name): value for name, value in _sent(model_state_dict, options).items()}
+    if options.full_state_dict:
+        given = {name: _as(there.get(name), value) for name, value in given.items()}
     return model.load_state_dict(given, strict=options.strict)
 
 
@@ -180,12 +242,12 @@ def get_optimizer_state_dict(
                 rest = {k: v for k, v in group.items() if k not in ("params", "param_names")}
                 groups.append({**rest, "params": names})
     if not options.flatten_optimizer_state_dict:
-        return {"state": state, "param_groups": groups}
+        return _kept({"state": state, "param_groups": groups}, options)
     flat = {f"state.{name}.{k}": v for name, kept in state.items() for k, v in kept.items()}
     for group in groups:
         kept = {k: v for k, v in group.items() if k != "params"}
         flat.update({f"param_groups.{name}.{k}": v for name in group["params"] for k, v in kept.items()})
-    return flat
+    return _kept(flat, options)
 
 
 def _unflattened(given: dict, names: list[str]) -> tuple[dict, list[dict]]:
@@ -212,8 +274,9 @@ def set_optimizer_state_dict(
         KeyError: an optimizer has a parameter that the model does not have.
         ValueError: the dict has no options for a parameter of an optimizer, or different ones within a group.
     """
-    _options(options)
+    options = _options(options)
     name_of = _parameters(model)
+    optim_state_dict = _sent(optim_state_dict, options)
     flat = "param_groups" not in optim_state_dict
     for optimizer in _each(optimizers):
         names = [_named(name_of, p) for group in optimizer.param_groups for p in group["params"]]
@@ -223,6 +286,13 @@ def set_optimizer_state_dict(
             state, saved = optim_state_dict["state"], optim_state_dict["param_groups"]
         group_of = {n: {k: v for k, v in group.items() if k != "params"} for group in saved for n in group["params"]}
         numbers = {name: i for i, name in enumerate(names)}
+        if options.full_state_dict:
+            _prepare(optimizer)
+            own_state = {_named(name_of, p): kept for p, kept in optimizer.state.items()}
+            state = {
+                name: {k: _as(own_state.get(name, {}).get(k), v) for k, v in kept.items()}
+                for name, kept in state.items()
+            }
         groups = []
         for group in optimizer.param_groups:
             own = [_named(name_of, p) for p in group["params"]]

@@ -7,9 +7,8 @@ True
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._factories import distribute_tensor, empty, full, ones, rand, randn, zeros
+from .._modules import distribute_module
 from .._move import implicit_replication
 from .._sharded import ShardedTensor
 from ..device_mesh import DeviceMesh, init_device_mesh
@@ -22,10 +21,3 @@ __all__ = [
     "distribute_module", "distribute_tensor",
     "empty", "full", "implicit_replication", "init_device_mesh", "ones", "rand", "randn", "zeros",
 ]  # fmt: skip
-
-
-def distribute_module(module: Any, *arguments: Any, **options: Any) -> Any:
-    """NotImplementedError."""
-    raise NotImplementedError(
-        "distribute_module: strided shards tensors (distribute_tensor), not parameters of modules"
-    )

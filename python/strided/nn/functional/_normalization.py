@@ -26,37 +26,12 @@ _native_layer_norm, _normalise_channels, _normalise_rows = (
 )
 
 
-class _Standardise(strided.autograd.Function):
-    """(x - mean) / sqrt(var + eps) over some axes; further results are 1 / sqrt(var + eps), the mean, the variance.
-
-    The first two have gradients.  Both are what the gradient reads, so that the gradient of the gradient is right.
-    """
-
-    @staticmethod
-    def forward(ctx, x, dims, eps):
-        var, mean = strided.var_mean(x, dims, correction=0, keepdim=True)
-        scale = (var + eps).rsqrt_()
-        made = strided.addcmul(-mean * scale, x, scale)
-        ctx.dims, ctx.count = dims, x.numel() // max(mean.numel(), 1)
-        ctx.save_for_backward(made, scale)
-        ctx.mark_non_differentiable(mean, var)
-        ctx.set_materialize_grads(False)
-        return made, scale, mean, var
-
-    @staticmethod
-    def backward(ctx, grad, grad_scale, *_):
-        made, scale = ctx.saved_tensors
-        result = None
-        if grad is not None:
-            along, mean = (grad * made).mean(ctx.dims, keepdim=True), grad.mean(ctx.dims, keepdim=True)
-            if strided.is_grad_enabled():  # steps of a recorded pass must stay
-                result = (grad - mean - made * along) * scale
-            else:
-                result = (grad - mean).addcmul_(made, along, value=-1).mul_(scale)
-        if grad_scale is not None:
-            more = made * (grad_scale * scale * scale / -ctx.count)
-            result = more if result is None else result + more
-        return result, None, None
+def _standardise(x, dims, eps):
+    """(x - mean) / sqrt(var + eps) over some axes, 1 / sqrt(var + eps), the mean, the variance; of tensors with values
+    of their own (vmapped, sharded), whose operations record themselves."""
+    var, mean = strided.var_mean(x, dims, correction=0, keepdim=True)
+    scale = (var + eps).rsqrt()
+    return (x - mean) * scale, scale, mean, var
 
 
 def _is_plain(*tensors):
@@ -130,7 +105,7 @@ def _batch_norm(input, running_mean, running_var, weight, bias, training, moment
     w, b = _channelwise(weight, ndim), _channelwise(bias, ndim)
     if training:
         dims = [d for d in range(ndim) if d != 1]
-        made, _, mean, var = _Standardise.apply(x, dims, eps)
+        made, _, mean, var = _standardise(x, dims, eps)
         made = _affine(made, w, b)
         count = x.numel() // max(input.size(1), 1)
         with strided.no_grad():
@@ -223,9 +198,9 @@ def _layer_norm(input, normalized_shape, weight, bias, eps):
     if _is_plain(input, weight, bias):
         return _native_layer_norm(input, normalized_shape, weight, bias, eps)
     dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    made, scale, mean, _ = _Standardise.apply(_wide(input), dims, eps)
+    made, scale, mean, _ = _standardise(_wide(input), dims, eps)
     made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias)))
-    return made.to(input.dtype), mean, scale.detach()
+    return made.to(input.dtype), mean.detach(), scale.detach()
 
 
 def rms_norm(
