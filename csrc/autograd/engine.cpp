@@ -18,6 +18,10 @@ namespace {
 // the gradient of: summed where the forward had broadcast, cast, the real part taken where a real operand met complex
 // ones. A smaller gradient stands for a constant one.
 Tensor fit(Tensor grad, const Node::Output& want) {
+  if (is_batch_of_gradients(grad)) {
+    const bool fits = grad.shape() == want.shape && grad.dtype() == want.dtype;
+    return fits ? grad : foreign_gradients.fit_batch(grad, want.shape, want.dtype);
+  }
   if (is_foreign_gradient(grad, want.device)) {  // Note [Gradients whose values are elsewhere]
     STRIDED_CHECK(grad.shape() == want.shape && grad.dtype() == want.dtype, RuntimeError, "a sparse gradient of shape ",
                   grad.shape(), " and dtype torch.", name_of(grad.dtype()), " is not of the shape ", want.shape,
@@ -203,7 +207,8 @@ class BackwardPass {
   void deliver(const Edge& edge, Tensor grad) {
     const Node::Output& want = edge.node->output(edge.input);
     grad = fit(std::move(grad), want);
-    if (!edge.node->is_accumulator() && !edge.node->is_user_defined() && is_foreign_gradient(grad, want.device)) {
+    if (!edge.node->is_accumulator() && !edge.node->is_user_defined() && is_foreign_gradient(grad, want.device) &&
+        !is_batch_of_gradients(grad)) {
       STRIDED_CHECK(!foreign_gradients.dispatches(grad), NotImplementedError, "backward: ", edge.node->name(),
                     " is of plain tensors; its gradient here is an object of a class with a __torch_dispatch__");
       grad = foreign_gradients.add(zeros(want.shape, want.dtype, want.device), grad, true);
@@ -286,7 +291,7 @@ class BackwardPass {
     TensorList passed;
     try {
       const ProfiledCall profiled([&] { return node.name(); });
-      passed = node.apply(grads);
+      passed = takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
       if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);
     } catch (...) {
       if (anomaly_mode().failed) anomaly_mode().failed(node);
@@ -301,6 +306,22 @@ class BackwardPass {
       deliver(edge, std::move(passed[i]));
     }
     if (!how_.retain_graph) node.release_saved();
+  }
+
+  static bool takes_samples(const Node& node, const TensorList& grads) {
+    return !node.is_user_defined() && std::any_of(grads.begin(), grads.end(), is_batch_of_gradients);
+  }
+  static TensorList apply_to_samples(Node& node, const TensorList& grads) {
+    std::vector<TensorList> results;
+    for (TensorList& sample : foreign_gradients.samples(grads)) {
+      TensorList passed = node.apply(sample);
+      for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
+        const Edge& edge = node.next[i];
+        if (edge.node && passed[i].defined()) passed[i] = fit(std::move(passed[i]), edge.node->output(edge.input));
+      }
+      results.push_back(std::move(passed));
+    }
+    return foreign_gradients.join(grads, results);
   }
 
   static void check_nan(const Node& node, const TensorList& passed) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "python/kept_object.h"
 #include "python/owned.h"
 #include "python/py_node.h"
 
@@ -31,7 +32,7 @@ class FunctionNode : public Node {
       PyObject* item = PyTuple_GET_ITEM(result.o, static_cast<Py_ssize_t>(i));
       if (item == Py_None) continue;
       STRIDED_CHECK(is_tensor(item), RuntimeError, "expected Variable or None (got ", Py_TYPE(item)->tp_name, ")");
-      out[i] = unwrap(item);
+      out[i] = unwrap_gradient(item);
     }
     return out;
   }

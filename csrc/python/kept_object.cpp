@@ -48,6 +48,7 @@ bool dispatches(const Tensor& grad) { return class_has(grad, "__strided_dispatch
 bool is_foreign(const Tensor& grad, bool same_device) {
   return same_device ? dispatches(grad) : class_has(grad, "_values_are_elsewhere") || dispatches(grad);
 }
+bool is_batch(const Tensor& grad) { return class_has(grad, "_as_gradient"); }
 
 void carry(const Tensor& from, const Tensor& to) {
   if (!dispatches(from)) return;
@@ -70,7 +71,40 @@ Tensor add(const Tensor& a, const Tensor& b, bool in_place) {
   in_place = in_place && (!theirs || dispatches(a));
   const Owned first(wrap(a)), second(wrap(b));
   const Owned sum((in_place ? PyNumber_InPlaceAdd : PyNumber_Add)(first.o, second.o));
-  return unwrap(sum.o);
+  return unwrap_gradient(sum.o);
+}
+
+PyObject* to_object(const TensorList& list) {
+  PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
+  for (size_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), wrap(list[i]));
+  return tuple;
+}
+TensorList to_list(PyObject* tuple) {
+  TensorList list(static_cast<size_t>(PyTuple_GET_SIZE(tuple)));
+  for (size_t i = 0; i < list.size(); ++i)
+    if (PyObject* item = PyTuple_GET_ITEM(tuple, static_cast<Py_ssize_t>(i)); item != Py_None)
+      list[i] = unwrap_gradient(item);
+  return list;
+}
+
+Tensor fit_batch(const Tensor& grad, const Dims& shape, DType dtype) {
+  const Owned object(wrap(grad)), sizes(wrap_size(shape)), kind(wrap(dtype));
+  const Owned made(checked(PyObject_CallFunctionObjArgs(hook("fitted_gradient"), object.o, sizes.o, kind.o, nullptr)));
+  return unwrap_gradient(made.o);
+}
+std::vector<TensorList> samples(const TensorList& grads) {
+  const Owned given(to_object(grads));
+  const Owned made(checked(PyObject_CallOneArg(hook("samples_of_gradients"), given.o)));
+  std::vector<TensorList> rows;
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(made.o); ++k) rows.push_back(to_list(PyList_GET_ITEM(made.o, k)));
+  return rows;
+}
+TensorList join(const TensorList& grads, const std::vector<TensorList>& results) {
+  const Owned given(to_object(grads)), rows(PyList_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t k = 0; k < results.size(); ++k)
+    PyList_SET_ITEM(rows.o, static_cast<Py_ssize_t>(k), to_object(results[k]));
+  const Owned made(checked(PyObject_CallFunctionObjArgs(hook("joined_gradients"), given.o, rows.o, nullptr)));
+  return to_list(made.o);
 }
 
 Tensor own(const Tensor& grad, const Tensor& leaf, bool copy) {
@@ -83,6 +117,12 @@ Tensor own(const Tensor& grad, const Tensor& leaf, bool copy) {
 }
 
 }  // namespace
+
+Tensor unwrap_gradient(PyObject* o) {
+  if (Py_TYPE(o) == tensor_type || !PyObject_HasAttrString(o, "_as_gradient")) return unwrap(o);
+  const Owned made(checked(PyObject_CallMethod(o, "_as_gradient", nullptr)));
+  return unwrap(made.o);
+}
 
 void keep_object(PyObject* o) {
   auto* p = reinterpret_cast<PyTensor*>(o);
@@ -112,7 +152,7 @@ PyObject* kept_attributes(const Tensor& t) {
 
 void init_kept_objects() {
   drop_kept_object = drop_kept;
-  foreign_gradients = {is_foreign, dispatches, add, own};
+  foreign_gradients = {is_foreign, dispatches, add, own, is_batch, fit_batch, samples, join};
   carry_object = carry;
 }
 

@@ -17,6 +17,8 @@ void keep_object(PyObject* o);
 PyObject* shown_object(const Tensor& t);
 // The attributes that are kept with a tensor which no object shows; borrowed, or null.
 PyObject* kept_attributes(const Tensor& t);
+// A tensor that is a gradient: of a batch of samples (a BatchedTensor) C++ gets a shell of the shape of one sample.
+Tensor unwrap_gradient(PyObject* o);
 void init_kept_objects();
 
 }  // namespace strided::python

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/record.h"
+#include "python/kept_object.h"
 #include "python/owned.h"
 #include "python/py_node.h"
 
@@ -86,7 +87,7 @@ class PyHook : public Hook {
   static Tensor replacement(PyObject* f, PyObject* result, const Tensor& grad) {
     STRIDED_CHECK(is_tensor(result), TypeError, "expected Variable, but hook returned '", Py_TYPE(result)->tp_name,
                   "'");
-    const Tensor& t = unwrap(result);
+    const Tensor t = unwrap_gradient(result);
     if (!grad.defined()) return t;
     STRIDED_CHECK(t.dtype() == grad.dtype(), RuntimeError, "hook '", name_of_function(f),
                   "' has changed the type of value (was torch.", cpp_name_of(grad.dtype()), "Tensor got torch.",

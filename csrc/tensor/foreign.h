@@ -22,6 +22,7 @@ inline Tensor kept_view(const Tensor& t) {
 // a shell of its shape and dtype on the device meta. Such a tensor may be the gradient of a tensor of another device:
 // it goes through hooks, to leaves and to the nodes of user-defined functions as it is, and Python adds it to others.
 // A node of C++ gets the dense sum.
+// The gradients of a batch of samples (a BatchedTensor of vmap) go the same way; a node of C++ takes sample by sample.
 // A class of the user's own with a __torch_dispatch__ computes all operations itself, also with values of C++ on the
 // tensor's own device: its objects are added by it, are copied by it for a leaf, and never become a dense sum.
 struct ForeignGradients {
@@ -30,12 +31,20 @@ struct ForeignGradients {
   Tensor (*add)(const Tensor& a, const Tensor& b, bool in_place);  // into a, or into a tensor of its own
   // As the gradient of a leaf: laid out as the leaf is, and nobody else's.
   Tensor (*own)(const Tensor& grad, const Tensor& leaf, bool copy);
+  bool (*is_batch)(const Tensor& grad);
+  Tensor (*fit_batch)(const Tensor& grad, const Dims& shape, DType dtype);  // summed and cast, as of one sample
+  std::vector<TensorList> (*samples)(const TensorList& grads);              // those that do not vary are repeated
+  TensorList (*join)(const TensorList& grads, const std::vector<TensorList>& results);  // the batch is that of grads
 };
 extern ForeignGradients foreign_gradients;  // set by csrc/python
 
 inline bool is_foreign_gradient(const Tensor& grad, Device of) {
   return grad.impl()->py_object && foreign_gradients.is_foreign &&
          foreign_gradients.is_foreign(grad, grad.device() == of);
+}
+
+inline bool is_batch_of_gradients(const Tensor& grad) {
+  return grad.defined() && grad.impl()->py_object && foreign_gradients.is_batch && foreign_gradients.is_batch(grad);
 }
 
 // The device of a tensor whose values are elsewhere is meta for C++: its gradient may be a tensor of any device.

@@ -133,7 +133,13 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
     given = _given(grad_outputs, len(outputs))
-    grads = (_batched if is_grads_batched else _run)(outputs, given, keep, create_graph, inputs)
+    if is_grads_batched:
+        from ..func._backward import run_batch as run
+    elif any(hasattr(type(g), "_as_gradient") for g in given):
+        from ..func._backward import run
+    else:
+        run = _run
+    grads = run(outputs, given, keep, create_graph, inputs)
     if materialize_grads:
         grads = [_zeros_like(x, requires_grad=create_graph) if g is None else g for x, g in zip(inputs, grads)]
     missing = [i for i, g in enumerate(grads) if g is None]
@@ -143,19 +149,3 @@ def grad(
             "Set allow_unused=True if this is the desired behavior."
         )
     return tuple(grads)
-
-
-def _batched(outputs, batches, keep, create_graph, inputs):
-    """_run for each of several gradients that stand along the first axes of `batches`; their results stacked."""
-    if any(g is None for g in batches):
-        raise RuntimeError("grad: with is_grads_batched=True grad_outputs must be given for every output")
-    sizes = {g.shape[0] if g.ndim else None for g in batches}
-    if len(sizes) != 1 or None in sizes:
-        raise ValueError(
-            "grad: with is_grads_batched=True the first axis of each of grad_outputs is that of the batch, of one size for all"
-        )
-    (n,) = sizes
-    rows = [_run(outputs, [g[k] for g in batches], keep or k < n - 1, create_graph, inputs) for k in range(n)]
-    if not rows:
-        return [_C.functions["zeros"]((0, *x.shape), dtype=x.dtype, device=x.device) for x in inputs]
-    return [None if column[0] is None else _C.functions["stack"](column) for column in zip(*rows)]

@@ -17,6 +17,7 @@ _is_recording = _C.functions["is_grad_enabled"]
 _record = _C.functions["_set_grad_enabled"]
 _has_record = _C.functions["_has_record"]  # requires_grad, or a dual tensor of forward mode
 _zeros = _C.functions["zeros"]
+_PACKAGE = __name__.partition(".")[0] + "."
 
 
 def _tensors_only(args, name):
@@ -24,6 +25,14 @@ def _tensors_only(args, name):
         if not isinstance(t, _C.Tensor):
             raise RuntimeError(f"{name} can only accept variables, but argument {i} is of type {type(t).__name__}")
     return args
+
+
+def _sees_batches(args):
+    """Are there tensors of a vmap in the tuples, lists and dicts?"""
+    from ..func._batched import running, union
+    from ..utils._pytree import tree_flatten
+
+    return bool(running()) and bool(union(tree_flatten(args)[0]))
 
 
 class FunctionCtx(_C.FunctionNode):
@@ -68,6 +77,15 @@ class FunctionCtx(_C.FunctionNode):
             raise TypeError(f"set_materialize_grads expects a bool, but got {type(value).__name__}")
         self._materialize = value
 
+    def _of_samples(self, rule, grads):
+        """What a backward gives which does not take BatchedTensors."""
+        if not any(hasattr(type(g), "_as_gradient") for g in grads):
+            return rule(self, *grads)
+        from ..func._backward import joined, samples
+
+        rows = [rule(self, *row) for row in samples(grads)]
+        return joined(grads, [row if isinstance(row, tuple) else (row,) for row in rows])
+
     def _backward(self, grads):
         """The gradients for the tensors among the arguments, from those of the results."""
         cls, name = self._function, f"{self._function.__name__}Backward"
@@ -86,7 +104,7 @@ class FunctionCtx(_C.FunctionNode):
                 "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
                 "them."
             )
-        found = rule(self, *grads)
+        found = self._of_samples(rule, grads) if cls._sees_samples else rule(self, *grads)
         found = found if isinstance(found, tuple) else (found,)
         n = len(self.needs_input_grad)
         if len(found) > n and all(g is None for g in found[n:]):
@@ -114,6 +132,8 @@ class _FunctionMeta(type):
 
     def __init__(cls, name, bases, namespace):
         super().__init__(name, bases, namespace)
+        # The package's own call compiled functions that have no batching rules.
+        cls._sees_samples = cls.__module__.startswith(_PACKAGE) and not namespace.get("_takes_batches")
         cls._context_class = type(f"{name}Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
 
 
@@ -195,7 +215,7 @@ class Function(metaclass=_FunctionMeta):
         """Calls forward on the arguments and puts the results into the graph."""
         if cls.setup_context is not Function.setup_context:
             args, kwargs = cls._bind(args, kwargs)
-        is_tensor = []
+        is_tensor, nested = [], False
         for a in args:
             kind = type(a)
             if kind is _C.Tensor:
@@ -205,7 +225,12 @@ class Function(metaclass=_FunctionMeta):
 
                 return apply(cls, args, kwargs)
             else:
+                nested = nested or kind is tuple or kind is list or kind is dict
                 is_tensor.append(isinstance(a, _C.Tensor))
+        if nested and _sees_batches(args):
+            from ..func._functions import apply
+
+            return apply(cls, args, kwargs)
         ctx = cls._context_class()
         ctx._is_tensor = is_tensor
         tensors = tuple([a for a, t in zip(args, is_tensor) if t])

@@ -1,4 +1,8 @@
-"""Backward passes under vmap, through a graph that was made outside of it."""
+"""Backward passes of a batch of gradients, through a graph that was made outside of the batch.
+
+The gradients go through the graph as BatchedTensors.  Functions of the user's own and hooks get these; a node of C++ is
+applied to each sample (Note [Gradients whose values are elsewhere] in csrc/tensor/foreign.h).
+"""
 
 from __future__ import annotations
 
@@ -6,49 +10,79 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import _C
-from ._batched import BatchedTensor, Tensor, batched, expanded, union
+from ._batched import BatchedTensor, Level, batched, entered, expanded, union
 from ._rules import COMPOSED, rule
+from ._vmap import enter, leave
 
 if TYPE_CHECKING:
     from .._typing import Any
 
-_zeros_like = _C.functions["zeros_like"]
+_f = _C.functions
 
 
-def _list(tensors: Any) -> list[Any]:
-    return list(tensors) if isinstance(tensors, (tuple, list)) else [tensors]
+def run(outputs: Any, grads: Any, *rest: Any) -> Any:
+    """``_C.functions["_backward"]`` for gradients of which some are BatchedTensors."""
+    given = [g._as_gradient() if type(g) is BatchedTensor else g for g in grads]
+    return _C._call_base(_f["_backward"], (outputs, given, *rest), None)
+
+
+def run_batch(outputs: Any, batches: Any, keep: bool, create_graph: bool, inputs: Any) -> Any:
+    """What is_grads_batched=True does: the first axes of `batches` and of the results are those of the samples."""
+    if any(g is None for g in batches):
+        raise RuntimeError("grad: with is_grads_batched=True grad_outputs must be given for every output")
+    sizes = {g.shape[0] if g.ndim else None for g in batches}
+    if len(sizes) != 1 or None in sizes:
+        raise ValueError(
+            "grad: with is_grads_batched=True the first axis of each of grad_outputs is that of the batch, of one size for all"
+        )
+    (n,) = sizes
+    if n == 0:
+        return [_f["zeros"]((0, *x.shape), dtype=x.dtype, device=x.device) for x in inputs]
+    with entered(Level(n, "error")) as level:
+        found = run(outputs, [enter(g, 0, level) for g in batches], keep, create_graph, inputs)
+    return [None if g is None else leave(g, 0, level) for g in found]
 
 
 @rule("grad", COMPOSED)
 def grad(func: Any, args: Any, kwargs: Any) -> Any:
-    """``autograd.grad(outputs, inputs, grad_outputs)``.  Where only grad_outputs vary it is what is_grads_batched=True
-    does: a backward pass for each sample."""
+    return func.__wrapped__(*args, **kwargs)
 
-    def call(outputs: Any, inputs: Any, grad_outputs: Any = None, *rest: Any, **named: Any) -> Any:
-        plain = func.__wrapped__
-        known = inputs.values() if isinstance(inputs, dict) else _list(inputs)
-        if any(type(t) is BatchedTensor for t in (*_list(outputs), *known)):
-            return plain(outputs, inputs, grad_outputs, *rest, **named)
-        given = _list(grad_outputs)
-        levels = union(given)
-        sizes = tuple(level.size for level in levels)
-        if any(not isinstance(g, Tensor) for g in given) or len(rest) > 4 or named.get("is_grads_batched"):
-            raise RuntimeError(
-                "vmap: grad() takes one tensor in grad_outputs for every output, without is_grads_batched"
-            )
-        rows = [expanded(g, levels).reshape(math.prod(sizes), *g.shape) for g in given]
-        zeros = named.pop("materialize_grads", False)
-        if zeros:  # of one sample: they do not vary
-            named["allow_unused"] = True
-        found = plain(outputs, inputs, rows, *rest, **named | {"is_grads_batched": True})
 
-        def apart(x: Any, g: Any) -> Any:
-            if g is None:
-                return _zeros_like(x) if zeros else None
-            return batched(g.reshape(*sizes, *g.shape[1:]), levels)
+def samples(grads: Any) -> Any:
+    """The gradients of each sample, in a list."""
+    levels = union(grads)
+    n = math.prod(level.size for level in levels)
+    columns = [(None,) * n if g is None else expanded(g, levels).reshape(n, *g.shape).unbind() for g in grads]
+    return list(zip(*columns))
 
-        if isinstance(found, dict):
-            return {k: apart(inputs[k], g) for k, g in found.items()}
-        return tuple(map(apart, known, found))
 
-    return call(*args, **kwargs)
+def joined(grads: Any, rows: Any) -> Any:
+    """The reverse: results of every sample as a batch with the levels of `grads`."""
+    levels = union(grads)
+    sizes = [level.size for level in levels]
+
+    def join(column: Any) -> Any:
+        like = next((g for g in column if g is not None), None)
+        if like is None:
+            return None
+        made = _f["stack"]([_f["zeros_like"](like) if g is None else g for g in column])
+        return batched(made.reshape(*sizes, *like.shape), levels)
+
+    return tuple(map(join, zip(*rows)))
+
+
+def fitted(grad: Any, shape: Any, dtype: Any) -> Any:
+    """A gradient as one of a tensor of that shape and dtype: summed where the tensor had been broadcast."""
+    if grad.shape != shape:
+        lead = grad.ndim - len(shape)
+        axes = [i for i, n in enumerate(grad.shape) if i < lead or (shape[i - lead] == 1 != n)]
+        grad = grad.sum(axes, keepdim=True) if axes else grad
+        grad = grad.reshape(grad.shape[max(lead, 0) :]).expand(shape)
+    if grad.dtype != dtype:
+        grad = (grad.real if grad.dtype.is_complex and not dtype.is_complex else grad).to(dtype)
+    return grad
+
+
+_C.set_hook("samples_of_gradients", samples)
+_C.set_hook("joined_gradients", joined)
+_C.set_hook("fitted_gradient", fitted)

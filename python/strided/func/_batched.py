@@ -62,8 +62,30 @@ class entered:
         _C._set_drawer(self._drawer)
 
 
+class outside:
+    """Context of what runs outside of a level: for a rule that gets the axis of the samples as an ordinary one."""
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+
+    def __enter__(self) -> None:
+        from ._random import draw
+
+        self._before = _running.levels
+        _running.levels = tuple(level for level in self._before if level.number < self._level.number)
+        self._drawer = _C._set_drawer(draw if _running.levels else None)
+
+    def __exit__(self, *exc: object) -> None:
+        _running.levels = self._before
+        _C._set_drawer(self._drawer)
+
+
 rule_of: Any = None  # Of _rules.py, which puts it here.
 _NOTHING = _C.functions["empty"](0)
+
+
+def _shell(shape, dtype):
+    return _C.functions["empty"](shape, dtype=dtype, device="meta")
 
 
 def _stops(text):
@@ -97,6 +119,12 @@ class BatchedTensor(Tensor):
 
     __strided_function__ = __torch_function__
     _values_are_elsewhere = True
+
+    def _as_gradient(self) -> BatchedTensor:
+        """The same as an object that C++ takes for one sample's gradient: of its shape and dtype."""
+        made = Tensor._make_subclass(BatchedTensor, _shell(self.shape, self.dtype))
+        made._value, made._levels = self._value, self._levels
+        return made
 
     # What can be asked without a rule.
 

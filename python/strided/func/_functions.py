@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..autograd.function import Function
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ._batched import BatchedTensor, Tensor, batched, expanded, union
+from ._batched import BatchedTensor, Tensor, batched, expanded, outside, union
 from ._vmap import enter, leave
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def _by_own_rule(cls, args, kwargs):
     dims = [0 if type(a) is BatchedTensor and level in a._levels else None for a in leaves]
     plain = tree_unflatten([a if d is None else leave(a, 0, level) for a, d in zip(leaves, dims)], structure)
     in_dims = tree_unflatten(dims, structure)
-    returned = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *plain, **kwargs)
+    with outside(level):
+        returned = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *plain, **kwargs)
     if not isinstance(returned, tuple) or len(returned) != 2:
         found = len(returned) if isinstance(returned, tuple) else 1
         raise RuntimeError(f"Expected {cls.__name__}.vmap to have two returns, the results and out_dims, got {found}")
@@ -78,7 +79,7 @@ def _dims_like(made, dims):
 def apply(cls: Any, args: Any, kwargs: Any) -> Any:
     """cls.apply(*args) where some arguments vary: by its own rule, ``cls.vmap``, or with forward and backward that see
     one sample each, as every function under vmap does."""
-    levels = union(args)
+    levels = union(tree_flatten(args)[0])
     if not levels:
         types = sorted({type(a).__name__ for a in args if hasattr(type(a), "__strided_function__")})
         raise NotImplementedError(f"{cls.__name__}.apply of {types}: apply it to plain tensors, such as x.to_local()")

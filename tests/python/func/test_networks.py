@@ -172,6 +172,26 @@ def test_rules_of_lists():
     assert torch.equal(made, torch.full((N, 4), 2.0)) and [t.shape for t in others] == [(N, 4), (N, 4)]
 
 
+def test_rules_run_outside_of_their_level_and_see_nests():
+    weight = draw(4).requires_grad_()  # its gradient does not vary with the samples of the rule
+    kinds = []
+
+    class Gradients(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, nest):
+            return torch.func.vjp(lambda w: w * w, weight)[1](nest["x"][0])[0]
+
+        @staticmethod
+        def vmap(info, in_dims, nest):
+            assert in_dims == ({"x": (0,)},)
+            (ones,) = torch.func.vjp(lambda w: w * w, weight)[1](torch.ones(4, dtype=weight.dtype))
+            kinds.append(type(ones))
+            return vmap(Gradients.forward, in_dims=(None, *in_dims))(None, nest), 0
+
+    x = draw(N, 4)
+    assert torch.allclose(vmap(lambda x: Gradients.apply({"x": (x,)}))(x), 2 * weight * x) and kinds == [torch.Tensor]
+
+
 @pytest.mark.parametrize(
     ("returned", "words"),
     [
@@ -253,8 +273,46 @@ def test_gradients_of_a_graph_from_outside():
     assert torch.allclose(torch.autograd.grad(again.sum(), x)[0], 6 * x)
     found = vmap(lambda v: torch.autograd.grad(y, {"w": w}, v, retain_graph=True, materialize_grads=True))(rows)
     assert found["w"].equal(torch.zeros(4, 4, dtype=x.dtype))
-    with pytest.raises(RuntimeError, match="one tensor in grad_outputs for every output"):
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar"):
         vmap(lambda v: torch.autograd.grad((y, z), x, (v, None), retain_graph=True))(rows)
+
+
+def test_functions_and_hooks_see_a_batch_of_gradients_at_once():
+    shapes = []
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            shapes.append((type(g).__name__, g.shape))
+            x, w = ctx.saved_tensors
+            return g * w, g * x  # the sum over what was broadcast is the engine's
+
+    x, w = draw(3, 4).requires_grad_(), draw(4, seed=1).requires_grad_()
+    x.register_hook(lambda g: shapes.append((type(g).__name__, g.shape)) or 2 * g)
+    y = (Scaled.apply(x, w).tanh() @ draw(4, 2, seed=2)).sum(0) + x.sum()
+    rows = draw(5, 2, seed=3)
+    expected = [torch.autograd.grad(y, (x, w), row, retain_graph=True) for row in rows]
+    shapes.clear()
+    for run in (
+        lambda v: torch.autograd.grad(y, (x, w), v, retain_graph=True, is_grads_batched=True),
+        vmap(lambda v: torch.autograd.grad(y, (x, w), v, retain_graph=True)),
+    ):
+        found = run(rows)
+        assert shapes == [("BatchedTensor", (3, 4))] * 2
+        assert all(torch.allclose(g, torch.stack(e)) for g, e in zip(found, zip(*expected)))
+        shapes.clear()
+    (nested,) = vmap(lambda v: torch.autograd.grad(y, w, v, retain_graph=True, is_grads_batched=True))(rows[:, None])
+    assert torch.allclose(nested[:, 0], torch.stack([e[1] for e in expected]))
+    (again,) = torch.autograd.grad(y, x, rows, is_grads_batched=True, create_graph=True)
+    assert torch.autograd.gradcheck(
+        lambda x, w: torch.autograd.grad(Scaled.apply(x, w).sin().sum(0), w, rows[:, [0, 1, 0, 1]],
+                                         is_grads_batched=True, create_graph=True), (x.detach().requires_grad_(), w)
+    ) and again.requires_grad  # fmt: skip
 
 
 def test_the_name_of_older_versions():

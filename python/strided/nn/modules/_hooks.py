@@ -105,6 +105,8 @@ def replaced_part(kind: str, module: Any, name: str, value: Any) -> Any:
 class _Tap(Function):
     """The tensors themselves; their gradients go through a function, which may replace them."""
 
+    _takes_batches = True  # and so do hooks of modules
+
     @staticmethod
     def forward(ctx, function, zeros, *tensors):
         ctx.set_materialize_grads(zeros)
