@@ -152,21 +152,27 @@ struct PairLossPlan {
   void* to = nullptr;       // slopes, of the gradient alone
 };
 
-// Null: the function is made of other operations.
+// Name and plan of each function, once: the members of the table and the CPU's functions and registration follow.
+#define STRIDED_NETWORK_FUNCTIONS(X) \
+  X(class_loss, ClassLossPlan) \
+  X(class_loss_gradient, ClassLossPlan) \
+  X(mix_taps, TapsPlan) \
+  X(pad, PadPlan) \
+  X(sample, SamplePlan) \
+  X(fold, FoldPlan) \
+  X(convolve_channels, ChannelsPlan) \
+  X(pool_maxima, PoolPlan) \
+  X(softmax_gradient, SoftmaxGradientPlan) \
+  X(channels_gradient, ChannelGradientPlan) \
+  X(label_sums, LabelSumsPlan) \
+  X(pair_sums, PairLossPlan) \
+  X(pair_gradient, PairLossPlan)
+
 struct NetworkFunctions {
-  void (*class_loss)(const ClassLossPlan& plan) = nullptr;
-  void (*class_loss_gradient)(const ClassLossPlan& plan) = nullptr;
-  void (*mix_taps)(const TapsPlan& plan) = nullptr;
-  void (*pad)(const PadPlan& plan) = nullptr;
-  void (*sample)(const SamplePlan& plan) = nullptr;
-  void (*fold)(const FoldPlan& plan) = nullptr;
-  void (*convolve_channels)(const ChannelsPlan& plan) = nullptr;
-  void (*pool_maxima)(const PoolPlan& plan) = nullptr;
-  void (*softmax_gradient)(const SoftmaxGradientPlan& plan) = nullptr;
-  void (*channels_gradient)(const ChannelGradientPlan& plan) = nullptr;
-  void (*label_sums)(const LabelSumsPlan& plan) = nullptr;
-  void (*pair_sums)(const PairLossPlan& plan) = nullptr;
-  void (*pair_gradient)(const PairLossPlan& plan) = nullptr;
+  // Null: the function is made of other operations.
+#define X(name, Plan) void (*name)(const Plan& plan) = nullptr;
+  STRIDED_NETWORK_FUNCTIONS(X)
+#undef X
   // Products of 16-bit floats are computed in float32, so a factor of several products is better cast once.
   bool widens_factors = false;
   // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.

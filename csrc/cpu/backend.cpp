@@ -86,22 +86,14 @@ void register_cpu_backend() {
   cpu.sparse_product = cpu::sparse_product;
   cpu.sampled_product = cpu::sampled_product;
   NetworkFunctions& networks = network_tables[static_cast<int>(DeviceType::CPU)];
-  networks = {cpu::class_loss,
-              cpu::class_loss_gradient,
-              cpu::mix_taps,
-              cpu::pad,
-              cpu::sample,
-              cpu::fold,
-              cpu::convolve_channels,
-              cpu::pool_maxima,
-              cpu::softmax_gradient,
-              cpu::channels_gradient,
-              cpu::label_sums,
-              cpu::pair_sums,
-              cpu::pair_gradient};
+#define X(name, Plan) networks.name = cpu::name;
+  STRIDED_NETWORK_FUNCTIONS(X)
+#undef X
   networks.widens_factors = true;
   networks.part = 1 << 17;
-  sampler_tables[static_cast<int>(DeviceType::CPU)] = {cpu::random_gamma, cpu::random_binomial};
+  Samplers& samplers = sampler_tables[static_cast<int>(DeviceType::CPU)];
+  samplers.gamma = cpu::random_gamma;
+  samplers.binomial = cpu::random_binomial;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

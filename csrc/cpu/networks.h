@@ -28,19 +28,9 @@ extern GradientKernels gradient_kernels[2];
 
 namespace cpu {
 
-void class_loss(const ClassLossPlan& plan);
-void class_loss_gradient(const ClassLossPlan& plan);
-void mix_taps(const TapsPlan& plan);
-void pad(const PadPlan& plan);
-void sample(const SamplePlan& plan);
-void fold(const FoldPlan& plan);
-void convolve_channels(const ChannelsPlan& plan);
-void pool_maxima(const PoolPlan& plan);
-void softmax_gradient(const SoftmaxGradientPlan& plan);
-void channels_gradient(const ChannelGradientPlan& plan);
-void label_sums(const LabelSumsPlan& plan);
-void pair_sums(const PairLossPlan& plan);
-void pair_gradient(const PairLossPlan& plan);
+#define X(name, Plan) void name(const Plan& plan);
+STRIDED_NETWORK_FUNCTIONS(X)
+#undef X
 
 }  // namespace cpu
 }  // namespace strided
