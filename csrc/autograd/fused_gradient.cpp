@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/call.h"
 #include "ops/shape/view.h"
 
 namespace strided {

@@ -28,7 +28,7 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr int64_t kPieceGrains = 64;  // between two looks at signals: about a millisecond
 
 HostLock host_lock;
-std::atomic<int> unlocked{0};  // GilReleases that live
+std::atomic<int> unlocked{0};  // objects of GilRelease that are alive
 
 thread_local bool inside = false;
 thread_local bool lock_released = false;  // by a GilRelease of this thread

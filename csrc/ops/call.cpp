@@ -5,12 +5,12 @@
 
 #include "backend/backend.h"
 #include "core/promotion.h"
+#include "ops/call_log.h"
+#include "ops/call_reduction.h"
 #include "ops/copy.h"
-#include "ops/fuse/call_log.h"
 #include "ops/operators.h"
 #include "ops/out.h"
 #include "ops/record.h"
-#include "ops/reduce/reduction.h"
 #include "tensor/iter.h"
 
 namespace strided {
@@ -181,7 +181,10 @@ Plan make_plan(const OpDef& op, const Operand* in, const Tensor* target = nullpt
 // Integer division by zero has no value: it is an error, found before anything is written.
 bool has_zero(const Tensor& t) {
   NoGradGuard no_grad;
-  if (!backend(t.device()).short_loops || t.numel() > 64 || !t.is_contiguous()) return !truth(all(t), true);
+  if (!backend(t.device()).short_loops || t.numel() > 64 || !t.is_contiguous()) {
+    const ReductionDef& all = reduction_def(reduction_id<All>);
+    return !truth(call_reduction(all, t, axis_mask("all", {}, t.ndim()), false, t.dtype(), 0), true);
+  }
   return dispatch(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0, n = t.numel(); i < n; ++i) {
@@ -353,7 +356,9 @@ void log_call(CallLog* log, const OpDef& op, const Operand* in, const Plan& plan
   call.op = &op;
   call.loop = simpler ? simpler : &op;
   call.compute = plan.compute;
-  for (int i = 0; i < op.arity; ++i) call.in.emplace_back(in[i]);
+  for (int i = 0; i < op.arity; ++i)
+    if (in[i].tensor) call.in.emplace_back(*in[i].tensor);
+    else call.in.emplace_back(in[i].scalar);
   if (params) std::copy(params, params + 4, call.params);
   call.out = out;
   if (looks_at_values(op, in, plan)) call.obstacle = "looks at values";

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <vector>
 
-#include "ops/call.h"
-#include "ops/reduce/reduction.h"
+#include "core/scalar.h"
+#include "tensor/tensor.h"
 
 namespace strided {
+
+struct OpDef;
+struct ReductionDef;
 
 struct LoggedCall {
   enum class Kind : uint8_t { Elementwise, Reduction, Where, Cast };
@@ -17,8 +20,8 @@ struct LoggedCall {
     Scalar number;
     bool is_tensor;
 
-    Value(const Operand& operand)
-        : tensor(operand.tensor ? *operand.tensor : Tensor()), number(operand.scalar), is_tensor(operand.tensor) {}
+    explicit Value(const Tensor& t) : tensor(t), is_tensor(true) {}
+    explicit Value(const Scalar& s) : number(s), is_tensor(false) {}
   };
 
   Kind kind = Kind::Elementwise;
@@ -32,11 +35,6 @@ struct LoggedCall {
   bool keepdim = false, listed = false;
   Tensor out;
   const char* obstacle = nullptr;  // why no program can hold it
-
-  const char* name() const;
-  // Of a reduction: the result for a row depends on that row alone, not on how many rows are reduced at once, so that
-  // blocks of rows give the bits that the operation gives. Sums of 16-bit floats and complex numbers do not say so.
-  bool reduces_by_row() const;
 };
 
 // Thread-local; calls are logged while there is one. They are logged after they have run.
@@ -58,8 +56,5 @@ class CallLogGuard {
  private:
   CallLog* before_;
 };
-
-// The call again, on other operands: one tensor for each tensor of `in`, in order. Recorded for autograd.
-Tensor call_again(const LoggedCall& call, const Tensor* tensors);
 
 }  // namespace strided

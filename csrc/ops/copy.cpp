@@ -5,8 +5,7 @@
 
 #include "backend/backend.h"
 #include "ops/factory.h"
-#include "ops/fuse/call_log.h"
-#include "ops/index/index.h"
+#include "ops/call_log.h"
 #include "ops/record.h"
 #include "tensor/iter.h"
 

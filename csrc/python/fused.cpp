@@ -5,7 +5,10 @@
 
 #include "autograd/fused_gradient.h"
 #include "core/promotion.h"
+#include "ops/call.h"
+#include "ops/fuse/logged_call.h"
 #include "ops/record.h"
+#include "ops/reduce/reduction.h"
 #include "python/method_def.h"
 #include "python/overrides.h"
 #include "python/owned.h"
@@ -35,8 +38,8 @@ PyObject* described(LoggedCall&& logged) {
     if (PyList_Append(reads.o, t.o) < 0) throw PythonError{};
   }
   Owned out(wrap(c.out));
-  PyObject* by_row = c.kind != LoggedCall::Kind::Reduction ? Py_None : c.reduces_by_row() ? Py_True : Py_False;
-  return checked(Py_BuildValue("(OszOOO)", call.o, c.name(), c.obstacle, reads.o, out.o, by_row));
+  PyObject* by_row = c.kind != LoggedCall::Kind::Reduction ? Py_None : reduces_by_row(c) ? Py_True : Py_False;
+  return checked(Py_BuildValue("(OszOOO)", call.o, name_of(c), c.obstacle, reads.o, out.o, by_row));
 }
 
 // _log_calls(function, args, kwargs or None): its result, how many calls wrote to an operand, and the calls.

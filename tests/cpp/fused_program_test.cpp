@@ -10,6 +10,7 @@
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/operators.h"
+#include "ops/reduce/reduction.h"
 #include "ops/shape/join.h"
 #include "ops/shape/view.h"
 

@@ -1,6 +1,7 @@
 """Checks that a floor needs only itself and the floors below it.
 
-    python layering.py CSRC             what source files include; few of them may include pybind11
+    python layering.py CSRC             what source files include, and that no file includes itself through others;
+                                        few of them may include pybind11
     python layering.py NM OBJECT...     which symbols compiled files need
 
 The floors are those of docs/architecture.md. The first folder below csrc decides, of an object file too
@@ -30,6 +31,9 @@ FLOORS = {
     "python": "base core backend tensor ops cpu cuda lapack xla autograd files python",
 }
 MOST_PYBIND_UNITS = 5
+# Headers include each other in one direction. Source files may call back: a gradient is written in public operations,
+# which are recorded in turn. A unit is a header and its source; so many of a floor reach each other, and not more.
+MOST_RECURSIVE_UNITS = {"ops": 12, "python": 15, "cpu": 8, "cuda": 2, "xla": 4}
 SKIPPED = 77
 
 SOURCES = {".h", ".inc", ".cpp", ".cu", ".cuh"}
@@ -72,6 +76,46 @@ def pybind_units(includes: dict[str, list[tuple[str, str]]]) -> list[str]:
         return any(name.startswith("pybind11/") or reaches(name, seen) for _, name in includes[file])
 
     return [file for file in includes if file.endswith(".cpp") and reaches(file, set())]
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of two and more that reach each other (Tarjan, "Depth-first search and linear graph algorithms", 1972)."""
+    found, order, lowest, stack = [], {}, {}, []
+
+    def visit(one: str) -> None:
+        order[one] = lowest[one] = len(order)
+        stack.append(one)
+        for other in sorted(graph.get(one, ())):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                lowest[one] = min(lowest[one], lowest[other])
+        if lowest[one] == order[one]:
+            group = stack[stack.index(one) :]
+            del stack[-len(group) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for one in sorted(graph):
+        if one not in order:
+            visit(one)
+    return found
+
+
+def circular(includes: dict[str, list[tuple[str, str]]]) -> list[str]:
+    """One line for each group of files that include each other, and for each group of units beyond the limit."""
+    files = {file: {name for _, name in names if name in includes} for file, names in includes.items()}
+    found = [f"include each other: {', '.join(group)}" for group in cycles(files)]
+    units = {}
+    for file, names in files.items():
+        unit = file.rpartition(".")[0]
+        units.setdefault(unit, set()).update({name.rpartition(".")[0] for name in names} - {unit})
+    for group in cycles(units):
+        floor = group[0].split("/")[0]
+        if len(group) > MOST_RECURSIVE_UNITS.get(floor, 1):
+            most = MOST_RECURSIVE_UNITS.get(floor, 0)
+            found.append(f"{len(group)} units of {floor}/ reach each other, more than {most}: {', '.join(group)}")
+    return found
 
 
 def read_symbols(nm: str, objects: list[str]) -> dict[str, tuple[set[str], set[str]]]:
@@ -124,13 +168,13 @@ def check_includes(root: Path) -> int:
     if not includes:
         print(f"{root}: no sources found")
         return 1
-    found = violations(includes)
+    found = violations(includes) + circular(includes)
     units = pybind_units(includes)
     if len(units) > MOST_PYBIND_UNITS:
         found.append(f"{len(units)} units include pybind11, more than {MOST_PYBIND_UNITS}: {', '.join(units)}")
     print(
         "\n".join(found)
-        or f"{len(includes)} files include only their own floor and those below; {len(units)} use pybind11"
+        or f"{len(includes)} files include their own floor and those below, none itself; {len(units)} use pybind11"
     )
     return 1 if found else 0
 

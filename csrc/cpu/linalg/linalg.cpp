@@ -1,6 +1,6 @@
 // LU and Cholesky factorisations and the solutions from them: blocked, over the packed product, and for batches of
-// small real matrices one matrix in each lane of a vector (linalg_lanes.inc). Algorithms: G. Golub and C. Van Loan,
-// "Matrix Computations", 4th ed., 3.4 and 4.2; the recursive panel is S. Toledo, "Locality of reference in LU
+// small real matrices one matrix in each lane of a vector (linalg_interleaved.inc). Algorithms: G. Golub and C. Van
+// Loan, "Matrix Computations", 4th ed., 3.4 and 4.2; the recursive panel is S. Toledo, "Locality of reference in LU
 // decomposition with partial pivoting", SIAM J. Matrix Anal. Appl. 18 (1997).
 
 #include "cpu/linalg/linalg_interleaved.inc"
@@ -202,7 +202,8 @@ void lu_factor(int64_t batch, int64_t m, int64_t n, void* data, int32_t* pivots,
   for_batch(batch, m * n * steps, one);
 }
 
-// A small triangular system, column after column; the order of operations on an element is that of linalg_lanes.inc.
+// A small triangular system, column after column; the order of operations on an element is that of
+// linalg_interleaved.inc.
 template <class T>
 void triangular_unblocked(int64_t n, int64_t k, const T* t, int64_t rs, int64_t cs, T* b, bool upper, bool unit) {
   for (int64_t step = 0; step < n; ++step) {

@@ -4,6 +4,9 @@
 #include <cstring>
 
 #include "backend/backend.h"
+#include "ops/call.h"
+#include "ops/fuse/logged_call.h"
+#include "ops/reduce/reduction.h"
 
 namespace strided {
 namespace {
@@ -61,7 +64,7 @@ void FusedBuilder::find_space() {
   for (const LoggedCall* call : calls_) {
     if (call->kind != Kind::Reduction) continue;
     const Tensor& x = call->in[0].tensor;
-    need(call->reduces_by_row(), "a reduction that depends on more than its rows");
+    need(reduces_by_row(*call), "a reduction that depends on more than its rows");
     if (is_last_axis(*call) && x.size(x.ndim() - 1) >= 2 && x.size(x.ndim() - 1) <= FusedPlan::kMostRow) {
       program_.reduces_rows_ = true;
     } else {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "backend/backend.h"
+#include "ops/call.h"
 #include "ops/fuse/fused_builder.h"
+#include "ops/fuse/logged_call.h"
 
 namespace strided {
 

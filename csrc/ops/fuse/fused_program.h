@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/fused_plan.h"
-#include "ops/fuse/call_log.h"
+#include "ops/call_log.h"
 
 namespace strided {
 

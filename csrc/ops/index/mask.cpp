@@ -3,9 +3,9 @@
 
 #include "backend/backend.h"
 #include "core/promotion.h"
+#include "ops/call_log.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
-#include "ops/fuse/call_log.h"
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/operators.h"
@@ -146,7 +146,9 @@ Tensor where(const Tensor& given, Operand input, Operand other) {
     LoggedCall call;
     call.kind = LoggedCall::Kind::Where;
     call.compute = dtype;
-    for (const Operand& x : {Operand(condition), input, other}) call.in.emplace_back(x);
+    for (const Operand& x : {Operand(condition), input, other})
+      if (x.tensor) call.in.emplace_back(*x.tensor);
+      else call.in.emplace_back(x.scalar);
     call.out = out;
     log->calls.push_back(std::move(call));
   }

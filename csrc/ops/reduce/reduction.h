@@ -8,25 +8,11 @@
 #include <string>
 #include <tuple>
 
-#include "backend/reduce.h"
 #include "core/scalar.h"
+#include "ops/call_reduction.h"
 #include "tensor/tensor.h"
 
 namespace strided {
-
-// A row of the table made by folding ReductionOps.
-struct ReductionDef {
-  const ReduceInfo* info;
-  int id;
-  int on_integers = -1;  // the reduction that serves for them, where it is another one
-  bool supported[kNumDTypes];
-  DType out_dtype[2][kNumDTypes];  // of the results for each dtype reduced
-  void (*check)(double param);     // null: any
-  // In the words of ops/reduce/gradients.h; null when there is none.
-  Tensor (*vjp)(const Tensor& grad, const ReduceSaved<Tensor>& saved);
-  std::string node_name[2];  // "SumBackward0", and its name when axes are listed
-};
-const ReductionDef& reduction_def(int reduction_id);
 
 // The public function of a reduction: errors as PyTorch's, promotion, the record for autograd.
 struct ReduceArguments {
@@ -40,13 +26,6 @@ Tensor reduced(const ReductionDef& def, const Tensor& x, const ReduceArguments& 
 Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, const Tensor& x,
                   const ReduceArguments& arguments);
 
-// Unrecorded: x, read as `compute` dtype, reduced over the axes whose bits are set. `second`, when not null, becomes
-// the second result; `first` = false leaves out the first one (an undefined tensor is returned).
-Tensor call_reduction(const ReductionDef& def, const Tensor& x, uint64_t axes, bool keepdim, DType compute,
-                      double param, Tensor* second = nullptr, bool first = true);
-
-// Axes as bits; empty `dims` are all axes. IndexError, RuntimeError for an axis listed twice.
-uint64_t axis_mask(const char* op, const Dims& dims, int ndim);
 // A result over these axes, back in the shape of what was reduced (stride 0 along them). Recorded.
 Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bool keepdim);
 

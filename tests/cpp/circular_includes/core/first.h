@@ -1,0 +1,4 @@
+// Includes second.h, which includes this file: a fault that layering.py has to find.
+#pragma once
+
+#include "core/second.h"
