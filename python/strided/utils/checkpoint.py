@@ -14,11 +14,12 @@ from .. import _C, _random, cuda
 from ..amp.autocast_mode import _again
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
+from ._pytree import tree_map
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "check_backward_validity",
-    "detach_variable", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
 _early_stop: bool | None = None  # set_checkpoint_early_stop's, over the argument
@@ -88,6 +89,19 @@ class _RandomState:
             yield
         finally:
             now._put_back()
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The numbers of the CUDA devices of the tensors among the arguments, and the states of their random generators."""
+    devices: list[int] = []
+    tree_map(lambda x: devices.append(x.get_device()) if isinstance(x, _C.Tensor) and x.is_cuda else None, args)
+    return devices, [cuda.get_rng_state(device) for device in devices]
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Any], *, device_type: str | None = None) -> None:
+    """Puts the random generators of these CUDA devices back to the states."""
+    for device, state in zip(devices, states):
+        cuda.set_rng_state(state, device)
 
 
 def _kind(t: Any) -> tuple[Any, ...]:

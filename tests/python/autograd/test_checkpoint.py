@@ -174,3 +174,11 @@ def test_sequences(use_reentrant, segments):
     (expected,) = torch.autograd.grad(y.sum(), x)
     checkpoint_sequential(steps, segments, x, use_reentrant=use_reentrant).sum().backward()
     assert torch.allclose(x.grad, expected)
+
+
+def test_states_of_devices_that_are_not_there():
+    from strided.utils.checkpoint import get_device_states, set_device_states
+
+    devices, states = get_device_states(torch.ones(2), [torch.ones(2), 3])
+    assert devices == [] and states == []
+    set_device_states(devices, states)
