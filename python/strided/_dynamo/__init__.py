@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
+from . import config as config
 from . import eval_frame as eval_frame
 from . import exc as exc
 
@@ -14,9 +14,6 @@ __all__ = [
     "mark_dynamic",
     "explain", "mark_static", "mark_static_address", "optimize", "reset",
 ]  # fmt: skip
-
-
-config = types.SimpleNamespace()  # takes whatever is set
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:

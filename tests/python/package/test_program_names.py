@@ -80,10 +80,27 @@ def test_decorators_change_nothing():
     from strided import _dynamo, onnx
 
     _dynamo.reset()
-    _dynamo.config.cache_size_limit = 3
     assert _dynamo.disable(f) is f and not isinstance(f, _dynamo.OptimizedModule) and not onnx.is_in_onnx_export()
     with pytest.raises(NotImplementedError, match="ONNX"):
         onnx.export(f, ())
+
+
+def test_settings_of_compilers():
+    import strided._dynamo.config as dynamo
+    import strided._functorch.config as functorch
+    import strided._inductor.config as inductor
+
+    assert torch._inductor.config is inductor and torch._functorch.config is functorch
+    assert dynamo.cache_size_limit == 8 and functorch.activation_memory_budget == 1.0
+    before = inductor.triton.cudagraphs
+    with inductor.patch({"triton.cudagraphs": True}, max_autotune=True), inductor.patch("a_new_one", 3):
+        assert inductor.triton.cudagraphs and inductor.max_autotune and inductor.a_new_one == 3
+        assert dynamo.patch(suppress_errors=True)(lambda: dynamo.suppress_errors)()
+    assert (inductor.triton.cudagraphs, inductor.max_autotune, dynamo.suppress_errors) == (before, False, False)
+    with pytest.raises(AttributeError, match="a_new_one"):
+        inductor.a_new_one
+    with pytest.raises(AttributeError), inductor.patch("nobody.knows", 1):
+        pass
 
 
 # ---------------------------------------------------------------- devices and parts that are not there
