@@ -134,7 +134,8 @@ class _FunctionMeta(type):
         super().__init__(name, bases, namespace)
         # The package's own call compiled functions that have no batching rules.
         cls._sees_samples = cls.__module__.startswith(_PACKAGE) and not namespace.get("_takes_batches")
-        cls._context_class = type(f"{name}Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
+        shown = namespace.get("_shown_as", f"{name}Backward")
+        cls._context_class = type(shown, (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
 
 
 class Function(metaclass=_FunctionMeta):

@@ -153,6 +153,12 @@ def test_cross_entropy_of_classes_and_of_probabilities():
         nn.functional.cross_entropy(x, strided.tensor([0, 1, 2, 3, 1, 4]))
 
 
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 0}, {"scale_grad_by_freq": True}, {"sparse": True}])
+def test_the_node_of_an_embedding_is_called_as_in_pytorch(options):
+    node = strided.nn.Embedding(5, 3, **options)(strided.tensor([0, 1])).grad_fn
+    assert type(node).__name__ == node.name() == "EmbeddingBackward0"
+
+
 def test_an_embedding_leaves_out_the_gradient_of_its_padding():
     m = nn.Embedding(4, 2, padding_idx=1)
     m(strided.tensor([0, 1, 1, 3])).sum().backward()

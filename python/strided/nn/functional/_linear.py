@@ -78,6 +78,8 @@ def _renormalised(weight, indices, max_norm, norm_type):
 class _Rows(strided.autograd.Function):
     """Rows of a matrix, with a gradient that leaves one row out, or divides by how often a row was used."""
 
+    _shown_as = "EmbeddingBackward0"
+
     @staticmethod
     def forward(ctx, weight, indices, padding_idx, by_frequency):
         ctx.save_for_backward(indices)
@@ -99,6 +101,8 @@ class _Rows(strided.autograd.Function):
 
 class _SparseRows(strided.autograd.Function):
     """Rows of a matrix, with a gradient of layout sparse_coo that holds the rows that were used."""
+
+    _shown_as = "EmbeddingBackward0"
 
     @staticmethod
     def forward(ctx, weight, indices, padding_idx, by_frequency):
