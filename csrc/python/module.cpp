@@ -356,7 +356,10 @@ PYBIND11_MODULE(checked, m) {
   });
   m.def("profile_end", &profile_end);
   m.def("get_num_threads", [] { return num_threads(); });
-  m.def("set_num_threads", [](int64_t n) {
+  m.def("set_num_threads", [](py::handle number) {
+    STRIDED_CHECK(is_integer_like(number.ptr()), RuntimeError, "set_num_threads expects an int, but got ",
+                  Py_TYPE(number.ptr())->tp_name);
+    const int64_t n = to_scalar(number.ptr()).to_int();
     STRIDED_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
     set_num_threads(static_cast<int>(std::min<int64_t>(n, 1024)));
   });

@@ -14,6 +14,7 @@
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
 #include "ops/shape/windows.h"
+#include "ops/steady.h"
 
 namespace strided {
 namespace {
@@ -129,7 +130,9 @@ Tensor with_channels_last(const Tensor& x) {
 }
 
 // The steps one after the other, or their transposes from the last one on: each is the other's gradient.
-Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool channels_last, const char* node) {
+// PyTorch's gradient of a pool is a function of its input too (ops/steady.h).
+Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool channels_last, const char* node,
+                bool is_pool = false) {
   Tensor out = x;
   {
     const NoGradGuard guard;
@@ -140,8 +143,10 @@ Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool chann
     if (channels_last) out = with_channels_last(out);
   }
   if (!needs_grad(x)) return out;
-  return record(node, out, x,
-                [steps, transposed, node](const Tensor& g) { return by_steps(g, steps, !transposed, false, node); });
+  return record(node, out, x, [steps, transposed, node, is_pool](const Tensor& g) {
+    const Tensor made = by_steps(g, steps, !transposed, false, node, is_pool);
+    return is_pool && !transposed ? steady(made) : made;
+  });
 }
 
 struct Mode {
@@ -271,7 +276,7 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
     else take_mean<float>(step);
     steps->push_back(std::move(step));
   }
-  return by_steps(x, steps, false, last, node);
+  return by_steps(x, steps, false, last, node, true);
 }
 
 template <int axes>

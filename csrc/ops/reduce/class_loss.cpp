@@ -7,6 +7,7 @@
 #include "ops/record.h"
 #include "ops/reduce/scan.h"
 #include "ops/shape/view.h"
+#include "ops/steady.h"
 
 namespace strided {
 namespace {
@@ -92,7 +93,7 @@ Tensor losses(const Tensor& log_p, const Tensor& classes, const std::optional<Te
                                     contiguous(to_dtype(g, dtype)));
                   // In recorded operations: the gradient is linear in g.
                   const Tensor unit = gradient(shape, dtype, target.get(), w, ignore, reduction, divisor, Tensor());
-                  return unit * (one ? g : unsqueeze(g, shape.size() > 1 ? 1 : 0));
+                  return steady(unit * (one ? g : unsqueeze(g, shape.size() > 1 ? 1 : 0)));
                 });
 }
 

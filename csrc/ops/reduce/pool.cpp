@@ -359,7 +359,7 @@ Tensor recorded_sums(const Tensor& x, const Windows& w, const char* node) {
     out = sums(x, w);
     out = make_view(out, out.layout());
   }
-  return record(node, out, x, [w, node](const Tensor& g) { return recorded_spread(g, w, node); });
+  return record(node, out, x, [w, node](const Tensor& g) { return steady(recorded_spread(g, w, node)); });
 }
 Tensor recorded_spread(const Tensor& g, const Windows& w, const char* node) {
   Tensor out;

@@ -153,6 +153,35 @@ Tensor complex_logcumsumexp(const Tensor& x, int axis) {
   return stack(sums, axis);
 }
 
+// With the weights w(i, k) = exp(x[k] - out[i]) of k <= i: the sums over i >= k of w(i, k) v[i] (`over_later`, the
+// gradient of logcumsumexp), or over k <= i of w(i, k) v[k] (its derivative in the direction v). They are computed in
+// logarithms so that nothing overflows, positive and negative v apart. Both are linear in v, which logarithms are not
+// at 0, so the derivative is not that of the steps: each of the two is the gradient of the other.
+Tensor weighted_sums(const Tensor& v, const Tensor& x, const Tensor& out, int axis, bool over_later) {
+  Tensor sums;
+  {
+    NoGradGuard guard;
+    const Scalar minus_infinity(-std::numeric_limits<double>::infinity());
+    const Tensor dead = elementwise<Eq>(out, minus_infinity), scale = masked_fill(out, dead, Scalar(0));
+    const Tensor size = elementwise<Log>(elementwise<Abs>(v));
+    const Tensor terms = over_later ? masked_fill(size - scale, dead, minus_infinity) : size + x;
+    auto part = [&](const Tensor& left_out) {
+      const Tensor one_sign = masked_fill(terms, left_out, minus_infinity);
+      if (!over_later) return elementwise<Exp>(logcumsumexp(one_sign, axis) - scale);
+      return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign, axis), axis), axis) + x);
+    };
+    sums = part(elementwise<Le>(v, Scalar(0))) - part(elementwise<Ge>(v, Scalar(0)));
+  }
+  if (!needs_grad(v, x, out)) return sums;
+  return record("LogcumsumexpBackward0", sums, {v, x, out},
+                [axis, over_later, v = SavedTensor(v), x = SavedTensor(x), out = SavedTensor(out),
+                 sums = SavedTensor::output(sums)](const Tensor& g) {
+                  const Tensor back = weighted_sums(g, x.get(), out.get(), axis, !over_later);
+                  return over_later ? std::vector<Tensor>{back, g * sums.get(), -(v.get() * back)}
+                                    : std::vector<Tensor>{back, v.get() * back, -(g * sums.get())};
+                });
+}
+
 }  // namespace
 
 Tensor logcumsumexp(const Tensor& x, int64_t dim) {
@@ -161,21 +190,8 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   Tensor out = run_scan(ScanOp::LogSumExp, "logcumsumexp_out_cpu", x, axis);
   if (!needs_grad(x)) return out;
   return record("LogcumsumexpBackward0", out, x,
-                [axis, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-                  const Tensor x = saved.get(), out = saved_out.get();
-                  // sum over i >= k of g[i] exp(x[k] - out[i]), in logarithms so that nothing overflows; positive and
-                  // negative g apart. What has no logarithm is left out before one is taken, or the derivative of this
-                  // formula would be NaN there.
-                  const Tensor dead = elementwise<Eq>(out, Scalar(-std::numeric_limits<double>::infinity()));
-                  const Tensor size =
-                      elementwise<Log>(masked_fill(elementwise<Abs>(g), elementwise<Eq>(g, Scalar(0)), Scalar(1))) -
-                      masked_fill(out, dead, Scalar(0));
-                  auto part = [&](const Tensor& left_out) {
-                    const Tensor one_sign = masked_fill(size, elementwise<LogicalOr>(left_out, dead),
-                                                        Scalar(-std::numeric_limits<double>::infinity()));
-                    return elementwise<Exp>(reversed(logcumsumexp(reversed(one_sign, axis), axis), axis) + x);
-                  };
-                  return part(elementwise<Le>(g, Scalar(0))) - part(elementwise<Ge>(g, Scalar(0)));
+                [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
+                  return weighted_sums(g, x.get(), out.get(), axis, true);
                 });
 }
 

@@ -155,6 +155,30 @@ def test_logcumsumexp(dtype):
     assert got[0] == 0 and math.isnan(got[1]) and math.isnan(got[2])
 
 
+@pytest.mark.parametrize("spread", [1, 30, 1000])
+def test_derivatives_of_logcumsumexp(spread):
+    """Along a direction with zeros, of the gradient by its cotangent, and by x: sums with weights, -inf left out."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal(40).astype(np.longdouble) * spread
+    x[[0, 1, 20]] = -np.inf
+    g, d = rng.standard_normal((2, 40))
+    g[::3], d[::4] = 0, 0
+    out = np.logaddexp.accumulate(x)
+    with np.errstate(invalid="ignore"):
+        weights = np.where(np.isinf(x) | np.isinf(out[:, None]), 0, np.tril(np.exp(x - out[:, None])))
+    a, b, c = (torch.tensor(v.astype(np.float64).tolist(), requires_grad=True, dtype=torch.float64) for v in (x, g, d))
+    (first,) = torch.autograd.grad(a.logcumsumexp(0), a, b, create_graph=True)
+    np.testing.assert_allclose(value(first.detach()), (weights.T @ g).astype(float), rtol=1e-9, atol=1e-12)
+    by_x, by_g = torch.autograd.grad(first, (a, b), c)
+    np.testing.assert_allclose(value(by_g), (weights @ d).astype(float), rtol=1e-9, atol=1e-12)
+    hessian = np.diag(weights.T @ g) - weights.T @ (g[:, None] * weights)
+    np.testing.assert_allclose(value(by_x), (hessian @ d).astype(float), rtol=1e-9, atol=1e-11)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(a.detach(), c.detach())
+        tangent = torch.autograd.forward_ad.unpack_dual(dual.logcumsumexp(0)).tangent
+    np.testing.assert_allclose(value(tangent.detach()), (weights @ d).astype(float), rtol=1e-9, atol=1e-12)
+
+
 def test_diff():
     a = np.array([[1, 4, 9, 16], [2, 3, 5, 7]])
     t = torch.tensor(a.tolist())

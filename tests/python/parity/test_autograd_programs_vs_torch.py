@@ -298,6 +298,12 @@ STEADY = {
     "hardshrink": lambda F, x: F.hardshrink(x),
     "max_pool1d": lambda F, x: F.max_pool1d(x.view(1, 2, 8), 2),
     "max_pool2d": lambda F, x: F.max_pool2d(x.view(1, 4, 4), 2),
+    "avg_pool1d": lambda F, x: F.avg_pool1d(x.view(1, 2, 8), 2),
+    "avg_pool2d": lambda F, x: F.avg_pool2d(x.view(1, 4, 4), 3, 2, 1),
+    "avg_pool3d": lambda F, x: F.avg_pool3d(x.view(1, 1, 4, 2, 2), 2),
+    "adaptive_avg_pool1d": lambda F, x: F.adaptive_avg_pool1d(x.view(1, 2, 8), 3),
+    "adaptive_avg_pool2d": lambda F, x: F.adaptive_avg_pool2d(x.view(1, 1, 4, 4), 3),
+    "nll_loss": lambda F, x: F.nll_loss(x.view(4, 4), (x.detach()[:4] * 0).long()),
 }
 
 

@@ -74,3 +74,21 @@ def test_results(program):
     assert (ours[3] is None) == (theirs[3] is None)
     for one, two in zip(ours[3] or [], theirs[3] or []):
         assert one == pytest.approx(two, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_is_same_size(layout):
+    def answers(lib):
+        def nested(*lengths):
+            return lib.nested.nested_tensor([lib.ones(n, 4) for n in lengths], layout=getattr(lib, layout))
+
+        x = nested(2, 3)
+        same = [x.is_same_size(y) for y in (x, x * 2, nested(2, 3), nested(2, 2), nested(2, 3, 1))]
+        for pair in ((x, lib.ones(2)), (lib.ones(2), x)):
+            with pytest.raises((RuntimeError, ValueError)) as error:
+                lib.is_same_size(*pair)
+            same += [str(error.value)] if layout == "strided" else []
+        return same
+
+    assert answers(strided) == answers(torch)

@@ -184,3 +184,14 @@ def test_dtypes_of_attention_masks(dtype, of_mask):
         except RuntimeError as error:
             seen.append(str(error))
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("margin", [0, 0.5])
+def test_ranking_loss_of_integers(margin, reduction):
+    def loss(t):
+        x, y = t.tensor([1, 2, 3]), t.tensor([3, 2, 1])
+        made = t.nn.functional.margin_ranking_loss(x, y, t.tensor([1, -1, 1]), margin, reduction=reduction)
+        return str(made.dtype), made.tolist()
+
+    assert loss(strided) == loss(torch)

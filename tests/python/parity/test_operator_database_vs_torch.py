@@ -1,5 +1,6 @@
-"""The operators of PyTorch's own database: the first samples of each, their gradients of both orders, and its wrong
-arguments with the words of their errors.  docs/differences.md says why some are different."""
+"""The operators of PyTorch's own database: the first samples of each as functions, as methods and with out=, their
+gradients of both orders and tangents, and its wrong arguments with the words of their errors.  docs/differences.md says
+why some are different."""
 
 import re
 import warnings
@@ -24,6 +25,8 @@ FREE = set(
 )
 # Positions among equal elements; integers with fractional factors; sums in 64 bits.
 DIFFERENT = set("addmv addbmm baddbmm kthvalue median nanmedian topk mode trapz trapezoid cumulative_trapezoid".split())
+# PyTorch's out= functions that return without writing, or write to another order of axes than the result has.
+WRITES_NOTHING = {"fft.ihfft2", "fft.ihfftn"}
 # Zeros where PyTorch has NaN; by elements that are overwritten; of nextafter, which has none; of what does not depend
 # on the input.
 DIFFERENT_GRADIENTS = set(
@@ -108,6 +111,127 @@ def test_gradients(name):
                     assert b is not None
                     scale = max(1.0, float(a.detach().abs().max()))
                     assert float((db.converted(a.detach().clone()) - b).abs().max()) < 1e-6 * scale
+
+
+def variants(op):
+    """(name of the method, whether it writes to the tensor) of what the operator has beside its function."""
+    for method, writes in ((op.method_variant, False), (op.inplace_variant, True)):
+        name = getattr(method, "__name__", "")
+        if hasattr(torch.Tensor, name):
+            yield name, writes
+
+
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if any(variants(op)) and n not in ABSENT | DIFFERENT])
+def test_methods(name):
+    op = OPS[name]
+    for dtype in (torch.float64, torch.int64):
+        for s, (theirs, options), (mine, own_options), _ in pairs(name, dtype):
+            if not isinstance(s.input, torch.Tensor):
+                continue
+            for method, writes in variants(op):
+                x, y = theirs[0].detach().clone(), mine[0].detach().clone()
+                try:
+                    want = outputs(getattr(torch.Tensor, method), (x, *theirs[1:]), options)
+                except Exception:
+                    continue  # integers that would become floats, results of another shape
+                got = outputs(getattr(strided.Tensor, method), (y, *mine[1:]), own_options)
+                db.same(got, want, op.name not in FREE)
+                if writes:
+                    assert got is y
+                    db.same(y, x, op.name not in FREE)
+
+
+def places(lib, result, start):
+    """Tensors to write the results to: of their shapes, or empty ones."""
+    if isinstance(result, (list, tuple)):
+        return tuple(places(lib, t, start) for t in result)
+    dtype = getattr(lib, str(result.dtype)[6:])
+    return lib.zeros(tuple(result.shape) if start == "filled" else (0,), dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, op in OPS.items() if op.supports_out and n not in ABSENT | DIFFERENT | FREE | WRITES_NOTHING]
+)
+def test_out(name):
+    op = OPS[name]
+    function = db.function_of(op)
+    for dtype in (torch.float64, torch.int64):
+        for _, (theirs, options), (mine, own_options), _ in pairs(name, dtype):
+            try:
+                result = outputs(op.op, theirs, options)
+                wanted = {start: places(torch, result, start) for start in ("filled", "empty")}
+                returned = {k: outputs(op.op, theirs, {**options, "out": out}) for k, out in wanted.items()}
+            except Exception:
+                continue
+            for start, want in wanted.items():
+                got = places(strided, result, start)
+                back = outputs(function, mine, {**own_options, "out": got})
+                db.same(got, want)
+                assert isinstance(got, tuple) or (back is got) == (returned[start] is want)
+
+
+# The tangents of PyTorch are wrong where an element is written twice, and of triangular_solve; of logcumsumexp they
+# lose digits (ops/test_scans.py); those of cholesky have another part that no Hermitian matrix sees; statistics have
+# none here.
+DIFFERENT_TANGENTS = set(
+    "nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d triangular_solve "
+    "logcumsumexp linalg.cholesky linalg.cholesky_ex cholesky native_group_norm masked.logsumexp".split()
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        n
+        for n, op in OPS.items()
+        if op.supports_forward_ad and n not in ABSENT | FREE | DIFFERENT_GRADIENTS | DIFFERENT_TANGENTS
+    ],
+)
+def test_tangents(name):
+    op = OPS[name]
+    dtype = torch.float64 if torch.float64 in op.dtypes else torch.complex128
+    function = db.function_of(op)
+    for s, theirs, mine, leaves in pairs(name, dtype, True):
+        if not leaves:
+            continue
+        finished = s.output_process_fn_grad
+        directions = [random_like(x, i) for i, (x, _) in enumerate(leaves)]
+        found = []
+        calls = ((torch, op.op, theirs, directions), (strided, function, mine, db.converted(directions)))
+        for (lib, f, call, tangents), points in zip(calls, zip(*leaves)):
+            ad = lib.autograd.forward_ad
+            with ad.dual_level():
+                duals = [(x, ad.make_dual(x.detach(), t)) for x, t in zip(points, tangents)]
+                try:
+                    y = (finished if lib is torch else db.rebound(finished) or finished)(
+                        outputs(f, *replaced(call, duals))
+                    )
+                except Exception:
+                    if lib is torch:
+                        break  # no forward derivative
+                    raise
+                found.append([ad.unpack_dual(t).tangent for t in db.flat(y) if isinstance(t, lib.Tensor)])
+        if len(found) < 2:
+            continue
+        for a, b in zip(*found):
+            if nonzero(a) and not bool(a.isnan().any()):
+                assert b is not None
+                scale = max(1.0, float(a.detach().abs().max()))
+                assert float((db.converted(a.detach().clone()) - b).abs().max()) < 1e-6 * scale
+            elif b is not None and a is None:
+                assert not nonzero(b)
+
+
+def replaced(x, pairs):
+    """The arguments with one tensor in another's place."""
+    for old, new in pairs:
+        if x is old:
+            return new
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return type(x)(replaced(y, pairs) for y in x)
+    if isinstance(x, dict):
+        return {k: replaced(y, pairs) for k, y in x.items()}
+    return x
 
 
 # The type of the error is another one, or there is none: functions of two tensors take a number for either; an index

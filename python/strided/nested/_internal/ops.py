@@ -140,8 +140,20 @@ RULES["values"], RULES["offsets"], RULES["lengths"] = (
 RULES["__repr__"] = RULES["__str__"] = lambda x, **options: NestedTensor.__repr__(x)
 RULES["__format__"] = lambda x, spec: NestedTensor.__repr__(x)
 RULES["__hash__"] = id
-RULES["is_same_size"] = lambda a, b: tuple(a.shape) == tuple(b.shape)
 RULES["_is_view"] = lambda x: False
+
+
+@_rule("is_same_size")
+def _is_same_size(a: Any, b: Any) -> bool:
+    if not (a.is_nested and b.is_nested):
+        first, second = ("is" if x.is_nested else "is not" for x in (a, b))
+        raise RuntimeError(
+            f"Expected both self and other to be nested tensors. Self {first} nested. While Other {second} nested."
+        )
+    if a.layout is b.layout is strided.strided:  # by the sizes of the samples
+        alike = (a._ragged_idx, a._ragged.lengths) == (b._ragged_idx, b._ragged.lengths)
+        return alike and a._values.shape == b._values.shape
+    return tuple(a.shape) == tuple(b.shape)
 
 
 @_rule("size")

@@ -352,7 +352,7 @@ def margin_ranking_loss(
         raise RuntimeError(
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), chosen(size_average, reduce, reduction))
+    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), chosen(size_average, reduce, reduction))
 
 
 def cosine_embedding_loss(
