@@ -53,6 +53,12 @@ STRIDED_DECLARE_ISA(v3)
 #ifdef STRIDED_HAVE_V4
 STRIDED_DECLARE_ISA(v4)
 #endif
+#ifdef STRIDED_HAVE_DOTS
+namespace v4 {  // gemm/narrow_products.cpp
+void fill_dot_products(KernelTable& table);
+void fill_tile_products(KernelTable& table);
+}  // namespace v4
+#endif
 #undef STRIDED_DECLARE_ISA
 #undef STRIDED_CALL_UNIT
 #undef STRIDED_DECLARE_UNIT
@@ -71,6 +77,16 @@ void register_cpu_backend() {
     case Isa::V2: v2::fill(table); break;
 #endif
     default: STRIDED_THROW(RuntimeError, "strided was built for other instruction sets than this CPU has");
+  }
+  switch (chosen_products()) {
+    case Products::Plain: break;
+#ifdef STRIDED_HAVE_DOTS
+    case Products::Dots: v4::fill_dot_products(table); break;
+#endif
+#ifdef STRIDED_HAVE_TILES
+    case Products::Tiles: v4::fill_tile_products(table); break;
+#endif
+    default: STRIDED_THROW(RuntimeError, "strided was built without these products");
   }
   // Families whose loops gain nothing from wider vectors have one build.
   fill_scan_kernels(table);

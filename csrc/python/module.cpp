@@ -383,6 +383,7 @@ PYBIND11_MODULE(checked, m) {
     d["compiler"] = STRIDED_COMPILER;
     d["instruction sets built"] = STRIDED_BUILT_ISAS;
     d["instruction set chosen"] = isa_name(chosen_isa());
+    d["products of bfloat16 and bytes"] = products_name(chosen_products());
     return d;
   });
 }

@@ -117,7 +117,7 @@ TYPED_TEST(Gemm, MatchesTheTripleLoopInAllLayoutsAndSizes) {
   using T = TypeParam;
   const int64_t sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11, 13, 14,  15,  16, 17,
                            19, 20, 28, 29, 31, 32, 33, 63, 64, 65, 71, 127, 128, 130};
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(7);
     for (int trial = 0; trial < 200; ++trial) {
       const int64_t limit = trial % 2 == 0 ? 17 : std::size(sizes);  // half of them small
@@ -133,7 +133,7 @@ TYPED_TEST(Gemm, MatchesTheTripleLoopInAllLayoutsAndSizes) {
 
 TYPED_TEST(Gemm, BlocksOfK) {
   using T = TypeParam;
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(11);
     // Around one and two blocks of each element size.
     for (int64_t k : {127, 128, 129, 256, 257, 512, 513, 1025, 2049}) {
@@ -145,12 +145,32 @@ TYPED_TEST(Gemm, BlocksOfK) {
   }
 }
 
+// Around what products of 16- and 8-bit elements keep in registers, read where it lies, and pack at a time.
+TYPED_TEST(Gemm, PartsOfLargeProducts) {
+  using T = TypeParam;
+  const int64_t shapes[][3] = {{40, 600, 2049}, {300, 40, 4160}, {33, 65, 4128},  {129, 300, 1057}, {200, 530, 1056},
+                               {2070, 20, 96},  {20, 2070, 96},  {140, 4110, 70}, {130, 135, 8200}, {17, 16, 64}};
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
+    std::mt19937 rng(41);
+    int trial = 0;
+    for (const auto& s : shapes) {
+      for (const auto& orders : {std::pair(Order::Rows, Order::Rows), std::pair(Order::PaddedRows, Order::Columns),
+                                 std::pair(Order::Columns, Order::Spread)}) {
+        SCOPED_TRACE(::testing::Message() << set.isa << " " << s[0] << "x" << s[1] << "x" << s[2]);
+        const Order oc = trial % 4 == 3 ? Order::Columns : Order::PaddedRows;
+        check<T>(set.kernels, s[0], s[1], s[2], orders.first, orders.second, oc, trial++ % 3, rng);
+        if (this->HasFailure()) return;
+      }
+    }
+  }
+}
+
 TYPED_TEST(Gemm, VectorsAndLongSums) {
   using T = TypeParam;
   const int64_t shapes[][3] = {{1, 1, 1},     {1, 1, 20000}, {1, 700, 33},  {700, 1, 33},   {1, 130, 600},
                                {130, 1, 600}, {2, 1, 9000},  {65, 7, 1024}, {100, 5, 1000}, {40, 12, 1030},
                                {1, 2, 17000}, {9, 1, 8200},  {600, 1, 65},  {90, 110, 1},   {1, 600, 5}};
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(13);
     for (const auto& s : shapes) {
       for (Order order : {Order::Rows, Order::Columns, Order::Reversed, Order::RepeatedRow}) {
@@ -166,7 +186,7 @@ TYPED_TEST(Gemm, VectorsAndLongSums) {
 
 TYPED_TEST(Gemm, EmptyDimensions) {
   using T = TypeParam;
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(17);
     for (int scalars = 0; scalars < 3; ++scalars) {
       check<T>(set.kernels, 0, 5, 4, Order::Rows, Order::Rows, Order::Rows, scalars, rng);
@@ -181,7 +201,7 @@ TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
   const int64_t shapes[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3},    {4, 4, 4},    {8, 8, 8},  {4, 4, 7},
                                {5, 3, 4}, {8, 8, 8}, {16, 16, 16}, {33, 20, 17}, {40, 1, 50}};
   const int64_t batch = 37;
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(19);
     const int index = index_of(dtype_of<T>);
     for (const auto& s : shapes) {
@@ -212,7 +232,7 @@ TYPED_TEST(Gemm, SameBitsForAnyNumberOfThreads) {
   const int64_t shapes[][3] = {{300, 290, 270}, {80, 70, 1100}, {1, 1500, 300}, {1000, 1, 300},
                                {2, 1, 50000},   {1, 1, 50000},  {700, 900, 1}};
   const int threads = num_threads();
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     for (const auto& s : shapes) {
       for (Order order : {Order::Rows, Order::Columns}) {
         std::mt19937 rng(23);
@@ -239,7 +259,7 @@ TYPED_TEST_SUITE(GemmFloat, FloatTypes);
 // One infinity and one NaN: exactly the rows and columns they belong to are affected, whatever the path.
 TYPED_TEST(GemmFloat, InfinityAndNanStayInTheirRowAndColumn) {
   using T = TypeParam;
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     for (int64_t size : {3, 4, 8, 20, 45, 100}) {
       std::mt19937 rng(29);
       Operand<T> a(size, size, Order::Rows, rng), b(size, size, Order::Rows, rng), c(size, size, Order::Rows, rng);
@@ -265,7 +285,7 @@ TYPED_TEST(GemmFloat, InfinityAndNanStayInTheirRowAndColumn) {
 
 // The 16-bit types are summed in float over all of k and rounded once.
 TEST(GemmHalf, RoundsOnce) {
-  for (const NamedKernels& set : all_kernels()) {
+  for (const NamedKernels& set : kernels_of(DType::Float16)) {
     for (int64_t size : {1, 3, 40}) {
       std::mt19937 rng(31);
       const int64_t k = 4096;

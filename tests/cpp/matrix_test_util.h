@@ -26,7 +26,10 @@ void fill_matrix(KernelTable& table);
 }
 namespace v4 {
 void fill_matrix(KernelTable& table);
-}
+// csrc/cpu/gemm/narrow_products.cpp
+void fill_dot_products(KernelTable& table);
+void fill_tile_products(KernelTable& table);
+}  // namespace v4
 
 struct NamedKernels {
   const char* isa;
@@ -55,6 +58,30 @@ inline const std::vector<NamedKernels>& all_kernels() {
     return sets;
   }();
   return list;
+}
+
+// The same, and what some processors have beside x86-64-v4, for the products of one dtype.
+inline std::vector<NamedKernels> kernels_of([[maybe_unused]] DType dtype) {
+  std::vector<NamedKernels> sets = all_kernels();
+#ifdef STRIDED_HAVE_DOTS
+  if (has_products(Products::Dots)) {
+    sets.push_back({"v4 dots", {}});
+    v4::fill_matrix(sets.back().kernels);
+    v4::fill_dot_products(sets.back().kernels);
+  }
+#endif
+#ifdef STRIDED_HAVE_TILES
+  if (has_products(Products::Tiles) && may_use_tiles()) {
+    sets.push_back({"v4 tiles", {}});
+    v4::fill_matrix(sets.back().kernels);
+    v4::fill_tile_products(sets.back().kernels);
+  }
+#endif
+  // Most dtypes have products of one kind.
+  while (sets.size() > all_kernels().size() &&
+         sets.back().kernels.gemm[index_of(dtype)] == all_kernels().back().kernels.gemm[index_of(dtype)])
+    sets.pop_back();
+  return sets;
 }
 
 // A wide type in which references are computed: modulo 2^64 for the integers.

@@ -1,6 +1,10 @@
 """Matrix products and einsum against NumPy in float64 (or exactly, for the integers)."""
 
 import itertools
+import os
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -633,3 +637,45 @@ def test_addr_of_a_complex_input_takes_complex_factors():
     assert a.grad.tolist() == [3, 3]
     half = torch.ones(2, 3, dtype=torch.float64)
     assert torch.addr(half, a.detach(), b, alpha=0.1).tolist()[1][2] == 1 + 0.1 * 2
+
+
+# Products of bfloat16 and bytes have loops for what the processor has beside x86-64-v4. The state that tiles need
+# belongs to a thread, and the permission to use it to the process.
+@pytest.mark.parametrize("products", ["plain", "dots", "tiles"])
+def test_products_of_narrow_dtypes_by_each_kind_of_loop_in_threads_and_forked_children(products):
+    code = """
+        import os, threading
+        import numpy as np
+        import strided as torch
+
+        assert torch._C.build_info()["products of bfloat16 and bytes"] == os.environ["STRIDED_PRODUCTS"]
+        rng = np.random.default_rng(0)
+        values = rng.integers(-9, 9, (2, 150, 150))
+        exact = values[0] @ values[1]
+        rounded = torch.tensor(exact).bfloat16()
+
+        def right():
+            a, b = torch.tensor(values).bfloat16()
+            assert torch.equal(a @ b, rounded) and torch.equal(torch.nn.functional.linear(a, b.T.contiguous()), rounded)
+            a, b = torch.tensor(values).to(torch.int8)
+            assert torch.equal(a @ b, torch.tensor(exact.astype(np.int8)))
+            return True
+
+        assert right()
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(right())) for _ in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        assert results == [True] * 4
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if right() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    environment = os.environ | {"STRIDED_PRODUCTS": products}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True
+    )
+    if "this processor lacks them" in done.stderr:
+        pytest.skip(f"no {products} here")
+    assert done.returncode == 0, done.stderr

@@ -87,5 +87,8 @@ def test_an_instruction_set_that_is_not_there_is_an_error():
     done = subprocess.run(import_it, env=os.environ | {"STRIDED_ISA": "v9"}, capture_output=True, text=True)
     assert done.returncode == 1
     assert "STRIDED_ISA=v9 in the environment: expected v2, v3 or v4" in done.stderr
+    done = subprocess.run(import_it, env=os.environ | {"STRIDED_PRODUCTS": "fast"}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "STRIDED_PRODUCTS=fast in the environment: expected plain, dots or tiles" in done.stderr
     done = subprocess.run(import_it, env=os.environ | {"STRIDED_ISA": ""}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

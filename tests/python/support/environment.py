@@ -3,6 +3,7 @@
 # Set for tests on purpose: which instruction set, which libraries.
 ASKED_FOR = {
     "STRIDED_ISA",
+    "STRIDED_PRODUCTS",
     "STRIDED_CUDA_LIBRARY",
     "STRIDED_EMULATE_CUDA",
     "STRIDED_EMULATE_CUDA_CLOSED",
