@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from strided.func._batched import BatchedTensor, Level, batched, entered, running
+from strided.func._batched import BatchedTensor, Level, batched, entered, numbered, running
 from strided.func._vmap import enter, leave
 
 __all__ = [
@@ -97,21 +97,14 @@ def _vmap_decrement_nesting() -> int:
     return number
 
 
-def _level(number: int) -> Level:
-    for level in running():
-        if level.number == number:
-            return level
-    raise RuntimeError(f"no vmap of level {number} runs")
-
-
 def _add_batch_dim(tensor: Any, batch_dim: int, level: int) -> Any:
     """The tensor as a function under the ``vmap`` of a number sees it: without an axis."""
-    return enter(tensor, batch_dim, _level(level))
+    return enter(tensor, batch_dim, numbered(level))
 
 
 def _remove_batch_dim(tensor: Any, level: int, batch_size: int, out_dim: int) -> Any:
     """The inverse: the axis of the ``vmap`` stands at `out_dim`; a tensor that does not vary is repeated."""
-    found = _level(level)
+    found = numbered(level)
     if found.size != batch_size:
         raise RuntimeError(
             f"_remove_batch_dim: the vmap of level {level} has batches of {found.size}, not {batch_size}"

@@ -1,4 +1,4 @@
-"""Parts of ``vmap`` that libraries import from ``torch._functorch.vmap``. ``strided.vmap`` is not made of them."""
+"""Parts of ``vmap`` that libraries import from ``torch._functorch.vmap``, or exchange there."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ from strided._C._functorch import (
 )
 
 from .. import func as _func
+from ..func import _vmap
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 __all__ = [
-    "Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_get_name", "_maybe_remove_batch_dim",
-    "_remove_batch_dim", "_vmap_decrement_nesting", "_vmap_increment_nesting", "is_batchedtensor", "tree_flatten",
-    "tree_unflatten", "vmap",
+    "Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_create_batched_inputs", "_get_name",
+    "_maybe_remove_batch_dim", "_process_batched_inputs", "_remove_batch_dim", "_unwrap_batched",
+    "_vmap_decrement_nesting", "_vmap_increment_nesting", "is_batchedtensor", "tree_flatten", "tree_unflatten", "vmap",
 ]  # fmt: skip
 
 vmap = _func.vmap
+
+# The steps of vmap: it calls those that stand here, which libraries (tensordict) exchange for their own.
+_process_batched_inputs = _vmap._process_batched_inputs
+_create_batched_inputs = _vmap._create_batched_inputs
+_unwrap_batched = _vmap._unwrap_batched
 
 
 def _get_name(func: Callable[..., Any]) -> str:

@@ -43,6 +43,14 @@ def running() -> tuple[Level, ...]:
     return _running.levels
 
 
+def numbered(number: int) -> Level:
+    """The level of that number, if it runs."""
+    for level in reversed(_running.levels):
+        if level.number == number:
+            return level
+    raise RuntimeError(f"no vmap of level {number} runs")
+
+
 class entered:
     """Context in which a level runs."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING
 
 from .. import _C
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from ._batched import BatchedTensor, Level, Tensor, batched, entered
+from ._batched import BatchedTensor, Level, Tensor, batched, entered, numbered
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable
@@ -51,7 +52,7 @@ def vmap(
 
     @functools.wraps(func)
     def of_batch(*args, **kwargs):
-        size, leaves, dims, spec = _inputs(in_dims, args, func)
+        size, dims, leaves, spec = _steps()._process_batched_inputs(in_dims, args, func)
         if chunk_size is not None and size > chunk_size:
             return _in_chunks(func, leaves, dims, spec, size, out_dims, randomness, chunk_size, kwargs)
         return _run(func, leaves, dims, spec, size, out_dims, randomness, kwargs)
@@ -59,12 +60,20 @@ def vmap(
     return of_batch
 
 
+_STEPS = __name__.replace("func._vmap", "_functorch.vmap")
+
+
+def _steps() -> Any:
+    """Where the steps of vmap stand: here, or in the module in which libraries (tensordict) exchange them."""
+    return sys.modules.get(_STEPS) or sys.modules[__name__]
+
+
 def _name(func):
     return getattr(func, "__name__", repr(func))
 
 
-def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
-    """(size of the batch, leaves of the arguments, axis of the batch in each, structure)"""
+def _process_batched_inputs(in_dims: Any, args: Any, func: Any) -> Any:
+    """(size of the batch, axis of the batch in each leaf of the arguments, leaves, structure)"""
     call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -111,7 +120,7 @@ def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
             "dimension"
         )
-    return sizes[0], leaves, dims, spec
+    return sizes[0], dims, leaves, spec
 
 
 def enter(x: Any, dim: int | None, level: Level) -> Any:
@@ -134,12 +143,25 @@ def leave(y: Tensor, dim: int, level: Level) -> Tensor:
     return y.movedim(0, dim) if dim else y
 
 
-def _run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
-    with entered(Level(size, randomness)) as level:
-        inside = tree_unflatten([enter(x, dim, level) for x, dim in zip(leaves, dims)], spec)
-        outputs, structure = tree_flatten(func(*inside, **kwargs))
-        found = _out_dims(func, outputs, structure, out_dims, level)
+def _create_batched_inputs(dims: Any, leaves: Any, number: int, spec: Any) -> Any:
+    """The arguments as the function sees them, in the level of that number."""
+    level = numbered(number)
+    return tree_unflatten([enter(x, dim, level) for x, dim in zip(leaves, dims)], spec)
+
+
+def _unwrap_batched(made: Any, out_dims: Any, number: int, size: int, func: Any) -> Any:
+    """What the function gave, with the axis of the batch."""
+    level = numbered(number)
+    outputs, structure = tree_flatten(made)
+    found = _out_dims(func, outputs, structure, out_dims, level)
     return tree_unflatten([y if d is None else leave(y, d, level) for y, d in zip(outputs, found)], structure)
+
+
+def _run(func, leaves, dims, spec, size, out_dims, randomness, kwargs):
+    steps = _steps()
+    with entered(Level(size, randomness)) as level:
+        inside = steps._create_batched_inputs(dims, leaves, level.number, spec)
+        return steps._unwrap_batched(func(*inside, **kwargs), out_dims, level.number, size, func)
 
 
 def _out_dims(func, outputs, structure, out_dims, level):

@@ -58,3 +58,37 @@ def test_vmap_by_hand():
     with pytest.raises(RuntimeError, match=f"no vmap of level {level}"):
         levels._add_batch_dim(x, 0, level)
     assert parts._get_name(len) == "len" and parts.vmap is strided.func.vmap
+
+
+def test_steps_that_a_library_exchanges(monkeypatch):
+    from strided._functorch import vmap as steps
+
+    class Pair:
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+    def process(in_dims, args, func):
+        (pair,) = args
+        return pair.x.shape[0], [0], [pair], None
+
+    def create(dims, leaves, number, spec):
+        (pair,) = leaves
+        return (Pair(*(steps._add_batch_dim(t, dims[0], number) for t in (pair.x, pair.y))),)
+
+    def unwrap(made, out_dims, number, size, func):
+        return Pair(
+            *(steps._maybe_remove_batch_dim(func.__name__, t, number, size, out_dims) for t in (made.x, made.y))
+        )
+
+    def swapped(pair):
+        assert pair.x.shape == (4,)
+        return Pair(pair.y, pair.x.sum())
+
+    for name, step in (
+        ("_process_batched_inputs", process),
+        ("_create_batched_inputs", create),
+        ("_unwrap_batched", unwrap),
+    ):
+        monkeypatch.setattr(steps, name, step)
+    made = strided.vmap(swapped)(Pair(strided.ones(3, 4), strided.zeros(3, 4)))
+    assert made.x.equal(strided.zeros(3, 4)) and made.y.equal(strided.full((3,), 4.0))
