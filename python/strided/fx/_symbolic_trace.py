@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -19,7 +20,9 @@ from .node import map_aggregate
 from .proxy import Proxy, TracerBase
 
 # Tracers of programs with a `trace` of their own take the parts of Tracer.trace from here, by PyTorch's names.
-__all__ = ["FunctionType", "Tracer", "compatibility", "symbolic_trace", "wrap"]
+__all__ = [
+    "FunctionType", "Tracer", "compatibility", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap",
+]  # fmt: skip
 
 _kept_whole: list[tuple[dict[str, Any], str]] = []  # (globals of a module, name of a function there)
 
@@ -29,6 +32,27 @@ _orig_module_getattr = Module.__getattr__
 
 class ScriptObject:
     """Objects of TorchScript, which programs ask for: nothing is one."""
+
+
+_is_fx_tracing_flag = False
+
+
+@contextlib.contextmanager
+def _tracing():
+    global _is_fx_tracing_flag
+    before, _is_fx_tracing_flag = _is_fx_tracing_flag, True
+    try:
+        yield
+    finally:
+        _is_fx_tracing_flag = before
+
+
+def is_fx_symbolic_tracing() -> bool:
+    """Whether a program is being recorded by running it on proxies."""
+    return _is_fx_tracing_flag
+
+
+is_fx_tracing = is_fx_symbolic_tracing
 
 
 def wrap(fn_or_name: Any) -> Any:
@@ -250,7 +274,7 @@ class Tracer(TracerBase):
         def recorded_get(module, name):
             return tracer.getattr(name, _orig_module_getattr(module, name), proxies)
 
-        with patcher:
+        with _tracing(), patcher:
             patcher.patch_method(Module, "__call__", recorded_call, deduplicate=False)
             patcher.patch_method(Module, "__getattr__", recorded_get, deduplicate=False)
             _patch_wrapped_functions(patcher)

@@ -380,3 +380,19 @@ def test_tensors_that_modules_hold_keep_their_names():
     traced = fx.symbolic_trace(Holder())
     targets = [n.target for n in traced.graph.nodes if n.op == "get_attr"]
     assert targets == ["inner.table", "_tensor_constant0"] and traced(strided.ones(3)).tolist() == [3, 4, 5]
+
+
+def test_a_program_may_ask_whether_it_is_recorded():
+    from strided.fx._symbolic_trace import is_fx_symbolic_tracing, is_fx_tracing
+
+    seen = []
+
+    def f(x):
+        seen.append((is_fx_tracing(), is_fx_symbolic_tracing()))
+        return x + 1
+
+    strided.fx.symbolic_trace(f)
+    f(1)
+    with pytest.raises(ZeroDivisionError):
+        strided.fx.symbolic_trace(lambda x: 1 / 0)
+    assert seen == [(True, True), (False, False)] and not is_fx_tracing()
