@@ -39,16 +39,10 @@ def distribute_tensor(
     >>> strided.distributed.simulate(3, program)
     [tensor([0, 1, 2]), tensor([3, 4, 5]), tensor([6])]
     """
-    from . import init_device_mesh, world
-
     require_plain("distribute_tensor", tensor)
     if getattr(device_mesh, "device_type", None) == "xla":
         return _xla_mesh.distribute(tensor, device_mesh, placements)
-    mesh = (
-        init_device_mesh("cpu", (world().size,))
-        if device_mesh is None
-        else checked_mesh("distribute_tensor", device_mesh)
-    )
+    mesh = checked_mesh("distribute_tensor", device_mesh)
     whole = Spec(mesh, (Replicate(),) * mesh.ndim, tensor.shape)
     spec = whole.with_(checked(placements, mesh, tensor.ndim))
     with no_grad():
@@ -73,8 +67,6 @@ def distribute_tensor(
 
 
 def _spec(name, size, mesh, placements):
-    from . import init_device_mesh, world
-
     size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     try:
         size = tuple(map(operator.index, size))
@@ -84,7 +76,7 @@ def _spec(name, size, mesh, placements):
         raise RuntimeError(f"{name}: sizes of a tensor are 0 or more, got {size}")
     if math.prod(size) >= 1 << 63:
         raise RuntimeError(f"{name}: a tensor has fewer than 2^63 elements, got sizes {size}")
-    mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else checked_mesh(name, mesh)
+    mesh = checked_mesh(name, mesh)
     placed = checked(placements, mesh, len(size))
     if any(isinstance(p, Partial) for p in placed):
         raise ValueError(f"{name}: a new tensor is cut or replicated, got {placed}")

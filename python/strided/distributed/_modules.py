@@ -14,13 +14,6 @@ if TYPE_CHECKING:
     from .._typing import Any, Callable
 
 
-def given_mesh(call: str, mesh: Any) -> Any:
-    """The mesh; for None all ranks in a row."""
-    from . import init_device_mesh, world
-
-    return init_device_mesh("cpu", (world().size,)) if mesh is None else checked_mesh(call, mesh)
-
-
 def shard_parameter(module: Any, name: str, mesh: Any, placements: Any, src_data_rank: int | None = 0) -> None:
     """Puts a parameter or buffer of a module into these placements; a sharded one stays as it is."""
     for kept in (module._parameters, module._buffers):
@@ -66,7 +59,7 @@ def distribute_module(
     >>> strided.distributed.simulate(2, program)[1]
     (torch.Size([2, 3]), tensor([2., 2., 2., 2.]))
     """
-    mesh = given_mesh("distribute_module", device_mesh)
+    mesh = checked_mesh("distribute_module", device_mesh)
     if getattr(module, "_distribute_module_applied", False):
         raise RuntimeError("distribute_module: the module has been distributed already; this is done once")
     everywhere = (Replicate(),) * mesh.ndim

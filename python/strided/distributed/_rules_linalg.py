@@ -463,6 +463,8 @@ def _cond(func, values):
     from . import linalg
 
     A = first_sharded(list(values.values()))
+    if A.numel() == 0:
+        return everywhere(func(_f["empty"](A.shape, dtype=A.dtype), values.get("p")), A._spec.mesh)
     return everywhere(linalg.cond(deal(A), values.get("p")), A._spec.mesh)
 
 

@@ -364,6 +364,13 @@ class ShardedTensor(Tensor):
     def requires_grad(self, on: bool) -> None:
         self._local.requires_grad = on
 
+    @property
+    def _local_tensor(self) -> Tensor:
+        return self._local
+
+    def storage_offset(self) -> int:
+        return 0
+
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.shape[dim]
 
@@ -472,12 +479,8 @@ class ShardedTensor(Tensor):
         Raises:
             ValueError: the shards are not of the sizes that the placements give for this shape.
         """
-        from . import init_device_mesh, world
-
         require_plain("from_local", local_tensor)
-        mesh = (
-            init_device_mesh("cpu", (world().size,)) if device_mesh is None else checked_mesh("from_local", device_mesh)
-        )
+        mesh = checked_mesh("from_local", device_mesh)
         placed = checked(placements, mesh, local_tensor.ndim)
         sizes = list(local_tensor.shape) if shape is None else list(map(operator.index, shape))
         if shape is None:

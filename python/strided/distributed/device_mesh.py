@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .._C import Size
-from ._comm import Communicator
+from ._comm import Communicator, rank_state
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -72,6 +72,7 @@ class DeviceMesh:
         self._moves: dict[Any, Any] = {}  # what moves between two layouts are made of (_move.py)
         self._everywhere: dict[Any, Any] = {}  # layouts of tensors that are the same on every rank, by shape
         self._parts: dict[tuple[int, ...], DeviceMesh] = {}  # meshes of some of the axes
+        self._rows: dict[str, DeviceMesh] = {}  # what _flatten made
         self._whole: tuple[DeviceMesh, tuple[int, ...]] | None = (
             None  # the mesh that this one is a part of, and its axes
         )
@@ -97,7 +98,7 @@ class DeviceMesh:
         self._coordinate = (0,) * self.ndim
 
     def __getattr__(self, name):
-        if name in ("_axes", "_parts"):
+        if name in ("_axes", "_parts", "_rows"):
             raise NotImplementedError("DeviceMesh: XLA devices of one process have no communicators")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -110,10 +111,52 @@ class DeviceMesh:
 
     @property
     def mesh(self) -> Any:
-        """The rank numbers as a tensor of the shape of the mesh."""
-        from .._C import functions
+        """The rank numbers in the program as a tensor of the shape of the mesh."""
+        from .._creation import tensor
 
-        return functions["arange"](math.prod(self.shape)).view(self.shape)
+        ranks = list(range(math.prod(self.shape))) if self.comm is None else list(self.comm.members())
+        return tensor(ranks).view(self.shape)
+
+    @staticmethod
+    def from_group(
+        group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: tuple[str, ...] | None = None
+    ) -> DeviceMesh:
+        """The mesh of the ranks of a process group, in a row.
+
+        Raises:
+            NotImplementedError: several groups.
+        """
+        from ._groups import resolve
+
+        if isinstance(group, (list, tuple)):
+            raise NotImplementedError("DeviceMesh.from_group: of one group; a mesh of several axes makes their groups")
+        pg = resolve(group)
+        if pg is None:
+            raise ValueError("DeviceMesh.from_group: this rank is not in the group")
+        comm = pg.communicator
+        return DeviceMesh(device_type, None, mesh_dim_names=mesh_dim_names, comm=comm, _shape=(comm.size,))
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
+        """The ranks of this mesh in a row, under a name that ``mesh[name]`` takes then."""
+        name = "_".join(self.mesh_dim_names or map(str, range(self.ndim))) if mesh_dim_name is None else mesh_dim_name
+        made = self._rows.get(name)
+        if made is None:
+            if self.mesh_dim_names and name in self.mesh_dim_names:
+                raise ValueError(f"DeviceMesh: {name!r} is an axis of {self!r}")
+            made = DeviceMesh(self.device_type, None, mesh_dim_names=(name,), comm=self.comm, _shape=(self.size(),))
+            of = self
+            while of is not None:
+                of._rows[name] = made
+                of = of._whole[0] if of._whole else None
+        return made
+
+    def __enter__(self) -> DeviceMesh:
+        """Until the end of the context, functions without a mesh take this one."""
+        rank_state().setdefault("meshes", []).append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        rank_state()["meshes"].pop()
 
     def coordinate_of(self, rank: int) -> tuple[int, ...]:
         """Where a rank stands in the grid."""
@@ -163,8 +206,8 @@ class DeviceMesh:
         return self._coordinate[self.axis(mesh_dim)]
 
     def get_rank(self) -> int:
-        """The number of this rank."""
-        return 0 if self.comm is None else self.comm.rank
+        """The number of this rank in the program."""
+        return 0 if self.comm is None else self.comm.members()[self.comm.rank]
 
     def size(self, mesh_dim: int | str | None = None) -> int:
         """How many ranks there are, or how many along an axis."""
@@ -180,6 +223,8 @@ class DeviceMesh:
         ((1, 2), 2)
         """
         names = (names,) if isinstance(names, str) else tuple(names)
+        if len(names) == 1 and names[0] in self._rows:
+            return self._rows[names[0]]
         axes = tuple(self.axis(name) for name in names)
         if not axes or list(axes) != sorted(set(axes)):
             raise KeyError(f"DeviceMesh: axes are named in their order, {self.mesh_dim_names}, each once; got {names}")
@@ -276,6 +321,14 @@ class DeviceMesh:
         widths[0] += 1
         lines = ["".join(cell.ljust(w) for cell, w in zip(line, widths)).rstrip() for line in table]
         return "\n".join(line for line in lines if line)
+
+
+def current() -> DeviceMesh:
+    """The mesh of the innermost ``with mesh:`` of this rank; all ranks in a row without one."""
+    from . import world
+
+    meshes = rank_state().get("meshes")
+    return meshes[-1] if meshes else init_device_mesh("cpu", (world().size,))
 
 
 def _flat(mesh):

@@ -152,11 +152,10 @@ def _mapped(path: Any) -> Tensor:
 
 def _shards(call: str, shape: Sequence[int], mesh: Any, placements: Any) -> Any:
     """The layout of a tensor that is read in these placements."""
-    from . import init_device_mesh, world
     from ._layout import Spec
-    from .placement import checked
+    from .placement import checked, checked_mesh
 
-    mesh = init_device_mesh("cpu", (world().size,)) if mesh is None else mesh
+    mesh = checked_mesh(call, mesh)
     spec = Spec(mesh, checked(placements, mesh, len(shape)), shape)
     if spec.is_partial:
         raise ValueError(f"{call}: a tensor that is read is cut or replicated, got {list(spec.placements)}")

@@ -118,9 +118,14 @@ def checked(placements: Any, mesh: Any, ndim: int) -> tuple[Placement, ...]:
 
 
 def checked_mesh(call: str, mesh: Any) -> Any:
-    """The mesh; TypeError for anything else."""
-    from .device_mesh import DeviceMesh
+    """The mesh; for None that of the innermost ``with mesh:``, else all ranks in a row.
 
-    if not isinstance(mesh, DeviceMesh):
+    TypeError for anything else.
+    """
+    from . import device_mesh
+
+    if mesh is None:
+        return device_mesh.current()
+    if not isinstance(mesh, device_mesh.DeviceMesh):
         raise TypeError(f"{call}: a DeviceMesh is required, got {type(mesh).__name__}")
     return mesh

@@ -175,3 +175,23 @@ def test_errors():
             la.lstsq(deal(torch.ones(4, 3), [Shard(0)]), deal(torch.ones(4, 1), [Shard(0)]), driver="gelsd")
 
     on_mesh((2,), program)
+
+
+def test_matrices_without_elements_and_of_one_element():
+    """Smaller than the mesh: the results of plain ones."""
+    names = "inv det slogdet cholesky qr svd svdvals eigh eigvalsh cond pinv matrix_rank lu_factor lu".split()
+    wholes = [torch.empty(0, 0, dtype=torch.float64), torch.full((1, 1), 2.0, dtype=torch.float64)]
+
+    def results(name, x):
+        found = getattr(la, name)(x)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def program(deal):
+        for name in names:
+            for whole in wholes:
+                found = results(name, deal(whole, [Shard(0)]))
+                for a, b in zip(found, results(name, whole), strict=True):
+                    assert a.shape == b.shape and torch.allclose(a.full_tensor().abs(), b.abs()), name
+        return la.solve(deal(wholes[0], [Shard(1)]), deal(wholes[0][:, :0], [Shard(0)])).shape
+
+    assert on_mesh((3,), program) == [(0, 0)] * 3

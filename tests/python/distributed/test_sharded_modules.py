@@ -7,6 +7,7 @@ import strided as torch
 from strided import nn
 from strided.distributed import (
     BlockCyclic,
+    DeviceMesh,
     Partial,
     Replicate,
     Shard,
@@ -570,3 +571,30 @@ def test_parts_of_meshes():
         return True
 
     assert all(simulate(6, program))
+
+
+def test_ranks_of_meshes_and_the_mesh_of_a_context():
+    def program():
+        torch.distributed.init_process_group()
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        me = world().rank
+        assert mesh.mesh.tolist() == [[0, 1], [2, 3]] and mesh["dp"].mesh.tolist() == [me % 2, me % 2 + 2]
+        assert mesh["dp"].get_rank() == mesh["tp"].get_rank() == me == torch.distributed.get_rank()
+        row = mesh._flatten("all")
+        assert row is mesh["all"] and row.shape == (4,) and row.mesh.tolist() == [0, 1, 2, 3]
+        with pytest.raises(ValueError, match="'tp' is an axis"):
+            mesh._flatten("tp")
+        pair = DeviceMesh.from_group(mesh.get_group("tp"), "cpu", mesh_dim_names=("pair",))
+        assert pair.mesh.tolist() == mesh["tp"].mesh.tolist()
+        with pytest.raises(NotImplementedError, match="of one group"):
+            DeviceMesh.from_group([mesh.get_group("tp")], "cpu")
+        with mesh:
+            x = distribute_tensor(torch.ones(4), placements=[Shard(0), Replicate()])
+            with mesh["tp"]:
+                y = distribute_tensor(torch.ones(4), placements=[Shard(0)])
+            assert x.device_mesh is mesh and y.device_mesh is mesh["tp"]
+        assert distribute_tensor(torch.ones(4)).device_mesh.shape == (4,)
+        assert x._local_tensor is x.to_local() and x.storage_offset() == 0
+        return True
+
+    assert all(simulate(4, program))

@@ -27,9 +27,8 @@ from ...utils._pytree import tree_map
 from .. import _move
 from .._factories import distribute_tensor
 from .._layout import Spec
-from .._modules import given_mesh
 from .._sharded import ShardedTensor, wrap
-from ..placement import Partial, Replicate, Shard
+from ..placement import Partial, Replicate, Shard, checked_mesh
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Iterator, Tensor
@@ -413,7 +412,7 @@ def fully_shard(
     (torch.Size([4, 4]), torch.Size([2, 1]))
     """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
-    mesh = given_mesh("fully_shard", mesh)
+    mesh = checked_mesh("fully_shard", mesh)
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard: a mesh of one or two axes is required, got {mesh!r}")
     if isinstance(offload_policy, CPUOffloadPolicy) and mesh.device_type != "cpu":

@@ -176,7 +176,7 @@ class RNNBase(Module):
     def _initial(self, batch, like):
         count = self.num_layers * (1 + self.bidirectional)
         sizes = [self.proj_size or self.hidden_size] + [self.hidden_size] * (self.mode == "LSTM")
-        return tuple(strided.zeros(count, batch, n, dtype=like.dtype, device=like.device) for n in sizes)
+        return tuple(like.new_zeros((count, batch, n)) for n in sizes)
 
     def _states(self, hx, batched, order):
         """Given states as a tuple with a batch, in the order of packed sequences."""
@@ -349,7 +349,7 @@ class RNNCellBase(Module):
         batched = input.dim() == 2
         x = input if batched else input.unsqueeze(0)
         if hx is None:
-            zero = strided.zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device)
+            zero = x.new_zeros((x.size(0), self.hidden_size))
             states = (zero,) * (1 + (mode == "LSTM"))
         else:
             states = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)

@@ -29,9 +29,9 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .... import nn
-from ..._modules import distribute_module, given_mesh, shard_parameter
+from ..._modules import distribute_module, shard_parameter
 from ..._sharded import ShardedTensor
-from ...placement import Placement, Replicate, Shard
+from ...placement import Placement, Replicate, Shard, checked_mesh
 
 if TYPE_CHECKING:
     from ...._typing import Any, Iterator
@@ -64,7 +64,8 @@ def _placed(x: Any, mesh: Any, given: Any, wanted: Any) -> Any:
     if given is None or not hasattr(x, "as_subclass"):
         return x
     if not isinstance(x, ShardedTensor):
-        x = ShardedTensor.from_local(x, mesh, (given,), run_check=False)
+        # Where nothing is cut, the shape is known, and nothing is asked.
+        x = ShardedTensor.from_local(x, mesh, (given,), shape=None if given.is_shard() else x.shape)
     return x if wanted is None or x.placements == (wanted,) else x.redistribute(placements=(wanted,))
 
 
@@ -318,7 +319,7 @@ def parallelize_module(
             for parts between dots (``"layers.*.attention.wq"``).
         src_data_rank: whose values parameters get; None: each rank cuts its own, and nothing is sent.
     """
-    mesh = given_mesh("parallelize_module", device_mesh)
+    mesh = checked_mesh("parallelize_module", device_mesh)
     if parallelize_plan is None:
         warnings.warn("parallelize_module: no parallelize_plan is given, the module stays as it is", stacklevel=2)
         return module
