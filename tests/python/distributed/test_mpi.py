@@ -236,6 +236,29 @@ GROUPS = """
     net(strided.full((2, 4), rank + 1.0)).sum().backward()
     assert net.module.weight.grad.tolist() == [[n + 1.0] * 4] * 2
 
+    from strided.distributed import checkpoint
+    from strided.distributed.fsdp import fully_shard
+
+    steps = []
+    for sharded in (False, True):
+        strided.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+        for layer in (net[0], net[2], net) if sharded else ():
+            fully_shard(layer, reshard_after_forward=True)
+        optimizer = strided.optim.Adam(net.parameters(), lr=0.1)
+        x = strided.linspace(-1, 1, 16 * n).view(4 * n, 4)
+        for step in range(3):
+            optimizer.zero_grad()
+            net(x[rank::n] if sharded else x).square().mean().backward()
+            optimizer.step()
+        steps.append([p.full_tensor() if sharded else p for p in net.parameters()])
+    assert all(strided.allclose(a, b, atol=1e-5) for a, b in zip(*steps))
+    checkpoint.save({"net": net}, checkpoint_id=PATH + ".folder")
+    for p in net.parameters():
+        p.detach().zero_()
+    checkpoint.load({"net": net}, checkpoint_id=PATH + ".folder")
+    assert all(strided.equal(p.full_tensor(), b) for p, b in zip(net.parameters(), steps[1]))
+
     mine = slice(2 * rank, 2 * rank + 2)
     whole = strided.arange(2 * n * 3).reshape(2 * n, 3)
     files.save_npy(PATH, files.Part(whole[mine], whole.shape, mine))

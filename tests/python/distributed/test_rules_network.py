@@ -5,9 +5,10 @@ import itertools
 
 import pytest
 import strided as torch
-from sharded_cases import MESHES, compare_on
+from sharded_cases import MESHES, assert_shard, compare_on
 from strided import nn
-from strided.distributed import Replicate, Shard, distribute_tensor, init_device_mesh, simulate
+from strided.distributed import Replicate, Shard, distribute_tensor, explain, init_device_mesh, simulate
+from strided.distributed.tensor import distribute_module
 
 F = nn.functional
 
@@ -197,3 +198,51 @@ def test_what_does_not_fit_says_so(call, words):
             call(x)
 
     simulate(2, program)
+
+
+LAYERS = {
+    "LSTM": (lambda: nn.LSTM(4, 6, batch_first=True), lambda m, x: m(x)[0]),
+    "GRU": (lambda: nn.GRU(4, 6, 2, bidirectional=True), lambda m, x: m(x)[0]),
+    "RNN": (lambda: nn.RNN(4, 6, batch_first=True), lambda m, x: m(x)[1]),
+    "LSTMCell": (lambda: nn.LSTMCell(4, 6), lambda m, x: m(x[:, 0])[1]),
+    "MultiheadAttention": (lambda: nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x, x, x)[0]),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), lambda m, x: m(x)),
+    "BatchNorm1d": (lambda: nn.BatchNorm1d(3), lambda m, x: m(x)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_take_batches_that_are_cut(name):
+    """Results, gradients of parameters, and running statistics."""
+    make, call = LAYERS[name]
+    x = normal(4, 3, 4)
+
+    def run(make, x):
+        torch.manual_seed(1)
+        layer = make().double()
+        out = call(layer, x)
+        out.square().sum().backward()
+        return [out.detach(), *(p.grad for p in layer.parameters()), *layer.buffers()]
+
+    want = run(make, x)
+
+    def program(placement):
+        mesh = init_device_mesh("cpu", (2,))
+        found = run(lambda: distribute_module(make(), mesh), distribute_tensor(x, mesh, [placement]))
+        for a, b in zip(found, want, strict=True):
+            assert_shard(a, b, (name, placement))
+
+    for placement in (Shard(0), Shard(1), Replicate()):
+        simulate(2, program, placement)
+
+
+def test_losses_of_logits_that_are_cut_along_the_classes_gather_nothing():
+    def program():
+        mesh = init_device_mesh("cpu", (4,))
+        x = distribute_tensor(torch.rand(64, 32), mesh, [Shard(1)]).requires_grad_()
+        target = distribute_tensor(torch.arange(64) % 32, mesh, [Replicate()])
+        moved = explain(lambda: F.cross_entropy(x, target).backward())()
+        return max(t.received for t in moved.transfers), x.to_local().nbytes
+
+    received, share = simulate(4, program)[1]
+    assert received <= share
