@@ -276,6 +276,59 @@ def exchange(local: Tensor, src: Layout, dst: Layout) -> Tensor:
     return result
 
 
+def exchange_all(moves: list[tuple[Tensor, Layout, Layout]]) -> list[Tensor]:
+    """exchange of several tensors of a mesh: with one message for each pair of ranks where tensors are small and of one
+    dtype, each by itself else."""
+    found: list[Any] = [None] * len(moves)
+    groups: dict[Any, list[Any]] = {}
+    for i, (local, src, dst) in enumerate(moves):
+        plan = _plan(src, dst)
+        if plan[1] is None or plan[-1] * local.itemsize > _ROUND or "avg" in plan[0]:
+            found[i] = exchange(local, src, dst)
+        else:
+            groups.setdefault((id(plan[1]), local.dtype, local.device), []).append((i, local, src, dst, plan))
+    for group in groups.values():
+        if len(group) == 1:
+            i, local, src, dst, _ = group[0]
+            found[i] = exchange(local, src, dst)
+            continue
+        comm, at = group[0][-1][1:3]
+        position = at.index(group[0][2].mesh._coordinate)
+        inputs, outputs = [], []
+        for r in range(len(at)):
+            given = [
+                _take(local, plan[3][r]).reshape(-1)
+                for _, local, _, _, plan in group
+                if r != position and plan[3][r] is not None
+            ]
+            inputs.append(_f["cat"](given) if given else group[0][1].new_empty(0))
+            counts = [_count(plan[4][r]) for *_, plan in group if r != position and plan[4][r] is not None]
+            outputs.append(inputs[-1].new_empty(sum(counts)))
+        _tell(comm, f"{group[0][2]!r} -> {group[0][3]!r} and {len(group) - 1} more")
+        comm.all_to_all(outputs, inputs)
+        starts = [0] * len(at)
+        for i, local, _, dst, (ops, _, _, gives, places, keys, _) in group:
+            values: dict[Any, list[Tensor]] = {}
+            where: dict[Any, Any] = {}
+            for r, (key, place) in enumerate(zip(keys, places)):
+                if place is None:
+                    continue
+                if r == position:
+                    value = _take(local, gives[r])
+                else:
+                    n = _count(place)
+                    value = outputs[r][starts[r] : starts[r] + n].view([sum(m for _, m in p) for p in place])
+                    starts[r] += n
+                values.setdefault(key, []).append(value)
+                where[key] = place
+            shape = dst.local_shape()
+            made = _f["empty"] if sum(map(_count, where.values())) == math.prod(shape) else _f["zeros"]
+            result = found[i] = made(shape, dtype=local.dtype, device=local.device)
+            for key, parts in values.items():
+                _put(result, where[key], parts[0] if len(parts) == 1 else combine(parts, *ops))
+    return found
+
+
 def mesh_terms(src: Layout, dst: Layout) -> int:
     """How many terms a sum has that a move makes."""
     return math.prod(

@@ -7,8 +7,8 @@ are gathered and stand in their places until the call returns.  Their gradients 
 each of which had its own part of the batch; backward gives every rank its part of it.
 
 What the call saves for backward may be a whole parameter, or a view of one.  With reshard_after_forward the Use keeps
-in its place where it lay (a hook for saved tensors), and gathers the parameter again when backward asks for it.  The
-gradient of a parameter arrives when backward is done with the call, and the Use drops the parameter then.
+in its place where it lay (a hook for saved tensors), and gathers the parameters again when backward asks for one of
+them.  Gradients arrive together when backward is done with the call, and the Use drops the parameters then.
 """
 
 from __future__ import annotations
@@ -100,38 +100,61 @@ class _Entry:
         terms = [Partial("sum") if a in self.axes else p for a, p in enumerate(src.placements)]
         return src, src.with_(whole), src.with_(terms)
 
+    @property
+    def ranks(self):
+        n = 1
+        for a in self.axes:
+            n *= self.mesh.shape[a]
+        return n
+
 
 class _Gathered(Function):
-    """The whole of a parameter on every rank; the gradient is this rank's part of the average of theirs."""
+    """The whole of parameters on every rank; a gradient is this rank's part of the average of theirs."""
 
     @staticmethod
-    def forward(ctx, local, use, entry, specs):
-        ctx.use, ctx.entry, ctx.specs, ctx.dtype = use, entry, specs, local.dtype
-        return use.state.gather(local, *specs[:2])
+    def forward(ctx, use, entries, specs, *locals_):
+        ctx.use, ctx.entries, ctx.specs, ctx.dtypes = use, entries, specs, [t.dtype for t in locals_]
+        ctx.set_materialize_grads(False)
+        return tuple(use.state.gather(locals_, specs))
 
     @staticmethod
-    def backward(ctx, grad):
-        entry, state = ctx.entry, ctx.use.state
-        ctx.use.forget(entry)
-        if entry.pending is not None:
-            grad, entry.pending = grad + entry.pending, None
-        if not state.averages:
-            entry.pending = grad
-            return None, None, None, None
-        src, _, terms = ctx.specs
-        grad = grad.to(state.policy.reduce_dtype or grad.dtype)
-        factor = state.factor
-        if factor is None:
-            factor = 1
-            for a in entry.axes:
-                factor *= entry.mesh.shape[a]
-        outer = _move.told()
-        before, outer.function = outer.function, "fully_shard"
-        try:
-            grad = _move.redistribute(grad / factor if factor != 1 else grad, terms, src)
-        finally:
-            outer.function = before
-        return grad.to(ctx.dtype), None, None, None
+    def backward(ctx, *grads):
+        state = ctx.use.state
+        found: list[Any] = [None] * len(grads)
+        moves, parts = [], []
+        for i, (entry, (src, _, terms), grad) in enumerate(zip(ctx.entries, ctx.specs, grads)):
+            ctx.use.again.pop(id(entry), None)
+            if grad is None:
+                continue
+            if entry.pending is not None:
+                grad, entry.pending = grad + entry.pending, None
+            if not state.averages:
+                entry.pending = grad
+                continue
+            factor = entry.ranks if state.factor is None else state.factor
+            grad = grad.to(state.policy.reduce_dtype or grad.dtype)
+            moves.append((grad / factor if factor != 1 else grad, terms, src))
+            parts.append(i)
+        for i, grad in zip(parts, _moved(moves)):
+            found[i] = grad.to(ctx.dtypes[i])
+        return None, None, None, *found
+
+
+def _moved(moves: list[Any]) -> list[Tensor]:
+    """Tensors from layout to layout, together where that is one step for each."""
+    told = _move.told()
+    before, told.function = told.function, "fully_shard"
+    try:
+        if _move.recording() and any(_move._has_record(t) for t, _, _ in moves):  # second derivatives
+            return [_move.redistribute(*move) for move in moves]
+        # Sums that several ranks get (of a mesh of two axes) take another step.
+        together = [not any(p.is_partial() and q.is_replicate() for p, q in zip(s.placements, d.placements))
+                    for _, s, d in moves]  # fmt: skip
+        with no_grad():
+            made = iter(_move.exchange_all([move for move, one in zip(moves, together) if one]))
+            return [next(made) if one else _move.redistribute(*move) for move, one in zip(moves, together)]
+    finally:
+        told.function = before
 
 
 class _Use:
@@ -140,24 +163,33 @@ class _Use:
     def __init__(self, state: _State) -> None:
         self.state = state
         self.sharded: list[tuple[_Entry, Any]] = []
-        self.versions: dict[int, Any] = {}
-        self.lies: list[tuple[int, int, _Entry, Any]] = []  # (first byte, last byte, entry, its parameter)
+        self.lies: list[tuple[int, int, _Entry]] = []  # (first byte, last byte, the entry that lies there)
+        self.groups: dict[int, Any] = {}  # by entry: (entry, parameter, its version) of all that are gathered with it
         self.again: dict[int, Any] = {}  # gathered for backward
         self.before: Any = None
 
     def begin(self) -> None:
-        made: dict[int, Any] = {}
+        groups: dict[bool, dict[int, _Entry]] = {True: {}, False: {}}  # whether gradients are wanted, by parameter
         for entry in self.state.entries:
             param = entry.owner._parameters[entry.name]
             self.sharded.append((entry, param))
-            whole = made.get(id(param))
-            if whole is None:
-                whole = made[id(param)] = _Gathered.apply(param._local, self, entry, entry.specs(param._spec))
-                start = whole.data_ptr()
-                self.lies.append((start, start + max(whole.nbytes, 1), entry, param))
-                self.versions[id(entry)] = param._local._version
-            inner = entry.inner
-            entry.owner._parameters[entry.name] = whole if inner is None else wrap(whole, inner)
+            groups[param.requires_grad].setdefault(id(param), entry)
+        wholes: dict[int, Any] = {}
+        for group in groups.values():
+            entries = list(group.values())
+            params = [entry.owner._parameters[entry.name] for entry in entries]
+            if entries:
+                specs = [entry.specs(param._spec) for entry, param in zip(entries, params)]
+                made = _Gathered.apply(self, entries, specs, *(param._local for param in params))
+                wholes.update(zip(group, made))
+                known = [(entry, param, param._local._version) for entry, param in zip(entries, params)]
+                self.groups.update((id(entry), known) for entry in entries)
+                for entry, whole in zip(entries, made):
+                    start = whole.data_ptr()
+                    self.lies.append((start, start + max(whole.nbytes, 1), entry))
+        for entry, param in self.sharded:
+            whole = wholes[id(param)]
+            entry.owner._parameters[entry.name] = whole if entry.inner is None else wrap(whole, entry.inner)
 
     def end(self) -> None:
         for entry, param in self.sharded:
@@ -175,9 +207,9 @@ class _Use:
 
     def pack(self, t: Tensor) -> Any:
         at = t.data_ptr()
-        for start, stop, entry, param in self.lies:
+        for start, stop, entry in self.lies:
             if start <= at < stop:
-                return self, entry, param, t.dtype, t.shape, t.stride(), (at - start) // t.itemsize
+                return self, entry, t.shape, t.stride(), (at - start) // t.itemsize
         if self.before is None:
             return None, t
         return self.before[1], self.before[0](t)
@@ -186,21 +218,21 @@ class _Use:
     def unpack(packed: Any) -> Any:
         if len(packed) == 2:
             return packed[1] if packed[0] is None else packed[0](packed[1])
-        use, entry, param, dtype, shape, stride, offset = packed
-        whole = use.again.get(id(entry))
-        if whole is None:
-            if param._local._version != use.versions[id(entry)]:
-                raise RuntimeError(
-                    f"fully_shard: the parameter {entry.name!r}, which backward needs, was changed in place since the "
-                    "call that used it"
-                )
+        use, entry, shape, stride, offset = packed
+        if id(entry) not in use.again:
+            group = use.groups[id(entry)]
+            for one, param, version in group:
+                if param._local._version != version:
+                    raise RuntimeError(
+                        f"fully_shard: the parameter {one.name!r}, which backward needs, was changed in place since the "
+                        "call that used it"
+                    )
             with no_grad():
-                src, dst, _ = entry.specs(param._spec)
-                whole = use.again[id(entry)] = use.state.gather(param._local, src, dst)
+                specs = [one.specs(param._spec) for one, param, _ in group]
+                made = use.state.gather([param._local for _, param, _ in group], specs)
+            use.again.update((id(one), whole) for (one, _, _), whole in zip(group, made))
+        whole = use.again[id(entry)]
         return whole.as_strided(shape, stride, whole.storage_offset() + offset)
-
-    def forget(self, entry: _Entry) -> None:
-        self.again.pop(id(entry), None)
 
 
 class _State:
@@ -212,17 +244,14 @@ class _State:
         self.factor: float | None = None  # gradients are divided by it; None: the number of ranks
         self.unsharded: _Use | None = None  # by unshard()
 
-    def gather(self, local: Tensor, src: Any, dst: Any) -> Tensor:
-        """The whole of a parameter, in the dtype of the computation."""
+    def gather(self, locals_: Any, specs: Any) -> list[Tensor]:
+        """The whole of parameters, in the dtype of the computation."""
         kind = self.policy.param_dtype
-        if kind is not None and local.is_floating_point():
-            local = local.to(kind)
-        outer = _move.told()
-        before, outer.function = outer.function, "fully_shard"
-        try:
-            return _move.redistribute(local, src, dst)
-        finally:
-            outer.function = before
+        moves = []
+        for local, (src, dst, _) in zip(locals_, specs):
+            wide = local.to(kind) if kind is not None and local.is_floating_point() else local
+            moves.append((wide, src, dst))
+        return _moved(moves)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """function(*args, **kwargs) with the whole parameters."""
