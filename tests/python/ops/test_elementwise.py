@@ -328,6 +328,26 @@ def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
         assert torch.equal(torch.nan_to_num(inplace, 77.0), torch.nan_to_num(got, 77.0))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_rows_of_16_bits_of_any_length(dtype):
+    """Every number of 16 bits there and back, and rows that end within a vector."""
+    kind = getattr(torch, dtype)
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    wide = bits.view(np.float16).astype(np.float32) if dtype == "float16" else (bits.astype(np.uint32) << 16).view("f4")
+    x = torch.from_numpy(bits.view(np.int16)).view(kind)
+    assert np.array_equal(x.float().numpy(), wide, equal_nan=True)
+    back = torch.from_numpy(wide).to(kind)
+    assert torch.equal(back.view(torch.int16)[~x.isnan()], x.view(torch.int16)[~x.isnan()])
+    assert back.isnan().tolist() == x.isnan().tolist()
+    x, y = (torch.from_numpy(np.random.default_rng(i).standard_normal(80).astype("f4")).to(kind) for i in range(2))
+    whole = [(x.double() + y.double()).to(kind), (x.double() * y.double()).float().to(kind)]
+    for start in (0, 1):
+        for n in range(start, 80):
+            a, b = x[start:n], y[start:n]
+            assert torch.equal(a + b, whole[0][start:n]) and torch.equal(a * b, whole[1][start:n])
+            assert torch.equal(a.float().to(kind), a)
+
+
 def test_multiples_are_added_to_numbers():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     assert torch.add(2, x, alpha=3).tolist() == [5, 8] and torch.sub(input=2, other=x, alpha=3).tolist() == [-1, -4]
