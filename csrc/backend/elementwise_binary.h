@@ -243,7 +243,7 @@ struct Pow {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    return math::has_usual_log(a) & math::isfinite(b);
+    return math::has_usual_pow(a, b);
   }
   template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T a, T b) {

@@ -23,7 +23,7 @@ struct F32 {
   static constexpr T exp_low = -104.0f, exp_high = 89.0f;
   static constexpr T exp2_low = -151.0f, exp2_high = 129.0f;
   static constexpr T tanh_high = 10.0f;
-  static constexpr T expm1_low = -20.0f, expm1_high = 89.5f;
+  static constexpr T expm1_low = -20.0f, expm1_end = 88.8f, expm1_high = 89.5f;
   static constexpr T tiny = 1e-9f;  // below, odd functions of slope 1 return their argument
   // (e^r - 1 - r) / r^2
   STRIDED_HD static T exp_tail(T r) {
@@ -43,9 +43,11 @@ struct F64 {
   static constexpr T expm1_low = -80.0, expm1_end = 709.9, expm1_high = 710.7;
   static constexpr T tiny = 1e-17;
   STRIDED_HD static T exp_tail(T r) {
-    return poly(r, 0.5, 0.16666666666666677, 0.041666666666666699, 0.0083333333333215302, 0.0013888888888866772,
-                0.00019841269886401825, 2.4801587360757029e-05, 2.7557243911715583e-06, 2.7557242561678142e-07,
-                2.5109147144758418e-08, 2.0924508134506408e-09);
+    return mul_add(
+        poly_in_halves(r, 0.16666666666666677, 0.041666666666666699, 0.0083333333333215302, 0.0013888888888866772,
+                       0.00019841269886401825, 2.4801587360757029e-05, 2.7557243911715583e-06, 2.7557242561678142e-07,
+                       2.5109147144758418e-08, 2.0924508134506408e-09),
+        r, 0.5);
   }
   // (log((1 + s) / (1 - s)) - 2 s) / s^3, z = s^2
   STRIDED_HD static T log_tail(T z) {
@@ -113,16 +115,20 @@ STRIDED_HD ExpParts<typename P::T> exp_parts(typename P::T x, typename P::T lo) 
   return {fast_two_sum(T(1), p), n, t};
 }
 
-template <class P>
+// kUsual: the result is a normal number.
+template <class P, bool kUsual = false>
 STRIDED_HD typename P::T exp_impl(typename P::T x, typename P::T lo) {
   using T = typename P::T;
-  const ExpParts<T> e = exp_parts<P>(clamp_keep_nan(x, P::exp_low, P::exp_high), lo);
-  const Pair<T> factor = power_of_two_factors<P>(e.n, e.t);
-  return e.mantissa.hi * factor.hi * zero_below(x, P::exp_low, factor.lo);
+  const ExpParts<T> e = exp_parts<P>(kUsual ? x : clamp_keep_nan(x, P::exp_low, P::exp_high), lo);
+  if constexpr (kUsual) {
+    return e.mantissa.hi * power_of_two<P>(e.t);
+  } else {
+    const Pair<T> factor = power_of_two_factors<P>(e.n, e.t);
+    return e.mantissa.hi * factor.hi * zero_below(x, P::exp_low, factor.lo);
+  }
 }
 
-// The same for lo = 0: here the rounding error of r, 0.2 ulp of the result, is let go. kUsual: the result is a normal
-// number.
+// The same for lo = 0: here the rounding error of r, 0.2 ulp of the result, is let go.
 template <class P, bool kUsual = false>
 STRIDED_HD typename P::T exp_plain(typename P::T x) {
   using T = typename P::T;
@@ -170,14 +176,6 @@ STRIDED_HD Pair<typename P::T> quarter_expm1(typename P::T x) {
   const Pair<T> sum = fast_two_sum(base, scale * p.hi);  // either base is zero or it is the larger
   const T lo = mul_add(scale, p.lo, sum.lo);
   return {sum.hi, kFar ? lo + ((scale - base) - T(0.25)) : lo};
-}
-
-template <class P>
-STRIDED_HD typename P::T expm1_impl(typename P::T x) {
-  using T = typename P::T;
-  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(x, P::expm1_low, P::expm1_high));
-  const T value = T(4) * (q.hi + q.lo);
-  return abs(x) < P::tiny ? x : value;
 }
 
 // 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1 - r) + (2^(n-1) r + (2^(n-1) - 1/2))): the last sum is the only one whose rounding
@@ -252,7 +250,7 @@ STRIDED_HD typename P::T sigmoid_far(typename P::T x) {
   return x < T(0) ? (m.hi + mul_add(-power, m.hi, m.lo)) * f.hi * last : T(1) - power;
 }
 
-// log(x + c) = k ln2 + hi + lo, c a correction below ulp(x), x > 0.
+// log x = k ln2 + hi + lo, x > 0.
 template <class T>
 struct LogParts {
   T k, hi, lo;
@@ -291,27 +289,6 @@ STRIDED_HD LogParts<double> log_parts(double x) {
   const Pair<double> sum = fast_two_sum(f, rest);
   return {v.k, sum.hi, sum.lo};
 }
-template <class P>
-STRIDED_HD LogParts<double> log_parts(double x, double c) {
-  const Scaled<double> v = split_exponent<true>(x);
-  const double f = v.m - 1;
-  const double s = f / (f + 2);
-  const double z = s * s;
-  const double half = 0.5 * f * f;
-  const double rest = s * mul_add(z, P::log_tail(z), half) - half;
-  // c / x to a few bits: 2^-k from the difference of the bits, and 1 / m, which is about (1 - s)^2 (1 + s^2).
-  const double scale = from_bits<double>(to_bits(v.m) - to_bits(x) + to_bits(1.0));
-  const double scaled = (x < 0x1p60 ? c * scale : 0.0) * ((1 - s) * (1 - s) * (1 + z));
-  const Pair<double> sum = fast_two_sum(f, rest);
-  return {v.k, sum.hi, sum.lo + scaled};
-}
-
-template <class P>
-STRIDED_HD double log_sum(const LogParts<double>& p) {
-  const Pair<double> sum = fast_two_sum(p.k * P::ln2_short, p.hi);
-  return sum.hi + (sum.lo + mul_add(p.k, P::ln2_rest, p.lo));
-}
-
 // log(m 2^k) in the base whose logarithm of two is two_short + two_rest and whose log(e) is unit + unit_lo.
 template <class P>
 STRIDED_HD double log_sum(const LogParts<double>& p, double two_short, double two_rest, double unit, double unit_lo) {
@@ -319,6 +296,35 @@ STRIDED_HD double log_sum(const LogParts<double>& p, double two_short, double tw
   const double l = mul_add(p.hi, unit_lo, product_minus(p.hi, unit, h)) + p.lo * unit;
   const Pair<double> sum = fast_two_sum(p.k * two_short, h);
   return sum.hi + (sum.lo + mul_add(p.k, two_rest, l));
+}
+
+// log(m 2^k) for m = 1 + f, with rest = log m - f; and what its rounding loses.
+template <class P, class T>
+STRIDED_HD Pair<T> log_pair(T k, T f, T rest) {
+  const Pair<T> sum = fast_two_sum(k * P::ln2_short, f);
+  return fast_two_sum(sum.hi, sum.lo + mul_add(k, P::ln2_rest, rest));
+}
+template <class P>
+STRIDED_HD double log_rest(double f) {
+  const double s = f / (f + 2);
+  const double z = s * s;
+  const double half = 0.5 * f * f;
+  return mul_add(s, mul_add(z, P::log_tail(z), half), -half);
+}
+template <bool kNormal = false>
+STRIDED_HD double log_double(double x) {
+  const Scaled<double> v = split_exponent<kNormal>(x);
+  const double f = v.m - 1;
+  return log_pair<F64>(v.k, f, log_rest<F64>(f)).hi;
+}
+// log(x + c), c a correction below ulp(x): 1 / m is about 1 - f + f^2.
+template <class P>
+STRIDED_HD double log_double(double x, double c) {
+  const Scaled<double> v = split_exponent<true>(x);
+  const double f = v.m - 1;
+  const double scale = from_bits<double>(to_bits(v.m) - to_bits(x) + to_bits(1.0));  // 2^-k
+  const double scaled = x < 0x1p60 ? c * scale : 0.0;
+  return log_pair<P>(v.k, f, mul_add(scaled, mul_add(f, f - 1, 1.0), log_rest<P>(f))).hi;
 }
 
 // value where x > 0 is finite; else what every logarithm gives.
@@ -336,16 +342,11 @@ STRIDED_HD float log_rest(float f) {
                           0.118730061f, -0.117884047f, 0.0691364631f);
   return mul_add(-0.5f * f, f, square * f * tail);
 }
-// log(m 2^k) for m = 1 + f, but for `rest`; and what its rounding loses.
-STRIDED_HD Pair<float> log_pair(float k, float f, float rest) {
-  const Pair<float> sum = fast_two_sum(k * F32::ln2_short, f);
-  return fast_two_sum(sum.hi, sum.lo + mul_add(k, F32::ln2_rest, rest));
-}
-STRIDED_HD float log_float(const Scaled<float>& v) { return log_pair(v.k, v.m - 1.0f, log_rest(v.m - 1.0f)).hi; }
+STRIDED_HD float log_float(const Scaled<float>& v) { return log_pair<F32>(v.k, v.m - 1.0f, log_rest(v.m - 1.0f)).hi; }
 // log((m + c) 2^k), c a correction below ulp(m).
 STRIDED_HD float log_float(const Scaled<float>& v, float c) {
   const float f = v.m - 1.0f;
-  return log_pair(v.k, f, log_rest(f) + c * mul_add(f, f - 1.0f, 1.0f)).hi;  // 1 / m is about 1 - f + f^2
+  return log_pair<F32>(v.k, f, log_rest(f) + c * mul_add(f, f - 1.0f, 1.0f)).hi;  // 1 / m is about 1 - f + f^2
 }
 STRIDED_HD float log_float(const Scaled<float>& v, float two_short, float two_rest, float unit, float unit_lo) {
   const float f = v.m - 1.0f;
@@ -375,7 +376,7 @@ STRIDED_HD double log10_impl(double x) {
 template <class P>
 STRIDED_HD double log1p_impl(double x) {
   const Pair<double> u = two_sum(1.0, x);
-  const double value = log_special(u.hi, log_sum<P>(log_parts<P>(u.hi, u.lo)));
+  const double value = log_special(u.hi, log_double<P>(u.hi, u.lo));
   return (x == 0) | (x == infinity<double>()) ? x : value;
 }
 
@@ -406,6 +407,7 @@ STRIDED_HD double atanh_impl(double x) {
 }
 
 // log x as a pair good to 2^-66, for pow: s = (m - 1) / (m + 1) and the first terms of 2 s + 2/3 s^3 + ... in pairs.
+// `lo` may exceed half a unit of `hi`.
 template <bool kNormal>
 STRIDED_HD Pair<double> log_pair(double x) {
   const Scaled<double> v = split_exponent<kNormal>(x);
@@ -413,22 +415,21 @@ STRIDED_HD Pair<double> log_pair(double x) {
   const Pair<double> d = fast_two_sum(1.0, v.m);  // m may exceed 1, but then 1 + m is exact but for its last bit
   const double inverse = 1 / d.hi;
   const double s = f * inverse;
-  const double s_lo = -(product_minus(s, d.hi, f) + s * d.lo) * inverse;
+  const double s_lo = -mul_add(s, d.lo, product_minus(s, d.hi, f)) * inverse;
   const Pair<double> z = two_prod(s, s);
   const double z_lo = mul_add(2 * s, s_lo, z.lo);
   const double tail =
       poly_in_halves(z.hi, 0.3999999999999998, 0.28571428571445212, 0.22222222217511667, 0.18181818873362396,
                      0.15384556662594764, 0.13336325458247905, 0.11674654846299459, 0.11990380242646968);
-  const Pair<double> c = fast_two_sum(0x1.5555555555555p-1, z.hi * tail);
-  const double c_lo = c.lo + 0x1.5555555555555p-55;
-  const Pair<double> cube = two_prod(z.hi, s);
-  const double cube_lo = cube.lo + (z.hi * s_lo + z_lo * s);
-  const Pair<double> third = two_prod(cube.hi, c.hi);
-  const double third_lo = third.lo + (cube.hi * c_lo + cube_lo * c.hi);
+  const double c = mul_add(z.hi, tail, 0x1.5555555555555p-1);
+  const double c_lo = mul_add(z.hi, tail, 0x1.5555555555555p-1 - c) + 0x1.5555555555555p-55;
+  const Pair<double> part = two_prod(z.hi, c);
+  const double part_lo = mul_add(z.hi, c_lo, mul_add(z_lo, c, part.lo));
+  const Pair<double> third = two_prod(s, part.hi);
+  const double third_lo = mul_add(s, part_lo, mul_add(s_lo, part.hi, third.lo));
   const Pair<double> m = fast_two_sum(2 * s, third.hi);
   const Pair<double> sum = fast_two_sum(v.k * F64::ln2_short, m.hi);
-  const double lo = sum.lo + (m.lo + mul_add(v.k, F64::ln2_rest, mul_add(2.0, s_lo, third_lo)));
-  return fast_two_sum(sum.hi, lo);
+  return {sum.hi, sum.lo + (m.lo + mul_add(v.k, F64::ln2_rest, mul_add(2.0, s_lo, third_lo)))};
 }
 
 // C99 special cases of x^y; `magnitude` is |x|^y for finite nonzero x.
@@ -457,11 +458,26 @@ STRIDED_HD float exp_usual(float x) { return exp_plain<F32, true>(x); }
 STRIDED_HD double exp_usual(double x) { return exp_plain<F64, true>(x); }
 STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
 STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
-STRIDED_HD float expm1(float x) { return expm1_impl<F32>(x); }
+// 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), with n = 0 up to 0.44, so that the sum never loses many digits. `lost` is
+// -1/2 where 2^(n-1) is too large for the difference.
+STRIDED_HD float expm1(float x) {
+  using P = F32;
+  const float c = clamp_keep_nan(x, P::expm1_low, P::expm1_end);
+  const float rounded = mul_add(c, P::log2e, P::magic);
+  const float t = abs(x) < 0.44f ? P::magic : rounded, n = t - P::magic;
+  const float r0 = mul_add(n, -P::ln2_short, c);
+  const float r = mul_add(n, -P::ln2_rest, r0), r_lo = mul_add(n, -P::ln2_rest, r0 - r);
+  const float tail = poly(r, 0.5f, 0.16666665f, 0.041666166f, 0.0083335674f, 0.0013962018f, 0.00019813164f);
+  const float p = r + mul_add(r * r, tail, r_lo);
+  const float scale = from_bits<float>((to_bits(t) + (Bits<float>::bias - 1)) << Bits<float>::mantissa);
+  const float base = scale - 0.5f, lost = (scale - base) - 0.5f;
+  const float value = 2.0f * (mul_add(scale, p, lost) + base);
+  return abs(x) < 0x1p-25f ? x : value;
+}
 STRIDED_HD double expm1(double x) { return expm1_plain<F64>(x); }
 
 STRIDED_HD float log(float x) { return log_special(x, log_float(split_exponent(x))); }
-STRIDED_HD double log(double x) { return log_special(x, log_sum<F64>(log_parts<F64>(x))); }
+STRIDED_HD double log(double x) { return log_special(x, log_double(x)); }
 // Of a positive normal number.
 template <class T>
 STRIDED_HD bool has_usual_log(T x) {
@@ -469,7 +485,7 @@ STRIDED_HD bool has_usual_log(T x) {
   return to_bits(x) - least < Bits<T>::exponent - least;
 }
 STRIDED_HD float log_usual(float x) { return log_float(split_exponent<true>(x)); }
-STRIDED_HD double log_usual(double x) { return log_sum<F64>(log_parts<F64, true>(x)); }
+STRIDED_HD double log_usual(double x) { return log_double<true>(x); }
 STRIDED_HD float log2(float x) {
   return log_special(x, log_float(split_exponent(x), 1, 0, 0x1.715476p0f, 0x1.4ae0cp-26f));
 }
@@ -486,7 +502,7 @@ STRIDED_HD double log1p(double x) { return log1p_impl<F64>(x); }
 // For -1 < x < infinity.
 STRIDED_HD double log1p_usual(double x) {
   const Pair<double> u = two_sum(1.0, x);
-  return copysign(log_sum<F64>(log_parts<F64>(u.hi, u.lo)), x);
+  return copysign(log_double<F64>(u.hi, u.lo), x);
 }
 
 STRIDED_HD float sinh(float x) {
@@ -530,20 +546,15 @@ STRIDED_HD double sigmoid(double x) {
   return has_usual_sigmoid(x) ? usual : other;
 }
 
-// a^y = 2^(y log2 a) for 0 < a < infinity, in double, whose range needs no care. log2(1 + f) is f P(f), to 2^-38, and
-// 2^r is 1 + r Q(r), to 2^-33.
+// a^y = 2^(y log2 a) for 0 < a < infinity, in double, whose range needs no care. log2 m is s P(s^2) with s = (m - 1) /
+// (m + 1), to 2^-37.8, and 2^r is 1 + r Q(r), to 2^-33.
 STRIDED_HD float pow_usual(float a, float y) {
-  const double x = a;
-  const uint64_t u = to_bits(x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
-  const double k = from_bits<double>((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
-  const double f = from_bits<double>((u & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
-  const double log2 =
-      mul_add(f,
-              poly_in_halves(f, 1.4426950408865746, -0.7213475203275546, 0.48089834880283705, -0.3606737931370444,
-                             0.28853879572680385, -0.24044643356831708, 0.20610712311710422, -0.18043675113928687,
-                             0.1602166670947465, -0.14249863212388164, 0.130275608278678, -0.13462931091231856,
-                             0.13251208307357068, -0.06973921614823056),
-              k);
+  const Scaled<double> v = split_exponent<true>(static_cast<double>(a));
+  const double s = (v.m - 1) / (v.m + 1);
+  const double log2 = mul_add(
+      s,
+      poly(s * s, 2.8853900817900864, 0.9617966733417975, 0.5770835849651513, 0.4116727189977767, 0.34073010658534336),
+      v.k);
   // Within +-200; of bits, since comparisons of double cost more. NaN is seen to by pow_special.
   const uint64_t bits = to_bits(y * log2), size = bits & ~Bits<double>::sign, most = to_bits(200.0);
   const double power = from_bits<double>((size < most ? size : most) | (bits & Bits<double>::sign));
@@ -557,16 +568,27 @@ STRIDED_HD float pow_usual(float a, float y) {
 STRIDED_HD float pow(float x, float y) {
   return pow_special(x, y, pow_usual(abs(x), clamp_keep_nan(y, -0x1p80f, 0x1p80f)));
 }
-// a^y for normal a and finite y.
-template <bool kNormal = true>
-STRIDED_INLINE_HD double pow_usual(double a, double y) {
+// y log a for a > 0; kNormal: a is a normal number.
+template <bool kNormal>
+STRIDED_INLINE_HD Pair<double> log_times(double a, double y) {
   const Pair<double> l = log_pair<kNormal>(a);
-  const double exponent = clamp_keep_nan(y, -0x1p80, 0x1p80);
-  const Pair<double> p = two_prod(exponent, l.hi);
-  const double lo = mul_add(exponent, l.lo, p.lo);
-  return exp_impl<F64>(p.hi, abs(p.hi) < 800.0 ? lo : 0.0);
+  const Pair<double> p = two_prod(y, l.hi);
+  return {p.hi, mul_add(y, l.lo, p.lo)};
 }
-STRIDED_INLINE_HD double pow(double x, double y) { return pow_special(x, y, pow_usual<false>(abs(x), y)); }
+STRIDED_INLINE_HD double pow_size(double a, double y) {
+  const Pair<double> p = log_times<false>(a, clamp_keep_nan(y, -0x1p80, 0x1p80));
+  return exp_impl<F64>(p.hi, abs(p.hi) < 800.0 ? p.lo : 0.0);
+}
+// Where base and result are normal numbers. The compiler finds the logarithm once for this and for the power.
+STRIDED_HD bool has_usual_pow(float a, float y) { return has_usual_log(a) & isfinite(y); }
+STRIDED_INLINE_HD bool has_usual_pow(double a, double y) {
+  return has_usual_log(a) & (abs(log_times<true>(a, y).hi) < 708.0);
+}
+STRIDED_INLINE_HD double pow_usual(double a, double y) {
+  const Pair<double> p = log_times<true>(a, y);
+  return exp_impl<F64, true>(p.hi, p.lo);
+}
+STRIDED_INLINE_HD double pow(double x, double y) { return pow_special(x, y, pow_size(abs(x), y)); }
 
 }  // namespace math
 }  // namespace STRIDED_ISA

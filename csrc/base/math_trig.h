@@ -33,6 +33,10 @@ struct ReducedFloat {
 };
 STRIDED_HD double modulo_4(double x) { return mul_add(-4.0, math::round(x * 0.25), x); }
 
+template <class T>
+constexpr T half_pi_hi = sizeof(T) == 4 ? T(0x1.921fb6p0) : T(0x1.921fb54442d18p0);
+template <class T>
+constexpr T half_pi_lo = sizeof(T) == 4 ? T(-0x1.777a5cp-25) : T(0x1.1a62633145c07p-54);
 constexpr double kHalfPi1 = 0x1.921fb544p0, kHalfPi2 = 0x1.0b4611a6p-34;  // 33 bits each
 constexpr double kHalfPi3 = 0x1.3198a2e037073p-69, kHalfPi4 = 0x1.129024e088a68p-123;
 STRIDED_HD bool is_near_quadrant(float x) { return abs(x) <= 0x1p13f; }
@@ -152,12 +156,22 @@ constexpr double kTwoOverPi[61][4] = {
 
 // The difference may be as small as 2^-57, and is as accurate as larger ones: each rounding error is kept.
 STRIDED_HD ReducedDouble reduce_near(double x) {
+#if STRIDED_HAS_FMA
+  constexpr double half_pi1 = half_pi_hi<double>, half_pi2 = half_pi_lo<double>, half_pi3 = -0x1.f1976b7ed8fbcp-110;
+  const double t = mul_add(x, 0x1.45f306dc9c883p-1, F64::magic);
+  const double n = t - F64::magic;
+  const Pair<double> part = two_prod(n, half_pi2);
+  // fast_two_sum is right for the smaller first operand, too, which is a multiple of 2^-53.
+  const Pair<double> r = fast_two_sum(mul_add(-n, half_pi1, x), -part.hi);
+  return {{r.hi, mul_add(-n, half_pi3, r.lo - part.lo)}, to_bits(t)};
+#else
   const double t = x * 0x1.45f306dc9c883p-1 + F64::magic;
   const double n = t - F64::magic;
   const Pair<double> w = two_prod(n, kHalfPi3);
   const Pair<double> a = two_sum(x - n * kHalfPi1, -(n * kHalfPi2));
   const Pair<double> b = two_sum(a.hi, -w.hi);
   return {fast_two_sum(b.hi, b.lo + (a.lo - (w.lo + n * kHalfPi4))), to_bits(t)};
+#endif
 }
 STRIDED_HD ReducedDouble reduce_far(double x) {
   const int64_t exponent = static_cast<int64_t>((to_bits(x) >> 52) & 0x7ff);
@@ -219,20 +233,27 @@ STRIDED_HD Pair<T> cos_kernel(T r, T lo) {
 }
 
 // sin(x + turns pi/2).
-STRIDED_HD float sin_quadrant(const ReducedFloat& v, uint32_t turns) {
-  const uint32_t q = v.quadrant + turns;
-  const float r = v.r, z = r * r;
-  const float s = r + mul_add(z * r, sin_tail(z), v.lo);
-  const float rest = mul_add(0.5f, product_minus(r, r, z), r * v.lo);  // of z / 2: from rounding it, and from lo
-  const float c = 1.0f + mul_add(z, mul_add(z, cos_tail(z), -0.5f), -rest);
-  const float value = (q & 1) != 0 ? c : s;
-  return from_bits<float>(to_bits(value) ^ (q & 2) << 30);
+template <class T, class Reduced>
+STRIDED_INLINE_HD T sin_turned(const Reduced& v, T r, T lo, typename Bits<T>::U turns) {
+  constexpr int to_sign = sizeof(T) * 8 - 2;
+  const auto q = v.quadrant + turns;
+  const T z = r * r;
+  const T s = r + mul_add(z * r, sin_tail(z), lo);
+  const T rest = mul_add(T(0.5), product_minus(r, r, z), r * lo);  // of z / 2: from rounding it, and from lo
+  const T c = T(1) + mul_add(z, mul_add(z, cos_tail(z), T(-0.5)), -rest);
+  const T value = (q & 1) != 0 ? c : s;
+  return from_bits<T>(to_bits(value) ^ (q & 2) << to_sign);
 }
+STRIDED_HD float sin_quadrant(const ReducedFloat& v, uint32_t turns) { return sin_turned(v, v.r, v.lo, turns); }
 STRIDED_INLINE_HD double sin_quadrant(const ReducedDouble& v, uint64_t turns) {
+#if STRIDED_HAS_FMA
+  return sin_turned(v, v.r.hi, v.r.lo, turns);
+#else  // the short way would be 1.2 ulp off
   const uint64_t q = v.quadrant + turns;
   const double s = sin_kernel(v.r.hi, v.r.lo).hi, c = cos_kernel(v.r.hi, v.r.lo).hi;
   const double value = (q & 1) != 0 ? c : s;
   return from_bits<double>(to_bits(value) ^ (q & 2) << 62);
+#endif
 }
 
 STRIDED_HD float sin_of(float x, const ReducedFloat& v) {
@@ -260,10 +281,23 @@ STRIDED_HD float tan_of(float x, const ReducedFloat& v) {
   const float value = (v.quadrant & 1) != 0 ? mul_add(inverse, rest, -inverse) : tangent.hi;
   return abs(x) < 0x1p-13f ? x : value;
 }
+// 1 + z p as a pair, |z p| < 1, and z_lo times the slope: what a rest of z adds.
+STRIDED_HD Pair<double> one_plus(double z, double p, double z_lo, double slope) {
+  const double h = mul_add(z, p, 1.0);
+  return {h, mul_add(z_lo, slope, mul_add(z, p, 1.0 - h))};
+}
+// tan r = r N(z) / D(z), z = r^2: a minimax fit to 2^-66 with half as many terms as sine and cosine have together. Odd
+// quadrants turn the quotient over: -1 / tan r = -D / (r N).
 STRIDED_INLINE_HD double tan_of(double x, const ReducedDouble& v) {
-  const Pair<double> s = sin_kernel(v.r.hi, v.r.lo), c = cos_kernel(v.r.hi, v.r.lo);
+  const double r = v.r.hi, z = r * r, z_lo = mul_add(r + r, v.r.lo, product_minus(r, r, z));
+  constexpr double n1 = -0.1333830157915751, d1 = -0.46671634912490845;
+  const Pair<double> factor = one_plus(z, poly(z, n1, 0.0034248290443628002, -1.7860721408273835e-05), z_lo, n1);
+  const Pair<double> d =
+      one_plus(z, poly(z, d1, 0.02566361208599901, -0.00031180550167492877, 4.981469842966072e-07), z_lo, d1);
+  const double h = r * factor.hi;
+  const Pair<double> n = {h, mul_add(v.r.lo, factor.hi, mul_add(r, factor.lo, product_minus(r, factor.hi, h)))};
   const bool odd = (v.quadrant & 1) != 0;
-  const double value = divide<double>({odd ? -c.hi : s.hi, odd ? -c.lo : s.lo}, {odd ? s.hi : c.hi, odd ? s.lo : c.lo});
+  const double value = divide<double>({odd ? -d.hi : n.hi, odd ? -d.lo : n.lo}, {odd ? n.hi : d.hi, odd ? n.lo : d.lo});
   return abs(x) < 0x1p-27 ? x : value;
 }
 
@@ -296,11 +330,6 @@ STRIDED_HD double asin_tail(double z) {
               0.022371833213747246, 0.017358703230014799, 0.013894119596030973, 0.012116162047662794,
               0.0067387507606027743, 0.01899396353264261, -0.015442266056926524, 0.031409428329701027);
 }
-template <class T>
-constexpr T half_pi_hi = sizeof(T) == 4 ? T(0x1.921fb6p0) : T(0x1.921fb54442d18p0);
-template <class T>
-constexpr T half_pi_lo = sizeof(T) == 4 ? T(-0x1.777a5cp-25) : T(0x1.1a62633145c07p-54);
-
 // Beyond 1/2, asin x = pi/2 - 2 asin(sqrt((1 - x) / 2)), with the square root as a pair s + s_lo.
 template <class T>
 struct ArcSine {

@@ -209,14 +209,15 @@ TEST(Math, Logarithms) {
 }
 
 TEST(Math, Trigonometric) {
+  constexpr double tan_bound = STRIDED_HAS_FMA ? 1 : 1.15;
   CHECK(sin, std::sin(x), -10, 10, 1.21, -10, 10, 1);
   CHECK(sin, std::sin(x), -1e5, 1e5, 1.21, -1e5, 1e5, 1);
   CHECK(sin, std::sin(x), -3e38, 3e38, 1.21, -1e18, 1e18, 1);
   CHECK(cos, std::cos(x), -10, 10, 1.21, -10, 10, 1);
   CHECK(cos, std::cos(x), -1e5, 1e5, 1.21, -1e5, 1e5, 1);
   CHECK(cos, std::cos(x), -3e38, 3e38, 1.21, -1e18, 1e18, 1);
-  CHECK(tan, std::tan(x), -10, 10, 1.21, -10, 10, 1);
-  CHECK(tan, std::tan(x), -3e38, 3e38, 1.21, -1e18, 1e18, 1);
+  CHECK(tan, std::tan(x), -10, 10, 1.21, -10, 10, tan_bound);
+  CHECK(tan, std::tan(x), -3e38, 3e38, 1.21, -1e18, 1e18, tan_bound);
   // The doubles nearest to a multiple of pi/2, relative to their size (V. Lefevre and J.-M. Muller's hard cases), and
   // the floats that are.
   const double hard = 6381956970095103.0 * 0x1p797;
@@ -233,7 +234,7 @@ TEST(Math, Trigonometric) {
   check<float>("cos", [](float x) { return math::cos(x); }, [](Real x) { return std::cos(x); }, near_f, 1);
   check<double>("sin", [](double x) { return math::sin(x); }, [](Real x) { return std::sin(x); }, near_d, 1);
   check<double>("cos", [](double x) { return math::cos(x); }, [](Real x) { return std::cos(x); }, near_d, 1);
-  check<double>("tan", [](double x) { return math::tan(x); }, [](Real x) { return std::tan(x); }, near_d, 1);
+  check<double>("tan", [](double x) { return math::tan(x); }, [](Real x) { return std::tan(x); }, near_d, tan_bound);
 }
 
 TEST(Math, InverseTrigonometric) {
