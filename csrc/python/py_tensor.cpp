@@ -22,10 +22,39 @@ namespace strided::python {
 
 PyTypeObject* tensor_type = nullptr;
 
+namespace {
+
+// The memory of some dead objects, for the next ones: to ask Python for it took a tenth of the time of a view. Not in
+// sanitized builds, which would not see uses after the end.
+class SpareObjects {
+ public:
+  PyObject* take() {
+    if (n_ == 0) return nullptr;
+    return PyObject_Init(all_[--n_], tensor_type);
+  }
+  bool keep(PyObject* o) {
+    if (n_ == kMost) return false;
+    all_[n_++] = o;
+    return true;
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr int kMost = 0;
+#else
+  static constexpr int kMost = 32;
+#endif
+  PyObject* all_[kMost + 1];
+  int n_ = 0;
+};
+SpareObjects spare_objects;  // under the interpreter's lock
+
+}  // namespace
+
 PyObject* wrap_as(PyTypeObject* type, Tensor t) {
   // Not tp_alloc, which would have the garbage collector look at each (Note [Tensors and the garbage collector]).
-  PyObject* o =
-      type == tensor_type ? reinterpret_cast<PyObject*>(PyObject_GC_New(PyTensor, type)) : type->tp_alloc(type, 0);
+  PyObject* o = type == tensor_type ? spare_objects.take() : type->tp_alloc(type, 0);
+  if (o == nullptr && type == tensor_type) o = reinterpret_cast<PyObject*>(PyObject_GC_New(PyTensor, type));
   if (o == nullptr) throw PythonError{};
   auto* p = reinterpret_cast<PyTensor*>(o);
   if (t.defined()) t.impl()->py_object = o;
@@ -260,7 +289,7 @@ PyObject* row(PyObject* o, Py_ssize_t i) {
       PyErr_SetString(PyExc_IndexError, "index out of range");
       return nullptr;
     }
-    return wrap(select(t, 0, i));
+    return row_of(t, i);
   });
 }
 PyObject* iterate(PyObject* o) {
@@ -377,15 +406,26 @@ void tensor_dealloc(PyObject* o) {
   if (p->weak) PyObject_ClearWeakRefs(o);
   p->tensor.~Tensor();
   Py_CLEAR(p->dict);
-  type->tp_free(o);
+  if (type != tensor_type || !spare_objects.keep(o)) type->tp_free(o);
   Py_DECREF(type);
 }
 Py_hash_t tensor_hash(PyObject* o) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(o) >> 4); }
 
 // ---------------------------------------------------------------- the type
 
+// Keys of integers, slices, None and `...`, one or several: nothing that could take the call.
+bool is_plain_key(PyObject* key) {
+  const auto plain = [](PyObject* item) {
+    return PyLong_CheckExact(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis;
+  };
+  if (!PyTuple_CheckExact(key)) return plain(key);
+  PyObject* const* items = reinterpret_cast<PyTupleObject*>(key)->ob_item;
+  return std::all_of(items, items + PyTuple_GET_SIZE(key), plain);
+}
+
 PyObject* subscript(PyObject* o, PyObject* key) {
-  return taken(o, key) ? handed_over("__getitem__", o, key) : subscript_get(o, key);
+  const bool handed = is_plain_key(key) ? taken(o) : taken(o, key);
+  return handed ? handed_over("__getitem__", o, key) : subscript_get(o, key);
 }
 int set_subscript(PyObject* o, PyObject* key, PyObject* value) {
   PyObject* args[] = {o, key, value};

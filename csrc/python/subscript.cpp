@@ -7,6 +7,7 @@
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
+#include "ops/shape/view.h"
 #include "python/function.h"
 #include "python/owned.h"
 
@@ -192,16 +193,33 @@ Tensor basic_view(const Tensor& self, const Key& key) {
   return view_of(self, apply_basic(self.layout(), key.steps(), key.size()));
 }
 
-PyObject* get(const Tensor& held, PyObject* o) {
-  if (PyLong_CheckExact(o) && held.ndim() > 0 && !needs_grad(held)) {
-    // x[i]: the commonest key of all.
-    const int64_t i = to_int(o), n = held.size(0);
-    STRIDED_CHECK(i >= -n && i < n, IndexError, "index ", i, " is out of bounds for dimension 0 with size ", n);
-    const Layout& from = held.layout();
-    const size_t rest = from.shape.size() - 1;
-    return wrap(view_of(held, Layout(Dims(from.shape.begin() + 1, rest), Dims(from.strides.begin() + 1, rest),
-                                     from.offset + (i < 0 ? i + n : i) * from.strides[0])));
+// The integers of a key of nothing else, one for each of the first axes: x[i] and x[i, j], the commonest keys of all.
+// 0: another key.
+size_t read_integers(PyObject* o, int ndim, int64_t* to) {
+  const bool tuple = PyTuple_CheckExact(o);
+  PyObject* const* key = tuple ? reinterpret_cast<PyTupleObject*>(o)->ob_item : &o;
+  const size_t n = tuple ? static_cast<size_t>(PyTuple_GET_SIZE(o)) : 1;
+  if (n > static_cast<size_t>(ndim) || !std::all_of(key, key + n, [](PyObject* k) { return PyLong_CheckExact(k); }))
+    return 0;
+  std::transform(key, key + n, to, to_int);
+  return n;
+}
+Layout layout_at(const Layout& from, const int64_t* index, size_t n) {
+  int64_t offset = from.offset;
+  for (size_t k = 0; k < n; ++k) {
+    const int64_t i = index[k], size = from.shape[k];
+    STRIDED_CHECK(i >= -size && i < size, IndexError, "index ", i, " is out of bounds for dimension ", k, " with size ",
+                  size);
+    offset += (i < 0 ? i + size : i) * from.strides[k];
   }
+  const size_t rest = from.shape.size() - n;
+  return Layout(Dims(from.shape.begin() + n, rest), Dims(from.strides.begin() + n, rest), offset);
+}
+
+PyObject* get(const Tensor& held, PyObject* o) {
+  int64_t at[kMaxDims];
+  if (const size_t n = needs_grad(held) ? 0 : read_integers(o, held.ndim(), at))
+    return wrap(view_of(held, layout_at(held.layout(), at, n)));
   const Key key(o, held.ndim());
   if (!key.advanced()) return wrap(basic_view(held, key));
   const Tensor self = held;
@@ -307,6 +325,10 @@ void warn_of_byte_mask() {
 
 PyObject* subscript_get(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] { return get(unwrap(self), key); });
+}
+
+PyObject* row_of(const Tensor& self, int64_t i) {
+  return wrap(needs_grad(self) ? select(self, 0, i) : view_of(self, layout_at(self.layout(), &i, 1)));
 }
 
 int subscript_set(PyObject* self, PyObject* key, PyObject* value) {
