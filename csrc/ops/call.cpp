@@ -336,10 +336,13 @@ bool any_requires_grad(const OpDef& op, const Operand* in) {
   return false;
 }
 
-// Null where the result has no gradient: comparisons and the like.
+bool is_true_or_false(const OpDef& op) { return op.out_dtype[index_of(DType::Float32)] == DType::Bool; }
+
+// Null where the result has no gradient. That of a comparison in place is floating, and its gradient is zero.
 Ref<ElementwiseNode> make_elementwise_node(const OpDef& op, const Operand* in, const double* params, DType result) {
   if (is_integral(result)) return {};
-  STRIDED_CHECK(op.vjp, NotImplementedError, "derivative for ", op.info->name, " is not implemented");
+  STRIDED_CHECK(op.vjp || is_true_or_false(op), NotImplementedError, "derivative for ", op.info->name,
+                " is not implemented");
   return Ref<ElementwiseNode>(new ElementwiseNode(op, in, params));
 }
 

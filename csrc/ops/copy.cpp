@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "backend/backend.h"
-#include "ops/factory.h"
 #include "ops/call_log.h"
+#include "ops/factory.h"
 #include "ops/record.h"
 #include "tensor/iter.h"
 

@@ -268,7 +268,8 @@ Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
     copy_into(out, t);
     return out;
   }
-  if (!is_number(o) && !PyList_Check(o) && !PyTuple_Check(o) && PyObject_HasAttrString(o, "__dlpack__")) {
+  const bool is_plain = is_number(o) || PyList_Check(o) || PyTuple_Check(o) || PyType_Check(o);
+  if (!is_plain && PyObject_HasAttrString(o, "__dlpack__")) {
     const Item shared(PyObject_CallOneArg(hook("from_dlpack"), o));
     return tensor_from_object(shared.o, dtype);
   }

@@ -111,6 +111,8 @@ def _shared(data):
         return _C.from_numpy(numpy.array(data))
     if isinstance(data, _C.UntypedStorage):
         return _C.storage_as_tensor(data, _C.uint8)
+    if isinstance(data, type):  # has the methods of its objects
+        return None
     if hasattr(data, "__dlpack__") or type(data).__name__ == "PyCapsule":
         return from_dlpack(data)
     if hasattr(data, "__cuda_array_interface__"):

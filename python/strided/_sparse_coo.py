@@ -134,8 +134,8 @@ def from_dense(t: Tensor, sparse_dim: int | None = None) -> COOTensor:
     if t.is_sparse:
         return t
     rank = t.ndim if sparse_dim is None else sparse_dim
-    if not 0 < rank <= t.ndim and t.ndim:
-        raise RuntimeError(f"sparse_dim must be in 1 ... {t.ndim}, got {rank}")
+    if not min(t.ndim, 1) <= rank <= t.ndim:
+        raise RuntimeError(f"sparse_dim must be in {min(t.ndim, 1)} ... {t.ndim}, got {rank}")
     filled = t.detach() != 0
     for _ in range(t.ndim - rank):
         filled = filled.any(-1)

@@ -94,6 +94,8 @@ class SobolEngine:
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
         """The next 2^m points. ValueError unless that makes 2^k points, for some k: there the sequence is balanced."""
+        if m > self.MAXBIT:  # 2^m may be a number that no memory holds
+            raise RuntimeError(f"SobolEngine.draw: the sequence has 2^{self.MAXBIT} points")
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):

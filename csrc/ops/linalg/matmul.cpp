@@ -456,6 +456,9 @@ Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scala
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
   STRIDED_CHECK(dims_a.size() == dims_b.size(), RuntimeError, "both dimension lists should have same length");
+  for (size_t i = 0; i < dims_a.size(); ++i)
+    STRIDED_CHECK(a.ndim() > 0 && b.ndim() > 0, IndexError, "Dimension specified as ",
+                  (a.ndim() == 0 ? dims_a : dims_b)[i], " but tensor has no dimensions");
   const Dims ca = wrap_axes("tensordot", dims_a, a.ndim(), false), cb = wrap_axes("tensordot", dims_b, b.ndim(), false);
   check_same_device("tensordot", a, b);
   STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "both inputs should have same dtype");

@@ -124,8 +124,9 @@ Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, c
   }
   // sum(dtype=int32) adds in 64 bits, and keeps the low ones.
   if (arguments.dtype && out.dtype() != *arguments.dtype) out = to_dtype(out, *arguments.dtype);
+  if (!needs_grad(x) || is_integral(out.dtype())) return out;
   const Vjp vjp = vjp_of(def);
-  if (!vjp || !needs_grad(x) || is_integral(out.dtype())) return out;
+  if (!vjp) return out;
   return record(node ? node : def.node_name[listed].c_str(), out, x,
                 [vjp, axes, keepdim = arguments.keepdim, shape = x.shape(), x = saved_if(saves_inputs(info.saves), x),
                  saved_out = saves_output(info.saves) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {

@@ -156,6 +156,12 @@ Tensor isin(Operand elements, Operand tests, bool invert) {
   NoGradGuard guard;
   const Device device = elements.tensor ? elements.tensor->device() : tests.tensor ? tests.tensor->device() : Device{};
   if (elements.tensor && tests.tensor) check_same_device("isin", *elements.tensor, *tests.tensor);
+  for (const Operand* number : {&elements, &tests}) {
+    if (number->tensor || !is_integer(dtype) || !number->scalar.is_integral()) continue;
+    const int side = beyond(number->scalar, dtype);
+    if (side > 0 || (side < 0 && info_of(dtype).is_signed))  // no element can be equal to it
+      return full(elements.tensor ? elements.tensor->shape() : Dims(), Scalar(invert), DType::Bool, device);
+  }
   const Tensor x = contiguous(as_tensor(elements, dtype, device)), in = contiguous(as_tensor(tests, dtype, device));
   check_ordered("isin", dtype);
   const int64_t n = in.numel();

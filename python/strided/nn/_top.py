@@ -113,6 +113,8 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     tensor([[3.0000, 4.0000],
             [0.6000, 0.8000]])
     """
+    if input.dim() != 2:
+        raise RuntimeError(f"embedding_renorm_: a matrix is required, got a tensor of {input.dim()} dimensions")
     _renormalised(input, indices, max_norm, norm_type)
     return input
 

@@ -546,3 +546,17 @@ def test_leaves_of_another_size_than_in_an_older_graph(replace):
         graphs.append(strided.cat((p, p)))
         graphs[-1].sum().backward()
         assert p.grad.tolist() == [2.0] * n
+
+
+@pytest.mark.parametrize("name", "eq ne lt le gt ge logical_and logical_or logical_xor logical_not".split())
+def test_comparisons_in_place_have_a_zero_gradient(name):
+    x, other = strided.tensor([1.0, 2.0, 0.0], requires_grad=True), strided.ones(3, requires_grad=True)
+    operands = () if name == "logical_not" else (other * 1,)
+    y = x * 1
+    made = getattr(y, name + "_")(*operands)
+    assert made is y and y.tolist() == getattr(strided, name)(x, *operands).tolist() and y.requires_grad
+    assert strided.autograd.grad((y * 3).sum(), x)[0].tolist() == [0.0] * 3
+    if operands:
+        y = (strided.zeros(3) * 1).detach()
+        getattr(y, name + "_")(other)
+        assert strided.autograd.grad(y.sum(), other)[0].tolist() == [0.0] * 3

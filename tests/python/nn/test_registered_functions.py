@@ -88,3 +88,6 @@ def test_embedding_renorm_():
     rows = strided.tensor([[3.0, 4.0], [0.6, 0.8], [3.0, 4.0]])
     assert strided.embedding_renorm_(rows, strided.tensor([[1, 2], [2, 1]]), 2.5, 2.0) is rows
     assert strided.allclose(rows, strided.tensor([[3.0, 4.0], [0.6, 0.8], [1.5, 2.0]]))
+    for shape in ((), (3,), (2, 3, 4)):
+        with pytest.raises(RuntimeError, match="embedding_renorm_: a matrix is required"):
+            strided.embedding_renorm_(strided.ones(shape), strided.tensor([0]), 1.0, 2.0)

@@ -341,6 +341,14 @@ def test_tensordot(a, b, dims, dtype):
         check(f(x, y, dims=dims), want, dtype, 12)
 
 
+@pytest.mark.parametrize("shapes", [((), (2, 3)), ((2, 3), ()), ((), ()), ((0, 3), ())])
+def test_tensordot_of_an_axis_that_is_not_there(shapes):
+    a, b = (torch.ones(shape) for shape in shapes)
+    for dims in ([[0], [0]], [[-1], [-1]]):
+        with pytest.raises(IndexError, match=f"Dimension specified as {dims[0][0]} but tensor has no dimensions"):
+            torch.tensordot(a, b, dims)
+
+
 def test_tensordot_broadcasts_size_one():
     (x, nx), (y, ny) = sample((2, 1), "float64"), sample((4, 3), "float64", 1)
     check(torch.tensordot(x, y, dims=([1], [0])), nx @ ny.sum(0, keepdims=True), "float64")

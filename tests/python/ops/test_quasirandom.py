@@ -47,6 +47,9 @@ def test_parts_are_the_whole():
     assert engine.reset().draw_base2(3, out=out) is out and out.equal(whole[:8])
     with pytest.raises(ValueError, match="n=8\\+2\\*\\*2=12"):
         engine.draw_base2(2)
+    for huge in (31, 62, 2**62, 2**100):
+        with pytest.raises(RuntimeError, match="points"):
+            engine.draw_base2(huge)
 
 
 def test_seeds_and_errors():

@@ -488,6 +488,14 @@ def test_isin_of_near_and_far_integers(dtype):
         assert same(torch.isin(t, b), want) and same(torch.isin(t, b, invert=True), ~want)
 
 
+@pytest.mark.parametrize("invert", [False, True])
+@pytest.mark.parametrize("number", [300, -300, 2**40])
+def test_isin_of_a_number_that_no_element_can_be(number, invert):
+    elements = torch.tensor([[44, -44, 0]], dtype=torch.int8)
+    assert torch.isin(elements, number, invert=invert).tolist() == [[invert] * 3]
+    assert torch.isin(number, elements, invert=invert).item() is invert
+
+
 def test_searchsorted_of_any_number():
     for n in (0, 1, 2, 3, 17, 64, 100):
         row = np.sort(np.random.default_rng(n).integers(0, 30, n)).astype(np.float32)

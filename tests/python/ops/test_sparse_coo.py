@@ -344,3 +344,11 @@ def test_new_tensors_of_sparse_ones():
         assert copy.to_dense().tolist() == [[1, 0], [0, 1]] and torch.tensor(sparse) is not sparse
         with pytest.raises(NotImplementedError, match="cannot be copied one by one"):
             torch.tensor([sparse, sparse])
+
+
+@pytest.mark.parametrize("count", [1, 2**31, 2**62, -1])
+def test_more_sparse_axes_than_there_are(count):
+    with pytest.raises(RuntimeError, match=r"sparse_dim must be in 0 \.\.\. 0"):
+        torch.tensor(1.0).to_sparse(count)
+    with pytest.raises(RuntimeError, match=r"sparse_dim must be in 1 \.\.\. 1"):
+        torch.ones(3).to_sparse(count + (count == 1))

@@ -1,4 +1,4 @@
-"""No call may crash: every function is called with wrong kinds, shapes, dtypes, axes, sizes and memory.
+"""No call may crash: every function and method is called with wrong kinds, shapes, dtypes, axes, sizes and memory.
 
 The calls are those of hostile_calls.py: they should fit, or have one or two arguments replaced by something hostile. A
 call must return or raise an ordinary exception, must not write to read-only memory, and whatever it returns must be
@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))  # for the processes, which run this file
-from hostile_calls import all_targets, describe, perform, untyped_targets  # noqa: E402
+from hostile_calls import all_targets, describe, method_targets, perform, untyped_targets  # noqa: E402
 
 CALLS = 80  # of each overload
 CALLS_OF_PYTHON = 25  # of each function and class written in Python
@@ -31,12 +31,16 @@ SHARES = 8  # of the calls: tests that run side by side
 MOST_CRASHES = 8  # of one worker, before it gives up
 
 
+def every_target(strided):
+    return all_targets(strided) + untyped_targets(strided) + method_targets(strided)
+
+
 def all_calls(strided):
     """(name, signature, number) of every call."""
     compiled = strided._C.functions
     return [
         (name, signature, k)
-        for name, signature in all_targets(strided) + untyped_targets(strided)
+        for name, signature in every_target(strided)
         for k in range(CALLS if signature is None or name in compiled else CALLS_OF_PYTHON)
     ]
 
@@ -107,7 +111,7 @@ if __name__ == "__main__":
         import strided
 
         faulthandler.enable()
-        for name, signature in all_targets(strided) + untyped_targets(strided):
+        for name, signature in every_target(strided):
             if name == sys.argv[1]:
                 print(describe(name, signature, int(sys.argv[2])), flush=True)
                 print(perform(strided, name, signature, int(sys.argv[2])) or "ended well")

@@ -126,6 +126,20 @@ def test_numpy_scalars_are_numbers(function, dtype):
     assert getattr(torch, function)(scalar, dtype=torch.float64).dtype == torch.float64
 
 
+@pytest.mark.parametrize("function", ["asarray", "as_tensor", "tensor"])
+@pytest.mark.parametrize("kind", [torch.Tensor, numpy.ndarray, numpy.float32, int], ids=lambda kind: kind.__name__)
+def test_classes_are_no_data(function, kind):
+    """A class has the methods of its objects, `__dlpack__` among them."""
+    with pytest.raises((TypeError, RuntimeError), match=f"Could not infer dtype of|{function}") as raised:
+        getattr(torch, function)(kind)
+    assert "missing 1 required" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrong", [range(3), None, 5, ...])
+def test_what_is_no_module_is_not_parametrized(wrong):
+    assert torch.nn.utils.parametrize.is_parametrized(wrong) is False
+
+
 NO_TENSORS = [None, "x", 3, 2.5, [1.0], {}, b"x", object, range(3)]
 
 

@@ -11,6 +11,7 @@ import random
 import re
 
 from hostile_objects import Index, Raising, odd_objects
+from hostile_receivers import makers, method_names
 
 # What changes how later calls behave, so that a call could not be repeated alone.
 LEFT_OUT = {
@@ -389,6 +390,12 @@ def untyped_targets(strided):
     return [(name, signature) for name, signature in found if name.rpartition(".")[2] not in LEFT_OUT]
 
 
+def method_targets(strided):
+    """(name, signature) of methods of objects."""
+    found = [(name, python_signature(name, lookup(strided, name), ANNOTATIONS)) for name in method_names(strided)]
+    return [(name, signature) for name, signature in found if name.rpartition(".")[2] not in LEFT_OUT]
+
+
 def all_targets(strided):
     """(name, signature or None for an operator) of everything public that is called, but for the untyped places."""
     table = strided._C.functions
@@ -404,6 +411,9 @@ def all_targets(strided):
 
 
 def lookup(strided, name):
+    receiver, is_method, method = name.partition("().")
+    if is_method:
+        return getattr(makers(strided)[receiver](), method)
     return strided._C.functions.get(name) or operator.attrgetter(name)(strided)
 
 
@@ -433,6 +443,14 @@ def use(strided, result, source):
         result.load_state_dict(result.state_dict())
 
 
+def text_of(error):
+    """The message, which may be made of an object whose text raises."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001
+        return ""
+
+
 INTERNAL = re.compile(r"std::|basic_string|vector::|bad_alloc|\b_M_")  # messages of C++'s own library
 
 
@@ -455,7 +473,7 @@ def perform(strided, name, signature, number):
     except SystemError as error:  # an extension broke the interpreter's rules
         problem = f"SystemError: {error}"
     except Exception as error:  # noqa: BLE001  (any other answer is fine)
-        problem = f"not a message for users: {error!r}" if INTERNAL.search(str(error)) else None
+        problem = f"not a message for users: {error!r}" if INTERNAL.search(text_of(error)) else None
     except BaseException as error:  # noqa: BLE001
         problem = f"not an ordinary exception: {error!r}"
     strided.set_default_dtype(strided.float32)

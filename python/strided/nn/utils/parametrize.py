@@ -265,7 +265,7 @@ def register_parametrization(
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a module has parametrised tensors, or one of this name."""
-    found = module.__dict__.get("_modules", {}).get("parametrizations")
+    found = getattr(module, "__dict__", {}).get("_modules", {}).get("parametrizations")
     if not isinstance(found, ModuleDict):
         return False
     return len(found) > 0 if tensor_name is None else tensor_name in found
