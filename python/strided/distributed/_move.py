@@ -157,7 +157,7 @@ def _matches(axis_kinds, src, dst):
 def _planned(src, dst):
     """What one move is made of, from the layouts alone: (operations, communicator or None,
     coordinates of its ranks, what this rank gives to each, where it puts what it gets from each, a key for each that
-    terms of one sum share, how many elements a shard has at most)."""
+    terms of one sum share, a bound of a shard's elements)."""
     mesh = src.mesh
     ops = {p.reduce_op for p, q in zip(src.placements, dst.placements) if isinstance(p, Partial) and p != q}
     assert len(ops) <= 1, "one operation at a time"
@@ -184,7 +184,9 @@ def _planned(src, dst):
         get = _matches(kinds, other, me) and _shared(src.ranges(other), wanted)
         places.append(get[1] if get else None)
     keys = [tuple(-1 if kind == "sum" else c for kind, c in zip(kinds, other)) for other in at]
-    most = max(math.prod(layout.local_shape(c)) for layout in (src, dst) for c in mesh.coordinates)
+    most = math.prod(src.shape)  # enough to know where all of it is on its way at once
+    if most * 16 > _ROUND:
+        most = max(math.prod(layout.local_shape(c)) for layout in (src, dst) for c in mesh.coordinates)
     return ops, comm, at, gives, places, keys, most
 
 

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import strided as torch
+import strided.utils.checkpoint
 from strided import nn
 from strided.distributed import (
     BlockCyclic,
@@ -360,6 +361,51 @@ def test_fully_sharded_networks_have_the_losses_of_one_process_with_the_whole_ba
     for n in (1, 2, 3, 4, 6):
         for nested, reshard in ((False, None), (True, None), (True, False), (False, True)):
             same(simulate(n, program, nested, reshard)[n - 1], want)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpoints_of_activations_call_a_layer_again(reentrant):
+    class Checked(nn.Sequential):
+        def forward(self, x):
+            for layer in self:
+                x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=reentrant)
+            return x
+
+    def made():
+        return Checked(nn.Linear(5, 5), nn.Sequential(*network()))
+
+    def program():
+        torch.manual_seed(5)
+        net = made()
+        for layer in (*net, net):
+            fully_shard(layer)
+        x = part(X).clone().requires_grad_()  # a reentrant checkpoint wants it
+        return losses(net, x, part(Y))
+
+    torch.manual_seed(5)
+    same(simulate(2, program)[1], losses(made(), X.clone().requires_grad_()))
+
+
+def test_gradient_scalers_compiled_modules_and_modules_without_memory():
+    want = losses(network())
+
+    def program():
+        net = fully_shard(network())
+        net.compile()
+        same(losses(net, part(X), part(Y)), want)
+        with torch.device("meta"):
+            net = fully_shard(nn.Linear(3, 5))
+        assert net.to_empty(device="cpu") is net and net.weight.to_local().shape == (5 // 2 + 1 - world().rank, 3)
+        net.reset_parameters()
+        optimizer, scaler = torch.optim.SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=128.0)
+        before = net.weight.full_tensor().detach()
+        scaler.scale(net(torch.ones(2, 3)).mean()).backward()
+        scaler.unscale_(optimizer)
+        torch.testing.assert_close(net.weight.grad.full_tensor(), torch.full((5, 3), 0.2))
+        scaler.step(optimizer)
+        return torch.allclose(net.weight.full_tensor(), before - 0.02)
+
+    assert all(simulate(2, program))
 
 
 def test_ranks_of_the_first_axis_have_the_same_shards():

@@ -243,6 +243,7 @@ class _State:
         self.averages = True  # gradients, in backward
         self.factor: float | None = None  # gradients are divided by it; None: the number of ranks
         self.unsharded: _Use | None = None  # by unshard()
+        self.outermost: bool | None = None  # of the modules that are called; None: before the first call
 
     def gather(self, locals_: Any, specs: Any) -> list[Tensor]:
         """The whole of parameters, in the dtype of the computation."""
@@ -257,7 +258,9 @@ class _State:
         """function(*args, **kwargs) with the whole parameters."""
         if self.unsharded is not None:
             return function(*args, **kwargs)
-        reshards = self.reshards if self.reshards is not None else _running.depth > 0
+        if self.outermost is None:  # its first call says so: a checkpoint calls it again by itself
+            self.outermost = _running.depth == 0
+        reshards = not self.outermost if self.reshards is None else self.reshards
         policy, use = self.policy, _Use(self)
         if policy.cast_forward_inputs and policy.param_dtype is not None:
             args, kwargs = _cast(args, policy.param_dtype), _cast(kwargs, policy.param_dtype)
