@@ -28,6 +28,7 @@ from strided.distributed.fsdp import (
 )
 from strided.distributed.tensor import distribute_module
 from strided.distributed.tensor import parallel as styles
+from strided.distributed.tensor.experimental import local_map
 
 _draw = torch.Generator().manual_seed(1)
 X, Y = torch.randn(12, 5, generator=_draw), torch.randint(0, 3, (12,), generator=_draw)
@@ -644,3 +645,54 @@ def test_ranks_of_meshes_and_the_mesh_of_a_context():
         return True
 
     assert all(simulate(4, program))
+
+
+def test_functions_of_shards():
+    def program():
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(torch.arange(8.0).view(4, 2), mesh, [Shard(0)]).requires_grad_()
+        w = distribute_tensor(torch.ones(2, 3), mesh, [Replicate()]).requires_grad_()
+
+        @local_map(out_placements=([Shard(0)], [Partial()], None), in_placements=([Shard(0)], [Replicate()], None),
+                   in_grad_placements=(None, [Partial()], None))  # fmt: skip
+        def both(t, w, k):
+            return t @ w * k, t.sum(), k
+
+        y, total, k = both(x, w, 2)
+        assert (y.placements, total.placements, k) == ((Shard(0),), (Partial(),), 2)
+        assert y.shape == (4, 3) and float(total) == 28.0
+        y.sum().backward()
+        assert w.grad.full_tensor().tolist() == [[24.0] * 3, [32.0] * 3] and x.grad.full_tensor().eq(6).all()
+        moved = local_map(torch.neg, [Shard(1)], ([Shard(1)],), redistribute_inputs=True)(x)
+        assert torch.equal(moved.full_tensor(), -x.full_tensor()) and torch.equal(
+            local_map(torch.neg, [Shard(0)])(-w.full_tensor()), w.full_tensor()
+        )
+        for call, words in (
+            (lambda: local_map(torch.neg, [Shard(1)], ([Shard(1)],))(x), "redistribute_inputs=True moves it"),
+            (lambda: local_map(torch.neg, ([Shard(0)], [Shard(0)]))(x), "2 out_placements for 1 results"),
+            (lambda: local_map(torch.neg, [Shard(0)], ([Shard(0)], None))(x), "2 in_placements for 1 arguments"),
+            (lambda: local_map(torch.neg, [Shard(0)], ([Shard(0)],))(torch.ones(2)), "argument 0 is no sharded tensor"),
+            (lambda: local_map(lambda t: 3, [Shard(0)])(x), "a result is no tensor but int"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                call()
+        return True
+
+    assert all(simulate(2, program))
+
+
+def test_pytorchs_other_names_are_the_same_objects():
+    import importlib
+
+    for module, name, where in (
+        ("checkpoint.default_planner", "DefaultLoadPlanner", "checkpoint"),
+        ("checkpoint.filesystem", "FileSystemWriter", "checkpoint"),
+        ("checkpoint.state_dict_saver", "save", "checkpoint"),
+        ("checkpoint.state_dict_loader", "load", "checkpoint"),
+        ("tensor.parallel.style", "ColwiseParallel", "tensor.parallel"),
+        ("tensor.parallel.api", "parallelize_module", "tensor.parallel"),
+        ("tensor.device_mesh", "DeviceMesh", "device_mesh"),
+    ):  # fmt: skip
+        found, wanted = (importlib.import_module(f"strided.distributed.{m}") for m in (module, where))
+        assert getattr(found, name) is getattr(wanted, name)
+    assert isinstance(nn.Linear(1, 1), importlib.import_module("strided.distributed.checkpoint.stateful").Stateful)

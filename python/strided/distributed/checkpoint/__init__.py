@@ -6,6 +6,7 @@ State dicts of models and optimizers by the names of parameters are in ``state_d
 from __future__ import annotations
 
 from . import state_dict as state_dict
+from . import stateful as stateful
 from ._storage import (
     CheckpointException,
     DefaultLoadPlanner,

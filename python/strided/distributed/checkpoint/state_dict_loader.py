@@ -1,0 +1,7 @@
+"""``load`` under PyTorch's other name (``strided.distributed.checkpoint.state_dict_loader``)."""
+
+from __future__ import annotations
+
+from ._storage import load
+
+__all__ = ["load"]

@@ -1,0 +1,7 @@
+"""``save`` under PyTorch's other name (``strided.distributed.checkpoint.state_dict_saver``)."""
+
+from __future__ import annotations
+
+from ._storage import async_save, save
+
+__all__ = ["async_save", "save"]
