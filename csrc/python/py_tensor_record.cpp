@@ -78,7 +78,9 @@ int set_grad(PyObject* o, PyObject* value, void*) {
                   Py_TYPE(value)->tp_name);
     const Tensor& g = unwrap(value);
     STRIDED_CHECK(g.impl() != t.impl(), RuntimeError, "can't assign Variable as its own grad");
-    STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
+    STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "attempting to assign a gradient with dtype '",
+                  info_of(g.dtype()).written, "' to a tensor with grad_dtype '", t.dtype(),
+                  "': the gradient must match the tensor's dtype");
     STRIDED_CHECK(fits_device(g, t.device()), RuntimeError, "assigned grad has data located on a different device");
     STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "attempting to assign a gradient of size '", g.shape(),
                   "' to a tensor of size '", t.shape(),

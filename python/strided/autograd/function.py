@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .grad_mode import no_grad
+from .grad_mode import enable_grad, no_grad
 
 if TYPE_CHECKING:
     from .._typing import Any, F, Tensor
@@ -54,7 +54,9 @@ class FunctionCtx(_C.FunctionNode):
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted and unused: forward-mode derivatives come from ``backward``."""
+        """Keeps tensors for ``jvp``, where derivatives come from it; unused where they come from ``backward``."""
+        if _has_jvp_alone(self._function):
+            self._to_save = tensors
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -95,7 +97,9 @@ class FunctionCtx(_C.FunctionNode):
                 _zeros(r[0], dtype=r[1], device=r[2]) if g is None and r is not None else g
                 for g, r in zip(grads, self._results)
             )
-        if cls.backward is Function.backward:
+        if _has_jvp_alone(cls):
+            rule = FunctionCtx._transposed_jvp
+        elif cls.backward is Function.backward:
             rule = cls.vjp
         elif cls.vjp is Function.vjp:
             rule = cls.backward
@@ -125,6 +129,28 @@ class FunctionCtx(_C.FunctionNode):
                     "corresponding forward input was not a Variable"
                 )
         return tuple(result)
+
+    def _transposed_jvp(self, *grads):
+        """The gradients by jvp, which is linear in the tangents: its own gradients are those of its transpose."""
+        from . import grad
+
+        wanted = self.needs_input_grad
+        with enable_grad():
+            leaves = [
+                None if a is None else _zeros(a[0], dtype=a[1], device=a[2]).requires_grad_(w)
+                for a, w in zip(self._arguments, wanted)
+            ]
+            # Copies, as jvp may write to them.
+            made = self._function.jvp(self, *(t if t is None else t.clone() for t in leaves))
+            made = made if isinstance(made, tuple) else (made,)
+            pairs = [(y, g) for y, g in zip(made, grads) if g is not None and isinstance(y, _C.Tensor)]
+            pairs = [(y, g) for y, g in pairs if _has_record(y)]
+        directions = [t for t, w in zip(leaves, wanted) if w]
+        found = iter(())
+        if pairs:
+            outputs, given = zip(*pairs)
+            found = iter(grad(outputs, directions, given, create_graph=_is_recording(), allow_unused=True))
+        return tuple(next(found, None) if w else None for w in wanted)
 
 
 class _FunctionMeta(type):
@@ -186,6 +212,14 @@ class Function(metaclass=_FunctionMeta):
     vjp = backward
 
     @staticmethod
+    def jvp(*args: Any, **kwargs: Any) -> Any:
+        """``jvp(ctx, *tangents)``: the derivatives of the results along tangents of the arguments (None for what is no
+        tensor). Called where there is no ``backward``: the gradient is its transpose."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
         """``vmap(info, in_dims, *args)``: the results for a batch, and their axes of samples. Without it forward and
         backward see one sample each.
@@ -236,6 +270,8 @@ class Function(metaclass=_FunctionMeta):
         ctx._is_tensor = is_tensor
         tensors = tuple([a for a, t in zip(args, is_tensor) if t])
         ctx.needs_input_grad = tuple([t and _has_record(a) for a, t in zip(args, is_tensor)])
+        if _has_jvp_alone(cls):
+            ctx._arguments = [(tuple(a.shape), a.dtype, a.device) if t else None for a, t in zip(args, is_tensor)]
         was_recording = _is_recording()
         recording = was_recording and True in ctx.needs_input_grad
         _record(False)
@@ -265,6 +301,10 @@ class Function(metaclass=_FunctionMeta):
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
+
+
+def _has_jvp_alone(cls):
+    return cls.jvp is not Function.jvp and cls.backward is Function.backward and cls.vjp is Function.vjp
 
 
 def _is_view_of(r, tensors):

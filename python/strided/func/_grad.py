@@ -299,7 +299,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     inputs = Inputs(leaves)
     _check_tangents(primals, tangents, leaves, given)
     with enable_grad():
-        result, aux = _pair(func(*tree_unflatten(inputs.leaves, spec)), has_aux, name)
+        # With nodes of their own, not leaves: the function may write to its inputs.
+        duals = [batched(_f["_dual"](x), inputs.levels) for x in inputs.plain]
+        result, aux = _pair(func(*tree_unflatten(duals, spec)), has_aux, name)
         _some(result, name)
         outputs, structure = tree_flatten(result)
         _tensors_only(outputs, name + ": expected f(*primals) to return only tensors, got unsupported type {}")

@@ -6,6 +6,8 @@ and growing functions are bounded.
 """
 
 import random
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -316,3 +318,94 @@ def test_second_derivatives_of_linear_pieces_are_zero(name):
         assert first.requires_grad
         (second, mixed) = T.autograd.grad(first.sum(), (x, w))
         assert second.shape == (16,) and not second.any() and mixed != 0
+
+
+def function_with_jvp_alone(T, old):
+    class Product(T.autograd.Function):
+        @staticmethod
+        def jvp(ctx, x_t, n, y_t):
+            x, y = ctx.saved_tensors
+            assert n is None
+            return x_t * y + x * y_t, x_t * 0 + 2 * y_t
+
+    def forward(x, n, y):
+        return n * x * y, y * 2
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_forward(inputs[0], inputs[2])
+
+    def forward_and_setup(ctx, x, n, y):
+        setup(ctx, (x, n, y), None)
+        return forward(x, n, y)
+
+    Product.forward = staticmethod(forward_and_setup if old else forward)
+    if not old:
+        Product.setup_context = staticmethod(setup)
+    return Product
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_functions_with_jvp_alone(old):
+    def results(T):
+        f = function_with_jvp_alone(T, old)
+        x, y, s, t = (T.tensor(v, dtype=T.float64) for v in ([1.0, 2.0], [3.0, 5.0], [1.0, -1.0], [0.5, 2.0]))
+        ad = T.autograd.forward_ad
+        with ad.dual_level():
+            both = f.apply(ad.make_dual(x, s), 1, ad.make_dual(y, t))
+            one = f.apply(ad.make_dual(x, s), 1, y)
+            found = [ad.unpack_dual(r).tangent for r in (*both, one[0])]
+        if not old:
+            found += T.func.jvp(lambda a, b: f.apply(a, 1, b), (x, y), (s, t))[1]
+        return [r.tolist() for r in found]
+
+    assert results(strided) == results(torch)
+    # The backward pass, which PyTorch does not have: the transpose, differentiated once more.
+    f = function_with_jvp_alone(strided, old)
+    x, y = (strided.tensor(v, dtype=strided.float64, requires_grad=True) for v in ([1.0, 2.0], [3.0, 5.0]))
+    first = strided.autograd.grad(f.apply(x, 1, y)[0].sum(), (x, y), create_graph=True)
+    assert [g.tolist() for g in first] == [y.tolist(), x.tolist()]
+    assert strided.autograd.grad(first[0].sum(), y)[0].tolist() == [1, 1]
+    assert strided.autograd.gradcheck(lambda x, y: f.apply(x, 1, y), (x, y), check_forward_ad=True)
+
+
+ERRORS = {
+    "pack hooks that write": """
+a = T.ones(2, requires_grad=True)
+with T.autograd.graph.saved_tensors_hooks(lambda x: x.add_(1), lambda x: x):
+    T.exp(a)
+""",
+    "batches of other shapes": """
+x = T.ones(2, 2, requires_grad=True)
+T.autograd.grad(x * 2, x, T.ones(2), is_grads_batched=True)
+""",
+    "gradients of another dtype": """
+x = T.ones(2, requires_grad=True)
+x.grad = T.ones(2, dtype=T.float64)
+""",
+    "no_grad of a class": """
+import warnings
+warnings.simplefilter("error")
+T.no_grad()(type("A", (), {}))
+""",
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_of_passes(name):
+    found = []
+    for T in (strided, torch):
+        with warnings.catch_warnings(), pytest.raises((RuntimeError, FutureWarning)) as error:
+            exec(ERRORS[name], {"T": T})
+        found.append((error.type, re.split(r"[.:] | and will", str(error.value))[0]))
+    assert found[0] == found[1]
+
+
+def test_embedding_bag_takes_the_old_order():
+    def bags(T):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return T.nn.functional.embedding_bag(
+                T.arange(8.0).view(4, 2), T.tensor([0, 1, 2]), T.tensor([0, 1])
+            ).tolist()
+
+    assert bags(strided) == bags(torch)

@@ -38,6 +38,13 @@ PROGRAMS = {
     "vjp": lambda lib, f, w, b, x: f.vjp(lambda w, x: lib.softmax(x @ w.T, -1), w, x)[1](x @ w.T),
     "vjp of a batch": lambda lib, f, w, b, x: f.vmap(f.vjp(lib.sin, w)[1])(lib.stack([w, 2 * w])),
     "jvp": lambda lib, f, w, b, x: f.jvp(lambda w, b: (w.exp() * b[:, None], b.cos()), (w, b), (w * 2, b + 1)),
+    "jvp that writes": lambda lib, f, w, b, x: (
+        w0 := w * 1,
+        f.jvp(lambda w: w.mul_(b[:, None]).exp_() * 2, (w0,), (w,)),
+    ),
+    "jvp that writes to a batch": lambda lib, f, w, b, x: f.vmap(
+        lambda x, t: f.jvp(lambda x: x.mul_(2).sin(), (x,), (t,))
+    )(x * 1, x.cos()),
     "jvp of a batch": lambda lib, f, w, b, x: f.vmap(lambda t: f.jvp(lib.sin, (x,), (t,)))(lib.stack([x, 2 * x])),
     "linearize": lambda lib, f, w, b, x: f.linearize(lib.tanh, x)[1](x * 2),
     "value": lambda lib, f, w, b, x: f.grad_and_value(lambda p: (mlp(lib, p, x[0]), p["b"]), has_aux=True)(

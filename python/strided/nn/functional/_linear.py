@@ -10,6 +10,7 @@ from strided._checks import every_sample
 from ... import _C
 from ..._arguments import whole
 from ..._entries import have_kernel, times_dense
+from ..._once import warn_once
 from ..._out import into as _into
 from ..._overrides import shown_as
 
@@ -242,6 +243,9 @@ def embedding_bag(
     >>> strided.nn.functional.embedding_bag(strided.tensor([[0, 1]]), strided.eye(2), mode='sum')
     tensor([[1., 1.]])
     """
+    if weight.dtype == strided.int64 and input.is_floating_point():
+        warn_once("embedding_bag", "the argument order (weight, input, ...) is deprecated; write (input, weight, ...)")
+        input, weight = weight, input
     _check_indices("embedding_bag", input)
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(
