@@ -8,9 +8,10 @@ import strided
 from strided.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
+from ._of_probability import OfProbability
 from .distribution import given_one
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, lazy_property, logits_to_probs, numbers, probs_to_logits
+from .utils import broadcast_all, numbers
 
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(ExponentialFamily):
+class Bernoulli(OfProbability, ExponentialFamily):
     """0 or 1; 1 with probability ``probs``, the sigmoid of ``logits``.
 
     >>> strided.distributions.Bernoulli(probs=strided.tensor(0.25)).variance
@@ -56,24 +57,6 @@ class Bernoulli(ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self._param.size()
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new_empty(*args, **kwargs)
 
     def sample(self, sample_shape: Any = strided.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import strided
 
 from . import constraints
-from .distribution import Distribution, given_one
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from ._of_probability import OfProbability
+from .distribution import given_one
+from .utils import broadcast_all
 
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Binomial"]
 
 
-class Binomial(Distribution):
+class Binomial(OfProbability):
     """How many of ``total_count`` Bernoulli trials succeed.
 
     Samples come from a sampler of strided's own: the distribution is PyTorch's, the numbers are not.
@@ -65,24 +66,6 @@ class Binomial(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self._param.size()
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new_empty(*args, **kwargs)
 
     def sample(self, sample_shape: Any = strided.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)

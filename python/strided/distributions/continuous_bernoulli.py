@@ -9,9 +9,10 @@ import strided
 from strided.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
+from ._of_probability import OfProbability
 from .distribution import given_one
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, numbers, probs_to_logits
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, numbers
 
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(OfProbability, ExponentialFamily):
     """Density proportional to probs^x (1 - probs)^(1 - x) over 0 <= x <= 1.
 
     (Loaiza-Ganem and Cunningham, "The continuous Bernoulli", NeurIPS 2019.)  Between ``lims`` the normalising
@@ -106,22 +107,9 @@ class ContinuousBernoulli(ExponentialFamily):
         return strided.where(self._outside_unstable_region(), exact, taylor)
 
     @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
     def probs(self) -> Tensor:
         """The parameter, which is not the mean."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self._param.size()
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new_empty(*args, **kwargs)
 
     def sample(self, sample_shape: Any = strided.Size()) -> Tensor:
         with strided.no_grad():

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import strided
 
 from . import constraints
-from .distribution import Distribution, given_one
+from ._of_probability import OfProbability
+from .distribution import given_one
 from .gamma import Gamma
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import broadcast_all, lazy_property
 
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(Distribution):
+class NegativeBinomial(OfProbability):
     """How many Bernoulli trials succeed before ``total_count`` of them fail; total_count need not be an integer.
 
     >>> strided.distributions.NegativeBinomial(3., strided.tensor(0.5)).mean
@@ -60,24 +61,6 @@ class NegativeBinomial(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.mean / strided.sigmoid(-self.logits)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self._param.size()
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new_empty(*args, **kwargs)
 
     @lazy_property
     def _gamma(self) -> Gamma:

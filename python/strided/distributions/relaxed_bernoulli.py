@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import strided
 
 from . import constraints
-from .distribution import Distribution, given_one
+from ._of_probability import OfProbability
+from .distribution import given_one
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, numbers, probs_to_logits
+from .utils import broadcast_all, clamp_probs, numbers
 
 if TYPE_CHECKING:
     from .._typing import Any, Tensor
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
-class LogitRelaxedBernoulli(Distribution):
+class LogitRelaxedBernoulli(OfProbability):
     """Log-odds of a relaxed Bernoulli variable.
 
     >>> strided.distributions.relaxed_bernoulli.LogitRelaxedBernoulli(strided.tensor(1.), probs=0.5).log_prob(strided.tensor(0.))
@@ -46,24 +47,6 @@ class LogitRelaxedBernoulli(Distribution):
         new.temperature = self.temperature
         new._param = new.__dict__["probs" if "probs" in new.__dict__ else "logits"]
         return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new_empty(*args, **kwargs)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self._param.size()
 
     def rsample(self, sample_shape: Any = strided.Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
