@@ -57,12 +57,14 @@ def work(share, of, skip, progress):
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     calls = all_calls(strided)[share::of]
+    problems = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # some methods print
     with open(progress, "r+b", buffering=0) as file:
         for position in range(skip, len(calls)):
             os.pwrite(file.fileno(), f"{position:12d}".encode(), 0)
             faulthandler.dump_traceback_later(SECONDS, exit=True)
             if problem := perform(strided, *calls[position]):
-                print(json.dumps([position, problem]), flush=True)
+                print(json.dumps([position, problem]), file=problems, flush=True)
     faulthandler.cancel_dump_traceback_later()
 
 
