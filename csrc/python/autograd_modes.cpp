@@ -36,7 +36,11 @@ class PySavedTensorHooks : public SavedTensorHooks {
     } off{ourselves, {}};
     set_saved_tensor_hooks({});
     const Owned tensor(wrap(t));
+    const uint32_t version = t.storage().version();
     const Owned packed(PyObject_CallOneArg(pack_.get(), tensor.o));
+    STRIDED_CHECK(t.storage().version() == version, RuntimeError,
+                  "A saved tensor pack hook is modifying its input in place. It may not write to the tensor that it is "
+                  "given: others compute with it.");
     return Ref<Packed>(new PyPacked(unpack_.get(), packed.o));
   }
   PyObject* pair() const { return Py_BuildValue("(OO)", pack_.get(), unpack_.get()); }
