@@ -13,6 +13,7 @@ namespace strided {
 
 ShortRowKernels short_row_kernels;  // the library's stand in a unit that is not linked
 SelectKernels select_kernels;
+LongRowKernels long_row_kernels[4];
 
 inline namespace STRIDED_ISA {
 namespace {
@@ -252,7 +253,7 @@ void check_short_of_size(std::initializer_list<KeyKind> kinds) {
                                           : 3 * kAtOnce - 1;
         const int64_t others = check_short<K>(bits, kind, n % 3 == 0, n, rows, random);
         const bool few_far = sizeof(K) >= 4 && bits == Bits::NearOneAndFar;
-        if ((n <= kLeaf && !few_far) || (n > 75 && (bits == Bits::Equal || bits == Bits::Few))) {
+        if ((n <= 2 * kFew && !few_far) || (n > 75 && (bits == Bits::Equal || bits == Bits::Few))) {
           ASSERT_EQ(others, 0);
         }
         ASSERT_FALSE(::testing::Test::HasFailure());
@@ -282,25 +283,19 @@ void check_narrow_runs_of_every_length() {
   for (const int depth : {0, 1, 3, 40})
     for (int64_t n = 1; n <= kShortRow; n += n < 300 ? 1 : 97) check_narrow_runs<W>(n, depth, random);
 }
-TEST(ShortRows, RunsOfNarrowWords) {
-#if !defined(__AVX512F__)  // kNarrowRuns
-  check_narrow_runs_of_every_length<uint32_t>();
-#endif
-}
+TEST(ShortRows, RunsOfNarrowWords) { check_narrow_runs_of_every_length<uint32_t>(); }
 template <class K>
 void check_few_rows(KeyKind kind) {
-  if constexpr (kNarrowRuns) {
-    std::mt19937_64 random(6);
-    for (const int64_t n : {65, 66, 71, 72, 100, 127, 129, 500, 1000, 1023, 1024})
-      for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
-        for (const int64_t rows : {1, 2, 3, 9}) {
-          const int64_t others = check_short<K>(bits, kind, n % 2 == 0, n, rows, random);
-          ASSERT_FALSE(::testing::Test::HasFailure());
-          if (bits == Bits::Any) {
-            ASSERT_EQ(others, 0) << n << ", " << rows;
-          }
+  std::mt19937_64 random(6);
+  for (const int64_t n : {65, 66, 71, 72, 100, 127, 129, 500, 1000, 1023, 1024})
+    for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
+      for (const int64_t rows : {1, 2, 3, 9}) {
+        const int64_t others = check_short<K>(bits, kind, n % 2 == 0, n, rows, random);
+        ASSERT_FALSE(::testing::Test::HasFailure());
+        if (bits == Bits::Any) {
+          ASSERT_EQ(others, 0) << n << ", " << rows;
         }
-  }
+      }
 }
 TEST(ShortRows, FewOfFourBytes) { check_few_rows<uint32_t>(KeyKind::Float); }
 TEST(ShortRows, FewOfEightBytes) { check_few_rows<uint64_t>(KeyKind::Signed); }

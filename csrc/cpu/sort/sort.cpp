@@ -70,6 +70,9 @@ void sort_rows(const SortPlan& plan, bool descending) {
   const int64_t group = std::max<int64_t>(1, kGroupItems / std::max<int64_t>(n, 1));
   const GilRelease unlocked(n * plan.rows > kLongWork);
   auto sort = [&](int64_t r, int64_t rows) {
+    if (group == 1 && sort_long_row(plan.dtype, row_of(plan.values, r, bytes), row_of(plan.index, r, n),
+                                    plan.in + r * bytes, n, descending))
+      return;
     const SortedRows sorted(plan.dtype, plan.in + r * bytes, n, rows, descending);
     sorted.write(row_of(plan.values, r, bytes), row_of(plan.index, r, n), n);
   };

@@ -2,6 +2,7 @@
 // sorted order is unique, and stable.
 #include "backend/sort_keys.h"
 #include "cpu/kernels.h"
+#include "cpu/sort/long_rows.inc"
 #include "cpu/sort/quicksort.inc"
 #include "cpu/sort/select.inc"
 #include "cpu/sort/short_rows.inc"
@@ -17,9 +18,6 @@ void sort_runs(const Run<P>& a, int64_t n, int64_t rows, const Run<P>& scratch) 
   for (int64_t r = 0; r < rows; ++r) sort_run(a.from(r * n), n, scratch, depth, &leaves);
   leaves.sort();
 }
-
-// Words compare as signed numbers.
-constexpr uint64_t kSign = uint64_t(1) << 63;
 
 constexpr int kFewDigits = 2;  // that are sorted from the least significant one on, however long the row
 #if defined(__AVX512F__)
@@ -268,6 +266,7 @@ void fill_size(SortKernels& sort, int row) {
   sort.encode[row] = encode<K>;
   sort.decode[row] = decode<K>;
   fill_select<K>(row);
+  fill_long_rows<K>(row);
 }
 
 }  // namespace

@@ -68,5 +68,8 @@ int kernel_row(DType dtype);        // of the tables for items of 1, 2, 4 and 8 
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
                         bool descending, char* scratch, int64_t* again);
 
+// One row, by several threads. False where its kernels (cpu/sort/long_rows.h) do not serve.
+bool sort_long_row(DType dtype, char* values, int64_t* index, const char* in, int64_t n, bool descending);
+
 }  // namespace cpu
 }  // namespace strided

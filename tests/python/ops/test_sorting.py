@@ -103,6 +103,24 @@ def test_sort_long_rows(dtype):
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [2049, 8191, 8192, 70001])
+def test_sort_of_long_rows_in_parts(dtype, n):
+    """Keys that few elements have, and keys that most have; all zeros and NaN keep their bits and their order."""
+    g = np.random.default_rng(n)
+    far = g.standard_normal(n) * 50
+    special = np.select([g.random(n) < p for p in (0.2, 0.2, 0.2, 0.1)], [0.0, -0.0, NAN, INF], far)
+    kinds = [far, np.sort(far), np.sort(far)[::-1], np.abs(np.arange(n) - n // 2), np.where(g.random(n) < 0.98, 7, far)]
+    kinds += [special, np.full(n, NAN)] if dtype in FLOATS else [g.integers(0, 2, n), g.integers(0, 127, n)]
+    for kind in kinds:
+        a = np.ascontiguousarray(kind if dtype in FLOATS else np.abs(kind)).astype(dtype)
+        t = torch.from_numpy(a)
+        for descending in (False, True):
+            at = order_of(a.astype("float64"), 0, descending)
+            values, indices = t.sort(descending=descending, stable=True)
+            assert np.array_equal(indices.numpy(), at) and values.numpy().tobytes() == a[at].tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint64", "float32", "float64"])
 @pytest.mark.parametrize("n", [1500, 4095, 4096, 20000, 70000, 200000])
 def test_sort_of_close_elements(dtype, n):
