@@ -15,7 +15,10 @@ from ..utils.hooks import RemovableHandle
 if TYPE_CHECKING:
     from .._typing import Any, Callable, Tensor
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+# What an optimizer takes, for annotations: tensors, groups, or tensors with names.
+ParamsT = Iterable[strided.Tensor] | Iterable[dict[str, object]] | Iterable[tuple[str, strided.Tensor]]
 
 
 class _Required:

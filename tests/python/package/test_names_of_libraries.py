@@ -1,5 +1,6 @@
 """Names that libraries import or ask for: there, and honest about what there is not."""
 
+import collections.abc
 import functools
 import importlib
 import typing
@@ -65,6 +66,13 @@ def test_names_of_training_on_ranks():
     first, second = strided.distributed.simulate(2, program)
     assert first == (((2, 2), (0, 0)), ((1, 2), (0, 0)), ((3, 2), (0, 0)))
     assert second == (((1, 2), (2, 0)), ((0, 2), (1, 0)), ((3, 2), (0, 0)))
+
+
+def test_what_an_optimizer_takes_as_an_annotation():
+    from strided.optim.optimizer import ParamsT
+
+    kinds = typing.get_args(ParamsT)
+    assert len(kinds) == 3 and all(typing.get_origin(kind) is collections.abc.Iterable for kind in kinds)
 
 
 def test_names_of_the_compiler():
