@@ -20,7 +20,7 @@ LEFT_OUT = {
     "set_num_threads", "set_printoptions", "printoptions", "set_cache_limit", "set_default_device",
     "set_default_tensor_type", "set_anomaly_enabled", "install_as_torch", "enter_dual_level", "exit_dual_level",
     "add_safe_globals", "clear_safe_globals", "register_package", "set_default_load_endianness",
-    "set_default_mmap_options", "set_crc32_options",
+    "set_default_mmap_options", "set_crc32_options", "set_default_backend", "set_stance",
 }  # fmt: skip
 
 
