@@ -149,29 +149,3 @@ def grad(
             "Set allow_unused=True if this is the desired behavior."
         )
     return tuple(grads)
-<<<<<<< HEAD
-=======
-
-
-def _batched(outputs, batches, keep, create_graph, inputs):
-    """_run for each of several gradients that stand along the first axes of `batches`; their results stacked."""
-    if any(g is None for g in batches):
-        raise RuntimeError("grad: with is_grads_batched=True grad_outputs must be given for every output")
-    sizes = {g.shape[0] if g.ndim else None for g in batches}
-    if len(sizes) != 1 or None in sizes:
-        raise ValueError(
-            "grad: with is_grads_batched=True the first axis of each of grad_outputs is that of the batch, of one size for all"
-        )
-    for i, (g, y) in enumerate(zip(batches, outputs)):
-        if g.shape[1:] != y.shape:
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
-                f"The others must be those of the output, but grad_output[{i}] has a shape of {g.shape} and output[{i}] "
-                f"has a shape of {y.shape}."
-            )
-    (n,) = sizes
-    rows = [_run(outputs, [g[k] for g in batches], keep or k < n - 1, create_graph, inputs) for k in range(n)]
-    if not rows:
-        return [_C.functions["zeros"]((0, *x.shape), dtype=x.dtype, device=x.device) for x in inputs]
-    return [None if column[0] is None else _C.functions["stack"](column) for column in zip(*rows)]
->>>>>>> 2a4baa1 (autograd.Function: jvp without backward; func.jvp of writes)

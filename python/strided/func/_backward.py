@@ -35,6 +35,13 @@ def run_batch(outputs: Any, batches: Any, keep: bool, create_graph: bool, inputs
         raise ValueError(
             "grad: with is_grads_batched=True the first axis of each of grad_outputs is that of the batch, of one size for all"
         )
+    for i, (g, y) in enumerate(zip(batches, outputs)):
+        if hasattr(y, "shape") and g.shape[1:] != y.shape:  # not of an edge
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                f"The others must be those of the output, but grad_output[{i}] has a shape of {g.shape} and output[{i}] "
+                f"has a shape of {y.shape}."
+            )
     (n,) = sizes
     if n == 0:
         return [_f["zeros"]((0, *x.shape), dtype=x.dtype, device=x.device) for x in inputs]
