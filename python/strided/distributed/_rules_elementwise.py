@@ -338,7 +338,7 @@ def of_shards(func: Any, args: Any, kwargs: Any) -> Any:
     x = args[0]
     if not isinstance(x, ShardedTensor):
         return elementwise(func, args, kwargs)
-    if x._spec.is_partial and name_of(func) not in ("clone", "detach", "contiguous", "requires_grad_"):
+    if x._spec.is_partial and name_of(func) not in ("clone", "detach", "_dual", "contiguous", "requires_grad_"):
         x = without_terms(x)
     rest = [a._local if isinstance(a, ShardedTensor) else a for a in args[1:]]
     result = func(x._local, *rest, **kwargs)
@@ -359,7 +359,7 @@ def _of_shards_at_once(func, args, kwargs):
 
 of_shards.at_once = _of_shards_at_once  # type: ignore[attr-defined]
 rule(
-    "clone contiguous detach detach_ to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
+    "clone contiguous detach detach_ _dual to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
     "resolve_conj resolve_neg conj conj_physical retain_grad view_as_real_ __copy__ "
     + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"])
 )(of_shards)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import strided
+
 from .distribution import Distribution
 from .utils import lazy_property, logits_to_probs, probs_to_logits
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 class OfProbability(Distribution):
     """`_param` is the one of ``probs`` and ``logits`` that was given."""
 
-    _param: Tensor
+    _param: strided.Tensor
 
     @lazy_property
     def logits(self) -> Tensor:

@@ -80,11 +80,11 @@ def test_decorators_change_nothing():
     from strided import _dynamo, onnx
 
     _dynamo.reset()
-    _dynamo.config.cache_size_limit = 3
-    with _dynamo.config.patch(cache_size_limit=4, verbose=True), _dynamo.config.patch("verbose", False):
-        assert _dynamo.config.cache_size_limit == 4 and not _dynamo.config.verbose
-    assert _dynamo.config.cache_size_limit == 3 and not hasattr(_dynamo.config, "verbose")
-    assert _dynamo.config.patch({"verbose": True})(lambda: _dynamo.config.verbose)()
+    before = _dynamo.config.cache_size_limit
+    with _dynamo.config.patch(cache_size_limit=4, of_a_test=True), _dynamo.config.patch("of_a_test", False):
+        assert _dynamo.config.cache_size_limit == 4 and not _dynamo.config.of_a_test
+    assert _dynamo.config.cache_size_limit == before and not hasattr(_dynamo.config, "of_a_test")
+    assert _dynamo.config.patch({"of_a_test": True})(lambda: _dynamo.config.of_a_test)()
     assert _dynamo.disable(f) is f and not isinstance(f, _dynamo.OptimizedModule) and not onnx.is_in_onnx_export()
     with pytest.raises(NotImplementedError, match="ONNX"):
         onnx.export(f, ())

@@ -22,11 +22,11 @@ def chunk_vmap(
     """
     import functools
 
-    from ...func._vmap import _inputs
+    from ...func._vmap import _process_batched_inputs
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        size = _inputs(in_dims, args, func)[0]
+        size = _process_batched_inputs(in_dims, args, func)[0]
         rows = None if chunks == 1 else max(-(-size // chunks), 1)
         return vmap(func, in_dims, out_dims, randomness, chunk_size=rows)(*args, **kwargs)
 
