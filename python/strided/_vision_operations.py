@@ -137,7 +137,7 @@ def _averages(
             sums = table.new_zeros(taps.size(0), channels)
         made.append(sums.view(-1, shape[0] * shape[1], channels).transpose(1, 2))
     joined = made[0] if len(made) == 1 else strided.cat(made)
-    return joined.reshape(-1, channels, *shape)
+    return joined.reshape(-1, channels, *shape).contiguous()
 
 
 def _regions(input: Tensor, rois: Tensor) -> None:
@@ -183,7 +183,7 @@ def _of_their_bins(pooled: Tensor, shape: tuple[int, int]) -> tuple[Tensor, Tens
     regions, channels = pooled.shape[:2]
     each = strided.arange(channels, device=pooled.device, dtype=strided.int32).view(1, -1, *shape)
     chosen = pooled.view(regions, -1, shape[0] * shape[1], shape[0] * shape[1]).diagonal(dim1=2, dim2=3)
-    return chosen.reshape(regions, -1, *shape), each.repeat(regions, 1, 1, 1)
+    return chosen.reshape(regions, -1, *shape).contiguous(), each.repeat(regions, 1, 1, 1)
 
 
 def _check_positions(input: Tensor, shape: tuple[int, int]) -> None:
@@ -333,6 +333,7 @@ def deform_conv2d(
     """
     n, channels, height, width = input.shape
     rows, columns = weight.shape[2:]
+    _check(min(stride_h, stride_w) > 0, f"stride: ({stride_h}, {stride_w}) should be positive")
     out_h = (height + 2 * pad_h - dilation_h * (rows - 1) - 1) // stride_h + 1
     out_w = (width + 2 * pad_w - dilation_w * (columns - 1) - 1) // stride_w + 1
     taps = rows * columns
@@ -348,7 +349,7 @@ def deform_conv2d(
     def places(count: int, stride: int, pad: int) -> Tensor:
         return strided.arange(count, device=input.device, dtype=offset.dtype) * stride - pad
 
-    moved = offset.view(n * offset_groups, rows, columns, 2, out_h, out_w)
+    moved = offset.reshape(n * offset_groups, rows, columns, 2, out_h, out_w)
     tap_y = places(rows, dilation_h, 0).view(rows, 1, 1, 1)
     tap_x = places(columns, dilation_w, 0).view(columns, 1, 1)
     y = moved[:, :, :, 0] + tap_y + places(out_h, stride_h, pad_h).view(out_h, 1)
@@ -361,10 +362,10 @@ def deform_conv2d(
         align_corners=False,
     ).view(n, offset_groups, -1, taps, out_h * out_w)
     if use_mask:
-        read = read * mask.view(n, offset_groups, 1, taps, -1)
+        read = read * mask.reshape(n, offset_groups, 1, taps, -1)
     read = read.reshape(n, groups, -1, out_h * out_w)
-    made = weight.view(groups, weight.size(0) // groups, -1) @ read
-    return made.view(n, -1, out_h, out_w) + bias.view(-1, 1, 1)
+    made = weight.reshape(groups, weight.size(0) // groups, -1) @ read
+    return made.view(n, -1, out_h, out_w) + bias.reshape(-1, 1, 1)
 
 
 # Operations that are linear in the images have gradients that do not depend on them.

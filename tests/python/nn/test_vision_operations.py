@@ -117,7 +117,9 @@ def test_roi_align(ops, ratio, aligned, scale):
     strided.manual_seed(0)
     input = strided.rand(2, 3, 7, 8, dtype=strided.float64)
     want = aligned_one_by_one(input, regions(), scale, (2, 3), ratio, aligned)
-    strided.testing.assert_close(ops.roi_align(input, regions(), scale, 2, 3, ratio, aligned), want)
+    made = ops.roi_align(input, regions(), scale, 2, 3, ratio, aligned)
+    assert made.is_contiguous()
+    strided.testing.assert_close(made, want)
     if ratio:  # else rounded corners may have another number of points
         narrow = ops.roi_align(input.float(), regions(strided.float32), scale, 2, 3, ratio, aligned)
         strided.testing.assert_close(narrow, want.float())
@@ -127,7 +129,7 @@ def test_ps_roi_align(ops):
     input = strided.rand(2, 12, 7, 8, dtype=strided.float64)
     made, channel = ops.ps_roi_align(input, regions(), 0.8, 2, 3, 2)
     strided.testing.assert_close(made, aligned_one_by_one(input, regions(), 0.8, (2, 3), 2, True, True))
-    assert channel.dtype == strided.int32 and channel[0].flatten().tolist() == list(range(12))
+    assert made.is_contiguous() and channel.dtype == strided.int32 and channel[0].flatten().tolist() == list(range(12))
     with pytest.raises(RuntimeError, match="multiple of pooling height"):
         ops.ps_roi_align(input[:, :5], regions(), 0.8, 2, 3, 2)
 
@@ -162,6 +164,7 @@ def test_roi_pool(ops):
         return [max(r) for r in flat], [(top + k // part.size(2)) * 8 + left + k % part.size(2) for k in at]
 
     made, where = ops.roi_pool(input, rois, 0.9, 2, 3)
+    assert made.is_contiguous() and where.is_contiguous()
     want = list(pooled_one_by_one(input, rois, 0.9, (2, 3), largest, 1, 0))
     for got, part in ((made, 0), (where, 1)):
         rows = [w[part] for w in want]
@@ -267,5 +270,9 @@ def test_deform_conv2d(ops, stride, pad, dilation, groups, offset_groups, use_ma
         [g for g, t in zip(grads, given) if t.requires_grad], strided.autograd.grad(made, learnt, cotangent)
     ):
         strided.testing.assert_close(got, grad)
+    by_channel = [t.detach().movedim(1, -1).contiguous().movedim(-1, 1) for t in given[:4]]  # as slices, no views
+    strided.testing.assert_close(ops.deform_conv2d(*by_channel, bias, *words), made)
+    with pytest.raises(RuntimeError, match="stride: .* should be positive"):
+        ops.deform_conv2d(*given, 0, *words[1:])
     with pytest.raises(RuntimeError, match="offset: its shape"):
         ops.deform_conv2d(input, weight, offset[:, 1:], mask, bias, *words)
