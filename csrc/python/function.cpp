@@ -320,8 +320,8 @@ __attribute__((noinline)) PyObject* run_profiled(const Overload& o, PyObject** s
   return run(o, slots);
 }
 
-// A call that fits no overload, but that PyTorch takes besides its signatures: python/strided/_old_calls.py knows them.
-// Py_NotImplemented if it is none.
+// A call that fits no overload, but that PyTorch takes besides its signatures: python/strided/_calls/old_calls.py knows
+// them. Py_NotImplemented if it is none.
 __attribute__((noinline)) PyObject* old_call(PyObject* self, PyObject* const* args, size_t n_args) {
   const Owned given(PyTuple_New(static_cast<Py_ssize_t>(n_args)));
   for (size_t i = 0; i < n_args; ++i) PyTuple_SET_ITEM(given.o, static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));

@@ -5,8 +5,8 @@
 
 namespace strided::python {
 
-// Adds the types OverridableFunction and OverridableMethod, and what the decorators of strided._overrides make them
-// with.
+// Adds the types OverridableFunction and OverridableMethod, and what the decorators of strided._calls.overrides make
+// them with.
 void init_overridable(PyObject* module);
 
 }  // namespace strided::python

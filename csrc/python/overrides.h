@@ -9,10 +9,10 @@ namespace strided::python {
 
 // Note [Who takes a call]
 // Where arguments arrive (Function, the slots, methods and properties of Tensor, functions written in Python that
-// `overridable` in python/strided/_overrides.py marks) one question is asked first: is there, among the arguments and
-// in lists of them, an object whose type has a __torch_function__ of its own, or is a mode on? For tensors the answer
-// is a comparison of types. If so, hand_over asks the modes, then these objects, subclasses before their bases and
-// else from left to right, until one does not return NotImplemented.
+// `overridable` in python/strided/_calls/overrides.py marks) one question is asked first: is there, among the arguments
+// and in lists of them, an object whose type has a __torch_function__ of its own, or is a mode on? For tensors the
+// answer is a comparison of types. If so, hand_over asks the modes, then these objects, subclasses before their bases
+// and else from left to right, until one does not return NotImplemented.
 // Functions whose name begins with an underscore are no API: they are handed only to types of this package, which say
 // so by a method __strided_function__ (strided.func). These take calls also while __torch_function__ is switched off.
 // A class with a __torch_dispatch__ has a method __strided_dispatch__ (strided._dispatch.subclasses). It is asked last,

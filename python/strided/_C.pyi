@@ -14,7 +14,7 @@ from ._typing import Index
 from ._typing import Number
 from ._typing import Sizes
 from ._typing import TensorOrNumber
-from . import _storage
+from ._objects import storage as _storage
 from . import layout as _layout
 from . import memory_format as _memory_format
 from . import return_types
@@ -25,8 +25,8 @@ class DisableTorchFunction:
     ...
 class DisableTorchFunctionSubclass:
     ...
-from ._dispatch_keys import DispatchKey as DispatchKey
-from ._dispatch_keys import DispatchKeySet as DispatchKeySet
+from ._seat.dispatch_keys import DispatchKey as DispatchKey
+from ._seat.dispatch_keys import DispatchKeySet as DispatchKeySet
 class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any: ...
@@ -97,7 +97,7 @@ class Size(_tuple[_int, ...]):
     def __reduce__(self) -> _tuple[Any, ...]: ...
     def __rmul__(self, times: SupportsIndex) -> Size: ...
     def numel(self) -> _int: ...
-from ._dispatch_keys import Tag as Tag
+from ._seat.dispatch_keys import Tag as Tag
 class Tensor:
     def __buffer__(self, flags: _int, /) -> memoryview: ...
     @property

@@ -26,8 +26,8 @@ _C.__path__ = [f"{_os.path.dirname(__file__)}/_core_modules"]
 from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes
 from ._C import Size
-from . import _signature as _signature
-from . import _places as _places
+from ._calls import signature as _signature
+from ._seat import places as _places
 from . import _xla as _xla
 from .version import __version__
 from ._seat import install_as_torch
@@ -44,60 +44,34 @@ for _d in _C.dtypes_without_tensors:
     globals()[str(_d).removeprefix("torch.")] = _d
 bit, chalf = _C.uint1, _C.complex32
 
-
-class layout:
-    """How elements stand in memory. Tensors are ``strided``; programs compare with the others."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self):
-        return f"torch.{self._name}"
-
-    def __reduce__(self):
-        return self._name  # copies and pickles are the one object: programs compare with `is`
-
-
-class memory_format:
-    """Order of dimensions in memory, as PyTorch names it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self):
-        return f"torch.{self._name}"
-
-
-strided, sparse_coo, sparse_csr, sparse_csc = map(layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc"))
-sparse_bsr, sparse_bsc, _mkldnn, jagged = map(layout, ("sparse_bsr", "sparse_bsc", "_mkldnn", "jagged"))
-contiguous_format = memory_format("contiguous_format")
-preserve_format = memory_format("preserve_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
-
-for _d in (layout, memory_format):
-    _C.set_hook(_d.__name__, _d)
-_C.set_hook("strided", strided)
-
-
-class OutOfMemoryError(RuntimeError, MemoryError):
-    """The memory for a result could not be had."""
-
-
-_C.set_hook("OutOfMemoryError", OutOfMemoryError)
+from ._objects.layouts import (
+    OutOfMemoryError,
+    _mkldnn,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    jagged,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
 
 # ---------------------------------------------------------------- functions of the compiled core, by their names
 
-from . import _namespaces
+from ._calls import namespaces as _namespaces
 
 _namespaces.fill(globals())
 
 from . import linalg, return_types, special
-from . import _core_names
-from ._core_names import StorageBase as StorageBase
-from ._dispatch_keys import Tag as Tag
+from ._seat import core_names as _core_names
+from ._seat.core_names import StorageBase
+from ._seat.dispatch_keys import Tag
 
 # Numbers whose values a compiler does not know: sizes of tensors are ints here, so that nothing is one.
 SymBool, SymFloat, SymInt = (_core_names.absent(name, __name__) for name in ("SymBool", "SymFloat", "SymInt"))
@@ -111,51 +85,53 @@ ListType, NoneType, NumberType, OptionalType, StreamObjType, StringType, TensorT
     for name in ("List", "None", "Number", "Optional", "StreamObj", "String", "Tensor", "Tuple")
 )
 
-from ._typeinfo import finfo, iinfo
-from ._printing import get_printoptions, printoptions, set_printoptions
-from ._activations import *
-from ._segments import *
-from ._creation import *
-from ._composite import *
+from ._objects.typeinfo import finfo, iinfo
+from ._objects.printing import get_printoptions, printoptions, set_printoptions
+from ._functions.activations import *
+from ._functions.segments import *
+from ._functions.creation import *
+from ._functions.composite import *
 from ._lowrank import *
-from ._determinism import *
-from ._spectral import *
-from ._random import *
-from ._samplers import *
-from ._transforms import vmap
-from ._broadcast import broadcast_shapes
-from ._standard import *
-from ._sparse_names import *
-from ._checks import *
-from ._numbers import sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum
-from . import _storage
+from ._functions.determinism import *
+from ._functions.spectral import *
+from ._functions.random import *
+from ._functions.samplers import *
+from ._functions.transforms import vmap
+from ._calls.broadcast import broadcast_shapes
+from ._functions.standard import *
+from ._functions.sparse import *
+from ._functions.checks import *
+from ._functions.numbers import sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum
+from ._objects import storage as _storage
 
 _storage.install(globals(), _C.storage_as_tensor, lambda nbytes, device: UntypedStorage(nbytes, device=device))
 
-from . import _sparse_names, _tensor, _tensor_memory
+from ._functions import sparse as _sparse_functions
+from . import _tensor
+from ._objects import tensor_memory as _tensor_memory
 
 _tensor.install(Tensor)
 _core_names.install()
 _tensor_memory.install(Tensor)
-_sparse_names.install(Tensor)
+_sparse_functions.install(Tensor)
 
 from . import autograd, backends, cuda, memory, random, utils
-from ._aliases import *
+from ._functions.aliases import *
 from .autograd import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
 from ._lobpcg import lobpcg
-from . import _switches
-from ._switches import *
+from ._functions import switches as _switches
+from ._functions.switches import *
 from .amp import GradScaler, autocast
 from .compiler import compile
 from .futures import Future
-from ._core_names import PyTorchFileReader
+from ._seat.core_names import PyTorchFileReader
 
 Event, Stream = cuda.Event, cuda.Stream
 
-from ._from_file import from_file
-from . import _old_calls as _old_calls
+from ._functions.from_file import from_file
+from ._calls import old_calls as _old_calls
 from .serialization import load, save
-from . import _untyped_storage
+from ._objects import untyped_storage as _untyped_storage
 
 _untyped_storage.install()
 
@@ -194,12 +170,14 @@ _elsewhere = {
     name: module
     for module, names in {
         "jit": "ScriptModule",
-        "_aliases": " ".join(f"_cast_{kind}" for kind in "Byte Char Double Float Half Int Long Short".split()),
+        "_functions.aliases": " ".join(
+            f"_cast_{kind}" for kind in "Byte Char Double Float Half Int Long Short".split()
+        ),
         "distributions._samples": "_standard_gamma _sample_dirichlet",
-        "_segments": "_segment_reduce",
+        "_functions.segments": "_segment_reduce",
         "amp._scale": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
-        "_sparse_names": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
-        "_tensor_memory": "_has_compatible_shallow_copy_type",
+        "_functions.sparse": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
+        "_objects.tensor_memory": "_has_compatible_shallow_copy_type",
         "nn._native": "_softmax_backward_data _log_softmax_backward_data",
         "nn._registered": "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _unsafe_masked_index "
         "_unsafe_masked_index_put_accumulate native_dropout_backward",
@@ -222,7 +200,7 @@ def __getattr__(name):
     ):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _elsewhere or name.startswith("_foreach_"):
-        return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_foreach')}"), name)
+        return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_functions.foreach')}"), name)
     if not name.startswith("_") and name in _of_networks():
         return getattr(_importlib.import_module(f"{__name__}.nn._top"), name)
     if name in _switches.OLDER_QUESTIONS:

@@ -47,13 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Only now, so that the usage is there at once and whatever is broken below.
     import strided
 
-    from ._terminal import Screen
+    from ._commands.terminal import Screen
 
     if command == "info":
-        from ._info import info
+        from ._commands.info import info
 
         return info(strided, Screen())
-    from ._tour import tour
+    from ._commands.tour import tour
 
     try:
         tour(strided, Screen())

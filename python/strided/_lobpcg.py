@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _C
-from ._overrides import overridable
-from ._typeinfo import finfo
+from ._calls.overrides import overridable
+from ._objects.typeinfo import finfo
 from .autograd import Function, no_grad
 from .linalg import LinAlgError
 

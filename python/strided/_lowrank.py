@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _C
-from ._overrides import overridable
+from ._calls.overrides import overridable
 
 if TYPE_CHECKING:
     from ._typing import Tensor

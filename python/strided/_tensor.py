@@ -5,8 +5,11 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
-from . import _C, _printing, _storage, contiguous_format, preserve_format
-from ._overrides import overridable_method
+from . import _C
+from ._calls.overrides import overridable_method
+from ._objects import printing
+from ._objects import storage as _storage
+from ._objects.layouts import contiguous_format, preserve_format
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -353,11 +356,11 @@ def __repr__(self, *, tensor_contents: Any = None) -> str:
         from ._tensor_str import _str_intern
 
         return _str_intern(self, tensor_contents=tensor_contents)
-    return _printing.tensor_repr(self)
+    return printing.tensor_repr(self)
 
 
 def __format__(self, spec: str) -> str:
-    return _printing.tensor_format(self, spec)
+    return printing.tensor_format(self, spec)
 
 
 def __contains__(self, element: object) -> bool:

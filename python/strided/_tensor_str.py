@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._printing import (
+from ._objects.printing import (
     _contents,
     _options,
     _suffixes,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from . import _C, _namespaces
+from . import _C
+from ._calls import namespaces as _namespaces
 
 if TYPE_CHECKING:
     from ._typing import Any, Device, DType, Tensor

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import strided
 
-from . import _operator_schemas as _schemas
-from ._registered_ops import CustomOpDef, add, registered, take_off, waiting, waiting_kernels
+from ._calls import operator_schemas as _schemas
+from ._calls.registered_ops import CustomOpDef, add, registered, take_off, waiting, waiting_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +173,7 @@ def opcheck(
     >>> strided.library.opcheck(triple, (strided.ones(2),), test_utils="test_faketensor")
     {'test_faketensor': 'SUCCESS'}
     """
-    from ._opcheck import run
+    from ._calls.opcheck import run
 
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     return run(_found(op), args, kwargs or {}, names, raise_exception, atol, rtol)

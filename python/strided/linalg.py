@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from . import _C, _namespaces
+from . import _C
 from . import _lapack as _lapack
+from ._calls import namespaces as _namespaces
 
 
 class LinAlgError(RuntimeError):

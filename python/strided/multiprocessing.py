@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
-from ._once import warn_once
+from ._calls.once import warn_once
 
 __all__ = [
     *_multiprocessing.__all__, "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",

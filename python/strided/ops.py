@@ -15,7 +15,9 @@ import importlib
 import os
 from typing import Any
 
-from . import _C, _aliases, _core_names
+from . import _C
+from ._functions import aliases as _aliases
+from ._seat import core_names as _core_names
 
 __all__ = ["load_library"]
 
@@ -175,7 +177,8 @@ def load_library(path: Any) -> None:
     Args:
         path: the file.
     """
-    from . import _audio_operations, _vision_operations
+    from ._functions import audio_operations as _audio_operations
+    from ._functions import vision_operations as _vision_operations
 
     folder, file = os.path.split(os.path.abspath(os.fspath(path)))
     name = file.partition(".")[0]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-from ._once import warn_once
+from ._calls.once import warn_once
 from .autograd import profiler as _profiler
 from .autograd.profiler import record_function
 

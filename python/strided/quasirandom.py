@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import strided
 
-from ._sobol_numbers import BITS, DIMENSIONS, directions
+from ._functions.sobol_numbers import BITS, DIMENSIONS, directions
 
 if TYPE_CHECKING:
     from ._typing import DType, Tensor

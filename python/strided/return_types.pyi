@@ -20,7 +20,7 @@ from ._C import Tensor
 from ._C import UntypedStorage
 from ._C import device as _device
 from ._C import dtype as _dtype
-from . import _storage
+from ._objects import storage as _storage
 from . import layout as _layout
 from . import memory_format as _memory_format
 from . import return_types

@@ -319,7 +319,7 @@ def _errors() -> None:
     """Tells the core which exceptions there are for pickles: those of Python's pickle, which is not used otherwise."""
     from pickle import PicklingError, UnpicklingError
 
-    from ._storage import typed
+    from ._objects.storage import typed
     from .files._zip import inflate
 
     _C.set_hook("typed_storage", typed)

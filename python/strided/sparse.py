@@ -61,7 +61,7 @@ class _OfDtype(type):
     dtype: Any
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        from ._sparse_names import sparse_coo_tensor
+        from ._functions.sparse import sparse_coo_tensor
 
         if not args:
             args = ((0,),)
@@ -114,7 +114,7 @@ def sampled_addmm(
     tensor([[4., 0.],
             [0., 4.]])
     """
-    from ._sparse_compressed_products import sampled_addmm as general
+    from ._sparse.compressed_products import sampled_addmm as general
 
     if out is not None:
         raise NotImplementedError("sparse.sampled_addmm: strided has no out= of sparse tensors")
@@ -132,7 +132,7 @@ def mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
             [1.]])
     """
     if reduce != "sum":
-        from ._sparse_compressed_products import mm_reduce
+        from ._sparse.compressed_products import mm_reduce
 
         return mm_reduce(sparse, dense, reduce)
     return sparse.mm(dense)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import _C, _composite, _namespaces
+from . import _C
+from ._calls import namespaces as _namespaces
+from ._functions import composite as _composite
 
 globals().update(_namespaces.in_namespace("special"))
 

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from . import UntypedStorage
-from ._storage import TypedStorage, classes
+from ._objects.storage import TypedStorage, classes
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

@@ -42,7 +42,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);            //
 Tensor bernoulli(const Tensor& x, double p, Generator* generator = nullptr);  // shape and dtype of x
 Tensor poisson(const Tensor& rate, Generator* generator = nullptr);           // in rate's dtype
 // Of the gamma law of rate 1 (or logarithms), and successes among `count` trials; detached. Undefined where the backend
-// has no sampler: then they are made of other random functions (python/strided/_samplers.py).
+// has no sampler: then they are made of other random functions (python/strided/_functions/samplers.py).
 Tensor gamma_numbers(const Tensor& concentration, bool logarithm, Generator* generator = nullptr);
 Tensor binomial_numbers(const Tensor& count, const Tensor& probability, Generator* generator = nullptr);
 // `num_samples` categories for each row of a vector or matrix of weights (floating, >= 0, not all zero), as int64.

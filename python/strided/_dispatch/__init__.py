@@ -119,7 +119,7 @@ def _types(args: Any, kwargs: Any) -> tuple[type, ...]:
 def _compute(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
     if state.grad is None or state.computes:
         return op._run(*args, **kwargs)
-    from .gradients import watch
+    from .table import watch
 
     state.computes = True
     try:

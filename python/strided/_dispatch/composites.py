@@ -56,12 +56,3 @@ def _gradient(func: Any, args: Any, kwargs: Any) -> Any:
 
 
 COMPOSED["grad"] = _gradient
-
-
-from . import (  # noqa: E402
-    composites_indexing,  # noqa: F401
-    composites_nn,  # noqa: F401
-    composites_products,  # noqa: F401
-    composites_shapes,  # noqa: F401
-    composites_types,  # noqa: F401
-)

@@ -553,6 +553,3 @@ def _(c: Call, x: Tensor, repeats: Any) -> Any:
     apart = reshape(c.grad, sizes)
     dims = [*range(extra), *range(extra, len(sizes), 2)]
     return (call("sum.dim_IntList", apart, dims) if dims else apart,)
-
-
-from . import gradients_more  # noqa: E402, F401

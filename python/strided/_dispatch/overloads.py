@@ -272,7 +272,7 @@ def _generic(name: str) -> Callable[..., Any]:
 def handlers() -> dict[Any, Callable[..., Any]]:
     """{public function: what reports it}; functions written in Python that are absent are seen through."""
     from . import run_backward
-    from .composites import COMPOSED, PYTHON_LEAVES
+    from .table import COMPOSED, PYTHON_LEAVES
 
     found: dict[Any, Callable[..., Any]] = {}
     for func, full in _names().items():

@@ -86,7 +86,8 @@ class Node(FunctionCtx):
             return self._formula(grads)
 
     def _formula(self, grads: Any) -> Any:
-        from .gradients import Call, NoFormula, _fit, rule_of
+        from .gradients import Call, NoFormula, _fit
+        from .table import rule_of
 
         rule = rule_of(self._name)
         if rule is None:

@@ -250,8 +250,7 @@ def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
     from . import _compute
     from . import state as modes
     from . import subclass_gradients as nodes
-    from .composites import COMPOSED
-    from .gradients import rule_of
+    from .table import COMPOSED, rule_of
 
     name = op.overloadpacket.__name__
     if name in nodes._IMPLICIT:

@@ -1,6 +1,6 @@
-"""Settings of PyTorch's compiler: see ``_settings.py``."""
+"""Settings of PyTorch's compiler: see ``_seat/settings.py``."""
 
-from .._settings import take
+from .._seat.settings import take
 
 activation_memory_budget = 1.0
 donated_buffer = enable_autograd_cache = True

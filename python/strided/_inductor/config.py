@@ -1,8 +1,8 @@
-"""Settings of PyTorch's compiler: see ``_settings.py``."""
+"""Settings of PyTorch's compiler: see ``_seat/settings.py``."""
 
 from types import SimpleNamespace
 
-from .._settings import take
+from .._seat.settings import take
 
 allow_buffer_reuse = epilogue_fusion = fx_graph_cache = pattern_matcher = shape_padding = True
 autotune_in_subproc = conv_1x1_as_mm = coordinate_descent_check_all_directions = coordinate_descent_tuning = False

@@ -16,7 +16,7 @@ import math as _math
 
 from .. import _C
 from .._C import device
-from .._standard import KINDS as _KINDS
+from .._functions.standard import KINDS as _KINDS
 from . import _array, _creation, _dtypes, _elementwise, _linear, _manipulation, _reductions, fft, linalg
 from ._array import Array
 from ._creation import *

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .. import _C, _creation
+from .. import _C
 from .._C import Tensor
+from .._functions import creation
 from ._array import Array, creates, standard
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def asarray(
     if not isinstance(obj, Tensor):
         from ._array import array
 
-        return array(_creation.asarray(obj, dtype=dtype, device=device, copy=copy))
+        return array(creation.asarray(obj, dtype=dtype, device=device, copy=copy))
     made = obj.to(dtype=dtype, device=device, copy=bool(copy))
     if copy is False and made is not obj:
         raise ValueError("asarray(): another dtype or device needs a copy, and copy is False")
@@ -63,7 +64,7 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     >>> strided.array_api.from_dlpack(strided.arange(3))
     Array([0, 1, 2])
     """
-    made = _creation.from_dlpack(x, copy=copy)
+    made = creation.from_dlpack(x, copy=copy)
     if device is None or _C.device(device) == made.device:
         return made
     if copy is False:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _C, _standard, _typeinfo
+from .. import _C
 from .._C import Tensor
-from .._standard import KINDS, isdtype
+from .._functions import standard as _standard
+from .._functions.standard import KINDS, isdtype
+from .._objects import typeinfo
 from ._array import NUMBERS, standard
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def finfo(type: DType | Tensor, /) -> Any:  # noqa: A002  (the standard's name)
     >>> strided.array_api.finfo(strided.complex64).dtype
     torch.float32
     """
-    return _limits(_typeinfo.finfo, type)
+    return _limits(typeinfo.finfo, type)
 
 
 def iinfo(type: DType | Tensor, /) -> Any:  # noqa: A002  (the standard's name)
@@ -96,7 +98,7 @@ def iinfo(type: DType | Tensor, /) -> Any:  # noqa: A002  (the standard's name)
     >>> strided.array_api.iinfo(strided.int8).max
     127
     """
-    return _limits(_typeinfo.iinfo, type)
+    return _limits(typeinfo.iinfo, type)
 
 
 class _Info:

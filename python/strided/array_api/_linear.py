@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _C, _standard
+from .. import _C
+from .._functions import standard as _standard
 from ._array import promoted, standard
 
 if TYPE_CHECKING:

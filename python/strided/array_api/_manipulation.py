@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _C, _broadcast, _standard
+from .. import _C
 from .._C import Tensor
+from .._calls import broadcast
+from .._functions import standard as _standard
 from ._array import promoted, standard
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     (2, 3)
     """
     try:
-        return tuple(_broadcast.broadcast_shapes(*shapes))
+        return tuple(broadcast.broadcast_shapes(*shapes))
     except RuntimeError as error:
         raise ValueError(str(error)) from error
 

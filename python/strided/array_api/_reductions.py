@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _C, _standard
+from .. import _C
 from .._C import Tensor
-from .._standard import accumulation_dtype
+from .._functions import standard as _standard
+from .._functions.standard import accumulation_dtype
 from ._array import NUMBERS, operands, standard
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._standard import accumulation_dtype
+from .._functions.standard import accumulation_dtype
 from ._array import promoted, standard
 from ._linear import matmul, matrix_transpose, tensordot, vecdot
 

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._overrides import overridable
+from .._calls.overrides import overridable
 from . import anomaly_mode, forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
-from .. import OutOfMemoryError
-from .._core_names import absent
-from .._creation import typed
-from .._places import modules_of
+from .._functions.creation import typed
+from .._objects.layouts import OutOfMemoryError
+from .._seat.core_names import absent
+from .._seat.places import modules_of
 from . import _nvidia as _nvidia
 from . import amp
 from ._device import (

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._broadcast import broadcast_shapes
+from .._calls.broadcast import broadcast_shapes
 from ._device import device, get_device_capability
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import enum
 import os
 from typing import TYPE_CHECKING
 
-from .._once import warn_once
+from .._calls.once import warn_once
 from ._backends import Backend, named_elsewhere
 from ._comm import Communicator, rank_state, this_rank
 

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._typeinfo import finfo
+from .._objects.typeinfo import finfo
 from ._rules_index import _Joined, _parsed, assign
 from ._rules_linalg import matrices
 from ._rules_made import _many_axes, batches

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._creation import tensor as _tensor
+from .._functions.creation import tensor as _tensor
 from ..linalg import LinAlgError
 from ._layout import Spec
 from ._rules_linalg import _like, _named, deal, everywhere, matrices

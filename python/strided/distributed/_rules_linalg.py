@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._broadcast import broadcast_shapes
+from .._calls.broadcast import broadcast_shapes
 from ..autograd import Function
 from . import _move
 from ._layout import Spec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _C
-from .._typeinfo import finfo
+from .._objects.typeinfo import finfo
 from ._rules_linalg import everywhere
 from ._sharded import ShardedTensor, bind, by_calls, first_sharded, placed, refuse, rule, sharded, without_terms, wrap
 from .placement import Replicate

@@ -10,7 +10,7 @@ import inspect
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
-from .._creation import tensor
+from .._functions.creation import tensor
 from ..nn.functional import _reduction
 from . import _move
 from ._factories import rand

@@ -10,8 +10,8 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import _C, tensor
-from .._activations import _slopes
-from .._typeinfo import finfo, iinfo
+from .._functions.activations import _slopes
+from .._objects.typeinfo import finfo, iinfo
 from ..autograd.grad_mode import no_grad
 from . import _philox
 from ._factories import key_of, positions

@@ -112,7 +112,7 @@ class DeviceMesh:
     @property
     def mesh(self) -> Any:
         """The rank numbers in the program as a tensor of the shape of the mesh."""
-        from .._creation import tensor
+        from .._functions.creation import tensor
 
         ranks = list(range(math.prod(self.shape))) if self.comm is None else list(self.comm.members())
         return tensor(ranks).view(self.shape)

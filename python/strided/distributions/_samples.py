@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._overrides import overridable
-from .._samplers import dirichlet, standard_gamma
+from .._calls.overrides import overridable
+from .._functions.samplers import dirichlet, standard_gamma
 from ._gradients import with_dirichlet_gradient, with_gamma_gradient
 
 if TYPE_CHECKING:

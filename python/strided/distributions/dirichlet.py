@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .._samplers import dirichlet
+from .._functions.samplers import dirichlet
 from . import constraints
 from ._gradients import with_dirichlet_gradient
 from .exp_family import ExponentialFamily

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .._samplers import standard_gamma
+from .._functions.samplers import standard_gamma
 from . import constraints
 from ._gradients import with_gamma_gradient
 from .exp_family import ExponentialFamily

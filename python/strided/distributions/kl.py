@@ -95,7 +95,3 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def infinite_like(tensor: Tensor) -> Tensor:
     """Infinity in the shape of a tensor."""
     return strided.full_like(tensor, math.inf)
-
-
-# The formulas register themselves.
-from . import _kl_mixed, _kl_same  # noqa: E402, F401

@@ -11,8 +11,9 @@ import re
 import sys
 from typing import Any
 
-from .. import _C, _storage
+from .. import _C
 from .._C import Size
+from .._objects import storage
 
 __all__ = ["class_name", "constructors", "describe", "name_of", "restore_state"]
 
@@ -259,13 +260,13 @@ def describe(obj: Any, allowed: dict[str, Any]) -> Any:
         return f"torch.{obj._traits['name']}", None, None
     if isinstance(obj, _C.device):
         return "torch.device", (obj.type,) if obj.index is None else (obj.type, obj.index), None
-    if isinstance(obj, _storage.TypedStorage):
+    if isinstance(obj, storage.TypedStorage):
         return "storage", obj.untyped(), obj.dtype
     if type(obj) is collections.Counter:
         return "collections.Counter", (dict(obj),), None
     if _is_layout(obj):
         return "torch.serialization._get_layout", (repr(obj),), None
-    sparse = sys.modules.get("strided._sparse_base")  # before it is imported there are no such tensors
+    sparse = sys.modules.get("strided._sparse.base")  # before it is imported there are no such tensors
     if sparse is not None and isinstance(obj, sparse.SparseTensor):
         return "torch._utils._rebuild_sparse_tensor", (obj.layout, obj._saved()), None
     numpy = sys.modules.get("numpy")

@@ -36,7 +36,7 @@ class _Bar:
             self.close()
 
     def _draw(self, done: int, total: int) -> None:
-        from .._terminal import Screen
+        from .._commands.terminal import Screen
 
         if done == 0:
             self._start = time.perf_counter()

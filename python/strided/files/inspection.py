@@ -6,7 +6,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _C, _storage
+from .. import _C
+from .._objects import storage as _storage
 from . import gguf, npy, safetensors
 from ._reading import map_path, piece, take
 from ._zip import Archive

@@ -85,7 +85,7 @@ def _expand_as(input, other):
 
 @by_calls("broadcast_tensors")
 def _broadcast_tensors(*tensors):
-    from .._broadcast import broadcast_shapes
+    from .._calls.broadcast import broadcast_shapes
 
     tensors = sizes_of(tensors)
     shape = broadcast_shapes(*(t.shape for t in tensors))

@@ -20,7 +20,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from .._once import warn_once
+from .._calls.once import warn_once
 from ..futures import Future
 
 __all__ = [

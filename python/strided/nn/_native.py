@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .._out import into
+from .._calls.out import into
 from .functional._normalization import _affine, _batch_norm, _layer_norm, _wide
 
 if TYPE_CHECKING:

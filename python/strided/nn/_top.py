@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from .._overrides import overridable
+from .._calls.overrides import overridable
 from . import functional as F
 from ._fake_quantize import (
     fake_quantize_per_channel_affine,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _C, _printing
+from .. import _C
+from .._objects import printing as _printing
 
 if TYPE_CHECKING:
     from .._typing import Tensor

@@ -10,7 +10,8 @@ import math
 import operator
 from typing import TYPE_CHECKING
 
-from .. import _C, _spectral
+from .. import _C
+from .._functions import spectral as _spectral
 
 if TYPE_CHECKING:
     from .._typing import Any, Device, DType, Iterable, Tensor

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from .. import _C
-from .._creation import tensor
+from .._functions.creation import tensor
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -119,7 +119,7 @@ def _pair(actual: Any, expected: Any, options: _Options, place: tuple[Any, ...])
 
 
 def _as_tensor(x: Any) -> Any:
-    from .._creation import as_tensor
+    from .._functions.creation import as_tensor
 
     if not hasattr(x, "__array_interface__") and not hasattr(x, "__dlpack__"):
         return None

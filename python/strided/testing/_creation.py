@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from .._typeinfo import finfo, iinfo
+from .._objects.typeinfo import finfo, iinfo
 
 if TYPE_CHECKING:
     from .._typing import Device, Tensor

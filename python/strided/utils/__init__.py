@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import importlib as _importlib
-import pkgutil as _pkgutil
+import importlib
+import pkgutil
 from typing import Any
 
 # The modules load when they are first used.
-_later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locations) if not m.name.startswith("__")}
+_later = {m.name for m in pkgutil.iter_modules(__spec__.submodule_search_locations) if not m.name.startswith("__")}
 
 
 def __getattr__(name: str) -> Any:
     if name == "swap_tensors":
-        return _importlib.import_module(f"{__name__}._swap").swap_tensors
+        return importlib.import_module(f"{__name__}._swap").swap_tensors
     if name in _later:
-        return _importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

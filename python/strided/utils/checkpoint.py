@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .. import _C, _random, cuda
+from .. import _C, cuda
+from .._functions import random as _random
 from ..amp.autocast_mode import _again
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks

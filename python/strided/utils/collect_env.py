@@ -101,8 +101,8 @@ def get_pretty_env_info() -> str:
     """
     import strided
 
-    from .._info import info
-    from .._terminal import Screen
+    from .._commands.info import info
+    from .._commands.terminal import Screen
 
     out = io.StringIO()
     info(strided, Screen(out))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-from .._determinism import _apply
+from .._functions.determinism import _apply
 
 __all__ = ["fill_uninitialized_memory"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from .._creation import from_dlpack
+from .._functions.creation import from_dlpack
 
 if TYPE_CHECKING:
     from .._typing import Tensor

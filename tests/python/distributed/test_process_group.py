@@ -278,9 +278,9 @@ def test_wrong_starts(options, error, text):
 
 
 def test_other_backends_are_mpi_with_one_warning():
-    from strided import _once
+    from strided._calls import once
 
-    _once._told.clear()
+    once._told.clear()
 
     def program():
         dist.init_process_group("cpu:gloo,cuda:nccl")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import strided
-from strided._sobol_numbers import directions
+from strided._functions.sobol_numbers import directions
 from strided.quasirandom import SobolEngine
 
 

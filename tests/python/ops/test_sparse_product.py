@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import strided
 from strided import _C
-from strided._entries import times_dense
+from strided._functions.entries import times_dense
 
 sparse_product, sampled_product = (_C.functions[f"_{name}_product"] for name in ("sparse", "sampled"))
 WIDTHS = [0, 1, 3, 15, 16, 17, 63, 64, 65, 80, 200]

@@ -4,10 +4,10 @@ import io
 
 import pytest
 import strided as torch
-from strided import _tour
 from strided.__main__ import main
-from strided._info import info, self_test
-from strided._terminal import DotPlot, Screen
+from strided._commands import tour as _tour
+from strided._commands.info import info, self_test
+from strided._commands.terminal import DotPlot, Screen
 
 
 class Terminal(io.StringIO):

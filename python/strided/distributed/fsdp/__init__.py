@@ -6,7 +6,7 @@ go on.
 
 from __future__ import annotations
 
-from ..._core_names import absent
+from ..._seat.core_names import absent
 from ._fully_shard import (
     CPUOffloadPolicy,
     FSDPModule,

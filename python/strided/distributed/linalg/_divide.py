@@ -14,7 +14,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._creation import tensor as _tensor
+from ..._functions.creation import tensor as _tensor
 from ...linalg import LinAlgError
 from ._transfer import all_reduce, broadcast
 

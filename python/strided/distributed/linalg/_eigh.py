@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._creation import tensor as _tensor
+from ..._functions.creation import tensor as _tensor
 from ...linalg import LinAlgError
 from . import _norms
 from ._divide import LEAF, Divided

@@ -12,7 +12,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import _C
-from ..._creation import tensor as _tensor
+from ..._functions.creation import tensor as _tensor
 
 if TYPE_CHECKING:
     from ..._typing import Tensor

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._creation import tensor as _tensor
+from ..._functions.creation import tensor as _tensor
 from . import _panel
 from ._layout import Matrix
 from ._transfer import Ring, panel_buffers

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._typeinfo import finfo
+from ..._objects.typeinfo import finfo
 from ...linalg import LinAlgError
 from ._in_place import with_room
 from ._layout import Matrix, same_grid

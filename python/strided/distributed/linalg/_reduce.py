@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._creation import tensor as _tensor
+from ..._functions.creation import tensor as _tensor
 from ._layout import Grid, Matrix
 from ._transfer import all_reduce, broadcast
 from ._update import subtract_product

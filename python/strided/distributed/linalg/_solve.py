@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._creation import tensor as _tensor
+from ..._functions.creation import tensor as _tensor
 from ...linalg import LinAlgError
 from ._layout import Matrix, same_grid, square
 from ._lu import lu_inplace, row_order

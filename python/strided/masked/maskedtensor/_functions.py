@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
-from ..._rules import Rules, name_of
+from ..._calls.rules import Rules, name_of
 from ...nn import functional as F
 from .. import _ops
 from .core import MaskedTensor, _masks_match, places, same_places

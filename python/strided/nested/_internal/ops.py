@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
-from ..._rules import Rules, name_of
+from ..._calls.rules import Rules, name_of
 from ...nn import functional as F
 from .nested_tensor import NestedTensor
 

@@ -20,7 +20,7 @@ from ._padding import *
 from ._pool import *
 from ._pool_adaptive import *
 from ._pool_fractional import *
-from ..._overrides import overridable
+from ..._calls.overrides import overridable
 
 for _name, _function in list(globals().items()):
     if isinstance(_function, types.FunctionType) and not _name.startswith("_"):

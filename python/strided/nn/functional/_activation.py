@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ..._namespaces import in_namespace
-from ..._out import into as _into
-from ..._overrides import shown_as
+from ..._calls.namespaces import in_namespace
+from ..._calls.out import into as _into
+from ..._calls.overrides import shown_as
 
 if TYPE_CHECKING:
     from ..._typing import DType, Tensor

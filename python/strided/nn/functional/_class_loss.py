@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import strided
-from strided._checks import every_sample
+from strided._functions.checks import every_sample
 
-from ..._overrides import shown_as
+from ..._calls.overrides import shown_as
 from ._activation import logsigmoid
 from ._compiled import compiled
 from ._reduction import chosen, reduced, scalar_type

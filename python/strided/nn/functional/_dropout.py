@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ... import _core_names
+from ..._seat import core_names
 
 if TYPE_CHECKING:
     from ..._typing import Tensor
@@ -35,7 +35,7 @@ def _dropped(input, p, features, alpha, inplace):
         noise = input.detach().new_empty([*input.shape[:2], *[1] * (input.ndim - 2)])
     else:
         noise = strided.empty_like(input.detach())
-    if _core_names._are_functorch_transforms_active() and type(noise) is strided.Tensor:
+    if core_names._are_functorch_transforms_active() and type(noise) is strided.Tensor:
         noise = strided.bernoulli(noise, 1 - p)  # under vmap: one tensor for each sample, perhaps
     else:
         noise.bernoulli_(1 - p)

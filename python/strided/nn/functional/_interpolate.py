@@ -10,11 +10,11 @@ import warnings
 from typing import TYPE_CHECKING
 
 import strided
-from strided._checks import every_sample
+from strided._functions.checks import every_sample
 
 from ... import _C
-from ..._entries import have_kernel, times_dense
-from ..._overrides import shown_as
+from ..._calls.overrides import shown_as
+from ..._functions.entries import have_kernel, times_dense
 from ._compiled import compiled
 from ._order import order_of
 from ._pool_adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import strided
-from strided._checks import every_sample
+from strided._functions.checks import every_sample
 
 from ... import _C
-from ..._arguments import whole
-from ..._entries import have_kernel, times_dense
-from ..._once import warn_once
-from ..._out import into as _into
-from ..._overrides import shown_as
+from ..._calls.arguments import whole
+from ..._calls.once import warn_once
+from ..._calls.out import into as _into
+from ..._calls.overrides import shown_as
+from ..._functions.entries import have_kernel, times_dense
 
 if TYPE_CHECKING:
     from ..._typing import Tensor
@@ -124,7 +124,7 @@ class _SparseRows(strided.autograd.Function):
 
 
 def _rows_of(shape, at, rows):
-    from ..._sparse_coo import of_rows
+    from ..._sparse.coo import of_rows
 
     return of_rows(shape, at, rows)
 

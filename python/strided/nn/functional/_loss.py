@@ -7,10 +7,10 @@ import warnings
 from typing import TYPE_CHECKING
 
 import strided
-from strided._checks import every_sample
+from strided._functions.checks import every_sample
 
 from ... import _C
-from ..._overrides import shown_as
+from ..._calls.overrides import shown_as
 from ._activation import logsigmoid
 from ._reduction import chosen, reduced, scalar_type
 

@@ -9,7 +9,7 @@ import strided
 
 from ... import _C
 from ..._C import Tensor
-from ..._overrides import shown_as
+from ..._calls.overrides import shown_as
 from ._compiled import compiled
 from ._order import in_order_of
 

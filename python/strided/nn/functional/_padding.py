@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
-from ..._arguments import whole, wholes
-from ..._overrides import shown_as
+from ..._calls.arguments import whole, wholes
+from ..._calls.overrides import shown_as
 from .._tuples import _pair
 from ._compiled import compiled
 from ._order import in_order_of

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from ... import _C
-from ..._arguments import wholes
-from ..._out import into as _into
-from ..._overrides import shown_as
+from ..._calls.arguments import wholes
+from ..._calls.out import into as _into
+from ..._calls.overrides import shown_as
 from .._tuples import _ints
 from ._compiled import compiled
 

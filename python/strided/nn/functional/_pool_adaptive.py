@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import strided
-from strided._checks import every_sample
+from strided._functions.checks import every_sample
 
 from ... import _C
-from ..._overrides import shown_as
+from ..._calls.overrides import shown_as
 from .._tuples import _ints
 from ._compiled import compiled
 from ._order import in_order_of, in_order_of_lines

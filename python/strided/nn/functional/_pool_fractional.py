@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ..._overrides import shown_as
+from ..._calls.overrides import shown_as
 from .._tuples import _ints
 
 if TYPE_CHECKING:

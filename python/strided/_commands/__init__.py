@@ -1,0 +1,1 @@
+"""The commands of ``python -m strided`` that show something: ``info`` and ``tour``."""

@@ -1,0 +1,1 @@
+"""Functions of the main namespace that are written in Python."""

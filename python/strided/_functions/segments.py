@@ -1,0 +1,115 @@
+"""Reductions of pieces of an axis."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .. import _C
+
+if TYPE_CHECKING:
+    from .._typing import Number, Tensor
+
+_f = _C.functions
+
+__all__ = ["segment_reduce"]
+
+# name: (the reduction that index_reduce has; what it starts from)
+_REDUCTIONS = {
+    "sum": (None, 0),
+    "mean": (None, 0),
+    "prod": ("prod", 1),
+    "max": ("amax", -math.inf),
+    "amax": ("amax", -math.inf),
+    "min": ("amin", math.inf),
+    "amin": ("amin", math.inf),
+}
+
+
+def _checked_lengths(data, lengths, offsets, axis, unsafe):
+    if (lengths is None) == (offsets is None):
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    given = offsets if lengths is None else lengths
+    if given.is_floating_point() or given.is_complex():
+        raise NotImplementedError(f"\"segment_reduce\" not implemented for '{given.dtype}'")
+    if axis != given.ndim - 1 or axis >= data.ndim:
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
+    if given.shape[:axis] != data.shape[:axis]:
+        raise RuntimeError(
+            f"segment_reduce(): Expected lengths of shape {tuple(data.shape[:axis])} before the axis, got "
+            f"{tuple(given.shape)}"
+        )
+    if lengths is None:
+        if offsets.size(axis) == 0:
+            raise RuntimeError("segment_reduce(): Expected offsets to have at least one element along the axis")
+        if not unsafe and (bool((offsets.select(axis, 0) != 0).any())):
+            raise RuntimeError("segment_reduce(): Expected the first offset to be 0")
+        lengths = offsets.diff(dim=axis)
+    if bool((lengths < 0).any()):
+        raise RuntimeError("lengths contains negative value!")
+    total = lengths.sum(axis)
+    n = data.size(axis)
+    if bool((total > n).any()) or (not unsafe and offsets is None and bool((total != n).any())):
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+            "!unsafe."
+        )
+    return lengths.to(_C.int64)
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Number | None = None,
+) -> Tensor:
+    """Reduces consecutive pieces of an axis of data, a float tensor.
+
+    Args:
+        reduce: 'sum', 'mean', 'max', 'min' or 'prod'.
+        lengths: of the pieces, of shape (*data.shape[:axis], pieces); their sum is the length of the axis.
+        offsets: where they begin and the last one ends, in place of lengths.  indices: not supported.
+        unsafe: the pieces need not fill the axis.
+        initial: what each reduction starts from, and the result for an empty piece (by default 0, 1 or an infinity; NaN
+            for 'mean').
+
+    RuntimeError for arguments that do not fit.
+
+    >>> x = strided.tensor([1., 2., 3., 4.])
+    >>> strided.segment_reduce(x, "sum", lengths=strided.tensor([3, 1]))
+    tensor([6., 4.])
+    """
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if not data.is_floating_point():
+        raise NotImplementedError(f"\"segment_reduce\" not implemented for '{data.dtype}'")
+    if -data.ndim <= axis < 0:
+        axis += data.ndim
+    lengths = _checked_lengths(data, lengths, offsets, axis, unsafe)
+
+    lead, rest, pieces, n = data.shape[:axis], data.shape[axis + 1 :], lengths.size(axis), data.size(axis)
+    rows = math.prod(lead)
+    each = lengths.reshape(rows, pieces)
+    taken = _f["arange"](n, device=data.device) < each.sum(1, keepdim=True)
+    flat = data.reshape(rows * n, math.prod(rest))[taken.reshape(-1)]
+    numbers = _f["arange"](rows * pieces, device=data.device).repeat_interleave(each.reshape(-1))
+
+    name, start = _REDUCTIONS[reduce]
+    shape = (rows * pieces, math.prod(rest))
+    out = _f["full"](shape, start if initial is None else initial, dtype=data.dtype, device=data.device)
+    out = out.index_add(0, numbers, flat) if name is None else out.index_reduce(0, numbers, flat, name)
+    if reduce == "mean":
+        count = each.reshape(-1, 1)
+        empty = math.nan if initial is None else initial
+        out = (out / count.clamp(min=1)).masked_fill(count == 0, empty)
+    return out.reshape(*lead, pieces, *rest)
+
+
+_segment_reduce = segment_reduce  # PyTorch has it under both names

@@ -1,0 +1,159 @@
+"""Names of PyTorch's compiled module that libraries ask for: what they are here, or that there is no such object."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .. import _C
+from . import dispatch_keys
+
+_HERE = __package__.partition(".")[0]
+
+
+class Absent(type):
+    """The type of classes without objects: they exist for ``isinstance`` and annotations."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{cls.__name__}: strided has no such objects")
+
+
+def absent(name: str, module: str) -> type:
+    """A class without objects."""
+    return Absent(name, (), {"__module__": module, "__doc__": "No object is one: for ``isinstance``."})
+
+
+class _OfStorages(type):
+    """The type of a class whose objects are the untyped storages."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, _C.UntypedStorage)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return cls is kind or issubclass(kind, _C.UntypedStorage)
+
+
+class StorageBase(metaclass=_OfStorages):
+    """What ``UntypedStorage`` is derived from in PyTorch, for ``isinstance``: untyped storages are objects of it."""
+
+
+class PyTorchFileReader(metaclass=Absent):
+    """PyTorch's reader of the archives that ``save`` writes; ``strided.load`` reads them."""
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced."""
+
+
+def _is_tracing() -> bool:
+    """False: nothing is traced."""
+    return False
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing: there is no log."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Is a ``vmap`` running?  (Derivatives of ``strided.func`` leave tensors as they are.)"""
+    batched = sys.modules.get(f"{_HERE}.func._batched")
+    return batched is not None and bool(batched.running())
+
+
+class _VariableFunctions:
+    """The functions of the package, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(sys.modules[_HERE], name, None)
+        if found is None or not callable(found):
+            raise AttributeError(f"type object 'torch._C._VariableFunctions' has no attribute {name!r}")
+        return found
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """What the arguments of ``Module.to`` say: device, dtype, non_blocking, memory_format."""
+    from ..nn.modules.module import parse_to
+
+    return parse_to(args, kwargs)
+
+
+def _mps_is_available() -> bool:
+    """False: there are no devices of Apple's Metal.  Tests of libraries put a function of theirs in its place."""
+    return False
+
+
+def _get_default_device() -> str:
+    """The type of device that is not named where tensors are printed."""
+    return "cpu"
+
+
+# Functions that torch._C._nn and nn.functional have under one name, called alike.
+_OF_NETWORKS = (
+    "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d elu gelu glu hardsigmoid hardswish hardtanh leaky_relu "
+    "linear mish one_hot pad relu6 scaled_dot_product_attention silu softplus softshrink"
+).split()
+
+
+def _show_config() -> str:
+    """``strided.__config__.show()``."""
+    from ..__config__ import show
+
+    return show()
+
+
+def _parallel_info() -> str:
+    """``strided.__config__.parallel_info()``."""
+    from ..__config__ import parallel_info
+
+    return parallel_info()
+
+
+def _jit_switch(name: str) -> Any:
+    """A switch of PyTorch's script compiler: it tells what was set before, and nothing depends on it."""
+    state = [True]
+
+    def switch(value: bool) -> bool:
+        before, state[0] = state[0], bool(value)
+        return before
+
+    switch.__name__ = switch.__qualname__ = name
+    switch.__doc__ = "Remembers the value and returns the one before: there is no compiler of scripts."
+    return switch
+
+
+class _Networks:
+    """Functions under the name of a module of the compiled core."""
+
+    _parse_to = staticmethod(_parse_to)
+
+    def __getattr__(self, name: str) -> Any:
+        from ..nn import functional
+        from ..nn.functional import _interpolate
+
+        if name in _OF_NETWORKS:
+            return getattr(functional, name)
+        if name in _interpolate.UPSAMPLERS:
+            return _interpolate.UPSAMPLERS[name]
+        raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
+
+
+def install() -> None:
+    """Puts the names into the compiled module."""
+    for function in (
+        _get_tracing_state,
+        _is_tracing,
+        _log_api_usage_once,
+        _are_functorch_transforms_active,
+        _mps_is_available,
+        _get_default_device,
+        _show_config,
+        _parallel_info,
+        *map(_jit_switch, ("_jit_set_profiling_executor", "_jit_set_profiling_mode")),
+    ):
+        setattr(_C, function.__name__, function)
+    for name in ("Graph", "Value", "ScriptFunction"):
+        setattr(_C, name, absent(name, f"{_HERE}._C"))
+    for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_AutoDispatchBelowAutograd", "Tag"):
+        setattr(_C, name, getattr(dispatch_keys, name))
+    _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
+    _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks()
