@@ -74,7 +74,7 @@ Call& Call::memory(const void* data, DType dtype) {
   put(static_cast<int64_t>(i)).put(dtype).put(static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) - block.base));
   if (i < n_blocks_) return *this;
   ++n_blocks_;
-  if (!block.host.empty()) value_of(block, dtype);
+  if (!block.value) value_of(block, dtype);
   block_[i].block = &block;
   block_[i].value = block.value;
   put(static_cast<int64_t>(block.nbytes));
@@ -166,9 +166,7 @@ void Call::record(const std::function<void()>& lower) {
       raise_later(device_, value, result->raise);
       continue;
     }
-    Block& block = *block_[result->block].block;
-    block.value = std::move(value);
-    block.host = {};
+    set_value(*block_[result->block].block, std::move(value));
   }
 }
 
@@ -258,6 +256,53 @@ bool describe(Call& call, const JoinPlan& plan) {
     if (plan.parts[k].length > 0) call.memory(plan.parts[k].data, plan.dtype);
   }
   return plan.rows > 0 && plan.out;
+}
+
+namespace {
+
+// The same operation with other operands.
+Value with_operands(const Node& n, Operands in) {
+  if (std::strcmp(n.op, "stablehlo.reshape") == 0) return reshape(in[0], n.shape);
+  Value node = add(n.op, std::move(in), n.dtype, n.shape, n.text);
+  node->kind = n.kind;
+  node->part = n.part;
+  node->level = n.level;
+  node->results = n.results;
+  return node;
+}
+
+// What `written` makes from these operands.
+Value filled_in(const Written& written, const Operands& operands) {
+  const std::vector<Node*> order = in_order({written.value.get()});
+  for (Node* n : order) {
+    if (n->kind == Node::Parameter) {
+      const auto at = std::find(written.parameters.begin(), written.parameters.end(), n->part);
+      n->expanded = operands[static_cast<size_t>(at - written.parameters.begin())]->expanded;
+    } else {
+      n->expanded = with_operands(*n, Operands(n->in.size(), [&](size_t i) { return n->in[i]->expanded; }));
+    }
+  }
+  const Value made = written.value->expanded;
+  for (Node* n : order) n->expanded = {};
+  return made;
+}
+
+}  // namespace
+
+std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs) {
+  for (Node* n : order) {
+    bool same = true;
+    if (!is_argument(*n))
+      for (const Value& v : n->in) same = same && v->expanded == v;
+    if (is_argument(*n)) n->expanded = Value(n);
+    else if (n->written) n->expanded = filled_in(*n->written, n->in);
+    else if (same) n->expanded = Value(n);
+    else n->expanded = with_operands(*n, Operands(n->in.size(), [&](size_t i) { return n->in[i]->expanded; }));
+  }
+  std::vector<Value> made;
+  for (const Node* n : outputs) made.push_back(n->expanded);
+  for (Node* n : order) n->expanded = {};
+  return made;
 }
 
 }  // namespace strided::xla

@@ -55,6 +55,9 @@ class Call {
   } number_[kMost];
 };
 
+// The same values without calls: `order` is that of the outputs.
+std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs);
+
 // Says what a slot is asked; false where it has nothing to do, or is not recorded as a call.
 bool describe(Call& call, const LoopPlan& plan);
 bool describe(Call& call, const LoopPlan& plan, int op, DType compute, const double* params);

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "xla/ops.h"
 #include "xla/plugin.h"
 
 namespace strided::xla {
@@ -236,53 +235,6 @@ std::string write_region(const std::vector<Value>& parameters, const std::vector
     types += type_text(n->dtype, n->shape);
   }
   return text + "  \"stablehlo.return\"(" + names + ") : (" + types + ") -> ()\n  }";
-}
-
-namespace {
-
-// The same operation with other operands.
-Value with_operands(const Node& n, Operands in) {
-  if (std::strcmp(n.op, "stablehlo.reshape") == 0) return reshape(in[0], n.shape);
-  Value node = add(n.op, std::move(in), n.dtype, n.shape, n.text);
-  node->kind = n.kind;
-  node->part = n.part;
-  node->level = n.level;
-  node->results = n.results;
-  return node;
-}
-
-// What `written` makes from these operands.
-Value filled_in(const Written& written, const Operands& operands) {
-  const std::vector<Node*> order = in_order({written.value.get()});
-  for (Node* n : order) {
-    if (n->kind == Node::Parameter) {
-      const auto at = std::find(written.parameters.begin(), written.parameters.end(), n->part);
-      n->expanded = operands[static_cast<size_t>(at - written.parameters.begin())]->expanded;
-    } else {
-      n->expanded = with_operands(*n, Operands(n->in.size(), [&](size_t i) { return n->in[i]->expanded; }));
-    }
-  }
-  const Value made = written.value->expanded;
-  for (Node* n : order) n->expanded = {};
-  return made;
-}
-
-}  // namespace
-
-std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs) {
-  for (Node* n : order) {
-    bool same = true;
-    if (!is_argument(*n))
-      for (const Value& v : n->in) same = same && v->expanded == v;
-    if (is_argument(*n)) n->expanded = Value(n);
-    else if (n->written) n->expanded = filled_in(*n->written, n->in);
-    else if (same) n->expanded = Value(n);
-    else n->expanded = with_operands(*n, Operands(n->in.size(), [&](size_t i) { return n->in[i]->expanded; }));
-  }
-  std::vector<Value> made;
-  for (const Node* n : outputs) made.push_back(n->expanded);
-  for (Node* n : order) n->expanded = {};
-  return made;
 }
 
 const Sharding* kept_sharding(int devices, const std::string& text, const Dims& shape) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -195,8 +196,6 @@ std::vector<Node*> in_order(const std::vector<Node*>& outputs);
 // given[i]: the output that takes the memory of argument i, -1 for none.
 std::string write_program(const std::vector<Node*>& arguments, const std::vector<Value>& outputs,
                           const std::vector<int>& given, const std::vector<const Sharding*>& shardings);
-// The same values without calls: `order` is that of the outputs.
-std::vector<Value> without_calls(const std::vector<Node*>& order, const std::vector<Node*>& outputs);
 
 // A region that computes `outputs` from its parameters; *level becomes that of its operations, if it is more.
 std::string write_region(const std::vector<Value>& parameters, const std::vector<Value>& outputs, int* level);
@@ -207,6 +206,16 @@ struct Counters {
 Counters counters();
 // Starts what computes `outputs`, which get their arrays: Note [Keys of programs], Note [Memory that is given].
 void run(const std::vector<Node*>& outputs, int device);
+// The same in two parts. A program's arguments may be others of the same types when it is started; `giving` names the
+// argument that gives output number i its memory.
+struct Program {
+  pjrt::Executable* code = nullptr;
+  int mesh = 0;  // devices of it; 0: a program of one device
+  std::vector<Node*> arguments;
+};
+using Giving = std::function<Node*(size_t)>;
+Program program_of(const std::vector<Node*>& outputs, const Giving& giving);
+void start(const Program& program, const std::vector<Node*>& outputs, int device);
 void ensure_array(Node* node, int device);  // copies `bytes` of an Array to the device
 
 }  // namespace strided::xla

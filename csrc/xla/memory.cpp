@@ -4,38 +4,26 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <unordered_set>
-#include <vector>
 
 #include "base/parallel.h"
 #include "core/storage.h"
 #include "xla/ops.h"
-#include "xla/plugin.h"
 #include "xla/view.h"
 
 namespace strided::xla {
+
+State& state() {
+  static State* s = new State;  // tensors may be freed last
+  return *s;
+}
+
 namespace {
 
 std::mutex mutex;
 
 Stage* stage = nullptr;  // under the lock
-
-struct State {
-  std::map<uintptr_t, std::unique_ptr<Block>> blocks;
-  std::map<uint64_t, Block*> by_serial;    // programs are the same in each step: results in order of allocation
-  std::vector<uintptr_t> free_ranges[64];  // by the logarithm of their size
-  uintptr_t next = 0, end = 0;
-  uint64_t serial = 0;
-  std::vector<Check> checks[kMostDevices];   // recorded
-  std::vector<Check> started[kMostDevices];  // whose programs may still run
-};
-State& state() {
-  static State* s = new State;  // tensors may be freed last
-  return *s;
-}
 
 int size_class(size_t nbytes) {
   int log = 6;
@@ -79,16 +67,17 @@ void* allocate(size_t nbytes, int device) {
   return reinterpret_cast<void*>(base);
 }
 
-void release(void* data, size_t nbytes, int) {
+void release(void* data, size_t, int) {
   if (!data) return;
   std::unique_ptr<Block> block;  // freed after the lock: it may be the end of a long graph
   const Lock lock;
   State& s = state();
   const auto found = s.blocks.find(reinterpret_cast<uintptr_t>(data));
-  block = std::move(found->second);
-  s.blocks.erase(found);
-  s.by_serial.erase(block->serial);
-  s.free_ranges[size_class(nbytes)].push_back(block->base);
+  if (found->second->captures > 0) {
+    found->second->orphan = true;
+    return;
+  }
+  block = remove_block(reinterpret_cast<uintptr_t>(data));
 }
 
 int64_t numel_of(const Dims& shape) {
@@ -98,7 +87,53 @@ int64_t numel_of(const Dims& shape) {
 }
 int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_t>(block.nbytes) / size_of(dtype); }
 
+// ---- what a capture is told
+
+bool is_old(const Block& block) { return state().capture && state().capture->knows(block); }
+
+// A storage without a value, before it is read: it gets zeros, which a replay reads anew.
+void note_read(Block& block, DType dtype) {
+  if (!is_old(block)) return;
+  const bool bytes = dtype == DType::Bool || block.nbytes % size_of(dtype) != 0;
+  const DType stored = bytes ? DType::UInt8 : dtype;
+  block.value = array(std::vector<char>(block.nbytes), stored, {static_cast<int64_t>(block.nbytes) / size_of(stored)});
+}
+void note_write(Block& block) {
+  if (!is_old(block) || state().capture->before.count(block.serial)) return;
+  state().capture->before.emplace(block.serial, Capture::Held{block.value, std::move(block.host)});
+}
+void check_not_capturing(int device) {
+  STRIDED_CHECK(!state().capture || state().capture->device != device, RuntimeError,
+                "XLA: while a step is captured nothing may be run: no value may be read (item, print, if, copies to ",
+                "the CPU), and no step marked");
+}
+
 }  // namespace
+
+void note_random(const RandomSource& source, const Value& seed, const Value& first) {
+  Capture* capture = state().capture.get();
+  if (!capture) return;
+  const Device device{DeviceType::XLA, static_cast<int8_t>(capture->device)};
+  STRIDED_CHECK(source.generator == &default_generator(device), NotImplementedError,
+                "XLA: a captured step draws random numbers from the default generator only");
+  capture->draws.push_back({seed, first, source.offset});
+}
+
+std::unique_ptr<Block> remove_block(uintptr_t base) {
+  State& s = state();
+  const auto found = s.blocks.find(base);
+  std::unique_ptr<Block> block = std::move(found->second);
+  s.blocks.erase(found);
+  s.by_serial.erase(block->serial);
+  s.free_ranges[size_class(block->nbytes)].push_back(block->base);
+  return block;
+}
+
+void set_value(Block& block, Value value) {
+  if (!stage) note_write(block);
+  block.value = std::move(value);
+  block.host = {};
+}
 
 Block& block_of(const void* data) {
   if (stage) {
@@ -127,6 +162,7 @@ Value value_of(Block& block, DType dtype) {
     }
     block.host = {};
   }
+  if (!block.value && !stage) note_read(block, dtype);
   if (!block.value) return constant_int(0, dtype, {n});
   const Value& v = block.value;  // of several axes where it is sharded
   return retype(v->shape.ndim() == 1 ? v : reshape(v, {numel_of(v->shape)}), dtype, n);
@@ -134,11 +170,20 @@ Value value_of(Block& block, DType dtype) {
 
 Staged::Staged(Stage* on) { stage = on; }
 Staged::~Staged() { stage = nullptr; }
+namespace {
+// Null: no stage, or none on it.
 const Value* staged_number(const void* bytes) {
   if (!stage) return nullptr;
   for (const auto& [at, value] : stage->numbers)
     if (at == bytes) return &value;
   return nullptr;
+}
+}  // namespace
+
+Value number(const void* bytes, DType dtype) {
+  if (const Value* staged = staged_number(bytes)) return *staged;
+  if (const int plain = plain_number(bytes, dtype); plain >= 0) return constant_int(plain, dtype);
+  return argument(bytes, dtype);
 }
 
 namespace {
@@ -208,14 +253,10 @@ void write(void* data, DType dtype, int ndim, const int64_t* shape, const int64_
   const View view = view_of(block, data, dtype, ndim, shape, strides);
   const int64_t n = elements_of(block, dtype);
   if (block.nbytes % static_cast<size_t>(size_of(dtype)) == 0) {
-    if (Value whole = write_whole(view, converted, n)) {
-      block.value = std::move(whole);
-      block.host = {};
-      return;
-    }
+    if (Value whole = write_whole(view, converted, n)) return set_value(block, std::move(whole));
   }
   check_fits(block, dtype);
-  block.value = write_view(value_of(block, dtype), view, converted);
+  set_value(block, write_view(value_of(block, dtype), view, converted));
 }
 void write(void* data, DType dtype, const Dims& shape, const Value& value) {
   write(data, dtype, shape.ndim(), shape.data(), contiguous_strides(shape, dtype).data(), value);
@@ -227,11 +268,7 @@ Value storage_of(const void* data, DType dtype, int64_t* offset) {
   *offset = offset_of(block, data, dtype);
   return value_of(block, dtype);
 }
-void set_storage(void* data, const Value& value) {
-  Block& block = block_of(data);
-  block.value = value;
-  block.host = {};
-}
+void set_storage(void* data, const Value& value) { set_value(block_of(data), value); }
 
 Dims shape_of(const LoopPlan& plan) {
   Dims shape(static_cast<size_t>(plan.ndim));
@@ -267,7 +304,8 @@ namespace {
 
 constexpr size_t kMostChecks = 64;
 
-// Waits for the first checks of programs that were started, and raises what the first bad one says.
+}  // namespace
+
 void raise_bad(int device, size_t count) {
   std::vector<Check>& started = state().started[device];
   count = std::min(count, started.size());
@@ -289,6 +327,8 @@ void raise_bad(int device, size_t count) {
 }
 void raise_bad(int device) { raise_bad(device, SIZE_MAX); }
 
+namespace {
+
 // The value of a storage that is to be sharded, as an operation whose result is (Note [Shards] in graph.h).
 void as_sharded(Block* block) {
   Value& v = block->value;
@@ -309,61 +349,72 @@ Value together(const Value& v, int device) {
   return flat;
 }
 
-// Under the lock. Nothing waits, unless very many checks do.
-void run_recorded(int device, const Value& also = {}) {
+// A storage holds an operation's own result: what is none becomes one.
+void as_operation(Value* v) {
+  if (is_array(**v) || (*v)->kind == Node::Operation) return;
+  *v = add("stablehlo.reshape", {*v}, (*v)->dtype, (*v)->shape);
+}
+
+}  // namespace
+
+bool is_array(const Node& n) { return n.buffer || n.kind == Node::Array; }
+
+Value recorded_value(Block* block) {
+  if (!block->value) return {};
+  as_sharded(block);
+  as_operation(&block->value);
+  return block->value->results.empty() ? block->value : Value();
+}
+
+Value join_checks(std::vector<Check>* checks) {
+  if (checks->empty()) return {};
+  std::vector<Value> parts;
+  for (const Check& check : *checks) parts.push_back(reshape(check.bad, {1}));
+  Value all = concatenate(parts, 0);
+  as_operation(&all);
+  for (size_t i = 0; i < checks->size(); ++i) {
+    (*checks)[i].bad = all;
+    (*checks)[i].place = static_cast<int64_t>(i);
+  }
+  return all;
+}
+
+void add_started(int device, std::vector<Check> checks) {
+  std::vector<Check>& started = state().started[device];
+  for (Check& check : checks) started.push_back(std::move(check));
+  if (started.size() > kMostChecks) raise_bad(device, started.size() - kMostChecks / 2);
+}
+
+// Nothing waits, unless very many checks do.
+void run_recorded(int device, const Value& also) {
+  check_not_capturing(device);
   State& s = state();
   std::vector<Node*> outputs;
   std::vector<Value> alive;
   std::unordered_set<Node*> wanted;
   auto want = [&](const Value& v) {
-    if (v->buffer || v->kind == Node::Array) return;
-    if (!wanted.insert(v.get()).second) return;
+    if (!v || is_array(*v) || !wanted.insert(v.get()).second) return;
     if (v->kind == Node::Number || v->kind == Node::Part) return;
     outputs.push_back(v.get());
     alive.push_back(v);
   };
-  // A storage holds an operation's own result: what is none becomes one.
-  auto as_operation = [](Value* v) {
-    if ((*v)->buffer || (*v)->kind == Node::Array || (*v)->kind == Node::Operation) return;
-    *v = add("stablehlo.reshape", {*v}, (*v)->dtype, (*v)->shape);
-  };
-  for (auto& [serial, block] : s.by_serial) {
-    if (block->device != device || !block->value) continue;
-    as_sharded(block);
-    as_operation(&block->value);
-    if (!block->value->results.empty()) continue;
-    want(block->value);
-  }
-  std::vector<Check> checks = std::move(s.checks[device]);
+  for (auto& [serial, block] : s.by_serial)
+    if (block->device == device) want(recorded_value(block));
+  std::vector<Check> recorded = std::move(s.checks[device]), checks = recorded;
   s.checks[device].clear();
-  std::vector<Value> recorded;  // what is checked, one by one
-  if (!checks.empty()) {
-    std::vector<Value> parts;
-    for (const Check& check : checks) {
-      recorded.push_back(check.bad);
-      parts.push_back(reshape(check.bad, {1}));
-    }
-    Value all = concatenate(parts, 0);
-    as_operation(&all);
-    want(all);
-    for (size_t i = 0; i < checks.size(); ++i) {
-      checks[i].bad = all;
-      checks[i].place = static_cast<int64_t>(i);
-    }
-  }
-  if (also) want(also);
+  want(join_checks(&checks));
+  want(also);
   if (outputs.empty()) return;
   try {
     run(outputs, device);
   } catch (...) {  // what was to be checked is checked when a program runs
-    for (size_t i = 0; i < checks.size(); ++i) checks[i].bad = recorded[i];
-    s.checks[device] = std::move(checks);
+    s.checks[device] = std::move(recorded);
     throw;
   }
-  std::vector<Check>& started = s.started[device];
-  for (Check& check : checks) started.push_back(std::move(check));
-  if (started.size() > kMostChecks) raise_bad(device, started.size() - kMostChecks / 2);
+  add_started(device, std::move(checks));
 }
+
+namespace {
 
 // For the value of one storage. Where there is no memory for all that is recorded, and nothing is to be checked, it
 // runs alone: what is too large is raised to who reads that.
@@ -378,6 +429,8 @@ void run_for(const Block& block) {
 }
 
 void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
+  STRIDED_CHECK(!is_old(block), RuntimeError,
+                "XLA: while a step is captured no data may be copied from the CPU into a tensor that was there before");
   if (n == block.nbytes) {
     block.host.assign(from, from + n);
     block.value = {};
@@ -394,7 +447,7 @@ void copy_from_host(Block& block, size_t offset, const char* from, size_t n) {
   }();
   const int64_t size = size_of(dtype), count = static_cast<int64_t>(n) / size;
   const Value part = array(std::vector<char>(from, from + n), dtype, {count});
-  block.value = update(value_of(block, dtype), part, {static_cast<int64_t>(offset) / size});
+  set_value(block, update(value_of(block, dtype), part, {static_cast<int64_t>(offset) / size}));
 }
 
 void copy_to_host(Block& block, size_t offset, char* to, size_t n) {
@@ -437,12 +490,8 @@ void copy_within(Block& to, size_t to_offset, Block& from, size_t from_offset, s
   }
   const int64_t first = static_cast<int64_t>(from_offset) / step;
   source = slice(source, {first}, {first + count});
-  if (n == to.nbytes) {
-    to.value = source;
-    to.host = {};
-  } else {
-    to.value = update(value_of(to, dtype), source, {static_cast<int64_t>(to_offset) / step});
-  }
+  if (n == to.nbytes) set_value(to, source);
+  else set_value(to, update(value_of(to, dtype), source, {static_cast<int64_t>(to_offset) / step}));
 }
 
 void copy(void* to, Device to_device, const void* from, Device from_device, size_t n, bool) {

@@ -5,34 +5,14 @@
 #include <string>
 
 #include "backend/loop_plan.h"
-#include "xla/graph.h"
+#include "backend/plans.h"
+#include "xla/state.h"
 
 namespace strided::xla {
 
-// Note [Addresses]
-// Memory of this device has addresses that nobody may touch: ranges that are reserved and closed. They make plans what
-// they are on other devices. A storage is one value with one axis, of the dtype of the last whole write; reading a
-// view takes elements of it, and writing to a view makes a new value.
-
-struct Block {  // Note [Addresses]
-  uintptr_t base = 0;
-  size_t nbytes = 0;
-  int device = 0;
-  uint64_t serial = 0;
-  Value value;                         // null: nobody has written
-  const Sharding* sharding = nullptr;  // of what is written: Note [Shards] in graph.h
-  DType sharded_dtype = DType::Float32;
-  std::vector<char> host;  // in its place: bytes of the host, whose dtype the first reader says
-};
 Block& block_of(const void* data);          // RuntimeError where that is no memory of the device
 Value value_of(Block& block, DType dtype);  // the whole storage in a dtype
-
-// Checks of values: who waits for a program next raises what `raise` says of `bad`, an int64, if it is not kGood.
-struct Check {
-  Value bad;
-  std::function<void(int64_t)> raise;
-  int64_t place = 0;  // in what all checks of a program have found, which is one array then
-};
+void set_value(Block& block, Value value);
 
 // What stands in the place of storages and numbers while a call's lowering is written: Note [Calls] in calls.h.
 struct Stage {
@@ -46,7 +26,6 @@ class Staged {
   ~Staged();
   Staged(const Staged&) = delete;
 };
-const Value* staged_number(const void* bytes);  // null: no stage, or none on it
 
 // The elements of a view, axes outermost first, strides in bytes. The shape of the value is `shape`.
 Value read(const void* data, DType dtype, int ndim, const int64_t* shape, const int64_t* strides);
@@ -75,8 +54,16 @@ void read_shard(const void* data, int device, void* to, size_t nbytes);  // of a
 
 // Starts what is recorded for the device; with `wait`, returns when all of the device has run.
 void synchronize(int device, bool wait);
-void run_now(int device);                            // under the lock, and raises what is to be raised
-int64_t value_now(const Value& number, int device);  // an int64 without axes, after running what it needs
+// Under the lock.
+std::unique_ptr<Block> remove_block(uintptr_t base);  // the caller frees it after the lock
+bool is_array(const Node& n);
+Value recorded_value(Block* block);             // of a storage, as a result of a program or an array; null: none
+Value join_checks(std::vector<Check>* checks);  // one array of what they find, which each of them then names
+void add_started(int device, std::vector<Check> checks);
+void run_recorded(int device, const Value& also = {});  // starts what is recorded, and what computes `also`
+void raise_bad(int device);                             // waits for the checks of what was started
+void run_now(int device);                               // under the lock, and raises what is to be raised
+int64_t value_now(const Value& number, int device);     // an int64 without axes, after running what it needs
 // Held while anything is recorded or run.
 class Lock {
  public:
@@ -84,6 +71,9 @@ class Lock {
   ~Lock();
   Lock(const Lock&) = delete;
 };
+
+// For Note [Captured steps] in capture.h.
+void note_random(const RandomSource& source, const Value& seed, const Value& first);
 
 void register_memory();
 

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "core/scalar.h"
-#include "xla/memory.h"
 #include "xla/plugin.h"
 
 namespace strided::xla {
@@ -122,12 +121,6 @@ int plain_number(const void* bytes, DType dtype) {
     if (std::memcmp(bytes, elements[2 * index_of(dtype) + plain].bytes, static_cast<size_t>(size_of(dtype))) == 0)
       return plain;
   return -1;
-}
-
-Value number(const void* bytes, DType dtype) {
-  if (const Value* staged = staged_number(bytes)) return *staged;
-  if (plain_number(bytes, dtype) >= 0) return constant_of(bytes, dtype, {});
-  return argument(bytes, dtype);
 }
 
 Value argument(const void* bytes, DType dtype) {

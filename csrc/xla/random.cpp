@@ -47,8 +47,9 @@ Num flat(const std::vector<Num>& columns, int64_t n) {
 std::vector<Num> draws(bool wide, int64_t n, RandomSource& source) {
   const int64_t each = wide ? 2 : 4, blocks = (n + each - 1) / each;
   source.used = static_cast<uint64_t>(blocks);
-  std::vector<Num> w =
-      philox(blocks, argument(&source.seed, DType::UInt64), argument(&source.offset, DType::UInt64), word(0, {blocks}));
+  const Value seed = argument(&source.seed, DType::UInt64), first = argument(&source.offset, DType::UInt64);
+  note_random(source, seed, first);
+  std::vector<Num> w = philox(blocks, seed, first, word(0, {blocks}));
   if (!wide) return w;
   const Num up = word(32, {blocks});
   auto pair = [&](const Num& low, const Num& high) { return call("stablehlo.shift_left", high, up) | low; };

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "base/parallel.h"
-#include "xla/graph.h"
+#include "xla/calls.h"
 #include "xla/plugin.h"
 
 namespace strided::xla {
@@ -144,17 +144,16 @@ void ensure_copies(Node* n, int devices) {
   for (int d = 1; d < devices; ++d) n->others.push_back(copy_to_device(n->buffer, d));
 }
 
-// What becomes of nodes: Note [Nodes].
-void run(const std::vector<Node*>& outputs, int device) {
+Program program_of(const std::vector<Node*>& outputs, const Giving& giving) {
   static std::string bytes;  // under the lock of memory.cpp
   const std::vector<Node*> order = in_order(outputs);
-  std::vector<Node*> arguments;
+  Program made;
   Key key(&bytes);
   int ids = 0;
   for (Node* n : order) {
     if (is_argument(*n)) {
-      n->id = static_cast<int>(arguments.size());
-      arguments.push_back(n);
+      n->id = static_cast<int>(made.arguments.size());
+      made.arguments.push_back(n);
     } else if (n->kind == Node::Part) {
       continue;
     } else {
@@ -163,46 +162,60 @@ void run(const std::vector<Node*>& outputs, int device) {
     put_node(&key, *n);
   }
   find_kept(order, outputs);
-  std::vector<int> given(arguments.size(), -1);
+  std::vector<int> given(made.arguments.size(), -1);
   for (size_t i = 0; i < outputs.size(); ++i) {
     key.put_name(*outputs[i]);
-    if (Node* from = nearest_argument(*outputs[i]); from && given[from->id] < 0) {
+    if (Node* from = giving(i); from && given[from->id] < 0) {
       given[from->id] = static_cast<int>(i);
       key.put(-1 - from->id);
     }
   }
-  const int mesh = mesh_of(arguments, outputs);
+  made.mesh = mesh_of(made.arguments, outputs);
   const GilRelease unlocked;
   static auto* programs = new std::unordered_map<std::string, pjrt::Executable*>;
-  pjrt::Executable*& program = (*programs)[bytes];
-  if (program) {
+  pjrt::Executable*& code = (*programs)[bytes];
+  if (code) {
     ++counted.cached;
   } else {
     std::vector<const Sharding*> shardings;
     for (const Node* n : outputs) shardings.push_back(n->sharding);
-    program = compile(write_program(arguments, without_calls(order, outputs), given, shardings), mesh);
+    code = compile(write_program(made.arguments, without_calls(order, outputs), given, shardings), made.mesh);
     ++counted.compiled;
   }
-  const auto devices = static_cast<size_t>(std::max(mesh, 1));
+  made.code = code;
+  return made;
+}
+
+void start(const Program& program, const std::vector<Node*>& outputs, int device) {
+  const GilRelease unlocked;
+  const auto devices = static_cast<size_t>(std::max(program.mesh, 1));
   std::vector<std::vector<pjrt::Buffer*>> in(devices), out(devices);
   for (auto& list : out) list.resize(outputs.size(), nullptr);
   drop_numbers_if_many();
-  for (Node* n : arguments) {
+  for (Node* n : program.arguments) {
     if (n->kind == Node::Number) {
       for (size_t d = 0; d < devices; ++d) in[d].push_back(number_on(*n, device + static_cast<int>(d)));
       continue;
     }
     ensure_array(n, device);
-    if (mesh) ensure_copies(n, mesh);
+    if (program.mesh) ensure_copies(n, program.mesh);
     for (size_t d = 0; d < devices; ++d) in[d].push_back(d ? n->others[d - 1] : n->buffer);
   }
-  execute(program, in, &out, device);
+  execute(program.code, in, &out, device);
   ++counted.executed;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Node* n = outputs[i];
     n->kind = Node::Array;
     n->buffer = out[0][i];
     for (size_t d = 1; d < devices; ++d) n->others.push_back(out[d][i]);
+  }
+}
+
+// What becomes of nodes: Note [Nodes].
+void run(const std::vector<Node*>& outputs, int device) {
+  start(program_of(outputs, [&](size_t i) { return nearest_argument(*outputs[i]); }), outputs, device);
+  const GilRelease unlocked;
+  for (Node* n : outputs) {
     n->text = {};
     n->written = nullptr;
     n->results = {};

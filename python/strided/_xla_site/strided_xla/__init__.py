@@ -17,7 +17,9 @@ from typing import Any
 import strided as _strided
 from strided._C import functions as _functions
 
-__all__ = ["compile", "device", "device_count", "devices", "real_devices", "sync"]
+from .graphs import Graph
+
+__all__ = ["Graph", "compile", "device", "device_count", "devices", "real_devices", "sync"]
 
 
 def device_count() -> int:
