@@ -13,7 +13,7 @@
 
 #include "base/cpu_features.h"
 #include "base/parallel.h"
-#include "cpu/gemm/matrix.h"
+#include "cpu/workspace.h"
 
 namespace strided {
 

@@ -5,8 +5,8 @@
 #include "base/dims.h"
 #include "base/parallel.h"
 #include "cpu/fft/plan.h"
-#include "cpu/gemm/matrix.h"
 #include "cpu/operations.h"
+#include "cpu/workspace.h"
 
 namespace strided {
 namespace cpu {

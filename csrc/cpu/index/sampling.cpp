@@ -4,10 +4,10 @@
 #include <type_traits>
 
 #include "base/math.h"
-#include "cpu/gemm/matrix.h"
 #include "cpu/kernels.h"
 #include "cpu/load_apart.inc"
 #include "cpu/networks.h"
+#include "cpu/workspace.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {

@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "base/math.h"
-#include "cpu/gemm/matrix.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/simd.inc"
+#include "cpu/workspace.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {

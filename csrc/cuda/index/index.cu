@@ -5,7 +5,7 @@
 
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/runtime.h"
-#include "cuda/sort/radix_sort.h"
+#include "cuda/sort/sort_rows.h"
 
 namespace strided {
 namespace cuda {

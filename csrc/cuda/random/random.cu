@@ -7,7 +7,7 @@
 #include "cuda/runtime/block.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/report.h"
-#include "cuda/sort/radix_sort.h"
+#include "cuda/sort/sort_rows.h"
 
 namespace strided {
 namespace cuda {

@@ -8,7 +8,7 @@
 
 #include "backend/op.h"
 #include "cuda/runtime/operations.h"
-#include "cuda/sort/radix_sort.h"
+#include "cuda/sort/sort_rows.h"
 
 namespace strided {
 namespace cuda {

@@ -1,7 +1,7 @@
-// Scratch memory of the dense matrix kernels (products, factorisations, triangular solves).
+// Scratch memory of loops and drivers that need more than the stack has: products, factorisations, solves, transforms.
 #pragma once
 
-#include "cpu/kernels.h"
+#include <cstdint>
 
 namespace strided {
 

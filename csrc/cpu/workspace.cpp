@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 
-#include "cpu/gemm/matrix.h"
+#include "cpu/workspace.h"
+
+#include "base/error.h"
 
 namespace strided {
 namespace {
