@@ -133,6 +133,28 @@ class _Others:
         raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
 
 
+class CollectiveOp(str):
+    """The name of a call between ranks, as a key of tables; ``distributed._functional_collectives`` makes the call."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"ops.c10d_functional.{self}: use distributed._functional_collectives")
+
+
+class _Collectives:
+    """Names of calls between ranks, which ``distributed.tensor.debug.CommDebugMode`` counts."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> CollectiveOp:
+        calls = importlib.import_module(f"{__package__}.distributed._functional_collectives").OPS
+        if name not in calls:
+            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        made = CollectiveOp(name)
+        setattr(self, name, made)
+        return made
+
+
 class _Profiler:
     """Spans of the profiler in two calls, where there is no block for ``record_function``."""
 
@@ -153,6 +175,7 @@ class _Profiler:
 
 aten = _Aten()
 profiler = _Profiler()
+c10d_functional, _c10d_functional = _Collectives("c10d_functional"), _Collectives("_c10d_functional")
 
 
 def __getattr__(name: str) -> Any:

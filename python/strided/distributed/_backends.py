@@ -1,4 +1,4 @@
-"""What moves the bytes, under PyTorch's names: here it is MPI."""
+"""What moves the bytes, under PyTorch's names: MPI, or connections by TCP ("gloo") between processes without it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ELSEWHERE = ("gloo", "nccl", "ucc", "xccl", "hccl")  # what programs name; MPI 
 
 
 class Backend(str):
-    """The name of what moves the bytes, in lower case. Here it is always ``"mpi"``."""
+    """The name of what moves the bytes, in lower case: ``"mpi"`` or ``"gloo"``."""
 
     UNDEFINED, MPI, GLOO, NCCL, UCC, XCCL = "undefined", "mpi", "gloo", "nccl", "ucc", "xccl"
-    backend_list = ["undefined", "mpi"]
+    backend_list = ["undefined", "mpi", "gloo"]
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -52,8 +52,9 @@ def is_mpi_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend is there: ``"mpi"``, where mpi4py is."""
-    return str(backend).lower() == "mpi" and is_mpi_available()
+    """Whether a backend is there: ``"gloo"``, and ``"mpi"`` where mpi4py is."""
+    name = str(backend).lower()
+    return name == "gloo" or name == "mpi" and is_mpi_available()
 
 
 def is_nccl_available() -> bool:
@@ -62,8 +63,8 @@ def is_nccl_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """False."""
-    return False
+    """True: processes that MPI has not started connect by TCP."""
+    return True
 
 
 def is_ucc_available() -> bool:

@@ -37,7 +37,7 @@ class Work:
     """A call that was begun: ``wait()`` returns when its tensors may be used."""
 
     def __init__(
-        self, request: Request | Together | None = None, result: Sequence[Tensor] = (), source: int = -1
+        self, request: Request | Together | None = None, result: Sequence[Tensor] = (), source: Any = -1
     ) -> None:
         self._request, self._result, self._source = request, list(result), source
         self._error: BaseException | None = None
@@ -70,8 +70,8 @@ class Work:
         return list(self._result)
 
     def source_rank(self) -> int:
-        """Who sent the message; -1 for other calls."""
-        return self._source
+        """Who sent the message; -1 for other calls. Of one from any rank it is known after wait()."""
+        return self._source() if callable(self._source) else self._source
 
     def synchronize(self) -> None:
         """The same as wait()."""

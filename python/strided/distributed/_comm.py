@@ -95,6 +95,30 @@ class _Staged(Request):
         return self._request.is_completed()
 
 
+class FromAny(Request):
+    """A receive of the first message with a tag, from whichever rank. source: which it was, once it is there."""
+
+    def __init__(self, comm, tensor, tag):
+        self._comm, self._tensor, self._tag = comm, tensor, tag
+        self.source: int | None = None
+
+    def _take(self, source):
+        self.source = source
+        self._comm.recv(self._tensor, source, self._tag)
+
+    def wait(self):
+        if self.source is None:
+            self._comm.current = "recv"
+            self._take(self._comm._first(self._tag))
+
+    def is_completed(self):
+        if self.source is None:
+            source = self._comm._arrived(self._tag)
+            if source is not None:
+                self._take(source)
+        return self.source is not None
+
+
 class Communicator:
     """A set of ranks that make the same calls in the same order.
 
@@ -124,6 +148,7 @@ class Communicator:
     checks: bool
     timeout: float
     traffic: Traffic
+    backend = "mpi"  # under PyTorch's names
     _parent: Communicator | None = None
     _last_tag = (1 << 28) - 1  # in a simulation; MPI says what it takes
 
@@ -168,6 +193,12 @@ class Communicator:
         raise NotImplementedError
 
     def _irecv(self, data: Tensor, source: int, tag: int, dtype: str) -> Request:
+        raise NotImplementedError
+
+    def _arrived(self, tag: int) -> int | None:  # a rank whose message with this tag is there
+        raise NotImplementedError
+
+    def _first(self, tag: int) -> int:  # the same, once there is one
         raise NotImplementedError
 
     def _start(self, tensor: Tensor, op: str) -> Request:
@@ -425,6 +456,12 @@ class Communicator:
         request = self._irecv(data, source, tag, str(tensor.dtype))
         in_place = staged.data_ptr() == tensor.data_ptr() and staged.stride() == tensor.stride()
         return _Staged(request, None if in_place else staged, tensor.detach())
+
+    def irecv_any(self, tensor: Tensor, tag: int = 0) -> FromAny:
+        """irecv of the first message with this tag that is there, from whichever rank; it is taken in wait()."""
+        count("recv", tensor)
+        self._check_peer("recv", 0, tag)
+        return FromAny(self, tensor, tag)
 
     def sendrecv(self, tensor: Tensor, dest: int, into: Tensor, source: int, tag: int = 0) -> None:
         """Gives tensor to dest and fills `into` with what source sends, both at once."""

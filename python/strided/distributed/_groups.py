@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from .._calls.once import warn_once
@@ -54,8 +55,8 @@ class ProcessGroup:
         return self._comm.size
 
     def name(self) -> str:
-        """The backend: ``"mpi"``."""
-        return "mpi"
+        """The backend: ``"mpi"``, or ``"gloo"`` where processes have connected by TCP."""
+        return self._comm.backend
 
     @property
     def group_name(self) -> str:
@@ -124,7 +125,95 @@ def _seconds(timeout: Any) -> float:
     return float(timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout)
 
 
-_INSTEAD = "groups of strided talk over MPI, and get_backend() is 'mpi'"
+_INSTEAD = "this group talks over MPI, and get_backend() is 'mpi'"
+_BY_TCP = "processes that MPI has not started connect by TCP, and get_backend() is 'gloo'"
+
+
+def _where(init_method: str | None, world_size: int, rank: int) -> tuple[str, str | None, int, int, int]:
+    """(kind, host or path, port, number of ranks, rank) of processes that no MPI has started.
+
+    Raises:
+        ValueError: init_method, or the environment, says too little.
+    """
+    from urllib.parse import parse_qs, urlparse
+
+    method = "env://" if init_method is None else init_method
+    if not isinstance(method, str):
+        raise TypeError(f"init_process_group: init_method is a str, got {type(method).__name__}")
+    url = urlparse(method)
+    asked = {k: v[-1] for k, v in parse_qs(url.query).items()}
+
+    def number(name: str, given: int) -> int:
+        if given != -1:
+            return given
+        if name.lower() in asked:
+            return int(asked[name.lower()])
+        if name not in os.environ or url.scheme != "env":
+            what = f"environment variable {name}" if url.scheme == "env" else f"the parameter {name.lower()}"
+            raise ValueError(f"Error initializing torch.distributed using {url.scheme}:// rendezvous: {what} expected")
+        return int(os.environ[name])
+
+    if url.scheme not in ("env", "tcp", "file"):
+        raise ValueError(f"init_process_group: init_method is env://, tcp://host:port or file:///path, got {method!r}")
+    size, me = number("WORLD_SIZE", world_size), number("RANK", rank)
+    if url.scheme == "file":
+        return "file", url.path, 0, size, me
+    if url.scheme == "tcp":
+        if url.hostname is None or url.port is None:
+            raise ValueError(f"init_process_group: tcp://host:port is required, got {method!r}")
+        return "tcp", url.hostname, url.port, size, me
+    if size == 1:
+        return "env", None, 0, size, me
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        if name not in os.environ:
+            raise ValueError(
+                f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
+                f"but not set. To start the program on {size} ranks: python -m strided launch -n {size}, mpiexec or srun"
+            )
+    # A server of another language may be at that port where a launcher holds one.
+    beside = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    return "env", os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]) + beside, size, me
+
+
+def _by_tcp(init_method: str | None, world_size: int, rank: int, store: Any, timeout: Any) -> Communicator | None:
+    """The communicator of processes that no MPI has started; None for one process alone."""
+    from ._sockets import connect
+    from ._store_tcp import TCPStore
+    from ._stores import FileStore, PrefixStore, Store
+
+    if store is not None:
+        if not isinstance(store, Store):
+            raise TypeError(f"init_process_group: a Store is required, got {type(store).__name__}")
+        if init_method is not None:
+            raise AssertionError("Cannot specify both init_method and store.")
+        if world_size < 1 or rank < 0:
+            raise AssertionError("world_size and rank must be positive if using store")
+        kind, host, port, size, me = "store", None, 0, world_size, rank
+        under = store
+        while isinstance(under, PrefixStore):
+            under = under.underlying_store
+        if isinstance(under, TCPStore):
+            host, port = under.host, under.port
+    else:
+        kind, host, port, size, me = _where(init_method, world_size, rank)
+    if not 0 <= me < size:
+        raise ValueError(f"init_process_group: rank is {me}, but ranks go from 0 to {size - 1}")
+    if size == 1:
+        return None
+    limit = 1800.0 if timeout is None else _seconds(timeout)
+    checks = os.environ.get("STRIDED_DISTRIBUTED_CHECKS", "1") != "0"
+    calls = float(os.environ.get("STRIDED_DISTRIBUTED_TIMEOUT", limit))
+    if kind == "file":
+        store = FileStore(host, size)
+        store.set_timeout(timedelta(seconds=limit))
+        host = None
+    elif kind != "store":
+        store = TCPStore(str(host), port, size, me == 0, timedelta(seconds=limit), wait_for_workers=False)
+    known = rank_state()
+    turn = known["rendezvous"] = known.get("rendezvous", 0) + 1  # a second group of a process looks for other keys
+    made = connect(PrefixStore(f"strided/{turn}", store), me, size, host, port, checks, calls, limit)
+    known["store"], known["world"] = store, made
+    return made
 
 
 def init_process_group(
@@ -141,22 +230,26 @@ def init_process_group(
     """Makes the default group: all ranks of ``mpiexec``, ``srun`` or ``python -m strided launch``, or of a simulation.
 
     Each simulated rank has a default group of its own. MPI knows who the ranks are: ``init_method`` is not needed, and
-    ``world_size`` and ``rank`` are compared with what MPI says. A process that was started alone is a group of one.
+    ``world_size`` and ``rank`` are compared with what MPI says. Processes that MPI has not started, such as children of
+    ``multiprocessing.spawn``, say who they are, and connect by TCP. A process that says nothing is a group of one.
 
     Args:
-        backend: ``"mpi"`` or None. ``"gloo"``, ``"nccl"`` and ``"ucc"`` (also ``"cpu:gloo,cuda:nccl"``) give MPI too,
-            with one warning, so that programs written for PyTorch run as they are.
-        init_method: not used.
+        backend: ``"mpi"``, ``"gloo"`` or None. Under MPI ``"gloo"``, ``"nccl"`` and ``"ucc"`` (also
+            ``"cpu:gloo,cuda:nccl"``) give MPI, with one warning, so that programs written for PyTorch run as they are;
+            elsewhere all but ``"mpi"`` give connections by TCP.
+        init_method: where processes without MPI meet: ``env://`` (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which
+            is the default), ``tcp://host:port``, ``file:///path``.
         timeout: a timedelta, or seconds, that a call may wait for other ranks; 30 minutes if None.
         world_size, rank: what the program expects; -1 for whatever is.
-        store, pg_options: None.
+        store: where processes without MPI meet, in the place of init_method. pg_options: not used.
         group_name: what errors call the group.
         device_id: not used.
 
     Raises:
-        ValueError: there is a default group already; no such backend.
+        ValueError: there is a default group already; no such backend; init_method and the environment say too little.
         RuntimeError: the ranks are not those that world_size, rank, or WORLD_SIZE in the environment say.
-        NotImplementedError: a store or options were given.
+        NotImplementedError: a store under MPI.
+        TimeoutExpired: not all processes came.
         ImportError: several processes, and no mpi4py.
 
     >>> def program():
@@ -174,9 +267,12 @@ def init_process_group(
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
     foreign = named_elsewhere("init_process_group", backend)
-    if store is not None or pg_options is not None:
-        raise NotImplementedError("init_process_group: store and pg_options are not there; MPI knows the ranks")
-    comm = world()
+    connected = _connected(backend, init_method, world_size, rank, store, timeout)
+    if connected is None and store is not None and world_size != 1:
+        raise NotImplementedError("init_process_group: no store is needed; MPI knows the ranks")
+    comm = world() if connected is None else connected
+    if connected is not None:
+        world_size, rank, foreign = comm.size, comm.rank, [name for name in foreign if name != "gloo"]
     wanted = os.environ.get("WORLD_SIZE", "") if this_rank.world is None else ""
     for what, size in (("world_size", world_size), ("WORLD_SIZE", int(wanted) if wanted.isdigit() else -1)):
         if size not in (-1, comm.size):
@@ -188,7 +284,7 @@ def init_process_group(
     if rank not in (-1, comm.rank):
         raise RuntimeError(f"init_process_group: rank is {rank}, but MPI says {comm.rank}")
     for name in foreign if comm.rank == 0 else ():
-        warn_once(f"init_process_group(backend={name!r})", _INSTEAD)
+        warn_once(f"init_process_group(backend={name!r})", _INSTEAD if connected is None else _BY_TCP)
     comm = comm.split(0, comm.rank)
     comm.name = group_name or "the default group"
     if timeout is not None:
@@ -196,6 +292,33 @@ def init_process_group(
     state = _state()
     state["default"] = ProcessGroup(comm, range(comm.size), "default_pg")
     state["all"] = [state["default"]]
+
+
+def _connected(
+    backend: Any, init_method: str | None, world_size: int, rank: int, store: Any, timeout: Any
+) -> Communicator | None:
+    """The communicator of several processes that no MPI has started, and that say who they are; else None."""
+    from . import _mpi
+
+    if this_rank.world is not None or _mpi.started_by_mpi():
+        return None
+    if backend is not None and str(backend).lower() == "mpi":
+        return None
+    told = store is not None or init_method not in (None, "env://") or world_size > 1
+    here = all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
+    if not told and not (here and os.environ["WORLD_SIZE"] != "1"):
+        return None
+    known = rank_state().get("world")
+    if known is not None and known.size > 1:  # after destroy_process_group
+        return known
+    return _by_tcp(init_method, world_size, rank, store, timeout)
+
+
+def _foreign(call: str, backend: Any, pg: ProcessGroup) -> list[tuple[str, str]]:
+    """(name, text) for one warning, on the first rank, about each backend that stands for the one that there is."""
+    text = _INSTEAD if pg.name() == "mpi" else _BY_TCP
+    names = named_elsewhere(call, backend)
+    return [(f"{call}(backend={name!r})", text) for name in names if name != pg.name() and pg.rank() == 0]
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -234,10 +357,11 @@ def get_world_size(group: Any = None) -> int:
 
 
 def get_backend(group: Any = None) -> Backend:
-    """``"mpi"``, whatever was asked for."""
-    if resolve(group) is None:
+    """``"mpi"``, whatever was asked for; ``"gloo"`` where processes have connected by TCP."""
+    pg = resolve(group)
+    if pg is None:
         raise ValueError("Invalid process group specified")
-    return Backend("mpi")
+    return Backend(pg.name())
 
 
 def get_process_group_ranks(group: Any) -> list[int]:
@@ -326,8 +450,8 @@ def new_group(
     [2, 1, 2]
     """
     default = resolve(None)
-    for name in named_elsewhere("new_group", backend) if get_rank() == 0 else ():
-        warn_once(f"new_group(backend={name!r})", _INSTEAD)
+    for told in _foreign("new_group", backend, default):
+        warn_once(*told)
     if pg_options is not None or use_local_synchronization:
         raise NotImplementedError("new_group: pg_options and use_local_synchronization are not there")
     members = list(range(default.size())) if ranks is None else list(ranks)
@@ -432,8 +556,8 @@ def split_group(
     parent = resolve(parent_pg)
     if parent is None:
         raise ValueError("Invalid process group specified")
-    for name in named_elsewhere("split_group", backend) if get_rank() == 0 else ():
-        warn_once(f"split_group(backend={name!r})", _INSTEAD)
+    for told in _foreign("split_group", backend, parent):
+        warn_once(*told)
     if pg_options is not None:
         raise NotImplementedError("split_group: pg_options are not there")
     lists = [list(ranks) for ranks in split_ranks or ()]

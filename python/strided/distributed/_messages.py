@@ -20,7 +20,20 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Fills a tensor with what rank src sends with this tag; returns src, -1 outside of the group."""
+    """Fills a tensor with what rank src sends with this tag, any rank if it is not given.
+
+    Returns:
+        The number of the rank that has sent it, in the default group; -1 outside of the group.
+
+    >>> def program():
+    ...     strided.distributed.init_process_group()
+    ...     x = strided.tensor([strided.distributed.get_rank()])
+    ...     if x.item():
+    ...         return strided.distributed.send(x, 0)
+    ...     return sorted(strided.distributed.recv(x) for _ in range(2))
+    >>> strided.distributed.simulate(3, program)[0]
+    [1, 2]
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -48,14 +61,15 @@ def irecv(
 ) -> Work | None:
     """:func:`recv` that goes on meanwhile; the tensor is there after ``wait()``.
 
-    Raises:
-        NotImplementedError: neither src nor group_src: messages from any rank are not there.
+    With neither src nor group_src it takes the first message with this tag from any rank; ``source_rank()`` of the Work
+    says from which.
     """
     _tensor("irecv", "tensor", tensor)
     if (pg := _member("irecv", group)) is None:
         return None
     if src is None and group_src is None:
-        raise NotImplementedError("recv: say from which rank; messages from any rank are not there")
+        request = pg.communicator.irecv_any(tensor, tag)
+        return Work(request, [tensor], lambda: pg._ranks[request.source])
     peer = _peer("irecv", pg, "src", src, group_src, None)
     return Work(pg.communicator.irecv(tensor, peer, tag), [tensor], pg._ranks[peer])
 

@@ -337,8 +337,29 @@ class MPICommunicator(Communicator):
         requests.append(self._comm.Irecv(payload, source, 2 * tag + 1))
         return _CheckedReceive(self, requests, [data, header], wrong)
 
+    def _arrived(self, tag):
+        status = self._MPI.Status()
+        wanted = 2 * tag + (not self.checks)  # the header comes first
+        return status.Get_source() if self._comm.Iprobe(self._MPI.ANY_SOURCE, wanted, status) else None
+
+    def _first(self, tag):
+        probe = _Probe(self, tag)
+        self._finish(probe)
+        return probe.source
+
     def abort(self, error):
         _tell_and_abort(self, error)
+
+
+class _Probe:
+    """Waits for a message, as requests of MPI are waited for."""
+
+    def __init__(self, comm, tag):
+        self._comm, self._tag, self.source = comm, tag, None
+
+    def Test(self):
+        self.source = self._comm._arrived(self._tag)
+        return self.source is not None
 
 
 class _CheckedReceive(MPIRequest):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from .. import _C
@@ -31,14 +33,18 @@ def _plain(value: Any, tensors: list[Tensor], where: str) -> Any:
         return [_plain(v, tensors, f"{where}[{k}]") for k, v in enumerate(value)]
     if kind is tuple or kind.__name__ == "Size" and isinstance(value, tuple):
         return {"tuple": [_plain(v, tensors, f"{where}[{k}]") for k, v in enumerate(value)]}
-    if kind is dict:
-        return {"dict": [[_plain(k, tensors, where), _plain(v, tensors, f"{where}[{k!r}]")] for k, v in value.items()]}
+    if kind in (dict, OrderedDict):
+        pairs = [[_plain(k, tensors, where), _plain(v, tensors, f"{where}[{k!r}]")] for k, v in value.items()]
+        return {kind.__name__: pairs}
     if kind in (set, frozenset):
         return {kind.__name__: [_plain(v, tensors, where) for v in value]}
     if kind is bytes:
         return {"bytes": value.hex()}
     if kind is complex:
         return {"complex": [value.real, value.imag]}
+    if kind.__module__ == "numpy" and hasattr(value, "dtype") and not value.dtype.hasobject and not value.dtype.names:
+        flat = base64.b64encode(value.tobytes()).decode()
+        return {"array" if kind.__name__ == "ndarray" else "scalar": [value.dtype.str, list(value.shape), flat]}
     if _C.is_dtype(value):
         return {"dtype": str(value).rpartition(".")[2]}
     if _C.is_device(value):
@@ -50,7 +56,7 @@ def _plain(value: Any, tensors: list[Tensor], where: str) -> Any:
     typename = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     raise TypeError(
         f"{where} is a {typename}: between ranks go numbers, texts, bytes, None, lists, tuples, "
-        "dicts, sets, dtypes, devices and tensors; other objects would have to be pickled, which runs code"
+        "dicts, sets, NumPy's arrays, dtypes, devices and tensors; other objects would have to be pickled, which runs code"
     )
 
 
@@ -91,8 +97,13 @@ def built(found: Any, tensor: Any = None) -> Any:
     ((kind, inner),) = found.items()
     if kind == "tensor":
         return tensor(_DTYPES[inner[0]], inner[1])
-    if kind == "dict":
-        return {built(k, tensor): built(v, tensor) for k, v in inner}
+    if kind in ("dict", "OrderedDict"):
+        return (dict if kind == "dict" else OrderedDict)((built(k, tensor), built(v, tensor)) for k, v in inner)
+    if kind in ("array", "scalar"):
+        import numpy
+
+        array = numpy.frombuffer(base64.b64decode(inner[2]), inner[0]).reshape(inner[1])
+        return array.copy() if kind == "array" else array[()]
     if kind in ("tuple", "set", "frozenset"):
         return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](built(v, tensor) for v in inner)
     made_of = {"bytes": bytes.fromhex, "complex": lambda p: complex(*p), "dtype": _DTYPES.__getitem__}
@@ -228,12 +239,17 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """The list gets the values that rank src gives; returns src."""
+    """The list gets the values that rank src gives, any rank if it is not given; returns its number."""
     if (pg := _member("recv_object_list", group)) is None:
         return -1
-    peer = _peer("recv_object_list", pg, "src", src, group_src, None)
     n = _f["empty"](1, dtype=_C.int64)
-    pg.communicator.recv(n, peer)
+    if src is None and group_src is None:
+        request = pg.communicator.irecv_any(n)
+        request.wait()
+        peer = request.source
+    else:
+        peer = _peer("recv_object_list", pg, "src", src, group_src, None)
+        pg.communicator.recv(n, peer)
     data = _f["empty"](int(n), dtype=_C.uint8)
     pg.communicator.recv(data, peer)
     found = decode(data)

@@ -88,11 +88,41 @@ def _searchsorted(func, args, kwargs):
 # ---------------------------------------------------------------- new tensors
 
 
+def _size(rest, kwargs):
+    """(the size among the arguments of new_zeros and the like, the arguments after it); None where it is odd."""
+    if "size" in kwargs:
+        return tuple(kwargs["size"]), rest
+    if rest and isinstance(rest[0], (tuple, list)):
+        return tuple(rest[0]), rest[1:]
+    return (tuple(rest), []) if rest and all(isinstance(n, int) for n in rest) else (None, rest)
+
+
+@rule("Tensor.new_empty_strided new_empty_strided")
+def _new_strided(func, args, kwargs):
+    """Of any memory; its part on this rank has strides in the order of those given."""
+    values = bind(func, args, kwargs)
+    x, size, strides = values["self"], tuple(values.pop("size")), tuple(values.pop("stride"))
+    del values["self"]
+    kept = size == tuple(x.shape) and not x._spec.is_partial
+    shape = x._spec.local_shape() if kept else size
+    if kept:
+        found, n = [0] * len(shape), 1
+        for dim in sorted(range(len(shape)), key=lambda d: (strides[d], size[d])):
+            found[dim], n = n, n * max(shape[dim], 1)
+        strides = tuple(found)
+    made = func(x._local.detach(), shape, strides, **values)
+    return wrap(made, x._spec) if kept else everywhere(made, x._spec.mesh)
+
+
 @rule("Tensor.new_zeros Tensor.new_ones Tensor.new_full Tensor.new_empty new_zeros new_ones new_full new_empty")
 def _new(func, args, kwargs):
-    """Of the dtype and device of a sharded tensor; the same on every rank."""
+    """Of the dtype and device of a sharded tensor: cut alike where the shape is its own, else whole."""
     x, *rest = args
     if not isinstance(x, ShardedTensor):
         raise refuse(func, rest, "a sharded tensor is no size and no value")
+    size, more = _size(rest, kwargs)
+    if size == tuple(x.shape) and not x._spec.is_partial and not any(isinstance(t, ShardedTensor) for t in more):
+        named = {k: v for k, v in kwargs.items() if k != "size"}
+        return wrap(func(x._local.detach(), x._spec.local_shape(), *more, **named), x._spec)
     rest = [placed(t, (Replicate(),) * t._spec.mesh.ndim)._local if isinstance(t, ShardedTensor) else t for t in rest]
     return everywhere(func(x._local.detach(), *rest, **kwargs), x._spec.mesh)

@@ -375,12 +375,16 @@ class ShardedTensor(Tensor):
         return self.shape if dim is None else self.shape[dim]
 
     def stride(self, dim: int | None = None) -> Any:
-        strides, n = [], 1
-        for size in reversed(self.shape):
-            strides.append(n)
-            n *= max(size, 1)
-        found = tuple(reversed(strides))
-        return found if dim is None else found[dim]
+        """As if the whole were in one piece, with the axes in the order in which they lie in the shard."""
+        order: Any = range(self.ndim - 1, -1, -1)
+        if not self._local.is_contiguous():
+            of_shard = self._local.stride()
+            order = sorted(order, key=lambda axis: of_shard[axis])
+        found, n = [0] * self.ndim, 1
+        for axis in order:
+            found[axis] = n
+            n *= max(self.shape[axis], 1)
+        return tuple(found) if dim is None else found[dim]
 
     def dim(self) -> int:
         return self.ndim

@@ -121,6 +121,7 @@ class _Room:
         self.arrived: dict[int, Any] = {}
         self.results: list[Any] = [None] * len(members)
         self.letters: dict[tuple[int, int, int], list[_Letter]] = {}
+        self.listening: set[int] = set()  # ranks that wait for a message from any other
         self.meetings: dict[int, Any] = {}  # sums that go on, by their number
 
 
@@ -278,6 +279,8 @@ class ThreadCommunicator(Communicator):
         if not waiting or waiting[0].is_send == is_send:
             letter = _Letter(room, key, is_send, data, dtype)
             waiting.append(letter)
+            if is_send and key[1] in room.listening:
+                world.wake(room.members[key[1]])
             return _LetterRequest(self, letter, what)
         letter = waiting.pop(0)
         sent, received = (letter.data, data) if not is_send else (data, letter.data)
@@ -302,6 +305,31 @@ class ThreadCommunicator(Communicator):
     def _irecv(self, data, source, tag, dtype):
         what = f"recv from rank {source}, tag {tag}, on {self.name}"
         return self._post((source, self.rank, tag), False, data, dtype, what)
+
+    def _sender(self, tag):
+        """The first rank that has sent this one a message with this tag, which nobody has taken."""
+        letters = self._room.letters
+        for source in range(self.size):
+            waiting = letters.get((source, self.rank, tag))
+            if waiting and waiting[0].is_send:
+                return source
+        return None
+
+    def _arrived(self, tag):
+        found = self._sender(tag)
+        if found is None:
+            self._room.world.let_others_run(self._me)
+            found = self._sender(tag)
+        return found
+
+    def _first(self, tag):
+        self._room.listening.add(self.rank)
+        try:
+            what = f"recv from any rank, tag {tag}, on {self.name}"
+            self._room.world.block(self._me, what, lambda: self._sender(tag) is not None)
+        finally:
+            self._room.listening.discard(self.rank)
+        return self._sender(tag)
 
     def members(self):
         return list(self._room.members)

@@ -24,9 +24,15 @@ class DeviceMesh:
     communicator for each of its axes.
 
     Args:
-        mesh_shape: sizes of the axes; their product is the number of ranks.  A nest of rank numbers, as PyTorch takes
-            it, must list all ranks in order.
+        mesh: a nest of rank numbers: all ranks, or some of them, in any order.  Every rank makes the mesh; where a rank
+            is not in it, ``get_coordinate()`` is None, and it makes no tensors on it.
         comm: whose ranks; those of the program for None.
+
+    >>> def program():
+    ...     mesh = strided.distributed.DeviceMesh("cpu", [2, 0])
+    ...     return mesh.get_coordinate()
+    >>> strided.distributed.simulate(3, program)
+    [[1], None, [0]]
     """
 
     def __init__(
@@ -45,14 +51,13 @@ class DeviceMesh:
         comm = world() if comm is None else comm
         if _shape is None:
             ranks, _shape = _flat(mesh)
+            if not ranks or math.prod(_shape) != len(ranks):
+                raise ValueError(f"DeviceMesh: a nest of equal rows, of at least one rank, is required, got {mesh}")
             if ranks != list(range(comm.size)):
-                raise ValueError(
-                    f"DeviceMesh: the ranks of a mesh are those of its communicator in order, 0 to {comm.size - 1}; got "
-                    f"{ranks}. A mesh of some ranks: DeviceMesh(..., comm=comm.split(color))"
-                )
+                comm = self._of_some(comm, ranks)
         if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in _shape):
             raise ValueError(f"DeviceMesh: sizes of axes are ints of at least 1, got {tuple(_shape)}")
-        if math.prod(_shape) != comm.size:
+        if comm is not None and math.prod(_shape) != comm.size:
             raise ValueError(
                 f"DeviceMesh: a mesh of shape {tuple(_shape)} has {math.prod(_shape)} ranks, not {comm.size}"
             )
@@ -76,8 +81,21 @@ class DeviceMesh:
         self._whole: tuple[DeviceMesh, tuple[int, ...]] | None = (
             None  # the mesh that this one is a part of, and its axes
         )
+        if comm is None:
+            return  # this rank is not in the mesh
         self._coordinate = self.coordinate_of(comm.rank)
         self._axes = [self._along(axis) for axis in range(self.ndim)]
+
+    def _of_some(self, comm, ranks):
+        """The communicator of some ranks, in this order; None where this rank is none of them."""
+        n = comm.size
+        if any(isinstance(r, bool) or not isinstance(r, int) or not 0 <= r < n for r in ranks):
+            raise ValueError(f"DeviceMesh: the ranks of a mesh are 0 to {n - 1}, got {ranks}")
+        if len(set(ranks)) != len(ranks):
+            raise ValueError(f"DeviceMesh: each rank stands once in a mesh, got {ranks}")
+        inside = comm.rank in ranks
+        self._ranks = [comm.members()[r] for r in ranks]
+        return comm.split(f"mesh {ranks}" if inside else None, ranks.index(comm.rank) if inside else 0)
 
     def _of_xla(self, mesh, names, comm, shape):
         """XLA devices of this process: no ranks, and no communicators."""
@@ -97,7 +115,11 @@ class DeviceMesh:
         self.comm, self._specs = None, {}
         self._coordinate = (0,) * self.ndim
 
+    _ranks: list[int] | None = None  # by their numbers in the program, of a mesh of some ranks
+
     def __getattr__(self, name):
+        if self.__dict__.get("_ranks") is not None and name in ("_axes", "_coordinate"):
+            raise ValueError(f"this rank is not in {self!r}, whose ranks are {self._ranks}")
         if name in ("_axes", "_parts", "_rows"):
             raise NotImplementedError("DeviceMesh: XLA devices of one process have no communicators")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -114,7 +136,9 @@ class DeviceMesh:
         """The rank numbers in the program as a tensor of the shape of the mesh."""
         from .._functions.creation import tensor
 
-        ranks = list(range(math.prod(self.shape))) if self.comm is None else list(self.comm.members())
+        ranks = self._ranks
+        if ranks is None:
+            ranks = list(range(math.prod(self.shape))) if self.comm is None else list(self.comm.members())
         return tensor(ranks).view(self.shape)
 
     @staticmethod
@@ -123,13 +147,20 @@ class DeviceMesh:
     ) -> DeviceMesh:
         """The mesh of the ranks of a process group, in a row.
 
-        Raises:
-            NotImplementedError: several groups.
+        Args:
+            group: or one for each axis of `mesh`, whose ranks they have; the mesh makes groups of its own.
+            mesh: a nest of rank numbers; needed for several groups.
         """
         from ._groups import resolve
 
-        if isinstance(group, (list, tuple)):
-            raise NotImplementedError("DeviceMesh.from_group: of one group; a mesh of several axes makes their groups")
+        if isinstance(group, (list, tuple)) and len(group) != 1:
+            if mesh is None:
+                raise ValueError("DeviceMesh.from_group: several groups need mesh, the numbers of the ranks")
+            _, shape = _flat(mesh)
+            if len(shape) != len(group):
+                raise ValueError(f"DeviceMesh.from_group: {len(group)} groups for a mesh of {len(shape)} axes")
+            return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names)
+        group = group[0] if isinstance(group, (list, tuple)) else group
         pg = resolve(group)
         if pg is None:
             raise ValueError("DeviceMesh.from_group: this rank is not in the group")
@@ -173,9 +204,9 @@ class DeviceMesh:
         """The coordinates of all ranks, in their order."""
         return list(itertools.product(*map(range, self.shape)))
 
-    def get_coordinate(self) -> list[int]:
-        """Where this rank stands in the grid."""
-        return list(self._coordinate)
+    def get_coordinate(self) -> list[int] | None:
+        """Where this rank stands in the grid; None where it is not in it."""
+        return None if self.comm is None and self._ranks is not None else list(self._coordinate)
 
     def axis(self, mesh_dim: int | str | None) -> int:
         """The number of an axis given by name or number; a mesh of one axis needs neither."""
@@ -207,6 +238,10 @@ class DeviceMesh:
 
     def get_rank(self) -> int:
         """The number of this rank in the program."""
+        if self.comm is None and self._ranks is not None:
+            from . import world
+
+            return world().members()[world().rank]
         return 0 if self.comm is None else self.comm.members()[self.comm.rank]
 
     def size(self, mesh_dim: int | str | None = None) -> int:
@@ -253,6 +288,7 @@ class DeviceMesh:
             and (self.shape, self.device_type, self.mesh_dim_names)
             == (other.shape, other.device_type, other.mesh_dim_names)
             and self.comm is other.comm
+            and self._ranks == other._ranks
         )
 
     def __hash__(self) -> int:

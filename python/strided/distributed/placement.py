@@ -128,4 +128,6 @@ def checked_mesh(call: str, mesh: Any) -> Any:
         return device_mesh.current()
     if not isinstance(mesh, device_mesh.DeviceMesh):
         raise TypeError(f"{call}: a DeviceMesh is required, got {type(mesh).__name__}")
+    if mesh._ranks is not None and mesh.comm is None:
+        raise ValueError(f"{call}: this rank is not in {mesh!r}, whose ranks are {mesh._ranks}")
     return mesh

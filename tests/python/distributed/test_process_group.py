@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+from collections import OrderedDict
 
 import pytest
 import strided
@@ -292,6 +293,8 @@ def test_other_backends_are_mpi_with_one_warning():
 
 
 def test_torchrun_without_mpi_is_named(monkeypatch):
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WORLD_SIZE", "4")
     if dist.world().size != 1:
         pytest.skip("the tests run under MPI")
@@ -391,7 +394,6 @@ def in_group(call):
         (lambda r: dist.gather(strided.ones(1)), ValueError, "gather_list"),
         (lambda r: dist.scatter(strided.ones(1)), ValueError, "scatter_list"),
         (lambda r: dist.send(strided.ones(1), r), ValueError, "Invalid destination rank"),
-        (lambda r: dist.recv(strided.ones(1)), NotImplementedError, "any rank"),
         (lambda r: dist.all_gather_into_tensor(strided.ones(3), strided.ones(1)), ValueError, "world_size times"),
         (lambda r: dist.all_gather_into_tensor(strided.ones(4, 2).t(), strided.ones(4)), RuntimeError, "contiguous"),
         (lambda r: dist.reduce_scatter_tensor(strided.ones(2), strided.ones(3)), ValueError, "world size"),
@@ -432,3 +434,121 @@ def test_the_module_that_libraries_take_groups_from():
         return c10d._rank_not_in_group(whole), c10d._rank_not_in_group(None), c10d._rank_not_in_group(one)
 
     assert run(2, program) == [(False, False, True), (False, False, False)]
+
+
+# ---------------------------------------------------------------- messages from any rank, new tensors
+
+
+def test_messages_from_any_rank():
+    def program():
+        dist.init_process_group()
+        rank = dist.get_rank()
+        x = strided.zeros(2)
+        if rank == 0:
+            work = dist.irecv(x, tag=3)
+            work.wait()
+            found = [(work.source_rank(), x[0].item())]
+            while not (work := dist.irecv(x, tag=3)).is_completed():
+                pass
+            found.append((work.source_rank(), x[0].item()))
+            objects = [None]
+            found.append((dist.recv_object_list(objects), objects[0]))
+            return sorted(found, key=str)
+        dist.send(strided.full((2,), float(rank)), 0, tag=3)
+        if rank == 2:
+            dist.send_object_list(["text"], 0)
+        return None
+
+    assert dist.simulate(3, program)[0] == [(1, 1.0), (2, "text"), (2, 2.0)]
+
+    def nobody():
+        dist.init_process_group()
+        if dist.get_rank() == 0:
+            dist.recv(strided.zeros(2))
+
+    with pytest.raises(dist.DeadlockError, match="recv from any rank, tag 0"):
+        dist.simulate(2, nobody)
+
+
+def test_arrays_and_ordered_dicts_are_objects():
+    numpy = pytest.importorskip("numpy")
+
+    def program():
+        dist.init_process_group()
+        rank = dist.get_rank()
+        given = OrderedDict(z=numpy.arange(6).reshape(2, 3) * rank, a=numpy.float32(1.5), t=numpy.array(["x"]))
+        found = [None, None]
+        dist.all_gather_object(found, given)
+        there = found[1]
+        assert type(there) is OrderedDict and list(there) == ["z", "a", "t"]
+        assert there["z"].tolist() == [[0, 1, 2], [3, 4, 5]] and there["z"].dtype == given["z"].dtype
+        assert type(there["a"]) is numpy.float32 and there["t"].tolist() == ["x"]
+        there["z"][0, 0] = 7  # its own memory
+        with pytest.raises(TypeError, match=r"numpy\.ndarray"):
+            dist.all_gather_object(found, numpy.array([print], dtype=object))
+
+    dist.simulate(2, program)
+
+
+def test_calls_that_give_new_tensors():
+    from strided.distributed import _functional_collectives as calls
+
+    def program():
+        dist.init_process_group()
+        rank, size = dist.get_rank(), dist.get_world_size()
+        mesh = dist.init_device_mesh("cpu", (size,), mesh_dim_names=("a",))
+        x = strided.arange(6.0).view(2, 3) + 10 * rank
+        everything = [strided.arange(6.0).view(2, 3) + 10 * r for r in range(size)]
+        for group in (None, mesh, (mesh, "a"), dist.group.WORLD):
+            assert strided.equal(calls.all_reduce(x, "sum", group), sum(everything))
+        assert strided.equal(calls.all_reduce(x, "max"), everything[-1])
+        assert strided.equal(calls.broadcast(x, 1), everything[1])
+        assert strided.equal(calls.all_gather_tensor(x, 1), strided.cat(everything, 1))
+        wide = strided.cat([x, x * 2], 1)
+        assert strided.equal(calls.reduce_scatter_tensor(wide, "avg", 1), sum(everything) / 2 * (rank + 1))
+        assert strided.equal(calls.all_to_all_single(x, None, None), strided.stack([t[rank] for t in everything]))
+        assert strided.equal(calls.permute_tensor(x, [1, 0]), everything[1 - rank])
+        assert strided.equal(calls.all_gather_into_tensor_coalesced([x, x])[1], strided.cat(everything))
+        assert calls.all_reduce_coalesced([x], "min")[0].equal(everything[0])
+        assert calls.reduce_scatter_tensor_coalesced([x], "sum", [0])[0].equal(sum(everything)[rank : rank + 1])
+        for call in (
+            lambda t: calls.all_gather_tensor_autograd(t, 0).square(),
+            lambda t: calls.reduce_scatter_tensor_autograd(t, "sum", 0).square(),
+            lambda t: calls.all_to_all_single_autograd(t, None, None).square(),
+        ):
+            leaf = x.clone().requires_grad_()
+            call(leaf).sum().backward()
+            assert leaf.grad.count_nonzero() > 0
+        assert calls.wait_tensor(x) is x and not isinstance(x, calls.AsyncCollectiveTensor)
+        for call, error in [
+            (lambda: calls.all_reduce(x, "no"), ValueError),
+            (lambda: calls.reduce_scatter_tensor(x, "sum", 1), ValueError),
+            (lambda: calls.permute_tensor(x, [0, 0]), ValueError),
+            (lambda: calls.all_reduce(x, "sum", [0, 1]), NotImplementedError),
+        ]:  # fmt: skip
+            with pytest.raises(error):
+                call()
+
+    dist.simulate(2, program)
+
+
+def test_calls_are_counted():
+    from strided.distributed.tensor import debug
+
+    def program():
+        dist.init_process_group()
+        ops, mesh = strided.ops.c10d_functional, dist.init_device_mesh("cpu", (2,))
+        x = dist.distribute_tensor(strided.ones(4, 4), mesh, [dist.Shard(0)]).requires_grad_()
+        with debug.CommDebugMode() as mode:
+            x.cumsum(0).sum().backward()
+        assert mode.get_total_counts() == sum(mode.comm_counts.values()) >= 2
+        assert "cumsum" in mode.generate_comm_debug_tracing_table()
+        with mode:
+            dist.all_reduce(strided.ones(1))
+        assert mode.get_comm_counts()[ops.all_reduce] == 1 and mode.get_comm_counts()[ops.broadcast] == 0
+        dist.all_reduce(strided.ones(1))
+        assert mode.get_comm_counts()[ops.all_reduce] == 1
+        assert not hasattr(ops, "no_call")
+        debug.visualize_sharding(x, "header")
+
+    dist.simulate(2, program)

@@ -292,7 +292,10 @@ def test_meshes():
         assert mesh.get_group("rows").size == 2 and mesh.size() == 6 and mesh.size("columns") == 3
         for call, error in (
             (lambda: init_device_mesh("cpu", (4,)), ValueError),
-            (lambda: dist.DeviceMesh("cpu", [1, 0, 2, 3, 4, 5]), ValueError),
+            (lambda: dist.DeviceMesh("cpu", [1, 0, 2, 1]), ValueError),
+            (lambda: dist.DeviceMesh("cpu", [0, 6]), ValueError),
+            (lambda: dist.DeviceMesh("cpu", [0, -1]), ValueError),
+            (lambda: dist.DeviceMesh("cpu", [[0, 1], [2]]), ValueError),
             (lambda: mesh["depth"], KeyError),
             (lambda: mesh.get_group(), RuntimeError),
             (lambda: init_device_mesh("tpu", (6,)), ValueError),
@@ -302,6 +305,25 @@ def test_meshes():
         return mesh.get_coordinate()
 
     assert simulate(6, program) == [[i, j] for i in range(2) for j in range(3)]
+
+
+def test_meshes_of_some_ranks_in_any_order():
+    def program():
+        me = dist.world().rank
+        mesh = dist.DeviceMesh("cpu", [[4, 1], [3, 0]])
+        assert mesh.mesh.tolist() == [[4, 1], [3, 0]] and mesh.shape == (2, 2) and mesh.get_rank() == me
+        if me == 2:
+            assert mesh.get_coordinate() is None
+            with pytest.raises(ValueError, match=r"zeros: this rank is not in DeviceMesh.*\[4, 1, 3, 0\]"):
+                dist.zeros(2, mesh=mesh, placements=[Shard(0), Replicate()])
+            return None
+        whole = torch.arange(12.0).view(4, 3)
+        x = distribute_tensor(whole, mesh, [Shard(0), Shard(1)])
+        assert torch.equal(x.full_tensor(), whole) and torch.equal(x.sum(0).full_tensor(), whole.sum(0))
+        return x.to_local().tolist()
+
+    first = [[0.0, 1.0], [3.0, 4.0]]
+    assert simulate(5, program)[4] == first and simulate(5, program)[0] == [[8.0], [11.0]]
 
 
 def test_a_picture_of_a_mesh():
@@ -581,7 +603,7 @@ def test_meshes_placements_and_sizes_are_looked_at():
             with pytest.raises(ValueError, match="at least 1"):
                 init_device_mesh("cpu", shape)
         for ranks in ([], [[]]):
-            with pytest.raises(ValueError, match="in order"):
+            with pytest.raises(ValueError, match="at least one rank"):
                 dist.DeviceMesh("cpu", ranks)
         x = torch.ones(3, 4)
         for placements in (3, [1.0], ["x"], [None]):

@@ -633,8 +633,13 @@ def test_ranks_of_meshes_and_the_mesh_of_a_context():
             mesh._flatten("tp")
         pair = DeviceMesh.from_group(mesh.get_group("tp"), "cpu", mesh_dim_names=("pair",))
         assert pair.mesh.tolist() == mesh["tp"].mesh.tolist()
-        with pytest.raises(NotImplementedError, match="of one group"):
-            DeviceMesh.from_group([mesh.get_group("tp")], "cpu")
+        assert DeviceMesh.from_group([mesh.get_group("tp")], "cpu") == DeviceMesh.from_group(
+            mesh.get_group("tp"), "cpu"
+        )
+        both = DeviceMesh.from_group(mesh.get_all_groups(), "cpu", [[0, 1], [2, 3]], mesh_dim_names=("dp", "tp"))
+        assert both.shape == (2, 2) and both.get_local_rank("tp") == mesh.get_local_rank("tp")
+        with pytest.raises(ValueError, match="several groups need mesh"):
+            DeviceMesh.from_group(mesh.get_all_groups(), "cpu")
         with mesh:
             x = distribute_tensor(torch.ones(4), placements=[Shard(0), Replicate()])
             with mesh["tp"]:
