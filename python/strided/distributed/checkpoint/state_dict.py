@@ -127,11 +127,19 @@ def _names(model: Any) -> list[tuple[str, str]]:
     """(beginning of names in the model, what stands for it) of each wrapper, the innermost first."""
     from ...nn.parallel import DistributedDataParallel
 
-    found = [f"{name}." if name else "" for name, m in model.named_modules() if isinstance(m, DistributedDataParallel)]
+    found = [
+        _bare(f"{name}." if name else "") for name, m in model.named_modules() if isinstance(m, DistributedDataParallel)
+    ]
     return [(f"{start}module.", start) for start in reversed(found)]
 
 
+def _bare(name: str) -> str:
+    """A name without what other wrappers put into it."""
+    return name.replace("_fsdp_wrapped_module.", "").replace("_checkpoint_wrapped_module.", "")
+
+
 def _short(name: str, wrappers: list[tuple[str, str]]) -> str:
+    name = _bare(name)
     for long, short in wrappers:
         if name.startswith(long):
             name = short + name[len(long) :]

@@ -245,6 +245,10 @@ class _State:
         self.unsharded: _Use | None = None  # by unshard()
         self.outermost: bool | None = None  # of the modules that are called; None: before the first call
 
+    def casts_inputs(self) -> bool:
+        """Whether inputs are cast to the dtype of the computation."""
+        return self.policy.cast_forward_inputs
+
     def gather(self, locals_: Any, specs: Any) -> list[Tensor]:
         """The whole of parameters, in the dtype of the computation."""
         kind = self.policy.param_dtype
@@ -262,7 +266,7 @@ class _State:
             self.outermost = _running.depth == 0
         reshards = not self.outermost if self.reshards is None else self.reshards
         policy, use = self.policy, _Use(self)
-        if policy.cast_forward_inputs and policy.param_dtype is not None:
+        if policy.param_dtype is not None and self.casts_inputs():
             args, kwargs = _cast(args, policy.param_dtype), _cast(kwargs, policy.param_dtype)
         use.begin()
         _running.depth += 1
@@ -279,13 +283,10 @@ def _cast(values: Any, dtype: Any) -> Any:
     return tree_map(lambda x: x.to(dtype) if isinstance(x, _C.Tensor) and x.is_floating_point() else x, values)
 
 
-class FSDPModule:
-    """What a module is, too, after ``fully_shard(module)``."""
+class Sharding:
+    """Part of modules whose whole parameters are there while they run."""
 
     _fully_sharded: _State
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return cls.__mro__[2](*args, **kwargs)  # a new module of the class that the module had
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise NotImplementedError("a fully sharded module is not copied; its state_dict() holds its parameters")
@@ -295,7 +296,14 @@ class FSDPModule:
 
     def _in(self, recurse: bool = True) -> list[_State]:
         parts = self.modules() if recurse else [self]  # type: ignore[attr-defined]
-        return [m._fully_sharded for m in parts if isinstance(m, FSDPModule)]
+        return [m._fully_sharded for m in parts if isinstance(m, Sharding)]
+
+
+class FSDPModule(Sharding):
+    """What a module is, too, after ``fully_shard(module)``."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.__mro__[3](*args, **kwargs)  # a new module of the class that the module had
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Puts the whole parameters of this module, without those of fully sharded ones in it, into their places, until
@@ -366,7 +374,7 @@ def _parameters_of(modules: list[Any]) -> Iterator[tuple[Any, str, Any]]:
     seen = set()
 
     def walk(module: Any) -> Iterator[Any]:
-        if module in seen or isinstance(module, FSDPModule):
+        if module in seen or isinstance(module, Sharding):
             return
         seen.add(module)
         for name, param in module._parameters.items():
@@ -379,11 +387,14 @@ def _parameters_of(modules: list[Any]) -> Iterator[tuple[Any, str, Any]]:
         yield from walk(module)
 
 
-def _sharded(param: Any, mesh: Any, dim: int) -> tuple[Any, Any, tuple[int, ...], Any]:
-    """(the shard, its mesh, axes of it that are the module's, the layout that the parameter had or None)"""
-    cut = (*(Replicate(),) * (mesh.ndim - 1), Shard(dim))
+def _sharded(param: Any, mesh: Any, last: Any, source: int | None) -> tuple[Any, Any, tuple[int, ...], Any]:
+    """(the shard, its mesh, axes of it that are the module's, the layout that the parameter had or None)
+
+    last: the placement along the last axis of the mesh; source: the rank whose values are taken, None for each its own.
+    """
+    cut = (*(Replicate(),) * (mesh.ndim - 1), last)
     if not isinstance(param, ShardedTensor):
-        made = distribute_tensor(param.detach(), mesh, cut, src_data_rank=None)
+        made = distribute_tensor(param.detach(), mesh, cut, src_data_rank=source)
         return made, mesh, tuple(range(mesh.ndim)), None
     inner = param._spec
     a, b = mesh._whole, inner.mesh._whole
@@ -401,6 +412,31 @@ def _sharded(param: Any, mesh: Any, dim: int) -> tuple[Any, Any, tuple[int, ...]
         dst = src.with_(tuple(placed))
         made = wrap(_move.redistribute(param._local.detach(), src, dst), dst)
     return made, both, tuple(i for i, axis in enumerate(names) if axis in a[1]), inner
+
+
+def shard_parameters(
+    modules: list[Any],
+    mesh: Any,
+    ignored: set[int],
+    placement: Callable[[str, Any], Any],
+    source: int | None = None,
+) -> list[_Entry]:
+    """Makes the parameters of modules sharded tensors, in place, but for those whose ids are in `ignored`.
+
+    placement(name, parameter): its placement along the last axis of the mesh; source: whose values they get.
+    """
+    from ...nn.parameter import Parameter
+
+    entries, made = [], {}
+    for owner, name, param in list(_parameters_of(modules)):
+        if id(param) in ignored:
+            continue
+        if id(param) not in made:
+            shard, *rest = _sharded(param, mesh, placement(name, param), source)
+            made[id(param)] = Parameter(shard, param.requires_grad), rest
+        owner._parameters[name], rest = made[id(param)]
+        entries.append(_Entry(owner, name, *rest))
+    return entries
 
 
 def fully_shard(
@@ -454,24 +490,17 @@ def fully_shard(
             raise TypeError(f"fully_shard: a Module is required, got {type(m).__name__}")
         if isinstance(m, FSDPModule):
             raise AssertionError(f"fully_shard: this {type(m).__name__} is fully sharded already")
-    ignored = {id(p) for p in ignored_params or ()}
-    entries, made = [], {}
-    for owner, name, param in list(_parameters_of(modules)):
-        if id(param) in ignored:
-            continue
-        if id(param) not in made:
-            wanted = None if shard_placement_fn is None else shard_placement_fn(param)
-            wanted = Shard(0) if wanted is None else wanted
-            if not isinstance(wanted, Shard):
-                raise ValueError(f"fully_shard: shard_placement_fn gives a Shard or None, got {wanted!r}")
-            if param.ndim == 0:
-                raise ValueError(f"fully_shard: the parameter {name!r} has no axis that could be cut")
-            shard, *rest = _sharded(param, mesh, wanted.dim % param.ndim)
-            from ...nn.parameter import Parameter
 
-            made[id(param)] = Parameter(shard, param.requires_grad), rest
-        owner._parameters[name], rest = made[id(param)]
-        entries.append(_Entry(owner, name, *rest))
+    def placement(name: str, param: Any) -> Any:
+        wanted = None if shard_placement_fn is None else shard_placement_fn(param)
+        wanted = Shard(0) if wanted is None else wanted
+        if not isinstance(wanted, Shard):
+            raise ValueError(f"fully_shard: shard_placement_fn gives a Shard or None, got {wanted!r}")
+        if param.ndim == 0:
+            raise ValueError(f"fully_shard: the parameter {name!r} has no axis that could be cut")
+        return Shard(wanted.dim % param.ndim)
+
+    entries = shard_parameters(modules, mesh, {id(p) for p in ignored_params or ()}, placement)
     reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
     state = _State(entries, mp_policy, reshards)
     for m in modules:

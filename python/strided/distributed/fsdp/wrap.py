@@ -129,3 +129,51 @@ def wrap(module: Module, **wrap_overrides: Any) -> Module:
         return module
     wrapper, options = _active.wrapper
     return wrapper(module, **{**options, **wrap_overrides})
+
+
+def wrap_by_policy(
+    root: Module,
+    policy: Callable[..., bool | dict[str, Any]],
+    wrapper: Callable[..., Module],
+    options: dict[str, Any],
+    ignored: set[Module],
+    ignored_parameters: set[int],
+) -> None:
+    """Puts wrappers around modules inside of root, in place, from the innermost on.
+
+    Args:
+        policy: says which: see above. A dict of it goes over the options.
+        options: arguments of the wrapper.
+        ignored: modules that stay as they are; ignored_parameters: ids of parameters that do not count.
+    """
+    if not callable(policy):
+        raise TypeError(f"auto_wrap_policy is a function or a policy, got {type(policy).__name__}")
+    made: dict[Module, Module] = {}
+
+    def inside(module: Module, held: int) -> int:
+        """Wraps what is in a module; how many elements its parameters have that are in wrappers then."""
+        if not policy(module=module, recurse=True, nonwrapped_numel=held):
+            return 0
+        done = 0
+        for name, child in list(module._modules.items()):  # also a second name of a module
+            if child is None or child in ignored:
+                continue
+            if child not in made:
+                own = _elements(child, ignored_parameters)
+                below = inside(child, own)
+                wanted = policy(module=child, recurse=False, nonwrapped_numel=own - below)
+                if wanted:
+                    made[child] = wrapper(child, **{**options, **(wanted if isinstance(wanted, dict) else {})})
+                    below = own
+                else:
+                    made[child] = child
+                done += below
+            if made[child] is not child:
+                setattr(module, name, made[child])
+        return done
+
+    inside(root, _elements(root, ignored_parameters))
+
+
+def _elements(module: Module, ignored: set[int]) -> int:
+    return sum(p.numel() for p in module.parameters() if id(p) not in ignored)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..._random import manual_seed as _seed
+from ..._functions.random import manual_seed as _seed
 from ..placement import checked_mesh
 
 if TYPE_CHECKING:
