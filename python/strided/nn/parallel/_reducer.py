@@ -165,8 +165,8 @@ class Reducer:
             self._running.append((flat, future))
 
     @no_grad()
-    def _finish(self) -> None:
-        """Waits for the averages, and gives them to the parameters."""
+    def _finish(self, fills: bool = False) -> None:
+        """Waits for the averages, and gives them to the parameters; fills: also to those without a gradient."""
         self._expects = self._begun = False
         running, self._running = self._running, []
         late: list[tuple[int, Tensor]] = []  # gradients of parameters that this rank did not use
@@ -186,6 +186,8 @@ class Reducer:
                 elif p.grad.data_ptr() != mean.data_ptr():
                     p.grad = mean
         if not self._finds_unused:
+            for k, mean in late if fills else ():
+                self._parameters[k].grad = mean.clone()
             return
         used = _f["ones"](len(self._parameters), dtype=_C.uint8)
         for k, _ in late:
@@ -196,14 +198,16 @@ class Reducer:
                 self._parameters[k].grad = mean.clone()
 
     def shadow(self) -> None:
-        """Takes part in the averages of others with gradients that are zero."""
-        self._left = [0] * len(self._buckets)
-        self._next, before = 0, [p.grad for p in self._parameters]
+        """Takes part in the averages of others with gradients that are zero; gradients are the averages then."""
         for p in self._parameters:
             p.grad = None
+        self.average(True)
+
+    def average(self, fills: bool = False) -> None:
+        """Averages the gradients that are there now; all ranks call it."""
+        self._left = [0] * len(self._buckets)
+        self._next = 0
         while self._next < len(self._buckets):
             self._next += 1
             self._start(self._next - 1)
-        self._finish()
-        for p, grad in zip(self._parameters, before):
-            p.grad = grad
+        self._finish(fills)
