@@ -104,7 +104,9 @@ def __getattr__(name):
         "linalg",
         "nn",
         "optim",
+        "pipelining",
         "rpc",
+        "run",
     ):
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -163,3 +163,33 @@ def test_ranks_whose_metadata_differ_write_one_file(tmp_path):
     assert torch.files.load_file(tmp_path / "f")["x"].tolist() == list(range(8))
     head = (tmp_path / "f").read_bytes()
     assert json.loads(head[8 : 8 + int.from_bytes(head[:8], "little")])["__metadata__"] == {"note": "a" * 10}
+
+
+def test_names_of_a_checkpoint_and_files_of_save(tmp_path):
+    from strided.distributed.checkpoint import BytesStorageMetadata, FileSystemReader, format_utils
+
+    state = {
+        "a.b": {"c": torch.ones(2, 3), 3: torch.zeros(1)},
+        "l": [torch.ones(1), {"x": 5}],
+        "opt": {"state": {0: {"m": torch.ones(3)}}},
+    }
+    dcp.save(state, checkpoint_id=tmp_path / "one")
+    known = FileSystemReader(tmp_path / "one").read_metadata()
+    assert set(known.state_dict_metadata) == {"a.b.c", "a.b.3", "l.0", "l.1.x", "opt.state.0.m"}
+    told = known.state_dict_metadata["a.b.c"]
+    assert told.size == (2, 3) and told.properties.dtype is torch.float32 and told.chunks[0].sizes == (2, 3)
+    assert isinstance(known.state_dict_metadata["l.1.x"], BytesStorageMetadata)
+    assert known.planner_data["a.b.3"] == ("a.b", 3)
+    format_utils.dcp_to_torch_save(tmp_path / "one", tmp_path / "whole.pt")
+    format_utils.torch_save_to_dcp(tmp_path / "whole.pt", tmp_path / "two")
+    format_utils.dcp_to_torch_save(tmp_path / "two", tmp_path / "again.pt")
+    for path in ("whole.pt", "again.pt"):
+        found = torch.load(tmp_path / path)
+        assert found["l"][1] == {"x": 5} and found["a.b"][3].tolist() == [0.0] and list(found["opt"]["state"]) == [0]
+        assert torch.equal(found["a.b"]["c"], torch.ones(2, 3))
+    with pytest.raises(FileNotFoundError):
+        FileSystemReader(tmp_path / "none").read_metadata()
+    dcp.save_state_dict({"a": torch.ones(2)}, dcp.FileSystemWriter(tmp_path / "three"))
+    target = {"a": torch.zeros(2)}
+    dcp.load_state_dict(target, FileSystemReader(tmp_path / "three"))
+    assert target["a"].tolist() == [1.0, 1.0]

@@ -17,8 +17,7 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
     [
         "_C.Value()", "_C.Graph()", "fx.Transformer(None)",
         "PyTorchFileReader('x')",
-        "distributed.optim.ZeroRedundancyOptimizer([])",
-        "distributed.fsdp.FullyShardedDataParallel(None)",
+        "distributed.optim.DistributedOptimizer([])",
         "cuda.CUDAGraph()", "cuda.graph(None)", "nn.attention.flex_attention.flex_attention(1, 2, 3)",
         "nn.attention.flex_attention.create_block_mask(None)", "autograd.profiler.emit_nvtx()",
         "export.draft_export(None, ())", "export.save(None, 'a')", "export.load('a')",

@@ -18,6 +18,7 @@ from .. import files
 from .._layout import Spec
 from .._objects import _plain, built
 from .._sharded import ShardedTensor
+from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorProperties, TensorStorageMetadata
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter",
-    "async_save", "load", "save",
+    "async_save", "load", "load_state_dict", "save", "save_state_dict",
 ]  # fmt: skip
 
 _FILE = "checkpoint.safetensors"
 _VALUES = "strided.values"
+_PATHS = "strided.paths"  # the keys on the way to a name that are no texts, or have dots; [i] is a place in a list
 
 
 class CheckpointException(RuntimeError):
@@ -54,6 +56,22 @@ class FileSystemReader:
 
     def __init__(self, path: Any, *arguments: Any) -> None:
         self.path = os.fspath(path)
+
+    def read_metadata(self) -> Metadata:
+        """Names of a checkpoint, with dtypes and shapes of its tensors.
+
+        Raises:
+            FileNotFoundError: there is no checkpoint.
+        """
+        _, header, values, paths = _opened(os.path.join(self.path, _FILE))
+        found: dict[str, Any] = {name: BytesStorageMetadata() for name in values}
+        for name in header.tensors:
+            info = header.tensors[name]
+            dtype, size = safetensors._dtype(name, info), strided.Size(info.shape)
+            block = ChunkStorageMetadata(strided.Size([0] * len(size)), size)
+            found[name] = TensorStorageMetadata(TensorProperties(dtype), size, [block])
+        ways = {name: tuple(k[0] if isinstance(k, list) else k for k in _way(name, paths)) for name in found}
+        return Metadata(found, ways)
 
 
 class DefaultSavePlanner:
@@ -105,6 +123,13 @@ def _has_tensors(value: Any) -> bool:
     return isinstance(value, strided.Tensor)
 
 
+class _Place(int):
+    """The number of an element of a list, among keys of dicts."""
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
+
+
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """(keys on the way, value) of tensors and other values; containers of other values only are values."""
     if isinstance(value, dict) and (value or not path):
@@ -112,7 +137,7 @@ def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
             yield from _leaves(v, (*path, key))
     elif isinstance(value, (list, tuple)) and _has_tensors(value):
         for i, v in enumerate(value):
-            yield from _leaves(v, (*path, i))
+            yield from _leaves(v, (*path, _Place(i)))
     else:
         yield path, {} if isinstance(value, dict) and not value else value
 
@@ -171,7 +196,12 @@ def save(
     path = os.path.join(folder, _FILE)
     tensors: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for name, (_, value) in _flat("save", _dicts(state_dict)).items():
+    paths: dict[str, Any] = {}
+    for name, (way, value) in _flat("save", _dicts(state_dict)).items():
+        if any(not isinstance(k, str) or "." in k for k in way):
+            paths[name] = [[int(k)] if isinstance(k, _Place) else k for k in way]
+            if any(k is not None and not isinstance(k, (str, int, float, bool, list)) for k in paths[name]):
+                del paths[name]  # keys that JSON has not
         if isinstance(value, strided.Tensor):
             tensors[name] = value.detach()
         else:
@@ -184,7 +214,8 @@ def save(
 
     _, problem = files._tried(prepare) if comm.rank == 0 else (None, None)
     files._agree(comm, "checkpoint.save", problem)
-    files.save_file(tensors, path, {_VALUES: json.dumps(values)}, group=comm)
+    texts = {_VALUES: json.dumps(values), **({_PATHS: json.dumps(paths)} if paths else {})}
+    files.save_file(tensors, path, texts, group=comm)
 
 
 def async_save(
@@ -243,10 +274,73 @@ def load(
             state_dict[key] = value
 
 
-def _read(path: str, state: dict, partial: bool) -> None:
+def save_state_dict(
+    state_dict: dict[str, Any],
+    storage_writer: Any,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: Any = None,
+) -> None:
+    """The older name of save."""
+    save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)
+
+
+def load_state_dict(
+    state_dict: dict[str, Any],
+    storage_reader: Any,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: Any = None,
+) -> None:
+    """The older name of load."""
+    load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)
+
+
+def _opened(path: str) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+    """(the file, its header, values by name, ways by name) of a checkpoint"""
     whole = files._mapped(path)
     header = safetensors.read_header(whole)
-    values = json.loads((header.metadata or {}).get(_VALUES, "{}"))
+    known = header.metadata or {}
+    return whole, header, json.loads(known.get(_VALUES, "{}")), json.loads(known.get(_PATHS, "{}"))
+
+
+def _way(name: str, paths: dict[str, Any]) -> list[Any]:
+    """The keys on the way to a name."""
+    return paths.get(name) or name.split(".")
+
+
+def read_whole(folder: Any) -> dict[str, Any]:
+    """The state dict of a checkpoint, with whole tensors."""
+    whole, header, values, paths = _opened(os.path.join(os.fspath(folder), _FILE))
+    found = {name: built(value) for name, value in values.items()}
+    found.update({name: safetensors._tensor(whole, header, name).clone() for name in header.tensors})
+    made: dict[Any, Any] = {}
+    for name, value in found.items():
+        into, way = made, _way(name, paths)
+        for key in way[:-1]:
+            into = into.setdefault(_key(key), {})
+        into[_key(way[-1])] = value
+    return _with_lists(made)
+
+
+def _key(key: Any) -> Any:
+    return _Place(key[0]) if isinstance(key, list) else key
+
+
+def _with_lists(value: Any) -> Any:
+    """Dicts of places are lists."""
+    if not isinstance(value, dict):
+        return value
+    made = {k: _with_lists(v) for k, v in value.items()}
+    if made and all(isinstance(k, _Place) for k in made):
+        return [made[k] for k in sorted(made)]
+    return made
+
+
+def _read(path: str, state: dict, partial: bool) -> None:
+    whole, header, values, _ = _opened(path)
     for name, (way, own) in _flat("load", state).items():
         if isinstance(own, strided.Tensor) and name in header.tensors:
             there = safetensors._tensor(whole, header, name)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._storage import load
+from ._storage import load, load_state_dict
 
-__all__ = ["load"]
+__all__ = ["load", "load_state_dict"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._storage import async_save, save
+from ._storage import async_save, save, save_state_dict
 
-__all__ = ["async_save", "save"]
+__all__ = ["async_save", "save", "save_state_dict"]

@@ -1,1 +1,1 @@
-"""What workers of a launcher import (``strided.distributed.elastic``): ``multiprocessing.errors.record``, no agent."""
+"""What workers of a launcher import (``strided.distributed.elastic``): errors and a sampler, no agent."""

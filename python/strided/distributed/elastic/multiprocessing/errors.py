@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -12,7 +13,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ...._typing import Any, Callable
 
-__all__ = ["ErrorHandler", "get_error_handler", "record"]
+__all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
+
+
+@dataclasses.dataclass
+class ProcessFailure:
+    """How a worker ended: its rank on this machine, process, exit status, and the file that it wrote."""
+
+    local_rank: int
+    pid: int
+    exitcode: int
+    error_file: str = ""
+
+
+class ChildFailedError(Exception):
+    """Workers of a launcher failed.
+
+    Args:
+        name: of the program. failures: a ProcessFailure by rank.
+    """
+
+    def __init__(self, name: str, failures: dict[int, ProcessFailure]) -> None:
+        if not failures:
+            raise AssertionError("ChildFailedError: there are no failures")
+        self.name, self.failures = name, failures
+        super().__init__(
+            f"{name} failed on "
+            + ", ".join(f"rank {r} (process {f.pid}, status {f.exitcode})" for r, f in sorted(failures.items()))
+        )
 
 
 class ErrorHandler:

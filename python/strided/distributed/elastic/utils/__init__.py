@@ -1,0 +1,9 @@
+"""What programs of a launcher use (``strided.distributed.elastic.utils``)."""
+
+from __future__ import annotations
+
+from . import data
+
+__all__ = ["data"]
+
+del annotations
