@@ -32,7 +32,7 @@ def named_elsewhere(call: str, backend: Any) -> list[str]:
     parts = [] if backend is None else str(backend).lower().split(",")
     names = {part.rpartition(":")[2].strip() for part in parts} - {"mpi", "undefined"}
     for name in sorted(names.difference(_ELSEWHERE)):
-        raise ValueError(f"{call}: there is no backend {name!r}; strided has 'mpi'")
+        raise ValueError(f"{call}: there is no backend {name!r}; strided has 'mpi' and 'gloo'")
     return sorted(names)
 
 

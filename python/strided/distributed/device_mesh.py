@@ -12,6 +12,7 @@ from ._comm import Communicator, rank_state
 
 if TYPE_CHECKING:
     from .._typing import Any
+    from ._groups import ProcessGroup
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
@@ -76,8 +77,8 @@ class DeviceMesh:
         self._specs: dict[Any, Any] = {}  # layouts over this mesh (_layout.py)
         self._moves: dict[Any, Any] = {}  # what moves between two layouts are made of (_move.py)
         self._everywhere: dict[Any, Any] = {}  # layouts of tensors that are the same on every rank, by shape
-        self._parts: dict[tuple[int, ...], DeviceMesh] = {}  # meshes of some of the axes
-        self._rows: dict[str, DeviceMesh] = {}  # what _flatten made
+        self._parts: dict[tuple[Any, ...], DeviceMesh] = {}  # meshes of some of the axes
+        self._rows: dict[str, tuple[DeviceMesh, tuple[int, ...]]] = {}  # what _flatten made, of which axes of this mesh
         self._whole: tuple[DeviceMesh, tuple[int, ...]] | None = (
             None  # the mesh that this one is a part of, and its axes
         )
@@ -134,12 +135,13 @@ class DeviceMesh:
     @property
     def mesh(self) -> Any:
         """The rank numbers in the program as a tensor of the shape of the mesh."""
+        from .._C import int32
         from .._functions.creation import tensor
 
         ranks = self._ranks
         if ranks is None:
             ranks = list(range(math.prod(self.shape))) if self.comm is None else list(self.comm.members())
-        return tensor(ranks).view(self.shape)
+        return tensor(ranks, dtype=int32).view(self.shape)
 
     @staticmethod
     def from_group(
@@ -161,6 +163,8 @@ class DeviceMesh:
                 raise ValueError(f"DeviceMesh.from_group: {len(group)} groups for a mesh of {len(shape)} axes")
             return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names)
         group = group[0] if isinstance(group, (list, tuple)) else group
+        if mesh is not None and (pg := resolve(group)) is not None and _flat(mesh) != (pg._ranks, (pg.size(),)):
+            raise ValueError(f"DeviceMesh.from_group: mesh is {mesh}, but the group has the ranks {pg._ranks}")
         pg = resolve(group)
         if pg is None:
             raise ValueError("DeviceMesh.from_group: this rank is not in the group")
@@ -170,15 +174,16 @@ class DeviceMesh:
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
         """The ranks of this mesh in a row, under a name that ``mesh[name]`` takes then."""
         name = "_".join(self.mesh_dim_names or map(str, range(self.ndim))) if mesh_dim_name is None else mesh_dim_name
-        made = self._rows.get(name)
+        made, _ = self._rows.get(name, (None, ()))
         if made is None:
             if self.mesh_dim_names and name in self.mesh_dim_names:
                 raise ValueError(f"DeviceMesh: {name!r} is an axis of {self!r}")
             made = DeviceMesh(self.device_type, None, mesh_dim_names=(name,), comm=self.comm, _shape=(self.size(),))
-            of = self
+            of, axes = self, tuple(range(self.ndim))
             while of is not None:
-                of._rows[name] = made
-                of = of._whole[0] if of._whole else None
+                of._rows[name] = made, axes
+                of, within = of._whole or (None, ())
+                axes = tuple(within[axis] for axis in axes) if of is not None else ()
         return made
 
     def __enter__(self) -> DeviceMesh:
@@ -224,13 +229,22 @@ class DeviceMesh:
             raise IndexError(f"DeviceMesh: no axis {mesh_dim} of {self.ndim}")
         return mesh_dim % self.ndim
 
-    def get_group(self, mesh_dim: int | str | None = None) -> Communicator:
-        """The communicator of the ranks along an axis, through this rank."""
-        return self._axes[self.axis(mesh_dim)]
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The process group of the ranks along an axis, through this rank; ``.communicator`` is what carries its calls.
 
-    def get_all_groups(self) -> list[Communicator]:
+        Of a mesh of one axis over all ranks it is the default group, where there is one.
+        """
+        from . import _groups, world
+
+        comm = self._axes[self.axis(mesh_dim)]
+        default = _groups.group.WORLD
+        found = default if default is not None and comm is world() else _groups.resolve(comm)
+        assert found is not None  # this rank is in it
+        return found
+
+    def get_all_groups(self) -> list[ProcessGroup]:
         """get_group of each axis."""
-        return list(self._axes)
+        return [self.get_group(axis) for axis in range(self.ndim)]
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """The coordinate of this rank along an axis."""
@@ -259,19 +273,23 @@ class DeviceMesh:
         """
         names = (names,) if isinstance(names, str) else tuple(names)
         if len(names) == 1 and names[0] in self._rows:
-            return self._rows[names[0]]
-        axes = tuple(self.axis(name) for name in names)
+            return self._rows[names[0]][0]
+        parts = [self._rows[name][1] if name in self._rows else (self.axis(name),) for name in names]
+        axes = tuple(axis for part in parts for axis in part)
         if not axes or list(axes) != sorted(set(axes)):
             raise KeyError(f"DeviceMesh: axes are named in their order, {self.mesh_dim_names}, each once; got {names}")
-        if len(axes) == self.ndim:
+        plain = len(axes) == len(names)  # without names of _flatten
+        if plain and len(axes) == self.ndim:
             return self
-        made = self._parts.get(axes)
+        key = axes if plain else tuple(parts)
+        made = self._parts.get(key)
         if made is None:
-            shape = tuple(self.shape[axis] for axis in axes)
+            shape = tuple(math.prod(self.shape[axis] for axis in part) for part in parts)
             comm = self._axes[axes[0]] if len(axes) == 1 else self._through(axes)
             made = DeviceMesh(self.device_type, None, mesh_dim_names=names, comm=comm, _shape=shape)
-            made._whole = self, axes
-            self._parts[axes] = made
+            if plain:
+                made._whole = self, axes
+            self._parts[key] = made
         return made
 
     def _through(self, axes):

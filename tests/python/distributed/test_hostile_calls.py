@@ -201,3 +201,39 @@ def test_indices_and_dims_outside():
         error = raised(program, call)
         assert error is not None
         judge(call, error)
+
+
+def test_wrappers_stages_and_optimizers():
+    """Classes and functions of fsdp, pipelining, optim and their like, with a module or an optimizer among the rest."""
+    from strided.distributed import fsdp, optim, pipelining
+    from strided.distributed.algorithms import model_averaging
+    from strided.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    nn = torch.nn
+    calls = [
+        fsdp.FullyShardedDataParallel, fsdp.fully_shard, fsdp.FullyShardedDataParallel.summon_full_params,
+        fsdp.FullyShardedDataParallel.set_state_dict_type, fsdp.FullyShardedDataParallel.optim_state_dict,
+        pipelining.PipelineStage, pipelining.ScheduleGPipe, pipelining.Schedule1F1B, pipelining.ScheduleLoopedBFS,
+        pipelining.ScheduleInterleaved1F1B, pipelining.microbatch.split_args_kwargs_into_chunks,
+        pipelining.microbatch.merge_chunks, pipelining.schedules.get_schedule_class, optim.ZeroRedundancyOptimizer,
+        optim.PostLocalSGDOptimizer, model_averaging.averagers.PeriodicModelAverager,
+        model_averaging.hierarchical_model_averager.HierarchicalModelAverager, powerSGD_hook.PowerSGDState,
+    ]  # fmt: skip
+
+    def program(call, args):
+        dist.init_process_group()
+        net = nn.Sequential(nn.Linear(2, 2))
+        special = {
+            "net": net, "stage": lambda: pipelining.PipelineStage(net, dist.get_rank(), 3, "cpu"), "class": torch.optim.SGD,
+            "optimizer": lambda: torch.optim.SGD(net.parameters(), lr=0.1),
+        }  # fmt: skip
+        given = [special.get(a, a) if isinstance(a, str) else a for a in args]
+        call(*(a() if a in (special["stage"], special["optimizer"]) else a for a in given))
+
+    for call in calls:
+        for trial in range(8):
+            chance = random.Random(f"{call.__qualname__} {trial}")
+            args = [chance.choice(ANYTHING) for _ in range(chance.randrange(4))]
+            if chance.random() < 0.7:
+                args[:1] = [chance.choice(["net", "stage", "optimizer", "class"])]
+            judge((call.__qualname__, args), raised(program, call, args))

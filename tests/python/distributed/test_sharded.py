@@ -289,7 +289,7 @@ def test_meshes():
         row = mesh["columns"]
         assert mesh.mesh.tolist() == [[0, 1, 2], [3, 4, 5]] and same.shape == mesh.shape
         assert row.shape == (3,) and row.get_local_rank() == mesh.get_local_rank("columns")
-        assert mesh.get_group("rows").size == 2 and mesh.size() == 6 and mesh.size("columns") == 3
+        assert mesh.get_group("rows").size() == 2 and mesh.size() == 6 and mesh.size("columns") == 3
         for call, error in (
             (lambda: init_device_mesh("cpu", (4,)), ValueError),
             (lambda: dist.DeviceMesh("cpu", [1, 0, 2, 1]), ValueError),

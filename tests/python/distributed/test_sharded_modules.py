@@ -701,3 +701,25 @@ def test_pytorchs_other_names_are_the_same_objects():
         found, wanted = (importlib.import_module(f"strided.distributed.{m}") for m in (module, where))
         assert getattr(found, name) is getattr(wanted, name)
     assert isinstance(nn.Linear(1, 1), importlib.import_module("strided.distributed.checkpoint.stateful").Stateful)
+
+
+def test_groups_of_meshes_and_axes_in_a_row():
+    def program():
+        dist = torch.distributed
+        dist.init_process_group()
+        mesh = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("replicate", "shard", "cp"))
+        group = mesh.get_group("cp")
+        assert isinstance(group, dist.ProcessGroup) and group.size() == 2 and group is mesh.get_group("cp")
+        assert dist.get_rank(group) == group.rank() == mesh.get_local_rank("cp") and len(mesh.get_all_groups()) == 3
+        assert init_device_mesh("cpu", (4,)).get_group() is dist.group.WORLD
+        mesh["shard", "cp"]._flatten("shard_cp")
+        both = mesh["replicate", "shard_cp"]
+        assert both.shape == (2, 2) and both.mesh.tolist() == [[0, 1], [2, 3]] and both is mesh["replicate", "shard_cp"]
+        net = fully_shard(nn.Linear(3, 4), mesh=both)
+        assert net.weight.to_local().shape == (2, 3)
+        with pytest.raises(ValueError, match=r"the group has the ranks \[\d, \d\]"):
+            DeviceMesh.from_group(group, "cpu", [0, 3])
+        with pytest.raises(KeyError, match="in their order"):
+            mesh["shard_cp", "replicate"]
+
+    simulate(4, program)

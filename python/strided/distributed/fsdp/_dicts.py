@@ -87,6 +87,12 @@ def _names(model: Any, optim: Any) -> list[str]:
 
 def of_optimizer(model: Any, optim: Any, known: Any, settings: Any) -> dict[str, Any]:
     """The state dict of an optimizer by names."""
+    from ...optim.optimizer import Optimizer
+    from . import _wrapper
+
+    wrappers = _wrapper.FullyShardedDataParallel.fsdp_modules(model)
+    if not isinstance(optim, Optimizer):
+        raise TypeError(f"optim_state_dict: an Optimizer is required, got {type(optim).__name__}")
     known = optim.state_dict() if known is None else known
     config, kind = settings.optim_state_dict_config, settings.state_dict_type
     names = _names(model, optim)
@@ -94,9 +100,6 @@ def of_optimizer(model: Any, optim: Any, known: Any, settings: Any) -> dict[str,
         names[number]: {k: _told(v, kind, config) for k, v in kept.items()} for number, kept in known["state"].items()
     }
     groups = [{**group, "params": [names[i] for i in group["params"]]} for group in known["param_groups"]]
-    from . import _wrapper
-
-    wrappers = _wrapper.FullyShardedDataParallel.fsdp_modules(model)
     if getattr(config, "rank0_only", False) and wrappers and wrappers[0]._mesh.comm.rank:
         return {}
     return {"state": state, "param_groups": groups}

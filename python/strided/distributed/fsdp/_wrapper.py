@@ -287,6 +287,8 @@ class FullyShardedDataParallel(Sharding, Module):
     @staticmethod
     def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
         """The wrappers in a module, and itself; only those that are in no other wrapper with root_only."""
+        if not isinstance(module, Module):
+            raise TypeError(f"FullyShardedDataParallel: a Module is required, got {type(module).__name__}")
         found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
         if not root_only:
             return found

@@ -24,6 +24,12 @@ class PostLocalSGDOptimizer(Optimizer):
     """
 
     def __init__(self, optim: Any, averager: Any) -> None:
+        from ..algorithms.model_averaging.averagers import ModelAverager
+
+        if not isinstance(optim, Optimizer):
+            raise TypeError(f"PostLocalSGDOptimizer: an Optimizer is required, got {type(optim).__name__}")
+        if not isinstance(averager, ModelAverager):
+            raise TypeError(f"PostLocalSGDOptimizer: a ModelAverager is required, got {type(averager).__name__}")
         self.optim, self.averager = optim, averager
         self.param_groups = optim.param_groups
 

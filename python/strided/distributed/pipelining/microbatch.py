@@ -107,8 +107,10 @@ def split_args_kwargs_into_chunks(
     >>> split_args_kwargs_into_chunks((strided.arange(3), "x"), {}, 2)
     ([(tensor([0, 1]), 'x'), (tensor([2]), 'x')], [{}, {}])
     """
-    if chunks < 1:
-        raise ValueError(f"split_args_kwargs_into_chunks: at least one part is required, got {chunks}")
+    if isinstance(chunks, bool) or not isinstance(chunks, int) or chunks < 1:
+        raise ValueError(f"split_args_kwargs_into_chunks: at least one part is required, got {chunks!r}")
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"split_args_kwargs_into_chunks: args is a tuple, got {type(args).__name__}")
     return (
         _all_cut("args", tuple(args), args_chunk_spec, chunks),
         _all_cut("kwargs", dict(kwargs or {}), kwargs_chunk_spec, chunks),
@@ -123,6 +125,8 @@ def merge_chunks(chunks: Sequence[Any], chunk_spec: Any = None) -> Any:
     Raises:
         ValueError: nothing to put together; a tensor without axes.
     """
+    if not isinstance(chunks, (list, tuple)):
+        raise TypeError(f"merge_chunks: a list of parts is required, got {type(chunks).__name__}")
     if not chunks:
         raise ValueError("merge_chunks: there are no parts")
     forms = [tree_flatten(chunk) for chunk in chunks]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from ... import _C
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks
+from .stage import PipelineStage
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable
-    from .stage import PipelineStage
 
 __all__ = [
     "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B",
@@ -36,6 +36,9 @@ class _Schedule:
         output_merge_spec: Any,
         scale_grads: bool,
     ) -> None:
+        for stage in stages:
+            if not isinstance(stage, PipelineStage):
+                raise TypeError(f"{type(self).__name__}: a PipelineStage is required, got {type(stage).__name__}")
         if isinstance(n_microbatches, bool) or not isinstance(n_microbatches, int) or n_microbatches < 1:
             raise ValueError(f"{type(self).__name__}: n_microbatches is at least 1, got {n_microbatches!r}")
         self._stages, self._n_microbatches, self._loss_fn = list(stages), n_microbatches, loss_fn
@@ -194,6 +197,8 @@ class PipelineScheduleMulti(_Schedule):
         output_merge_spec: Any = None,
         scale_grads: bool = True,
     ) -> None:
+        if not isinstance(stages, (list, tuple)):
+            raise TypeError(f"{type(self).__name__}: a list of stages is required, got {type(stages).__name__}")
         if not stages:
             raise ValueError(f"{type(self).__name__}: there are no stages")
         super().__init__(
@@ -259,6 +264,8 @@ def get_schedule_class(schedule_name: str) -> type:
 
     ValueError for others.
     """
+    if not isinstance(schedule_name, str):
+        raise TypeError(f"get_schedule_class: the name of a schedule is a str, got {type(schedule_name).__name__}")
     known = {
         "gpipe": ScheduleGPipe, "1f1b": Schedule1F1B, "loopedbfs": ScheduleLoopedBFS,
         "interleaved1f1b": ScheduleInterleaved1F1B, "pipelineschedulesingle": PipelineScheduleSingle,

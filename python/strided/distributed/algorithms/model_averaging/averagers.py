@@ -55,6 +55,10 @@ class PeriodicModelAverager(ModelAverager):
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
         super().__init__(process_group)
+        if not isinstance(period, int) or not isinstance(warmup_steps, int):
+            raise TypeError(
+                f"PeriodicModelAverager: period and warmup_steps are ints, got {period!r}, {warmup_steps!r}"
+            )
         if warmup_steps < 0:
             raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")
         if period < 1:

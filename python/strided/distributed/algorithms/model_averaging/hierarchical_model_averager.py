@@ -30,6 +30,10 @@ class HierarchicalModelAverager(averagers.ModelAverager):
         self, period_group_size_dict: dict[int, int], warmup_steps: int = 0, process_group: Any = None
     ) -> None:
         super().__init__(process_group)
+        if not isinstance(period_group_size_dict, dict):
+            raise TypeError(
+                f"HierarchicalModelAverager: a dict is required, got {type(period_group_size_dict).__name__}"
+            )
         if not period_group_size_dict:
             raise ValueError("Arg ``period_group_size_dict`` must not be empty.")
         periods, sizes = list(period_group_size_dict), list(period_group_size_dict.values())
