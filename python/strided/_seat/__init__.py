@@ -82,6 +82,12 @@ class _Loader:
         module.__spec__ = module.__spec__.loader_state  # the import put that of torch.x there
         _answer_as_torch()
 
+    @staticmethod
+    def get_code(name: str) -> Any:
+        """Of ``python -m torch.x``, which runs a module a second time."""
+        found = importlib.util.find_spec(_ours(name))
+        return None if found is None or found.loader is None else found.loader.get_code(_ours(name))  # type: ignore
+
 
 def _distribution() -> Distribution:
     from importlib.metadata import Distribution

@@ -90,7 +90,15 @@ def run(args: argparse.Namespace) -> int:
         )
         return 2
     environment = {**os.environ, "MASTER_ADDR": args.master_addr, "MASTER_PORT": str(args.master_port)}
-    words = ["-n", str(ranks), *(["-m"] if args.module else []), args.training_script, *args.training_script_args]
+    seated = ["--as-torch"] if getattr(sys.modules.get("torch"), "__name__", "") == "strided" else []
+    words = [
+        "-n",
+        str(ranks),
+        *seated,
+        *(["-m"] if args.module else []),
+        args.training_script,
+        *args.training_script_args,
+    ]
     return launch(words, environment)
 
 

@@ -224,8 +224,8 @@ def test_wrappers_stages_and_optimizers():
         dist.init_process_group()
         net = nn.Sequential(nn.Linear(2, 2))
         special = {
-            "net": net, "stage": lambda: pipelining.PipelineStage(net, dist.get_rank(), 3, "cpu"), "class": torch.optim.SGD,
-            "optimizer": lambda: torch.optim.SGD(net.parameters(), lr=0.1),
+            "net": net, "stage": lambda: pipelining.PipelineStage(net, dist.get_rank(), 3, "cpu"),
+            "class": torch.optim.SGD, "optimizer": lambda: torch.optim.SGD(net.parameters(), lr=0.1),
         }  # fmt: skip
         given = [special.get(a, a) if isinstance(a, str) else a for a in args]
         call(*(a() if a in (special["stage"], special["optimizer"]) else a for a in given))

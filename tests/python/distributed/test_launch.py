@@ -335,3 +335,56 @@ def test_the_slurm_script_is_a_shell_script():
     subprocess.run(["bash", "-n", script], check=True)
     with open(script) as f:
         assert "exec python -m strided launch" in f.read()
+
+
+# ---------------------------------------------------------------- torchrun's options
+
+
+@pytest.mark.parametrize(
+    ("words", "launched"),
+    [
+        (["--standalone", "--nproc-per-node=4", "a.py", "--lr", "3"], ["-n", "4", "a.py", "--lr", "3"]),
+        (["--nproc_per_node", "2", "--master_port=1234", "--nnodes=1:1", "a.py"], ["-n", "2", "a.py"]),
+        (["-m", "--rdzv-backend=c10d", "--rdzv_endpoint", "h:1", "pack.mod"], ["-n", "1", "-m", "pack.mod"]),
+    ],
+)
+def test_options_of_torchrun(words, launched, monkeypatch):
+    from strided.distributed import run
+
+    seen = []
+    monkeypatch.setattr(_launch, "launch", lambda words, environment: seen.append((words, environment)) or 5)
+    with pytest.raises(SystemExit) as ended:
+        run.main(words)
+    assert ended.value.code == 5 and seen[0][0] == launched
+    port = "1234" if "1234" in " ".join(words) else "29500"
+    assert seen[0][1]["MASTER_ADDR"] == "127.0.0.1" and seen[0][1]["MASTER_PORT"] == port
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--nnodes=2", "a.py"], "srun or mpiexec starts ranks on several machines"),
+        (["--no-python", "a.sh"], "--no-python"),
+        (["--nproc-per-node=x", "a.py"], "Unsupported nproc_per_node value: x"),
+        (["--nproc-per-node=gpu", "a.py"], "there is no GPU"),
+    ],
+)
+def test_what_torchrun_does_that_run_does_not(words, text, capsys, monkeypatch):
+    from strided.distributed import run
+
+    monkeypatch.setattr("strided.cuda.device_count", lambda: 0)
+    with pytest.raises(SystemExit) as ended:
+        run.main(words)
+    assert ended.value.code == 2 and text in capsys.readouterr().err
+
+
+def test_names_of_launchers():
+    from strided.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+    from strided.distributed.elastic.utils.data import ElasticDistributedSampler
+
+    error = ChildFailedError("a.py", {1: ProcessFailure(1, 77, 3)})
+    assert "rank 1 (process 77, status 3)" in str(error) and error.failures[1].exitcode == 3
+    samplers = [ElasticDistributedSampler(range(10), 2, rank, start_index=4) for rank in range(2)]
+    assert sorted(i for s in samplers for i in s) == [4, 5, 6, 7, 8, 9] and len(samplers[0]) == 3
+    with pytest.raises(ValueError, match="Start index 10"):
+        ElasticDistributedSampler(range(10), 2, 0, start_index=10)

@@ -149,6 +149,10 @@ def test_scripts_modules_and_their_arguments(tmp_path):
     assert run("-c", "import sys; print(sys.argv, __name__)", "1") == "['-c', '1'] __main__\n"
 
 
+def test_modules_below_torch_run_as_programs():
+    assert "--nproc-per-node" in run("-m", "torch.distributed.run", "--help")
+
+
 @pytest.mark.parametrize("words", [(), ("-m",), ("-x",)])
 def test_nothing_to_run(words):
     assert run(*words, status=2) == ""
