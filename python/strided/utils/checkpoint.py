@@ -6,6 +6,7 @@ The idea is that of T. Chen, B. Xu, C. Zhang and C. Guestrin, "Training Deep Net
 from __future__ import annotations
 
 import contextlib
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,6 +25,24 @@ __all__ = [
 ]  # fmt: skip
 
 _early_stop: bool | None = None  # set_checkpoint_early_stop's, over the argument
+
+
+class _Around(threading.local):
+    contexts: tuple[Callable[[], Any], ...] = ()
+
+
+_around = _Around()
+
+
+@contextlib.contextmanager
+def around_second_runs(context: Callable[[], Any]) -> Iterator[None]:
+    """Context: a second run of what is checkpointed in it is made in context().  For modules whose parameters are there
+    only while they run."""
+    before, _around.contexts = _around.contexts, (*_around.contexts, context)
+    try:
+        yield
+    finally:
+        _around.contexts = before
 
 
 class CheckpointError(RuntimeError):
@@ -114,7 +133,7 @@ class _Frame:
 
     def __init__(self, run: Callable[[], Any], context: Any, random: Any, early_stop: bool, check: bool) -> None:
         self.run, self.context, self.random, self.early_stop, self.check = run, context, random, early_stop, check
-        self.casts = _again()
+        self.casts, self.around = _again(), _around.contexts
         self.kinds: list[tuple[Any, ...]] = []  # of what the first run saved
         self.saved: dict[int, Any] = {}
 
@@ -147,7 +166,9 @@ class _Frame:
 
         again = contextlib.nullcontext() if self.random is None else self.random.again()
         with contextlib.ExitStack() as stack:
-            for context in (again, self.context, enable_grad(), saved_tensors_hooks(pack, lambda t: t), *self.casts):
+            around = [context() for context in self.around]
+            hooks = saved_tensors_hooks(pack, lambda t: t)
+            for context in (again, self.context, enable_grad(), *around, hooks, *self.casts):
                 stack.enter_context(context)
             try:
                 self.run()
@@ -175,7 +196,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random = _RandomState() if preserve_rng_state else None
-        ctx.casts = _again()
+        ctx.casts, ctx.around = _again(), _around.contexts
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, _C.Tensor)]
         ctx.others = [None if isinstance(a, _C.Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -196,7 +217,7 @@ class CheckpointFunction(Function):
             inputs[i].requires_grad = saved.requires_grad
         again = contextlib.nullcontext() if ctx.random is None else ctx.random.again()
         with contextlib.ExitStack() as stack:
-            for context in (again, enable_grad(), *ctx.casts):
+            for context in (again, enable_grad(), *(context() for context in ctx.around), *ctx.casts):
                 stack.enter_context(context)
             outputs = ctx.run_function(*inputs)
         outputs = (outputs,) if isinstance(outputs, _C.Tensor) else outputs

@@ -306,6 +306,27 @@ def test_modules_from_the_first_rank_and_from_meta():
     assert torch.equal(a, b) and a.std() > 0
 
 
+def test_ignored_buffers_and_checkpointed_modules():
+    from strided.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+
+    def program():
+        dist.init_process_group()
+        net = nn.Sequential(nn.BatchNorm1d(5), nn.BatchNorm1d(5))
+        half = MixedPrecision(buffer_dtype=torch.float16)
+        made = FSDP(net, ignored_modules=[net[0]], mixed_precision=half)
+        assert made[0].running_mean.dtype is torch.float32 and made[1].running_mean.dtype is torch.float16
+        inside = FSDP(checkpoint_wrapper(nn.Linear(5, 3)))
+        outer = FSDP(nn.Sequential(checkpoint_wrapper(FSDP(nn.Linear(5, 5))), inside))
+        outer(X).sum().backward()
+        state = outer.state_dict()
+        assert list(state) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+        assert [name for name, _ in outer.named_parameters()] == list(state)
+        outer.load_state_dict({k: torch.ones_like(v) for k, v in state.items()})
+        assert all((v == 1).all() for v in outer.state_dict().values())
+
+    dist.simulate(2, program)
+
+
 def test_shared_modules_get_one_wrapper_and_programs_may_wrap():
     def program():
         dist.init_process_group()

@@ -723,3 +723,52 @@ def test_groups_of_meshes_and_axes_in_a_row():
             mesh["shard_cp", "replicate"]
 
     simulate(4, program)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_parts_that_run_a_second_time_have_their_parameters(reentrant):
+    """Modules in which something is checkpointed: its second run is in backward, where the parameters are shards."""
+    from strided.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
+    from strided.distributed.fsdp import FullyShardedDataParallel
+
+    kind = CheckpointImpl.REENTRANT if reentrant else CheckpointImpl.NO_REENTRANT
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(5, 7), nn.Linear(7, 5)
+
+        def forward(self, x):
+            x = torch.utils.checkpoint.checkpoint(lambda t: self.a(t).tanh(), x, use_reentrant=reentrant)
+            return self.b(x)
+
+    def network():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(5, 5), Block(), checkpoint_wrapper(nn.Linear(5, 5), kind), nn.Linear(5, 3))
+
+    def train(net, x, y):
+        optimizer, found = torch.optim.SGD(net.parameters(), lr=0.3), []
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            found.append(loss.detach())
+        return torch.stack(found)
+
+    wanted = train(network(), X, Y)
+
+    def program(make):
+        torch.distributed.init_process_group()
+        rank, size = world().rank, world().size
+        found = train(make(network()), X[rank::size], Y[rank::size])
+        world().all_reduce(found, "avg")
+        assert torch.allclose(found, wanted, atol=1e-5)
+
+    def layers(net):
+        for layer in (*net, net):
+            fully_shard(layer)
+        return net
+
+    for make in (layers, fully_shard, FullyShardedDataParallel):
+        simulate(2, program, make)

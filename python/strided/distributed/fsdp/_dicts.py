@@ -16,8 +16,8 @@ INSIDE = "_fsdp_wrapped_module."
 
 
 def short(name: str) -> str:
-    """A name without wrappers."""
-    return name.replace(INSIDE, "")
+    """A name without wrappers, also those of checkpoint_wrapper."""
+    return name.replace(INSIDE, "").replace("_checkpoint_wrapped_module.", "")
 
 
 def _told(t: Any, kind: StateDictType, config: Any) -> Any:
@@ -54,9 +54,9 @@ def taken(module: Any, state_dict: Any, prefix: str, *rest: Any) -> None:
     for key in [k for k in state_dict if k.startswith(prefix)]:
         state_dict[prefix + INSIDE + key.removeprefix(prefix).removeprefix(INSIDE)] = state_dict.pop(key)
     kind = module._settings.state_dict_type
-    for m_path, m in module.module.named_modules():
+    for path, m in module.module.named_modules():
         for name, param in m._parameters.items():
-            key = prefix + INSIDE + short(f"{m_path}.{name}" if m_path else name)
+            key = prefix + INSIDE + short(f"{path}.{name}" if path else name)
             if key in state_dict and isinstance(param, ShardedTensor):
                 state_dict[key] = _placed(state_dict[key], param, kind)
 

@@ -24,6 +24,7 @@ from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
 from ...nn import Module
 from ...utils._pytree import tree_map
+from ...utils.checkpoint import around_second_runs
 from .. import _move
 from .._factories import distribute_tensor
 from .._layout import Spec
@@ -196,6 +197,19 @@ class _Use:
             entry.owner._parameters[entry.name] = param
 
     @contextlib.contextmanager
+    def again_in_place(self) -> Iterator[None]:
+        """Context of backward, in which a part of the module runs a second time (``utils.checkpoint``)."""
+        if self.state.unsharded is not None:
+            yield
+            return
+        use = _Use(self.state)
+        use.begin()
+        try:
+            yield
+        finally:
+            use.end()
+
+    @contextlib.contextmanager
     def saving_places(self) -> Iterator[None]:
         """Context in which places are saved for backward where whole parameters would be."""
         before = self.before = _C.set_saved_tensors_hooks((self.pack, self.unpack))
@@ -271,8 +285,9 @@ class _State:
         use.begin()
         _running.depth += 1
         try:
-            with use.saving_places() if reshards and _move.recording() else contextlib.nullcontext():
-                made = function(*args, **kwargs)
+            with around_second_runs(use.again_in_place):
+                with use.saving_places() if reshards and _move.recording() else contextlib.nullcontext():
+                    made = function(*args, **kwargs)
         finally:
             _running.depth -= 1
             use.end()

@@ -204,9 +204,9 @@ class FullyShardedDataParallel(Sharding, Module):
                 _keep_wide(module, mixed_precision, below, options)
             wrap_by_policy(module, auto_wrap_policy, FullyShardedDataParallel, options, below, ids)
         _materialized(module, param_init_fn, mesh.device_type, below)
-        self._of_wrapper(module, mesh, strategy, mixed_precision, ids, 0 if sync_module_states else None)
+        self._of_wrapper(module, mesh, strategy, mixed_precision, below, ids, 0 if sync_module_states else None)
 
-    def _of_wrapper(self, module, mesh, strategy, mixed, ids, source) -> None:
+    def _of_wrapper(self, module, mesh, strategy, mixed, below, ids, source) -> None:
         self._fsdp_wrapped_module = module
         self.sharding_strategy, self.mixed_precision, self._mesh = strategy, mixed, mesh
         whole = strategy is ShardingStrategy.NO_SHARD
@@ -216,7 +216,7 @@ class FullyShardedDataParallel(Sharding, Module):
 
         if source is not None:
             with no_grad():
-                for m in _until_wrappers(module):
+                for _, m in _named_until_wrappers(module, below):
                     for buffer in m._buffers.values():
                         if buffer is not None:
                             mesh.comm.broadcast(buffer, source)
@@ -228,7 +228,7 @@ class FullyShardedDataParallel(Sharding, Module):
         self.__dict__["_fully_sharded"] = state
         self.__dict__["_buffers_were"] = {}
         if mixed.buffer_dtype is not None:
-            for path, m in _named_until_wrappers(module):
+            for path, m in _named_until_wrappers(module, below):
                 for key, buffer in m._buffers.items():
                     if buffer is not None and buffer.is_floating_point():
                         self._buffers_were[f"{path}.{key}" if path else key] = buffer.dtype
@@ -536,16 +536,12 @@ def _full(rank0_only: bool) -> StateDictSettings:
     return _settings(StateDictType.FULL_STATE_DICT, None, FullOptimStateDictConfig(rank0_only=rank0_only))
 
 
-def _named_until_wrappers(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
-    """(name, module) of a module and those in it that no other wrapper has."""
+def _named_until_wrappers(module: Module, below: set[Any], path: str = "") -> Iterator[tuple[str, Module]]:
+    """(name, module) of a module and those in it that no other wrapper has, and that are not among `below`."""
     yield path, module
     for name, child in module.named_children():
-        if not isinstance(child, Sharding):
-            yield from _named_until_wrappers(child, f"{path}.{name}" if path else name)
-
-
-def _until_wrappers(module: Module) -> Iterator[Module]:
-    return (m for _, m in _named_until_wrappers(module))
+        if not isinstance(child, Sharding) and child not in below:
+            yield from _named_until_wrappers(child, below, f"{path}.{name}" if path else name)
 
 
 def _summoned(param: Any, mesh: Any, first: bool, with_grads: bool) -> Any:
