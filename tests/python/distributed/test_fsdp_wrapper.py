@@ -69,7 +69,7 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3])  # 2 and 4 are below
 def test_losses_are_those_of_the_plain_network(ranks):
     def program(strategy, policy, clip):
         dist.init_process_group()

@@ -235,7 +235,7 @@ def test_ranks_keep_1_3_shares_of_operands_and_results(layout, monkeypatch):
     leaves of that of order 2 n has no panels in it."""
     monkeypatch.setattr(_rules_linalg, "_BLOCK", 8)
     monkeypatch.setattr(_eigh, "base_order", lambda n, block: 16)
-    n = 112
+    n = 80
     before = torch.memory.memory_stats()["allocated_bytes"]
     share = [torch.empty(n, n, dtype=torch.float64) for _ in range(4)]
     rounding = (torch.memory.memory_stats()["allocated_bytes"] - before) / (4 * share[0].nbytes)  # the allocator's

@@ -229,7 +229,8 @@ GROUPS = """
         along = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("model", "data")).get_group("data")
         w = strided.tensor([rank])
         dist.broadcast(w, src=rank // 2 * 2 + 1, group=along)
-        assert w.item() == rank // 2 * 2 + 1 and dist.get_process_group_ranks(along) == [rank // 2 * 2, rank // 2 * 2 + 1]
+        first = rank // 2 * 2
+        assert w.item() == first + 1 and dist.get_process_group_ranks(along) == [first, first + 1]
 
     strided.manual_seed(rank)
     net = nn.parallel.DistributedDataParallel(nn.Linear(4, 2), find_unused_parameters=True)

@@ -4,16 +4,17 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import textwrap
 
-import pytest
-
 HEAD = """
-import os, sys, time, traceback
+import os, socket, sys, time, traceback
 import strided as torch
 from strided import distributed as dist
-CHECKED = []
+
+def another_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        os.environ["MASTER_PORT"] = str(s.getsockname()[1])
 
 def rank_of(program, size, rank):
     try:
@@ -136,30 +137,31 @@ def test_calls_of_three_processes():
     assert out.split() == ["ends"], out
 
 
-@pytest.mark.parametrize("how", ["environment", "tcp", "file", "store"])
-def test_ways_to_meet(how):
-    with tempfile.TemporaryDirectory() as folder:
-        out = run(f"""
-        def program(rank, size):
-            how, port = {how!r}, int(os.environ["MASTER_PORT"])
-            where = dict(rank=rank, world_size=size)
-            if how == "environment":
-                os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
-                where = {{}}
-            elif how == "tcp":
-                where["init_method"] = f"tcp://localhost:{{port}}"
-            elif how == "file":
-                where["init_method"] = "file://{folder}/meet"
-            else:
-                store = dist.TCPStore("localhost", port, size, rank == 0)
-                where["store"] = dist.PrefixStore("mine", store)
-            dist.init_process_group(**where)
-            dist.all_reduce(x := torch.tensor([rank + 1]))
-            assert x == 3 and dist.get_backend() == "gloo"
+def test_ways_to_meet(tmp_path):
+    out = run(f"""
+    def program(rank, size):
+        port = int(os.environ["MASTER_PORT"])
+        where = dict(rank=rank, world_size=size)
+        if how == "environment":
+            os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
+            where = {{}}
+        elif how == "tcp":
+            where["init_method"] = f"tcp://localhost:{{port}}"
+        elif how == "file":
+            where["init_method"] = "file://{tmp_path}/meet"
+        else:
+            store = dist.TCPStore("localhost", port, size, rank == 0)
+            where["store"] = dist.PrefixStore("mine", store)
+        dist.init_process_group(**where)
+        dist.all_reduce(x := torch.tensor([rank + 1]))
+        assert x == 3 and dist.get_backend() == "gloo"
+        print(how, flush=True)
+
+    for how in ("environment", "tcp", "file", "store"):
         assert start(program, 2) == [0, 0]
-        print("ends")
-        """)
-    assert out.split() == ["ends"], out
+        another_port()
+    """)
+    assert out.split() == [how for how in ("environment", "tcp", "file", "store") for _ in range(2)], out
 
 
 def test_faults_end_all_ranks_with_one_clear_error():
@@ -199,10 +201,10 @@ def test_faults_end_all_ranks_with_one_clear_error():
 
     assert start(mismatch, 2) == [0, 0]
     begin = time.monotonic()
-    os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + 1)
+    another_port()
     assert start(killed, 2) == [1, 7]
     assert time.monotonic() - begin < 10
-    os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + 1)
+    another_port()
     assert start(late, 2) == [1, 0]
     """)
     assert out.count("mismatches") == 2, out
@@ -236,7 +238,7 @@ def test_ranks_that_do_not_come_and_strangers():
         dist.barrier()
 
     assert start(alone, 2, [0]) == [1]
-    os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + 1)
+    another_port()
     assert start(stranger, 3) == [0, 0, 0]
     for options, error in [
         (dict(init_method="smtp://x"), ValueError), (dict(init_method="tcp://x", rank=0, world_size=2), ValueError),
