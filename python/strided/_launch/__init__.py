@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import local as _local
 from . import rank as _rank
 
 __all__ = ["launch"]
@@ -41,7 +42,12 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("-n", "--ranks", type=int, help="how many ranks")
     add("--threads", type=int, help="threads for each rank (default: the cores of the machine, shared by its ranks)")
-    add("--with", dest="starter", metavar="PROGRAM", help="mpiexec, srun, or a path (default: the one that fits)")
+    add(
+        "--with",
+        dest="starter",
+        metavar="PROGRAM",
+        help="mpiexec, srun, or a path (default: the one that fits); tcp: processes of this machine, without MPI",
+    )
     add("--mpi-args", default="", metavar="WORDS", help="words for that program, before the ranks' command")
     add("--label", action="store_true", help="each line of output begins with its rank")
     add("--as-torch", action="store_true", help="`import torch` gives strided, as in `python -m strided run`")
@@ -81,6 +87,8 @@ def find_starter(asked: str | None, environment: Mapping[str, str]) -> str:
     Raises:
         LaunchError: there is none.
     """
+    if asked == "tcp":
+        return asked
     if asked not in (None, "mpiexec", "srun"):
         found = shutil.which(str(asked), path=environment.get("PATH", ""))
         if found is None:
@@ -97,13 +105,15 @@ def find_starter(asked: str | None, environment: Mapping[str, str]) -> str:
     if mpiexec is None:
         raise LaunchError(
             "there is no mpiexec: pip install 'strided[mpi]', or load the cluster's MPI (module load ...). "
-            "Without MPI, --simulate runs the ranks in one process"
+            "Without MPI, --with tcp starts processes of this machine, and --simulate runs the ranks in one process"
         )
     return mpiexec
 
 
 def flavour(starter: str) -> str:
-    """'srun', 'hydra' (MPICH and what is made of it), 'openmpi', or 'other'."""
+    """'srun', 'hydra' (MPICH and what is made of it), 'openmpi', 'tcp' (no MPI), or 'other'."""
+    if starter == "tcp":
+        return "tcp"
     if os.path.basename(starter) == "srun":
         return "srun"
     try:
@@ -120,6 +130,10 @@ def command(starter: str, kind: str, ranks: int, options: Any, program: Sequence
     import shlex
 
     words = [starter, "-n", str(ranks)]
+    if kind == "tcp":
+        if options.label or options.mpi_args:
+            raise LaunchError("--label and --mpi-args are for programs of MPI, not --with tcp")
+        words[:1] = [sys.executable, str(_local.__file__)]
     if kind == "srun":
         words.append("--kill-on-bad-exit=1")
     if options.label:
@@ -133,7 +147,17 @@ def command(starter: str, kind: str, ranks: int, options: Any, program: Sequence
 
 def outside(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what a starter left in it: a second one would take itself for a part of the first."""
-    prefixes = ("PMI_", "PMIX_", "HYDI_", "HYDRA_", "MPI_LOCAL", "OMPI_COMM_", "SLURM_PROCID", "SLURM_LOCALID")
+    prefixes = (
+        "STRIDED_LOCAL_",
+        "PMI_",
+        "PMIX_",
+        "HYDI_",
+        "HYDRA_",
+        "MPI_LOCAL",
+        "OMPI_COMM_",
+        "SLURM_PROCID",
+        "SLURM_LOCALID",
+    )
     return {name: value for name, value in environment.items() if not name.startswith(prefixes)}
 
 

@@ -74,6 +74,11 @@ def world() -> Communicator:
     if "world" not in state:
         from . import _mpi, _threads
 
+        if _os.environ.get("STRIDED_LOCAL_SIZE", "1") != "1":  # of python -m strided launch --with tcp
+            from ._groups import connected_by_tcp
+
+            state["world"] = connected_by_tcp()
+            return state["world"]
         checks = _os.environ.get("STRIDED_DISTRIBUTED_CHECKS", "1") != "0"
         timeout = float(_os.environ.get("STRIDED_DISTRIBUTED_TIMEOUT", "1800"))
         state["world"] = _mpi.world(checks, timeout) if _mpi.started_by_mpi() else _threads.alone(checks, timeout)

@@ -294,6 +294,11 @@ def init_process_group(
     state["all"] = [state["default"]]
 
 
+def connected_by_tcp() -> Communicator | None:
+    """The communicator of the processes that the environment names (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT)."""
+    return _by_tcp(None, -1, -1, None, None)
+
+
 def _connected(
     backend: Any, init_method: str | None, world_size: int, rank: int, store: Any, timeout: Any
 ) -> Communicator | None:

@@ -2,8 +2,9 @@
 
     python -m strided.distributed.run --standalone --nproc-per-node=4 program.py
 
-starts four ranks on this machine.  Ranks find each other by MPI: addresses, ports and rendezvous are read, and told to
-the program in MASTER_ADDR and MASTER_PORT.  Several machines are mpiexec's and srun's, which launch them.
+starts four ranks on this machine.  Ranks find each other by MPI where it is, else by TCP: addresses, ports and
+rendezvous are read, and told to the program in MASTER_ADDR and MASTER_PORT.  Several machines are mpiexec's and srun's,
+which launch asks.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the exit status of the rank that failed, else 0."""
-    from .._launch import launch
+    from importlib.util import find_spec
+
+    from .._launch import find_mpiexec, launch
 
     try:
         ranks, machines = _ranks(args.nproc_per_node), _machines(args.nnodes)
@@ -90,10 +93,15 @@ def run(args: argparse.Namespace) -> int:
         )
         return 2
     environment = {**os.environ, "MASTER_ADDR": args.master_addr, "MASTER_PORT": str(args.master_port)}
+    without: list[str] = []
+    if find_mpiexec(environment) is None or find_spec("mpi4py") is None:
+        print("strided.distributed.run: there is no MPI here; the ranks connect by TCP", file=sys.stderr)
+        without = ["--with", "tcp"]
     seated = ["--as-torch"] if getattr(sys.modules.get("torch"), "__name__", "") == "strided" else []
     words = [
         "-n",
         str(ranks),
+        *without,
         *seated,
         *(["-m"] if args.module else []),
         args.training_script,

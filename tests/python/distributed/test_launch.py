@@ -352,6 +352,8 @@ def test_options_of_torchrun(words, launched, monkeypatch):
     from strided.distributed import run
 
     seen = []
+    monkeypatch.setattr(_launch, "find_mpiexec", lambda environment: "mpiexec")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(_launch, "launch", lambda words, environment: seen.append((words, environment)) or 5)
     with pytest.raises(SystemExit) as ended:
         run.main(words)
@@ -388,3 +390,60 @@ def test_names_of_launchers():
     assert sorted(i for s in samplers for i in s) == [4, 5, 6, 7, 8, 9] and len(samplers[0]) == 3
     with pytest.raises(ValueError, match="Start index 10"):
         ElasticDistributedSampler(range(10), 2, 0, start_index=10)
+
+
+# ---------------------------------------------------------------- without MPI
+
+WITH_TCP = """
+import os, signal, sys, time
+import strided as torch
+from strided import distributed as dist
+rank, size = dist.world().rank, dist.world().size
+assert (int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(os.environ["LOCAL_RANK"])) == (rank, size, rank)
+x = torch.ones(2) * rank
+dist.world().all_reduce(x)
+dist.init_process_group(*sys.argv[2:])
+dist.all_reduce(x)
+how = sys.argv[1]
+if how == "raise" and rank == 1:
+    raise ValueError("no")
+if how == "kill" and rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+if how in ("raise", "kill"):
+    dist.barrier()
+print(rank, x[0].item(), dist.get_backend(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("backend", [(), ("mpi",)])
+def test_ranks_connect_by_tcp(tmp_path, backend):
+    script = tmp_path / "program.py"
+    script.write_text(WITH_TCP)
+    status, out, err = run("-n", 2, "--with", "tcp", script, "well", *backend)
+    assert (status, sorted(out.splitlines()), err) == (0, ["0 2.0 gloo", "1 2.0 gloo"], "")
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "text"), [("raise", 1, "raised ValueError: no"), ("kill", 137, "was killed by SIGKILL")]
+)
+def test_a_rank_that_fails_ends_a_job_without_mpi(tmp_path, how, status, text):
+    script = tmp_path / "program.py"
+    script.write_text(WITH_TCP)
+    found, _, err = run("-n", 2, "--with", "tcp", script, how)
+    assert found == status and "strided launch: rank 1 of 2" in err and text in err and "rank 0 of 2" not in err
+
+
+def test_what_needs_mpi_says_so(capsys):
+    status = _launch.launch(["-n", "2", "--with", "tcp", "--label", "-c", "pass"], {})
+    assert status == 2 and "not --with tcp" in capsys.readouterr().err
+
+
+def test_torchrun_without_mpi_connects_by_tcp(monkeypatch, capsys):
+    from strided.distributed import run as torchrun
+
+    seen = []
+    monkeypatch.setattr(_launch, "find_mpiexec", lambda environment: None)
+    monkeypatch.setattr(_launch, "launch", lambda words, environment: seen.append(words) or 0)
+    with pytest.raises(SystemExit):
+        torchrun.main(["--nproc-per-node=2", "a.py"])
+    assert seen == [["-n", "2", "--with", "tcp", "a.py"]] and "connect by TCP" in capsys.readouterr().err
