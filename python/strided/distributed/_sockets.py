@@ -33,6 +33,7 @@ _FRAME = struct.Struct("<8sqQ16s")  # communicator, tag, bytes that follow, dtyp
 _CALL = -1  # the tag of calls that all ranks make
 _MOST = 1 << 46  # bytes of a frame: a peer that says more is none of ours
 _TOKEN = 16
+_WINDOW = 4 << 20
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -54,6 +55,9 @@ class _Links:
         self.boxes: dict[tuple[bytes, int, int], _Box] = {}
         self.gone: set[int] = set()
         self._sending = {r: threading.Lock() for r in peers}
+        self._limits: dict[int, float] = {}  # of sends, in seconds
+        for link in peers.values():
+            link.setblocking(True)
         self._process = os.getpid()
         self._reader = threading.Thread(target=self._read, name="strided.distributed", daemon=True)
         self._reader.start()
@@ -139,13 +143,17 @@ class _Links:
         link = self.peers[dest]
         try:
             with self._sending[dest]:
-                link.settimeout(comm.timeout)
+                if self._limits.get(dest) != comm.timeout:  # in the system: the reader's side goes on without a limit
+                    self._limits[dest] = comm.timeout
+                    whole = int(comm.timeout)
+                    limit = struct.pack("ll", whole, max(int((comm.timeout - whole) * 1e6), int(whole == 0)))
+                    link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
                 if len(view) <= 1 << 16:
                     link.sendall(head + bytes(view))
                 else:
                     link.sendall(head)
                     link.sendall(view)
-        except TimeoutError:
+        except (BlockingIOError, TimeoutError):
             raise TimeoutExpired(
                 f"rank {comm.rank} waited {comm.timeout} s in {comm.current} on {comm.name} (call {comm._number}): rank "
                 f"{comm._ranks.index(dest)} takes nothing"
@@ -168,7 +176,9 @@ class _Coming:
     def more(self) -> bool:
         """Takes what is there; False when the other side has closed."""
         try:
-            n = self._link.recv_into(memoryview(self._data)[self._at :])
+            # The rest of a frame is on its way: one call for all of it.
+            whole = socket.MSG_WAITALL if self._head is not None else 0
+            n = self._link.recv_into(memoryview(self._data)[self._at :], 0, whole)
         except (BlockingIOError, InterruptedError, TimeoutError):
             return True
         except OSError:
@@ -460,6 +470,8 @@ def connect(
         listening.close()
     for link in peers.values():
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for what in (socket.SO_SNDBUF, socket.SO_RCVBUF):  # large tensors wait in the system, not in the sender
+            link.setsockopt(socket.SOL_SOCKET, what, _WINDOW)
     made = SocketCommunicator(_Links(rank, peers), list(range(size)), "world", "world", None, checks, timeout)
     made.barrier()
     return made
