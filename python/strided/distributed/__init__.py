@@ -19,7 +19,7 @@ import os as _os
 from . import tensor
 from ._backends import *
 from ._backends import __all__ as _names_of_backends
-from ._checks import DeadlockError, DistError, MismatchError, RankError, TimeoutExpired
+from ._checks import DeadlockError, DistBackendError, DistError, MismatchError, RankError, TimeoutExpired
 from ._collectives import *
 from ._collectives import __all__ as _names_of_calls
 from ._comm import Communicator, Request, Traffic, Transfer
@@ -47,11 +47,10 @@ DTensor = ShardedTensor
 __all__ = [
     "BlockCyclic", "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "ShardedTensor",
     "Explanation", "distribute_tensor", "empty", "explain", "full", "init_device_mesh", "ones", "rand", "randint",
-    "randn", "randperm", "set_gather_limit", "tensor", "zeros",
-    "Communicator", "DeadlockError", "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic",
-    "TCPStore", "Transfer", "is_available", "is_torchelastic_launched", "simulate", "world",
-    *_names_of_groups, *_names_of_calls, *_names_of_objects,
-    *_names_of_stores, *_names_of_backends, *_names_of_messages,
+    "randn", "randperm", "set_gather_limit", "tensor", "zeros", "Communicator", "DeadlockError", "DistBackendError",
+    "DistError", "MismatchError", "RankError", "Request", "TimeoutExpired", "Traffic", "TCPStore", "Transfer",
+    "is_available", "simulate", "world", *_names_of_groups, *_names_of_calls, *_names_of_objects, *_names_of_stores,
+    *_names_of_backends, *_names_of_messages,
 ]  # fmt: skip
 
 
@@ -90,11 +89,6 @@ def is_available() -> bool:
     return True
 
 
-def is_torchelastic_launched() -> bool:
-    """False."""
-    return False
-
-
 def __getattr__(name):
     if name in (
         "_composable",
@@ -106,10 +100,12 @@ def __getattr__(name):
         "elastic",
         "files",
         "fsdp",
+        "launch",
         "linalg",
         "nn",
         "optim",
         "pipelining",
+        "rendezvous",
         "rpc",
         "run",
     ):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import enum
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .._typing import Any
 
 __all__ = [
-    "Backend", "get_default_backend_for_device", "is_backend_available", "is_gloo_available", "is_mpi_available",
-    "is_nccl_available", "is_ucc_available", "is_xccl_available",
+    "Backend", "DebugLevel", "get_debug_level", "get_default_backend_for_device", "is_backend_available",
+    "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
+    "is_xccl_available",
 ]  # fmt: skip
 
 _ELSEWHERE = ("gloo", "nccl", "ucc", "xccl", "hccl")  # what programs name; MPI does their work here
@@ -70,6 +73,24 @@ def is_gloo_available() -> bool:
 def is_ucc_available() -> bool:
     """False."""
     return False
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether a launcher of PyTorch's started this process: it sets TORCHELASTIC_RUN_ID."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+class DebugLevel(enum.Enum):
+    """How much is checked and told. Calls are compared across ranks at every level here."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+def get_debug_level() -> DebugLevel:
+    """TORCH_DISTRIBUTED_DEBUG of the environment; OFF without it."""
+    return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
 
 
 def is_xccl_available() -> bool:

@@ -12,6 +12,10 @@ class DistError(RuntimeError):
     """Base of the errors of communication."""
 
 
+class DistBackendError(DistError):
+    """PyTorch's name for errors of what moves the bytes: DistError itself is raised here."""
+
+
 class MismatchError(DistError):
     """Ranks made different calls, or gave tensors that do not fit together.  Raised on every rank alike."""
 

@@ -507,3 +507,29 @@ def test_gradients_stay_in_their_bucket():
         return len(places), model.module.weight.grad.tolist()
 
     assert grouped(2, program) == [(1, [[1.5] * 3] * 2)] * 2
+
+
+def test_replicated_in_place():
+    from strided.distributed._composable import replicate
+
+    def program(rank, n):
+        strided.manual_seed(rank)
+        net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+        assert replicate(net) is net and isinstance(net, nn.Sequential)
+        assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+        x = strided.full((1, 2), rank + 1.0)
+        net.set_requires_gradient_sync(False)
+        net(x).sum().backward()
+        alone = net[0].weight.grad.clone()
+        net.set_requires_gradient_sync(True)
+        net(x).sum().backward()
+        found = [strided.empty(3, 2) for _ in range(n)]
+        dist.all_gather(found, alone)
+        assert strided.allclose(net[0].weight.grad, 2 * sum(found) / n)
+        with pytest.raises(AssertionError, match="replicated already"):
+            replicate(net)
+        with pytest.raises(TypeError, match="Module is required"):
+            replicate(3)
+        return net[0].weight.sum().item()
+
+    assert len(set(grouped(2, program))) == 1

@@ -447,3 +447,22 @@ def test_torchrun_without_mpi_connects_by_tcp(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         torchrun.main(["--nproc-per-node=2", "a.py"])
     assert seen == [["-n", "2", "--with", "tcp", "a.py"]] and "connect by TCP" in capsys.readouterr().err
+
+
+def test_the_older_command_gives_the_local_rank(tmp_path):
+    script = tmp_path / "old.py"
+    script.write_text("import sys, os; print(sys.argv[1:], __name__, os.path.basename(__file__))\n")
+    words = [sys.executable, "-m", "strided.distributed.launch", "--nproc_per_node=2", str(script), "--x"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert sorted(done.stdout.splitlines()) == [f"['--local-rank={k}', '--x'] __main__ old.py" for k in range(2)]
+
+
+def test_names_of_distributed(monkeypatch):
+    from strided import distributed as dist
+
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    assert not dist.is_torchelastic_launched() and dist.distributed_c10d.is_torchelastic_launched is not None
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
+    assert dist.is_torchelastic_launched()
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
+    assert dist.get_debug_level() is dist.DebugLevel.DETAIL and issubclass(dist.DistBackendError, RuntimeError)

@@ -1,1 +1,8 @@
-"""PyTorch's names for modules spread over ranks."""
+"""Wrappers that change modules in place (``strided.distributed._composable``)."""
+
+from __future__ import annotations
+
+from .fsdp import fully_shard
+from .replicate import replicate
+
+__all__ = ["fully_shard", "replicate"]
