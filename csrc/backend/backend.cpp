@@ -1,5 +1,6 @@
 #include "backend/backend.h"
 
+#include "backend/bins.h"
 #include "backend/network_plans.h"
 #include "backend/samplers.h"
 
@@ -9,6 +10,7 @@ namespace strided {
 
 NetworkFunctions network_tables[kNumDeviceTypes];
 Samplers sampler_tables[kNumDeviceTypes];
+void (*count_in_bins_on[kNumDeviceTypes])(const BinsPlan& plan);
 namespace {
 
 template <DeviceType type, const char* slot, class F>

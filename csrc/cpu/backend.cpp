@@ -7,6 +7,7 @@
 #include "cpu/operations.h"
 #include "cpu/random/samplers.h"
 #include "cpu/reduce/scan.h"
+#include "cpu/sort/bins.h"
 
 namespace strided {
 
@@ -33,6 +34,7 @@ namespace strided {
   X(range) \
   X(matrix) \
   X(sort_loops) \
+  X(bins) \
   X(fft_float) \
   X(fft_double) \
   X(small_decompositions)
@@ -110,6 +112,7 @@ void register_cpu_backend() {
   Samplers& samplers = sampler_tables[static_cast<int>(DeviceType::CPU)];
   samplers.gamma = cpu::random_gamma;
   samplers.binomial = cpu::random_binomial;
+  count_in_bins_on[static_cast<int>(DeviceType::CPU)] = cpu::count_in_bins;
   static ShortLoops loops;
   loops.elementwise = table.elementwise;
   loops.copy = table.copy;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "backend/bins.h"
 #include "core/promotion.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -245,10 +246,18 @@ Tensor histc(const Tensor& x, int64_t bins, const Scalar& min, const Scalar& max
   STRIDED_CHECK(std::isfinite(r.high - r.low), RuntimeError, "torch.histc: the width of the range [", r.low, ", ",
                 r.high, "] is not finite");
   Tensor kept = to_dtype(flatten(x, 0, -1), compute_dtype_of(x.dtype()));
+  const auto count_in_bins = count_in_bins_of(x.device());
+  if (count_in_bins != nullptr && bins <= BinsPlan::kMostBins) {
+    kept = contiguous(kept);
+    const Tensor counts = empty({bins}, DType::Int64, x.device());
+    count_in_bins({kept.dtype(), kept.data(), kept.numel(), bins, r.low, r.high, counts.data_as<int64_t>()});
+    return to_dtype(counts, x.dtype());
+  }
   if (!of_values)
     kept = masked_select(
         kept, elementwise<LogicalAnd>(elementwise<Ge>(kept, Scalar(r.low)), elementwise<Le>(kept, Scalar(r.high))));
-  if (r.high - r.low > 1e38) kept = to_dtype(kept, DType::Float64);  // differences would overflow float
+  if (r.high - r.low > BinsPlan::kWidestInFloat)
+    kept = to_dtype(kept, DType::Float64);  // differences would overflow float
   const Tensor place = to_dtype((kept - r.low) * static_cast<double>(bins) / (r.high - r.low), DType::Int64);
   const Tensor bin = elementwise<ClampMin>(elementwise<ClampMax>(place, Scalar(bins - 1)), Scalar(0));
   return to_dtype(bincount(bin, std::nullopt, bins), x.dtype());

@@ -104,13 +104,14 @@ def test_sort_long_rows(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64", "float16", "float32", "float64"])
-@pytest.mark.parametrize("n", [2049, 8191, 8192, 70001])
+@pytest.mark.parametrize("n", [2049, 8191, 8192, 70001, 130001])
 def test_sort_of_long_rows_in_parts(dtype, n):
     """Keys that few elements have, and keys that most have; all zeros and NaN keep their bits and their order."""
     g = np.random.default_rng(n)
     far = g.standard_normal(n) * 50
     special = np.select([g.random(n) < p for p in (0.2, 0.2, 0.2, 0.1)], [0.0, -0.0, NAN, INF], far)
     kinds = [far, np.sort(far), np.sort(far)[::-1], np.abs(np.arange(n) - n // 2), np.where(g.random(n) < 0.98, 7, far)]
+    kinds += [np.maximum(far, 0), np.minimum(far, 0) - 1e4 * (g.random(n) < 1e-4)]
     kinds += [special, np.full(n, NAN)] if dtype in FLOATS else [g.integers(0, 2, n), g.integers(0, 127, n)]
     for kind in kinds:
         a = np.ascontiguousarray(kind if dtype in FLOATS else np.abs(kind)).astype(dtype)
@@ -581,6 +582,33 @@ def test_gradients():
     check(lambda t: t.nanmedian(0).values * 5, [3.0, NAN, 2.0], [0, 0, 5])
     check(lambda t: t.mode(0).values, [3.0, 2.0, 2.0], [0, 0, 1])
     check(lambda t: t.quantile(0.25), [3.0, 1.0, 2.0], [0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("bins", [1, 3, 1000, 1023, 1024, 5000])
+def test_histc_counts_as_one_by_one(dtype, bins):
+    """Each number's bin is computed in the dtype of the sums, one rounding after the other, as PyTorch does."""
+    g = np.random.default_rng(bins)
+    compute = "float64" if dtype == "float64" else "float32"
+    before = torch.get_num_threads()
+    for n in (0, 1, 511, 513, 300_001):
+        x = torch.tensor((g.standard_normal(n) * 2).tolist(), dtype=getattr(torch, dtype))
+        x[::7] = 3
+        x[1::50] = NAN
+        x[2::50] = INF
+        x[3::50] = -INF
+        a = np.asarray(x.to(getattr(torch, compute)))
+        for low, high in ((-3, 3), (0.1, 0.7), (-1e30, 1e30)):
+            kept = a[(a >= a.dtype.type(low)) & (a <= a.dtype.type(high))]
+            place = (kept - a.dtype.type(low)) * a.dtype.type(bins) / a.dtype.type(high - low)
+            want = np.bincount(np.minimum(place.astype(np.int64), bins - 1), minlength=bins)
+            got = [torch.histc(t, bins, low, high) for t in (x, torch.stack([x, x], 1)[:, 1])]
+            torch.set_num_threads(3)
+            got.append(torch.histc(x, bins, low, high))
+            torch.set_num_threads(before)
+            for counts in got:
+                assert counts.dtype == x.dtype
+                assert np.array_equal(value(counts.double()), value(torch.tensor(want.tolist()).to(x.dtype).double()))
 
 
 def test_histc_of_a_range_that_float_cannot_subtract():
