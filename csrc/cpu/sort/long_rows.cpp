@@ -40,28 +40,44 @@ void place_parts(std::vector<int64_t>& counts, int64_t parts, int64_t buckets, s
   begins.back() = at;
 }
 
+// Counts of one key that follow each other would wait for each other.
+constexpr int kApart = 4;
+template <class K, class Digit>
+void count_digits(int64_t* counts, int64_t keys, const K* in, int64_t begin, int64_t end, Digit digit_of) {
+  uint32_t count[kApart][1 << kSortDigit];  // a row of 2^32 elements is not sorted so
+  for (auto& row : count) std::fill(row, row + keys, 0u);
+  int64_t i = begin;
+  for (; i + kApart <= end; i += kApart)
+    for (int64_t k = 0; k < kApart; ++k) ++count[k][digit_of(in[i + k])];
+  for (; i < end; ++i) ++count[0][digit_of(in[i])];
+  for (int64_t k = 0; k < keys; ++k) counts[k] = int64_t{count[0][k]} + count[1][k] + count[2][k] + count[3][k];
+}
+template <class K, class Digit>
+void place_digits(int64_t* index, int64_t* place, const K* in, int64_t begin, int64_t end, Digit digit_of) {
+  for (int64_t i = begin; i < end; ++i) {
+    int64_t& at = place[digit_of(in[i])];
+    __builtin_prefetch(index + at + kAhead, 1);
+    index[at++] = i;
+  }
+}
+
 // Elements of few different keys, none of them a float's: each key's positions are counted, and written where they
 // belong. digit_of: a key from the least one on.
 template <class K, class Digit>
-void sort_digits(K* values, int64_t* index, const K* in, int64_t n, int64_t keys, Digit&& digit_of,
+void sort_digits(K* values, int64_t* index, const K* in, int64_t n, int64_t keys, Digit digit_of,
                  const std::vector<K>& value_of) {
   const int64_t parts = parts_of(n), step = (n + parts - 1) / parts;
   std::vector<int64_t> counts(static_cast<size_t>(parts * keys)), begins;
   const auto for_parts = [&](auto&& f) {
     parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
-      for (int64_t p = first; p < last; ++p) {
-        int64_t* const count = counts.data() + p * keys;
-        for (int64_t i = p * step; i < std::min(n, (p + 1) * step); ++i) f(i, count[digit_of(in[i])]);
-      }
+      for (int64_t p = first; p < last; ++p) f(counts.data() + p * keys, p * step, std::min(n, (p + 1) * step));
     });
   };
-  for_parts([](int64_t, int64_t& count) { ++count; });
+  for_parts([&](int64_t* count, int64_t begin, int64_t end) { count_digits(count, keys, in, begin, end, digit_of); });
   place_parts(counts, parts, keys, begins);
   if (index)
-    for_parts([=](int64_t i, int64_t& place) {
-      __builtin_prefetch(index + place + kAhead, 1);
-      index[place++] = i;
-    });
+    for_parts(
+        [&](int64_t* place, int64_t begin, int64_t end) { place_digits(index, place, in, begin, end, digit_of); });
   if (values)
     for (size_t k = 0; k < value_of.size(); ++k) std::fill(values + begins[k], values + begins[k + 1], value_of[k]);
 }
@@ -84,7 +100,7 @@ void sort_few_keys(K* values, int64_t* index, const K* in, int64_t n, const Sort
 
 // False where there are many.
 bool sort_few_keys(DType dtype, char* values, int64_t* index, const char* in, int64_t n, const SortCoding& c) {
-  if (is_floating(dtype) || n < kCounted) return false;
+  if (is_floating(dtype) || n < kCounted || n > 0xffffffff) return false;
   uint64_t low = 0, high = 0;
   kernel_table().sort.key_range[kernel_row(dtype)](in, n, c, &low, &high);
   if (high - low >= uint64_t(1) << kSortDigit) return false;
@@ -114,7 +130,7 @@ bool sort_long_row(DType dtype, char* values, int64_t* index, const char* in, in
   const Words<int64_t> memory(planes * room);
   int64_t *const words = memory.data, *const positions = planes == 2 ? words + room : nullptr;
   const int levels = bucket_levels(n);
-  alignas(64) int64_t cuts[kMostBuckets];
+  alignas(64) int64_t cuts[kCutBytes / 8];
   kernels.choose(cuts, in, n, coding, levels);
   const int64_t buckets = int64_t{1} << levels, parts = parts_of(n), step = (n + parts - 1) / parts;
   const Words<uint8_t> bucket(n);
