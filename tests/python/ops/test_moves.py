@@ -128,3 +128,30 @@ def test_equal_looks_at_every_element(n):
         assert not a.equal(apart) and apart.equal(b)
     b[n - 1] = float("nan")
     assert not b.equal(b)
+
+
+@pytest.mark.parametrize("floating", ["float32", "float64"])
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 4096, 4099])
+def test_int64_and_floats(floating, length):
+    """Rounded once, to even; back toward zero, and to the minimum where it does not fit."""
+    g = np.random.default_rng(length)
+    shifts = 2 ** g.integers(0, 63, 4096)
+    near = np.concatenate([shifts * s + d for s in (1, -1) for d in (-1, 0, 1)])
+    ties = (g.integers(-(2**24), 2**24, 4096) * 2 + 1) * 2 ** g.integers(0, 38, 4096)  # halfway between two floats
+    wide = g.integers(-(2**63), 2**63 - 1, 8192)
+    a = np.concatenate([near, ties - 1, ties, ties + 1, wide, wide >> 20, [-(2**63), 2**63 - 1, 0, 2**53, -(2**53)]])
+    for i in range(0, len(a) - length, max(length, 997)):
+        t = strided.from_numpy(a[i : i + length])
+        want = a[i : i + length].astype(floating)
+        assert np.array_equal(t.to(getattr(strided, floating)).numpy(), want)
+        assert np.array_equal(t[::2].to(getattr(strided, floating)).numpy(), want[::2])
+    f = np.concatenate([a.astype(floating), a.astype(floating) / 2**10, g.standard_normal(4096).astype(floating)])
+    f = np.concatenate(
+        [f, np.array([0.0, -0.0, 0.5, -0.5, 1e-320, -1e-40, 1e30, -1e30, np.inf, -np.inf, np.nan], floating)]
+    )
+    inside = (f >= -(2.0**63)) & (f < 2.0**63)
+    want = np.where(inside, np.where(inside, f, 0).astype("int64"), -(2**63))
+    for i in range(0, len(f) - length, max(length, 997)):
+        t = strided.from_numpy(f[i : i + length])
+        assert np.array_equal(t.to(strided.int64).numpy(), want[i : i + length])
+    assert np.array_equal(strided.from_numpy(f).to(strided.int64).numpy(), want)
