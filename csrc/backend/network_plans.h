@@ -166,7 +166,9 @@ struct PairLossPlan {
   X(channels_gradient, ChannelGradientPlan) \
   X(label_sums, LabelSumsPlan) \
   X(pair_sums, PairLossPlan) \
-  X(pair_gradient, PairLossPlan)
+  X(pair_gradient, PairLossPlan) \
+  /* C is float32, A and B are 16-bit floats, of plan.dtype */ \
+  X(widened_gemm, GemmPlan)
 
 struct NetworkFunctions {
   // Null: the function is made of other operations.

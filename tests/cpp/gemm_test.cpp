@@ -29,15 +29,15 @@ struct Unit<BFloat16> {
 };
 
 // Compares C with alpha A B + beta C0, and the guard elements with their old values.
-template <class T>
-void expect_product(const Operand<T>& a, const Operand<T>& b, const Operand<T>& before, Operand<T>& c,
+template <class T, class R>
+void expect_product(const Operand<T>& a, const Operand<T>& b, const Operand<R>& before, Operand<R>& c,
                     ScalarOf<T> alpha, ScalarOf<T> beta, bool ignore_before) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   int64_t wrong = 0;
   static std::mt19937 rng(1);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      const T got = c.at(i, j);
+      const R got = c.at(i, j);
       c.at(i, j) = before.at(i, j);
       if (m * n > 400 && rng() % (m * n / 400) != 0) continue;  // of a large product some entries
       bool good = true;
@@ -78,8 +78,8 @@ void expect_product(const Operand<T>& a, const Operand<T>& b, const Operand<T>& 
           sum += static_cast<long double>(beta) * widen(before.at(i, j));
           size += std::abs(static_cast<long double>(beta) * widen(before.at(i, j)));
         }
-        const long double tiny = std::is_same_v<T, Half> ? 6e-8L : 1e-30L;  // spacing of subnormal numbers
-        const long double bound = Unit<T>::out * std::abs(sum) + Unit<T>::sum * (k + 4) * size + tiny;
+        const long double tiny = std::is_same_v<R, Half> ? 6e-8L : 1e-30L;  // spacing of subnormal numbers
+        const long double bound = Unit<R>::out * std::abs(sum) + Unit<T>::sum * (k + 4) * size + tiny;
         good = std::abs(widen(got) - sum) <= bound;
       }
       wrong += !good;
@@ -90,20 +90,24 @@ void expect_product(const Operand<T>& a, const Operand<T>& b, const Operand<T>& 
       << "guards overwritten";
 }
 
-template <class T>
-void check(const KernelTable& kernels, int64_t m, int64_t n, int64_t k, Order oa, Order ob, Order oc, int scalars,
+// R: what C is made of, T or float.
+template <class T, class R = T>
+void check(const NamedKernels& set, int64_t m, int64_t n, int64_t k, Order oa, Order ob, Order oc, int scalars,
            std::mt19937& rng) {
-  Operand<T> a(m, k, oa, rng), b(k, n, ob, rng), c(m, n, oc, rng);
+  Operand<T> a(m, k, oa, rng), b(k, n, ob, rng);
+  Operand<R> c(m, n, oc, rng);
   ScalarOf<T> alpha(1), beta(0);
   if (scalars == 1) beta = ScalarOf<T>(1);
   if (scalars == 2) alpha = ScalarOf<T>(3), beta = ScalarOf<T>(2);
-  const Operand<T> before = c;
+  const Operand<R> before = c;
   if (scalars == 0 && !std::is_integral_v<T>) {  // C is not read
     for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) c.at(i, j) = T(static_cast<float>(NAN));
+      for (int64_t j = 0; j < n; ++j) c.at(i, j) = R(static_cast<float>(NAN));
     }
   }
-  kernels.gemm[index_of(dtype_of<T>)](m, n, k, a.matrix(), b.matrix(), c.matrix(), &alpha, &beta);
+  const GemmKernel kernel =
+      std::is_same_v<T, R> ? set.kernels.gemm[index_of(dtype_of<T>)] : set.widened[std::is_same_v<T, BFloat16>].single;
+  kernel(m, n, k, a.matrix(), b.matrix(), c.matrix(), &alpha, &beta);
   expect_product(a, b, before, c, alpha, beta, scalars == 0);
 }
 
@@ -125,7 +129,7 @@ TYPED_TEST(Gemm, MatchesTheTripleLoopInAllLayoutsAndSizes) {
       const Order oa = kReadable[rng() % 7], ob = kReadable[rng() % 7], oc = kReadable[rng() % kWritable];
       SCOPED_TRACE(::testing::Message() << set.isa << " " << m << "x" << n << "x" << k << " orders " << int(oa)
                                         << int(ob) << int(oc) << " scalars " << trial % 3);
-      check<T>(set.kernels, m, n, k, oa, ob, oc, trial % 3, rng);
+      check<T>(set, m, n, k, oa, ob, oc, trial % 3, rng);
       if (this->HasFailure()) return;
     }
   }
@@ -138,8 +142,8 @@ TYPED_TEST(Gemm, BlocksOfK) {
     // Around one and two blocks of each element size.
     for (int64_t k : {127, 128, 129, 256, 257, 512, 513, 1025, 2049}) {
       SCOPED_TRACE(::testing::Message() << set.isa << " k " << k);
-      check<T>(set.kernels, 17, 35, k, Order::Rows, Order::Columns, Order::PaddedRows, k % 3, rng);
-      check<T>(set.kernels, 15, 18, k, Order::Columns, Order::Rows, Order::Columns, (k + 1) % 3, rng);
+      check<T>(set, 17, 35, k, Order::Rows, Order::Columns, Order::PaddedRows, k % 3, rng);
+      check<T>(set, 15, 18, k, Order::Columns, Order::Rows, Order::Columns, (k + 1) % 3, rng);
       if (this->HasFailure()) return;
     }
   }
@@ -158,7 +162,7 @@ TYPED_TEST(Gemm, PartsOfLargeProducts) {
                                  std::pair(Order::Columns, Order::Spread)}) {
         SCOPED_TRACE(::testing::Message() << set.isa << " " << s[0] << "x" << s[1] << "x" << s[2]);
         const Order oc = trial % 4 == 3 ? Order::Columns : Order::PaddedRows;
-        check<T>(set.kernels, s[0], s[1], s[2], orders.first, orders.second, oc, trial++ % 3, rng);
+        check<T>(set, s[0], s[1], s[2], orders.first, orders.second, oc, trial++ % 3, rng);
         if (this->HasFailure()) return;
       }
     }
@@ -176,8 +180,8 @@ TYPED_TEST(Gemm, VectorsAndLongSums) {
       for (Order order : {Order::Rows, Order::Columns, Order::Reversed, Order::RepeatedRow}) {
         SCOPED_TRACE(::testing::Message()
                      << set.isa << " " << s[0] << "x" << s[1] << "x" << s[2] << " order " << int(order));
-        check<T>(set.kernels, s[0], s[1], s[2], order, order, Order::Rows, 2, rng);
-        check<T>(set.kernels, s[0], s[1], s[2], order, Order::Spread, Order::Spread, 0, rng);
+        check<T>(set, s[0], s[1], s[2], order, order, Order::Rows, 2, rng);
+        check<T>(set, s[0], s[1], s[2], order, Order::Spread, Order::Spread, 0, rng);
         if (this->HasFailure()) return;
       }
     }
@@ -189,9 +193,9 @@ TYPED_TEST(Gemm, EmptyDimensions) {
   for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(17);
     for (int scalars = 0; scalars < 3; ++scalars) {
-      check<T>(set.kernels, 0, 5, 4, Order::Rows, Order::Rows, Order::Rows, scalars, rng);
-      check<T>(set.kernels, 5, 0, 4, Order::Rows, Order::Rows, Order::Rows, scalars, rng);
-      check<T>(set.kernels, 5, 40, 0, Order::Rows, Order::Rows, Order::Spread, scalars, rng);
+      check<T>(set, 0, 5, 4, Order::Rows, Order::Rows, Order::Rows, scalars, rng);
+      check<T>(set, 5, 0, 4, Order::Rows, Order::Rows, Order::Rows, scalars, rng);
+      check<T>(set, 5, 40, 0, Order::Rows, Order::Rows, Order::Spread, scalars, rng);
     }
   }
 }
@@ -279,6 +283,54 @@ TYPED_TEST(GemmFloat, InfinityAndNanStayInTheirRowAndColumn) {
           EXPECT_TRUE(good) << set.isa << " size " << size << " at " << i << "," << j << ": " << got;
         }
       }
+    }
+  }
+}
+
+template <class T>
+class GemmWidened : public ::testing::Test {};
+using HalfTypes = ::testing::Types<Half, BFloat16>;
+TYPED_TEST_SUITE(GemmWidened, HalfTypes);
+
+// Products of 16-bit floats that are float: none is rounded to 16 bits on its way.
+TYPED_TEST(GemmWidened, MatchesTheTripleLoopInAllLayoutsAndSizes) {
+  using T = TypeParam;
+  const int64_t sizes[] = {1, 2, 3, 5, 6, 7, 8, 9, 13, 15, 16, 17, 28, 31, 32, 33, 65, 71, 130};
+  const int64_t shapes[][3] = {{17, 35, 2049}, {40, 600, 1025}, {300, 40, 4160}, {1, 700, 33}, {700, 1, 33},
+                               {1, 1, 20000},  {2, 1, 9000},    {5, 40, 0},      {0, 5, 4},    {140, 4110, 70}};
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
+    std::mt19937 rng(43);
+    for (int trial = 0; trial < 210; ++trial) {
+      int64_t m = sizes[rng() % std::size(sizes)], n = sizes[rng() % std::size(sizes)],
+              k = sizes[rng() % std::size(sizes)];
+      if (trial >= 200) m = shapes[trial - 200][0], n = shapes[trial - 200][1], k = shapes[trial - 200][2];
+      const Order oa = kReadable[rng() % 7], ob = kReadable[rng() % 7], oc = kReadable[rng() % kWritable];
+      SCOPED_TRACE(::testing::Message() << set.isa << " " << m << "x" << n << "x" << k << " orders " << int(oa)
+                                        << int(ob) << int(oc) << " scalars " << trial % 3);
+      check<T, float>(set, m, n, k, oa, ob, oc, trial % 3, rng);
+      if (this->HasFailure()) return;
+    }
+  }
+}
+
+TYPED_TEST(GemmWidened, BatchesAreTheSingleProducts) {
+  using T = TypeParam;
+  const int64_t shapes[][3] = {{1, 1, 1}, {3, 3, 3}, {4, 4, 7}, {8, 8, 8}, {5, 3, 4}, {33, 20, 17}, {40, 1, 50}};
+  const int64_t batch = 19;
+  const float alpha = 1, beta = 1;
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
+    const WidenedProducts products = set.widened[std::is_same_v<T, BFloat16>];
+    std::mt19937 rng(47);
+    for (const auto& [m, n, k] : shapes) {
+      Operand<T> a(batch, m * k, Order::Rows, rng), b(batch, k * n, Order::Rows, rng);
+      Operand<float> c(batch, m * n, Order::PaddedRows, rng), one = c;
+      const int64_t apart[3] = {a.rs, b.rs, c.rs};
+      products.batched(batch, apart, m, n, k, {a.data(), k, 1}, {b.data(), n, 1}, {c.data(), n, 1}, &alpha, &beta);
+      for (int64_t i = 0; i < batch; ++i)
+        products.single(m, n, k, {a.data() + i * apart[0], k, 1}, {b.data() + i * apart[1], n, 1},
+                        {one.data() + i * apart[2], n, 1}, &alpha, &beta);
+      EXPECT_EQ(std::memcmp(one.buffer.data(), c.buffer.data(), sizeof(c.buffer[0]) * c.buffer.size()), 0)
+          << set.isa << " " << m << "x" << n << "x" << k;
     }
   }
 }

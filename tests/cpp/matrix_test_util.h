@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,6 +14,7 @@
 
 #include "base/cpu_features.h"
 #include "base/parallel.h"
+#include "cpu/gemm/widened.h"
 #include "cpu/workspace.h"
 
 namespace strided {
@@ -34,26 +36,27 @@ void fill_tile_products(KernelTable& table);
 struct NamedKernels {
   const char* isa;
   KernelTable kernels;
+  WidenedProducts widened[2];
+
+  using Fill = void (*)(KernelTable& table);
+  NamedKernels(const char* name, Fill all, Fill narrow = nullptr) : isa(name) {
+    all(kernels);
+    if (narrow != nullptr) narrow(kernels);
+    std::copy_n(widened_products, 2, widened);
+  }
 };
 
 inline const std::vector<NamedKernels>& all_kernels() {
   static const std::vector<NamedKernels> list = [] {
     std::vector<NamedKernels> sets;
 #ifdef STRIDED_HAVE_V2
-    sets.push_back({"v2", {}});
-    v2::fill_matrix(sets.back().kernels);
+    sets.emplace_back("v2", v2::fill_matrix);
 #endif
 #ifdef STRIDED_HAVE_V3
-    if (chosen_isa() >= Isa::V3) {
-      sets.push_back({"v3", {}});
-      v3::fill_matrix(sets.back().kernels);
-    }
+    if (chosen_isa() >= Isa::V3) sets.emplace_back("v3", v3::fill_matrix);
 #endif
 #ifdef STRIDED_HAVE_V4
-    if (chosen_isa() >= Isa::V4) {
-      sets.push_back({"v4", {}});
-      v4::fill_matrix(sets.back().kernels);
-    }
+    if (chosen_isa() >= Isa::V4) sets.emplace_back("v4", v4::fill_matrix);
 #endif
     return sets;
   }();
@@ -64,18 +67,11 @@ inline const std::vector<NamedKernels>& all_kernels() {
 inline std::vector<NamedKernels> kernels_of([[maybe_unused]] DType dtype) {
   std::vector<NamedKernels> sets = all_kernels();
 #ifdef STRIDED_HAVE_DOTS
-  if (has_products(Products::Dots)) {
-    sets.push_back({"v4 dots", {}});
-    v4::fill_matrix(sets.back().kernels);
-    v4::fill_dot_products(sets.back().kernels);
-  }
+  if (has_products(Products::Dots)) sets.emplace_back("v4 dots", v4::fill_matrix, v4::fill_dot_products);
 #endif
 #ifdef STRIDED_HAVE_TILES
-  if (has_products(Products::Tiles) && may_use_tiles()) {
-    sets.push_back({"v4 tiles", {}});
-    v4::fill_matrix(sets.back().kernels);
-    v4::fill_tile_products(sets.back().kernels);
-  }
+  if (has_products(Products::Tiles) && may_use_tiles())
+    sets.emplace_back("v4 tiles", v4::fill_matrix, v4::fill_tile_products);
 #endif
   // Most dtypes have products of one kind.
   while (sets.size() > all_kernels().size() &&

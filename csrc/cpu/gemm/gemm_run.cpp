@@ -4,10 +4,15 @@
 #include <vector>
 
 #include "base/small_vector.h"
+#include "cpu/gemm/widened.h"
 #include "cpu/kernels.h"
+#include "cpu/networks.h"
 #include "cpu/operations.h"
 
 namespace strided {
+
+WidenedProducts widened_products[2];
+
 namespace cpu {
 namespace {
 
@@ -58,30 +63,41 @@ std::optional<int64_t> single_step(const FoldedAxis& axis) {
 
 Matrix moved(Matrix m, int64_t bytes) { return {static_cast<char*>(m.data) + bytes, m.row_stride, m.col_stride}; }
 
-}  // namespace
-
-void gemm(const GemmPlan& plan) {
-  const KernelTable& table = kernel_table();
-  const int row = index_of(plan.dtype), ndim = plan.batch_ndim;
-  STRIDED_CHECK(table.gemm[row], NotImplementedError, plan.name, ": not implemented for ", plan.dtype,
-                " on device 'cpu'");
-  if (ndim == 0) return table.gemm[row](plan.m, plan.n, plan.k, plan.a, plan.b, plan.c, plan.alpha, plan.beta);
+// size_of_c: of an element of C, in bytes.
+void multiply(const GemmPlan& plan, int64_t size_of_c, GemmKernel single, BatchedGemmKernel batched) {
+  const int ndim = plan.batch_ndim;
+  STRIDED_CHECK(single, NotImplementedError, plan.name, ": not implemented for ", plan.dtype, " on device 'cpu'");
+  if (ndim == 0) return single(plan.m, plan.n, plan.k, plan.a, plan.b, plan.c, plan.alpha, plan.beta);
   // The last axes that are regular are one call, for each index of the axes before them.
   int64_t step[3];
   int outer = 0;
   while (!regular_batch(plan, outer, step)) ++outer;
   int64_t batch = 1, calls = 1;
   for (int i = 0; i < ndim; ++i) (i < outer ? calls : batch) *= plan.batch_shape[i];
-  const int64_t size = size_of(plan.dtype);
+  const int64_t size = size_of(plan.dtype), sizes[3] = {size, size, size_of_c};
   SmallVector<int64_t, 6> index(static_cast<size_t>(outer));
   for (int64_t call = 0; call < calls; ++call) {
     int64_t at[3] = {};
     for (int i = 0; i < outer; ++i)
-      for (int operand = 0; operand < 3; ++operand) at[operand] += index[i] * plan.batch_strides[operand][i] * size;
-    table.batched_gemm[row](batch, step, plan.m, plan.n, plan.k, moved(plan.a, at[0]), moved(plan.b, at[1]),
-                            moved(plan.c, at[2]), plan.alpha, plan.beta);
+      for (int operand = 0; operand < 3; ++operand)
+        at[operand] += index[i] * plan.batch_strides[operand][i] * sizes[operand];
+    batched(batch, step, plan.m, plan.n, plan.k, moved(plan.a, at[0]), moved(plan.b, at[1]), moved(plan.c, at[2]),
+            plan.alpha, plan.beta);
     for (int i = outer - 1; i >= 0 && ++index[i] == plan.batch_shape[i]; --i) index[i] = 0;
   }
+}
+
+}  // namespace
+
+void gemm(const GemmPlan& plan) {
+  const KernelTable& table = kernel_table();
+  const int row = index_of(plan.dtype);
+  multiply(plan, size_of(plan.dtype), table.gemm[row], table.batched_gemm[row]);
+}
+
+void widened_gemm(const GemmPlan& plan) {
+  const WidenedProducts& products = widened_products[plan.dtype == DType::BFloat16];
+  multiply(plan, sizeof(float), products.single, products.batched);
 }
 
 bool folded_gemm(const FoldedGemmPlan& plan) {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "backend/backend.h"
+#include "backend/network_plans.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "ops/operators.h"
@@ -49,7 +50,7 @@ void fill_plan(GemmPlan* plan, const Tensor& c, const Tensor& a, const Tensor& b
   const int n = c.ndim();
   plan->name = "matmul";
   plan->device = c.device().index;
-  plan->dtype = c.dtype();
+  plan->dtype = a.dtype();
   plan->m = c.size(n - 2), plan->n = c.size(n - 1), plan->k = a.size(n - 1);
   plan->a = matrix_of(a), plan->c = matrix_of(c);
   plan->batch_ndim = n - 2;
@@ -61,11 +62,18 @@ void fill_plan(GemmPlan* plan, const Tensor& c, const Tensor& a, const Tensor& b
   plan->tf32 = tf32();
 }
 
-// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions. Not recorded.
+// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions, and one dtype; or c is
+// float32 and they are 16-bit floats. Not recorded.
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
   if (c.numel() == 0) return;
   const int n = c.ndim();
   const DType t = c.dtype(), compute = compute_dtype_of(t);
+  const bool widens = t != a.dtype();
+  const auto widened = network_functions(c.device()).widened_gemm;
+  if (widens && (widened == nullptr || !has_loops(a.dtype()))) {
+    NoGradGuard no_grad;
+    return gemm_into(c, to_dtype(a, t), to_dtype(b, t), alpha, beta);
+  }
   if (!has_loops(t)) {
     NoGradGuard no_grad;
     const DType loops = loop_dtype_of(t);
@@ -76,7 +84,7 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
   }
   // Many products of numbers: a gemm for each would cost more than the products.
   if (a.size(n - 1) == 1 && c.size(n - 2) == 1 && c.size(n - 1) == 1 && c.numel() > 64 && is_one(alpha) &&
-      !beta.to_bool()) {
+      !beta.to_bool() && !widens) {
     NoGradGuard no_grad;
     const Operand in[] = {a, b};
     call_elementwise_out(op_def(elementwise_id<Mul>), in, nullptr, c, false);
@@ -86,7 +94,7 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
   GemmPlan plan;
   fill_plan(&plan, c, a, b, al, be);
   plan.b = matrix_of(b);
-  backend(c.device()).gemm(plan);
+  (widens ? widened : backend(c.device()).gemm)(plan);
 }
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
@@ -98,12 +106,15 @@ Tensor shown_as(const Tensor& t, const Dims& shape) {
 }
 
 // a @ b for equal batch axes, in memory for a result of this shape. Not recorded.
-Tensor gemm_unrecorded(const Tensor& a, const Tensor& b, const Dims& final) {
-  const Tensor out = empty_result(final, a.dtype(), a.device());
+Tensor gemm_unrecorded(const Tensor& a, const Tensor& b, const Dims& final, DType result) {
+  const Tensor out = empty_result(final, result, a.device());
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   gemm_into(final == shape ? out : shown_as(out, shape), a, b, Scalar(1), Scalar(0));
   return out;
+}
+Tensor gemm_unrecorded(const Tensor& a, const Tensor& b, const Dims& final) {
+  return gemm_unrecorded(a, b, final, a.dtype());
 }
 
 // A matrix whose columns lie in one piece: the transposed view of a weight.
@@ -111,19 +122,24 @@ bool has_whole_columns(const Tensor& x) {
   return x.ndim() == 2 && x.size(0) > 1 && x.size(1) > 1 && x.strides()[0] == 1 && x.strides()[1] == x.size(0);
 }
 
-Tensor gemm_recorded(const Tensor& a, const Tensor& b);
+Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result);
 
-// a @ b as a gradient: by columns if what it is the gradient of is, so that the gradient of a weight has rows.
-Tensor gemm_gradient(const Tensor& a, const Tensor& b, bool by_columns) {
-  if (!by_columns) return gemm_recorded(a, b);
-  return transpose(gemm_recorded(transpose(b, -2, -1), transpose(a, -2, -1)), -2, -1);
+// a @ b as a gradient: by columns if what it is the gradient of is, so that the gradient of a weight has rows. One of
+// them is a gradient, which may have a wider dtype than the other.
+Tensor gemm_gradient(Tensor a, Tensor b, bool by_columns) {
+  if (a.dtype() != b.dtype()) {
+    const DType result = promote_types(a.dtype(), b.dtype());
+    a = to_dtype(a, result), b = to_dtype(b, result);
+  }
+  if (!by_columns) return gemm_recorded(a, b, a.dtype());
+  return transpose(gemm_recorded(transpose(b, -2, -1), transpose(a, -2, -1), a.dtype()), -2, -1);
 }
 
-// a @ b for equal batch axes, recorded.
-Tensor gemm_recorded(const Tensor& a, const Tensor& b) {
+// a @ b for equal batch axes, recorded. Gradients come in the dtypes of a and b (record).
+Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
-  const Tensor c = gemm_unrecorded(a, b, shape);
+  const Tensor c = gemm_unrecorded(a, b, shape, result);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
   return record(name, c, {a, b},
@@ -156,13 +172,13 @@ Tensor scale_and_add(const Tensor& input, const Tensor& value, const Scalar& bet
 
 // beta * input + alpha * a @ b in one gemm, for equal batch axes of a and b. Recorded.
 Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
-                      const Scalar& alpha) {
+                      const Scalar& alpha, DType result) {
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   const Layout wide = strided::expand(input.layout(), shape);  // raises when input does not fit
   check_same_device(node, input, a);
   check_scales(a.dtype(), beta, alpha);
-  Tensor c = empty_result(shape, a.dtype(), a.device());
+  Tensor c = empty_result(shape, result, a.device());
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
   gemm_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
@@ -200,25 +216,92 @@ Tensor add_product_into(const char* op, const Tensor& input, const Tensor& a, co
   return input;
 }
 
-}  // namespace
+Tensor gemm_recorded(const Tensor& a, const Tensor& b) { return gemm_recorded(a, b, a.dtype()); }
 
-Tensor mm(const Tensor& a, const Tensor& b) {
+void check_result(DType factors, DType result) {
+  const bool half = factors == DType::Float16 || factors == DType::BFloat16;
+  STRIDED_CHECK(result == factors || (half && result == DType::Float32), RuntimeError,
+                "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
+}
+
+void check_mm(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.ndim() == 2, RuntimeError, "self must be a matrix");
   STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix");
   STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
                 a.size(1), " and ", b.size(0), "x", b.size(1), ")");
   check_pair("mm", a, b);
-  return gemm_recorded(a, b);
 }
 
-Tensor bmm(const Tensor& a, const Tensor& b) {
+void check_bmm(const Tensor& a, const Tensor& b) {
   STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
   STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
   STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
                 "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
                 "] but got: [", b.size(0), ", ", b.size(1), "].");
   check_batches("bmm", a, b);
+}
+
+// The input of a sum with a product may be in the result's dtype already.
+void check_addmm(const Tensor& input, const Tensor& a, const Tensor& b, DType result) {
+  check_same_device("addmm", a, b);
+  STRIDED_CHECK(input.dtype() == b.dtype() || input.dtype() == result, RuntimeError,
+                "self and mat2 must have the same dtype, but got ", input.dtype(), " and ", b.dtype());
+  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "mat1 and mat2 must have the same dtype, but got ", a.dtype(),
+                " and ", b.dtype());
+  STRIDED_CHECK(a.ndim() == 2, RuntimeError, "mat1 must be a matrix, got ", a.ndim(), "-D tensor");
+  STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix, got ", b.ndim(), "-D tensor");
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
+                a.size(1), " and ", b.size(0), "x", b.size(1), ")");
+}
+
+void check_baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, DType result) {
+  STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
+  STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
+  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
+                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+                "] but got: [", b.size(0), ", ", b.size(1), "].");
+  check_same_device("baddbmm", a, b);
+  STRIDED_CHECK((input.dtype() == a.dtype() || input.dtype() == result) && a.dtype() == b.dtype(), RuntimeError,
+                "Input dtypes must be the same, got: input ", info_of(input.dtype()).type_name,
+                ", batch1: ", info_of(a.dtype()).type_name, ", batch2: ", info_of(b.dtype()).type_name);
+}
+
+}  // namespace
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  check_mm(a, b);
   return gemm_recorded(a, b);
+}
+
+Tensor mm_as(const Tensor& a, const Tensor& b, DType result) {
+  check_mm(a, b);
+  check_result(a.dtype(), result);
+  return gemm_recorded(a, b, result);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  check_bmm(a, b);
+  return gemm_recorded(a, b);
+}
+
+Tensor bmm_as(const Tensor& a, const Tensor& b, DType result) {
+  check_bmm(a, b);
+  check_result(a.dtype(), result);
+  return gemm_recorded(a, b, result);
+}
+
+Tensor int_mm(const Tensor& a, const Tensor& b) {
+  const char* names[] = {"self", "mat2"};
+  const Tensor* factors[] = {&a, &b};
+  for (int i = 0; i < 2; ++i)
+    STRIDED_CHECK(factors[i]->ndim() == 2, RuntimeError, "Expected ", names[i], " to be of dimension 2 but got ",
+                  factors[i]->ndim());
+  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "self.size(1) needs to match mat2.size(0) but got ", a.size(1),
+                " and ", b.size(0));
+  for (int i = 0; i < 2; ++i)
+    STRIDED_CHECK(factors[i]->dtype() == DType::Int8, RuntimeError, "Expected ", names[i],
+                  " dtype to be of type int8 but got ", info_of(factors[i]->dtype()).type_name);
+  return mm(to_dtype(a, DType::Int32), to_dtype(b, DType::Int32));
 }
 
 Tensor mv(const Tensor& a, const Tensor& b) {
@@ -380,16 +463,15 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
 }
 
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  check_same_device("addmm", a, b);
-  STRIDED_CHECK(input.dtype() == b.dtype(), RuntimeError, "self and mat2 must have the same dtype, but got ",
-                input.dtype(), " and ", b.dtype());
-  STRIDED_CHECK(a.dtype() == b.dtype(), RuntimeError, "mat1 and mat2 must have the same dtype, but got ", a.dtype(),
-                " and ", b.dtype());
-  STRIDED_CHECK(a.ndim() == 2, RuntimeError, "mat1 must be a matrix, got ", a.ndim(), "-D tensor");
-  STRIDED_CHECK(b.ndim() == 2, RuntimeError, "mat2 must be a matrix, got ", b.ndim(), "-D tensor");
-  STRIDED_CHECK(a.size(1) == b.size(0), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
-                a.size(1), " and ", b.size(0), "x", b.size(1), ")");
-  return addmm_recorded("AddmmBackward0", input, a, b, beta, alpha);
+  check_addmm(input, a, b, b.dtype());
+  return addmm_recorded("AddmmBackward0", input, a, b, beta, alpha, a.dtype());
+}
+
+Tensor addmm_as(const Tensor& input, const Tensor& a, const Tensor& b, DType result, const Scalar& beta,
+                const Scalar& alpha) {
+  check_addmm(input, a, b, result);
+  check_result(a.dtype(), result);
+  return addmm_recorded("AddmmBackward0", input, a, b, beta, alpha, result);
 }
 
 Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -422,16 +504,15 @@ Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar&
 }
 
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  STRIDED_CHECK(a.ndim() == 3, RuntimeError, "batch1 must be a 3D tensor");
-  STRIDED_CHECK(b.ndim() == 3, RuntimeError, "batch2 must be a 3D tensor");
-  STRIDED_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError,
-                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
-                "] but got: [", b.size(0), ", ", b.size(1), "].");
-  check_same_device("baddbmm", a, b);
-  STRIDED_CHECK(input.dtype() == a.dtype() && a.dtype() == b.dtype(), RuntimeError,
-                "Input dtypes must be the same, got: input ", info_of(input.dtype()).type_name,
-                ", batch1: ", info_of(a.dtype()).type_name, ", batch2: ", info_of(b.dtype()).type_name);
-  return addmm_recorded("BaddbmmBackward0", input, a, b, beta, alpha);
+  check_baddbmm(input, a, b, a.dtype());
+  return addmm_recorded("BaddbmmBackward0", input, a, b, beta, alpha, a.dtype());
+}
+
+Tensor baddbmm_as(const Tensor& input, const Tensor& a, const Tensor& b, DType result, const Scalar& beta,
+                  const Scalar& alpha) {
+  check_baddbmm(input, a, b, result);
+  check_result(a.dtype(), result);
+  return addmm_recorded("BaddbmmBackward0", input, a, b, beta, alpha, result);
 }
 
 Tensor addmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {

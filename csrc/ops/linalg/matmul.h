@@ -30,6 +30,14 @@ Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
+// The same in another dtype: float32 sums of 16-bit floats, which are not rounded.
+Tensor mm_as(const Tensor& a, const Tensor& b, DType result);
+Tensor bmm_as(const Tensor& a, const Tensor& b, DType result);
+Tensor addmm_as(const Tensor& input, const Tensor& a, const Tensor& b, DType result, const Scalar& beta,
+                const Scalar& alpha);
+Tensor baddbmm_as(const Tensor& input, const Tensor& a, const Tensor& b, DType result, const Scalar& beta,
+                  const Scalar& alpha);
+Tensor int_mm(const Tensor& a, const Tensor& b);  // of int8, in int32
 // Written into input, in its own memory where nothing is recorded.
 Tensor addmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 Tensor baddbmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);

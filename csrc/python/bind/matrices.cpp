@@ -26,6 +26,15 @@ void bind_scaled(const std::string& name, const std::string& a, const std::strin
                kMethod);
 }
 
+// The same with products in another dtype. A function only, as in PyTorch.
+template <auto F>
+void bind_scaled_as(const std::string& name, const std::string& a, const std::string& b) {
+  def<F>((name + "(Tensor input, Tensor " + a + ", Tensor " + b +
+          ", dtype out_dtype, *, Number beta=1, Number alpha=1, Tensor? out=None)")
+             .c_str(),
+         "out_dtype: strided.float32 gives sums of 16-bit floats without rounding.", kFunction);
+}
+
 template <int axes>
 void bind_convolution() {
   const std::string n =
@@ -264,6 +273,11 @@ void bind_matrices() {
            "Product of two matrices; RuntimeError for other numbers of dimensions.");
   def<&bmm>("bmm(Tensor input, Tensor mat2, *, Tensor? out=None)",
             "Products of two batches of matrices, (b, n, k) and (b, k, m).");
+  constexpr const char* wider = "out_dtype: strided.float32 gives products of 16-bit floats without rounding.";
+  def<&mm_as>("mm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor? out=None)", wider, kFunction);
+  def<&bmm_as>("bmm(Tensor input, Tensor mat2, dtype out_dtype, *, Tensor? out=None)", wider, kFunction);
+  def<&int_mm>("_int_mm(Tensor input, Tensor mat2, *, Tensor? out=None)",
+               "The product of two matrices of int8, in int32.", kFunction);
   def<&mv>("mv(Tensor input, Tensor vec, *, Tensor? out=None)", "Product of a matrix and a vector.");
   def<&dot>("dot(Tensor input, Tensor tensor, *, Tensor? out=None)",
             "Sum of the products of the elements of two vectors of equal length.");
@@ -279,11 +293,14 @@ void bind_matrices() {
 
   bind_scaled<&addmm, &addmm_>("addmm", "mat1", "mat2",
                                "beta * input + alpha * (mat1 @ mat2); beta=0 ignores input, NaN included.");
+  bind_scaled_as<&addmm_as>("addmm", "mat1", "mat2");
   bind_scaled<&addmv, &into_self<&addmv>>("addmv", "mat", "vec", "beta * input + alpha * (mat @ vec).");
   bind_scaled<&addr, &into_self<&addr>>("addr", "vec1", "vec2", "beta * input + alpha * outer(vec1, vec2).");
   bind_scaled<&addbmm, &into_self<&addbmm>>("addbmm", "batch1", "batch2",
                                             "beta * input + alpha * (the sum over the batch of batch1 @ batch2).");
   bind_scaled<&baddbmm, &baddbmm_>("baddbmm", "batch1", "batch2", "beta * input + alpha * (batch1 @ batch2).");
+
+  bind_scaled_as<&baddbmm_as>("baddbmm", "batch1", "batch2");
 
   constexpr const char* contraction =
       "Sums products over pairs of dimensions: the last `dims` of a with the first `dims` of b, or two lists of dimensions.\n\n"

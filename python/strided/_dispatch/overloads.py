@@ -79,6 +79,8 @@ def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
     given = dict(enumerate(args))
     other = given.get(1)
     plain = name.removesuffix("_") if not name.endswith("__") else name
+    if plain in ("mm", "bmm", "addmm", "baddbmm") and any(isinstance(a, _C.dtype) for a in (*args, *kwargs.values())):
+        return "dtype" if kwargs.get("out") is None else "dtype_out"
     if kwargs.get("out") is not None:
         return "out"
     if plain in ("div", "divide") and kwargs.get("rounding_mode") is not None:

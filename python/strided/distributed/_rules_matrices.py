@@ -143,11 +143,13 @@ _LETTERS = "abcdefghijklmnopq"
 
 @rule("matmul mm bmm mv dot vdot __matmul__ __rmatmul__")
 def _matmul(func, args, kwargs):
-    a, b = (*args, *kwargs.values())[:2]
+    a, b, *out_dtype = (*args, *kwargs.values())
     name = func.__name__
     for x in (a, b):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: both operands must be Tensors, got {type(x).__name__}")
+    if out_dtype:
+        a, b = (x.to(*out_dtype) for x in (a, b))
     if name == "__rmatmul__":
         a, b = b, a
     like = first_sharded((a, b))
@@ -184,7 +186,9 @@ def _matmul(func, args, kwargs):
 
 
 @by_calls("addmm")
-def _addmm(input, mat1, mat2, *, beta=1, alpha=1):
+def _addmm(input, mat1, mat2, out_dtype=None, *, beta=1, alpha=1):
+    if out_dtype is not None:
+        mat1, mat2 = mat1.to(out_dtype), mat2.to(out_dtype)
     made = _f["matmul"](mat1, mat2)
     return (input if beta == 1 else beta * input) + (made if alpha == 1 else alpha * made)
 

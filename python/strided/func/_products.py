@@ -21,14 +21,21 @@ _DIMENSIONS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1)}
 @rule("mm bmm mv")
 def _of_dimensions(func, args, kwargs):
     name = func.__name__
-    a, b = bind(func, args, kwargs)[1].values()
+    values = bind(func, args, kwargs)[1]
+    out_dtype = values.pop("out_dtype", None)
+    a, b = values.values()
     if (a.ndim, b.ndim) != _DIMENSIONS[name]:
         n, m = _DIMENSIONS[name]
         raise RuntimeError(
             f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {a.ndim} and b has dim {b.ndim} but expected "
             f"them to have dim {n} and dim {m}"
         )
-    return matmul(a, b)
+    return _wider(a, b, out_dtype)
+
+
+def _wider(a, b, out_dtype):
+    """The product in a dtype that holds the factors."""
+    return _f["matmul"](a, b) if out_dtype is None else _f["matmul"](a.to(out_dtype), b.to(out_dtype))
 
 
 @by_calls("matmul linalg.matmul __matmul__")
@@ -85,13 +92,13 @@ def _plus(input, product, beta, alpha):
 
 
 @by_calls("addmm addmv")
-def _addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    return _plus(input, _f["matmul"](mat1, mat2), beta, alpha)
+def _addmm(input, mat1, mat2, out_dtype=None, *, beta=1, alpha=1):
+    return _plus(input, _wider(mat1, mat2, out_dtype), beta, alpha)
 
 
 @by_calls("baddbmm")
-def _baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    return _plus(input, _f["matmul"](batch1, batch2), beta, alpha)
+def _baddbmm(input, batch1, batch2, out_dtype=None, *, beta=1, alpha=1):
+    return _plus(input, _wider(batch1, batch2, out_dtype), beta, alpha)
 
 
 @by_calls("addbmm")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from .. import _C
 from .._calls.out import into
 from .functional._normalization import _affine, _batch_norm, _layer_norm, _wide
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from .._typing import DType, Sequence, Tensor
 
 __all__ = ["native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm"]
+
+_int_mm = _C.functions["_int_mm"]
 
 
 def native_layer_norm(

@@ -324,6 +324,113 @@ def test_out():
         torch.mm(a, b, out=torch.zeros(1).expand(3, 5))
 
 
+# ---------------------------------------------------------------- another dtype of the result
+
+
+def halves(shape, dtype, seed=0):
+    """A tensor of 16-bit floats, and its values in float64."""
+    x = torch.tensor(np.random.default_rng(seed).standard_normal(shape)).to(getattr(torch, dtype))
+    return x, x.double().numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("m, k, n", [(3, 4, 5), (1, 40, 1), (33, 70, 17), (60, 1100, 50), (4, 0, 3), (1, 300, 90)])
+def test_float32_products_of_16_bit_floats_are_not_rounded(dtype, m, k, n):
+    (a, na), (b, nb) = halves((m, k), dtype), halves((k, n), dtype, 1)
+    (c, nc), (batch, n_batch) = halves((m, n), dtype, 2), halves((3, m, k), dtype, 3)
+    near = lambda got, want: np.testing.assert_allclose(got.numpy(), want, rtol=2e-6, atol=1e-5 * max(k, 1) ** 0.5)
+    got = torch.mm(a, b, out_dtype=torch.float32)
+    assert got.dtype is torch.float32
+    near(got, na @ nb)
+    near(torch.mm(a, b, torch.float32), na @ nb)
+    near(torch.mm(a, b.t().contiguous().t(), out_dtype=torch.float32), na @ nb)
+    near(torch.addmm(c, a, b, out_dtype=torch.float32, beta=2, alpha=0.5), 2 * nc + na @ nb / 2)
+    near(torch.addmm(c.float() / 3, a, b, torch.float32), nc / 3 + na @ nb)
+    many = b.expand(3, k, n)
+    near(torch.bmm(batch, many, out_dtype=torch.float32), n_batch @ nb)
+    near(torch.baddbmm(c, batch, many, out_dtype=torch.float32, alpha=2), nc + 2 * (n_batch @ nb))
+    out = torch.empty(n, m).t()
+    assert torch.mm(a, b, torch.float32, out=out) is out
+    near(out, na @ nb)
+    assert torch.equal(torch.mm(a, b, out_dtype=a.dtype), torch.mm(a, b))
+    vmapped = torch.func.vmap(lambda x: torch.mm(x, b, out_dtype=torch.float32))(batch)
+    assert vmapped.dtype is torch.float32
+    near(vmapped, n_batch @ nb)
+    near(torch.func.vmap(lambda x: torch.addmm(c, x, b, out_dtype=torch.float32))(batch), nc + n_batch @ nb)
+
+
+@pytest.mark.parametrize("function, shapes", [
+    (lambda a, b, c: torch.mm(a, b, out_dtype=torch.float32), ((4, 5), (5, 3), (4, 3))),
+    (lambda a, b, c: torch.bmm(a, b, out_dtype=torch.float32), ((2, 4, 5), (2, 5, 3), (4, 3))),
+    (lambda a, b, c: torch.addmm(c, a, b, out_dtype=torch.float32, beta=3, alpha=2), ((4, 5), (5, 3), (4, 3))),
+    (lambda a, b, c: torch.baddbmm(c, a, b, out_dtype=torch.float32), ((2, 4, 5), (2, 5, 3), (4, 3))),
+])  # fmt: skip
+def test_gradients_of_float32_products_have_the_dtype_of_the_factors(function, shapes):
+    narrow = [halves(s, "bfloat16", i)[0].requires_grad_() for i, s in enumerate(shapes)]
+    wide = [x.detach().float().requires_grad_() for x in narrow]
+    g = torch.tensor(np.random.default_rng(9).standard_normal(function(*narrow).shape), dtype=torch.float32)
+    a, b, c = wide
+    product = a @ b
+    exact = {"mm": product, "bmm": product, "addmm": 3 * c + 2 * product, "baddbmm": c + product}
+    name = function.__code__.co_names[1]
+    used = 2 if name in ("mm", "bmm") else 3
+    got = torch.autograd.grad(function(*narrow), narrow[:used], g)
+    want = torch.autograd.grad(exact[name], wide[:used], g)
+    for x, y in zip(got, want):
+        assert x.dtype is torch.bfloat16 and torch.equal(x, y.bfloat16())
+
+
+def test_results_of_other_dtypes_are_refused():
+    x, wide_x = torch.ones(2, 2).half(), torch.ones(2, 2)
+    for code in (
+        "torch.mm(x, x, out_dtype=torch.float64)", "torch.mm(w, w, out_dtype=torch.float16)",
+        "torch.bmm(x[None], x[None], torch.bfloat16)", "torch.addmm(x, x, x, out_dtype=torch.int32)",
+        "torch.baddbmm(x, x[None], x[None], out_dtype=torch.float64)",
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="out_dtype must be the same as input dtype or fp32"):
+            eval(code, {"torch": torch, "x": x, "w": wide_x})
+    with pytest.raises(RuntimeError, match="self and mat2 must have the same dtype"):
+        torch.addmm(x.double(), x, x, out_dtype=torch.float32)
+    with pytest.raises(TypeError):
+        x.mm(x, torch.float32)  # a function only
+
+
+def test_modes_are_given_the_operation_with_a_dtype():
+    from strided.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    a, seen = torch.ones(1, 2, 2).half(), []
+    with Mode():
+        made = torch.addmm(a[0], a[0], a[0], out_dtype=torch.float32)
+        made = torch.bmm(made[None].half(), a, torch.float32)
+        torch.bmm(a, a, torch.float32, out=made)
+    assert [name for name in seen if "mm" in name] == ["aten.addmm.dtype", "aten.bmm.dtype", "aten.bmm.dtype_out"]
+    assert made.tolist() == [[[2, 2], [2, 2]]] and made.dtype is torch.float32
+
+
+def test_products_of_int8_in_int32():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, (37, 300), dtype="i1"), rng.integers(-128, 128, (300, 21), dtype="i1")
+    got = torch._int_mm(torch.tensor(a), torch.tensor(b.T.copy()).t())
+    assert got.dtype is torch.int32
+    np.testing.assert_array_equal(got.numpy(), a.astype("i4") @ b.astype("i4"))
+    low = torch.full((1, 70000), -128, dtype=torch.int8)
+    assert torch._int_mm(low, low.t()).item() == 70000 * 128 * 128
+    for code, words in [
+        ("torch._int_mm(x[0], x)", "Expected self to be of dimension 2 but got 1"),
+        ("torch._int_mm(x, x[0])", "Expected mat2 to be of dimension 2 but got 1"),
+        ("torch._int_mm(x, x)", r"self.size\(1\) needs to match mat2.size\(0\) but got 3 and 2"),
+        ("torch._int_mm(x.long(), x.t())", "Expected self dtype to be of type int8 but got long"),
+        ("torch._int_mm(x, x.t().float())", "Expected mat2 dtype to be of type int8 but got float"),
+    ]:
+        with pytest.raises(RuntimeError, match=words):
+            eval(code, {"torch": torch, "x": torch.zeros(2, 3, dtype=torch.int8)})
+
+
 # ---------------------------------------------------------------- other products
 
 
@@ -665,6 +772,7 @@ def test_products_of_narrow_dtypes_by_each_kind_of_loop_in_threads_and_forked_ch
         def right():
             a, b = torch.tensor(values).bfloat16()
             assert torch.equal(a @ b, rounded) and torch.equal(torch.nn.functional.linear(a, b.T.contiguous()), rounded)
+            assert torch.equal(torch.mm(a, b, out_dtype=torch.float32), torch.tensor(exact).float())
             a, b = torch.tensor(values).to(torch.int8)
             assert torch.equal(a @ b, torch.tensor(exact.astype(np.int8)))
             return True
