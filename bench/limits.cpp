@@ -39,21 +39,28 @@ double best(int threads, Work work) {
   return least;
 }
 
-constexpr int kLanes = 16;  // 64 bytes of float32: one vector of AVX-512, two of AVX2, four of NEON
-using Vector = float __attribute__((vector_size(4 * kLanes)));
-using Doubles = double __attribute__((vector_size(4 * kLanes)));
+// One register of the machine: sums in wider vectors do not fit the sixteen registers of AVX2.
+#if defined(__AVX512F__)
+constexpr int kRegister = 64;
+#elif defined(__AVX__)
+constexpr int kRegister = 32;
+#else
+constexpr int kRegister = 16;
+#endif
+using Floats = float __attribute__((vector_size(kRegister)));
+using Doubles = double __attribute__((vector_size(kRegister)));
 
-float sink[64 * kLanes];
+float sink[4 * kRegister];
 
 // Bytes a second that `threads` read, each from `bytes` of its own.
 double read_rate(int threads, size_t bytes) {
-  const size_t vectors = bytes / sizeof(Vector);
-  std::vector<std::vector<Vector>> data(threads, std::vector<Vector>(vectors, Vector{} + 1.0f));
+  const size_t vectors = bytes / sizeof(Floats);
+  std::vector<std::vector<Floats>> data(threads, std::vector<Floats>(vectors, Floats{} + 1.0f));
   const size_t times = 1 + (size_t{1} << 29) / bytes;
   const double took = best(threads, [&](int t) {
-    Vector sums[8] = {};
+    Floats sums[8] = {};
     for (size_t k = 0; k < times; ++k) {
-      const Vector* p = data[t].data();
+      const Floats* p = data[t].data();
       asm volatile("" : "+r"(p));
       for (size_t i = 0; i + 8 <= vectors; i += 8) {
         for (int j = 0; j < 8; ++j) {
@@ -61,11 +68,11 @@ double read_rate(int threads, size_t bytes) {
         }
       }
     }
-    Vector all = {};
+    Floats all = {};
     for (auto& sum : sums) {
       all += sum;
     }
-    std::memcpy(sink + (t % 4) * kLanes, &all, sizeof all);
+    std::memcpy(sink + (t % 4) * kRegister / 4, &all, sizeof all);
   });
   return static_cast<double>(threads) * times * bytes / took;
 }
@@ -102,7 +109,7 @@ double flop_rate(int threads, double lanes) {
     for (auto& sum : sums) {
       all += sum;
     }
-    std::memcpy(sink + (t % 4) * kLanes, &all, sizeof all);
+    std::memcpy(sink + (t % 4) * kRegister / 4, &all, sizeof all);
   });
   return 2.0 * threads * kChains * kTimes * lanes / took;
 }
@@ -120,7 +127,7 @@ int main(int argc, char** argv) {
     std::printf(", \"read_%s\": %.4g", level.name, read_rate(threads, level.bytes));
     std::printf(", \"copy_%s\": %.4g", level.name, copy_rate(threads, level.bytes / 2));
   }
-  std::printf(", \"flops_f4\": %.4g", flop_rate<Vector>(threads, kLanes));
-  std::printf(", \"flops_f8\": %.4g}\n", flop_rate<Doubles>(threads, kLanes / 2));
+  std::printf(", \"flops_f4\": %.4g", flop_rate<Floats>(threads, kRegister / 4));
+  std::printf(", \"flops_f8\": %.4g}\n", flop_rate<Doubles>(threads, kRegister / 8));
   return sink[0] > 1e30f;
 }
