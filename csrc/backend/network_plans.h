@@ -152,6 +152,21 @@ struct PairLossPlan {
   void* to = nullptr;       // slopes, of the gradient alone
 };
 
+// Attention: out = softmax(scale * q k^T + mask) v for each matrix of a batch; q (queries x features), k (keys x
+// features), v (keys x values) and mask (queries x keys, or absent: its data are null) by strides in elements, out
+// contiguous. causal: query i sees keys up to i. A query whose mask is -inf throughout gets zeros.
+struct AttentionPlan : OpContext {
+  DType dtype = DType::Float32;
+  bool causal = false;
+  double scale = 1;
+  int64_t queries = 0, keys = 0, features = 0, values = 0;
+  Matrix q, k, v, mask;
+  void* out = nullptr;
+  int batch_ndim = 0;
+  const int64_t* batch_shape = nullptr;  // outermost first
+  const int64_t* batch_strides[4] = {};  // of q, k, v, mask; elements
+};
+
 // Name and plan of each function, once: the members of the table and the CPU's functions and registration follow.
 #define STRIDED_NETWORK_FUNCTIONS(X) \
   X(class_loss, ClassLossPlan) \
@@ -168,7 +183,8 @@ struct PairLossPlan {
   X(pair_sums, PairLossPlan) \
   X(pair_gradient, PairLossPlan) \
   /* C is float32, A and B are 16-bit floats, of plan.dtype */ \
-  X(widened_gemm, GemmPlan)
+  X(widened_gemm, GemmPlan) \
+  X(attention, AttentionPlan)
 
 struct NetworkFunctions {
   // Null: the function is made of other operations.

@@ -3,6 +3,7 @@
 #include "backend/scan_steps.h"
 #include "base/math.h"
 #include "cpu/kernels.h"
+#include "cpu/reduce/exponentials.inc"
 #include "cpu/simd.inc"
 
 namespace strided {
@@ -260,6 +261,7 @@ void fill_for(KernelTable& table) {
 }  // namespace
 
 void fill_softmax(KernelTable& table) {
+  fill_score_kernels();
   for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) { fill_for<typename decltype(tag)::type>(table); });
 }
 

@@ -1,6 +1,7 @@
 // Matrix products and linear algebra.
 #include <algorithm>
 
+#include "ops/linalg/attention.h"
 #include "ops/linalg/convolution.h"
 #include "ops/linalg/linalg.h"
 #include "ops/linalg/matmul.h"
@@ -317,6 +318,10 @@ void bind_matrices() {
   def<&matmul_folded>(
       "_matmul_folded(Tensor a, Tensor b, int rows, Tensor? into=None)",
       "a times b, whose first `rows` axes behind the batch are the matrix' rows and whose others are its columns.",
+      kFunction);
+  def<&attention>(
+      "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask=None, bool causal=False, float scale=1)",
+      "nn.functional.scaled_dot_product_attention of float32 or float64 tensors, with a mask to be added. Not recorded.",
       kFunction);
   bind_convolution<1>();
   bind_convolution<2>();

@@ -1,4 +1,6 @@
-"""scaled_dot_product_attention where queries see nothing."""
+"""scaled_dot_product_attention: masks, sizes and layouts, and queries that see nothing."""
+
+import math
 
 import pytest
 import strided
@@ -43,10 +45,7 @@ def test_some_matrices_at_a_time(lead, dtype):
         made = scaled_dot_product_attention(q, k, v, **options)
         recorded = scaled_dot_product_attention(q.clone().requires_grad_(), k, v, **options)
         assert recorded.requires_grad and made.dtype is dtype
-        if "is_causal" in options:  # parts of the queries leave out keys, so sums are of other pieces
-            strided.testing.assert_close(made, recorded.detach())
-        else:
-            assert made.equal(recorded.detach())
+        strided.testing.assert_close(made, recorded.detach())
         one = scaled_dot_product_attention(q[0], k[0], v[0], **options)
         strided.testing.assert_close(made[0], one)
         assert "attn_mask" not in options or not made[..., 7, :].any()
@@ -70,6 +69,45 @@ def test_some_queries_at_a_time(queries, keys, layout):
         strided.testing.assert_close(made, expected, rtol=1e-12, atol=1e-12)
     made = scaled_dot_product_attention(q, k, v, is_causal=True)
     strided.testing.assert_close(made, scores.masked_fill(later, -float("inf")).softmax(-1) @ v, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_masks_and_batches_that_broadcast(causal):
+    strided.manual_seed(0)
+    leads = [(2, 3)] * 3 if causal else [(2, 1), (3,), (1, 3)]  # causal and a mask: of equal leading sizes only
+    sizes = [(90, 4), (70, 4), (70, 4)]
+    q, k, v = (strided.randn(*lead, *size, dtype=strided.float64) for lead, size in zip(leads, sizes))
+    masks = [strided.randn(s, dtype=strided.float64) for s in ((2, 1, 90, 70), (3, 1, 70), (90, 1))]
+    masks += [] if causal else [strided.randn(s, dtype=strided.float64) for s in ((70,), (4, 1, 1, 90, 70))]
+    hidden = strided.rand(3, 90, 70) > 0.1
+    hidden[0, 7] = hidden[2, 64] = True  # no key is left
+    hidden[1, 3, :4] = True  # and none of those before, if causal
+    masks.append(strided.zeros(3, 90, 70, dtype=strided.float64).masked_fill_(hidden, -math.inf))
+    for mask in masks:
+        made = scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+        recorded = scaled_dot_product_attention(q, k, v.clone().requires_grad_(), attn_mask=mask, is_causal=causal)
+        assert recorded.requires_grad and made.shape == recorded.shape
+        strided.testing.assert_close(made, recorded.detach(), rtol=1e-12, atol=1e-12)
+    assert not made[:, 0, 7].any() and not made[:, 2, 64].any() and bool(made[:, 1, 3].any()) is not causal
+
+
+def test_one_key_that_is_not_a_number_reaches_those_that_see_it():
+    q = k = v = strided.ones(1, 1, 200, 8)
+    k = k.clone()
+    k[..., 130, 0] = math.nan
+    made = scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert made[..., 130:, :].isnan().all() and made[..., :130, :].isfinite().all()
+    assert scaled_dot_product_attention(q, k, v).isnan().all()
+
+
+@pytest.mark.parametrize("sizes", [(0, 5, 4, 3), (5, 0, 4, 3), (50, 60, 0, 3), (50, 60, 4, 0), (5, 6, 0, 3)])
+@pytest.mark.parametrize("function", [scaled_dot_product_attention, strided._C.functions["_attention"]])
+def test_empty_sizes(sizes, function):
+    queries, keys, features, values = sizes
+    q, k, v = strided.ones(2, queries, features), strided.ones(2, keys, features), strided.ones(2, keys, values)
+    made = function(q, k, v, scale=1.0)
+    assert made.shape == (2, queries, values)
+    assert made.equal(strided.full(made.shape, 1.0 if keys else 0.0))
 
 
 def test_an_encoder_recognises_causal_masks_of_both_kinds():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ... import _C
 from ._dropout import dropout
 from ._linear import linear
 from ._padding import plain_pad as pad
@@ -22,10 +23,6 @@ def _additive(mask, dtype):
     if mask.dtype != strided.bool:
         return mask.to(dtype)
     return strided.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
-
-
-_SCORES = 1 << 17  # elements of scores that stay in a core's cache until the values are multiplied
-_CAUSAL_PARTS, _CAUSAL_ROWS = 8, 32  # of queries, which see different numbers of keys
 
 
 def _attended(query, key, value, scale, mask, is_causal, dropout_p):
@@ -50,43 +47,18 @@ def _attended(query, key, value, scale, mask, is_causal, dropout_p):
     return weights.matmul(value)
 
 
-def _attended_in_parts(query, key, value, scale, mask, is_causal):
-    """The same without gradients, for some matrices and queries at a time; None where it is not worth it, or cannot be.
+_operation = _C.functions["_attention"]
+_LEAST_SCORES = 2048  # of one matrix: batches of smaller ones are faster as batched products
 
-    The keys that no query of a part sees are left out.
-    """
-    queries, keys = query.size(-2), key.size(-2)
-    lead = query.shape[:-2]
-    matrices = math.prod(lead)
-    # Little work is faster at once, except where queries see half of the keys.
-    if (
-        queries * keys * matrices <= (_SCORES // 4 if is_causal else 2 * _SCORES)
-        or not lead == key.shape[:-2] == value.shape[:-2]
-    ):
-        return None
-    if not query.is_cpu or not all(type(x) is strided.Tensor for x in (query, key, value)):
-        return None
-    if mask is not None and (mask.dim() > 2 or type(mask) is not strided.Tensor):
-        return None
-    tensors = (query, key, value) if mask is None else (query, key, value, mask)
-    if strided.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        return None
-    flat = [x.reshape(matrices, *x.shape[-2:]) for x in (query, key, value)]
-    made = strided.empty(matrices, queries, value.size(-1), dtype=query.dtype)
-    most = max(_CAUSAL_ROWS, -(-queries // _CAUSAL_PARTS)) if is_causal else queries
-    rows = min(most, max(_SCORES // keys, 1))
-    step = max(_SCORES // (rows * keys), 1)
-    for first in range(0, queries, rows):
-        last = min(first + rows, queries)
-        seen = min(last, keys) if is_causal else keys
-        part = mask if mask is None or mask.dim() < 2 or mask.size(0) == 1 else mask[first:last]
-        part = part if part is None or part.size(-1) == 1 else part[..., :seen]
-        for i in range(0, matrices, step):
-            q, k, v = (x[i : i + step] for x in flat)
-            made[i : i + step, first:last] = _attended(
-                q[:, first:last], k[:, :seen], v[:, :seen], scale, part, is_causal, 0.0
-            )
-    return made.view(*lead, *made.shape[1:])
+
+def _has_operation(query, key, value, mask):
+    """Whether one operation is to do it: of plain tensors on the CPU, without gradients."""
+    if query.size(-1) != key.size(-1) or key.size(-2) != value.size(-2):
+        return False  # which the products refuse in PyTorch's words
+    given = (query, key, value) if mask is None else (query, key, value, mask)
+    if query.size(-2) * key.size(-2) < _LEAST_SCORES or not all(type(t) is strided.Tensor and t.is_cpu for t in given):
+        return False
+    return not (strided.is_grad_enabled() and any(t.requires_grad for t in given))
 
 
 def _is_fused(query, key, value, dropout_p):
@@ -144,13 +116,14 @@ def scaled_dot_product_attention(
     if dtype in (strided.float16, strided.bfloat16) and query.device.type == "cpu":
         query, key, value = query.float(), key.float(), value.float()
     mask = None if attn_mask is None else _additive(attn_mask, query.dtype)
+    if dropout_p <= 0 and _has_operation(query, key, value, mask):
+        return _operation(query, key, value, mask, is_causal, scale).to(dtype)
     if is_causal:
         sizes = query.size(-2), key.size(-2)
         later = strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
         is_causal = mask is None  # a mask may leave a query no key
         mask = later if mask is None else mask + later
-    made = _attended_in_parts(query, key, value, scale, mask, is_causal) if dropout_p <= 0 else None
-    return (_attended(query, key, value, scale, mask, is_causal, dropout_p) if made is None else made).to(dtype)
+    return _attended(query, key, value, scale, mask, is_causal, dropout_p).to(dtype)
 
 
 def _canonical(mask, name, dtype):
