@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["Future", "collect_all", "wait_all"]
+
+_log = logging.getLogger(__name__)
 
 
 class Future:
@@ -64,39 +68,60 @@ class Future:
     def _set(self, value: Any, error: BaseException | None) -> None:
         with self._changed:
             if self._done:
-                raise RuntimeError("Future: the value was set before")
+                raise RuntimeError(
+                    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked "
+                    "completed once."
+                )
             self._value, self._error, self._done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
         for callback in callbacks:
+            self._call(callback)
+
+    def _call(self, callback: Callable[[Future], Any]) -> None:
+        try:
             callback(self)
+        except Exception:
+            _log.exception("a callback of a Future raised; the other callbacks are called all the same")
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Calls callback(self) when the value is set, or now. What it raises goes to who sets the value."""
+        """Calls callback(self) when the value is set, or now. What it raises is logged, and nobody else sees it."""
         with self._changed:
             if not self._done:
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of callback(self)."""
+        """The future of callback(self). What that raises is the text of a RuntimeError there."""
         following = Future()
 
         def run(future: Future) -> None:
             try:
                 value = callback(future)
             except Exception as error:
-                following.set_exception(error)
+                words = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+                said = RuntimeError(f"Got the following error when running the callback: {words}")
+                said.__cause__ = error
+                following.set_exception(said)
             else:
                 following.set_result(value)
 
         self.add_done_callback(run)
         return following
 
+    def __reduce__(self) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
+
+def _check_are_futures(futures: Iterable[Any]) -> None:
+    if any(future is None for future in futures):
+        raise RuntimeError("Future can't be None")
+
 
 def collect_all(futures: list[Future]) -> Future:
     """The future of the list of all, when each of them is there."""
+    _check_are_futures(futures)
     collected = Future()
     missing, lock = len(futures), threading.Lock()
 
@@ -118,4 +143,5 @@ def collect_all(futures: list[Future]) -> Future:
 
 def wait_all(futures: list[Future]) -> list[Any]:
     """The values of all, in order; raises what one of them raises."""
+    _check_are_futures(futures)
     return [future.wait() for future in futures]

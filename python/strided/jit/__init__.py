@@ -200,6 +200,8 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
 
 def wait(future: Future) -> Any:
     """Its result."""
+    if future is None:
+        raise RuntimeError("Future can't be None")
     return future.wait()
 
 

@@ -1,5 +1,6 @@
 """futures: values that are set once, from any thread, and what waits for them."""
 
+import pickle
 import threading
 import time
 
@@ -17,7 +18,7 @@ def test_a_value_is_set_once_and_waited_for():
     thread.start()
     assert future.wait() == future.value() == 3 and future.done()
     thread.join()
-    with pytest.raises(RuntimeError, match="set before"):
+    with pytest.raises(RuntimeError, match="Future can only be marked completed once"):
         future.set_result(4)
     assert Future[torch.Tensor] and isinstance(future, Future)
 
@@ -26,9 +27,13 @@ def test_exceptions_go_to_who_waits():
     future = Future()
     later = future.then(lambda f: f.value() + 1)
     future.set_exception(ValueError("no"))
-    for f in (future, later):
-        with pytest.raises(ValueError, match="no"):
-            f.wait()
+    with pytest.raises(ValueError, match="no"):
+        future.wait()
+    with pytest.raises(
+        RuntimeError, match="(?s)Got the following error when running the callback.*ValueError: no"
+    ) as raised:
+        later.wait()
+    assert isinstance(raised.value.__cause__, ValueError)
     with pytest.raises(AssertionError):
         Future().set_exception("no exception")
 
@@ -52,3 +57,22 @@ def test_many():
     for t in threads:
         t.join()
     assert collect_all([]).wait() == []
+
+
+def test_what_a_callback_raises_is_logged_and_stops_nobody(caplog):
+    calls, future = [], Future()
+    future.add_done_callback(lambda f: 1 / 0)
+    future.add_done_callback(calls.append)
+    later = future.then(lambda f: f.value() + 1)
+    future.set_result(1)
+    future.add_done_callback(lambda: None)
+    assert calls == [future] and later.wait() == 2
+    assert [r.exc_info[0] for r in caplog.records] == [ZeroDivisionError, TypeError]
+
+
+def test_none_is_no_future_and_futures_are_not_pickled():
+    for function in (collect_all, wait_all):
+        with pytest.raises(RuntimeError, match="Future can't be None"):
+            function([Future(), None])
+    with pytest.raises(RuntimeError, match=r"Can not pickle torch\.futures\.Future"):
+        pickle.dumps(Future())
