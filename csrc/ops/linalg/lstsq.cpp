@@ -59,8 +59,17 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
     if (lhs.numel() == 0 && x.numel() > 0) copy_into(narrow(x, -2, 0, n), zeros_like(narrow(x, -2, 0, n)));
     out.solution = cast_to(contiguous(narrow(x, -2, 0, n)), a.dtype());
     if (vector) out.solution = squeeze(out.solution, Dims{-1});
-    out.rank = gives.rank ? to_dtype(rank, DType::Int64) : empty(Dims{0}, DType::Int64, a.device());
-    out.singular_values = gives.singular_values ? cast_to(s, real_of(a.dtype())) : none();
+    // What is of a matrix alone has the batch of the matrices, as in PyTorch.
+    const Dims own = batch_shape(a, 2);
+    auto of_matrices = [&](Tensor t) {
+      if (rank.numel() == 0) return t;
+      for (size_t i = own.size(); i < batch.size(); ++i) t = select(t, 0, 0);
+      for (size_t i = 0; i < own.size(); ++i)
+        if (own[i] < t.size(static_cast<int>(i))) t = narrow(t, static_cast<int>(i), 0, own[i]);
+      return contiguous(t);
+    };
+    out.rank = gives.rank ? of_matrices(to_dtype(rank, DType::Int64)) : empty(Dims{0}, DType::Int64, a.device());
+    out.singular_values = gives.singular_values ? of_matrices(cast_to(s, real_of(a.dtype()))) : none();
     // Residuals are of no use where a matrix has not full rank.
     const bool full_rank = !gives.rank || (rank.numel() > 0 && item(all(elementwise<Eq>(rank, Scalar(n)))).to_bool());
     out.residuals = none();

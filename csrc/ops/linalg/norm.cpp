@@ -73,7 +73,7 @@ Tensor matrix_norm(const Tensor& a, const std::string& p, const Dims& dim, bool 
 Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
                    std::optional<DType> dtype) {
   const Tensor x = dtype ? to_dtype(a, *dtype) : a;
-  STRIDED_CHECK(!p || !dim || dim->size() == 1 || dim->size() == 2, RuntimeError,
+  STRIDED_CHECK(!dim || dim->size() == 1 || dim->size() == 2, RuntimeError,
                 "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", *dim);
   if (p && (dim ? dim->size() == 2 : a.ndim() == 2)) return matrix_norm(x, *p, dim ? *dim : Dims{-2, -1}, keepdim, {});
   STRIDED_CHECK(!p || dim || a.ndim() == 1 || a.ndim() == 2, RuntimeError,

@@ -261,6 +261,12 @@ def test_lstsq_broadcasts_and_cuts():
     assert linalg.lstsq(tall, ones, driver="gelsd").residuals.shape == (0,)
 
 
+def test_what_lstsq_says_of_the_matrices_has_their_batch():
+    for a, b, batch in (((1, 4, 3), (2, 4, 2), (1,)), ((4, 3), (5, 2, 4, 2), ()), ((2, 1, 4, 3), (3, 4, 2), (2, 1))):
+        got = torch.linalg.lstsq(torch.randn(a), torch.randn(b), driver="gelsd")
+        assert got.rank.shape == batch and (got.rank == 3).all() and got.singular_values.shape == (*batch, 3)
+
+
 # ---------------------------------------------------------------- LDL, exponential
 
 

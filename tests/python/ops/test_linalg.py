@@ -491,6 +491,7 @@ ERRORS = [
         "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D."),
     ("linalg.norm(x.expand(2, 2, 3), 1, dim=(0, 1, 2))",
         "linalg.norm: If dim is specified, it must be of length 1 or 2. Got [0, 1, 2]"),
+    ("linalg.norm(x, dim=[])", "linalg.norm: If dim is specified, it must be of length 1 or 2. Got []"),
     ("linalg.norm(x[0], 'fro')", "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."),
     ("linalg.tensorsolve(torch.eye(6), x)",
         "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got 1 != 6"),
