@@ -218,9 +218,6 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
                 " empty entries");
   check_inplace("index_put_", self, values.requires_grad());
   check_same_device("index_put_", self, values);
-  STRIDED_CHECK(self.dtype() == values.dtype(), RuntimeError,
-                "Index put requires the source and destination dtypes match, got ", self.dtype(),
-                " for the destination and ", values.dtype(), " for the source.");
   Indices apart;
   for (const auto& entry : indices) {
     if (entry) apart.emplace_back(apart_from(self, *entry));
@@ -239,6 +236,9 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
   }
   STRIDED_CHECK(fits, RuntimeError, "shape mismatch: value tensor of shape ", values.shape(),
                 " cannot be broadcast to indexing result of shape ", copy.shape);
+  STRIDED_CHECK(self.dtype() == values.dtype(), RuntimeError,
+                "Index put requires the source and destination dtypes match, got ", self.dtype(),
+                " for the destination and ", values.dtype(), " for the source.");
   const Tensor source = apart_from(self, make_view(values, from));
   const ScatterOp add = ScatterOp::Add;
   indexed_scatter(copy, self, source, accumulate ? &add : nullptr);

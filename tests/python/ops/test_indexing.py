@@ -1010,3 +1010,10 @@ def test_small_floats_take_every_number():
             with pytest.raises(RuntimeError, match="without overflow"):
                 x[key] = value
         assert x.tolist() == [1] * 3
+
+
+def test_a_value_of_another_shape_and_dtype_is_refused_for_its_shape():
+    x = torch.arange(4)
+    for index in (x > -1, torch.tensor([0, 1, 2])):
+        with pytest.raises(RuntimeError, match="shape mismatch"):
+            x[index] = torch.ones(2, dtype=torch.float64)
