@@ -92,6 +92,7 @@ class BackwardPass {
       : fills_leaves(inputs.empty() && (!current || current->fills_leaves)),
         how_(how),
         inputs_(inputs),
+        runs_(how.accumulate ? kLeads | kIsInput : kLeads),
         result_(inputs.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       STRIDED_CHECK(inputs[i].requires_grad(), RuntimeError, "One of the differentiated Tensors does not require grad");
@@ -134,8 +135,14 @@ class BackwardPass {
     Ref<Node> node;
     TensorList grads;
     while (frontier_.pop(&node, &grads)) step(*node, grads);
+    for (size_t i = 0; i < after_.size(); ++i) {  // one may ask for another
+      const auto f = std::move(after_[i]);
+      f();
+    }
     return std::move(result_);
   }
+
+  void call_after(std::function<void()> f) { after_.push_back(std::move(f)); }
 
   // How many of these hooks of tensors stand where the pass comes by? Outputs of nodes are told apart by their address.
   int64_t count_hooks(const Dims& ids) {
@@ -252,7 +259,7 @@ class BackwardPass {
         if (how_.accumulate && !at_leaf) keep(inputs_[c.index], grads[c.edge.input]);
       }
     if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate)
-                : !captures_.empty() && !(marks_.find(&node) & kLeads))
+                : !captures_.empty() && !(marks_.find(&node) & runs_))
       return;
     if (NodeHooks* hooks = node.hooks_or_null())
       for_each_hook(hooks->pre, [&](const Ref<Hook>& hook) { hook->call(grads, nullptr); });
@@ -336,11 +343,13 @@ class BackwardPass {
 
   const Backward& how_;
   const std::vector<Tensor>& inputs_;
+  const int runs_;  // marks of nodes that run: for .grad of inputs also theirs, of which hooks may be waited for
   std::vector<Tensor> result_;
   SmallVector<Capture, 2> captures_;
   SmallVector<std::pair<Edge, Tensor>, 1> roots_;
   PointerMap marks_;  // of nodes, when there are inputs
   ReadyQueue frontier_;
+  std::vector<std::function<void()>> after_;
   inline static std::atomic<int64_t> last_number{0};
 };
 thread_local BackwardPass* BackwardPass::current = nullptr;
@@ -349,6 +358,10 @@ thread_local BackwardPass* BackwardPass::current = nullptr;
 
 int64_t pass_number() { return BackwardPass::current ? BackwardPass::current->number : 0; }
 bool pass_fills_leaves() { return !BackwardPass::current || BackwardPass::current->fills_leaves; }
+void call_after_pass(std::function<void()> f) {
+  STRIDED_CHECK(BackwardPass::current, RuntimeError, "Final callbacks can only be installed during backward pass.");
+  BackwardPass::current->call_after(std::move(f));
+}
 int64_t count_hooks(const Dims& ids) { return BackwardPass::current ? BackwardPass::current->count_hooks(ids) : 0; }
 
 AnomalyMode& anomaly_mode() {

@@ -1,6 +1,8 @@
 // The backward pass: nodes run from the newest to the oldest, gradients that meet are added.
 #pragma once
 
+#include <functional>
+
 #include "ops/record.h"
 
 namespace strided {
@@ -23,6 +25,9 @@ std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::
 // their ids, it comes by.
 int64_t pass_number();
 int64_t count_hooks(const Dims& ids);
+// Calls f when the pass that runs on this thread has ended: of passes within passes the innermost. RuntimeError where
+// none runs.
+void call_after_pass(std::function<void()> f);
 // False within a pass, or a pass around it, that gives the gradients of some tensors only.
 bool pass_fills_leaves();
 

@@ -74,6 +74,11 @@ Tensor steady(const Tensor& grad, size_t operand) {
   return out;
 }
 
+Tensor with_steady_gradient(const Tensor& x) {
+  if (!needs_grad(x)) return x;
+  return record("AliasBackward0", make_view(x, x.layout()), x, [](const Tensor& g) { return steady(g); });
+}
+
 void saved_tensors_were_freed() {
   STRIDED_THROW(
       RuntimeError,

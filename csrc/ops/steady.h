@@ -9,5 +9,7 @@ namespace strided {
 // operand too, whose derivative is zero. A second derivative is then zero, as in PyTorch, and not an error about a
 // tensor that was not used.
 Tensor steady(const Tensor& grad, size_t operand = 0);
+// x, for a function made of others whose gradient is of that kind.
+Tensor with_steady_gradient(const Tensor& x);
 
 }  // namespace strided

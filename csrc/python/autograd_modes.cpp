@@ -27,14 +27,20 @@ class PySavedTensorHooks : public SavedTensorHooks {
  public:
   PySavedTensorHooks(PyObject* pack, PyObject* unpack) : pack_(pack), unpack_(unpack) {}
   Ref<Packed> pack(const Tensor& t) override {
-    // What the user does in there is not recorded, and does not pack in turn.
-    const Ref<SavedTensorHooks> ourselves = saved_tensor_hooks();
+    // What the user does in there is not recorded, and does not pack in turn. It may ask for the mode and set it again,
+    // so it is the user's own mode that is off.
     struct Off {
-      Ref<SavedTensorHooks> hooks;
-      NoGradGuard no_grad;
-      ~Off() { set_saved_tensor_hooks(hooks); }
-    } off{ourselves, {}};
-    set_saved_tensor_hooks({});
+      Ref<SavedTensorHooks> hooks = saved_tensor_hooks();
+      bool grad = grad_asked();
+      Off() {
+        set_saved_tensor_hooks({});
+        set_grad_enabled(false);
+      }
+      ~Off() {
+        set_saved_tensor_hooks(hooks);
+        set_grad_enabled(grad);
+      }
+    } off;
     const Owned tensor(wrap(t));
     const uint32_t version = t.storage().version();
     const Owned packed(PyObject_CallOneArg(pack_.get(), tensor.o));

@@ -10,6 +10,7 @@
 #include "cpu/backend.h"
 #include "cuda/runtime/library.h"
 #include "lapack/library.h"
+#include "ops/copy.h"
 #include "ops/operators.h"
 #include "ops/out.h"
 #include "python/autograd_modes.h"
@@ -113,11 +114,23 @@ int64_t bytes_of(py::handle size, const char* name) {
   return n;
 }
 
+StorageHandle storage_of_bytes(std::string_view bytes, Device device) {
+  auto storage = make_ref<Storage>(bytes.size(), Device{});
+  std::copy(bytes.begin(), bytes.end(), static_cast<char*>(storage->data()));
+  const Layout layout(Dims{static_cast<int64_t>(bytes.size())});
+  return {to_device(Tensor(make_ref<TensorImpl>(storage, layout, DType::UInt8)), device).impl()->storage};
+}
+
 void bind_storage(py::module_& m) {
   py::class_<StorageHandle>(m, "UntypedStorage", "The bytes behind one or more tensors.")
       .def(py::init([](py::handle size, py::handle device) {
-             const int64_t nbytes = bytes_of(size, "UntypedStorage");
              const Device where = device.is_none() ? Device{} : resolve_device(to_device(device.ptr()));
+             if (PyList_Check(size.ptr()) || PyTuple_Check(size.ptr())) {  // the bytes themselves
+               const auto bytes = py::reinterpret_steal<py::bytes>(PyBytes_FromObject(size.ptr()));
+               if (!bytes) throw py::error_already_set();
+               return storage_of_bytes(std::string_view(bytes), where);
+             }
+             const int64_t nbytes = bytes_of(size, "UntypedStorage");
              return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), where)};
            }),
            py::arg("nbytes") = py::int_(0), py::kw_only(), py::arg("device") = py::none())

@@ -46,7 +46,9 @@ class PyHook : public Hook {
       case HookKind::Accumulated: {
         const Owned leaf(wrap(grads[0]));
         const Owned result(PyObject_CallOneArg(f.o, leaf.o));
-        STRIDED_CHECK(result.o == Py_None || result.o == leaf.o, TypeError,
+        STRIDED_CHECK(result.o == Py_None || is_tensor(result.o), TypeError, "expected Variable, but hook returned '",
+                      Py_TYPE(result.o)->tp_name, "'");
+        STRIDED_CHECK(result.o == Py_None || result.o == leaf.o, RuntimeError,
                       "Tensor post accumulate grad hooks should return None.");
         return;
       }

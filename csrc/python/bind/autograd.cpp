@@ -5,7 +5,9 @@
 #include "ops/nodes.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
+#include "ops/steady.h"
 #include "python/bind/bind.h"
+#include "python/owned.h"
 #include "python/py_node.h"
 
 namespace strided::python {
@@ -67,6 +69,13 @@ Tensor at_output(Node& node, int output) {
   meta.grad_fn = Ref<Node>(&node);
   meta.output = output;
   return out;
+}
+
+void queue_callback(PyObject* callable) {
+  STRIDED_CHECK(PyCallable_Check(callable), TypeError, "queue_callback: a callable is required, got ",
+                Py_TYPE(callable)->tp_name);
+  const auto held = std::make_shared<SharedOwned>(callable);
+  call_after_pass([held] { const Owned result(PyObject_CallNoArgs(held->get())); });
 }
 
 Tensor at_edge(PyObject* object, int64_t output) {
@@ -154,6 +163,7 @@ void bind_autograd() {
   def<&pass_fills_leaves>("_pass_fills_leaves()",
                           "Whether the running pass is for the .grad of all leaves, not for chosen tensors.",
                           kFunction);
+  def<&queue_callback>("_queue_callback(Any callable)", "Calls it when the running pass has ended.", kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
   def<&place_of>("_place_of(Tensor x)", "A tensor that stays at x's place in the graph when x is written to.",
@@ -162,6 +172,9 @@ void bind_autograd() {
                         "True if the outputs depend on a leaf other than through the inputs.", kFunction);
   def<&has_record>("_has_record(Tensor x)", "True if the tensor, or a dual tensor it was computed from, is in a graph.",
                    kFunction);
+  def<&with_steady_gradient>("_with_steady_gradient(Tensor x)",
+                             "x; a gradient that reaches it counts as a function of it, whose derivative is zero.",
+                             kFunction);
   def<&before_write>("_before_write(Tensor x, str op)", "Raises where a write in place would.", kFunction);
   def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
   def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);

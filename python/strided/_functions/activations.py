@@ -53,7 +53,7 @@ def rrelu(
     tensor([-5.5000,  2.0000])
     """
     slopes = _slopes(input, lower, upper, training, generator)
-    return input * slopes if training else _f["nn.functional.leaky_relu"](input, slopes)
+    return _f["_with_steady_gradient"](input) * slopes if training else _f["nn.functional.leaky_relu"](input, slopes)
 
 
 @overridable

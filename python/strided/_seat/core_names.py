@@ -137,6 +137,59 @@ class _Networks:
         raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
 
 
+def _apply(backward: Any, tensors: tuple[Any, ...]) -> Any:
+    from ..autograd import Function
+
+    class Passed(Function):
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            return tuple(t.view_as(t) for t in given)
+
+    Passed.backward = staticmethod(backward)
+    made = Passed.apply(*tensors)
+    return made[0] if len(tensors) == 1 else made
+
+
+class _UndefinedGrad:
+    """Tensors as they are, whose gradients go no further: None arrives before this place."""
+
+    def __call__(self, *tensors: Any) -> Any:
+        return _apply(lambda ctx, *grads: (None,) * len(grads), tensors)
+
+
+class _DelayedError:
+    """Tensors as they are; a backward pass that comes by raises RuntimeError.
+
+    Args:
+        msg: its text. num_inputs: how many tensors.
+    """
+
+    def __init__(self, msg: str, num_inputs: int) -> None:
+        self._text = msg
+
+    def __call__(self, *tensors: Any) -> Any:
+        def backward(ctx: Any, *grads: Any) -> Any:
+            raise RuntimeError(self._text)
+
+        return _apply(backward, tensors)
+
+
+class _Functions:
+    """Classes of nodes that programs know by name."""
+
+    UndefinedGrad, DelayedError = _UndefinedGrad, _DelayedError
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "AccumulateGrad":
+            raise AttributeError(f"module 'torch._C._functions' has no attribute {name!r}")
+        from ..autograd import enable_grad
+
+        with enable_grad():
+            leaf = _C.functions["empty"](0, requires_grad=True)
+            self.AccumulateGrad = type(leaf.view_as(leaf).grad_fn.next_functions[0][0])
+        return self.AccumulateGrad
+
+
 def install() -> None:
     """Puts the names into the compiled module."""
     for function in (
@@ -155,5 +208,8 @@ def install() -> None:
         setattr(_C, name, absent(name, f"{_HERE}._C"))
     for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_AutoDispatchBelowAutograd", "Tag"):
         setattr(_C, name, getattr(dispatch_keys, name))
+    for name in ("is_grad_enabled", "is_inference_mode_enabled", "_set_grad_enabled"):
+        setattr(_C, name, _C.functions[name])
+    _C._functions = _Functions()
     _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
     _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks()

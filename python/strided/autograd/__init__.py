@@ -49,9 +49,25 @@ class _VariableMeta(type):
         return isinstance(obj, _C.Tensor)
 
 
+class _Engine:
+    """What libraries ask of PyTorch's engine."""
+
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        """Calls callback() when the running backward pass has ended; RuntimeError where none runs."""
+        _C.functions["_queue_callback"](callback)
+
+    @staticmethod
+    def is_checkpoint_valid() -> bool:
+        """Whether the running pass adds to the .grad of all leaves."""
+        return _C.functions["_pass_fills_leaves"]()
+
+
 class Variable(metaclass=_VariableMeta):
     """The name that tensors with gradients had before PyTorch 0.4: ``Variable(t, requires_grad)`` is t's memory as a
     tensor."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Any:
         made = data.detach()
@@ -128,6 +144,8 @@ def grad(
     if type(inputs) is dict:
         given = (grad_outputs, retain_graph, create_graph, True, allow_unused, is_grads_batched, materialize_grads)
         return dict(zip(inputs, grad(outputs, list(inputs.values()), *given)))
+    inputs = [inputs] if isinstance(inputs, (_C.Tensor, graph.GradientEdge)) else list(inputs)
+    is_edge = [isinstance(x, graph.GradientEdge) for x in inputs]
     outputs, inputs = _list(outputs), _list(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -141,6 +159,8 @@ def grad(
         run = _run
     grads = run(outputs, given, keep, create_graph, inputs)
     if materialize_grads:
+        if any(g is None and edge for g, edge in zip(grads, is_edge)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         grads = [_zeros_like(x, requires_grad=create_graph) if g is None else g for x, g in zip(inputs, grads)]
     missing = [i for i, g in enumerate(grads) if g is None]
     if missing and not allow_unused:

@@ -387,3 +387,57 @@ def saved_attributes(t):
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+def test_the_grad_mode_is_as_before_after_a_pack_hook_that_sets_it():
+    import strided
+
+    seen = []
+
+    def pack(t):
+        seen.append(strided.is_grad_enabled())
+        with strided.no_grad():
+            return t.clone()
+
+    class Mine(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0].exp()
+
+    x = strided.ones(2, requires_grad=True)
+    for function in (strided.exp, Mine.apply):
+        with strided.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+            y = function(x)
+            assert strided.is_grad_enabled() and y.requires_grad and (y * 2).requires_grad
+    assert seen == [False, False]
+
+
+def test_an_edge_that_is_not_used_has_no_zeros():
+    import strided
+    from strided.autograd.graph import get_gradient_edge
+
+    x, y = strided.ones(2, requires_grad=True), strided.ones(2, requires_grad=True)
+    used, unused = get_gradient_edge(x), get_gradient_edge(y)
+    got = strided.autograd.grad(x.sum(), (used, y), materialize_grads=True)
+    assert [g.tolist() for g in got] == [[1, 1], [0, 0]]
+    with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
+        strided.autograd.grad(x.sum(), (x, unused), materialize_grads=True)
+
+
+def test_nodes_by_the_names_of_the_compiled_module():
+    import strided
+
+    x = strided.ones(2, requires_grad=True)
+    assert isinstance(x.clone().grad_fn.next_functions[0][0], strided._C._functions.AccumulateGrad)
+    strided._C._functions.UndefinedGrad()(x).sum().backward()
+    assert x.grad is None
+    first, second = strided._C._functions.DelayedError("later", 2)(x, x)
+    with pytest.raises(RuntimeError, match="later"):
+        (first + second).sum().backward()
+    with pytest.raises(AttributeError):
+        strided._C._functions.Other

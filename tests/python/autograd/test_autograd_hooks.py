@@ -521,3 +521,57 @@ def handles_do_not_keep_tensors(t):
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+def test_callbacks_are_called_when_the_pass_has_ended():
+    queue = strided.autograd.Variable._execution_engine.queue_callback
+    calls = []
+
+    def inner_pass(grad):
+        y = strided.ones(1, requires_grad=True)
+        y.register_hook(lambda g: queue(lambda: calls.append("inner")))
+        with strided.enable_grad():
+            y.clone().backward()
+        calls.append("hook")
+
+    def at_end():
+        calls.append(x.grad.tolist())
+        queue(lambda: calls.append("last"))
+
+    x = strided.ones(2, requires_grad=True)
+    x.register_hook(inner_pass)
+    y = x * 2
+    y.register_hook(lambda g: queue(at_end))
+    y.sum().backward()
+    assert calls == ["inner", "hook", [2.0, 2.0], "last"]
+
+    def fails():
+        raise ValueError("in the callback")
+
+    z = x * 2
+    z.register_hook(lambda g: queue(fails))
+    with pytest.raises(ValueError, match="in the callback"):
+        z.sum().backward()
+    with pytest.raises(RuntimeError, match="Final callbacks can only be installed during backward pass"):
+        queue(at_end)
+    with pytest.raises(TypeError, match="callable"):
+        queue(3)
+    assert calls == ["inner", "hook", [2.0, 2.0], "last", "inner", "hook"]
+
+
+def test_hooks_of_the_nodes_of_inputs_run():
+    def run(inputs):
+        log = []
+        a = strided.tensor(1.0, requires_grad=True)
+        b = a.clone()
+        b.grad_fn.register_prehook(lambda grads: log.append("before"))
+        b.register_hook(lambda g: log.append("tensor"))
+        b.grad_fn.register_hook(lambda given, received: log.append("after"))
+        if inputs == "grad":
+            strided.autograd.grad(b.sum(), b)
+        else:
+            b.sum().backward(inputs=(b,))
+            assert b.grad == 1 and a.grad is None
+        return log
+
+    assert run("backward") == ["tensor", "before", "after"] and run("grad") == ["tensor"]

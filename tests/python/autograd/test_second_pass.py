@@ -51,3 +51,25 @@ def test_two_halves_of_one_split():
     (a * a).sum().backward()
     (b * b).sum().backward()
     assert torch.equal(x.grad, 2 * x.detach())
+
+
+F = torch.nn.functional
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.pad(x, (1, 2), mode="reflect"), lambda x: F.pad(x, (1, 1, 2, 1), mode="replicate"),
+        lambda x: F.rrelu(x, training=True), lambda x: F.adaptive_max_pool1d(x, 2),
+        lambda x: F.adaptive_max_pool2d(x, (2, 3)), lambda x: F.fractional_max_pool2d(x, 2, output_size=2),
+        lambda x: F.grid_sample(x[None], torch.zeros(1, 2, 2, 2, dtype=x.dtype), mode="nearest", align_corners=False),
+    ],
+)  # fmt: skip
+def test_gradients_that_choose_elements_have_second_derivatives_of_zero(function):
+    x = torch.randn(2, 4, 4, dtype=torch.float64, requires_grad=True)
+    torch.manual_seed(0)
+    y = function(x)
+    w = torch.rand_like(y).requires_grad_()
+    (g,) = torch.autograd.grad((y * w).sum(), x, create_graph=True)
+    by_x, by_w = torch.autograd.grad(g.sum(), (x, w))
+    assert by_x.shape == x.shape and not by_x.any() and by_w.any()

@@ -274,3 +274,12 @@ def test_names_of_the_classes():
 
     assert storage._dtype_to_storage_type_map()[torch.float32] == "FloatStorage"
     assert storage._storage_type_to_dtype_map()["BoolStorage"] is torch.bool
+
+
+def test_storages_of_bytes():
+    assert torch.UntypedStorage([1, 2, 255]).tolist() == [1, 2, 255]
+    assert torch.UntypedStorage((7,), device="cpu").tolist() == [7] and torch.UntypedStorage([]).nbytes() == 0
+    with pytest.raises(ValueError, match="range"):
+        torch.UntypedStorage([256])
+    with pytest.raises(TypeError):
+        torch.UntypedStorage(["a"])

@@ -451,7 +451,7 @@ def grid_sample(
         return _C._shown_as(node, _sampled_cubic(input, points, padding_mode, align, at_once))
     points = [_placed(p, n, padding_mode, align) for p, n in zip(points, sizes)]
     if mode == "nearest":
-        places = [p.round() for p in points]
+        input, places = _C.functions["_with_steady_gradient"](input), [p.round() for p in points]
         made = (
             _sampled(input, [[p] for p in places], [(0,) * axes], None)
             if at_once

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["channel_shuffle", "fold", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 
 
+_steady = _C.functions["_with_steady_gradient"]
+
+
 def _cropped(input, sides):
     """input without what negative numbers take away, and the numbers without these.  sides: (axis, before, after)."""
     left = []
@@ -154,6 +157,8 @@ def plain_pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: 
     recorded = strided.is_grad_enabled() and input.requires_grad
     if type(input) is strided.Tensor and not recorded and all(a >= 0 and b >= 0 for _, a, b in sides):
         return _written(mode, input, sides)
+    if mode != "circular":
+        input = _steady(input)
     for axis, before, after in sides:
         if before or after:
             input = input.index_select(axis, _places(mode, input.size(axis), before, after, input.device))

@@ -27,6 +27,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+_steady = _C.functions["_with_steady_gradient"]
+
+
 def _windows(n, out, device):
     """Starts and ends of the windows of an axis of n elements: they cover it, and overlap where out does not divide n.
 
@@ -132,7 +135,7 @@ def _adaptive_max_pool(axes, input, output_size):
     with strided.no_grad():  # the gradient goes to the maxima alone
         position = every.index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape).argmax(-1, keepdim=True)
         at = flat.expand(*lead, *flat.shape).gather(-1, position).squeeze(-1)
-    best = every.gather(-1, at)
+    best = _steady(every).gather(-1, at)
     best, at = best.view(*lead, *size), at.view(*lead, *size)
     if axes == 1:
         return in_order_of_lines(best, input), in_order_of_lines(at, input)

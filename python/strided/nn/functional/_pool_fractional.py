@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ... import _C
 from ..._calls.overrides import shown_as
 from .._tuples import _ints
 
@@ -18,6 +19,9 @@ __all__ = [
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
     "fractional_max_pool3d_with_indices",
 ]  # fmt: skip
+
+
+_steady = _C.functions["_with_steady_gradient"]
 
 
 def _starts(u, n, out, kernel):
@@ -111,7 +115,7 @@ def _pool(name, axes, input, kernel_size, output_size, output_ratio, samples):
         values = planes.gather(2, places.flatten(2)).view(places.shape)
         best = values.max(-1, keepdim=True).indices
         places = places.gather(-1, best).squeeze(-1)
-    made = x.flatten(2).gather(2, places).view(*lead, *out)
+    made = _steady(x).flatten(2).gather(2, places).view(*lead, *out)
     places = places.view(*lead, *out)
     return (made, places) if input.ndim == axes + 2 else (made.squeeze(0), places.squeeze(0))
 
