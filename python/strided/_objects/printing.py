@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from .. import _C
 
 __all__ = ["tensor_repr", "tensor_format", "set_printoptions", "get_printoptions", "printoptions"]
 
@@ -241,7 +244,17 @@ def _suffixes(t: Any, default_dtype: Any) -> list[str]:
         found.append(f"grad_fn=<{t.grad_fn.name().rsplit('::', 1)[-1]}>")
     elif t.requires_grad:
         found.append("requires_grad=True")
+    found += _tangent(t)
     return found
+
+
+def _tangent(t: Any) -> list[str]:
+    """That of a dual tensor. Without an open level there is none, and nothing is imported for it."""
+    forward_ad = sys.modules.get(f"{_C.__name__.rpartition('.')[0]}.autograd.forward_ad")
+    if forward_ad is None or not forward_ad._levels or not (t.is_floating_point() or t.is_complex()):
+        return []
+    tangent = forward_ad.unpack_dual(t).tangent
+    return [] if tangent is None else [f"tangent={tangent}"]
 
 
 def tensor_repr(t: Any, default_dtype: Any = None) -> str:

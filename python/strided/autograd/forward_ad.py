@@ -10,6 +10,7 @@ rule for each operation serves both directions; the price is the memory of the g
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
@@ -111,19 +112,50 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     return dual
 
 
+_takes_tangent = threading.local()  # .on: a tangent is being taken from the graph
+
+
+@functools.cache
+def _primal_function():
+    from . import Function
+
+    class AliasBackward(Function):
+        """The tensor without its tangent: gradients pass, but for those that a tangent is made of."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None if getattr(_takes_tangent, "on", False) else grad
+
+    return AliasBackward.apply
+
+
+def _primal(tensor: Tensor) -> Tensor:
+    """The tensor (a tangent may depend on its dual tensor, too) without a tangent."""
+    return _primal_function()(tensor) if tensor.requires_grad else tensor.detach()
+
+
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """(primal, tangent) of a tensor; tangent None if no dual tensor of the open level leads to it."""
+    """(primal, tangent) of a tensor, the primal without the tangent; tangent None if no dual tensor of the open level
+    leads to it."""
     if not _levels or not _C.functions["_has_record"](tensor):
         return UnpackedDualTensor(tensor, None)
     duals = [d for d, _ in _levels[-1]]
     w = _zeros_like(tensor.detach()).requires_grad_()
-    pairs = (
-        [(g, t) for g, (_, t) in zip(_run([tensor], [w], True, True, duals), _levels[-1]) if g is not None]
-        if duals
-        else []
-    )
-    if not pairs:
-        return UnpackedDualTensor(tensor, None)
-    pairs = [(g, t) for g, t in pairs if _C.functions["_has_record"](g)]
-    (tangent,) = _run([g for g, _ in pairs], [t for _, t in pairs], True, True, [w]) if pairs else (None,)
-    return UnpackedDualTensor(tensor, _zeros_like(tensor.detach()) if tangent is None else tangent)
+    before, _takes_tangent.on = getattr(_takes_tangent, "on", False), True
+    try:
+        pairs = (
+            [(g, t) for g, (_, t) in zip(_run([tensor], [w], True, True, duals), _levels[-1]) if g is not None]
+            if duals
+            else []
+        )
+        if not pairs:
+            return UnpackedDualTensor(tensor, None)
+        pairs = [(g, t) for g, t in pairs if _C.functions["_has_record"](g)]
+        (tangent,) = _run([g for g, _ in pairs], [t for _, t in pairs], True, True, [w]) if pairs else (None,)
+    finally:
+        _takes_tangent.on = before
+    return UnpackedDualTensor(_primal(tensor), _zeros_like(tensor.detach()) if tangent is None else _primal(tangent))

@@ -430,3 +430,27 @@ def test_writes_to_a_dual_tensor():
         view *= 3
         assert fwAD.unpack_dual(view).tangent.tolist() == [6.0]
         assert fwAD.unpack_dual(dual).tangent.tolist() == [6.0, 2.0]
+
+
+def test_primals_have_no_tangent_and_pass_gradients():
+    x = strided.tensor([1.0, 2.0], dtype=strided.float64, requires_grad=True)
+    with fwAD.dual_level():
+        y = fwAD.make_dual(x, strided.tensor([3.0, 1.0], dtype=strided.float64)).exp()
+        primal, tangent = fwAD.unpack_dual(y)
+        assert (tangent == strided.tensor([3.0, 1.0]) * x.exp()).all()
+        assert fwAD.unpack_dual(tangent).tangent is None
+        assert fwAD.unpack_dual(primal).tangent is None and fwAD.unpack_dual(primal * 2).tangent is None
+        assert (fwAD.unpack_dual(primal * y).tangent == primal * tangent).all()
+        assert (strided.autograd.grad(primal.sum(), x)[0] == x.exp()).all()
+        plain = fwAD.unpack_dual(fwAD.make_dual(strided.ones(2), strided.ones(2))).primal
+        assert not plain.requires_grad and fwAD.unpack_dual(plain).tangent is None
+
+
+def test_tangents_are_printed():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(strided.tensor([1.0, 2.0]), strided.tensor([3.0, 0.0]))
+        assert repr(x) == "tensor([1., 2.], tangent=tensor([3., 0.]))"
+        assert repr(x * x) == "tensor([1., 4.], tangent=tensor([6., 0.]))"
+        assert repr(fwAD.unpack_dual(x * x).primal) == "tensor([1., 4.])"
+        assert repr(strided.ones(1)) == "tensor([1.])"
+    assert repr(x) == "tensor([1., 2.])"
