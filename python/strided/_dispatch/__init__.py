@@ -98,9 +98,13 @@ def dispatch(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
             return subclasses.run(op, args, kwargs, found)
     if not state.modes or state.computes:
         return _compute(op, args, kwargs)
+    return _ask_mode(op, args, kwargs, is_grad_enabled())
+
+
+def _ask_mode(op: Any, args: Any, kwargs: Any, grad: bool) -> Any:
     outermost = state.grad is None
     if outermost:
-        state.grad = is_grad_enabled()
+        state.grad = grad
     mode = state.modes.pop()
     try:
         with no_grad(), _layer if state.modes and outermost else contextlib.nullcontext():
@@ -109,6 +113,16 @@ def dispatch(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
         state.modes.append(mode)
         if outermost:
             state.grad = None
+
+
+def takes_registered() -> bool:
+    """Is there a mode to ask for an operation of the program's own?"""
+    return bool(state.modes) and not state.computes
+
+
+def dispatch_registered(op: Any, args: Any, kwargs: Any) -> Any:
+    """What the mode that was entered last makes of such an operation, whose gradient is recorded around the call."""
+    return _ask_mode(op, args, kwargs, False)
 
 
 def _types(args: Any, kwargs: Any) -> tuple[type, ...]:

@@ -17,11 +17,27 @@ from ..amp.autocast_mode import _again
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 from ._pytree import tree_map
+from ._selective_checkpoint import (
+    SAC_IGNORED_OPS as SAC_IGNORED_OPS,
+)
+from ._selective_checkpoint import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
+from ._selective_checkpoint import (  # libraries derive modes of their own
+    _CachedTorchDispatchMode as _CachedTorchDispatchMode,
+)
+from ._selective_checkpoint import (
+    _CachingTorchDispatchMode as _CachingTorchDispatchMode,
+)
+from ._selective_checkpoint import now as _operation_now
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "check_backward_validity",
-    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
-    "set_checkpoint_early_stop", "set_device_states",
+    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint",
+    "checkpoint_sequential", "check_backward_validity", "create_selective_checkpoint_contexts", "detach_variable",
+    "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
+    "set_device_states",
 ]  # fmt: skip
 
 _early_stop: bool | None = None  # set_checkpoint_early_stop's, over the argument
@@ -136,9 +152,12 @@ class _Frame:
         self.casts, self.around = _again(), _around.contexts
         self.kinds: list[tuple[Any, ...]] = []  # of what the first run saved
         self.saved: dict[int, Any] = {}
+        self.is_complete = False  # the first run has ended; before that a backward pass within it may ask for tensors
 
     def pack(self, t: Any) -> int:
         self.kinds.append(_kind(t))
+        if _operation_now.saved is not None:
+            _operation_now.saved.append(t)
         return len(self.kinds) - 1
 
     def unpack(self, position: int) -> Any:
@@ -154,6 +173,8 @@ class _Frame:
             nonlocal count
             if count < len(self.kinds):
                 self.saved[count] = t.detach()
+            elif not self.is_complete:
+                return t.detach()
             else:
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
@@ -170,10 +191,13 @@ class _Frame:
             hooks = saved_tensors_hooks(pack, lambda t: t)
             for context in (again, self.context, enable_grad(), *around, hooks, *self.casts):
                 stack.enter_context(context)
+            before, _operation_now.pack = _operation_now.pack, pack
             try:
                 self.run()
             except _Enough:
                 pass
+            finally:
+                _operation_now.pack = before
         if count != len(self.kinds):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
@@ -291,7 +315,9 @@ def checkpoint(
         determinism_check == "default",
     )
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.is_complete = True
+    return result
 
 
 def checkpoint_sequential(

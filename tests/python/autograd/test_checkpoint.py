@@ -1,11 +1,20 @@
 """utils.checkpoint: what is computed again gives the same gradients, and takes less memory meanwhile."""
 
+import functools
 import gc
 import weakref
 
 import pytest
 import strided as torch
-from strided.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from strided.utils._python_dispatch import TorchDispatchMode
+from strided.utils.checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+    set_checkpoint_early_stop,
+)
 
 BOTH = pytest.mark.parametrize("use_reentrant", [True, False])
 
@@ -182,3 +191,164 @@ def test_states_of_devices_that_are_not_there():
     devices, states = get_device_states(torch.ones(2), [torch.ones(2), 3])
     assert devices == [] and states == []
     set_device_states(devices, states)
+
+
+class Counted(TorchDispatchMode):
+    """How often each operation is computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = {}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.calls[func] = self.calls.get(func, 0) + 1
+        return func(*args, **(kwargs or {}))
+
+
+def selective(policy, **options):
+    return functools.partial(create_selective_checkpoint_contexts, policy, **options)
+
+
+aten = torch.ops.aten
+BY_POLICY = {
+    "list": [aten.mm.default],
+    "policy": lambda ctx, op, *a, **k: (
+        CheckpointPolicy.MUST_SAVE if op is aten.mm.default else CheckpointPolicy.MUST_RECOMPUTE
+    ),
+    "bool": lambda ctx, op, *a, **k: op is aten.mm.default,
+    "all": lambda ctx, op, *a, **k: CheckpointPolicy.PREFER_SAVE,
+    "none": lambda ctx, op, *a, **k: CheckpointPolicy.PREFER_RECOMPUTE,
+}
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("policy", BY_POLICY)
+def test_selective_gradients_are_the_same(policy, early_stop):
+    x, w = leaves()
+    expected = torch.autograd.grad(block(block(x, w), w).sum(), (x, w))
+    y = checkpoint(
+        lambda t: block(block(t, w), w),
+        x,
+        use_reentrant=False,
+        context_fn=selective(BY_POLICY[policy]),
+        early_stop=early_stop,
+    )
+    found = torch.autograd.grad(y.sum(), (x, w))
+    assert all((f == e).all() for f, e in zip(found, expected))
+
+
+@pytest.mark.parametrize("policy", ["list", "policy", "bool", "none"])
+def test_kept_operations_are_not_computed_again(policy):
+    x, w = leaves()
+    y = checkpoint(
+        lambda t: (t @ w).sin() @ w, x, use_reentrant=False, context_fn=selective(BY_POLICY[policy]), early_stop=False
+    )
+    with Counted() as counted:
+        loss = y.sum()
+        counted.calls.clear()
+        loss.backward()
+    own = 4  # of the gradients of two products
+    assert counted.calls[aten.mm.default] == own + (2 if policy == "none" else 0)
+    assert counted.calls[aten.sin.default] == 1
+
+
+def test_selective_keeps_results_and_nothing_else():
+    x, w = leaves()
+    contexts = create_selective_checkpoint_contexts([aten.mm.default])
+    y = checkpoint(lambda t: (t.exp() @ w).sin(), x, use_reentrant=False, context_fn=lambda: contexts)
+    storage = contexts[0].storage
+    kept = storage[aten.mm.default][0]
+    assert (kept.val == x.exp() @ w).all() and kept.saved == [("given", 0), ("given", 1)] and not kept.val.requires_grad
+    y.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
+        y.sum().backward()
+
+
+def test_selective_writes_to_kept_results():
+    def f(t):
+        return t.sin().mul_(2).cos().exp()
+
+    x, _ = leaves()
+    expected = torch.autograd.grad(f(x).sum(), x)[0]
+    with pytest.raises(RuntimeError, match="has been mutated"):
+        checkpoint(f, x, use_reentrant=False, context_fn=selective([aten.sin.default])).sum().backward()
+    y = checkpoint(f, x, use_reentrant=False, context_fn=selective([aten.sin.default], allow_cache_entry_mutation=True))
+    y.sum().backward()
+    assert x.grad is not None and x.grad.shape == expected.shape
+
+
+def test_selective_several_results_and_functions_that_change():
+    def f(t):
+        a, b = torch.var_mean(t)
+        return a * b
+
+    x, _ = leaves()
+    y = checkpoint(f, x, use_reentrant=False, context_fn=selective([aten.var_mean.correction]))
+    assert (torch.autograd.grad(y, x)[0] == torch.autograd.grad(f(x), x)[0]).all()
+    runs = []
+
+    def changes(t):
+        runs.append(1)
+        return t.sin().exp() if len(runs) == 1 else t.cos().exp()
+
+    with pytest.raises(RuntimeError, match="cos.*encountered during backward"):
+        checkpoint(changes, x, use_reentrant=False, context_fn=selective([aten.sin.default])).sum().backward()
+
+
+def test_selective_arguments():
+    with pytest.raises(ValueError, match="Expected op in `op_list` to be an OpOverload"):
+        create_selective_checkpoint_contexts([2])
+    with pytest.raises(ValueError, match="update the OpOverloadPacket to a specific OpOverload"):
+        create_selective_checkpoint_contexts([aten.sin])
+    with pytest.raises(TypeError, match="either a function or a list of ops"):
+        create_selective_checkpoint_contexts(2)
+    seen = []
+    x, _ = leaves()
+    checkpoint(
+        lambda t: t.sin(), x, use_reentrant=False,
+        context_fn=selective(lambda ctx, op, *a, **k: seen.append((ctx.is_recompute, op, ctx.op_output, a))),
+    )  # fmt: skip
+    assert (
+        len(seen) == 1
+        and seen[0][:2] == (False, aten.sin.default)
+        and (seen[0][2] == x.sin()).all()
+        and seen[0][3][0] is x
+    )
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_a_backward_pass_within_the_function(early_stop):
+    def slope(f):
+        def g(t):
+            with torch.enable_grad():
+                return torch.autograd.grad(f(t), t, create_graph=True)[0]
+
+        return g
+
+    def cubed_sine(t):
+        return t.sin() ** 3
+
+    x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    inner = lambda t: checkpoint(slope(cubed_sine), t, use_reentrant=False, early_stop=early_stop)
+    assert slope(inner)(x) == slope(slope(cubed_sine))(x)
+
+
+def test_registered_operations_are_kept():
+    calls = []
+
+    @torch.library.custom_op("strided_checkpoint_test::sine", mutates_args=())
+    def sine(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        return x.sin()
+
+    sine.register_autograd(
+        lambda ctx, grad: grad * ctx.saved_tensors[0].cos(),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+    op = torch.ops.strided_checkpoint_test.sine.default
+    x, _ = leaves()
+    expected = torch.autograd.grad(x.sin().exp().sum(), x)[0]
+    for context_fn, runs in ((selective([op]), 1), (selective([aten.exp.default]), 2)):
+        calls.clear()
+        y = checkpoint(lambda t: op(t).exp(), x, use_reentrant=False, context_fn=context_fn)
+        assert (torch.autograd.grad(y.sum(), x)[0] == expected).all() and len(calls) == runs

@@ -76,3 +76,28 @@ def test_hints_of_classes_are_there_at_run_time(space):
     assert classes
     for cls in classes:
         typing.get_type_hints(cls)
+
+
+def test_modes_are_told_of_registered_operations():
+    from strided.utils._python_dispatch import TorchDispatchMode
+
+    class Names(TorchDispatchMode):
+        def __init__(self, names):
+            super().__init__()
+            self.names = names
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    @strided.library.custom_op("strided_library_test::twice", mutates_args=())
+    def twice(x: strided.Tensor, *, by: float = 2.0) -> strided.Tensor:
+        return x * by
+
+    twice.register_autograd(lambda ctx, grad: grad * 2)
+    x = strided.ones(2, requires_grad=True)
+    inner, outer = [], []
+    with Names(outer), Names(inner):
+        y = twice(x, by=2.0).exp()
+    assert inner == outer == ["strided_library_test.twice.default", "aten.exp.default"]
+    assert (strided.autograd.grad(y.sum(), x)[0] == 2 * strided.tensor(2.0).exp()).all()
