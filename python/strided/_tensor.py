@@ -452,6 +452,11 @@ def conj(self) -> Tensor:
     return _f["conj_physical"](self) if self.dtype.is_complex else self
 
 
+def _dir(self: Tensor) -> list[str]:
+    """What the tensor has: the memory for other CUDA libraries on such a device only."""
+    return sorted(n for n in object.__dir__(self) if n != "__cuda_array_interface__" or self.device.type == "cuda")
+
+
 def install(Tensor) -> None:
     """Puts the methods of this file onto the Tensor type."""
     own = {
@@ -481,6 +486,7 @@ def install(Tensor) -> None:
         if name := dtype._traits["method"]:
             setattr(Tensor, name, overridable_method(_caster(dtype, name), _f["_to_dtype"], dtype))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
+    Tensor.__dir__ = _dir
     Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split():

@@ -79,3 +79,6 @@ def rfftfreq(
 
 
 del annotations
+
+
+__all__ = [*_namespaces.in_namespace("fft"), "fftfreq", "rfftfreq"]

@@ -19,3 +19,4 @@ del _name
 polygamma, multigammaln = _composite.polygamma, _composite.mvlgamma
 
 del annotations
+__all__ = [_name for _name in globals() if not _name.startswith("_") and callable(globals()[_name])]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import amp
+from ._capabilities import get_capabilities
 
 __all__ = [
-    "Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "device_count", "is_available",
-    "is_initialized", "set_device", "stream", "synchronize",
+    "Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "device_count", "get_capabilities",
+    "is_available", "is_initialized", "set_device", "stream", "synchronize",
 ]  # fmt: skip
 
 

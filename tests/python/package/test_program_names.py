@@ -627,3 +627,25 @@ def test_switches_of_pytorch_s_libraries_on_a_gpu():
     cuda.allow_fp16_bf16_reduction_math_sdp(True)
     assert cuda.fp16_bf16_reduction_math_sdp_allowed()
     cuda.allow_fp16_bf16_reduction_math_sdp(False)
+
+
+def test_capabilities_of_the_processor():
+    found = torch.cpu.get_capabilities()
+    assert found["architecture"] == __import__("platform").machine() and len(found) > 10
+    assert all(type(has) is bool for name, has in found.items() if name != "architecture")
+    with pytest.raises(TypeError):
+        found["avx2"] = True
+
+
+def test_names_of_namespaces_can_be_imported_together():
+    for name in ("fft", "special"):
+        module = importlib.import_module(f"{torch.__name__}.{name}")
+        assert len(module.__all__) > 15 and all(callable(getattr(module, n)) for n in module.__all__)
+        space = {}
+        exec(f"from {module.__name__} import *", space)
+        assert set(module.__all__) <= set(space)
+
+
+def test_dir_names_what_is_there():
+    x = torch.ones(2, 2)
+    assert all(hasattr(x, name) for name in dir(x) if name != "imag") and "shape" in dir(x)
