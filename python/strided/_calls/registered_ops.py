@@ -92,15 +92,16 @@ class CustomOpDef:
         return f"{self.namespace}.{self._name.partition('.')[0]}.{self._overload}"
 
     def _run(self, args: Any) -> Any:
-        """What a mode makes of the call, below gradients; without one, the function for the device of the tensors."""
+        """What a mode or a class makes of the call, below gradients; else the function for the tensors' device."""
         names = list(self._signature.parameters.values())
         words = {p.name: a for p, a in zip(names, args) if p.kind is p.KEYWORD_ONLY}
         args = args[: len(args) - len(words)]
-        if ops._taken is not None:  # a mode is on somewhere
-            from . import _dispatch
+        if ops._taken is not None:  # there is a mode, or a class of tensors, that is to be asked
+            from .. import _dispatch
 
-            if _dispatch.takes_registered():
-                return _dispatch.dispatch_registered(self, args, words)
+            made = _dispatch.dispatch_registered(self, args, words)
+            if made is not NotImplemented:
+                return made
         kinds = {t.device.type for t in _tensors((*args, *words.values()))}
         there = [self._kernels[kind] for kind in kinds if kind in self._kernels and kind not in self._off]
         kernel = there[0] if there else self._function

@@ -115,13 +115,17 @@ def _ask_mode(op: Any, args: Any, kwargs: Any, grad: bool) -> Any:
             state.grad = None
 
 
-def takes_registered() -> bool:
-    """Is there a mode to ask for an operation of the program's own?"""
-    return bool(state.modes) and not state.computes
-
-
 def dispatch_registered(op: Any, args: Any, kwargs: Any) -> Any:
-    """What the mode that was entered last makes of such an operation, whose gradient is recorded around the call."""
+    """What the mode that was entered last, else a class of the arguments makes of an operation of the program's own,
+    whose gradient is recorded around the call; NotImplemented where neither is to be asked."""
+    if _has_classes:
+        from . import subclasses
+
+        found = subclasses.objects(args, kwargs)
+        if found and not subclasses.state.disabled:
+            return subclasses.ask(op, args, kwargs, found)
+    if not state.modes or state.computes:
+        return NotImplemented
     return _ask_mode(op, args, kwargs, False)
 
 

@@ -101,3 +101,35 @@ def test_modes_are_told_of_registered_operations():
         y = twice(x, by=2.0).exp()
     assert inner == outer == ["strided_library_test.twice.default", "aten.exp.default"]
     assert (strided.autograd.grad(y.sum(), x)[0] == 2 * strided.tensor(2.0).exp()).all()
+
+
+def test_classes_are_told_of_registered_operations():
+    seen = []
+
+    class Wrapper(strided.Tensor):
+        @staticmethod
+        def __new__(cls, elem, requires_grad=False):
+            made = strided.Tensor._make_wrapper_subclass(cls, elem.shape, dtype=elem.dtype, requires_grad=requires_grad)
+            made.elem = elem
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            seen.append((str(func), types))
+            given = [a.elem if isinstance(a, cls) else a for a in args]
+            return cls(func(*given, **(kwargs or {})))
+
+    @custom_op("strided_library_test::by_numpy", mutates_args=())
+    def by_numpy(x: strided.Tensor, y: strided.Tensor) -> strided.Tensor:
+        return strided.from_numpy(x.numpy() * y.numpy())
+
+    by_numpy.register_autograd(
+        lambda ctx, grad: (grad * ctx.saved_tensors[0], None),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[1]),
+    )
+    x, y = Wrapper(strided.ones(2), True), strided.tensor([2.0, 3.0])
+    made = by_numpy(x, y)
+    assert type(made) is Wrapper and made.elem.tolist() == [2, 3] and made.requires_grad
+    assert seen == [("strided_library_test.by_numpy.default", (Wrapper,))]
+    made.sum().backward()
+    assert type(x.grad) is Wrapper and x.grad.elem.tolist() == [2, 3]
