@@ -77,6 +77,13 @@ class Inputs:
         )
         return [_zeros_like(x.detach()) if g is None else g for g, x in zip(grads, self.plain)]
 
+    def lead_to(self, output: Tensor) -> bool:
+        """Does a result of the function depend on an input?"""
+        if not _f["_has_record"](output):
+            return False
+        grads = _backward([output], [_zeros_like(output.detach())], True, False, self.plain)
+        return any(g is not None for g in grads)
+
     def give(self, tensors: list[Tensor], keep: bool) -> list[Tensor]:
         """Results as the caller sees them."""
         return [batched(t if keep else t.detach(), self.levels) for t in tensors]
@@ -277,7 +284,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """(func(*primals), its derivative along tangents); with has_aux, where func returns (output, aux), aux as well.
 
     primals is a tuple, tangents is one of the same structure and shapes.  Complex functions are differentiated as their
-    gradient is, without conjugation of the tangents.
+    gradient is, without conjugation of the tangents. With strict, an output that does not depend on the primals is a
+    RuntimeError.
 
     >>> strided.func.jvp(strided.sin, (strided.zeros(2),), (strided.tensor([1., 2.]),))
     (tensor([0., 0.]), tensor([1., 2.]))
@@ -306,6 +314,11 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         outputs, structure = tree_flatten(result)
         _tensors_only(outputs, name + ": expected f(*primals) to return only tensors, got unsupported type {}")
         plain, ts = inputs.outputs(outputs), inputs.outputs(given)
+        if strict and not all(map(inputs.lead_to, plain)):
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True."
+            )
         keep = inputs.wanted(plain)
         record = keep or inputs.matters(ts)
         pushed = _push(inputs, plain, ts, record)

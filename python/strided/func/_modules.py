@@ -142,6 +142,8 @@ def stack_module_state(models: list[Any]) -> tuple[dict[str, Any], dict[str, Any
         found = {}
         for name in of[0]:
             tensors = [each[name] for each in of]
+            if any(t.requires_grad != tensors[0].requires_grad for t in tensors):
+                raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
             leaf = all(t.is_leaf for t in tensors)
             made = _C.functions["stack"]([t.detach() for t in tensors] if leaf else tensors)
             if leaf and tensors[0].requires_grad:

@@ -377,3 +377,16 @@ def test_functional_call_of_tied_parameters():
         torch.func.functional_call(module, {"a": one, "b": torch.ones(1)}, ())
     with pytest.raises(RuntimeError, match="Missing key"):
         torch.func.functional_call(module, {"a": one}, (), strict=True, tie_weights=False)
+
+
+def test_models_that_want_different_gradients_are_not_stacked():
+    from strided.func import stack_module_state
+
+    models = [nn.Linear(2, 2) for _ in range(3)]
+    models[1].bias.requires_grad_(False)
+    with pytest.raises(RuntimeError, match=r"Expected bias from each model to have the same \.requires_grad"):
+        stack_module_state(models)
+    for model in models:
+        model.bias.requires_grad_(False)
+    parameters, _ = stack_module_state(models)
+    assert parameters["weight"].requires_grad and not parameters["bias"].requires_grad

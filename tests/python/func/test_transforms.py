@@ -257,3 +257,14 @@ def test_jvp_takes_tensors_only(arguments):
     given = [tuple(torch.ones(()) if a == 1 and isinstance(a, int) else a for a in some) for some in arguments]
     with pytest.raises(RuntimeError, match="only contain Tensors, got <class 'float'>"):
         torch.func.jvp(torch.sin, *given)
+
+
+def test_jvp_strict_refuses_outputs_that_do_not_depend_on_the_primals():
+    x, y = torch.ones(2), torch.ones(2, requires_grad=True)
+    for function in (lambda t: (t, y.detach()), lambda t: (t, y * 2)):
+        with pytest.raises(RuntimeError, match="strict=True.*independent of the inputs"):
+            jvp(function, (x,), (x,), strict=True)
+        (_, given), (_, tangent) = jvp(function, (x,), (x,))
+        assert not tangent.any() and given.shape == tangent.shape
+    assert jvp(lambda t: t * 0 + y, (x,), (x,), strict=True)[1].tolist() == [0, 0]
+    assert vmap(lambda t: jvp(torch.sin, (t,), (t,), strict=True)[1])(x).shape == (2,)
