@@ -3,7 +3,7 @@
 //   return record("NarrowBackward0", out, {x}, [shape = x.shape()](const Tensor& g) { return ...; });
 // The lambda gets the gradient of `out` and returns a Tensor (one input) or std::vector<Tensor> (several; undefined
 // where no gradient is wanted). It must be written in recorded (public) ops, so that it can be differentiated again.
-// What it needs of tensors it captures as SavedTensor. Nothing is allocated when no input needs a gradient.
+// What it needs of tensors it captures as SavedTensor, where needs_grad(x): to save one of inference mode is an error.
 #pragma once
 
 #include <vector>

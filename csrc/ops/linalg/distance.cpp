@@ -238,7 +238,9 @@ struct Renorm {
 
 Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm) {
   const Renorm r(x, p, dim, maxnorm);
-  return record("RenormBackward0", r.forward(x), x,
+  const Tensor out = r.forward(x);
+  if (!needs_grad(x)) return out;
+  return record("RenormBackward0", out, x,
                 [r, saved = SavedTensor(x)](const Tensor& g) { return r.gradient(g, saved.get()); });
 }
 

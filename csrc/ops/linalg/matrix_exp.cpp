@@ -73,6 +73,7 @@ Tensor matrix_exp(const Tensor& a) {
     }
     e = cast_to(e, a.dtype());
   }
+  if (!needs_grad(a)) return e;
   // The derivative in direction G is the upper right block of exp((A, G), (0, A)); the gradient takes A^H for A
   // (N. J. Higham, "Functions of Matrices", 2008, section 10.2).
   return record("LinalgMatrixExpBackward0", e, a, [a = SavedTensor(a)](const Tensor& g) {

@@ -255,6 +255,7 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
     const Tensor packed = copy_by_columns(a), scales = contiguous(cast_to(tau, packed.dtype()));
     q = cast_to(q_of(op, packed, scales, k, n), a.dtype());
   }
+  if (!needs_grad(a, tau)) return q;
   return record("LinalgHouseholderProductBackward0", q, {a, tau},
                 [a = SavedTensor(a), tau = SavedTensor(tau), k, m, n](const Tensor& g) {
                   const Tensor A = a.get();
@@ -297,6 +298,7 @@ Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left,
     apply_q(op, packed, scales, k, c, left, transposed);
     result = cast_to(c, a.dtype());
   }
+  if (!needs_grad(a, tau, other)) return result;
   return record(
       "OrmqrBackward0", result, {a, tau, other},
       [a = SavedTensor(a), tau = SavedTensor(tau), other = SavedTensor(other), k, transposed](const Tensor& g) {

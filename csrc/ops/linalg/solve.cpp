@@ -368,6 +368,7 @@ std::pair<Tensor, Tensor> det_and_adjugate(const Tensor& k) {
 // The determinant of A from its factors, recorded.
 Tensor det_from(const Tensor& a, const Factors& f) {
   const Tensor value = cast_to(product_of_pivots(f), a.dtype());
+  if (!needs_grad(a)) return value;
   return record(
       "LinalgDetBackward0", value, a,
       [a = SavedTensor(a), det = SavedTensor::output(value), lu = SavedTensor(f.lu),

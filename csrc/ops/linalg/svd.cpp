@@ -190,6 +190,7 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
       p = matmul(adjoint_of(x.vh) * unsqueeze(masked(1.0 / x.s, elementwise<Gt>(x.s, limit)), -2), adjoint_of(x.u));
     }
   }
+  if (!needs_grad(a)) return p;
   return record("LinalgPinvBackward0", p, a, [a = SavedTensor(a), p = SavedTensor::output(p)](const Tensor& g) {
     return pinv_backward(g, p.get(), a.get());
   });

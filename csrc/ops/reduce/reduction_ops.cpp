@@ -115,10 +115,11 @@ Tensor mean_gradient(const Tensor& g, const Tensor& x, uint64_t axes, bool keepd
 
 Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_mask("var", dims, x.ndim());
-  return record("VarBackward0", moments<Var>(x, axes, correction, keepdim, nullptr), x,
-                [axes, correction, keepdim, saved = SavedTensor(x)](const Tensor& g) {
-                  return var_gradient(g, saved.get(), axes, correction, keepdim);
-                });
+  Tensor out = moments<Var>(x, axes, correction, keepdim, nullptr);
+  if (!needs_grad(x)) return out;
+  return record("VarBackward0", out, x, [axes, correction, keepdim, saved = SavedTensor(x)](const Tensor& g) {
+    return var_gradient(g, saved.get(), axes, correction, keepdim);
+  });
 }
 
 Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
@@ -135,6 +136,7 @@ Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
 std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_mask("var_mean", dims, x.ndim());
   Tensor m, v = moments<Var>(x, axes, correction, keepdim, &m);
+  if (!needs_grad(x)) return {v, m};
   record_all("VarMeanBackward0", {v, m}, {x},
              [axes, correction, keepdim, saved = SavedTensor(x)](const std::vector<Tensor>& g) {
                const Tensor x = saved.get();
@@ -279,6 +281,7 @@ std::tuple<Tensor, Tensor> extreme_along(const char* op, const char* node, const
   const uint64_t axes = axis_mask(op, {dim}, x.ndim());
   check_not_empty(op, x, axes, true);
   Tensor index, values = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0, &index);
+  if (!needs_grad(x)) return {values, index};
   record_all(node, {values}, {x},
              [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
                return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};

@@ -201,6 +201,7 @@ std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const ch
                                            int64_t dim) {
   const int axis = wrap_axis(name, dim, x.ndim());
   Tensor index, values = run_scan(op, name, x, axis, &index);
+  if (!needs_grad(x)) return {values, index};
   record_all(node, {values}, {x}, [axis, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
     return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, true, shape)};
   });

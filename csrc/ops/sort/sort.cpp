@@ -79,6 +79,7 @@ ValuesAndIndices sort_unrecorded(const char* op, const Tensor& x, int64_t dim, b
 
 // The gradient of elements taken along an axis goes back to where they came from.
 ValuesAndIndices record_taken(const char* node, const Tensor& x, int axis, bool keepdim, Tensor values, Tensor index) {
+  if (!needs_grad(x)) return {values, index};
   record_all(node, {values}, {x},
              [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
                return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};

@@ -244,6 +244,16 @@ def test_irregular_as_declared(name, f, makers, dtype):
 
 
 @pytest.mark.parametrize("name, f, makers, dtype", IRREGULAR)
+def test_what_is_not_recorded_takes_tensors_of_inference_mode(name, f, makers, dtype):
+    """They cannot be saved, so nothing may be saved where no gradient is wanted: in the mode, and after it."""
+    with torch.inference_mode():
+        inputs = [make(dtype) for make in makers]
+        f(*(x.clone() for x in inputs))
+    assert all(x.is_inference() for x in inputs)
+    f(*(x.clone() if name.endswith("_") else x for x in inputs))
+
+
+@pytest.mark.parametrize("name, f, makers, dtype", IRREGULAR)
 def test_gradients_have_memory_of_their_own(name, f, makers, dtype):
     """What lands in .grad is nobody else's: not the incoming gradient, not another leaf's, not an input or a result."""
     case = Case(f, [make(dtype).requires_grad_() for make in makers]).forward()
