@@ -57,9 +57,10 @@ def _draw_each(func, args, kwargs, own):
     if "size" in values:
         size = values["size"]
         values["size"] = (*sizes, *([size] if isinstance(size, int) else size))
-    for name, value in values.items():
-        if isinstance(value, Tensor):
-            values[name] = value.expand(*sizes, *value.shape)
+    tensors = [(name, v) for name, v in values.items() if isinstance(v, Tensor)]
+    wide = max((t.ndim for _, t in tensors), default=0)
+    for name, t in tensors:  # those of fewer axes get leading ones, so that the axes of the batches stand first in all
+        values[name] = t.reshape((1,) * (wide - t.ndim) + tuple(t.shape)).expand(*sizes, *[-1] * wide)
     return batched(_in_rows(func, parameters, values), own)
 
 

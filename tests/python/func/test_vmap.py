@@ -167,6 +167,16 @@ def test_random_functions():
     torch.rand(1)  # as ever outside
 
 
+def test_each_sample_draws_from_tensors_of_several_axes():
+    """mean and std have axes of their own; the draws are those of one call with the batch in front."""
+    mean, std = torch.arange(8.0).reshape(4, 2), torch.tensor([1.0, 3.0])
+    for m, s in ((mean, std), (std, mean + 1), (mean, torch.tensor(2.0)), (torch.tensor(0.0), mean + 1)):
+        torch.manual_seed(0)
+        drawn = vmap(lambda a: torch.normal(m, s) + a, randomness="different")(torch.zeros(3))
+        torch.manual_seed(0)
+        assert drawn.equal(torch.normal(m.expand(3, 4, 2), s.expand(3, 4, 2)))
+
+
 def test_errors_end_the_level():
     with pytest.raises(ZeroDivisionError):
         vmap(lambda a: 1 // 0)(torch.ones(2))
