@@ -101,6 +101,7 @@ class Graph:
         self._count = 0
         self._place: Callable[[Node], None] = self._root.prepend  # where new nodes go
         self.owning_module = owning_module
+        self._tracer_cls = tracer_cls  # the class of the tracer that recorded it, or None
 
     @property
     def nodes(self) -> _Nodes:
@@ -199,7 +200,7 @@ class Graph:
         return None
 
     def __deepcopy__(self, memo: Any = None) -> Graph:
-        made, copies = Graph(), {}
+        made, copies = Graph(tracer_cls=self._tracer_cls), {}
         for node in self.nodes:
             copies[node] = made.node_copy(node, lambda n: copies[n])
         return made

@@ -31,6 +31,24 @@ def _put(module, path, value):
         setattr(module, name, value)
 
 
+# Where a GraphModule's ``meta`` lists attributes that copies keep.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Puts what stands at a path of one module at the same path of another, but for parts of modules that both have."""
+    if not _has_already(to_module, from_module, target):
+        _put(to_module, target, _at(from_module, target))
+
+
+class _CodeOnlyModule(Module):
+    """A module with these attributes, for the constructor of a GraphModule to take them from."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
 def _has_already(module, root, path):
     """Whether a module on the way to an attribute is the same one in both: what it holds is there then."""
     for folder in path.split(".")[:-1]:

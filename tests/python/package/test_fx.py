@@ -396,3 +396,38 @@ def test_a_program_may_ask_whether_it_is_recorded():
     with pytest.raises(ZeroDivisionError):
         strided.fx.symbolic_trace(lambda x: 1 / 0)
     assert seen == [(True, True), (False, False)] and not is_fx_tracing()
+
+
+def test_modules_with_two_programs():
+    """As libraries make them: a GraphModule whose constructor is another one, of a graph for each mode."""
+    from strided.fx.graph_module import _USER_PRESERVED_ATTRIBUTES_KEY, _CodeOnlyModule, _copy_attr
+
+    class Two(fx.GraphModule):
+        def __init__(self, root, first, second):
+            super(fx.GraphModule, self).__init__()
+            self.first, self.second = first, second
+            for node in [*first.nodes, *second.nodes]:
+                if node.op in ("get_attr", "call_module"):
+                    _copy_attr(root, self, node.target)
+            self.graph = first
+
+    class Own(fx.Tracer):
+        pass
+
+    source = Net()
+    first = Own().trace(source)
+    assert first._tracer_cls is Own and copy.deepcopy(first)._tracer_cls is Own and fx.Graph()._tracer_cls is None
+    assert fx.symbolic_trace(source).graph._tracer_cls is fx.Tracer
+    second = fx.Graph()
+    second.output(second.get_attr("shift"))
+    two = Two(source, first, second)
+    x = strided.randn(3, 4)
+    assert two(x).equal(source(x)) and getattr(two.layers, "0") is source.layers[0]
+    whole = nn.Module()
+    whole.layers = source.layers
+    _copy_attr(source, whole, "layers.0")  # which it has with all of layers
+    assert whole.layers is source.layers
+    two.graph = second
+    assert two() is source.shift
+    again = Two(_CodeOnlyModule(copy.copy(two.__dict__)), first, second)
+    assert again(x).equal(source(x)) and _USER_PRESERVED_ATTRIBUTES_KEY not in getattr(again, "meta", {})
