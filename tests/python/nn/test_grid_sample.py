@@ -125,3 +125,15 @@ def test_infinities_stay_in_their_neighbourhood():
     made = F.grid_sample(image, grid, align_corners=False)[0, 0]
     bad = (~made.isfinite()).nonzero().tolist()
     assert [20, 20] in bad and [0, 0] in bad and all(abs(r - c) <= 2 and (r < 2 or 18 < r < 22) for r, c in bad)
+
+
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+@pytest.mark.parametrize("n", [3, 12, 28, 100])
+def test_places_of_the_identity_are_rounded_as_pytorch_rounds_them(n, dtype):
+    """Where a map leaves all elements in place, the last bit says to which neighbour a gradient goes."""
+    theta = strided.eye(2, 3, dtype=dtype)[None]
+    for align in (False, True):
+        line = strided.linspace(-1, 1, n, dtype=dtype)
+        line = line if align else line * (n - 1) / n
+        found = F.affine_grid(theta, (1, 1, n, n), align_corners=align)[0]
+        assert found[0, :, 0].equal(line) and found[:, 0, 1].equal(line)

@@ -12,6 +12,7 @@ from ._conv import *
 from ._ctc import *
 from ._dropout import *
 from ._interpolate import *
+from ._grouped import *
 from ._linear import *
 from ._linear_loss import *
 from ._loss import *

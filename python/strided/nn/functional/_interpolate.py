@@ -306,7 +306,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     lines = []
     for n in size[2:]:
         line = strided.linspace(-1, 1, n, dtype=theta.dtype, device=theta.device) if n > 1 else theta.new_zeros(1)
-        lines.append(line if align_corners or n == 1 else line * ((n - 1) / n))
+        lines.append(line if align_corners or n == 1 else line * (n - 1) / n)  # rounded twice, as in PyTorch
     planes = strided.meshgrid(*lines, indexing="ij")
     base = strided.stack([*reversed(planes), strided.ones_like(planes[0])], -1).view(1, -1, axes + 1)
     return base.matmul(theta.transpose(1, 2)).view(theta.size(0), *size[2:], axes)
