@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
 
 if TYPE_CHECKING:
-    from .._typing import Iterator
+    from .._typing import Iterator, Tensor
 
 
 class _Matmul:
@@ -128,6 +129,39 @@ def sdp_kernel(
 def is_flash_attention_available() -> bool:
     """False: there is no flash kernel of PyTorch's."""
     return False
+
+
+class SDPAParams(NamedTuple):
+    """The arguments of a call of scaled_dot_product_attention, for the functions that say which kernels take it."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def _no_such_kernel(kernel: str, debug: bool) -> bool:
+    if debug:
+        warnings.warn(f"scaled_dot_product_attention: strided has no {kernel} kernel of PyTorch's", stacklevel=3)
+    return False
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: there is no flash kernel of PyTorch's. With `debug` a warning says so."""
+    return _no_such_kernel("flash", debug)
+
+
+def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: there is no memory-efficient kernel of PyTorch's. With `debug` a warning says so."""
+    return _no_such_kernel("memory-efficient", debug)
+
+
+def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: there is no kernel of cuDNN. With `debug` a warning says so."""
+    return _no_such_kernel("cuDNN", debug)
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:

@@ -28,6 +28,12 @@ class _Required:
 
 required = _Required()
 
+_FOR_LISTS = (strided.Tensor, strided.nn.Parameter)  # what the functions over lists of tensors take
+
+# The older name of ParamsT, and what state_dict gives, for annotations.
+_params_t = ParamsT
+StateDict = dict[str, object]
+
 _pre_everywhere: OrderedDict[int, Any] = OrderedDict()
 _post_everywhere: OrderedDict[int, Any] = OrderedDict()
 
@@ -70,6 +76,36 @@ _HOOKS = (
     "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
     "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
 )  # fmt: skip
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of ``step``: it records only if the optimizer's default ``differentiable`` is True."""
+
+    @functools.wraps(func)
+    def call(self, *args, **kwargs):
+        with strided.set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+
+    return call
+
+
+def _default_to_fused_or_foreach(
+    params: Iterable[Tensor | None], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether an optimizer that was not told is to take its fused way, and the way over lists of tensors.
+
+    The second, for parameters on a CUDA device; neither, if the step is recorded or an element of them is elsewhere.
+    """
+    if differentiable:
+        return False, False
+    on_device = all(p is None or type(p) in _FOR_LISTS and p.device.type == "cuda" for p in params)
+    fused = use_fused and on_device and all(p is None or p.is_floating_point() for p in params)
+    return fused, on_device and not fused
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The types of devices whose optimizers may keep their count of steps in a tensor there."""
+    return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
 
 
 class Optimizer:

@@ -366,6 +366,9 @@ def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
     return (is_leaf is not None and is_leaf(tree)) or _node_of(tree) is None
 
 
+_is_leaf = tree_is_leaf
+
+
 def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
     node = None if is_leaf is not None and is_leaf(tree) else _node_of(tree)
     if node is None:

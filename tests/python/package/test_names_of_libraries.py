@@ -462,6 +462,120 @@ def test_policies_of_wrapping():
     assert wrap.wrap(linear) is linear
 
 
+def test_modules_are_wrapped_from_the_inside_out():
+    from strided.distributed.fsdp.wrap import ModuleWrapPolicy, _recursive_wrap, always_wrap_policy
+
+    class Wrapper(strided.nn.Module):
+        def __init__(self, module, tag):
+            super().__init__()
+            self.module, self.tag = module, tag
+
+    def net():
+        return strided.nn.Sequential(strided.nn.Linear(2, 3), strided.nn.Sequential(strided.nn.Linear(3, 4)))
+
+    linears = ModuleWrapPolicy({strided.nn.Linear})
+    made, elements = _recursive_wrap(net(), linears, Wrapper, set(), set(), tag=7)
+    assert type(made) is strided.nn.Sequential and elements == 9 + 16
+    assert [type(m).__name__ for m in (made[0], made[1], made[1][0])] == ["Wrapper", "Sequential", "Wrapper"]
+    assert made[0].tag == 7
+    one = net()
+    made, elements = _recursive_wrap(one, always_wrap_policy, Wrapper, {one[1]}, {one[0].bias}, tag=0)
+    assert isinstance(made, Wrapper) and isinstance(one[0], Wrapper) and type(one[1]) is strided.nn.Sequential
+    assert elements == 6 + 16
+    made, elements = _recursive_wrap(net(), always_wrap_policy, Wrapper, set(), set(), only_wrap_children=True, tag=0)
+    assert type(made) is strided.nn.Sequential and isinstance(made[1], Wrapper) and elements == 25
+
+
+def test_arguments_of_the_older_wrapper_stand_in_their_module():
+    from strided.distributed.fsdp import ShardingStrategy, api
+
+    assert api.ShardingStrategy is ShardingStrategy and not hasattr(api, "FullyShardedDataParallel")
+
+
+def test_how_workers_failed(tmp_path):
+    import json
+
+    from strided.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+
+    (tmp_path / "error.json").write_text(
+        json.dumps({"message": {"message": "ValueError: x", "extraInfo": {"timestamp": "5"}}})
+    )
+    raised = ProcessFailure(1, 11, 1, str(tmp_path / "error.json"))
+    assert (raised.message, raised.timestamp, raised.signal_name()) == ("ValueError: x", 5, "<N/A>")
+    ended = ProcessFailure(0, 10, -9, "")
+    assert ended.message == "Signal 9 (SIGKILL) received by PID 10" and ended.signal_name() == "SIGKILL"
+    error = ChildFailedError("train.py", {0: ended, 1: raised})
+    assert error.get_first_failure() == (1, raised) and error.name == "train.py"
+    assert str(error).splitlines()[1] == "  rank 1 (local_rank 1, pid 11) exit code 1: ValueError: x"
+    with pytest.raises(AssertionError, match="no failure"):
+        ChildFailedError("train.py", {})
+
+
+def test_one_function_of_two():
+    from strided import _jit_internal
+
+    def both(x, both=True):
+        """Twice."""
+        return x, x
+
+    chosen = _jit_internal.boolean_dispatch("both", 1, False, both, lambda x, both=False: x, __name__, "chosen")
+    assert (chosen(3), chosen(3, True), chosen(3, both=True), chosen(3, both=False)) == (3, (3, 3), (3, 3), 3)
+    assert chosen.__name__ == "chosen" and chosen.__doc__ == "Twice."
+    assert _jit_internal.boolean_dispatched[chosen]["if_true"] is both
+    assert _jit_internal._copy_to_script_wrapper(both) is both
+
+
+def test_steps_record_where_an_optimizer_is_to_be_differentiable():
+    from strided.optim import optimizer
+
+    class Plain(optimizer.Optimizer):
+        def __init__(self, params, differentiable):
+            super().__init__(params, {"differentiable": differentiable})
+
+        @optimizer._use_grad_for_differentiable
+        def step(self, closure=None):
+            """One step."""
+            return strided.is_grad_enabled()
+
+    p = strided.ones(2, requires_grad=True)
+    assert Plain([p], True).step() and not Plain([p], False).step() and strided.is_grad_enabled()
+    assert optimizer._default_to_fused_or_foreach([p, None], False, True) == (False, False)
+    assert optimizer._default_to_fused_or_foreach([], True) == (False, False)
+    assert "cuda" in optimizer._get_capturable_supported_devices(False)
+    assert optimizer._params_t is optimizer.ParamsT
+
+
+def test_names_of_modules_that_libraries_import():
+    from strided.cuda.amp.common import amp_definitely_not_available
+    from strided.nn.modules.conv import _ConvTransposeMixin, _ConvTransposeNd
+    from strided.nn.utils.clip_grad import _no_grad, _tensor_or_tensors
+    from strided.utils._pytree import _is_leaf
+    from strided.utils.data import dataloader, dataset
+
+    assert amp_definitely_not_available() is not strided.cuda.is_available()
+    assert issubclass(_ConvTransposeMixin, _ConvTransposeNd)
+    assert (
+        not _no_grad(strided.is_grad_enabled)()
+        and strided.is_grad_enabled()
+        and strided.Tensor in _tensor_or_tensors.__args__
+    )
+    assert _is_leaf(3) and not _is_leaf([3])
+    assert dataset.Dataset.__parameters__ == (dataset._T_co,) and dataloader._T_co.__covariant__
+
+
+def test_which_kernels_attention_has():
+    from strided.backends import cuda
+
+    x = strided.ones(1, 2, 3, 4)
+    params = cuda.SDPAParams(x, x, x, None, 0.0, True, False)
+    assert params.is_causal and params.query is x
+    for name in ("flash", "efficient", "cudnn"):
+        ask = getattr(cuda, f"can_use_{name}_attention")
+        assert ask(params) is False
+        with pytest.warns(UserWarning, match="scaled_dot_product_attention: strided has no"):
+            assert ask(params, True) is False
+
+
 @pytest.mark.parametrize("way", ["REENTRANT", "NO_REENTRANT"])
 def test_modules_that_are_computed_again(way):
     from strided.distributed.algorithms._checkpoint import checkpoint_wrapper as names

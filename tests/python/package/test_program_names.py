@@ -304,6 +304,13 @@ def test_grad_scaler():
 # ---------------------------------------------------------------- processes
 
 
+def test_processes_have_a_module_of_their_own():
+    module = importlib.import_module("strided.multiprocessing.spawn")
+    assert torch.multiprocessing.spawn is module.spawn  # the function covers the module, as in PyTorch
+    assert torch.multiprocessing.ProcessRaisedException is module.ProcessRaisedException
+    assert module.SpawnContext is module.ProcessContext and not hasattr(module, "set_sharing_strategy")
+
+
 def test_processes(tmp_path):
     (tmp_path / "program.py").write_text("""
 import strided.multiprocessing as mp, strided as torch

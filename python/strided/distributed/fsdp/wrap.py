@@ -177,3 +177,39 @@ def wrap_by_policy(
 
 def _elements(module: Module, ignored: set[int]) -> int:
     return sum(p.numel() for p in module.parameters() if id(p) not in ignored)
+
+
+def _recursive_wrap(
+    module: Module,
+    auto_wrap_policy: Callable[..., bool],
+    wrapper_cls: Callable[..., Module],
+    ignored_modules: set[Module],
+    ignored_params: set[Any],
+    only_wrap_children: bool = False,
+    **kwargs: Any,
+) -> tuple[Module, int]:
+    """Wraps the modules inside of `module` that the policy names, those inside first, and `module` itself.
+
+    Args:
+        auto_wrap_policy: called as the functions here, with the elements that are not wrapped yet.
+        wrapper_cls: makes the wrapper of a module, with `kwargs`.
+        ignored_modules: they are not looked into. ignored_params: they do not count.
+        only_wrap_children: `module` itself stays.
+
+    Returns:
+        The module or its wrapper, and the number of elements that were wrapped.
+    """
+    count = sum(p.numel() for p in module.parameters() if p not in ignored_params)
+    if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=count):
+        return module, 0
+    wrapped = 0
+    for name, child in module.named_children():
+        if child in ignored_modules:
+            continue
+        new, elements = _recursive_wrap(child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs)
+        setattr(module, name, new)
+        wrapped += elements
+    rest = count - wrapped
+    if only_wrap_children or not auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=rest):
+        return module, wrapped
+    return wrapper_cls(module, **{**kwargs, **getattr(module, "_wrap_overrides", {})}), count

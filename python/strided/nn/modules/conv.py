@@ -238,6 +238,10 @@ class _ConvTransposeNd(_ConvNd):
         return function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
 
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """The older name of ``_ConvTransposeNd``, which libraries put into tables of layers."""
+
+
 class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of Conv1d."""
 

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import strided
 
 if TYPE_CHECKING:
-    from ..._typing import Any, Iterable, Tensor
+    from ..._typing import Any, Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+# PyTorch's names for what the functions here take, and how they are decorated.
+_tensor_or_tensors = strided.Tensor | Iterable[strided.Tensor]
+
+
+def _no_grad(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, recording nothing."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with strided.no_grad():
+            return func(*args, **kwargs)
+
+    return call
 
 
 def _listed(tensors):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
-_T = TypeVar("_T", covariant=True)
+_T_co = TypeVar("_T_co", covariant=True)
 
 
 _collate_fn_t = collections.abc.Callable  # what annotations of libraries name
@@ -158,7 +158,7 @@ def _suggested_workers():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-class DataLoader(Generic[_T]):
+class DataLoader(Generic[_T_co]):
     """Batches of a data set, in order or shuffled; in this process, or read ahead by others.
 
     Args:

@@ -18,10 +18,10 @@ __all__ = [
     "random_split",
 ]  # fmt: skip
 
-_T = TypeVar("_T", covariant=True)
+_T_co = TypeVar("_T_co", covariant=True)
 
 
-class Dataset(Generic[_T]):
+class Dataset(Generic[_T_co]):
     """Base of data sets: ``__getitem__`` gives a sample for an index, ``__len__`` says how many there are."""
 
     def __getitem__(self, index: Any) -> Any:
@@ -31,7 +31,7 @@ class Dataset(Generic[_T]):
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset[_T]):
+class IterableDataset(Dataset[_T_co]):
     """Base of data sets that are read from the beginning: ``__iter__`` gives samples."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -135,7 +135,7 @@ class ChainDataset(IterableDataset[Any]):
         return sum(len(d) for d in self.datasets)  # type: ignore[arg-type]
 
 
-class Subset(Dataset[_T]):
+class Subset(Dataset[_T_co]):
     """The samples of a data set that indices name."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DistributedSampler"]
 
-_T = TypeVar("_T", covariant=True)
+_T_co = TypeVar("_T_co", covariant=True)
 
 
-class DistributedSampler(Sampler[_T]):
+class DistributedSampler(Sampler[_T_co]):
     """The indices of one rank: every ``num_replicas``-th of all of them, from the rank's own number on.
 
     All ranks get the same number of indices. Where they do not go into the ranks evenly, indices from the beginning

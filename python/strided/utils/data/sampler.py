@@ -14,10 +14,10 @@ __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
 ]  # fmt: skip
 
-_T = TypeVar("_T", covariant=True)
+_T_co = TypeVar("_T_co", covariant=True)
 
 
-class Sampler(Generic[_T]):
+class Sampler(Generic[_T_co]):
     """Base of samplers: ``__iter__`` gives indices."""
 
     def __init__(self, data_source: Any = None) -> None:

@@ -3,44 +3,83 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import json
 import os
+import signal
 import time
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ...._typing import Any, Callable
+    from ...._typing import Callable
 
 __all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
 
 
 @dataclasses.dataclass
 class ProcessFailure:
-    """How a worker ended: its rank on this machine, process, exit status, and the file that it wrote."""
+    """How a worker ended: its number on this host, its process, its exit code (a signal's, negated), and the file that
+    its ErrorHandler wrote, of which `message` and `timestamp` are taken.
+
+    >>> ProcessFailure(local_rank=0, pid=17, exitcode=-9, error_file="").message
+    'Signal 9 (SIGKILL) received by PID 17'
+    """
 
     local_rank: int
     pid: int
     exitcode: int
-    error_file: str = ""
+    error_file: str
+    error_file_data: dict[str, Any] = dataclasses.field(init=False)
+    message: Any = dataclasses.field(init=False)
+    timestamp: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.error_file_data, self.timestamp = {}, int(time.time())
+        self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}"
+        if self.exitcode >= 0:
+            self.message = (
+                f"exit code {self.exitcode}; decorate the main function with record() to see its traceback here"
+            )
+        if self.error_file and os.path.isfile(self.error_file):
+            with open(self.error_file, encoding="utf-8") as f:
+                self.error_file_data = json.load(f)
+            self.message = self.error_file_data.get("message", self.message)
+            if isinstance(self.message, dict):
+                self.timestamp = int(self.message.get("extraInfo", {}).get("timestamp", self.timestamp))
+                self.message = self.message.get("message")
+
+    def signal_name(self) -> str:
+        """The name of the signal that ended it, or "<N/A>"."""
+        return signal.Signals(-self.exitcode).name if self.exitcode < 0 else "<N/A>"
+
+    def timestamp_isoformat(self) -> str:
+        """When it ended, in ISO's form."""
+        return datetime.datetime.fromtimestamp(self.timestamp).isoformat(sep="_")
 
 
 class ChildFailedError(Exception):
     """Workers of a launcher failed.
 
     Args:
-        name: of the program. failures: a ProcessFailure by rank.
+        name: of the program.
+        failures: by the number of the worker.
     """
 
     def __init__(self, name: str, failures: dict[int, ProcessFailure]) -> None:
         if not failures:
-            raise AssertionError("ChildFailedError: there are no failures")
+            raise AssertionError("ChildFailedError: no failure")
         self.name, self.failures = name, failures
-        super().__init__(
-            f"{name} failed on "
-            + ", ".join(f"rank {r} (process {f.pid}, status {f.exitcode})" for r, f in sorted(failures.items()))
-        )
+        lines = [
+            f"  rank {rank} (local_rank {f.local_rank}, pid {f.pid}) exit code {f.exitcode}: {f.message}"
+            for rank, f in sorted(failures.items(), key=lambda item: item[1].timestamp)
+        ]
+        super().__init__("\n".join([f"{name} FAILED", *lines]))
+
+    def get_first_failure(self) -> tuple[int, ProcessFailure]:
+        """The number of the worker that failed first, and how."""
+        return min(self.failures.items(), key=lambda item: item[1].timestamp)
 
 
 class ErrorHandler:

@@ -1,49 +1,16 @@
-"""Processes (``strided.multiprocessing``): the standard library's ``multiprocessing``, and ``spawn``.
-
-Tensors that are sent to other processes are copied, unless ``Tensor.share_memory_`` or ``Module.share_memory`` moved
-them to memory that all see.
-"""
+"""Processes that run one function (``strided.multiprocessing.spawn``)."""
 
 from __future__ import annotations
 
-import multiprocessing as _multiprocessing
-import traceback as _traceback
+import multiprocessing
+import traceback
 from collections.abc import Callable
-from multiprocessing import *  # noqa: F403
 from typing import Any
 
-from ._calls.once import warn_once
-
 __all__ = [
-    *_multiprocessing.__all__, "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
-    "SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn",
+    "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
     "start_processes",
 ]  # fmt: skip
-
-_strategies = ("file_descriptor", "file_system")
-_strategy = _strategies[0]
-
-
-def get_all_sharing_strategies() -> set[str]:
-    """PyTorch's names of the ways in which tensors reach other processes."""
-    return set(_strategies)
-
-
-def get_sharing_strategy() -> str:
-    """The name that was set."""
-    return _strategy
-
-
-def set_sharing_strategy(new_strategy: str) -> None:
-    """Remembers the name, with one warning: there is one way. AssertionError for another name."""
-    global _strategy
-    if new_strategy not in _strategies:
-        raise AssertionError(f"unknown sharing strategy {new_strategy!r}, there are {', '.join(_strategies)}")
-    warn_once(
-        "torch.multiprocessing.set_sharing_strategy",
-        "tensors go to other processes in one way: shared ones by a file descriptor",
-    )
-    _strategy = new_strategy
 
 
 class ProcessException(Exception):
@@ -80,7 +47,7 @@ def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], errors: Any) -> 
     except KeyboardInterrupt:
         pass  # the parent has it too
     except Exception:
-        errors.send(_traceback.format_exc())
+        errors.send(traceback.format_exc())
         raise SystemExit(1) from None
 
 
@@ -162,7 +129,7 @@ def start_processes(
     Raises:
         ProcessException: one ended badly, where this call waits.
     """
-    context = _multiprocessing.get_context(start_method)
+    context = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):
         receive, send = context.Pipe(duplex=False)
