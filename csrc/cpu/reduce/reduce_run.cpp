@@ -28,6 +28,7 @@ constexpr int64_t kCastItems = 8192;     // elements of a buffer for another dty
 constexpr int64_t kLongIndex = 4 * kReduceChunk;  // elements of a row among which a position is looked for once
 constexpr int64_t kManyOutputs = 16;  // with so many blocks of outputs, these are all the parallelism there is
 constexpr int64_t kMaxTasks = 64;
+constexpr int64_t kTogether = 4;  // chunks of a long row
 
 struct Scratch {
   alignas(64) char stack[4096];
@@ -179,15 +180,40 @@ class ReduceSchedule {
   void tree(const Block& b, int64_t begin, int64_t end, char* memory) const {
     const int64_t level = level_bytes();
     char* buffer = memory + level * (bit_length(end - begin) + 1);
-    int64_t top = 0;
+    int64_t top = 0, ready = begin;  // chunks whose results are there
+    alignas(64) char results[kTogether * 64];
     for (int64_t c = begin; c < end; ++c) {
       if ((c & 63) == 63) check_interrupt();
-      chunk(b, c, memory + top * level, buffer);
+      if (c == ready && in_turns(b, c, end)) {
+        several_chunks(b, c, results);
+        ready = c + kTogether;
+      }
+      if (c < ready) {
+        const char* const result = results + (c + kTogether - ready) * kernel_.acc_size;
+        std::copy(result, result + kernel_.acc_size, memory + top * level);
+      } else {
+        chunk(b, c, memory + top * level, buffer);
+        ready = c + 1;
+      }
       ++top;
       for (int64_t m = c - begin; m & 1; m >>= 1, --top)
         kernel_.combine(memory + (top - 2) * level, memory + (top - 1) * level, b.n, &plan_.param);
     }
     for (; top > 1; --top) kernel_.combine(memory + (top - 2) * level, memory + (top - 1) * level, b.n, &plan_.param);
+  }
+
+  // Whole chunks of one long row are as good as rows, which the kernel reads in turns.
+  bool in_turns(const Block& b, int64_t c, int64_t end) const {
+    return b.n == 1 && cast_ == nullptr && longest_ == kReduceChunk && chunk_ == kReduceChunk &&
+           red_.stride == itemsize_ && kernel_.acc_size <= 64 && c + kTogether <= end &&
+           (c % parts_ + kTogether) * chunk_ <= red_.size;
+  }
+  void several_chunks(const Block& b, int64_t c, char* acc) const {
+    int64_t in = b.in, unused = 0;
+    if (layout_.reduced.n > 0) layout_.reduced.offsets(c / parts_, &in, &unused);
+    const int64_t first = c % parts_ * chunk_;
+    kernel_.accumulate(acc, plan_.data + in + first * itemsize_, kTogether, chunk_ * itemsize_, chunk_, itemsize_,
+                       first, &plan_.param);
   }
 
   void chunk(const Block& b, int64_t c, char* acc, char* buffer) const {

@@ -139,3 +139,28 @@ def test_truth_with_threads():
                 x[at] = False
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_chunks_that_are_read_in_turns(dtype):
+    """Long rows, alone and beside others: one order of operations, extremes and NaN in every chunk and at its edges."""
+    g = np.random.default_rng(3)
+    for n in (16384 * 4 - 1, 16384 * 4, 16384 * 5 + 7, 16384 * 8 + 1):
+        a = (g.integers(-1000, 1000, n) if dtype[0] == "i" else g.standard_normal(n)).astype(dtype)
+        t = torch.from_numpy(a)
+        rows, odd = torch.stack([t] * 7), torch.stack([t] * 3, 1)[:, 1]
+        for f in (torch.sum, torch.amax, torch.amin, torch.prod):
+            whole = f(t, 0).numpy().tobytes()
+            assert all(row.numpy().tobytes() == whole for row in f(rows, 1))
+            assert f(odd, 0).numpy().tobytes() == whole or f in (torch.sum, torch.prod)
+        assert abs(t.sum().item() - a.astype("float64").sum()) <= 1e-3 * n**0.5 * (dtype != "int64")
+        assert t.amax().item() == a.max() and t.amin().item() == a.min()
+        for at in (0, 1, 16383, 16384, 16385, 40000, 16384 * 4 - 2, n - 1):
+            for extreme in (5000, np.nan) if dtype[0] == "f" else (5000,):
+                b = a.copy()
+                b[at] = extreme
+                b[at + 1 :: 3000] = extreme
+                x = torch.from_numpy(b)
+                assert x.argmax().item() == at and (-x).argmin().item() == at
+                assert torch.stack([x, t, x, x, x]).argmax(1).tolist()[2:] == [at] * 3
+                assert np.array_equal(x.amax().numpy(), np.array(extreme, dtype), equal_nan=dtype[0] == "f")
