@@ -436,6 +436,72 @@ void plane_apart(const ChannelsPlan& plan, const T* in, const T* weight, T* out)
   for (; y + 4 <= plan.to[0]; y += 4) rows_apart<4, W, kStep>(plan, in, weight, y, out);
   for (; y < plan.to[0]; ++y) rows_apart<1, W, kStep>(plan, in, weight, y, out);
 }
+// In steps of two: elements in even and in odd places of rows follow each other in a copy of the plane, which a large
+// kernel reads many times, so that each row of sums reads vectors.
+constexpr int64_t kManyTaps = 8;
+template <class T>
+struct Phases {
+  const T* data;  // for each row, `half` elements in even places, then as many in odd ones; null: not made
+  int64_t half;
+};
+template <class T>
+Phases<T> phases_of(const ChannelsPlan& plan, const T* in) {
+  constexpr int64_t L = kLanes<T>;
+  const int64_t high = plan.size[0], wide = plan.size[1], half = (wide + 1) / 2;
+  const bool fits = plan.stride[1] == 2 && plan.dilation[1] == 1 && plan.kernel[0] * plan.kernel[1] >= kManyTaps;
+  if (!fits || plan.to[1] < L) return {nullptr, 0};
+  T* const copy = static_cast<T*>(workspace(WorkspaceSlot::Columns, 2 * high * half * static_cast<int64_t>(sizeof(T))));
+  for (int64_t i = 0; i < high; ++i) {
+    const T* const from = in + i * wide;
+    T *const even = copy + 2 * i * half, *const odd = even + half;
+    int64_t x = 0;
+    for (; x + L <= wide / 2; x += L) {
+      store(even + x, load_apart<L, 2>(from + 2 * x, 2));
+      store(odd + x, load_apart<L, 2>(from + 2 * x + 1, 2));
+    }
+    for (; x < half; ++x) {
+      even[x] = from[2 * x];
+      odd[x] = 2 * x + 1 < wide ? from[2 * x + 1] : T(0);
+    }
+  }
+  return {copy, half};
+}
+template <int R, class T>
+STRIDED_INLINE void sums_of_phases(const ChannelsPlan& plan, const Phases<T>& phases, const T* weight, int64_t y,
+                                   int64_t x, T* out) {
+  using V = Vec<T>;
+  const int64_t turn = plan.turned ? -1 : 1, row = 2 * phases.half, apart = plan.stride[0] * row;
+  if (plan.turned) weight += plan.kernel[0] * plan.kernel[1] - 1;
+  const T* const from = phases.data + y * apart + x;
+  V sum[R];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) sum[r] = V{};
+  for (int64_t i = 0; i < plan.kernel[0]; ++i)
+    for (int64_t j = 0; j < plan.kernel[1]; ++j, weight += turn) {
+      const T* const tap = from + i * plan.dilation[0] * row + (j & 1) * phases.half + j / 2;
+      const V w = V{} + *weight;
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) sum[r] += load<V>(tap + r * apart) * w;
+    }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) store(out + (y + r) * plan.to[1] + x, sum[r]);
+}
+template <int R, class T>
+STRIDED_INLINE int64_t rows_of_phases(const ChannelsPlan& plan, const Phases<T>& phases, const T* weight, int64_t y,
+                                      T* out) {
+  constexpr int64_t L = kLanes<T>;
+  for (; y + R <= plan.to[0]; y += R)
+    for (int64_t x = 0; x < plan.to[1]; x += L)
+      sums_of_phases<R>(plan, phases, weight, y, min_of(x, plan.to[1] - L), out);
+  return y;
+}
+template <class T>
+void plane_of_phases(const ChannelsPlan& plan, const Phases<T>& phases, const T* weight, T* out) {
+  int64_t y = rows_of_phases<8>(plan, phases, weight, 0, out);
+  y = rows_of_phases<4>(plan, phases, weight, y, out);
+  rows_of_phases<1>(plan, phases, weight, y, out);
+}
+
 // False for rows that are shorter than vectors.
 template <class T>
 bool is_plane_apart(const ChannelsPlan& plan, const T* in, const T* weight, T* out) {
@@ -459,9 +525,14 @@ void channels(const ChannelsPlan& plan, int64_t begin, int64_t end) {
   alignas(64) T sums[kPiece];
   for (int64_t p = begin; p < end; ++p) {
     const T* const in = static_cast<const T*>(plan.in) + p * plan.size[0] * width;
+    const Phases<T> phases = phases_of(plan, in);
     for (int64_t t = 0; t < plan.times; ++t) {
       const T* const weight = static_cast<const T*>(plan.weight) + (p % plan.channels * plan.times + t) * taps;
       T* const out = static_cast<T*>(plan.out) + (p * plan.times + t) * high * wide;
+      if (phases.data != nullptr) {
+        plane_of_phases(plan, phases, weight, out);
+        continue;
+      }
       if (plan.stride[1] > 1 && is_plane_apart(plan, in, weight, out)) continue;
       for (int64_t y = 0; y < high; y += rows) {
         const T* const from = in + y * plan.stride[0] * width;

@@ -1,7 +1,9 @@
 #include "ops/shape/windows.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "backend/network_plans.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/shape/view.h"
@@ -101,6 +103,25 @@ Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
     sizes[i] = std::max(sizes[i], checked_size(Wide(w.out[i] - 1) * w.stride[i] + w.span(i)));
   if (sizes == w.size) return contiguous(x);
   const Dims shape = joined({x.size(0), x.size(1)}, sizes);
+  if (const auto operation = network_functions(x.device()).pad;
+      operation != nullptr && w.axes() <= PadPlan::kMost && x.is_contiguous() && x.numel() > 0) {
+    PadPlan plan;
+    plan.itemsize = x.itemsize();
+    plan.outer = x.size(0) * x.size(1);
+    plan.axes = static_cast<int>(w.axes());
+    std::vector<int64_t> place[PadPlan::kMost];
+    for (size_t i = 0; i < w.axes(); ++i) {
+      for (int64_t j = -w.padding[i]; j < sizes[i] - w.padding[i]; ++j) place[i].push_back(j < w.size[i] ? j : -1);
+      plan.from[i] = w.size[i], plan.to[i] = sizes[i], plan.place[i] = place[i].data();
+    }
+    const Tensor between = fill.to_bool() ? full({}, fill, x.dtype(), x.device()) : Tensor();
+    plan.fill = between.defined() ? static_cast<const char*>(between.data()) : nullptr;
+    const Tensor made = empty(shape, x.dtype(), x.device());
+    plan.in = static_cast<const char*>(x.data());
+    plan.out = static_cast<char*>(made.data());
+    operation(plan);
+    return made;
+  }
   const Tensor made = fill.to_bool() ? full(shape, fill, x.dtype(), x.device()) : zeros(shape, x.dtype(), x.device());
   copy_into(inside_of(made, w), x);
   return made;
