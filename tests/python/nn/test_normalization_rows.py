@@ -1,5 +1,7 @@
 """Layer and group normalisation in one operation, beside the formula, on rows around the block edges."""
 
+import math
+
 import numpy as np
 import pytest
 import strided as torch
@@ -121,3 +123,30 @@ def test_sums_over_rows_do_not_depend_on_threads():
     torch.set_num_threads(before)
     for other in made[1:]:
         assert all(torch.equal(a, c) for a, c in zip(made[0], other))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape, axes", [((7, 40), 1), ((3, 5, 6), 2), ((2, 0), 1), ((0, 3), 1), ((4, 3, 1), 1)])
+def test_roots_of_means_of_squares_with_and_without_gradients(dtype, shape, axes):
+    torch.manual_seed(0)
+    dtype = getattr(torch, dtype)
+    x, weight = torch.randn(shape).to(dtype), torch.randn(shape[-axes:]).to(dtype)
+    for given in (None, weight):
+        for eps in (None, 0.5):
+            made = F.rms_norm(x, shape[-axes:], given, eps)
+            recorded = F.rms_norm(x.clone().requires_grad_(), shape[-axes:], given, eps)
+            assert recorded.requires_grad and not made.requires_grad and made.dtype is dtype
+            torch.testing.assert_close(made, recorded.detach())
+    if dtype is torch.float64 and x.numel():
+        functions = [lambda t: F.rms_norm(t, shape[-axes:], weight), lambda t: F.rms_norm(t, shape[-axes:])]
+        for function in functions:
+            _, tangent = torch.func.jvp(function, (x,), (weight.expand(shape),))
+            exact = torch.autograd.functional.jacobian(function, x).flatten(len(shape)) @ weight.expand(shape).flatten()
+            torch.testing.assert_close(tangent, exact)
+
+
+def test_roots_of_means_of_squares_that_overflow():
+    x = torch.tensor([[1e30, 1.0], [math.inf, 1.0], [math.nan, 1.0], [1e-30, 1e-30], [0.0, 0.0]])
+    made = F.rms_norm(x, (2,))
+    assert made[0].tolist() == [0, 0] and made[1].isnan().tolist() == [True, False] and made[2].isnan().all()
+    torch.testing.assert_close(made, F.rms_norm(x.clone().requires_grad_(), (2,)).detach(), equal_nan=True)

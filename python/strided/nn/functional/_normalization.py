@@ -210,7 +210,17 @@ def rms_norm(
     Layer Normalization", 2019).  eps is that of the dtype if None."""
     dims = _last_axes("rms_norm", input, normalized_shape, weight=weight)
     x = _wide(input)
-    made = x * (x.square().mean(dims, keepdim=True) + (strided.finfo(x.dtype).eps if eps is None else eps)).rsqrt()
+    eps = strided.finfo(x.dtype).eps if eps is None else eps
+    given = (x,) if weight is None else (x, weight)
+    if (
+        x.is_floating_point()
+        and all(type(t) is Tensor and t.dtype == x.dtype for t in given)
+        and not (strided.is_grad_enabled() and any(t.requires_grad for t in given))
+    ):  # squares are summed as they are made, and what is made is multiplied in its place
+        norms = strided.linalg.vector_norm(x, 2, dims, keepdim=True)
+        made = x * norms.square_().div_(math.prod(x.shape[d] for d in dims)).add_(eps).rsqrt_()
+        return (made if weight is None else made.mul_(weight)).to(input.dtype)
+    made = x * (x.square().mean(dims, keepdim=True) + eps).rsqrt()
     return (made if weight is None else made * _wide(weight)).to(input.dtype)
 
 
