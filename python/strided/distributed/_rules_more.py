@@ -101,8 +101,8 @@ def _size(rest, kwargs):
 def _new_strided(func, args, kwargs):
     """Of any memory; its part on this rank has strides in the order of those given."""
     values = bind(func, args, kwargs)
-    x, size, strides = values["self"], tuple(values.pop("size")), tuple(values.pop("stride"))
-    del values["self"]
+    size, strides = tuple(values.pop("size")), tuple(values.pop("stride"))
+    x = values.pop("input")
     kept = size == tuple(x.shape) and not x._spec.is_partial
     shape = x._spec.local_shape() if kept else size
     if kept:

@@ -326,6 +326,35 @@ def test_meshes_of_some_ranks_in_any_order():
     assert simulate(5, program)[4] == first and simulate(5, program)[0] == [[8.0], [11.0]]
 
 
+def test_older_names_and_seeds():
+    from strided.distributed import _tensor, tensor
+    from strided.distributed._tensor import api, debug, device_mesh, placement_types, random
+    from strided.distributed.tensor import _random
+
+    assert _tensor.zeros is tensor.zeros and api.DTensor is ShardedTensor and placement_types.Shard is Shard
+    assert device_mesh.DeviceMesh is dist.DeviceMesh and debug.CommDebugMode is tensor.debug.CommDebugMode
+    assert random.manual_seed is _random.manual_seed
+
+    def program():
+        mesh = init_device_mesh("cpu", (2,))
+        assert _random.is_rng_supported_mesh(mesh)
+        _random.manual_seed(3, mesh)
+        a = dist.rand(4, mesh=mesh, placements=[Shard(0)]).full_tensor()
+        _random.manual_seed(3, mesh)
+        assert torch.equal(a, dist.rand(4, mesh=mesh, placements=[Replicate()]).full_tensor())
+        with pytest.raises(RuntimeError, match=r"different seeds, \[0, 1\]"):
+            _random.manual_seed(dist.world().rank, mesh)
+        x = distribute_tensor(torch.arange(12.0).view(4, 3), mesh, [Shard(0)])
+        assert x.new_zeros(4, 3).placements == x.new_full((4, 3), 2.0).placements == (Shard(0),)
+        assert x.new_ones((2,)).placements == (Replicate(),) and x.new_full((4, 3), 2.0).full_tensor().sum() == 24
+        made = x.new_empty_strided((4, 3), (1, 4))
+        assert made.placements == (Shard(0),) and made.stride() == (1, 4) and made.to_local().stride() == (1, 2)
+        assert x.new_empty_strided((5, 2), (2, 1)).placements == (Replicate(),)
+        assert x.stride() == (3, 1) and x.t().stride() == (1, 3)
+
+    simulate(2, program)
+
+
 def test_a_picture_of_a_mesh():
     def program():
         mesh = init_device_mesh("cpu", (2, 2))

@@ -126,6 +126,19 @@ def test_calls_of_three_processes():
         net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
         net(torch.ones(1, 4) * rank).sum().backward()
         assert (net.module.weight.grad == 1).all()
+        # stages, and parameters in parts
+        from strided.distributed.fsdp import FullyShardedDataParallel
+        from strided.distributed.pipelining import PipelineStage, Schedule1F1B
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(4, 4) for _ in range(3)]
+        whole = torch.nn.Sequential(*layers)(torch.ones(6, 4))
+        schedule = Schedule1F1B(PipelineStage(layers[rank], rank, 3, "cpu"), 3, torch.nn.functional.mse_loss)
+        made = schedule.step(torch.ones(6, 4)) if rank == 0 else schedule.step(target=torch.zeros(6, 4))
+        assert made is None if rank < 2 else torch.allclose(made, whole)
+        net = FullyShardedDataParallel(layers[0])
+        kept = net.state_dict()["weight"]
+        net(torch.ones(2, 4)).sum().backward()
+        assert kept.shape == (4, 4) and net.weight.grad.to_local().shape[0] == (2, 2, 0)[rank]
         dist.destroy_process_group()
         dist.init_process_group("gloo", rank=rank, world_size=size)
         dist.all_reduce(x := torch.ones(1))
