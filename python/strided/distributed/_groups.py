@@ -241,14 +241,13 @@ def init_process_group(
             is the default), ``tcp://host:port``, ``file:///path``.
         timeout: a timedelta, or seconds, that a call may wait for other ranks; 30 minutes if None.
         world_size, rank: what the program expects; -1 for whatever is.
-        store: where processes without MPI meet, in the place of init_method. pg_options: not used.
+        store: where processes without MPI meet, in the place of init_method; MPI needs none. pg_options: not used.
         group_name: what errors call the group.
         device_id: not used.
 
     Raises:
         ValueError: there is a default group already; no such backend; init_method and the environment say too little.
         RuntimeError: the ranks are not those that world_size, rank, or WORLD_SIZE in the environment say.
-        NotImplementedError: a store under MPI.
         TimeoutExpired: not all processes came.
         ImportError: several processes, and no mpi4py.
 
@@ -263,13 +262,14 @@ def init_process_group(
     [6.0, 6.0, 6.0]
     """
     from . import world
+    from ._stores import Store
 
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
     foreign = named_elsewhere("init_process_group", backend)
     connected = _connected(backend, init_method, world_size, rank, store, timeout)
-    if connected is None and store is not None and world_size != 1:
-        raise NotImplementedError("init_process_group: no store is needed; MPI knows the ranks")
+    if store is not None and not isinstance(store, Store):
+        raise TypeError(f"init_process_group: a Store is required, got {type(store).__name__}")
     comm = world() if connected is None else connected
     if connected is not None:
         world_size, rank, foreign = comm.size, comm.rank, [name for name in foreign if name != "gloo"]

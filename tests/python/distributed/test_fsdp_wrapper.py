@@ -385,6 +385,10 @@ def test_misfit_arguments():
         ]:  # fmt: skip
             with pytest.raises(error, match=text):
                 call()
-        FSDP(network(), cpu_offload=CPUOffload(True))
+        assert FSDP(network(), cpu_offload=CPUOffload(True)).cpu_offload.offload_params
+        net = FSDP(network())
+        net.module.register_forward_pre_hook(lambda m, x: FSDP.summon_full_params(net).__enter__())
+        with pytest.raises(AssertionError, match="the module runs"):
+            net(X)
 
     dist.simulate(2, program)

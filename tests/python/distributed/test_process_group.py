@@ -267,7 +267,7 @@ def test_names_before_and_after():
         ({"backend": "smoke"}, ValueError, "there is no backend 'smoke'"),
         ({"world_size": 5}, RuntimeError, "world_size is 5, but MPI has 2"),
         ({"rank": 7}, RuntimeError, "rank is 7, but MPI says"),
-        ({"store": object()}, NotImplementedError, "store"),
+        ({"store": object()}, TypeError, "a Store is required"),
     ],
 )
 def test_wrong_starts(options, error, text):
@@ -276,6 +276,15 @@ def test_wrong_starts(options, error, text):
             dist.init_process_group(**options)
 
     dist.simulate(2, program)
+
+
+def test_a_store_is_not_needed():
+    def program():
+        rank = dist.world().rank
+        dist.init_process_group("mpi", store=dist.HashStore(), rank=rank, world_size=2)
+        return dist.get_rank() == rank
+
+    assert dist.simulate(2, program) == [True, True]
 
 
 def test_other_backends_are_mpi_with_one_warning():

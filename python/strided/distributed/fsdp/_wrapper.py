@@ -21,7 +21,7 @@ from ..device_mesh import DeviceMesh
 from ..placement import Replicate, Shard
 from . import _dicts
 from ._fully_shard import MixedPrecisionPolicy, Sharding, _cast, _State, shard_parameters
-from ._options import CONFIGS, MixedPrecision, ShardingStrategy, StateDictSettings, StateDictType
+from ._options import CONFIGS, CPUOffload, MixedPrecision, ShardingStrategy, StateDictSettings, StateDictType
 from .wrap import wrap_by_policy
 
 if TYPE_CHECKING:
@@ -204,11 +204,13 @@ class FullyShardedDataParallel(Sharding, Module):
                 _keep_wide(module, mixed_precision, below, options)
             wrap_by_policy(module, auto_wrap_policy, FullyShardedDataParallel, options, below, ids)
         _materialized(module, param_init_fn, mesh.device_type, below)
-        self._of_wrapper(module, mesh, strategy, mixed_precision, below, ids, 0 if sync_module_states else None)
+        source = 0 if sync_module_states else None
+        self._of_wrapper(module, mesh, strategy, mixed_precision, cpu_offload, below, ids, source)
 
-    def _of_wrapper(self, module, mesh, strategy, mixed, below, ids, source) -> None:
+    def _of_wrapper(self, module, mesh, strategy, mixed, offload, below, ids, source) -> None:
         self._fsdp_wrapped_module = module
         self.sharding_strategy, self.mixed_precision, self._mesh = strategy, mixed, mesh
+        self.cpu_offload = CPUOffload() if offload is None else offload
         whole = strategy is ShardingStrategy.NO_SHARD
 
         def placement(name: str, param: Any) -> Any:
@@ -331,6 +333,8 @@ class FullyShardedDataParallel(Sharding, Module):
                     raise AssertionError("summon_full_params: the whole parameters are there already")
                 for entry in m._fully_sharded.entries:
                     param = entry.owner._parameters[entry.name]
+                    if not isinstance(param, ShardedTensor):
+                        raise AssertionError("summon_full_params: the module runs, and its whole parameters are there")
                     places.append((entry, param))
                     if id(param) not in made:
                         made[id(param)] = _summoned(param, entry.mesh, rank0_only, with_grads)
