@@ -29,7 +29,9 @@ bool is_short(const Dims& numbers) {
 bool is_number_of_loops(DType dtype) { return dtype == DType::Float32 || dtype == DType::Float64; }
 
 // Images whose results lie in memory as they are counted.
-bool is_plain(const Tensor& x) { return x.is_contiguous() || x.ndim() < 4 || !lies_channels_last(x); }
+bool is_plain(const Tensor& x) {
+  return x.is_contiguous() || x.ndim() < 4 || !(lies_channels_last(x) || has_channels_last(x));
+}
 
 // ---------------------------------------------------------------- other sizes
 
@@ -263,7 +265,8 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
   const std::optional<Dims> kernel = equal_windows(x, sizes);
   if (kernel && !x.is_contiguous()) return {};
   if (kernel) return shown_as(node, avg_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), false, true, std::nullopt));
-  const bool last = axes < 3 && x.ndim() == axes + 2 && lies_channels_last(axes == 1 ? unsqueeze(x, -2) : x);
+  const Tensor planes = axes == 1 ? unsqueeze(x, -2) : x;
+  const bool last = axes < 3 && x.ndim() == axes + 2 && !is_plain(planes);
   auto steps = std::make_shared<std::vector<Step>>();
   for (int i = 0; i < axes; ++i) {
     Step step;

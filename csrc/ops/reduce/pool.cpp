@@ -126,9 +126,9 @@ Windows windows_over(const char* name, const Tensor& x, int axes, const Dims& ke
   return w;
 }
 
-// The same numbers in the order of the axes that x has in memory, where that is channels last.
+// The same numbers, with the channels last in memory where those of x, or of what it is a slice of, are.
 Tensor in_order_of(const Tensor& made, const Tensor& x) {
-  if (!lies_channels_last(x)) return made;
+  if (!lies_channels_last(x) && !has_channels_last(x)) return made;
   const int64_t n = x.ndim();
   return permute(contiguous(permute(made, joined(joined({0}, range_of(2, n)), {1}))),
                  joined({0, n - 1}, range_of(1, n - 1)));

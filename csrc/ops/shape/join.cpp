@@ -13,6 +13,7 @@
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
+#include "ops/shape/windows.h"
 
 namespace strided {
 namespace {
@@ -60,23 +61,6 @@ bool join_rows(const Tensor& out, const std::vector<Tensor>& tensors, int axis) 
   plan.parts = parts.data();
   plan.out = out.data();
   backend(out.device()).join(plan);
-  return true;
-}
-
-// Whether channels are the last axis in memory: of images (batch, channels, height, width), and of volumes. Their
-// slices count too: each stride, from channels to batch, is at least what the axes before it span.
-bool has_channels_last(const Tensor& x) {
-  if (x.ndim() != 4 && x.ndim() != 5) return false;
-  const Dims& strides = x.strides();
-  if (strides[1] <= 0) return false;
-  int64_t span = 0;
-  for (int i = 0; i < x.ndim(); ++i) {
-    const int axis = i == 0 ? 1 : i == x.ndim() - 1 ? 0 : x.ndim() - i;  // channels, width, height, ..., batch
-    const int64_t stride = strides[static_cast<size_t>(axis)];
-    if (x.size(axis) == 0 || stride < span) return false;
-    if (axis == 0 && span == strides[1]) return false;  // nothing but the batch has more than one element: either order
-    span = stride * std::max<int64_t>(x.size(axis), 1);
-  }
   return true;
 }
 

@@ -97,6 +97,21 @@ bool lies_channels_last(const Tensor& x) {
   return fits(0) && all;
 }
 
+bool has_channels_last(const Tensor& x) {
+  if (x.ndim() != 4 && x.ndim() != 5) return false;
+  const Dims& strides = x.strides();
+  if (strides[1] <= 0) return false;
+  int64_t span = 0;
+  for (int i = 0; i < x.ndim(); ++i) {
+    const int axis = i == 0 ? 1 : i == x.ndim() - 1 ? 0 : x.ndim() - i;  // channels, width, height, ..., batch
+    const int64_t stride = strides[static_cast<size_t>(axis)];
+    if (x.size(axis) == 0 || stride < span) return false;
+    if (axis == 0 && span == strides[1]) return false;  // nothing but the batch has more than one element: either order
+    span = stride * std::max<int64_t>(x.size(axis), 1);
+  }
+  return true;
+}
+
 Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
   Dims sizes = w.padded();
   for (size_t i = 0; i < w.axes(); ++i)

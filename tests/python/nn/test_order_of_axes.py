@@ -75,12 +75,27 @@ def test_volumes(name):
 
 def test_other_orders_are_not_kept():
     x = strided.randn(2, 4, 6, 8, generator=strided.Generator().manual_seed(1))
-    for y in (x.transpose(2, 3), x[:, :, ::2], x.contiguous(memory_format=strided.channels_last)[:, 1:]):
+    for y in (x.transpose(2, 3), x[:, :, ::2], x.permute(1, 0, 2, 3)):
         assert F.max_pool2d(y, 2).is_contiguous()
         assert F.interpolate(y, scale_factor=2).is_contiguous()
     assert F.max_pool2d(x[0], 2).is_contiguous()
     volume = strided.ones(2, 3, 4, 4, 6).contiguous(memory_format=strided.channels_last_3d)
     assert F.avg_pool3d(volume, 2).is_contiguous() and F.adaptive_max_pool3d(volume, 2).is_contiguous()
+
+
+def test_slices_keep_the_order_of_what_they_are_taken_from():
+    last = strided.channels_last
+    x = strided.randn(2, 4, 6, 8, generator=strided.Generator().manual_seed(1)).contiguous(memory_format=last)
+    for y in (x[:, 1:], x[:, ::2], x[:, :, ::2], x[:, 1:3, 1:]):
+        for function in (
+            lambda t: F.max_pool2d(t, 2), lambda t: F.avg_pool2d(t, 2), lambda t: F.adaptive_avg_pool2d(t, (2, 3)),
+            lambda t: F.adaptive_max_pool2d(t, 2), lambda t: F.interpolate(t, scale_factor=2),
+            lambda t: F.interpolate(t, scale_factor=2, mode="bilinear"), lambda t: F.pad(t, (1, 1, 1, 1)),
+            lambda t: F.pad(t, (1, 1, 1, 1), mode="reflect"),
+        ):  # fmt: skip
+            made, expected = function(y), function(y.contiguous())
+            assert made.is_contiguous(memory_format=last) and not made.is_contiguous() and expected.is_contiguous()
+            assert strided.allclose(made, expected)
 
 
 def _gradient(function, x):

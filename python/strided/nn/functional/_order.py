@@ -11,11 +11,25 @@ if TYPE_CHECKING:
 
 
 def order_of(x: Tensor) -> Any:
-    """channels_last or channels_last_3d if the tensor lies so and not in the usual order; else None."""
+    """channels_last or channels_last_3d if the tensor, or what it is a slice of, lies so and not in the usual order;
+    else None."""
     if x.ndim not in (4, 5) or x.is_contiguous():
         return None
     order = strided.channels_last if x.ndim == 4 else strided.channels_last_3d
-    return order if x.is_contiguous(memory_format=order) else None
+    return order if x.is_contiguous(memory_format=order) or _strides_are_so(x) else None
+
+
+def _strides_are_so(x: Tensor) -> bool:
+    """Whether each stride, from channels to the batch, is at least what the axes before it span."""
+    strides, span = x.stride(), 0
+    if strides[1] <= 0:
+        return False
+    for axis in (1, *range(x.ndim - 1, 1, -1), 0):
+        stride, size = strides[axis], x.size(axis)
+        if size == 0 or stride < span or (axis == 0 and span == strides[1]):  # at last: either order
+            return False
+        span = stride * max(size, 1)
+    return True
 
 
 def in_order_of(made: Tensor, x: Tensor, volumes: bool = True) -> Tensor:
