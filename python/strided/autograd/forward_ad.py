@@ -135,6 +135,8 @@ def _primal_function():
 
 def _primal(tensor: Tensor) -> Tensor:
     """The tensor (a tangent may depend on its dual tensor, too) without a tangent."""
+    if not _C.functions["_has_record"](tensor):
+        return tensor
     return _primal_function()(tensor) if tensor.requires_grad else tensor.detach()
 
 
