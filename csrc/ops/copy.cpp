@@ -25,6 +25,11 @@ void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
     return;
   }
   STRIDED_CHECK(!src.device().is_meta(), NotImplementedError, "Cannot copy out of meta tensor; no data!");
+  if (!dst.device().is_cpu() && !src.device().is_cpu() && dst.device().type != src.device().type) {
+    const Tensor here = empty(src.shape(), src.dtype());  // no backend knows the memory of another
+    copy_into(here, src);
+    return copy_into(dst, here);
+  }
   const Tensor from = [&] {
     NoGradGuard no_grad;
     Tensor t = to_dtype(src, dst.dtype());

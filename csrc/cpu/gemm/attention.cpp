@@ -8,7 +8,6 @@
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/reduce/exponentials.h"
-#include "cpu/kernels.h"
 #include "cpu/workspace.h"
 
 namespace strided {

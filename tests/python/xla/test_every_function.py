@@ -12,6 +12,9 @@ MISSING = {
     "utils.dlpack.to_dlpack": ("Cannot pack tensors on xla", ADDRESS),
     "utils.dlpack.from_dlpack": ("Cannot pack tensors on xla", ADDRESS),
     "frombuffer": ("not on the CPU", ADDRESS),
+    # Where there is CUDA, with whose help memory is pinned.
+    "Tensor.pin_memory": ("cannot pin 'xla:0'", ADDRESS),
+    "empty_like": ("cannot pin 'xla:0'", ADDRESS),
 }
 # Drawn from another generator, or never written: shapes and dtypes are compared.
 OTHER_NUMBERS = {"random_", "normal", "empty_permuted", "randn", "multinomial", "poisson", "new_empty", "bernoulli"}

@@ -227,3 +227,14 @@ def test_what_is_too_large_is_raised_to_who_reads_it():
     del large
     with pytest.raises(IndexError, match="index 9 is out of bounds"):
         bad.tolist()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_copies_to_and_from_cuda():
+    x = torch.arange(6.0, device="xla").view(2, 3)
+    there = x.t().cuda()
+    assert there.device.type == "cuda" and there.tolist() == [[0, 3], [1, 4], [2, 5]]
+    back = there.double().to("xla")
+    assert back.device.type == "xla" and back.dtype == torch.float64 and back.tolist() == there.tolist()
+    x[:, 1].copy_(there[0])
+    assert x.tolist() == [[0, 0, 2], [3, 3, 5]]
