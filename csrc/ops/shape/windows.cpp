@@ -124,6 +124,7 @@ Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
     plan.itemsize = x.itemsize();
     plan.outer = x.size(0) * x.size(1);
     plan.axes = static_cast<int>(w.axes());
+    const Tensor made = empty(shape, x.dtype(), x.device());  // first: it raises where there is no such memory
     std::vector<int64_t> place[PadPlan::kMost];
     for (size_t i = 0; i < w.axes(); ++i) {
       for (int64_t j = -w.padding[i]; j < sizes[i] - w.padding[i]; ++j) place[i].push_back(j < w.size[i] ? j : -1);
@@ -131,7 +132,6 @@ Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
     }
     const Tensor between = fill.to_bool() ? full({}, fill, x.dtype(), x.device()) : Tensor();
     plan.fill = between.defined() ? static_cast<const char*>(between.data()) : nullptr;
-    const Tensor made = empty(shape, x.dtype(), x.device());
     plan.in = static_cast<const char*>(x.data());
     plan.out = static_cast<char*>(made.data());
     operation(plan);

@@ -360,7 +360,7 @@ def _of_shards_at_once(func, args, kwargs):
 of_shards.at_once = _of_shards_at_once  # type: ignore[attr-defined]
 rule(
     "clone contiguous detach detach_ _dual to type type_ type_as cpu cuda zeros_like ones_like empty_like full_like requires_grad_ "
-    "resolve_conj resolve_neg conj conj_physical retain_grad view_as_real_ __copy__ "
+    "resolve_conj resolve_neg conj conj_physical retain_grad view_as_real_ __copy__ _with_steady_gradient "
     + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"])
 )(of_shards)
 

@@ -385,7 +385,7 @@ def test_names_of_launchers():
     from strided.distributed.elastic.utils.data import ElasticDistributedSampler
 
     error = ChildFailedError("a.py", {1: ProcessFailure(1, 77, 3)})
-    assert "rank 1 (process 77, status 3)" in str(error) and error.failures[1].exitcode == 3
+    assert "rank 1 (local_rank 1, pid 77) exit code 3" in str(error) and error.failures[1].exitcode == 3
     samplers = [ElasticDistributedSampler(range(10), 2, rank, start_index=4) for rank in range(2)]
     assert sorted(i for s in samplers for i in s) == [4, 5, 6, 7, 8, 9] and len(samplers[0]) == 3
     with pytest.raises(ValueError, match="Start index 10"):

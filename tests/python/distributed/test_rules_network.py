@@ -145,9 +145,10 @@ CASES = {
     "pdist": (F.pdist, lambda: normal(4, 3)),
     "linear_cross_entropy": (F.linear_cross_entropy, lambda: normal(3, 4), lambda: normal(5, 4), lambda: whole(5, 3)),
 }  # fmt: skip
-# Random, or compared elsewhere (test_rules_random.py); names of other ones; more than a case can say.
+# Random, or compared elsewhere (test_rules_random.py); names of other ones; more than a case can say; without a rule.
 ELSEWHERE = """alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout gumbel_softmax rrelu
-fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices hardtanh multi_head_attention_forward upsample"""
+fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices hardtanh multi_head_attention_forward upsample
+grouped_mm"""
 
 
 def test_every_function_has_a_case():

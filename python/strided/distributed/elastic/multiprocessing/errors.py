@@ -30,7 +30,7 @@ class ProcessFailure:
     local_rank: int
     pid: int
     exitcode: int
-    error_file: str
+    error_file: str = ""
     error_file_data: dict[str, Any] = dataclasses.field(init=False)
     message: Any = dataclasses.field(init=False)
     timestamp: int = dataclasses.field(init=False)
