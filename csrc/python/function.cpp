@@ -303,9 +303,20 @@ PyObject* with_match(const Function& function, PyObject* const* args, size_t n_a
   }
   std::string why;
   const bool method = n_args > 0 && function.ob_base.ob_type == method_type;
-  if (overloads.size() == 1) {
+  // Where the arguments are enough for one overload only, that one says what is wrong.
+  const size_t given = n_args + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
+  const Overload* meant = nullptr;
+  size_t enough = 0;
+  for (const auto& overload : overloads) {
+    const auto& params = overload->params;
+    const auto required = std::count_if(params.begin(), params.end(), [](const Param& p) { return !p.default_value; });
+    if (overloads.size() > 1 && static_cast<size_t>(required) > given) continue;
+    meant = &*overload;
+    ++enough;
+  }
+  if (enough == 1) {
     Owned held;
-    match(*overloads[0], args, n_args, kwnames, slots, &held.o, &why, false, method);
+    match(*meant, args, n_args, kwnames, slots, &held.o, &why, false, method);
   } else {
     why = overloads[0]->name + "() received an invalid combination of arguments - got " +
           describe_arguments(args + method, n_args - method, kwnames) + ", but expected one of:";

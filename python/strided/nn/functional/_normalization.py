@@ -218,7 +218,7 @@ def rms_norm(
         and not (strided.is_grad_enabled() and any(t.requires_grad for t in given))
     ):  # squares are summed as they are made, and what is made is multiplied in its place
         norms = strided.linalg.vector_norm(x, 2, dims, keepdim=True)
-        made = x * norms.square_().div_(math.prod(x.shape[d] for d in dims)).add_(eps).rsqrt_()
+        made = x * (norms.square() / math.prod(x.shape[d] for d in dims) + eps).rsqrt()
         return (made if weight is None else made.mul_(weight)).to(input.dtype)
     made = x * (x.square().mean(dims, keepdim=True) + eps).rsqrt()
     return (made if weight is None else made * _wide(weight)).to(input.dtype)
