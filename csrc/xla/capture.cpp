@@ -42,6 +42,12 @@ std::unordered_map<int64_t, Step>& steps() {
   return *kept;
 }
 
+Step& step_of(int64_t number) {
+  const auto found = steps().find(number);
+  STRIDED_CHECK(found != steps().end(), RuntimeError, "XLA: there is no captured step ", number);
+  return found->second;
+}
+
 Value copy_of(const Value& v) {
   const Value copy = add("stablehlo.reshape", {v}, v->dtype, v->shape);
   copy->sharding = v->sharding;
@@ -233,12 +239,12 @@ void replay(int64_t number) {
   Generator* generator = nullptr;
   {
     const Lock lock;
-    const Step& step = steps().at(number);
+    const Step& step = step_of(number);
     if (step.drawn) generator = &generator_of(step.device);
   }
   if (generator) generator_lock.emplace(*generator, 1);
   const Lock lock;
-  Step& step = steps().at(number);
+  Step& step = step_of(number);
   run_recorded(step.device);
   if (step.results.empty() && step.checks.empty()) return;
   State& s = state();

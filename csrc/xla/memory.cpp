@@ -116,6 +116,10 @@ void note_random(const RandomSource& source, const Value& seed, const Value& fir
   const Device device{DeviceType::XLA, static_cast<int8_t>(capture->device)};
   STRIDED_CHECK(source.generator == &default_generator(device), NotImplementedError,
                 "XLA: a captured step draws random numbers from the default generator only");
+  STRIDED_CHECK(
+      capture->draws.empty() || (capture->seed == source.seed && capture->draws.back().position <= source.offset),
+      RuntimeError, "XLA: the generator was seeded within a captured step");
+  capture->seed = source.seed;
   capture->draws.push_back({seed, first, source.offset});
 }
 

@@ -51,6 +51,7 @@ struct Capture {
   uint64_t last = 0;                          // storages with greater numbers were made since
   std::unordered_map<uint64_t, Held> before;  // what storages held that were written since
   std::vector<Draw> draws;
+  uint64_t seed = 0;  // of the generator, at these draws
 
   bool knows(const Block& block) const { return block.device == device && block.serial <= last; }
 };

@@ -179,6 +179,16 @@ def test_a_generator_of_ones_own_is_refused():
         strided.rand(3, device="xla", generator=generator)
 
 
+def test_seeding_within_a_step_is_refused():
+    for seed in (1, strided.initial_seed()):
+        with pytest.raises(RuntimeError, match="seeded within a captured step"), xla.Graph():
+            strided.rand(5, device="xla")
+            strided.manual_seed(seed)
+            strided.rand(5, device="xla")
+    with pytest.raises(RuntimeError, match="no captured step"):
+        strided._C.functions["_xla_replay"](2**62)
+
+
 def test_what_cannot_be_in_a_step():
     x = strided.ones(3, device="xla")
     y = x + 1

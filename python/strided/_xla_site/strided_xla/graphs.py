@@ -22,9 +22,9 @@ def _refuse_host_counters(optimizer: Any, args: Any, kwargs: Any) -> None:
 class Graph:
     """A step of an XLA device that is recorded once and then done again, without Python and without recording.
 
-    It has the methods of ``torch.accelerator.Graph``. Operations between :meth:`capture_begin` and :meth:`capture_end`
-    (or in ``with graph:``) are recorded and not run; :meth:`replay` runs them with what their tensors hold then, and
-    writes to the tensors that they wrote to. As with CUDA's graphs:
+    It is used as ``torch.accelerator.Graph`` is, without memory pools and dumps. Operations between
+    :meth:`capture_begin` and :meth:`capture_end` (or in ``with graph:``) are recorded and not run; :meth:`replay` runs
+    them with what their tensors hold then, and writes to the tensors that they wrote to. As with CUDA's graphs:
 
     - tensors keep their places: a new batch is copied into the tensor that the step reads;
     - results are the tensors of the capture (``loss``, ``p.grad``), written anew by each replay; before the first

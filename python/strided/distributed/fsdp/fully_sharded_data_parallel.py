@@ -1,29 +1,7 @@
 """The names of ``strided.distributed.fsdp`` under PyTorch's other one."""
 
-from __future__ import annotations
+from . import _options
+from ._options import *
+from ._wrapper import FullyShardedDataParallel
 
-from . import (
-    BackwardPrefetch,
-    CPUOffload,
-    FullOptimStateDictConfig,
-    FullStateDictConfig,
-    FullyShardedDataParallel,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
-    MixedPrecision,
-    OptimStateDictConfig,
-    OptimStateKeyType,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
-    ShardingStrategy,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
-)
-
-__all__ = [
-    "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
-    "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision",
-    "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig", "ShardedStateDictConfig",
-    "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType",
-]  # fmt: skip
+__all__ = ["FullyShardedDataParallel", *_options.__all__]  # noqa: F405

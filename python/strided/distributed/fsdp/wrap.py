@@ -138,8 +138,8 @@ def wrap_by_policy(
     options: dict[str, Any],
     ignored: set[Module],
     ignored_parameters: set[int],
-) -> None:
-    """Puts wrappers around modules inside of root, in place, from the innermost on.
+) -> int:
+    """Puts wrappers around modules inside of root, in place, from the innermost on; how many elements they hold.
 
     Args:
         policy: says which: see above. A dict of it goes over the options.
@@ -172,7 +172,7 @@ def wrap_by_policy(
                 setattr(module, name, made[child])
         return done
 
-    inside(root, _elements(root, ignored_parameters))
+    return inside(root, _elements(root, ignored_parameters))
 
 
 def _elements(module: Module, ignored: set[int]) -> int:
@@ -199,16 +199,11 @@ def _recursive_wrap(
     Returns:
         The module or its wrapper, and the number of elements that were wrapped.
     """
-    count = sum(p.numel() for p in module.parameters() if p not in ignored_params)
+    ignored = {id(p) for p in ignored_params}
+    count = _elements(module, ignored)
     if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=count):
         return module, 0
-    wrapped = 0
-    for name, child in module.named_children():
-        if child in ignored_modules:
-            continue
-        new, elements = _recursive_wrap(child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs)
-        setattr(module, name, new)
-        wrapped += elements
+    wrapped = wrap_by_policy(module, auto_wrap_policy, wrapper_cls, kwargs, ignored_modules, ignored)
     rest = count - wrapped
     if only_wrap_children or not auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=rest):
         return module, wrapped
