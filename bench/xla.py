@@ -10,6 +10,7 @@ both wait. ``--jaxlib`` takes the XLA of jaxlib for JAX instead.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import sys
 import time
@@ -22,6 +23,18 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "python"), str(Path(__
 from clock import compare, span  # noqa: E402
 
 Work = Callable[[], object]
+
+
+def keep_freed_memory() -> None:
+    """glibc's allocator gives no pages back. Else what one library frees goes to the system, and the next one pays for
+    new pages: a matter of their order, which does not occur where a process uses one library."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library
+        return
+    trim_threshold, mmap_threshold = -1, -3
+    mallopt(trim_threshold, 1 << 30)
+    mallopt(mmap_threshold, 1 << 25)
 
 
 def plugin_path() -> str:
@@ -175,6 +188,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="where strided's Python spends its time")
     options = parser.parse_args()
 
+    keep_freed_memory()
     import strided as torch
     from strided_xla.debug import metrics
 

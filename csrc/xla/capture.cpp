@@ -26,6 +26,7 @@ struct Result {
   uint64_t storage = 0;
   Type type;
   const Sharding* sharding = nullptr;
+  bool only_written = false;  // the step does not read the storage
 };
 struct Step {
   int device = 0;
@@ -109,7 +110,7 @@ std::vector<Value> results_of(Step* step, const Holders& holder) {
     Value v = recorded_value(block);
     if (!v || (is_new && is_array(*v) && holder.at(v.get()) == serial)) continue;  // a constant of its own
     if (is_array(*v) || !seen.insert(v.get()).second) v = copy_of(v);
-    step->results.push_back({serial, {v->dtype, v->shape}, v->sharding});
+    step->results.push_back({serial, {v->dtype, v->shape}, v->sharding, false});
     results.push_back(std::move(v));
   }
   step->checks = state().checks[step->device];
@@ -142,6 +143,7 @@ void set_program(Step* step, const std::vector<Value>& results, const Holders& h
     step->arguments.push_back(argument_of(n, holder));
     step->arguments.back().given = given.count(n) > 0;
   }
+  for (Result& r : step->results) r.only_written = read.count(r.storage) == 0;
 }
 
 // Storages hold what they held before, and those that were made since hold nothing.
@@ -269,6 +271,10 @@ void replay(int64_t number) {
   for (const Result& r : step.results) results.push_back(result_node(r.type, r.sharding));
   if (!step.checks.empty()) results.push_back(result_node(step.found, nullptr));
   for (const Value& v : results) outputs.push_back(v.get());
+  // A storage that is only written lets go of its array before the new one is made: large arrays then take turns in the
+  // same memory, whose pages are there already. If the step fails, such a storage holds zeros.
+  for (const Result& r : step.results)
+    if (r.only_written) set_value(*s.by_serial.at(r.storage), {});
   start(program, outputs, step.device);
   if (generator) generator->position += step.drawn;
   for (size_t i = 0; i < step.results.size(); ++i) set_value(*s.by_serial.at(step.results[i].storage), results[i]);

@@ -36,7 +36,9 @@ enum Function : int {
   kBufferDestroy = 58,
   kBufferCopyToDevice = 69,
   kBufferToHostBuffer = 70,
+  kBufferIsOnCpu = 71,
   kBufferReadyEvent = 72,
+  kBufferUnsafePointer = 73,
   kBufferCopyRawToHost = 100,
   kNumFunctions = 101,
 };
@@ -204,6 +206,14 @@ struct ToHostArgs : Arguments<ToHostArgs> {
   void* to = nullptr;
   size_t size = 0;
   Event* event = nullptr;
+};
+struct IsOnCpuArgs : Arguments<IsOnCpuArgs> {
+  Buffer* buffer = nullptr;
+  bool is_on_cpu = false;
+};
+struct UnsafePointerArgs : Arguments<UnsafePointerArgs> {
+  Buffer* buffer = nullptr;
+  uintptr_t pointer = 0;
 };
 struct RawToHostArgs : Arguments<RawToHostArgs> {
   Buffer* buffer = nullptr;

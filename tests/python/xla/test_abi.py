@@ -53,6 +53,10 @@ PJRT_Buffer_Destroy_Args BufferArgs
   buffer
 PJRT_Buffer_ReadyEvent_Args ReadyEventArgs
   buffer event
+PJRT_Buffer_IsOnCpu_Args IsOnCpuArgs
+  buffer is_on_cpu
+PJRT_Buffer_UnsafePointer_Args UnsafePointerArgs
+  buffer buffer_pointer=pointer
 PJRT_Buffer_CopyToDevice_Args CopyToDeviceArgs
   buffer dst_device=device dst_buffer=copy
 PJRT_Buffer_ToHostBuffer_Args ToHostArgs
