@@ -40,6 +40,12 @@ def test_what_there_is_not_says_so(text):
         )
 
 
+def test_the_older_name_of_quantization():
+    from strided.quantization import QuantStub
+
+    assert QuantStub is strided.quantization.QuantStub is strided.ao.quantization.QuantStub
+
+
 def test_names_of_training_on_ranks():
     import strided.distributed._composable.fsdp as older
     import strided.distributed._tensor.experimental as experimental
