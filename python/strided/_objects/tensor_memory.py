@@ -8,6 +8,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._calls.overrides import overridable_method
 from . import storage as _storage
 
 if TYPE_CHECKING:
@@ -246,10 +247,10 @@ def _grad_dtype(self) -> DType | None:
 def install(Tensor) -> None:
     """Puts the methods of this file onto the Tensor type."""
     for method in (
-        set_, resize, resize_as, share_memory_, is_shared, dim_order, storage_type, const_data_ptr, new, module_load,
-        reinforce,
+        set_, resize, resize_as, share_memory_, is_shared, dim_order, storage_type, const_data_ptr, new, reinforce,
     ):  # fmt: skip
         setattr(Tensor, method.__name__, method)
+    Tensor.module_load = overridable_method(module_load)
     Tensor.grad_dtype = property(_grad_dtype, doc="The dtype that a gradient has: the tensor's own.")
     Tensor.name = property(lambda self: None, doc="None: tensors have no names.")
     Tensor.volatile = property(lambda self: False, doc="False: removed from PyTorch in 0.4.")

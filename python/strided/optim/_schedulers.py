@@ -18,6 +18,8 @@ from .optimizer import Optimizer
 if TYPE_CHECKING:
     from .._typing import Any, Iterable
 
+EPOCH_DEPRECATION_WARNING = "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+
 
 def _set(group, name, value):
     """An option of a group; a tensor there keeps its place."""
@@ -140,7 +142,7 @@ class LRScheduler:
                 values = self.get_lr()
             else:
                 warnings.warn(
-                    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose.",
+                    EPOCH_DEPRECATION_WARNING,
                     UserWarning,
                     stacklevel=2,
                 )

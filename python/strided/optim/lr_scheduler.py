@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._chains import ChainedScheduler, SequentialLR
 from ._cycles import CyclicLR, OneCycleLR
+from ._schedulers import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._schedulers import (
     ConstantLR,
     CosineAnnealingLR,

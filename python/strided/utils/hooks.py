@@ -32,6 +32,16 @@ class RemovableHandle(metaclass=_HandleMeta):
         extra = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict]
         self._dicts = [weakref.ref(d) for d in (hooks_dict, *extra) if d is not None]
 
+    @property
+    def hooks_dict_ref(self) -> Any:
+        """The weak reference to the dict of hooks."""
+        return self._dicts[0]
+
+    @property
+    def extra_dict_ref(self) -> tuple[Any, ...]:
+        """Weak references to the further dicts."""
+        return tuple(self._dicts[1:])
+
     def remove(self) -> None:
         """Takes the hook away; does nothing the second time."""
         for ref in self._dicts:

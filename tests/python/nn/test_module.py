@@ -275,3 +275,66 @@ def test_a_backward_hook_may_return_the_none_that_it_was_given():
     other.register_full_backward_hook(lambda m, given, gained: (strided.ones(1, 2),))
     with pytest.raises(RuntimeError, match="where no input requires gradient"):
         other(strided.ones(1, 2)).sum().backward()
+
+
+def test_backward_hooks_of_a_module_that_returns_a_dict_or_a_list_warn_and_stay_silent():
+    class Wrapped(nn.Module):
+        def __init__(self, wrap):
+            super().__init__()
+            self.wrap = wrap
+
+        def forward(self, x):
+            return self.wrap(x * 2)
+
+    x, seen = strided.ones(2, requires_grad=True), []
+    for wrap in (lambda t: {"a": t}, lambda t: [t]):
+        module = Wrapped(wrap)
+        module.register_full_backward_pre_hook(lambda m, go: seen.append(go))
+        module.register_full_backward_hook(lambda m, gi, go: seen.append(go))
+        with pytest.warns(UserWarning, match="output should be a Tensor or a tuple of Tensors but received <class"):
+            (made,) = module(x).values() if wrap(1) == {"a": 1} else module(x)
+        made.sum().backward()
+    assert seen == [] and x.grad.tolist() == [4, 4]
+
+
+def test_names_of_hooks_that_libraries_read():
+    module = nn.modules.module
+    with nn.modules.module.register_module_forward_hook(lambda *a: None, with_kwargs=True, always_call=True) as handle:
+        assert list(module._global_forward_hooks_always_called) == [handle.id]
+        assert list(module._global_forward_hooks_with_kwargs) == [handle.id]
+        assert handle.hooks_dict_ref() is module._global_forward_hooks
+        assert handle.extra_dict_ref[0]() is module._global_forward_hooks_always_called
+    assert not module._global_forward_hooks_always_called and not module._global_forward_hooks_with_kwargs
+    layer = nn.Linear(1, 1)
+    layer.register_full_backward_hook(lambda *a: None)
+    with pytest.raises(RuntimeError, match="Output 0 of BackwardHookFunction is a view and is being modified inplace"):
+        layer(strided.ones(1, 1)).add_(1)
+
+
+def test_loading_with_swapped_parameters_keeps_the_objects_and_takes_the_class_of_module_load():
+    class Held(strided.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is strided.Tensor.module_load:
+                calls.append(kwargs)
+                return args[1] if broken else args[1].detach().as_subclass(strided.Tensor)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    calls, broken = [], False
+    strided.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with strided.device("meta"):
+            net = nn.BatchNorm1d(2)
+        weight, mean = net.weight, net.running_mean
+        state = nn.BatchNorm1d(2).state_dict()
+        net.load_state_dict(state, assign=True)
+        assert net.weight is weight and net.running_mean is mean and weight.tolist() == [1, 1] and not weight.is_meta
+        assert type(weight) is nn.Parameter and type(mean) is strided.Tensor
+        state["weight"] = strided.full((2,), 3.0).as_subclass(Held)
+        net.load_state_dict(state)
+        assert calls == [{"assign": False}] and net.weight is weight and weight.tolist() == [3, 3]
+        broken = True
+        with pytest.raises(RuntimeError, match='While swapping the parameter named "weight".*module_load returned one'):
+            net.load_state_dict(state)
+    finally:
+        strided.__future__.set_swap_module_params_on_conversion(False)

@@ -389,3 +389,12 @@ def test_lbfgs_of_a_loss_that_overflows_goes_on_with_nan(search):
         return [float(opt.step(closure)) for _ in range(4)] + p.tolist()
 
     np.testing.assert_array_equal(run(strided), run(torch))
+
+
+def test_the_warning_for_an_epoch_is_pytorchs_and_has_its_name():
+    texts = [lib.optim.lr_scheduler.EPOCH_DEPRECATION_WARNING for lib in (strided, torch)]
+    assert texts[0] == texts[1]
+    scheduler = strided.optim.lr_scheduler.StepLR(strided.optim.SGD([strided.ones(1)], lr=1.0), 2)
+    with pytest.warns(UserWarning) as told:
+        scheduler.step(3)
+    assert texts[0] in [str(w.message) for w in told]

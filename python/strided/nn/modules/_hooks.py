@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 everywhere: dict[str, OrderedDict[int, Any]] = {
     kind: OrderedDict() for kind in ("forward_pre", "forward", "backward_pre", "backward")
 }
-_always_everywhere: OrderedDict[int, bool] = OrderedDict()
-_kwargs_everywhere: OrderedDict[int, bool] = OrderedDict()
+always_everywhere: OrderedDict[int, bool] = OrderedDict()
+kwargs_everywhere: OrderedDict[int, bool] = OrderedDict()
 _full_everywhere: bool | None = None  # what the hooks of everywhere["backward"] are; None before the first one
 # Hooks that see what becomes part of a module, by kind.
 parts: dict[str, OrderedDict[int, Any]] = {kind: OrderedDict() for kind in ("parameter", "buffer", "module")}
@@ -39,12 +39,12 @@ def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls ``hook(module, args, output)`` after the forward of every module."""
-    handle = RemovableHandle(everywhere["forward"], extra_dict=[_always_everywhere, _kwargs_everywhere])
+    handle = RemovableHandle(everywhere["forward"], extra_dict=[always_everywhere, kwargs_everywhere])
     everywhere["forward"][handle.id] = hook
     if with_kwargs:
-        _kwargs_everywhere[handle.id] = True
+        kwargs_everywhere[handle.id] = True
     if always_call:
-        _always_everywhere[handle.id] = True
+        always_everywhere[handle.id] = True
     return handle
 
 
@@ -102,8 +102,8 @@ def replaced_part(kind: str, module: Any, name: str, value: Any) -> Any:
 # ---------------------------------------------------------------- the backward pass through a module
 
 
-class _Tap(Function):
-    """The tensors themselves; their gradients go through a function, which may replace them."""
+class BackwardHookFunction(Function):
+    """The tensors themselves; their gradients go through a function, which may replace them. (Errors name it.)"""
 
     _takes_batches = True  # and so do hooks of modules
 
@@ -121,18 +121,12 @@ class _Tap(Function):
 
 
 def _tapped(function, value, zeros):
-    """A value with the tensors in it tapped (it may be a tensor, or a tuple, list or dict with tensors).
+    """A tensor, or a tuple with the tensors in it, tapped; and whether there was one to tap.
 
     The function gets zeros, or None, for the tensors that no gradient comes to.
     """
-    names, items = None, None
-    if isinstance(value, _C.Tensor):
-        items = [value]
-    elif isinstance(value, (tuple, list)):
-        items = list(value)
-    elif isinstance(value, dict):
-        names, items = list(value), list(value.values())
-    places = [i for i, t in enumerate(items or ()) if isinstance(t, _C.Tensor)]
+    items = [value] if isinstance(value, _C.Tensor) else list(value)
+    places = [i for i, t in enumerate(items) if isinstance(t, _C.Tensor)]
     if not any(items[i].requires_grad for i in places) or not _C.functions["is_grad_enabled"]():
         return value, False
     count = len(items)
@@ -144,12 +138,10 @@ def _tapped(function, value, zeros):
         made = function(tuple(full))
         return [made[i] for i in places]
 
-    for i, t in zip(places, _Tap.apply(spread, zeros, *(items[i] for i in places))):
+    for i, t in zip(places, BackwardHookFunction.apply(spread, zeros, *(items[i] for i in places))):
         items[i] = t
     if isinstance(value, _C.Tensor):
         return items[0], True
-    if names is not None:
-        return type(value)(zip(names, items)), True
     return (type(value)(*items) if hasattr(value, "_fields") else type(value)(items)), True
 
 
@@ -178,6 +170,13 @@ class BackwardHooks:
         return args
 
     def tap_outputs(self, result: Any) -> Any:
+        if not isinstance(result, (_C.Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(result)}",
+                stacklevel=5,
+            )
+            return result
         return _tapped(self._at_outputs, result, False)[0]
 
     def _at_outputs(self, grads):
@@ -228,7 +227,7 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     except Exception as error:
         # always_call: these hooks run after a failure too. What they raise is only told.
         for found, always, with_kwargs in (
-            (everywhere["forward"], _always_everywhere, _kwargs_everywhere),
+            (everywhere["forward"], always_everywhere, kwargs_everywhere),
             (module._forward_hooks, module._forward_hooks_always_called, module._forward_hooks_with_kwargs),
         ):
             for key, hook in list(found.items()):
@@ -274,7 +273,7 @@ def _run(module, args, kwargs, called):
         args = taps.tap_inputs(args)
     result = module.forward(*args, **kwargs)
     for found, with_kwargs in (
-        (everywhere["forward"], _kwargs_everywhere),
+        (everywhere["forward"], kwargs_everywhere),
         (module._forward_hooks, module._forward_hooks_with_kwargs),
     ):
         for key, hook in list(found.items()):

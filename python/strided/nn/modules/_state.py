@@ -8,6 +8,7 @@ from collections import OrderedDict, namedtuple
 from typing import TYPE_CHECKING
 
 from ... import _C
+from ... import __future__ as _conversions
 from ...autograd import no_grad
 from ..parameter import Parameter, is_lazy
 
@@ -49,6 +50,25 @@ class _OfModule:
 
 def _quoted(keys):
     return ", ".join(f'"{k}"' for k in keys)
+
+
+def _as_parameter(given, own):
+    """A tensor as the parameter that takes the place of another."""
+    made = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)
+    return made.requires_grad_(own.requires_grad)
+
+
+def _swap(own, given, assign):
+    """Loads a tensor into another, which stays the object that it is and gets the class that module_load gives it."""
+    from ...utils import swap_tensors
+
+    made = own.module_load(given, assign=assign)
+    if made is given or made is own:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    swap_tensors(own, _as_parameter(made, own) if isinstance(own, Parameter) else made)
 
 
 class StateDicts:
@@ -131,17 +151,17 @@ class StateDicts:
             )
         try:
             with no_grad():
-                if not assign:
+                if _conversions.get_swap_module_params_on_conversion():
+                    _swap(own, given, assign)
+                elif not assign:
                     own.copy_(given)
                 elif isinstance(own, Parameter):
-                    made = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)
-                    made.requires_grad_(own.requires_grad)
-                    setattr(self, name, made)
+                    setattr(self, name, _as_parameter(given, own))
                 else:
                     setattr(self, name, given)
         except Exception as error:
             errors.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {own.size()} and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}.'
+                f'While {"swapping" if _conversions.get_swap_module_params_on_conversion() else "copying"} the parameter named "{key}", whose dimensions in the model are {own.size()} and whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}.'
             )
 
     def _load_from_state_dict(

@@ -38,6 +38,10 @@ __all__ = [
 # PyTorch's names of the hooks of all modules; libraries run them.
 _global_forward_pre_hooks, _global_forward_hooks = _hooks.everywhere["forward_pre"], _hooks.everywhere["forward"]
 _global_backward_pre_hooks, _global_backward_hooks = _hooks.everywhere["backward_pre"], _hooks.everywhere["backward"]
+_global_forward_hooks_always_called, _global_forward_hooks_with_kwargs = (
+    _hooks.always_everywhere,
+    _hooks.kwargs_everywhere,
+)
 _global_parameter_registration_hooks = _hooks.parts["parameter"]
 _global_buffer_registration_hooks = _hooks.parts["buffer"]
 _global_module_registration_hooks = _hooks.parts["module"]
