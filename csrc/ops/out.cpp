@@ -17,8 +17,22 @@ ResizeWarning warn_of_resize = nullptr;
 // Nobody else sees the memory, so that it may be exchanged.
 bool is_alone(const Tensor& t) { return !t.storage().borrowed() && t.impl()->storage->use_count() == 1; }
 
+// A view of a tensor that nobody else has: empty(3, 4).t(). It is alone without its base.
+bool is_alone_with_base(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  return impl.base && impl.base->use_count() == 1 && impl.storage->use_count() == 2 && !t.storage().borrowed() &&
+         !t.requires_grad();
+}
+
+// Before the memory of a tensor is exchanged.
+void leave_base(const Tensor& t) {
+  t.impl()->base = {};
+  t.impl()->view_kind = ViewKind::Plain;
+}
+
 void resize(const char* op, const Tensor& out, const Dims& shape) {
   Layout layout(shape);
+  leave_base(out);
   out.storage().resize(static_cast<size_t>(checked_numel(op, shape) * out.itemsize()));
   out.impl()->numel = layout.numel();
   out.impl()->layout = std::move(layout);
@@ -46,6 +60,7 @@ void put(const char* op, const Tensor& out, const Tensor& result) {
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
+    leave_base(out);
     change_storage(out.impl()->storage, result.impl()->storage);
     out.impl()->layout = result.layout();
     out.impl()->numel = result.numel();
@@ -115,8 +130,9 @@ void check_out(const char* op, const Tensor& out, const Dims& shape, DType resul
   STRIDED_CHECK(out.device() == device, RuntimeError, op, ": expected out tensor to be on ", device, ", but it is on ",
                 out.device());
   // out= never resizes a view: other tensors may look at that memory.
-  STRIDED_CHECK(out.shape() == shape || is_alone(out), RuntimeError, op, ": the result has shape ", shape,
-                ", but out has shape ", out.shape(), "; only a tensor that nobody shares memory with is resized");
+  STRIDED_CHECK(out.shape() == shape || is_alone(out) || is_alone_with_base(out), RuntimeError, op,
+                ": the result has shape ", shape, ", but out has shape ", out.shape(),
+                "; only a tensor that nobody shares memory with is resized");
 }
 
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {

@@ -178,7 +178,8 @@ _elsewhere = {
         "amp._scale": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
         "_functions.sparse": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
         "_objects.tensor_memory": "_has_compatible_shallow_copy_type",
-        "nn._native": "_int_mm _softmax_backward_data _log_softmax_backward_data",
+        "_functions.creation": "_tensor_classes",
+        "nn._native": "_addmm_activation _int_mm _softmax_backward_data _log_softmax_backward_data",
         "nn._registered": "_batch_norm_with_update _chunk_cat _native_batch_norm_legit _unsafe_masked_index "
         "_unsafe_masked_index_put_accumulate native_dropout_backward",
     }.items()
@@ -190,13 +191,19 @@ def __getattr__(name):
     if name in _later or name in (
         "__config__",
         "__future__",
+        "_custom_ops",
         "_dynamo",
+        "_export",
         "_functorch",
         "_guards",
+        "_higher_order_ops",
         "_inductor",
+        "_jit_internal",
+        "_linalg_utils",
         "_subclasses",
         "_tensor_str",
         "_utils",
+        "_vmap_internals",
     ):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _elsewhere or name.startswith("_foreach_"):

@@ -343,16 +343,22 @@ Dims for_axes(const char* what, const Dims& given, size_t axes) {
 }
 // The checks of both directions; the input with a batch, and all of the geometry but sizes.
 Tensor prepare(const char* name, Geometry* g, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
-               const Dims& stride, const Dims& padding, const Dims& dilation, int64_t groups, int axes) {
+               const Dims& stride, const Dims& padding, const Dims& dilation, int64_t groups, int axes,
+               bool transposed) {
   STRIDED_CHECK(x.ndim() == axes + 1 || x.ndim() == axes + 2, RuntimeError, "Expected ", axes + 1, "D (unbatched) or ",
                 axes + 2, "D (batched) input to ", name, ", but got input of size: ", x.shape());
   STRIDED_CHECK(weight.ndim() >= 3, RuntimeError, "weight should have at least three dimensions");
   STRIDED_CHECK(weight.ndim() == axes + 2, RuntimeError, "Expected ", weight.ndim(), "-dimensional input for ",
                 weight.ndim(), "-dimensional weight ", weight.shape(), ", but got ", axes + 2,
                 "-dimensional input of size ", x.shape(), " instead");
+  // PyTorch compares with the bias first, but not in conv_transpose.
+  if (bias && !transposed)
+    for (const Tensor* other : {&*bias, &weight})
+      STRIDED_CHECK(other->dtype() == x.dtype(), RuntimeError, "Input type (", word_for(x), ") and bias type (",
+                    word_for(*other), ") should be the same");
   for (const Tensor* other : {&weight, bias ? &*bias : &weight})
-    STRIDED_CHECK(other->dtype() == x.dtype(), RuntimeError, "Input type (", word_for(x), ") and bias type (",
-                  word_for(*other), ") should be the same");
+    STRIDED_CHECK(other->dtype() == x.dtype(), RuntimeError, "expected scalar type ", cpp_name_of(x.dtype()),
+                  " but found ", cpp_name_of(other->dtype()));
   const size_t n = static_cast<size_t>(axes);
   g->kernel = sizes_of(weight);
   g->stride = for_axes("stride", stride, n), g->padding = for_axes("padding", padding, n);
@@ -411,7 +417,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
                    const Dims& padding, const Dims& dilation, int64_t groups) {
   constexpr const char* names[] = {"conv1d", "conv2d", "conv3d"};
   Geometry g;
-  const Tensor x = prepare(names[axes - 1], &g, input, weight, bias, stride, padding, dilation, groups, axes);
+  const Tensor x = prepare(names[axes - 1], &g, input, weight, bias, stride, padding, dilation, groups, axes, false);
   STRIDED_CHECK(x.size(1) == weight.size(1) * groups, RuntimeError, "Given groups=", groups, ", weight of size ",
                 weight.shape(), ", expected input", input.shape(), " to have ", weight.size(1) * groups,
                 " channels, but got ", x.size(1), " channels instead");
@@ -434,7 +440,7 @@ Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const s
                               const Dims& dilation) {
   constexpr const char* names[] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
   Geometry g;
-  const Tensor x = prepare(names[axes - 1], &g, input, weight, bias, stride, padding, dilation, groups, axes);
+  const Tensor x = prepare(names[axes - 1], &g, input, weight, bias, stride, padding, dilation, groups, axes, true);
   STRIDED_CHECK(x.size(1) == weight.size(0), RuntimeError, "Given transposed=1, weight of size ", weight.shape(),
                 ", expected input", input.shape(), " to have ", weight.size(0), " channels, but got ", x.size(1),
                 " channels instead");

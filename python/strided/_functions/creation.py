@@ -293,7 +293,8 @@ def typed(kind: str) -> dict[str, Any]:
     made = {}
     for dtype in _C.dtypes:
         name = f"{dtype._cpp_name}Tensor"
-        members = {"dtype": dtype, "kind": kind, "__module__": "torch" if kind == "cpu" else f"torch.{kind}",
+        members = {"dtype": dtype, "kind": kind, "is_cuda": kind == "cuda", "is_sparse": False,
+                   "__module__": "torch" if kind == "cpu" else f"torch.{kind}",
                    "__doc__": f"{name}(sizes or list): legacy constructor of {dtype} tensors."}  # fmt: skip
         made[name] = _TypedMeta(name, (), members)
     return made
@@ -301,3 +302,4 @@ def typed(kind: str) -> dict[str, Any]:
 
 globals().update(typed("cpu"))
 __all__ += [name for name in globals() if name.endswith("Tensor") and isinstance(globals()[name], _TypedMeta)]
+_tensor_classes = {globals()[name] for name in __all__ if isinstance(globals()[name], _TypedMeta)}  # PyTorch's name

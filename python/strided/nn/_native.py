@@ -83,6 +83,21 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return input * mask * (0.0 if p == 1 else 1 / (1 - p)), mask
 
 
+def _addmm_activation(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    use_gelu: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``relu(addmm(...))``, or gelu of it."""
+    made = strided.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return into("_addmm_activation", strided.nn.functional.gelu(made) if use_gelu else made.relu(), out)
+
+
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Tensor:
     """The gradient of softmax, of its result."""
     grad, output = _wide(grad_output), _wide(output)

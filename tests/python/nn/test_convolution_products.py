@@ -177,3 +177,15 @@ def test_channels_keep_inf_to_themselves():
     assert (made[0] == float("inf")).nonzero().tolist() == [[0, 4], [0, 5], [1, 4], [1, 5]]
     assert made[1].isnan().nonzero().tolist() == [[3, 0], [3, 1], [4, 0], [4, 1]]
     assert made.isfinite().sum() == 52
+
+
+def test_dtypes_that_differ_are_named_as_in_pytorch():
+    x, w, b = torch.zeros(1, 1, 4, 4, dtype=torch.float64), torch.zeros(1, 1, 2, 2), torch.zeros(1)
+    conv2d, transposed = F.conv2d, F.conv_transpose2d
+    for call in (lambda: conv2d(x, w), lambda: transposed(x, w), lambda: transposed(x, w, b)):
+        with pytest.raises(RuntimeError, match="^expected scalar type Double but found Float$"):
+            call()
+    with pytest.raises(RuntimeError, match=r"^Input type \(double\) and bias type \(float\) should be the same$"):
+        conv2d(x, w, b)
+    with pytest.raises(RuntimeError, match="^expected scalar type Long but found ComplexFloat$"):
+        conv2d(x.long(), w.to(torch.complex64))

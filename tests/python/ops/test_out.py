@@ -345,3 +345,19 @@ def test_peak_memory(name):
     assert peak(lambda: call(x, out)) <= most
     # An empty out takes over the memory of the result.
     assert peak(lambda: call(x, strided.empty(0))) <= most + out.nbytes
+
+
+def test_a_view_whose_base_nobody_has_is_resized():
+    x, y = strided.ones(1, 3, 2), strided.ones(1, 2, 4)
+    for out in (strided.zeros(4, 3).t(), strided.zeros(6)[::2], strided.zeros(6)[:0]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the resizing
+            assert strided.bmm(x, y, out=out) is out
+        assert out.shape == (1, 3, 4) and out.stride() == (12, 4, 1) and out.eq(2).all() and out._base is None
+        out.add_(1)
+        assert out.eq(3).all() and out.untyped_storage().nbytes() == 48
+    base = strided.zeros(6)
+    for out in (base[::2], base.t()[:0]):
+        with pytest.raises(RuntimeError, match="only a tensor that nobody shares memory with is resized"):
+            strided.bmm(x, y, out=out)
+    assert base.shape == (6,) and not base.any()

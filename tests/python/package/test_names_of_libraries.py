@@ -773,3 +773,16 @@ def test_spans_of_the_profiler_in_two_calls():
             strided.ones(2).add(1)
             strided.ops.profiler._record_function_exit(span)
     assert [e.name for e in profile.function_events].count("a part") == 2
+
+
+def test_private_modules_and_functions_that_import_torch_brings():
+    for name in "_custom_ops _export _higher_order_ops _jit_internal _linalg_utils _vmap_internals".split():
+        assert getattr(strided, name).__name__ == f"strided.{name}"
+    assert strided.FloatTensor in strided._tensor_classes and len(strided._tensor_classes) > 8
+    assert not any(t.is_sparse or t.is_cuda for t in strided._tensor_classes)
+    m = strided.tensor([[1.0, -2.0]])
+    a, b = strided.tensor([[1.0]]), strided.tensor([[1.0, 1.0]])
+    assert strided._addmm_activation(m, a, b, beta=2, alpha=3).tolist() == [[5, 0]]
+    out = strided.empty(0)
+    strided._addmm_activation(m, a, b, use_gelu=True, out=out)
+    assert strided.equal(out, strided.nn.functional.gelu(m + 1))
