@@ -148,7 +148,10 @@ namespace {
 // One step after the other, as PyTorch adds: the imaginary part counts turns, which depend on the order.
 Tensor complex_logcumsumexp(const Tensor& x, int axis) {
   if (x.ndim() == 0 || x.numel() == 0) return clone(x);
-  std::vector<Tensor> sums{select(x, axis, 0)};
+  // A NaN in one part makes both NaN, in the first sum as in later ones.
+  const Tensor first = select(x, axis, 0);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Tensor> sums{masked_fill(first, elementwise<Ne>(first, first), Scalar(nan, nan))};
   for (int64_t i = 1; i < x.size(axis); ++i) sums.push_back(elementwise<Logaddexp>(sums.back(), select(x, axis, i)));
   return stack(sums, axis);
 }

@@ -18,6 +18,15 @@ def warn_always(b: bool | None = None) -> bool:
 
 def warn_once(name: str, message: str) -> None:
     """UserWarning `name: message`, in this process only for the first call with this name unless `warn_always()`."""
+    _tell(name, f"{name}: {message}")
+
+
+def warn_once_of(name: str, message: str) -> None:
+    """The same in PyTorch's words: without the name, which only says what belongs together."""
+    _tell(name, message)
+
+
+def _tell(name, text):
     if _always or name not in _told:
         _told.add(name)
-        warnings.warn(f"{name}: {message}", stacklevel=3)
+        warnings.warn(text, stacklevel=4)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from .._calls.arguments import whole
+from .._calls.once import warn_once_of
 from .._calls.overrides import overridable, overridable_method
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ class Samples:
 
     def triangle(self) -> Tensor:
         return 1 - (self.places * (2 / self.steps) - 1).abs()
+
+
+_EXPLICITLY = (
+    "To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+)
 
 
 def finish(window: Tensor, dtype: DType, requires_grad: bool) -> Tensor:
@@ -273,6 +279,13 @@ def stft(
     """
     _check_input("stft", input, n_fft=n_fft, hop_length=hop_length, win_length=win_length)
     _check_window("stft", window)
+    if window is None:
+        warn_once_of(
+            "stft",
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
+            "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral "
+            f"leakage.{_EXPLICITLY}",
+        )
     if not isinstance(pad_mode, str):
         raise TypeError(f"stft(): argument 'pad_mode' must be str, not {type(pad_mode).__name__}")
     if center and align_to_window is not None:
@@ -371,6 +384,12 @@ def istft(
     """
     _check_input("istft", input, n_fft=n_fft, hop_length=hop_length, win_length=win_length, length=length)
     _check_window("istft", window)
+    if window is None:
+        warn_once_of(
+            "istft",
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft "
+            f"to make the inversion lossless.{_EXPLICITLY}",
+        )
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
 

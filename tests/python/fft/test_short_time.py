@@ -1,6 +1,7 @@
 """Windows and short-time Fourier transforms: against their definitions, and there and back."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -149,3 +150,24 @@ def test_short_time_errors():
         with pytest.raises(error):
             call()
     assert math.isfinite(torch.istft(spectra, 16).abs().max().item())
+
+
+def test_a_missing_window_is_told_once():
+    x, window = torch.arange(16.0), torch.ones(4)
+    was = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match=r"^A window was not provided. .*spectral leakage.*`window=torch.ones"):
+            spectrum = torch.stft(x, 4, return_complex=True)
+        with pytest.warns(
+            UserWarning, match=r"^A window was not provided. .*the inversion lossless.*`window=torch.ones"
+        ):
+            torch.istft(spectrum, 4)
+        torch.set_warn_always(False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.istft(torch.stft(x, 4, return_complex=True), 4)
+            torch.set_warn_always(True)
+            torch.istft(torch.stft(x, 4, window=window, return_complex=True), 4, window=window)
+    finally:
+        torch.set_warn_always(was)

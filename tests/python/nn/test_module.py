@@ -338,3 +338,18 @@ def test_loading_with_swapped_parameters_keeps_the_objects_and_takes_the_class_o
             net.load_state_dict(state)
     finally:
         strided.__future__.set_swap_module_params_on_conversion(False)
+
+
+def test_a_convolution_without_channels_has_a_bias_of_zeros():
+    strided.full((64,), 7.0)  # whose memory an uninitialised bias might get
+    with pytest.warns(UserWarning, match="zero-element"):
+        layer = nn.Conv1d(0, 64, 2)
+    assert not layer.bias.any() and layer(strided.ones(2, 0, 5)).shape == (2, 64, 4)
+
+
+def test_a_replica_shares_members_and_has_no_parameters():
+    held = nn.ParameterList([strided.ones(1), strided.zeros(2)])
+    replica = held._replicate_for_data_parallel()
+    assert not list(replica.parameters()) and len(list(held.parameters())) == 2 and len(replica) == 2
+    setattr(replica, "0", held[0] * 2)
+    assert replica[0].tolist() == [2] and held[0].tolist() == [1]

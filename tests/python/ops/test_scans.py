@@ -350,3 +350,15 @@ def test_running_extremes_of_long_rows(dtype, n):
                 assert at[i] == best and (made[i] == row[best] or made[i] != made[i])
         turned = function(x.T.contiguous().T, 1)
         assert turned[1].equal(index) and turned[0].nan_to_num().equal(values.nan_to_num())
+
+
+def test_logcumsumexp_of_a_complex_nan_is_nan_in_both_parts_from_it_on():
+    nan = float("nan")
+    for bad in (complex(nan, 0), complex(0, nan)):
+        for at in (0, 1):
+            x = torch.tensor([1 + 1j, 2j, 1], dtype=torch.complex64)
+            x[at] = bad
+            parts = torch.view_as_real(torch.logcumsumexp(x, 0))
+            assert parts[:at].isfinite().all() and parts[at:].isnan().all()
+    kept = torch.logcumsumexp(torch.tensor([complex(-float("inf"), 3), 1j]), 0)
+    assert kept[0].imag == 3 and kept[1] == 1j

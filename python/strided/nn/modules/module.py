@@ -326,6 +326,15 @@ class Module(StateDicts, HookRegistration):
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
 
+    def _replicate_for_data_parallel(self):
+        """A module with the same members and no parameters, for a replica whose parameters are results."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = self.__dict__.copy()
+        replica._parameters = {}
+        replica._buffers, replica._modules = self._buffers.copy(), self._modules.copy()
+        replica._is_replica = True
+        return replica
+
     # ------------------------------------------------------------ parts, by name
 
     def _at(self, target):
