@@ -136,6 +136,55 @@ def nll_loss_backward(
 nll_loss2d_backward = nll_loss_backward
 
 
+def nll_loss(self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Tensor:
+    """``nn.functional.nll_loss``; reduction 0: none, 1: mean, 2: sum."""
+    return F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=_NAMES[reduction])
+
+
+nll_loss2d = nll_loss_nd = nll_loss
+
+
+def cross_entropy_loss(
+    self: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """``nn.functional.cross_entropy``; reduction 0: none, 1: mean, 2: sum."""
+    return F.cross_entropy(
+        self,
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=_NAMES[reduction],
+        label_smoothing=label_smoothing,
+    )
+
+
+def l1_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """``nn.functional.l1_loss``; reduction 0: none, 1: mean, 2: sum."""
+    return F.l1_loss(self, target, reduction=_NAMES[reduction])
+
+
+def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """``nn.functional.soft_margin_loss``; reduction 0: none, 1: mean, 2: sum."""
+    return F.soft_margin_loss(self, target, reduction=_NAMES[reduction])
+
+
+def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """``nn.functional.multilabel_margin_loss``; reduction 0: none, 1: mean, 2: sum."""
+    return F.multilabel_margin_loss(self, target, reduction=_NAMES[reduction])
+
+
+def multi_margin_loss(
+    self: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: int = 1
+) -> Tensor:
+    """``nn.functional.multi_margin_loss``; reduction 0: none, 1: mean, 2: sum."""
+    return F.multi_margin_loss(self, target, p, margin, weight, reduction=_NAMES[reduction])
+
+
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """``nn.functional.mse_loss``; reduction 0: none, 1: mean, 2: sum."""
     return F.mse_loss(self, target, reduction=_NAMES[reduction])

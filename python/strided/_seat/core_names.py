@@ -92,6 +92,11 @@ _OF_NETWORKS = (
     "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d elu gelu glu hardsigmoid hardswish hardtanh leaky_relu "
     "linear mish one_hot pad relu6 scaled_dot_product_attention silu softplus softshrink"
 ).split()
+# Those whose reduction is a number: ops.aten has them.
+_REDUCED = (
+    "binary_cross_entropy cross_entropy_loss huber_loss l1_loss mse_loss multi_margin_loss multilabel_margin_loss "
+    "nll_loss nll_loss2d nll_loss_nd smooth_l1_loss soft_margin_loss"
+).split()
 
 
 def _show_config() -> str:
@@ -134,6 +139,10 @@ class _Networks:
             return getattr(functional, name)
         if name in _interpolate.UPSAMPLERS:
             return _interpolate.UPSAMPLERS[name]
+        if name in _REDUCED:
+            from ..ops import aten
+
+            return getattr(aten, name)
         raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
 
 

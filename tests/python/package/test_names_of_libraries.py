@@ -786,3 +786,16 @@ def test_private_modules_and_functions_that_import_torch_brings():
     out = strided.empty(0)
     strided._addmm_activation(m, a, b, use_gelu=True, out=out)
     assert strided.equal(out, strided.nn.functional.gelu(m + 1))
+
+
+def test_numbers_of_reductions():
+    from strided.nn import _reduction
+
+    assert [_reduction.get_enum(r) for r in ("none", "mean", "sum")] == [0, 1, 2]
+    with pytest.warns(UserWarning, match="^reduction='elementwise_mean' is deprecated"):
+        assert _reduction.get_enum("elementwise_mean") == 1
+    with pytest.raises(ValueError, match="^max is not a valid value for reduction$"):
+        _reduction.get_enum("max")
+    with pytest.warns(UserWarning, match="please use reduction='sum' instead"):
+        assert _reduction.legacy_get_enum(False, None) == 2
+    assert _reduction.legacy_get_enum(None, False, emit_warning=False) == 0

@@ -98,3 +98,34 @@ def test_loops_of_audio_filters(dtype):
     for i in range(9):
         state, last = temp[:, i].numpy() - last + 0.995 * state, temp[:, i].numpy()
         np.testing.assert_allclose(out[:, i].numpy(), waveform[:, i].numpy() * 0.5 + state * 0.75, rtol=1e-5, atol=1e-6)
+
+
+def test_losses_of_aten_take_the_reduction_as_a_number():
+    x, y = strided.tensor([[0.1, 0.7, 0.3], [0.2, 0.9, 0.4]]), strided.tensor([1, 2])
+    other = strided.tensor([[0.5, 0.2, 0.6], [0.1, 0.8, 0.3]])
+    sign, places = strided.tensor([[1.0, -1, 1], [1, 1, -1]]), strided.tensor([[1, 0, -1], [2, -1, -1]])
+    f = strided.nn.functional
+    cases = {
+        "l1_loss": (f.l1_loss, (x, other), ()),
+        "soft_margin_loss": (f.soft_margin_loss, (x, sign), ()),
+        "multilabel_margin_loss": (f.multilabel_margin_loss, (x, places), ()),
+        "multi_margin_loss": (f.multi_margin_loss, (x, y), (1, 1, None)),
+        "nll_loss": (f.nll_loss, (x, y), (None,)),
+        "nll_loss_nd": (f.nll_loss, (x, y), (None,)),
+        "cross_entropy_loss": (f.cross_entropy, (x, y), (None,)),
+        "mse_loss": (f.mse_loss, (x, other), ()),
+        "smooth_l1_loss": (f.smooth_l1_loss, (x, other), ()),
+        "huber_loss": (f.huber_loss, (x, other), ()),
+        "binary_cross_entropy": (f.binary_cross_entropy, (x, other), (None,)),
+    }
+    from strided._seat.core_names import _Networks
+
+    for name, (function, args, options) in cases.items():
+        for number, word in enumerate(("none", "mean", "sum")):
+            want = function(*args, reduction=word)
+            for space in (strided.ops.aten, _Networks()):
+                got = getattr(space, name)(*args, *options, number)
+                assert got.shape == want.shape and strided.allclose(got, want), (name, word)
+        assert getattr(strided.ops.aten, name)(*args).ndim == 0
+    smooth = strided.ops.aten.cross_entropy_loss(x, y, None, 2, 1, 0.1)
+    assert strided.allclose(smooth, f.cross_entropy(x, y, reduction="sum", ignore_index=1, label_smoothing=0.1))
