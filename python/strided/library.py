@@ -310,7 +310,7 @@ def define(qualname: Any, schema: Any, *args: Any, lib: Library | None = None, t
         tags: the attribute ``tags``.
 
     Raises:
-        ValueError: the name has no namespace.
+        ValueError: the name has no namespace, or the schema has a name.
     """
     if isinstance(qualname, Library):
         name = qualname.define(schema, *args, tags=tags)
@@ -325,6 +325,11 @@ def define(qualname: Any, schema: Any, *args: Any, lib: Library | None = None, t
     namespace, _, short = qualname.partition("::")
     if not namespace or not short:
         raise ValueError(f"Expected `qualname` to be of the form 'namespace::name', got {qualname!r}")
+    if not schema.startswith("(") or ") -> " not in schema:
+        raise ValueError(
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
+            f'"{schema}"'
+        )
     if lib is None:
         lib = Library(namespace, "FRAGMENT")
         lib._finalizer.detach()
@@ -337,7 +342,8 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
 
     Args:
         qualname: "namespace::name"; or a Library, and `types` is then the name, `func` the dispatch key.
-        types: a device or several, as in :meth:`CustomOpDef.register_kernel`; "default" for all of them.
+        types: a device or several, as in :meth:`CustomOpDef.register_kernel`; "default" for all of them; or dispatch
+            keys, as in :meth:`Library.impl`.
         func: the function. lib: accepted, without effect.
     """
     if isinstance(qualname, Library):
@@ -351,8 +357,10 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
         return lambda function: impl(qualname, types, function, lib=lib)
     op = _found(qualname)
     for kind in (types,) if isinstance(types, str) else types:
-        if kind in ("default", "CompositeExplicitAutograd"):
+        if kind == "default":
             op._function = func
+        elif kind[:1].isupper():
+            op._implement(kind, func)
         else:
             op._kernels[strided.device(kind).type] = func
     return None

@@ -133,3 +133,30 @@ def test_classes_are_told_of_registered_operations():
     assert seen == [("strided_library_test.by_numpy.default", (Wrapper,))]
     made.sum().backward()
     assert type(x.grad) is Wrapper and x.grad.elem.tolist() == [2, 3]
+
+
+def test_impl_by_name_takes_dispatch_keys():
+    strided.library.define("testing_keys::twice", "(Tensor x) -> Tensor")
+    strided.library.define("testing_keys::made", "(Tensor x) -> Tensor")
+    calls = []
+
+    @strided.library.impl("testing_keys::twice", "CPU")
+    def on_cpu(x):
+        calls.append("CPU")
+        return x * 2
+
+    @strided.library.impl("testing_keys::twice", ("Meta", "CUDA"))
+    def of_shapes(x):
+        calls.append("Meta")
+        return strided.empty_like(x)
+
+    strided.library.impl("testing_keys::made", "CompositeImplicitAutograd", lambda x: x * x)
+    x = strided.tensor([3.0], requires_grad=True)
+    assert strided.ops.testing_keys.twice(x.detach()).tolist() == [6] and calls == ["CPU"]
+    assert strided.ops.testing_keys.twice(strided.ones(2, device="meta")).is_meta and calls == ["CPU", "Meta"]
+    strided.ops.testing_keys.made(x).backward()
+    assert x.grad.tolist() == [6]
+    with pytest.raises(RuntimeError, match="device"):
+        strided.library.impl("testing_keys::twice", "nowhere", lambda x: x)
+    with pytest.raises(ValueError, match='expected schema to look like .* but got "third.Tensor x. -> Tensor"'):
+        strided.library.define("testing_keys::third", "third(Tensor x) -> Tensor")
