@@ -206,9 +206,9 @@ class StreamStorages : public Storages {
   size_t fill(PyObject* keys, size_t at) {
     require(PyList_CheckExact(keys), "the keys of the storages are no list");
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); ++i) {
-      PyObject* key = PyList_GET_ITEM(keys, i);
-      require(PyUnicode_CheckExact(key), "the key of a storage is no text");
-      const auto it = loaded_.find(text_of(key));
+      const Object key = as_word(PyList_GET_ITEM(keys, i));
+      require(PyUnicode_CheckExact(key.get()), "the key of a storage is no text");
+      const auto it = loaded_.find(text_of(key.get()));
       require(it != loaded_.end() && !it->second.filled, "the file has a storage that no tensor has");
       Loaded& one = it->second;
       require(bytes_.size() - at >= 8, "the file ends before its storages do");
@@ -351,6 +351,12 @@ PyObject* load_archive(PyObject* from, int64_t start, PyObject* constructors, Py
   });
 }
 
+// An item of a dict by a word, which may be bytes (as_word); null if there is none.
+static PyObject* item_of(PyObject* dict, const char* word) {
+  if (PyObject* found = PyDict_GetItemString(dict, word)) return found;
+  return PyDict_GetItem(dict, Object::made(PyBytes_FromString(word)).get());
+}
+
 PyObject* load_stream(PyObject* from, PyObject* constructors, PyObject* restore) {
   const HeldBuffer bytes(from);
   StreamStorages storages(bytes, restore);
@@ -364,7 +370,7 @@ PyObject* load_stream(PyObject* from, PyObject* constructors, PyObject* restore)
             "the version of the file is unknown");
     PyErr_Clear();
     const Object system = machine.load();
-    PyObject* little = PyDict_CheckExact(system.get()) ? PyDict_GetItemString(system.get(), "little_endian") : nullptr;
+    PyObject* little = PyDict_CheckExact(system.get()) ? item_of(system.get(), "little_endian") : nullptr;
     require(little != nullptr && (little == Py_True) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__),
             "the file has another byte order than this machine");
   }

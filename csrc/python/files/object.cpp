@@ -94,4 +94,12 @@ Ref<Storage> storage_in(const Ref<files::Mapping>& mapping, uint64_t begin, uint
   return make_ref<Storage>(mapping->data() + begin, nbytes, Device{}, new Ref<files::Mapping>(mapping), release, false);
 }
 
+Object as_word(PyObject* o) {
+  if (!PyBytes_CheckExact(o)) return Object::borrowed(o);
+  Object text(PyUnicode_DecodeASCII(PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), "strict"));
+  if (text) return text;
+  PyErr_Clear();
+  return Object::borrowed(o);
+}
+
 }  // namespace strided::python

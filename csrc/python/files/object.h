@@ -30,6 +30,9 @@ class Object {
   PyObject* p_ = nullptr;
 };
 
+// A word of the file as a text: with encoding="bytes", those that Python 2 wrote are bytes. Any other object: itself.
+Object as_word(PyObject* o);
+
 inline void checked(int status) {
   if (status < 0) throw PythonError{};
 }

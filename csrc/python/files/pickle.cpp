@@ -403,7 +403,7 @@ void Pickler::save_storage(const Ref<Storage>& storage, DType dtype, bool untype
   const auto [it, fresh] = keys_.emplace(storage.get(), storages_.size());
   if (fresh) storages_.push_back({storage, untyped ? DType::UInt8 : dtype, untyped});
   const Saved& saved = storages_[it->second];
-  STRIDED_CHECK(saved.untyped || untyped || saved.dtype == dtype, RuntimeError,
+  STRIDED_CHECK(saved.untyped || untyped || saved.dtype == dtype || storage->nbytes() == 0, RuntimeError,
                 "Cannot save multiple tensors or storages that view the same data as different types: ",
                 cpp_name_of(saved.dtype), " and ", cpp_name_of(dtype));
   put(op::Mark);

@@ -385,19 +385,20 @@ void Unpickler::load_storage() {
   const Object id = pop();
   require(storages_ != nullptr && PyTuple_CheckExact(id.get()) && (count(id.get()) == 5 || count(id.get()) == 6),
           "a storage is not described by five or six items");
-  PyObject* word = argument(id.get(), 0);
-  require(PyUnicode_CheckExact(word) && PyUnicode_CompareWithASCIIString(word, "storage") == 0,
+  const Object word = as_word(argument(id.get(), 0));
+  require(PyUnicode_CheckExact(word.get()) && PyUnicode_CompareWithASCIIString(word.get(), "storage") == 0,
           "something is referred to that is no storage");
   const Known* type = as_known(argument(id.get(), 1));
   require(type && type->kind == Known::StorageType, "a storage has an unknown class");
-  for (Py_ssize_t i : {2, 3})
-    require(PyUnicode_CheckExact(argument(id.get(), i)), "the key and the place of a storage are no texts");
+  const Object key = as_word(argument(id.get(), 2)), place = as_word(argument(id.get(), 3));
+  for (const Object* o : {&key, &place})
+    require(PyUnicode_CheckExact(o->get()), "the key and the place of a storage are no texts");
   const int64_t elements = to_count(argument(id.get(), 4), "the length of a storage");
   require(elements <= INT64_MAX / size_of(type->dtype), "a storage of ", elements, " elements does not fit memory");
   PyObject* view = count(id.get()) == 6 ? argument(id.get(), 5) : Py_None;
-  push(storage_object(storages_->get(argument(id.get(), 2), argument(id.get(), 3), type->dtype,
-                                     static_cast<uint64_t>(elements * size_of(type->dtype)), view),
-                      type->dtype, type->untyped));
+  push(storage_object(
+      storages_->get(key.get(), place.get(), type->dtype, static_cast<uint64_t>(elements * size_of(type->dtype)), view),
+      type->dtype, type->untyped));
 }
 
 }  // namespace strided::python

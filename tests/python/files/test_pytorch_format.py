@@ -410,3 +410,43 @@ def test_crc32():
             piece = data[begin : begin + n]
             assert crc(piece, 0) == zlib.crc32(piece)
     assert crc(data[100:], crc(data[:100], 0)) == zlib.crc32(data)
+
+
+def test_words_of_python_2_that_stay_bytes():
+    def word(text):
+        return b"U" + bytes([len(text)]) + text
+
+    storage = b"(" + word(b"storage") + b"ctorch\nFloatStorage\n" + word(b"7") + word(b"cpu") + b"K\x02NtQ"
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00K\x02\x85K\x01\x85\x89NtR"
+    stream = b"".join(
+        [
+            pickle.dumps(0x1950A86A20F9469CFC6C, 2),
+            pickle.dumps(1001, 2),
+            b"\x80\x02}(" + word(b"little_endian") + b"\x88u.",
+            b"\x80\x02](" + word(b"\xc4\x85") + tensor + b"e.",
+            b"\x80\x02](" + word(b"7") + b"e.",
+            struct.pack("<q2f", 2, 1.0, -2.0),
+        ]
+    )
+    for encoding, text in (("utf-8", "\u0105"), ("bytes", b"\xc4\x85")):
+        got = torch.load(io.BytesIO(stream), encoding=encoding)
+        assert got[0] == text and got[1].tolist() == [1, -2]
+    with pytest.raises(pickle.UnpicklingError, match="byte order"):
+        torch.load(io.BytesIO(stream.replace(b"\x88u.", b"\x89u.")), encoding="bytes")
+    with pytest.raises(pickle.UnpicklingError, match="no storage"):
+        torch.load(io.BytesIO(stream.replace(b"storage", b"st\xffrage")), encoding="bytes")
+
+
+@pytest.mark.parametrize("archive", [True, False])
+def test_an_empty_storage_is_saved_as_two_types(archive):
+    x = torch.empty(0)
+    other = torch.TypedStorage(wrap_storage=x.untyped_storage(), dtype=torch.int64)
+    file = io.BytesIO()
+    torch.save([x, other], file, _use_new_zipfile_serialization=archive)
+    file.seek(0)
+    got = torch.load(file)
+    assert got[0].dtype is torch.float32 and got[1].dtype is torch.int64 and len(got[1]) == 0
+    full = torch.ones(2)
+    other = torch.TypedStorage(wrap_storage=full.untyped_storage(), dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="view the same data as different types: Float and Long"):
+        torch.save([full, other], io.BytesIO())
