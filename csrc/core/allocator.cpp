@@ -112,7 +112,8 @@ Shared* new_shared() {
 // thread for ever.
 [[maybe_unused]] const Shared& made_at_load = shared();
 
-thread_local Local* local_blocks = nullptr;
+// (Read for every block: see `grad_mode` in tensor/graph.h.)
+__attribute__((tls_model("initial-exec"))) thread_local Local* local_blocks = nullptr;
 thread_local bool thread_ended = false;
 
 // Its destructor runs at the end of the thread and gives the blocks to the others.

@@ -30,6 +30,7 @@ bool Layout::is_contiguous() const {
 }
 
 bool Layout::is_dense() const {
+  if (has_contiguous_strides()) return true;
   int order[kMaxDims];
   int n = 0;
   for (int i = 0; i < ndim(); ++i) {
@@ -72,9 +73,8 @@ int64_t checked_numel(const char* op, const Dims& shape) {
   for (int64_t s : shape) {
     STRIDED_CHECK(s >= 0, RuntimeError, "Trying to create tensor with negative dimension ", s, ": ", shape);
     if (s == 0) empty = true;
+    else fits = fits && multiply(n, s, &n);
   }
-  for (int64_t s : shape)
-    if (s != 0) fits = fits && multiply(n, s, &n);
   // Sizes multiplied without the zeros must fit too: strides are such products.
   STRIDED_CHECK(fits && n < (int64_t(1) << 59), RuntimeError, op, ": the number of elements of a tensor of size ",
                 shape, " does not fit 64 bits");
@@ -189,7 +189,7 @@ Layout permute(const Layout& from, const Dims& axes) {
       "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
       "dimensions i.e. input.dim() = ",
       from.ndim(), " is not equal to len(dims) = ", axes.ndim());
-  Layout out(Dims(axes.size()), Dims(axes.size()), from.offset);
+  Layout out = from;
   uint64_t seen = 0;
   for (int i = 0; i < axes.ndim(); ++i) {
     const int axis = wrap_axis("permute", axes[i], from.ndim());
@@ -266,10 +266,17 @@ Layout narrow(const Layout& from, int64_t axis, int64_t start, int64_t length) {
 Layout unsqueeze(const Layout& from, int64_t axis) {
   const int i = wrap_axis("unsqueeze", axis, from.ndim() + 1);
   STRIDED_CHECK(from.ndim() < kMaxDims, RuntimeError, "unsqueeze: a tensor has at most ", kMaxDims, " dimensions");
-  Layout out = from;
-  const int64_t stride = i < from.ndim() ? from.shape[i] * from.strides[i] : 1;
-  out.shape.insert(i, 1);
-  out.strides.insert(i, stride);
+  Layout out;
+  out.offset = from.offset;
+  for (int k = 0; k <= from.ndim(); ++k) {
+    if (k == i) {
+      out.shape.push_back(1);
+      out.strides.push_back(i < from.ndim() ? from.shape[i] * from.strides[i] : 1);
+    }
+    if (k == from.ndim()) break;
+    out.shape.push_back(from.shape[k]);
+    out.strides.push_back(from.strides[k]);
+  }
   return out;
 }
 
@@ -335,14 +342,22 @@ Layout unfold(const Layout& from, int64_t axis, int64_t size, int64_t step) {
 
 // Splits the old axes into runs that are contiguous among themselves; each run must be covered by whole new axes.
 // The method is NumPy's `_attempt_nocopy_reshape`.
-bool view(const Layout& from, const Dims& shape, Layout* out) {
+bool view_strides(const Layout& from, const Dims& shape, Dims* out) {
   const int64_t numel = from.numel();
   if (numel == 0) {
-    *out = Layout(shape, from.shape == shape ? from.strides : Layout::contiguous_strides(shape), from.offset);
+    *out = from.shape == shape ? from.strides : Layout::contiguous_strides(shape);
     return true;
   }
-  Dims& strides = out->strides;
+  Dims& strides = *out;
   strides.resize(shape.size());
+  if (from.has_contiguous_strides()) {
+    int64_t step = 1;
+    for (int i = shape.ndim() - 1; i >= 0; --i) {
+      strides[i] = step;
+      step *= shape[i];
+    }
+    return step == numel;
+  }
   int axis = shape.ndim() - 1;
   int64_t base = from.ndim() ? from.strides.back() : 1;
   int64_t run = 1, covered = 1;
@@ -365,6 +380,11 @@ bool view(const Layout& from, const Dims& shape, Layout* out) {
     if (shape[axis] != 1) return false;
     strides[axis] = covered * base;
   }
+  return true;
+}
+
+bool view(const Layout& from, const Dims& shape, Layout* out) {
+  if (!view_strides(from, shape, &out->strides)) return false;
   out->shape = shape;
   out->offset = from.offset;
   return true;

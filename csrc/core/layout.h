@@ -13,8 +13,11 @@ struct Layout {
   int64_t offset = 0;
 
   Layout() = default;
-  explicit Layout(Dims sizes) : shape(std::move(sizes)), strides(contiguous_strides(shape)) {}
+  explicit Layout(const Dims& sizes) : shape(sizes), strides(contiguous_strides(shape)) {}
+  explicit Layout(Dims&& sizes) : shape(std::move(sizes)), strides(contiguous_strides(shape)) {}
   Layout(Dims sizes, Dims steps, int64_t start) : shape(std::move(sizes)), strides(std::move(steps)), offset(start) {}
+  Layout(const int64_t* sizes, const int64_t* steps, size_t n, int64_t start)
+      : shape(sizes, n), strides(steps, n), offset(start) {}
 
   int ndim() const { return shape.ndim(); }
   int64_t numel() const {
@@ -23,6 +26,19 @@ struct Layout {
     return n;
   }
   bool is_contiguous() const;
+  // The strides are those of Layout(shape), those of axes of size 1 too.
+  bool has_contiguous_strides() const {
+    int64_t step = 1;
+    for (int i = ndim() - 1; i >= 0; --i) {
+      if (strides[i] != step) return false;
+      step *= shape[i] > 1 ? shape[i] : 1;
+    }
+    return true;
+  }
+  // Other sizes and strides from the same first element on.
+  Layout of(const Dims& sizes, const Dims& steps) const {
+    return Layout(sizes.data(), steps.data(), sizes.size(), offset);
+  }
   // Every element has its own place, and the places fill a range without gaps, in some order of the axes.
   bool is_dense() const;
   // Some axis of size > 1 has stride 0: elements share memory.
@@ -58,6 +74,7 @@ Layout diagonal(const Layout& from, int64_t offset, int64_t axis0, int64_t axis1
 Layout unfold(const Layout& from, int64_t axis, int64_t size, int64_t step);
 // False when the strides do not allow the shape without a copy.
 bool view(const Layout& from, const Dims& shape, Layout* out);
+bool view_strides(const Layout& from, const Dims& shape, Dims* out);  // the offset stays
 // Same bytes seen as items of another size; RuntimeError with PyTorch's words, which name the two dtypes, when sizes,
 // strides or the offset do not divide.
 Layout view_as_itemsize(const Layout& from, int64_t old_size, int64_t new_size, const char* old_name,

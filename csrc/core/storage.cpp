@@ -12,7 +12,7 @@
 namespace strided {
 namespace {
 
-// Read for every block of memory: see `grad_mode` in tensor/graph.cpp.
+// Read for every block of memory: see `grad_mode` in tensor/graph.h.
 __attribute__((tls_model("initial-exec"))) thread_local bool inference = false;
 
 DeviceMemory memories[kNumDeviceTypes] = {

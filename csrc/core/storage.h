@@ -1,6 +1,7 @@
 // Bytes on a device. Tensors are strided views of one; several may share it.
 #pragma once
 
+#include "base/recycled.h"
 #include "base/ref.h"
 #include "core/device.h"
 
@@ -12,7 +13,7 @@ namespace strided {
 bool inference_mode();
 void set_inference_mode(bool on);
 
-class Storage : public RefCounted {
+class Storage : public RefCounted, public Recycled<Storage> {
  public:
   // Owned memory, uninitialised.
   Storage(size_t nbytes, Device device);

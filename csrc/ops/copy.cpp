@@ -57,17 +57,19 @@ void copy_into(const Tensor& dst, const Tensor& source) {
     return;
   }
   if (dst.device() != source.device()) return copy_across(dst, source, false);
-  Tensor src = source;
-  if (src.shape() != dst.shape()) src = make_view(src, expand(src.layout(), dst.shape()));
-  if (&src.storage() == &dst.storage()) {
+  Tensor changed;
+  if (source.shape() != dst.shape()) changed = make_view(source, expand(source.layout(), dst.shape()));
+  if (&source.storage() == &dst.storage()) {
+    const Tensor& src = changed.defined() ? changed : source;
     const Overlap meet = overlap(dst.layout(), dst.itemsize(), src.layout(), src.itemsize());
     if (meet == Overlap::Same && dst.dtype() == src.dtype()) return;
     if (meet == Overlap::Some || (meet == Overlap::Same && dst.itemsize() != src.itemsize())) {
       Tensor copy = empty(src.shape(), src.dtype(), src.device());
       copy_into(copy, src);
-      src = copy;
+      changed = copy;
     }
   }
+  const Tensor& src = changed.defined() ? changed : source;
   const Backend& slots = backend(dst.device());
   const int64_t n = dst.numel();
   if (slots.short_loops && n <= ShortLoops::kMost && same_strides(dst, src) && dst.layout().is_dense()) {
@@ -128,10 +130,20 @@ Scalar item(const Tensor& t) {
 
 bool truth(const Tensor& t, bool without_data) { return t.device().is_meta() ? without_data : item(t).to_bool(); }
 
+namespace {
+
+// Uninitialised, with the order of axes of x.
+Tensor blank_like(const Tensor& x, DType dtype, Device device) {
+  if (x.layout().has_contiguous_strides()) return empty(x.shape(), dtype, device);
+  return empty_strided(x.shape(), strides_like(x.layout()), dtype, device);
+}
+
+}  // namespace
+
 Tensor clone(const Tensor& x) {
-  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
+  Tensor out = blank_like(x, x.dtype(), x.device());
   copy_into(out, x);
-  return record("CloneBackward0", out, x, [](const Tensor& g) { return g; });
+  return record("CloneBackward0", std::move(out), x, [](const Tensor& g) { return g; });
 }
 
 Tensor contiguous(const Tensor& x) {
@@ -143,7 +155,7 @@ Tensor contiguous(const Tensor& x) {
 
 Tensor to_dtype(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), dtype, x.device());
+  Tensor out = blank_like(x, dtype, x.device());
   copy_into(out, x);
   if (CallLog* log = call_log()) {
     LoggedCall call;
@@ -154,13 +166,14 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
     log->calls.push_back(std::move(call));
   }
   if (!is_floating(dtype) && !is_complex(dtype)) return out;
-  return record("ToCopyBackward0", out, x, [from = x.dtype()](const Tensor& g) { return to_dtype(g, from); });
+  return record("ToCopyBackward0", std::move(out), x,
+                [from = x.dtype()](const Tensor& g) { return to_dtype(g, from); });
 }
 
 Tensor to_device(const Tensor& x, Device where, bool non_blocking) {
   const Device device = resolve_device(where);
   if (x.device() == device) return x;
-  Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), device);
+  Tensor out = blank_like(x, x.dtype(), device);
   if (x.numel() > 0) copy_across(out, x, non_blocking);
   return record("ToCopyBackward0", out, x, [from = x.device()](const Tensor& g) { return to_device(g, from); });
 }

@@ -49,6 +49,20 @@ Scalar to_scalar(PyObject* o);
 PyObject* wrap(const Scalar& s);
 bool is_integer_like(PyObject* o);  // has __index__, and is no bool
 int64_t to_int(PyObject* o);        // RuntimeError when it does not fit
+// The value of an int of one digit, as nearly all are; false for any other object.
+inline bool read_small_int(PyObject* o, int64_t* to) {
+  if (!PyLong_CheckExact(o)) return false;
+  auto* number = reinterpret_cast<PyLongObject*>(o);
+#if PY_VERSION_HEX >= 0x030C0000
+  if (!PyUnstable_Long_IsCompact(number)) return false;
+  *to = PyUnstable_Long_CompactValue(number);
+#else
+  const Py_ssize_t digits = Py_SIZE(o);  // negative where the number is
+  if (digits < -1 || digits > 1) return false;
+  *to = digits * static_cast<int64_t>(number->ob_digit[0]);
+#endif
+  return true;
+}
 
 PyObject* to_list(const Tensor& t);
 

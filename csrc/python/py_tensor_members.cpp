@@ -175,11 +175,13 @@ PyObject* method_is_contiguous(PyObject* o, PyObject* const* args, Py_ssize_t n,
 
 // ---------------------------------------------------------------- the tables
 
-template <PyObject* (*F)(PyObject*, void*), Audience audience = Audience::Everybody>
-PyObject* get_property(PyObject* o, void* name) {
-  if (!taken(o, audience)) return F(o, nullptr);
+__attribute__((noinline)) PyObject* property_elsewhere(PyObject* o, void* name) {
   return guarded<PyObject*>(nullptr,
                             [&] { return hand_over_attribute(static_cast<const char*>(name), "__get__", &o, 1); });
+}
+template <PyObject* (*F)(PyObject*, void*), Audience audience = Audience::Everybody>
+PyObject* get_property(PyObject* o, void* name) {
+  return taken(o, audience) ? property_elsewhere(o, name) : F(o, nullptr);
 }
 template <int (*F)(PyObject*, PyObject*, void*), Audience audience = Audience::Everybody>
 int set_property(PyObject* o, PyObject* value, void* name) {

@@ -370,6 +370,7 @@ bool is_integer_like(PyObject* o) {
   return PyIndex_Check(o) && !is_ndarray(o);
 }
 int64_t to_int(PyObject* o) {
+  if (int64_t v; read_small_int(o, &v)) return v;
   if (PyLong_CheckExact(o)) {
     int overflow = 0;
     const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);

@@ -64,6 +64,7 @@ class Key {
     if (n >= 32) return false;
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* o = PyList_GET_ITEM(key, i);
+      if (PyLong_CheckExact(o)) continue;
       if (o == Py_None || o == Py_Ellipsis || PySlice_Check(o) || is_tensor(o) || is_ndarray(o) || is_sequence(o))
         return true;
     }
@@ -190,7 +191,7 @@ class Key {
 // The view that the basic steps of a key lead to.
 Tensor basic_view(const Tensor& self, const Key& key) {
   if (needs_grad(self)) return basic_index(self, key.basic());
-  return view_of(self, apply_basic(self.layout(), key.steps(), key.size()));
+  return view_of(self, [&] { return apply_basic(self.layout(), key.steps(), key.size()); });
 }
 
 // The integers of a key of nothing else, one for each of the first axes: x[i] and x[i, j], the commonest keys of all.
@@ -199,9 +200,9 @@ size_t read_integers(PyObject* o, int ndim, int64_t* to) {
   const bool tuple = PyTuple_CheckExact(o);
   PyObject* const* key = tuple ? reinterpret_cast<PyTupleObject*>(o)->ob_item : &o;
   const size_t n = tuple ? static_cast<size_t>(PyTuple_GET_SIZE(o)) : 1;
-  if (n > static_cast<size_t>(ndim) || !std::all_of(key, key + n, [](PyObject* k) { return PyLong_CheckExact(k); }))
-    return 0;
-  std::transform(key, key + n, to, to_int);
+  if (n > static_cast<size_t>(ndim)) return 0;
+  for (size_t k = 0; k < n; ++k)
+    if (!read_small_int(key[k], to + k)) return 0;
   return n;
 }
 Layout layout_at(const Layout& from, const int64_t* index, size_t n) {
@@ -213,13 +214,13 @@ Layout layout_at(const Layout& from, const int64_t* index, size_t n) {
     offset += (i < 0 ? i + size : i) * from.strides[k];
   }
   const size_t rest = from.shape.size() - n;
-  return Layout(Dims(from.shape.begin() + n, rest), Dims(from.strides.begin() + n, rest), offset);
+  return Layout(from.shape.begin() + n, from.strides.begin() + n, rest, offset);
 }
 
 PyObject* get(const Tensor& held, PyObject* o) {
   int64_t at[kMaxDims];
   if (const size_t n = needs_grad(held) ? 0 : read_integers(o, held.ndim(), at))
-    return wrap(view_of(held, layout_at(held.layout(), at, n)));
+    return wrap(view_of(held, [&] { return layout_at(held.layout(), at, n); }));
   const Key key(o, held.ndim());
   if (!key.advanced()) return wrap(basic_view(held, key));
   const Tensor self = held;
@@ -328,7 +329,7 @@ PyObject* subscript_get(PyObject* self, PyObject* key) {
 }
 
 PyObject* row_of(const Tensor& self, int64_t i) {
-  return wrap(needs_grad(self) ? select(self, 0, i) : view_of(self, layout_at(self.layout(), &i, 1)));
+  return wrap(needs_grad(self) ? select(self, 0, i) : view_of(self, [&] { return layout_at(self.layout(), &i, 1); }));
 }
 
 int subscript_set(PyObject* self, PyObject* key, PyObject* value) {

@@ -10,8 +10,6 @@ namespace strided {
 namespace {
 
 std::atomic<uint64_t> next_sequence{1};
-// Read for every operation: the fastest way to thread-local memory, of which a shared library may have a little.
-__attribute__((tls_model("initial-exec"))) thread_local bool grad_mode = true, quiet = false;
 thread_local bool asked = true;  // grad_mode, but for inference mode, which records nothing whatever was asked for
 
 // Long chains are released in a loop.
@@ -21,6 +19,7 @@ thread_local std::vector<Edge>* dying = nullptr;
 
 }  // namespace
 
+__thread bool grad_mode = true, grad_quiet = false;
 Ref<RefCounted> (*make_trace)() = nullptr;
 
 void (*drop_kept_object)(void* py_object) = nullptr;
@@ -123,46 +122,31 @@ AutogradMeta& autograd_meta(const Tensor& t) {
   return *meta;
 }
 
-bool grad_enabled() { return grad_mode && !quiet; }
-bool grad_asked() { return asked && !quiet; }
+bool grad_asked() { return asked && !grad_quiet; }
 void set_grad_enabled(bool on) {
   asked = on;
   grad_mode = on && !inference_mode();
 }
-NoGradGuard::NoGradGuard() : before_(quiet) { quiet = true; }
-NoGradGuard::~NoGradGuard() { quiet = before_; }
-EnableGradGuard::EnableGradGuard() : mode_(grad_mode), quiet_(quiet) {
+NoGradGuard::NoGradGuard() : before_(grad_quiet) { grad_quiet = true; }
+NoGradGuard::~NoGradGuard() { grad_quiet = before_; }
+EnableGradGuard::EnableGradGuard() : mode_(grad_mode), quiet_(grad_quiet) {
   grad_mode = true;
-  quiet = false;
+  grad_quiet = false;
 }
 EnableGradGuard::~EnableGradGuard() {
   grad_mode = mode_;
-  quiet = quiet_;
+  grad_quiet = quiet_;
 }
 
-namespace {
-
-Tensor new_view(const Tensor& x, Layout&& layout, DType dtype, ViewKind kind) {
-  TensorImpl& from = *x.impl();
-  Tensor out(make_ref<TensorImpl>(from.storage, std::move(layout), dtype));
-  TensorImpl& to = *out.impl();
-  to.base = from.base ? from.base : x.ref();
-  to.seen_version = to.storage->version();
-  to.uncounted = from.uncounted;
-  to.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind
-                 : grad_mode                       ? kind
-                 : inference_mode()                ? ViewKind::Inference
-                                                   : ViewKind::NoGradGuard;
-  return out;
-}
-
-}  // namespace
-
-Tensor view_of(const Tensor& x, Layout layout, ViewKind kind) {
-  return new_view(x, std::move(layout), x.dtype(), kind);
-}
-Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind) {
-  return new_view(x, std::move(layout), dtype, kind);
+void join_base(TensorImpl& view, const Tensor& x, ViewKind kind) {
+  const TensorImpl& from = *x.impl();
+  view.base = from.base ? from.base : x.ref();
+  view.seen_version = view.storage->version();
+  view.uncounted = from.uncounted;
+  view.view_kind = from.view_kind != ViewKind::Plain ? from.view_kind
+                   : grad_mode                       ? kind
+                   : inference_mode()                ? ViewKind::Inference
+                                                     : ViewKind::NoGradGuard;
 }
 
 }  // namespace strided

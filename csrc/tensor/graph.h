@@ -109,7 +109,9 @@ struct AutogradMeta {
 AutogradMeta& autograd_meta(const Tensor& t);  // makes it when there is none
 // Called by every new node while it is set: the place of the forward call, for anomaly mode.
 extern Ref<RefCounted> (*make_trace)();
-bool grad_enabled();             // are operations recorded?
+// Asked for every operation: in the fastest kind of thread-local memory, of which a shared library may have a little.
+extern __attribute__((tls_model("initial-exec"))) __thread bool grad_mode, grad_quiet;
+inline bool grad_enabled() { return grad_mode && !grad_quiet; }  // are operations recorded?
 bool grad_asked();               // what the user asked for; they are not, in inference mode
 void set_grad_enabled(bool on);  // what the user asks for, in this thread
 // Nothing is recorded inside an operation that records itself. Unlike the user's no_grad it leaves no trace in views.
@@ -134,9 +136,18 @@ class EnableGradGuard {
 };
 
 // As make_view, but a view that gradients pass through: autograd sees writes to one in the other. The caller records
-// the step.
-Tensor view_of(const Tensor& x, Layout layout, ViewKind kind = ViewKind::Plain);
-Tensor view_of(const Tensor& x, Layout layout, DType dtype, ViewKind kind = ViewKind::Plain);
+// the step. `layout` is one, or a function that makes it (in its place).
+void join_base(TensorImpl& view, const Tensor& x, ViewKind kind);
+template <class L>
+Tensor view_of(const Tensor& x, L&& layout, DType dtype, ViewKind kind = ViewKind::Plain) {
+  Tensor out(make_ref<TensorImpl>(x.impl()->storage, std::forward<L>(layout), dtype));
+  join_base(*out.impl(), x, kind);
+  return out;
+}
+template <class L>
+Tensor view_of(const Tensor& x, L&& layout, ViewKind kind = ViewKind::Plain) {
+  return view_of(x, std::forward<L>(layout), x.dtype(), kind);
+}
 
 // A view of the kinds Multi and Function: neither it nor its base may be written to where that would be recorded.
 bool is_frozen(const TensorImpl& view);

@@ -4,8 +4,8 @@ namespace strided {
 
 Tensor empty(const Dims& shape, DType dtype, Device device) {
   const int64_t n = checked_numel("empty", shape);
-  return Tensor(
-      make_ref<TensorImpl>(make_ref<Storage>(static_cast<size_t>(n * size_of(dtype)), device), Layout(shape), dtype));
+  return Tensor(make_ref<TensorImpl>(
+      make_ref<Storage>(static_cast<size_t>(n * size_of(dtype)), device), [&] { return Layout(shape); }, dtype));
 }
 
 Tensor empty_strided(const Dims& shape, const Dims& strides, DType dtype, Device device) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
+#include "base/recycled.h"
 #include "base/ref.h"
 #include "core/dtype.h"
 #include "core/layout.h"
@@ -25,11 +27,15 @@ enum class ViewKind : uint8_t {
   Inference,    // made in inference mode, of a tensor that was not
 };
 
-class TensorImpl : public RefCounted {
+class TensorImpl : public RefCounted, public Recycled<TensorImpl> {
  public:
   TensorImpl(Ref<Storage> s, Layout&& l, DType t)
       : storage(std::move(s)), layout(std::move(l)), numel(layout.numel()), dtype(t) {}
-  TensorImpl(Ref<Storage> s, const Layout& l, DType t) : TensorImpl(std::move(s), Layout(l), t) {}
+  TensorImpl(Ref<Storage> s, const Layout& l, DType t) : TensorImpl(std::move(s), [&] { return l; }, t) {}
+  // make() gives the layout. It is made in its place: to move one takes as long as to make it.
+  template <class F, class = decltype(std::declval<F&>()())>
+  TensorImpl(Ref<Storage> s, F&& make, DType t)
+      : storage(std::move(s)), layout(make()), numel(layout.numel()), dtype(t) {}
   ~TensorImpl() override;
 
   // Note [Views whose base was written to]: their record is of an earlier value, and is made anew from the base's when
@@ -86,7 +92,7 @@ class Tensor {
   }
 
   // A leaf that wants a gradient, or computed from one.
-  bool requires_grad() const { return (impl_->autograd || impl_->base) && finds_grad(); }
+  bool requires_grad() const { return (impl_->autograd || impl_->record_is_old()) && finds_grad(); }
 
  private:
   bool finds_grad() const;

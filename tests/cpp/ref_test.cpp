@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <set>
 #include <thread>
 #include <vector>
+
+#include "base/recycled.h"
 
 namespace strided {
 namespace {
@@ -69,6 +73,64 @@ TEST(Ref, RevivedOnlyWhileAlive) {
   }
   a = nullptr;
   EXPECT_EQ(gone, 1);
+}
+
+struct Small : RefCounted, Recycled<Small> {
+  explicit Small(int v) : value(v) {}
+  int value;
+};
+struct Larger : Small {
+  using Small::Small;
+  double more[8] = {};
+};
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(Recycled, TheNextObjectTakesTheMemory) {
+  auto first = std::make_unique<Small>(1);
+  const void* at = first.get();
+  first.reset();
+  const Small again(2);  // not of the heap
+  const auto second = std::make_unique<Small>(3);
+  EXPECT_EQ(second.get(), at);
+  const auto third = std::make_unique<Small>(4);
+  EXPECT_NE(third.get(), at);
+}
+#endif
+
+TEST(Recycled, ADerivedClassHasMemoryOfItsOwnSize) {
+  for (int round = 0; round < 3; ++round) {
+    std::unique_ptr<Small> small(new Small(1)), larger(new Larger(2));
+    EXPECT_EQ(static_cast<Larger&>(*larger).more[7], 0);
+    larger.reset();  // by the destructor of the base
+    const auto next = std::make_unique<Small>(3);
+    EXPECT_EQ(next->value, 3);
+    EXPECT_EQ(small->value, 1);
+  }
+}
+
+TEST(Recycled, ManyObjectsAndThreadsThatEnd) {
+  std::vector<Ref<Small>> all;
+  for (int i = 0; i < 5000; ++i) all.push_back(make_ref<Small>(i));
+  std::set<const Small*> places;
+  for (const auto& ref : all) places.insert(ref.get());
+  EXPECT_EQ(places.size(), all.size());
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k)  // what one thread made dies in others, which make some of their own and end
+    threads.emplace_back([&all, k] {
+      for (size_t i = static_cast<size_t>(k); i < all.size(); i += 4) {
+        all[i] = nullptr;
+        const auto own = make_ref<Small>(k);
+        EXPECT_EQ(own->value, k);
+        if (i % 3 == 0) all[i] = make_ref<Small>(static_cast<int>(i));
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  for (size_t i = 0; i < all.size(); ++i) {
+    ASSERT_EQ(static_cast<bool>(all[i]), i % 3 == 0);
+    if (all[i]) {
+      EXPECT_EQ(all[i]->value, static_cast<int>(i));
+    }
+  }
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ int64_t slice_axis(int64_t size, const BasicStep& s, int64_t* offset, int64_t st
 }  // namespace
 
 Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
-  Layout out(Dims(), Dims(), from.offset);
+  Layout out;
+  out.offset = from.offset;
   int axis = 0;
   auto keep = [&] {
     out.shape.push_back(from.shape[axis]);
@@ -104,7 +105,7 @@ const char* node_name(const Dims& shape, const BasicIndex& steps) {
 
 Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
   return record(needs_grad(self) ? node_name(self.shape(), steps) : nullptr,
-                view_of(self, apply_basic(self.layout(), steps.data(), steps.size())), self,
+                view_of(self, [&] { return apply_basic(self.layout(), steps.data(), steps.size()); }), self,
                 [shape = self.shape(), steps](const Tensor& g) {
                   return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g);
                 });

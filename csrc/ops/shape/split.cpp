@@ -16,7 +16,7 @@ std::vector<Tensor> parts(const char* name, const Tensor& x, int axis, const Dim
   out.reserve(sizes.size());
   int64_t start = 0;
   for (int64_t size : sizes) {
-    out.push_back(view_of(x, narrow(x.layout(), axis, start, size), ViewKind::Multi));
+    out.push_back(view_of(x, [&] { return narrow(x.layout(), axis, start, size); }, ViewKind::Multi));
     start += size;
   }
   if (!needs_grad(x) || out.empty()) return out;
@@ -179,7 +179,8 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   check_parts("unbind", x.size(axis));
   std::vector<Tensor> out;
   out.reserve(static_cast<size_t>(x.size(axis)));
-  for (int64_t i = 0; i < x.size(axis); ++i) out.push_back(view_of(x, select(x.layout(), axis, i), ViewKind::Multi));
+  for (int64_t i = 0; i < x.size(axis); ++i)
+    out.push_back(view_of(x, [&] { return select(x.layout(), axis, i); }, ViewKind::Multi));
   if (!needs_grad(x) || out.empty()) return out;
   record_all("UnbindBackward0", out, {x},
              [axis, part = out[0].shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {

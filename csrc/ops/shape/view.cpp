@@ -22,8 +22,9 @@ Tensor scatter_to_zeros(const Tensor& g, const Dims& shape, const ViewFn& look, 
 namespace {
 
 // A view of all elements, whose gradient is only reshaped.
-Tensor record_reshape(const char* name, const Tensor& x, Layout&& layout) {
-  Tensor out = view_of(x, std::move(layout));
+template <class F>
+Tensor record_reshape(const char* name, const Tensor& x, F layout) {
+  Tensor out = view_of(x, layout);
   if (!needs_grad(x)) return out;
   return record(name, std::move(out), x, [shape = x.shape()](const Tensor& g) { return reshape(g, shape); });
 }
@@ -48,12 +49,12 @@ void check_matrix(const char* what, const Tensor& x) {
 
 Tensor view(const Tensor& x, const Dims& shape) {
   const Dims sizes = infer_size("view", shape, x.numel());
-  Layout layout;
-  STRIDED_CHECK(view(x.layout(), sizes, &layout), RuntimeError,
+  Dims strides;
+  STRIDED_CHECK(view_strides(x.layout(), sizes, &strides), RuntimeError,
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                 "two contiguous "
                 "subspaces). Use .reshape(...) instead.");
-  return record_reshape("ViewBackward0", x, std::move(layout));
+  return record_reshape("ViewBackward0", x, [&] { return x.layout().of(sizes, strides); });
 }
 
 Tensor view_dtype(const Tensor& x, DType dtype) {
@@ -66,8 +67,9 @@ Tensor view_as(const Tensor& x, const Tensor& other) { return view(x, other.shap
 
 Tensor reshape(const Tensor& x, const Dims& shape) {
   const Dims sizes = infer_size("reshape", shape, x.numel());
-  Layout layout;
-  if (view(x.layout(), sizes, &layout)) return record_reshape("ViewBackward0", x, std::move(layout));
+  Dims strides;
+  if (view_strides(x.layout(), sizes, &strides))
+    return record_reshape("ViewBackward0", x, [&] { return x.layout().of(sizes, strides); });
   // A copy, of which nobody else will hold another view.
   const Tensor copy = contiguous(x);
   return record("UnsafeViewBackward0", make_view(copy, Layout(sizes)), copy,
@@ -121,7 +123,7 @@ Tensor ravel(const Tensor& x) { return reshape(contiguous(x), {-1}); }
 // ---------------------------------------------------------------- order of axes
 
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
-  Tensor out = view_of(x, transpose(x.layout(), dim0, dim1));
+  Tensor out = view_of(x, [&] { return transpose(x.layout(), dim0, dim1); });
   if (!needs_grad(x)) return out;
   return record("TransposeBackward0", std::move(out), x,
                 [dim0, dim1](const Tensor& g) { return transpose(g, dim0, dim1); });
@@ -129,13 +131,13 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 
 Tensor t(const Tensor& x) {
   STRIDED_CHECK(x.ndim() <= 2, RuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
-  Tensor out = view_of(x, x.ndim() < 2 ? x.layout() : transpose(x.layout(), 0, 1));
+  Tensor out = view_of(x, [&] { return x.ndim() < 2 ? x.layout() : transpose(x.layout(), 0, 1); });
   if (!needs_grad(x)) return out;
   return record("TBackward0", std::move(out), x, [](const Tensor& g) { return t(g); });
 }
 
 Tensor permute(const Tensor& x, const Dims& dims) {
-  Tensor out = view_of(x, permute(x.layout(), dims));
+  Tensor out = view_of(x, [&] { return permute(x.layout(), dims); });
   if (!needs_grad(x)) return out;
   Dims inverse(dims.size());
   for (int i = 0; i < dims.ndim(); ++i) inverse[dims[i] < 0 ? dims[i] + x.ndim() : dims[i]] = i;
@@ -196,21 +198,24 @@ Tensor adjoint(const Tensor& x) {
 
 // ---------------------------------------------------------------- number of axes
 
-Tensor squeeze(const Tensor& x) { return record_reshape("SqueezeBackward0", x, squeeze(x.layout())); }
+Tensor squeeze(const Tensor& x) {
+  return record_reshape("SqueezeBackward0", x, [&] { return squeeze(x.layout()); });
+}
 
 Tensor squeeze(const Tensor& x, const Dims& dims) {
-  return record_reshape(dims.size() == 1 ? "SqueezeBackward1" : "SqueezeBackward2", x, squeeze(x.layout(), dims));
+  return record_reshape(dims.size() == 1 ? "SqueezeBackward1" : "SqueezeBackward2", x,
+                        [&] { return squeeze(x.layout(), dims); });
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
-  return record_reshape("UnsqueezeBackward0", x, unsqueeze(x.layout(), dim));
+  return record_reshape("UnsqueezeBackward0", x, [&] { return unsqueeze(x.layout(), dim); });
 }
 
 Tensor expand(const Tensor& x, const Dims& size) {
   STRIDED_CHECK(size.ndim() >= x.ndim(), RuntimeError, "expand(torch.", cpp_name_of(x.dtype()), "Tensor{", x.shape(),
                 "}, size=", size, "): the number of sizes provided (", size.ndim(),
                 ") must be greater or equal to the number of dimensions in the tensor (", x.ndim(), ")");
-  Tensor out = view_of(x, expand(x.layout(), size));
+  Tensor out = view_of(x, [&] { return expand(x.layout(), size); });
   if (!needs_grad(x)) return out;
   // The engine sums a gradient to the shape of what it is the gradient of.
   return record("ExpandBackward0", std::move(out), x, [](const Tensor& g) { return g; });
@@ -237,19 +242,20 @@ Tensor atleast_3d(const Tensor& x) {
 // ---------------------------------------------------------------- parts
 
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  return record_partial_view("SelectBackward0", x, view_of(x, select(x.layout(), dim, index)),
+  return record_partial_view("SelectBackward0", x, view_of(x, [&] { return select(x.layout(), dim, index); }),
                              [dim, index](const Tensor& z) { return select(z, dim, index); });
 }
 
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "slice() cannot be applied to a 0-dim tensor.");
-  return record_partial_view("SliceBackward0", x,
-                             view_of(x, slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step)),
-                             [dim, start, stop, step](const Tensor& z) { return slice(z, dim, start, stop, step); });
+  return record_partial_view(
+      "SliceBackward0", x,
+      view_of(x, [&] { return slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step); }),
+      [dim, start, stop, step](const Tensor& z) { return slice(z, dim, start, stop, step); });
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  return record_partial_view("SliceBackward0", x, view_of(x, narrow(x.layout(), dim, start, length)),
+  return record_partial_view("SliceBackward0", x, view_of(x, [&] { return narrow(x.layout(), dim, start, length); }),
                              [dim, start, length](const Tensor& z) { return narrow(z, dim, start, length); });
 }
 

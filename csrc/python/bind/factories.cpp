@@ -36,15 +36,17 @@ struct Target {
   }
 };
 
-Tensor deliver(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad) {
-  if (out) write_out(op, *out, made);
-  const Tensor& result = out ? *out : made;
-  if (requires_grad) {
-    STRIDED_CHECK(is_floating(result.dtype()) || is_complex(result.dtype()), RuntimeError,
-                  "Only Tensors of floating point and complex dtype can require gradients");
-    autograd_meta(result).requires_grad = true;
+Tensor deliver(const char* op, Tensor made, const OptTensor& out, bool requires_grad) {
+  if (out) {
+    write_out(op, *out, made);
+    made = *out;
   }
-  return result;
+  if (requires_grad) {
+    STRIDED_CHECK(is_floating(made.dtype()) || is_complex(made.dtype()), RuntimeError,
+                  "Only Tensors of floating point and complex dtype can require gradients");
+    autograd_meta(made).requires_grad = true;
+  }
+  return made;
 }
 
 // What deterministic programs may ask for: memory that nobody has written to holds NaN, True or the dtype's maximum.

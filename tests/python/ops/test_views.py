@@ -103,6 +103,23 @@ def test_numpy_twins(shape):
             same(x.diagonal(offset, -1, 0), np.diagonal(a, offset, -1, 0))
 
 
+def test_rows_outlive_what_they_were_taken_of():
+    """Memory of dead objects is used again: many that live and die in any order stay apart."""
+    x = torch.arange(5000)
+    rows = list(x)
+    assert [int(r) for r in rows[::7]] == list(range(0, 5000, 7))
+    assert all(r._base is x for r in rows[::99]) and len({id(r) for r in rows}) == 5000
+    del rows[::2]
+    again = list(torch.arange(-3000, 0))
+    assert [int(r) for r in rows] == list(range(1, 5000, 2)) and int(again[0]) == -3000
+    rows[0].add_(10)
+    assert int(x[1]) == 11 and x._version == 1
+    named = x[2]
+    named.label = "kept"
+    del x
+    assert int(named) == 2 and named.label == "kept" and not hasattr(torch.arange(3)[2], "label")
+
+
 def test_windows():
     a = np.arange(7)
     x = torch.arange(7)

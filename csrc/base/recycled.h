@@ -1,0 +1,64 @@
+// Memory of small objects that come and go with every call.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+namespace strided {
+
+// A base of classes whose objects are made by `new`: each thread keeps the memory of some that it deleted for the next
+// ones. malloc and free take a fifth of the time of a view, and several times as long where hundreds of objects live.
+// Not in sanitized builds, which would not see uses after the end.
+template <class T>
+class Recycled {
+#if !defined(__SANITIZE_ADDRESS__)
+ public:
+  static void* operator new(size_t n) {
+    Spare& spare = spare_;
+    if (spare.first == nullptr || n != sizeof(T)) return ::operator new(n);
+    Place* place = spare.first;
+    spare.first = place->next;
+    ++spare.room;
+    return place;
+  }
+  static void operator delete(void* p, size_t n) {
+    if (n != sizeof(T) || (spare_.room == 0 && !begin())) return ::operator delete(p);
+    Spare& spare = spare_;
+    spare.first = new (p) Place{spare.first};
+    --spare.room;
+  }
+
+ private:
+  static constexpr int kMost = 1024;
+  struct Place {
+    Place* next;
+  };
+  struct Spare {
+    Place* first;
+    int room;  // for further ones; none before the first, nor at the end of the thread
+    bool begun;
+  };
+  struct AtEnd {
+    ~AtEnd() {
+      spare_.room = 0;
+      while (Place* place = spare_.first) {
+        spare_.first = place->next;
+        ::operator delete(place);
+      }
+    }
+  };
+  // Is there room now, because the thread keeps its first one?
+  __attribute__((noinline)) static bool begin() {
+    if (spare_.begun) return false;
+    static thread_local AtEnd at_end;
+    static_cast<void>(at_end);
+    spare_.begun = true;
+    spare_.room = kMost;
+    return true;
+  }
+  // (The fastest way to thread-local memory, of which a shared library may have a little.)
+  __attribute__((tls_model("initial-exec"))) static inline thread_local Spare spare_{};
+#endif
+};
+
+}  // namespace strided
