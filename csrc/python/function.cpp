@@ -81,17 +81,84 @@ std::string misfit(const Overload& o, int i, PyObject* arg, bool by_keyword, boo
          type_name(arg);
 }
 
-// Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong.
-// `held` owns a tuple made for a variadic parameter. `strict`: a tensor is a tensor, and no number. `method`: the first
-// one is self.
-bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots,
-           PyObject** held, std::string* why, bool strict = false, bool method = false) {
+// What slots own while a call runs.
+struct Held {
+  Owned tuple;  // of the items of a variadic parameter
+  Dims sizes;   // the same, where `reads` (Note [Integers one by one])
+  const bool reads;
+  explicit Held(bool r) : reads(r) {}
+};
+
+// Puts the arguments that have names into the slots; `given`: a bit for each slot that has its argument.
+bool match_keywords(const Overload& o, PyObject* const* args, PyObject* kwnames, PyObject** slots, uint32_t* given,
+                    std::string* why) {
   const int n = static_cast<int>(o.params.size());
-  std::fill(slots, slots + n, nullptr);
+  const Py_ssize_t n_kw = PyTuple_GET_SIZE(kwnames);
+  for (Py_ssize_t k = 0; k < n_kw; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    int at = -1;
+    for (int i = 0; i < n && at < 0; ++i)
+      if (o.params[i].name_object == name) at = i;
+    if (at < 0) {
+      const std::string text = detail::to_string(name);
+      for (int i = 0; i < n && at < 0; ++i)
+        if (o.params[i].name == text) at = i;
+      const std::vector<std::string>* names = at < 0 ? synonyms_of(text) : nullptr;
+      for (int i = 0; names && i < n && at < 0; ++i)
+        if (std::find(names->begin(), names->end(), o.params[i].name) != names->end()) at = i;
+      if (at < 0) {
+        if (why) *why = said_name(o) + "() got an unexpected keyword argument '" + text + "'";
+        return false;
+      }
+    }
+    if (*given >> at & 1) {
+      if (why) *why = said_name(o) + "() got multiple values for argument '" + o.params[at].name + "'";
+      return false;
+    }
+    *given |= 1u << at;
+    slots[at] = args[k];
+  }
+  return true;
+}
+
+// A tuple of the items of a variadic parameter.
+PyObject* gather(PyObject* const* items, size_t n) {
+  PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));
+  for (size_t k = 0; k < n; ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), Py_NewRef(items[k]));
+  return tuple;
+}
+// The integers of a variadic parameter, if all of them are such as nearly all are.
+bool read_sizes(PyObject* const* items, size_t n, Dims* to) {
+  for (size_t k = 0; k < n; ++k) {
+    int64_t size;
+    if (!read_small_int(items[k], &size)) return false;
+    to->push_back(size);
+  }
+  return true;
+}
+std::string too_many(const Overload& o, size_t given, bool method) {
+  const int takes = o.positional - method;
+  return said_name(o) + "() takes " + std::to_string(takes) + " positional argument" + (takes == 1 ? "" : "s") +
+         " but " + std::to_string(given - method) + " were given";
+}
+
+// Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong. `strict`: a
+// tensor is a tensor, and no number. `method`: the first one is self.
+bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kwnames, PyObject** slots, Held* held,
+           std::string* why, bool strict = false, bool method = false) {
+  const int n = static_cast<int>(o.params.size());
   size_t used = 0;
+  uint32_t given = 0;
   int by_position = 0, gathered = -1;  // the parameter whose items were looked at one by one
   for (int i = 0; i < o.positional && used < n_args; ++i, ++by_position) {
+    given |= 1u << i;
     if (i == o.variadic) {
+      if (o.gathers && held->reads && read_sizes(args + used, n_args - used, &held->sizes)) {
+        slots[i] = detail::as_slot(&held->sizes);
+        gathered = i;
+        used = n_args;
+        continue;
+      }
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
       const bool tensors = o.params[i].takes_tensors && o.params[i].type == "Tensor[]";
       auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : detail::is_size_like(a); };
@@ -101,10 +168,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
       } else {
         size_t last = used;
         while (last < n_args && belongs(args[last])) ++last;
-        PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(last - used)));
-        for (size_t k = used; k < last; ++k)
-          PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k - used), Py_NewRef(args[k]));
-        *held = slots[i] = tuple;
+        held->tuple.o = slots[i] = gather(args + used, last - used);
         gathered = i;
         used = last;
       }
@@ -113,40 +177,13 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     slots[i] = args[used++];
   }
   if (used < n_args) {
-    if (why)
-      *why = said_name(o) + "() takes " + std::to_string(o.positional - method) + " positional argument" +
-             (o.positional - method == 1 ? "" : "s") + " but " + std::to_string(n_args - method) + " were given";
+    if (why) *why = too_many(o, n_args, method);
     return false;
   }
-  if (kwnames) {
-    const Py_ssize_t n_kw = PyTuple_GET_SIZE(kwnames);
-    for (Py_ssize_t k = 0; k < n_kw; ++k) {
-      PyObject* name = PyTuple_GET_ITEM(kwnames, k);
-      int at = -1;
-      for (int i = 0; i < n && at < 0; ++i)
-        if (o.params[i].name_object == name) at = i;
-      if (at < 0) {
-        const std::string text = detail::to_string(name);
-        for (int i = 0; i < n && at < 0; ++i)
-          if (o.params[i].name == text) at = i;
-        const std::vector<std::string>* names = at < 0 ? synonyms_of(text) : nullptr;
-        for (int i = 0; names && i < n && at < 0; ++i)
-          if (std::find(names->begin(), names->end(), o.params[i].name) != names->end()) at = i;
-        if (at < 0) {
-          if (why) *why = said_name(o) + "() got an unexpected keyword argument '" + text + "'";
-          return false;
-        }
-      }
-      if (slots[at]) {
-        if (why) *why = said_name(o) + "() got multiple values for argument '" + o.params[at].name + "'";
-        return false;
-      }
-      slots[at] = args[n_args + static_cast<size_t>(k)];
-    }
-  }
+  if (kwnames && !match_keywords(o, args + n_args, kwnames, slots, &given, why)) return false;
   for (int i = 0; i < n; ++i) {
     const Param& p = o.params[i];
-    if (!slots[i]) {
+    if (!(given >> i & 1)) {
       if (!p.default_value) {
         if (i == o.variadic && p.type == "Tensor[]") {  // block_diag() and the like: an empty list
           static PyObject* empty = PyTuple_New(0);
@@ -159,7 +196,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
       slots[i] = p.default_value;
       continue;
     }
-    if ((o.writes_out && i == n - 1) || i == gathered) continue;
+    if ((p.any_tensor && Py_TYPE(slots[i]) == tensor_type) || i == gathered || (o.writes_out && i == n - 1)) continue;
     if (strict && !p.takes_tensors && is_tensor(slots[i])) return false;
     if (!o.accepts(o, i, slots[i])) {
       if (why) *why = misfit(o, i, slots[i], i >= by_position, method);
@@ -208,6 +245,7 @@ std::vector<Tensor> destinations(const Overload& o, PyObject* out) {
 std::vector<Tensor> inputs_of(PyObject* const* slots, size_t n) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < n; ++i) {
+    if (detail::list_in(slots[i])) continue;
     if (is_tensor(slots[i])) inputs.push_back(unwrap(slots[i]));
     else if (PyTuple_Check(slots[i]) || PyList_Check(slots[i]))
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slots[i]); ++k)
@@ -288,19 +326,9 @@ PyObject* run(const Overload& o, PyObject** slots) {
   return o.invoke(o, slots);
 }
 
-// then(i, slots) with the first overload that the arguments fit; TypeError if there is none.
-template <class F>
-PyObject* with_match(const Function& function, PyObject* const* args, size_t n_args, PyObject* kwnames, F then) {
+[[noreturn]] void no_match(const Function& function, PyObject* const* args, size_t n_args, PyObject* kwnames,
+                           PyObject** slots) {
   const auto& overloads = *function.overloads;
-  PyObject* slots[kMaxParams];
-  // max(x, dim) does not take a 0-d tensor for dim as long as max(x, other) does for other.
-  for (const bool strict : {true, false}) {
-    if (strict && overloads.size() == 1) continue;
-    for (size_t i = 0; i < overloads.size(); ++i) {
-      Owned held;
-      if (match(*overloads[i], args, n_args, kwnames, slots, &held.o, nullptr, strict)) return then(i, slots);
-    }
-  }
   std::string why;
   const bool method = n_args > 0 && function.ob_base.ob_type == method_type;
   // Where the arguments are enough for one overload only, that one says what is wrong.
@@ -315,14 +343,32 @@ PyObject* with_match(const Function& function, PyObject* const* args, size_t n_a
     ++enough;
   }
   if (enough == 1) {
-    Owned held;
-    match(*meant, args, n_args, kwnames, slots, &held.o, &why, false, method);
+    Held held(false);
+    match(*meant, args, n_args, kwnames, slots, &held, &why, false, method);
   } else {
     why = overloads[0]->name + "() received an invalid combination of arguments - got " +
           describe_arguments(args + method, n_args - method, kwnames) + ", but expected one of:";
     for (const auto& overload : overloads) why += "\n * " + overload->signature;
   }
   throw TypeError(why);
+}
+
+// then(i, slots) with the first overload that the arguments fit; TypeError if there is none.
+// `reads`: see Note [Integers one by one].
+template <class F>
+PyObject* with_match(const Function& function, PyObject* const* args, size_t n_args, PyObject* kwnames, bool reads,
+                     F then) {
+  const auto& overloads = *function.overloads;
+  PyObject* slots[kMaxParams];
+  // max(x, dim) does not take a 0-d tensor for dim as long as max(x, other) does for other.
+  for (bool strict = overloads.size() > 1;; strict = false) {
+    for (size_t i = 0; i < overloads.size(); ++i) {
+      Held held(reads);
+      if (match(*overloads[i], args, n_args, kwnames, slots, &held, nullptr, strict)) return then(i, slots);
+    }
+    if (!strict) break;
+  }
+  no_match(function, args, n_args, kwnames, slots);
 }
 
 // Apart, so that other calls pay for a look at a flag and no more.
@@ -348,7 +394,7 @@ PyObject* function_call(PyObject* self, PyObject* const* args, size_t nargsf, Py
     if (function->draws && draws_for_batch()) return draw_for_batch(self, args, n_args, kwnames);
     const auto& overloads = *function->overloads;
     try {
-      return with_match(*function, args, n_args, kwnames, [&](size_t i, PyObject** slots) {
+      return with_match(*function, args, n_args, kwnames, true, [&](size_t i, PyObject** slots) {
         if (__builtin_expect(profile_on.load(std::memory_order_relaxed), 0)) return run_profiled(*overloads[i], slots);
         return run(*overloads[i], slots);
       });
@@ -367,7 +413,7 @@ PyObject* function_bind(PyObject* self, PyObject* const* args, Py_ssize_t n_args
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const Function& function = *reinterpret_cast<Function*>(self);
     const auto& overloads = *function.overloads;
-    return with_match(function, args, static_cast<size_t>(n_args), kwnames, [&](size_t i, PyObject** slots) {
+    return with_match(function, args, static_cast<size_t>(n_args), kwnames, false, [&](size_t i, PyObject** slots) {
       const size_t n = overloads[i]->params.size();
       PyObject* values = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));
       for (size_t k = 0; k < n; ++k) PyTuple_SET_ITEM(values, static_cast<Py_ssize_t>(k), Py_NewRef(slots[k]));
@@ -538,7 +584,12 @@ Overload make_overload(const char* signature, const detail::Callable& callable, 
     if (parts) o.result = "(" + o.result + ")";
   }
   const int n = static_cast<int>(o.params.size());
-  for (Param& p : o.params) p.takes_tensors = p.type.find("Tensor") != std::string::npos;
+  for (Param& p : o.params) {
+    p.takes_tensors = p.type.find("Tensor") != std::string::npos;
+    p.any_tensor = p.type == "Tensor" || p.type == "Tensor?";
+  }
+  o.gathers = o.variadic >= 0 && context == nullptr && o.params[o.variadic].type == "int[]" &&
+              callable.notation(o, o.variadic).types == detail::From<Dims>::notation.types;
   o.writes_out = n > 0 && o.params.back().name == "out" &&
                  (context ? callable.arity == detail::kAllButOut : n == callable.arity + 1);
   if ((n != callable.arity && !o.writes_out && context == nullptr) || n > kMaxParams)
@@ -591,8 +642,8 @@ bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject*
   if (Py_TYPE(function) != function_type && Py_TYPE(function) != method_type) return false;
   const Overload& o = *reinterpret_cast<Function*>(function)->overloads->front();
   PyObject* slots[kMaxParams];
-  Owned held;
-  if (!match(o, args, n, kwnames, slots, &held.o, nullptr, true)) return false;
+  Held held(true);
+  if (!match(o, args, n, kwnames, slots, &held, nullptr, true)) return false;
   *result = profile_on.load(std::memory_order_relaxed) ? run_profiled(o, slots) : run(o, slots);
   return true;
 }

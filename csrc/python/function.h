@@ -36,6 +36,7 @@ struct Param {
   PyObject* name_object = nullptr;    // interned
   PyObject* default_value = nullptr;  // null: required
   bool keyword_only = false, variadic = false, optional = false, takes_tensors = false;
+  bool any_tensor = false;  // of the type Tensor
 };
 
 struct Overload {
@@ -47,6 +48,7 @@ struct Overload {
   int variadic = -1;
   bool writes_out = false;  // the last parameter is out=, served after the call
   int pins = -1;            // the parameter pin_memory=, served after the call too
+  bool gathers = false;     // the variadic parameter is `const Dims&` (Note [Integers one by one])
   PyObject* return_type = nullptr;
   // What the C++ side gives: conversions are chosen by its parameter types.
   int arity = 0;
@@ -58,6 +60,17 @@ struct Overload {
 };
 
 namespace detail {
+
+// Note [Integers one by one]
+// Sizes given one by one, x.view(2, 3), are read into one list when they are matched with a parameter, which spares a
+// tuple and a second look at them. The parameter's slot then holds the address of the list with the lowest bit set.
+inline PyObject* as_slot(const Dims* list) {
+  return reinterpret_cast<PyObject*>(reinterpret_cast<uintptr_t>(list) | 1);
+}
+inline const Dims* list_in(PyObject* slot) {  // null: an object
+  const auto address = reinterpret_cast<uintptr_t>(slot);
+  return address & 1 ? reinterpret_cast<const Dims*>(address - 1) : nullptr;
+}
 
 // What a list of integers holds: integers, mostly of Python, and integer tensors of one element in any shape.
 bool is_other_size(PyObject* o);
@@ -135,7 +148,10 @@ template <>
 struct From<Dims> {
   static constexpr Notation notation{"int[]", false};
   static bool accepts(PyObject* o) { return accepts_dims(o); }
-  static Dims get(PyObject* o) { return to_dims(o); }
+  static Dims get(PyObject* o) {
+    if (const Dims* list = list_in(o)) return *list;
+    return to_dims(o);
+  }
 };
 template <>
 struct From<DType> {

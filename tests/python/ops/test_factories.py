@@ -52,6 +52,53 @@ def test_dtype_is_inferred():
     assert torch.full((1,), 1j).dtype == torch.complex128
 
 
+@pytest.mark.parametrize("dtype", [*INTEGERS, torch.float16, torch.float32, torch.float64, torch.complex64, torch.bool])
+def test_lists_of_ints(dtype):
+    for values in ([0, 1, 2], (3,), [[1, 2], [3, 4]], [[1, 2], (3, 4)], [1, True], [1, torch.tensor(2)], [1, 2.0]):
+        made = torch.tensor(values, dtype=dtype)
+        assert made.dtype == dtype and made.tolist() == torch.tensor(np.array(values), dtype=dtype).tolist()
+    if dtype in INTEGERS:
+        with pytest.raises(RuntimeError, match="without overflow"):
+            torch.tensor([1, 2**64 - 1 if dtype != torch.uint64 else -1], dtype=dtype)
+        least = torch.iinfo(dtype).min
+        assert torch.tensor([1, least], dtype=dtype).tolist() == [1, least]
+
+
+def test_dtype_of_lists_of_ints():
+    assert (
+        torch.tensor([1, 2]).dtype == torch.tensor([1, 2**40]).dtype == torch.tensor([[1], [True]]).dtype == torch.int64
+    )
+    assert torch.tensor([2**63]).dtype == torch.uint64 and torch.tensor([1, 2.0]).dtype == torch.float32
+    with pytest.raises(ValueError, match="expected sequence of length 2"):
+        torch.tensor([[1, 2], [3]])
+    x = torch.arange(10)
+    assert x[[0, 2, -1]].tolist() == [0, 2, 9] and x[[2**40 - 2**40]].tolist() == [0]
+
+
+def test_sizes_one_by_one():
+    class Counted:
+        def __index__(self):
+            return 3
+
+    out = torch.empty(0)
+    assert torch.zeros(2, 3, out=out) is out and out.shape == (2, 3)
+    assert torch.ones(2, np.int64(3)).shape == torch.ones(2, Counted()).shape == (2, 3)
+    assert torch.ones(2, torch.tensor(3)).shape == (2, 3)
+    assert torch.zeros(*[1] * 20).shape == (1,) * 20
+    assert torch.zeros(6).view(2, -1).shape == torch.zeros(6).reshape(2, Counted()).shape == (2, 3)
+    assert torch.zeros(2**40, 0).shape == (2**40, 0)
+    assert torch.zeros._bind(2, 3)[1][0] == (2, 3)
+    for sizes in ((2, True), (2, 1.0), (2, "3"), (2, None), (2, (3,))):
+        with pytest.raises(TypeError):
+            torch.zeros(*sizes)
+    with pytest.raises(TypeError, match="multiple values|invalid combination"):
+        torch.zeros(2, 3, size=(2, 3))
+    with pytest.raises(RuntimeError, match="Overflow"):
+        torch.zeros(2, 2**70)
+    with pytest.raises(RuntimeError, match="negative"):
+        torch.zeros(2, -3)
+
+
 def test_sizes_in_every_form():
     for made in (
         torch.zeros(2, 3),
