@@ -1,4 +1,5 @@
 // Tensors from Python objects: numbers, nested sequences, tensors and arrays inside them.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -34,13 +35,17 @@ bool is_sequence(PyObject* o) {
          (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o));
 }
 
-// A list of n floats and nothing else: reading it runs no code of anybody's.
-bool is_list_of_floats(PyObject* o, int64_t n) {
+// A list of n floats (or n ints of a digit) and nothing else: reading it runs no code of anybody's.
+bool is_float(PyObject* o) { return PyFloat_CheckExact(o); }
+bool is_small_int(PyObject* o) {
+  int64_t v;
+  return read_small_int(o, &v);
+}
+template <class Is>
+bool is_list_of(Is is, PyObject* o, int64_t n) {
   if (!(PyList_CheckExact(o) || PyTuple_CheckExact(o)) || PySequence_Fast_GET_SIZE(o) != n) return false;
   PyObject* const* items = PySequence_Fast_ITEMS(o);
-  for (int64_t i = 0; i < n; ++i)
-    if (!PyFloat_CheckExact(items[i])) return false;
-  return true;
+  return std::all_of(items, items + n, is);
 }
 
 // An int that has more than 64 bits is a float, where it goes to a floating-point dtype.
@@ -101,13 +106,16 @@ class Reader {
   void see(DType t) {
     if (type_ != t) type_ = type_ ? promote_types(*type_, t) : t;
   }
-  bool is_innermost(PyObject* o, int axis) const {
-    return axis == shape_.ndim() - 1 && shape_[axis] > 0 && is_list_of_floats(o, shape_[axis]);
+  template <class Is>
+  bool is_innermost(Is is, PyObject* o, int axis) const {
+    return axis == shape_.ndim() - 1 && shape_[axis] > 0 && is_list_of(is, o, shape_[axis]);
   }
 
   void scan(PyObject* o, int axis) {
-    if (is_innermost(o, axis)) {
+    if (is_innermost(is_float, o, axis)) {
       see(default_dtype());
+    } else if (is_innermost(is_small_int, o, axis)) {
+      see(DType::Int64);
     } else if (PyFloat_CheckExact(o)) {
       see_number(o, axis, default_dtype());
     } else if (PyBool_Check(o)) {
@@ -178,13 +186,23 @@ class Reader {
       at_ += out.itemsize();
       return;
     }
-    if ((out.dtype() == DType::Float32 || out.dtype() == DType::Float64) && is_innermost(o, axis)) {
+    if ((out.dtype() == DType::Float32 || out.dtype() == DType::Float64) && is_innermost(is_float, o, axis)) {
       PyObject* const* items = PySequence_Fast_ITEMS(o);
       for (int64_t i = 0; i < shape_[axis]; ++i) {
         const double v = PyFloat_AS_DOUBLE(items[i]);
         const auto narrow = static_cast<float>(v);
         std::memcpy(at_, out.dtype() == DType::Float32 ? static_cast<const void*>(&narrow) : &v,
                     static_cast<size_t>(out.itemsize()));
+        at_ += out.itemsize();
+      }
+      return;
+    }
+    if (is_innermost(is_small_int, o, axis)) {
+      PyObject* const* items = PySequence_Fast_ITEMS(o);
+      for (int64_t i = 0, v; i < shape_[axis]; ++i) {
+        read_small_int(items[i], &v);
+        if (out.dtype() == DType::Int64) std::memcpy(at_, &v, sizeof v);
+        else store(Scalar(v), out.dtype());
         at_ += out.itemsize();
       }
       return;

@@ -202,7 +202,10 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
     check_indices(self, {});
     out = NonzeroElements("index", as_mask(index_for(self, *indices[0]))).elements(self);
   } else {
-    IndexedCopy copy = plan(self, indices);
+    const auto& first = indices[0];
+    const bool rows = indices.size() == 1 && first->ndim() == 1 && first->dtype() == DType::Int64 && self.ndim() > 0 &&
+                      first->device() == self.device();
+    IndexedCopy copy = rows ? axis_copy("index", self, 0, *first, true) : plan(self, indices);
     if (flat) copy.indices[0].axis = -1;
     out = empty(copy.shape, self.dtype(), self.device());
     indexed_gather(copy, self, out);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "ops/copy.h"
 #include "ops/factory.h"
@@ -20,13 +21,13 @@ void with_plan(const IndexedCopy& copy, const Tensor& indexed, const Tensor& den
   auto base_of = [](const Tensor& t, const Layout& layout) {
     return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(t.storage().data()) + layout.offset * t.itemsize());
   };
-  auto bytes = [](const Layout& layout, int64_t itemsize) {
-    Dims strides = layout.strides;
-    for (int64_t& s : strides) s *= itemsize;
-    return strides;
+  const size_t ndim = copy.shape.size();
+  SmallVector<int64_t, 24> strides((2 + copy.indices.size()) * ndim);
+  int64_t* free = strides.data();
+  auto bytes = [&](const Layout& layout, int64_t itemsize) {
+    for (size_t i = 0; i < ndim; ++i) free[i] = layout.strides[i] * itemsize;
+    return std::exchange(free, free + ndim);
   };
-  const Dims dense_strides = bytes(dense_layout, dense.itemsize()),
-             indexed_strides = bytes(copy.indexed, indexed.itemsize());
   IndexPlan plan;
   plan.name = copy.name;
   plan.device = indexed.device().index;
@@ -36,16 +37,14 @@ void with_plan(const IndexedCopy& copy, const Tensor& indexed, const Tensor& den
   plan.ndim = copy.shape.ndim();
   plan.shape = copy.shape.data();
   plan.dense = base_of(dense, dense_layout);
-  plan.dense_strides = dense_strides.data();
+  plan.dense_strides = bytes(dense_layout, dense.itemsize());
   plan.indexed = base_of(indexed, copy.indexed);
-  plan.indexed_strides = indexed_strides.data();
+  plan.indexed_strides = bytes(copy.indexed, indexed.itemsize());
   plan.n_indices = static_cast<int>(copy.indices.size());
-  Dims strides[IndexPlan::kMaxIndices];
   for (int k = 0; k < plan.n_indices; ++k) {
     const IndexedCopy::Index& index = copy.indices[static_cast<size_t>(k)];
-    strides[k] = bytes(index.over, index.tensor.itemsize());
-    plan.index[k] = {reinterpret_cast<const int64_t*>(base_of(index.tensor, index.over)), strides[k].data(), index.size,
-                     index.stride, index.axis};
+    plan.index[k] = {reinterpret_cast<const int64_t*>(base_of(index.tensor, index.over)),
+                     bytes(index.over, index.tensor.itemsize()), index.size, index.stride, index.axis};
   }
   f(plan);
 }
@@ -82,13 +81,19 @@ IndexedCopy axis_copy(const char* name, const Tensor& indexed, int axis, const T
     copy.indices.push_back({index, Layout(Dims(), Dims(), index.offset()), 1, indexed.itemsize(), axis});
     return copy;
   }
-  const int64_t stride = indexed.strides()[axis] * indexed.itemsize();
   copy.indexed.shape[axis] = index.numel();
   copy.indexed.strides[axis] = 0;
   copy.shape = copy.indexed.shape;
-  Layout over(copy.shape, Dims(copy.shape.size()), index.offset());
-  over.strides[axis] = index.ndim() == 0 ? 1 : index.strides()[0];
-  copy.indices.push_back({index, std::move(over), indexed.size(axis), stride, axis});
+  copy.indices.resize(1);
+  IndexedCopy::Index& at = copy.indices[0];
+  at.tensor = index;
+  at.over.offset = index.offset();
+  at.over.shape = copy.shape;
+  at.over.strides.resize(copy.shape.size());
+  at.over.strides[axis] = index.ndim() == 0 ? 1 : index.strides()[0];
+  at.size = indexed.size(axis);
+  at.stride = indexed.strides()[axis] * indexed.itemsize();
+  at.axis = axis;
   return copy;
 }
 
