@@ -5,6 +5,7 @@
 #include "base/math_bessel.h"
 #include "base/math_complex.h"
 #include "base/math_special.h"
+#include "cpu/pointwise/table_rows.inc"
 
 #include <gtest/gtest.h>
 
@@ -273,6 +274,37 @@ TEST(Math, ErrorFunction) {
   CHECK(erf, std::erf(x), -1.2, 1.2, 1, -1.2, 1.2, 1.5);
   CHECK(erfc, std::erfc(x), -5, 11, 1, -7, 28, 5);
   CHECK(erfc, std::erfc(x), -1, 1, 1, -1, 1, 4);
+}
+
+// What loops take in place of a function where the instruction set has it: the same bound at every place of a row.
+template <class Op, class T>
+void check_row(const char* name, Real (*reference)(Real), double end, double bound) {
+  if constexpr (has_table<Op, T>) {
+    vector<T> x = specials<T>(), got;
+    for (double width : {2 * end, end, end / 4}) {
+      const vector<T> more = sample<T>(-width, width, 5 * kCount);
+      x.insert(x.end(), more.begin(), more.end());
+    }
+    got.resize(x.size());
+    table_row<Op>(got.data(), x.data(), static_cast<int64_t>(x.size()));
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double e = ulp_error<T>(got[i], reference(static_cast<Real>(x[i])));
+      worst = std::max(worst, e);
+      ASSERT_LE(e, bound) << name << "(" << double(x[i]) << ") = " << double(got[i]);
+    }
+    for (int64_t n = 1; n < 12; ++n) {
+      T rest[12];
+      table_row<Op>(rest, x.data() + 100, n);
+      for (int64_t i = 0; i < n; ++i) EXPECT_EQ(rest[i], got[static_cast<size_t>(100 + i)]);
+    }
+    std::printf("  %-8s %-6s %10.3f ulp in rows\n", name, sizeof(T) == 4 ? "float" : "double", worst);
+  }
+}
+TEST(Math, RowsByTables) {
+  check_row<Erf, float>("erf", [](Real x) { return std::erf(x); }, 4, 1);
+  check_row<Tanh, float>("tanh", [](Real x) { return std::tanh(x); }, 10, 1);
+  check_row<Tanh, double>("tanh", [](Real x) { return std::tanh(x); }, 20, 1);
 }
 
 TEST(Math, Power) {
