@@ -132,6 +132,10 @@ def test_operands_constant_along_rows(dtype, n):
                 (strided.where(a == b, a, b), strided.where(a.contiguous() == full, a.contiguous(), full)),
             ):
                 assert got.equal(want)
+            if dtype.is_floating_point:
+                assert (a / (b + 1)).equal(a.contiguous() / (full + 1)), "one divisor"
+                assert (b / (a + 1)).equal(full / (a.contiguous() + 1)), "one dividend"
+                assert a.clone().mul_(b).equal(a.contiguous() * full)
             if dtype != strided.bool:
                 assert strided.addcmul(b, a, column).equal(
                     strided.addcmul(full, a.contiguous(), column.expand(5, n).contiguous())

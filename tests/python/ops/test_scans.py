@@ -86,6 +86,21 @@ def test_cumsum_forms():
     assert torch.full((n,), 0.1).cumsum(0)[-1].item() == pytest.approx(n * float(np.float32(0.1)), rel=1e-7)
 
 
+@pytest.mark.parametrize("n", range(1, 14))
+def test_cumsum_of_rows_of_float32_with_infinities(n):
+    """Four elements are added up beside each other: what is infinite or NaN begins where it does one by one."""
+    inf, nan = math.inf, math.nan
+    rows = np.arange(1, n + 1, dtype=np.float32) * np.ones((n * n, 1), np.float32)
+    for k in range(n * n):
+        rows[k, k // n] = (inf, nan, -0.0)[k % 3]
+        rows[k, k % n] = -inf
+    with np.errstate(invalid="ignore"):
+        want = rows.astype(np.float64).cumsum(1).astype(np.float32)
+    t = torch.from_numpy(rows)
+    np.testing.assert_array_equal(t.cumsum(1).numpy(), want)
+    np.testing.assert_array_equal(t.clone().cumsum_(1).numpy(), want)
+
+
 def running(a, axis, better):
     """Values and positions, the last one among equals, NaN for good once there is one."""
     if a.ndim == 0:
