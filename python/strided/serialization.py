@@ -329,9 +329,16 @@ def _errors() -> None:
 
 
 def _describe(obj: Any) -> Any:
+    from .files import _whole
     from .files._constructors import describe
 
-    return describe(obj, _Settings.safe)
+    described = describe(obj, _Settings.safe)
+    return _whole.describe(obj) if described is None and _is_seated() else described
+
+
+def _is_seated() -> bool:
+    """Whether strided has PyTorch's place in this process."""
+    return sys.modules.get("torch") is sys.modules[__package__]
 
 
 _SYSTEM = {"protocol_version": 1001, "little_endian": sys.byteorder == "little",
@@ -449,9 +456,13 @@ def load(
     if not isinstance(encoding, str):
         raise TypeError(f"load: encoding must be a str, got {type(encoding).__name__}")
     _errors()
+    from .files import _whole
     from .files._constructors import constructors
 
-    lists = constructors(_Settings.safe, encoding)
+    allowed = _Settings.safe
+    if weights_only is False and _is_seated():
+        allowed = {**_whole.readable(), **allowed}
+    lists = constructors(allowed, encoding)
     places = _places(map_location)
     if isinstance(f, (str, bytes, os.PathLike)):
         return _load_path(f, lists, places, bool(mmap))

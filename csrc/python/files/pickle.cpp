@@ -427,8 +427,8 @@ void Pickler::save_described(PyObject* o) {
     return put(op::None);
   }
   const char* name = nullptr;
-  PyObject *args = nullptr, *state = nullptr;
-  if (!PyArg_ParseTuple(made.get(), "sOO", &name, &args, &state)) throw PythonError{};
+  PyObject *args = nullptr, *state = nullptr, *items = Py_None, *pairs = Py_None;
+  if (!PyArg_ParseTuple(made.get(), "sOO|OO", &name, &args, &state, &items, &pairs)) throw PythonError{};
   if (is_storage(args)) {
     save_storage(unwrap_storage(args), to_dtype(state), false);
     return;
@@ -439,11 +439,21 @@ void Pickler::save_described(PyObject* o) {
   save(args);
   put(static_cast<char>(is_class ? op::NewObj : op::Reduce));
   remember(o);
+  save_content(items, op::Appends);
+  save_content(pairs, op::SetItems);
   if (state != Py_None) {
     save(state);
     put(op::Build);
   }
   kept_.push_back(Object::borrowed(made.get()));
+}
+
+// What an object gets after it was made, by one opcode; None or an empty list: nothing.
+void Pickler::save_content(PyObject* list, char opcode) {
+  if (list == Py_None || PyList_GET_SIZE(list) == 0) return;
+  put(op::Mark);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) save(PyList_GET_ITEM(list, i));
+  put(opcode);
 }
 
 }  // namespace strided::python

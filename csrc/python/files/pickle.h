@@ -44,6 +44,7 @@ class Pickler {
   void save_values(const Tensor& t, bool requires_grad);
   void save_storage(const Ref<Storage>& storage, DType dtype, bool untyped);
   void save_described(PyObject* o);
+  void save_content(PyObject* list, char opcode);
 
   void put(char opcode) { out_.push_back(opcode); }
   void put_number(uint64_t n, int bytes);

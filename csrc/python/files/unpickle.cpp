@@ -151,6 +151,8 @@ void Unpickler::find(const std::string& name) {
                          ". Only tensors, numbers, texts and containers are read, and no code is ever run. A class "
                          "of yours can be allowed: serialization.add_safe_globals([TheClass])"));
   }
+  // One item in a tuple is a value that the file may hold, but not call.
+  if (PyTuple_Check(found)) return push(new_ref(PyTuple_GET_ITEM(found, 0)));
   callable_.insert(found);
   push(new_ref(found));
 }

@@ -1,0 +1,105 @@
+"""Objects of a program's own classes in files, where strided has PyTorch's place: ``torch.save(model, path)``.
+
+A process reads back what it wrote. ``save`` notes the classes and functions that it named, and
+``load(weights_only=False)`` looks names up among those, and among the classes of modules that the program has imported.
+A file still chooses from a list that it cannot extend, and nothing is imported by a name from it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FunctionType, MethodType
+from typing import Any
+
+from ._constructors import name_of
+
+__all__ = ["describe", "readable"]
+
+
+class Referred(tuple[Any]):
+    """A function or class that a file may hold as a value, and not call."""
+
+
+_written: dict[str, Any] = {}  # 'module.name' to what this process named in files
+
+
+def _name(obj: Any) -> str:
+    """'module.name' in files. (In PyTorch's place classes say themselves that they are torch's, functions do not.)"""
+    name = name_of(obj)
+    return "torch." + name.removeprefix("strided.") if name.startswith("strided.") else name
+
+
+def _is_found(obj: Any) -> bool:
+    """Whether a class or function is what its name stands for: not one inside of a function, nor one replaced since."""
+    found = sys.modules.get(getattr(obj, "__module__", None) or "")
+    for part in obj.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is obj
+
+
+def _method(obj: Any, name: str) -> Any:
+    """``getattr`` in files: methods of an object, and nothing else."""
+    found = getattr(obj, name)
+    if not isinstance(name, str) or not isinstance(found, MethodType) or found.__self__ is not obj:
+        raise TypeError("no method of an object is asked for")
+    return found
+
+
+def _note_called(function: Any) -> str | None:
+    """The name of what makes an object; None for what no file may call: functions that are no Python code."""
+    if function is getattr:
+        _written["builtins.getattr"] = _method
+        return "builtins.getattr"
+    if not isinstance(function, (type, FunctionType)) or not _is_found(function):
+        return None
+    name = _name(function)
+    _written[name] = function
+    return name
+
+
+def describe(obj: Any) -> Any:
+    """What ``_constructors.describe`` gives, for an object that has to be of no listed class; notes its classes.
+
+    (name, arguments, state, items, pairs), or None where Python's pickle would fail as well.
+    """
+    if hasattr(obj, "__qualname__") and not isinstance(obj, MethodType):  # a class or a function
+        if getattr(obj, "__module__", None) is None or not _is_found(obj):
+            return None
+        _written.setdefault(_name(obj), Referred((obj,)))
+        return _name(obj), None, None
+    try:
+        reduced = obj.__reduce_ex__(2)
+    except TypeError:  # a lock, a generator, a file
+        return None
+    if not isinstance(reduced, tuple) or len(reduced) > 5:
+        return None
+    function, args, state, items, pairs = (*reduced, None, None, None)[:5]
+    is_new = getattr(function, "__name__", "") == "__newobj__"
+    if (name := _note_called(args[0] if is_new else function)) is None:
+        return None
+    listed = None if items is None else list(items)
+    mapped = None if pairs is None else [one for pair in pairs for one in pair]
+    return (f"new {name}", tuple(args[1:]), state, listed, mapped) if is_new else (name, args, state, listed, mapped)
+
+
+def _subclasses(base: type) -> Iterator[type]:
+    for one in base.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+def readable() -> dict[str, Any]:
+    """'module.name' to what ``load(weights_only=False)`` may use besides the listed constructors.
+
+    Modules of imported classes, and as values the library's functions: ``self.act = torch.tanh``.
+    """
+    import strided
+    from strided.nn import Module, functional
+
+    found: dict[str, Any] = {}
+    for prefix, offered in (("torch", strided), ("torch.nn.functional", functional)):
+        functions = {key: one for key, one in vars(offered).items() if callable(one) and not isinstance(one, type)}
+        found.update({f"{prefix}.{key}": Referred((one,)) for key, one in functions.items()})
+    found.update({_name(one): one for one in _subclasses(Module) if _is_found(one)})
+    return {**found, **_written}
