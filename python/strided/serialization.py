@@ -34,6 +34,7 @@ __all__ = [
     "load",
     "location_tag",
     "mkdtemp",
+    "normalize_storage_type",
     "register_package",
     "safe_globals",
     "save",
@@ -251,6 +252,17 @@ def location_tag(storage: Any) -> str:
         if (tag := tagger(storage)) is not None:
             return tag
     raise RuntimeError(f"don't know how to determine data location of {type(storage).__qualname__}")
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """The storage class that files name, for the class of a storage.
+
+    >>> strided.serialization.normalize_storage_type(strided.FloatStorage)
+    <class 'strided.FloatStorage'>
+    """
+    import strided
+
+    return getattr(strided, storage_type.__name__)
 
 
 def default_restore_location(storage: Any, location: str) -> Any:

@@ -355,3 +355,47 @@ def test_new_memory_that_processes_share():
     assert len(strided.ones(2).untyped_storage()._new_shared(0)) == 0
     elsewhere = strided.UntypedStorage._new_shared(4, device="meta")
     assert elsewhere.device.type == "meta" and len(elsewhere) == 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_fetchers_are_made_by_one_function_and_may_be_watched(workers, monkeypatch):
+    from strided.utils.data._utils.fetch import _BaseDatasetFetcher, _MapDatasetFetcher
+    from strided.utils.data.dataloader import _DatasetKind
+
+    made = _DatasetKind.create_fetcher
+
+    def doubling(kind, dataset, auto_collation, collate_fn, drop_last):
+        fetcher = made(kind, dataset, auto_collation, collate_fn, drop_last)
+        assert isinstance(fetcher, _BaseDatasetFetcher) and fetcher.auto_collation and not fetcher.drop_last
+        plain = fetcher.fetch
+        fetcher.fetch = lambda index: 2 * plain(index)
+        return fetcher
+
+    monkeypatch.setattr(_DatasetKind, "create_fetcher", staticmethod(doubling))
+    loader = DataLoader(range(3), batch_size=2, num_workers=workers)
+    assert [batch.tolist() for batch in loader] == [[0, 2], [4]]
+    if not workers:
+        assert isinstance(iter(loader)._dataset_fetcher, _MapDatasetFetcher)
+
+
+def test_an_iterator_that_has_ended_is_not_asked_again():
+    from strided.utils.data._utils.fetch import _IterableDatasetFetcher
+
+    class Once:
+        def __init__(self):
+            self.left = 3
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            self.left -= 1
+            assert self.left >= -1
+            if self.left < 0:
+                raise StopIteration
+            return self.left
+
+    fetcher = _IterableDatasetFetcher(Once(), True, list, False)
+    assert fetcher.fetch([None] * 2) == [2, 1] and fetcher.fetch([None] * 2) == [0] and fetcher.ended
+    with pytest.raises(StopIteration):
+        fetcher.fetch([None] * 2)

@@ -450,3 +450,8 @@ def test_an_empty_storage_is_saved_as_two_types(archive):
     other = torch.TypedStorage(wrap_storage=full.untyped_storage(), dtype=torch.int64)
     with pytest.raises(RuntimeError, match="view the same data as different types: Float and Long"):
         torch.save([full, other], io.BytesIO())
+
+
+def test_normalize_storage_type():
+    assert S.normalize_storage_type(torch.FloatStorage) is torch.FloatStorage
+    assert S.normalize_storage_type(type(torch.ones(1).untyped_storage())) is torch.UntypedStorage

@@ -94,3 +94,20 @@ def test_bad_devices():
         torch.set_default_device("tpu")
     with pytest.raises(TypeError):
         torch.set_default_device(1.5)
+
+
+def test_names_for_libraries():
+    from strided.utils import _device
+
+    with _device.DeviceContext("meta") as context:
+        assert context.device.type == "meta" and torch.ones(2).device.type == "meta"
+        with _device.DeviceContext("cpu"):
+            assert torch.ones(2).device.type == "cpu"
+        assert torch.ones(2).device.type == "meta"
+    assert torch.ones(2).device.type == "cpu"
+    assert _device.set_device("meta")(torch.ones)(2).device.type == "meta"
+    constructors = _device._device_constructors()
+    assert {torch.ones, torch.tensor, torch.fft.fftfreq} <= constructors and torch.add not in constructors
+    # Each of them follows `with device:`.
+    with torch.device("meta"):
+        assert {f(3).device.type for f in constructors & {torch.ones, torch.arange, torch.eye}} == {"meta"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ..._utils import ExceptionWrapper
+from ._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher, _MapDatasetFetcher
 
 if TYPE_CHECKING:
     from ..._typing import Any, Iterator
@@ -38,20 +39,18 @@ def get_worker_info() -> WorkerInfo | None:
     return _worker_info
 
 
-def fetch(source: Any, index: Any, iterable: bool, batched: bool, collate: Any, drop_last: bool) -> Any:
-    """One batch.  StopIteration at the end of an iterable data set."""
-    if iterable:
-        if not batched:
-            return collate(next(source))
-        data = list(itertools.islice(source, len(index)))
-        if not data or drop_last and len(data) < len(index):
-            raise StopIteration
-        return collate(data)
-    if not batched:
-        return collate(source[index])
-    if callable(getattr(source, "__getitems__", None)):
-        return collate(source.__getitems__(index))
-    return collate([source[i] for i in index])
+class _DatasetKind:
+    """How the samples of a data set are found: by indices, or one after the other."""
+
+    Map, Iterable = 0, 1
+
+    @staticmethod
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
+    ) -> _BaseDatasetFetcher:
+        """What reads the batches; libraries replace this to watch it."""
+        made = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return made(dataset, auto_collation, collate_fn, drop_last)
 
 
 def _failure(error, number):
@@ -63,7 +62,7 @@ def _work(number, loader, tasks, results):
     """What a worker does: reads what its queue asks for, until that says None."""
     global _worker_info
     strided.set_num_threads(1)
-    source, failed = None, None
+    fetcher, failed = None, None
     while (task := tasks.get()) is not None:
         kind, value, index = task
         if kind == "begin":
@@ -74,14 +73,14 @@ def _work(number, loader, tasks, results):
             try:
                 if loader["worker_init_fn"] is not None and index:
                     loader["worker_init_fn"](number)
-                source = iter(loader["dataset"]) if loader["iterable"] else loader["dataset"]
+                fetcher = _DatasetKind.create_fetcher(
+                    loader["kind"], loader["dataset"], loader["batched"], loader["collate_fn"], loader["drop_last"]
+                )
             except Exception as error:
                 failed = _failure(error, number)
             continue
         try:
-            made = failed or fetch(
-                source, index, loader["iterable"], loader["batched"], loader["collate_fn"], loader["drop_last"]
-            )
+            made = failed or fetcher.fetch(index)
             ended = False
         except StopIteration:
             made, ended = None, True
@@ -111,7 +110,7 @@ class Workers:
         self.persistent = loader.persistent_workers
         shown = {
             "dataset": loader.dataset, "num_workers": loader.num_workers, "worker_init_fn": loader.worker_init_fn,
-            "iterable": loader._dataset_kind == 1, "batched": loader._auto_collation, "collate_fn": loader.collate_fn,
+            "kind": loader._dataset_kind, "batched": loader._auto_collation, "collate_fn": loader.collate_fn,
             "drop_last": loader.drop_last,
         }  # fmt: skip
         self.results, self.fresh, self.epoch = context.Queue(), True, 0

@@ -14,7 +14,7 @@ import strided
 
 from ._collate import default_collate, default_convert
 from ._utils.pin_memory import pin_memory
-from ._worker import Workers, fetch, get_worker_info
+from ._worker import Workers, _DatasetKind, get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -37,12 +37,6 @@ class _Endless(Sampler[None]):
 
 
 _InfiniteConstantSampler = _Endless  # PyTorch's name for it
-
-
-class _DatasetKind:
-    """How the samples of a data set are found: by indices, or one after the other."""
-
-    Map, Iterable = 0, 1
 
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
@@ -117,12 +111,12 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         self._begin()
 
     def _begin(self) -> None:
-        self._iterable = self._dataset_kind == _DatasetKind.Iterable
-        self._source = iter(self._dataset) if self._iterable else self._dataset
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
 
     def _next_data(self) -> Any:
-        index = self._next_index()  # may raise StopIteration
-        return fetch(self._source, index, self._iterable, self._auto_collation, self._collate_fn, self._drop_last)
+        return self._dataset_fetcher.fetch(self._next_index())  # both may raise StopIteration
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
