@@ -93,7 +93,7 @@ def _default(text: str) -> Any:
 
 
 _ARGUMENT = re.compile(
-    r"(?P<type>[\w.]+(?:\([^)]*\))?(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?(?:\s*=\s*(?P<default>.+))?$"
+    r"(?P<type>[\w.]+!?(?:\([^)]*\))?(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?(?:\s*=\s*(?P<default>.+))?$"
 )
 
 
@@ -104,7 +104,7 @@ def _argument(text: str, kwarg_only: bool, schema: str) -> Argument:
     default = found["default"]
     value = inspect.Parameter.empty if default is None else _default(default.strip())
     written = found["type"] + (f" {found['name']}" if found["name"] else "") + (f"={default}" if default else "")
-    plain = re.sub(r"\([^)]*\)", "", found["type"])
+    plain = re.sub(r"!|\([^)]*\)", "", found["type"])
     return Argument(plain, found["name"] or "", value, kwarg_only, "!" in found["type"], written)
 
 

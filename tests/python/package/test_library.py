@@ -67,6 +67,20 @@ def test_refuses():
         strided.library.Library("tests", "FRAGMENT").define("broken(Tensor x")
 
 
+def test_a_written_tensor_without_a_letter():
+    library = strided.library.Library("tests_written", "DEF")
+    library.define("doubled.out(Tensor x, Tensor! out) -> ()")
+    schema = strided.ops.tests_written.doubled.out._schema
+    assert [(a.name, str(a.type), a.is_write) for a in schema.arguments] == [
+        ("x", "Tensor", False), ("out", "Tensor", True)
+    ]  # fmt: skip
+    assert schema.is_mutable
+    strided.library.impl("tests_written::doubled.out", "cpu", lambda x, out: out.copy_(x * 2), lib=library)
+    out = strided.zeros(2)
+    strided.ops.tests_written.doubled.out(strided.ones(2), out)
+    assert out.tolist() == [2, 2]
+
+
 @pytest.mark.parametrize("space", ["nn", "optim", "distributions", "utils.data", "autograd"])
 def test_hints_of_classes_are_there_at_run_time(space):
     module = strided
