@@ -111,8 +111,9 @@ def cores() -> int:
 # ---------------------------------------------------------------- the child
 
 
-def execute(program: list[str], as_torch: bool) -> None:
+def execute(program: list[str], as_torch: bool = False) -> None:
     """Runs ``script.py args``, ``-m module args`` or ``-c code args`` as Python does."""
+    import runpy
     from types import ModuleType
 
     if as_torch:
@@ -120,9 +121,7 @@ def execute(program: list[str], as_torch: bool) -> None:
 
         strided.install_as_torch()
     if program[0] == "-m":
-        import runpy
-
-        sys.argv[:] = program[1:]
+        sys.argv[:] = program[1:]  # run_module puts the file's name first
         sys.path[0] = os.getcwd()
         runpy.run_module(program[1], run_name="__main__", alter_sys=True)
         return
@@ -130,13 +129,17 @@ def execute(program: list[str], as_torch: bool) -> None:
     if program[0] == "-c":
         sys.argv[:] = ["-c", *program[2:]]
         sys.path[0] = ""
-        code = compile(program[1], "<string>", "exec")
+        code = compile(program[1], "<string>", "exec", dont_inherit=True)  # not this file's __future__
     else:
         sys.argv[:] = program
-        sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
-        with open(program[0], "rb") as f:
-            code = compile(f.read(), program[0], "exec")
-        main.__file__ = program[0]
+        path = os.path.abspath(program[0])
+        if os.path.isdir(path):  # with a __main__.py
+            runpy.run_path(program[0], run_name="__main__")
+            return
+        sys.path[0] = os.path.dirname(path)
+        with open(path, "rb") as f:
+            code = compile(f.read(), path, "exec", dont_inherit=True)
+        main.__file__ = path
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 

@@ -201,22 +201,12 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         2 if there is nothing to run, else 0. What the program raises, SystemExit too, goes through.
     """
-    import runpy
-
     kind = arguments[0] if arguments else ""
     if not kind or kind.startswith("-") and (kind not in ("-m", "-c") or len(arguments) < 2):
         print("usage: python -m strided run [-m module | -c code | script.py] ...", file=sys.stderr)
         return 2
+    from .._launch.rank import execute
+
     _take_seat()
-    if kind == "-m":
-        sys.argv[:] = arguments[1:]  # run_module puts the file's name first
-        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-    elif kind == "-c":
-        sys.argv[:] = ["-c", *arguments[2:]]
-        main = sys.modules["__main__"] = ModuleType("__main__")
-        exec(compile(arguments[1], "<string>", "exec"), main.__dict__)
-    else:
-        sys.argv[:] = arguments
-        sys.path[0] = os.path.dirname(os.path.abspath(kind))
-        runpy.run_path(kind, run_name="__main__")
+    execute(list(arguments))
     return 0
