@@ -764,6 +764,7 @@ qint32: _dtype
 qint8: _dtype
 def qr(input: Tensor, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr: ...
 def quantile(input: Tensor, q: TensorOrNumber, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor: ...
+from . import quantization as quantization
 from . import quasirandom as quasirandom
 quint2x4: _dtype
 quint4x2: _dtype

@@ -50,6 +50,7 @@ def outcome(strided, name, signature, number, device=None):
     if device is not None:
         move = Move(strided, device)
         args, keywords = move(args), {k: move(v) for k, v in keywords.items()}
+        del move, flat  # `out` may be resized where nobody else has its memory, as on the CPU
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

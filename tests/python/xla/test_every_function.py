@@ -16,7 +16,9 @@ MISSING = {
 # The same where there is CUDA, with whose help memory is pinned. Without it these raise on the CPU too.
 NOT_PINNED = {name: ("cannot pin 'xla:0'", ADDRESS) for name in ("Tensor.pin_memory", "empty_like")}
 # Drawn from another generator, or never written: shapes and dtypes are compared.
-OTHER_NUMBERS = {"random_", "normal", "empty_permuted", "randn", "multinomial", "poisson", "new_empty", "bernoulli"}
+OTHER_NUMBERS = {
+    "random_", "normal", "empty", "empty_permuted", "randn", "multinomial", "poisson", "new_empty", "bernoulli",
+}  # fmt: skip
 OTHER_SIGNS = {"svd"}  # singular vectors: absolute values are compared
 OTHER_ORDER = {"eig", "eigvals"}  # of eigenvalues; test_xla_linalg.py looks at them
 PROGRAM = 80  # calls whose results one program computes
