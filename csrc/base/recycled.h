@@ -56,7 +56,7 @@ class Recycled {
     spare_.room = kMost;
     return true;
   }
-  // (The fastest way to thread-local memory, of which a shared library may have a little.)
+  // "initial-exec" is the fastest kind of thread-local memory. A shared library may use some hundred bytes of it.
   __attribute__((tls_model("initial-exec"))) static inline thread_local Spare spare_{};
 #endif
 };

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import strided
 
 from ..nn import functional as F
+from ..nn._reduction import name_of
 from ..nn._top import convolution
 
 if TYPE_CHECKING:
     from .._typing import Tensor
-
-_NAMES = ("none", "mean", "sum")
 
 
 def _gradients(f: Any, wanted: Any, *inputs: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -107,7 +106,7 @@ def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     """``nn.functional.nll_loss``, and the sum of the weights that it was divided by."""
-    made = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=_NAMES[reduction])
+    made = F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=name_of(reduction))
     valid = target != ignore_index
     total = valid.sum() if weight is None else weight[target.clamp(min=0)].mul(valid).sum()
     return made, total.to(self.dtype) if reduction else self.new_zeros(())
@@ -128,7 +127,7 @@ def nll_loss_backward(
     """The gradient of ``nll_loss_forward``."""
 
     def f(x: Tensor) -> Tensor:
-        return F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=_NAMES[reduction])
+        return F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=name_of(reduction))
 
     return _gradients(f, [True], self, grad=grad_output)[0]
 
@@ -138,7 +137,7 @@ nll_loss2d_backward = nll_loss_backward
 
 def nll_loss(self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1, ignore_index: int = -100) -> Tensor:
     """``nn.functional.nll_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=_NAMES[reduction])
+    return F.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=name_of(reduction))
 
 
 nll_loss2d = nll_loss_nd = nll_loss
@@ -158,36 +157,36 @@ def cross_entropy_loss(
         target,
         weight,
         ignore_index=ignore_index,
-        reduction=_NAMES[reduction],
+        reduction=name_of(reduction),
         label_smoothing=label_smoothing,
     )
 
 
 def l1_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """``nn.functional.l1_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.l1_loss(self, target, reduction=_NAMES[reduction])
+    return F.l1_loss(self, target, reduction=name_of(reduction))
 
 
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """``nn.functional.soft_margin_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.soft_margin_loss(self, target, reduction=_NAMES[reduction])
+    return F.soft_margin_loss(self, target, reduction=name_of(reduction))
 
 
 def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """``nn.functional.multilabel_margin_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.multilabel_margin_loss(self, target, reduction=_NAMES[reduction])
+    return F.multilabel_margin_loss(self, target, reduction=name_of(reduction))
 
 
 def multi_margin_loss(
     self: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: int = 1
 ) -> Tensor:
     """``nn.functional.multi_margin_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.multi_margin_loss(self, target, p, margin, weight, reduction=_NAMES[reduction])
+    return F.multi_margin_loss(self, target, p, margin, weight, reduction=name_of(reduction))
 
 
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """``nn.functional.mse_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.mse_loss(self, target, reduction=_NAMES[reduction])
+    return F.mse_loss(self, target, reduction=name_of(reduction))
 
 
 def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
@@ -197,24 +196,24 @@ def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reducti
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
     """``nn.functional.huber_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.huber_loss(self, target, reduction=_NAMES[reduction], delta=delta)
+    return F.huber_loss(self, target, reduction=name_of(reduction), delta=delta)
 
 
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
     """``nn.functional.smooth_l1_loss``; reduction 0: none, 1: mean, 2: sum."""
-    return F.smooth_l1_loss(self, target, reduction=_NAMES[reduction], beta=beta)
+    return F.smooth_l1_loss(self, target, reduction=name_of(reduction), beta=beta)
 
 
 def binary_cross_entropy(self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1) -> Tensor:
     """``nn.functional.binary_cross_entropy``; reduction 0: none, 1: mean, 2: sum."""
-    return F.binary_cross_entropy(self, target, weight, reduction=_NAMES[reduction])
+    return F.binary_cross_entropy(self, target, weight, reduction=name_of(reduction))
 
 
 def binary_cross_entropy_with_logits(
     self: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: int = 1
 ) -> Tensor:
     """``nn.functional.binary_cross_entropy_with_logits``; reduction 0: none, 1: mean, 2: sum."""
-    return F.binary_cross_entropy_with_logits(self, target, weight, reduction=_NAMES[reduction], pos_weight=pos_weight)
+    return F.binary_cross_entropy_with_logits(self, target, weight, reduction=name_of(reduction), pos_weight=pos_weight)
 
 
 def max_pool2d_with_indices(self: Tensor, kernel_size: Any, stride: Any = None, *rest: Any) -> Any:
@@ -343,7 +342,7 @@ def elu_backward(
 def _of_loss(name: str) -> Any:
     def backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float = 1.0) -> Tensor:
         def f(x: Tensor) -> Tensor:
-            return getattr(F, name)(x, target, reduction=_NAMES[reduction], **{options[name]: beta})
+            return getattr(F, name)(x, target, reduction=name_of(reduction), **{options[name]: beta})
 
         return _gradients(f, [True], self, grad=grad_output)[0]
 

@@ -387,8 +387,8 @@ def istft(
     if window is None:
         warn_once_of(
             "istft",
-            "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft "
-            f"to make the inversion lossless.{_EXPLICITLY}",
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
+            f"stft to make the inversion lossless.{_EXPLICITLY}",
         )
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length

@@ -113,6 +113,7 @@ def cores() -> int:
 
 def execute(program: list[str], as_torch: bool = False) -> None:
     """Runs ``script.py args``, ``-m module args`` or ``-c code args`` as Python does."""
+    import pkgutil
     import runpy
     from types import ModuleType
 
@@ -133,7 +134,7 @@ def execute(program: list[str], as_torch: bool = False) -> None:
     else:
         sys.argv[:] = program
         path = os.path.abspath(program[0])
-        if os.path.isdir(path):  # with a __main__.py
+        if path.endswith(".pyc") or pkgutil.get_importer(path):  # compiled; a folder or an archive with a __main__
             runpy.run_path(program[0], run_name="__main__")
             return
         sys.path[0] = os.path.dirname(path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Container
 from typing import Any
 
 from .. import _C
@@ -92,11 +94,14 @@ _OF_NETWORKS = (
     "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool2d avg_pool3d elu gelu glu hardsigmoid hardswish hardtanh leaky_relu "
     "linear mish one_hot pad relu6 scaled_dot_product_attention silu softplus softshrink"
 ).split()
-# Those whose reduction is a number: ops.aten has them.
-_REDUCED = (
-    "binary_cross_entropy cross_entropy_loss huber_loss l1_loss mse_loss multi_margin_loss multilabel_margin_loss "
-    "nll_loss nll_loss2d nll_loss_nd smooth_l1_loss soft_margin_loss"
-).split()
+
+
+def _parameters_of_kernel(name: str) -> Container[str]:
+    """Of an operation that only ``ops.aten`` has; none for any other name."""
+    from .._dispatch import kernels
+
+    found = getattr(kernels, name, None)
+    return inspect.signature(found).parameters if callable(found) else ()
 
 
 def _show_config() -> str:
@@ -139,7 +144,7 @@ class _Networks:
             return getattr(functional, name)
         if name in _interpolate.UPSAMPLERS:
             return _interpolate.UPSAMPLERS[name]
-        if name in _REDUCED:
+        if "reduction" in _parameters_of_kernel(name):  # a number here
             from ..ops import aten
 
             return getattr(aten, name)

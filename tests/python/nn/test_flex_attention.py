@@ -185,6 +185,13 @@ def test_what_does_not_fit_says_so():
         flex_attention(q[:, :2], k, v, return_lse=True, return_aux=AuxRequest())
     with pytest.raises(NotImplementedError, match="compute_dq_write_order"):
         create_block_mask(MASKS["causal"], 1, 1, 2, 2, compute_dq_write_order=True)
+    for size in (0, (2, -1)):
+        with pytest.raises(ValueError, match="BLOCK_SIZE must be positive"):
+            create_block_mask(MASKS["causal"], 1, 1, 4, 4, BLOCK_SIZE=size)
+    with pytest.raises(AssertionError, match="mask.dtype must be torch.bool, got torch.float32"):
+        create_block_mask(lambda b, h, q, kv: q * 1.0, 1, 1, 2, 2)
+    with pytest.raises(TypeError, match="block_mask must be a BlockMask, not int"):
+        flex_attention(q[:, :2], k, v, block_mask=3)
     with pytest.raises(RuntimeError, match="at least 2 dimensions"):
         BlockMask.from_kv_blocks(strided.ones(1), strided.ones(1))
     with pytest.raises(AssertionError, match="both provided or omitted"):
@@ -195,3 +202,7 @@ def test_nothing_to_attend_to():
     q, k = strided.ones(1, 1, 3, 2), strided.ones(1, 1, 0, 2)
     result, lse = flex_attention(q, k, k, return_lse=True)
     assert result.tolist() == [[[[0, 0]] * 3]] and lse.tolist() == [[[-math.inf] * 3]]
+    assert flex_attention(q[:, :0], q[:, :0], q[:, :0]).shape == (1, 0, 3, 2)
+    assert flex_attention(q[..., :0], q[..., :0], q).equal(q)  # all scores are 0
+    empty = create_block_mask(MASKS["causal"], 1, 1, 0, 4, BLOCK_SIZE=2)
+    assert empty.sparsity() == 0 and "sparsity=0.00%" in repr(empty)

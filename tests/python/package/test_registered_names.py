@@ -118,6 +118,8 @@ def test_losses_of_aten_take_the_reduction_as_a_number():
         "huber_loss": (f.huber_loss, (x, other), ()),
         "binary_cross_entropy": (f.binary_cross_entropy, (x, other), (None,)),
     }
+    with pytest.raises(ValueError, match="5 is not a valid value for reduction"):
+        strided.ops.aten.l1_loss(x, other, 5)
     from strided._seat.core_names import _Networks
 
     for name, (function, args, options) in cases.items():

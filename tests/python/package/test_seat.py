@@ -1,6 +1,8 @@
 """strided in PyTorch's place: install_as_torch, `python -m strided run`, and the version that programs compare."""
 
 import os
+import py_compile
+import shutil
 import subprocess
 import sys
 
@@ -151,14 +153,19 @@ def test_scripts_modules_and_their_arguments(tmp_path):
 
 def test_a_script_is_what_it_is_without_the_command(tmp_path):
     """Its file is named in full, and its annotations are no texts."""
-    text = "import sys\ndef f(x: int): pass\nprint(__file__, sys.argv, f.__annotations__, sys.modules['__main__'].f is f)\n"
-    (tmp_path / "script.py").write_text(text)
+    (tmp_path / "script.py").write_text(
+        "import sys\ndef f(x: int): pass\n"
+        "print(__file__, sys.argv, f.__annotations__, sys.modules['__main__'].f is f)\n"
+    )
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "__main__.py").write_text("print(__name__)\n")
     expected = f"{tmp_path}/script.py ['script.py', '1'] {{'x': <class 'int'>}} True\n"
     assert run("script.py", "1", cwd=tmp_path) == expected
     assert run("-c", "def f(x: int): pass\nprint(f.__annotations__)") == "{'x': <class 'int'>}\n"
-    assert run("folder", cwd=tmp_path) == "__main__\n"
+    shutil.make_archive(str(tmp_path / "archive"), "zip", tmp_path / "folder")
+    py_compile.compile(str(tmp_path / "folder" / "__main__.py"), str(tmp_path / "compiled.pyc"))
+    for program in ("folder", "archive.zip", "compiled.pyc"):
+        assert run(program, cwd=tmp_path) == "__main__\n"
 
 
 def test_modules_below_torch_run_as_programs():

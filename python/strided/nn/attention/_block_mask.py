@@ -260,7 +260,9 @@ class BlockMask:
         return self.full_kv_num_blocks, self.full_kv_indices
 
     def sparsity(self) -> float:
-        """The percentage of elements that are in no block."""
+        """The percentage of elements that are in no block; 0 where there are no elements."""
+        if self.numel() == 0:
+            return 0.0
         full = self._full()
         blocks = int(self.kv_num_blocks.sum()) + (int(full[0].sum()) if full else 0)
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
@@ -383,7 +385,8 @@ def create_block_mask(
     torch.Size([1, 1, 4, 4])
 
     Raises:
-        AssertionError: `mask_mod` takes scores.
+        AssertionError: `mask_mod` takes scores, or gives other values than bool.
+        ValueError: a size of blocks is not positive.
         NotImplementedError: `compute_dq_write_order`.
     """
     if _takes_score(mask_mod):
@@ -391,7 +394,11 @@ def create_block_mask(
     if compute_dq_write_order:
         raise NotImplementedError("create_block_mask: compute_dq_write_order is for kernels that strided does not have")
     q_size, kv_size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+    if min(q_size, kv_size) < 1:
+        raise ValueError(f"create_block_mask: BLOCK_SIZE must be positive, got {BLOCK_SIZE}")
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+    if mask.dtype != strided.bool:
+        raise AssertionError(f"mask.dtype must be torch.bool, got {mask.dtype}")
     mask = strided.nn.functional.pad(mask, (0, -KV_LEN % kv_size, 0, -Q_LEN % q_size))
     counts = mask.unflatten(-1, (-1, kv_size)).unflatten(-3, (-1, q_size)).sum(dim=(-3, -1))
     whole = counts == q_size * kv_size

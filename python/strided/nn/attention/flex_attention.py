@@ -63,6 +63,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
     for name, t in (("query", query), ("key", key), ("value", value)):
         if not isinstance(t, Tensor):
             raise TypeError(f"flex_attention: {name} must be a Tensor, not {type(t).__name__}")
+    if block_mask is not None and not isinstance(block_mask, BlockMask):
+        raise TypeError(f"flex_attention: block_mask must be a BlockMask, not {type(block_mask).__name__}")
     if not query.dtype == key.dtype == value.dtype:
         raise ValueError(
             "Expected query, key, and value to have the same dtype, "
@@ -86,7 +88,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
             f"Expect query and key/value to have the same number of heads but got Hq={heads} and Hkv={key_heads}. "
             "Try setting enable_gqa=True for GQA."
         )
-    if key_heads == 0 or heads % key_heads:
+    if heads != key_heads and (key_heads == 0 or heads % key_heads):
         raise ValueError(
             f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} and Hkv={key_heads}."
         )
@@ -98,8 +100,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | No
             )
         if block_mask.kv_num_blocks.size(0) != query.size(0):
             raise ValueError(
-                "Expect query and key/value to have the same batch size, or block_mask and query to have the same batch "
-                f"size, but got Bq={query.size(0)}, Bkv={key.size(0)}, B_block_mask={block_mask.kv_num_blocks.size(0)}."
+                "Expect query and key/value to have the same batch size, or block_mask and query to have the same "
+                f"batch size, but got Bq={query.size(0)}, Bkv={key.size(0)}, B_block_mask={block_mask.kv_num_blocks.size(0)}."
             )
     if block_mask is not None:
         _check_mask(query, key, block_mask)
@@ -275,7 +277,7 @@ def flex_attention(
         key, value = (t.expand(query.size(0), -1, -1, -1) for t in (key, value))
     if key.size(1) != query.size(1):
         key, value = (t.repeat_interleave(query.size(1) // key.size(1), dim=1) for t in (key, value))
-    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    factor = 1 / math.sqrt(max(query.size(-1), 1)) if scale is None else scale
     result_only = not return_lse and return_aux is None
     functions = _Functions(score_mod, None if block_mask is None else block_mask.mask_mod, factor, result_only)
     parts = [_of_part(part, query, key, value, functions) for part in _parts(block_mask, query.size(-2), key.size(-2))]
