@@ -23,6 +23,7 @@ ROOM = 512  # bytes of the note
 PIPE = 65_536  # bytes that a pipe takes at once
 THREADS = ("STRIDED_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+PATIENCE = 3.0  # seconds that a rank which fails because of another one leaves the first word to that one
 
 
 class Place(NamedTuple):
@@ -153,14 +154,20 @@ def _own_part(problem: BaseException) -> Any:
     return frames
 
 
-def _end_with(status: int, report: int, what: str, trace: str = "") -> NoReturn:
+def _follows(problem: BaseException) -> bool:
+    """Whether the program failed because another rank had ended."""
+    distributed = sys.modules.get("strided.distributed")
+    return distributed is not None and isinstance(problem, distributed.RankError)
+
+
+def _end_with(status: int, report: int, what: str, trace: str = "", follows: bool = False) -> NoReturn:
     # Not through MPI's own end, which waits for the other ranks, and those wait for this one.
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
             pass
-    os.write(report, json.dumps([what[:1500], trace[-9000:]], ensure_ascii=False).encode("utf-8", "replace"))
+    os.write(report, json.dumps([what[:1500], trace[-9000:], follows], ensure_ascii=False).encode("utf-8", "replace"))
     os._exit(status)
 
 
@@ -179,7 +186,7 @@ def run_child(program: list[str], as_torch: bool, report: int) -> None:
     except BaseException as problem:
         trace = "".join(traceback.format_exception(type(problem), problem, _own_part(problem)))
         what = "raised " + traceback.format_exception_only(type(problem), problem)[-1].strip()
-        _end_with(130 if isinstance(problem, KeyboardInterrupt) else 1, report, what, trace)
+        _end_with(130 if isinstance(problem, KeyboardInterrupt) else 1, report, what, trace, _follows(problem))
 
 
 # ---------------------------------------------------------------- the parent
@@ -200,6 +207,14 @@ def tell(here: Place, status: int, text: str) -> None:
     else:
         os.write(2, text.encode())
     time.sleep(0.1)  # what the rank wrote is on its way through mpiexec, which drops it when the job is ended
+
+
+def _await_verdict(seconds: float) -> None:
+    """Waits until a rank on the machine of launch has said why the job ends, or the time is over."""
+    path = os.environ.get(VERDICT)
+    limit = time.monotonic() + seconds
+    while path and not os.path.exists(path) and time.monotonic() < limit:
+        time.sleep(0.02)
 
 
 def end_the_job(status: int) -> NoReturn:
@@ -242,7 +257,9 @@ def watch(child: int, here: Place, note: int, report: int) -> int:
         return 0
     if -status in stopped:  # from outside: the job is being ended
         os._exit(128 - status)
-    what, trace = json.loads(os.read(report, PIPE) or '["", ""]')
+    what, trace, follows = json.loads(os.read(report, PIPE) or '["", "", false]')
+    if follows:
+        _await_verdict(PATIENCE)
     if status < 0:
         what = f"was killed by {signal.Signals(-status).name}"
     where = os.pread(note, ROOM, 0).rstrip(b"\0").decode("utf-8", "replace")

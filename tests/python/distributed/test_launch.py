@@ -395,7 +395,7 @@ def test_names_of_launchers():
 # ---------------------------------------------------------------- without MPI
 
 WITH_TCP = """
-import os, signal, sys, time
+import os, signal, subprocess, sys, time
 import strided as torch
 from strided import distributed as dist
 rank, size = dist.world().rank, dist.world().size
@@ -409,7 +409,11 @@ if how == "raise" and rank == 1:
     raise ValueError("no")
 if how == "kill" and rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
-if how in ("raise", "kill"):
+if how == "late" and rank == 1:  # the process that reports this rank's end comes after the others have heard of it
+    os.kill(os.getppid(), signal.SIGSTOP)
+    subprocess.Popen(["sh", "-c", f"sleep 2; kill -CONT {os.getppid()}"])
+    raise ValueError("no")
+if how in ("raise", "kill", "late"):
     dist.barrier()
 print(rank, x[0].item(), dist.get_backend(), flush=True)
 """
@@ -424,7 +428,12 @@ def test_ranks_connect_by_tcp(tmp_path, backend):
 
 
 @pytest.mark.parametrize(
-    ("how", "status", "text"), [("raise", 1, "raised ValueError: no"), ("kill", 137, "was killed by SIGKILL")]
+    ("how", "status", "text"),
+    [
+        ("raise", 1, "raised ValueError: no"),
+        ("late", 1, "raised ValueError: no"),
+        ("kill", 137, "was killed by SIGKILL"),
+    ],
 )
 def test_a_rank_that_fails_ends_a_job_without_mpi(tmp_path, how, status, text):
     script = tmp_path / "program.py"
