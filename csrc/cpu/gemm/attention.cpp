@@ -1,10 +1,12 @@
 // Attention, some queries of a matrix at a time: their scores stay in the cache until the values are multiplied.
 // Exponentials are multiplied as they are, and the sums divided by theirs (M. N. Rabe and C. Staats, "Self-attention
-// does not need O(n^2) memory", 2021).
+// does not need O(n^2) memory", 2021). Where operands are bfloat16, exponentials are rounded to it for the second
+// product; scores and sums are float32.
 #include <algorithm>
 #include <limits>
 
 #include "base/parallel.h"
+#include "cpu/gemm/widened.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/reduce/exponentials.h"
@@ -31,15 +33,20 @@ int64_t offset_of(const AttentionPlan& plan, int operand, int64_t index) {
   return offset;
 }
 
-template <class T>
+// T: of the operands. S: of scores, and of the mask.
+template <class T, class S = T>
 struct Attention {
+  static constexpr bool kNarrow = !std::is_same_v<T, S>;
+
   const AttentionPlan& plan;
-  GemmKernel multiply = kernel_table().gemm[index_of(dtype_of<T>)];
-  ScoreKernels of_scores = score_kernels[dtype_of<T> == DType::Float64];
+  GemmKernel multiply =
+      kNarrow ? widened_products[dtype_of<T> == DType::BFloat16].single : kernel_table().gemm[index_of(dtype_of<T>)];
+  ScoreKernels of_scores = score_kernels[dtype_of<S> == DType::Float64];
   int64_t rows = 1, parts = 1;  // queries of a part, parts of a matrix
 
+  template <class E = T>
   static Matrix from(const Matrix& m, int64_t offset) {
-    return {static_cast<T*>(m.data) + offset, m.row_stride, m.col_stride};
+    return {static_cast<E*>(m.data) + offset, m.row_stride, m.col_stride};
   }
   // From row to row of keys by columns, and of scores: in whole pieces, and so that rows do not compete for the same
   // places of a cache.
@@ -60,30 +67,39 @@ struct Attention {
     return {copy, keys_step(), 1};
   }
 
+  // Scratch memory of a part, in elements of scores: the scores, and where elements are narrower the weights and sums.
+  int64_t scratch() const { return rows * keys_step() + (kNarrow ? rows * (keys_step() / 2 + plan.values) : 0); }
+
   // Queries begin ... end - 1 of one matrix.
-  void part(int64_t matrix, int64_t begin, int64_t end, const Matrix& keys, T* scores) const {
+  void part(int64_t matrix, int64_t begin, int64_t end, const Matrix& keys, S* scores) const {
     const int64_t n = plan.causal ? std::min(end, plan.keys) : plan.keys, m = end - begin, step = step_for(n);
     const int64_t pieces = (n + ScoreKernels::kPiece - 1) / ScoreKernels::kPiece * ScoreKernels::kPiece;
     const Matrix q = from(plan.q, offset_of(plan, 0, matrix) + begin * plan.q.row_stride);
     T* const out = static_cast<T*>(plan.out) + (matrix * plan.queries + begin) * plan.values;
-    const T scale = static_cast<T>(plan.scale), one = 1, zero = 0;
+    S* const sums = kNarrow ? scores + rows * keys_step() : reinterpret_cast<S*>(out);
+    T* const weights = reinterpret_cast<T*>(kNarrow ? sums + rows * plan.values : scores);
+    const S scale = static_cast<S>(plan.scale), one = 1, zero = 0;
     multiply(m, n, plan.features, q, keys, {scores, step, 1}, &scale, &zero);
-    T factor[kMostRows];  // of the values' sums
+    S factor[kMostRows];  // of the values' sums
     for (int64_t i = 0; i < m; ++i) {
-      T* const row = scores + i * step;
+      S* const row = scores + i * step;
       const int64_t seen = plan.causal ? std::min(begin + i + 1, n) : n;
       bool sees = true;
       if (plan.mask.data != nullptr) {
-        const Matrix mask = from(plan.mask, offset_of(plan, 3, matrix) + (begin + i) * plan.mask.row_stride);
+        const Matrix mask = from<S>(plan.mask, offset_of(plan, 3, matrix) + (begin + i) * plan.mask.row_stride);
         sees = of_scores.add_mask(row, mask.data, mask.col_stride, seen);
       }
-      std::fill(row + (sees ? seen : 0), row + pieces, sees ? -std::numeric_limits<T>::infinity() : zero);
-      factor[i] = sees ? static_cast<T>(1 / of_scores.exponentials(row, pieces)) : zero;
+      std::fill(row + (sees ? seen : 0), row + pieces, sees ? -std::numeric_limits<S>::infinity() : zero);
+      factor[i] = sees ? static_cast<S>(1 / of_scores.exponentials(row, pieces)) : zero;
+      if constexpr (kNarrow) of_scores.narrow(weights + i * step, row, n);
     }
-    multiply(m, plan.values, n, {scores, step, 1}, from(plan.v, offset_of(plan, 2, matrix)), {out, plan.values, 1},
+    multiply(m, plan.values, n, {weights, step, 1}, from(plan.v, offset_of(plan, 2, matrix)), {sums, plan.values, 1},
              &one, &zero);
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < plan.values; ++j) out[i * plan.values + j] *= factor[i];
+    for (int64_t i = 0; i < m; ++i) {
+      S* const row = sums + i * plan.values;
+      for (int64_t j = 0; j < plan.values; ++j) row[j] *= factor[i];
+      if constexpr (kNarrow) of_scores.narrow(out + i * plan.values, row, plan.values);
+    }
   }
 
   void run() {
@@ -93,19 +109,21 @@ struct Attention {
       std::fill_n(static_cast<T*>(plan.out), matrices * plan.queries * plan.values, T(0));
       return;
     }
-    rows = std::max(kLeastRows, kScores / plan.keys);
-    rows = std::min({rows, plan.causal ? kMostCausalRows : kMostRows, plan.queries});
+    // Products of bfloat16 pack all keys for each part: they take more queries at a time.
+    constexpr int64_t kLeast = kNarrow ? 256 : kLeastRows;
+    rows = std::max(kLeast, kScores / plan.keys);
+    rows = std::min({rows, plan.causal ? (kNarrow ? kLeast : kMostCausalRows) : kMostRows, plan.queries});
     parts = (plan.queries + rows - 1) / rows;
     const int64_t work = rows * plan.keys * std::max<int64_t>(plan.features + plan.values, 1);
-    const int64_t copied = parts > 1 ? plan.features * keys_step() : 0;
+    const int64_t copied = parts > 1 && !kNarrow ? plan.features * keys_step() : 0;
     const GilRelease unlocked(matrices * parts * work > kWork);
     parallel_for(0, matrices * parts, std::max<int64_t>(1, kWork / work), [&](int64_t begin, int64_t end) {
-      T* const copy = static_cast<T*>(
-          workspace(WorkspaceSlot::Solve, (copied + rows * keys_step()) * static_cast<int64_t>(sizeof(T))));
+      S* const copy =
+          static_cast<S*>(workspace(WorkspaceSlot::Solve, (copied + scratch()) * static_cast<int64_t>(sizeof(S))));
       Matrix keys{};
       for (int64_t t = begin; t < end; ++t) {
         const int64_t matrix = t / parts, first = t % parts * rows;
-        if (t == begin || first == 0) keys = transposed_keys(matrix, copied > 0 ? copy : nullptr);
+        if (t == begin || first == 0) keys = transposed_keys(matrix, copied > 0 ? reinterpret_cast<T*>(copy) : nullptr);
         part(matrix, first, std::min(first + rows, plan.queries), keys, copy + copied);
       }
     });
@@ -117,8 +135,11 @@ struct Attention {
 
 void attention(const AttentionPlan& plan) {
   if (plan.queries == 0 || plan.values == 0) return;
-  if (plan.dtype == DType::Float64) Attention<double>{plan}.run();
-  else Attention<float>{plan}.run();
+  switch (plan.dtype) {
+    case DType::Float64: return Attention<double>{plan}.run();
+    case DType::BFloat16: return Attention<BFloat16, float>{plan}.run();
+    default: Attention<float>{plan}.run();
+  }
 }
 
 }  // namespace cpu

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/half.h"
+
 namespace strided {
 
 // Of float32 and float64.
@@ -12,6 +14,7 @@ struct ScoreKernels {
   double (*exponentials)(void* row, int64_t n) = nullptr;
   // Adds a mask, `step` elements from one to the next; false where it is -inf throughout.
   bool (*add_mask)(void* row, const void* mask, int64_t step, int64_t n) = nullptr;
+  void (*narrow)(BFloat16* to, const float* row, int64_t n) = nullptr;  // of float32
 };
 extern ScoreKernels score_kernels[2];
 

@@ -1,6 +1,7 @@
 #include "ops/linalg/attention.h"
 
 #include "backend/network_plans.h"
+#include "ops/copy.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
@@ -10,19 +11,25 @@ namespace strided {
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
                  bool causal, double scale) {
   constexpr const char* kName = "_attention";
-  const auto operation = network_functions(query.device()).attention;
+  const NetworkFunctions& functions = network_functions(query.device());
+  const auto operation = functions.attention;
   STRIDED_CHECK(operation != nullptr, NotImplementedError, kName, ": not implemented on device '", query.device(), "'");
-  STRIDED_CHECK(query.dtype() == DType::Float32 || query.dtype() == DType::Float64, RuntimeError, kName,
-                ": not implemented for ", query.dtype());
+  const DType dtype = query.dtype();
+  STRIDED_CHECK(is_floating(dtype) && size_of(dtype) > 1, RuntimeError, kName, ": not implemented for ", dtype);
+  const bool narrow = dtype == DType::Float16 || dtype == DType::BFloat16;
   const Tensor* all[] = {&query, &key, &value, mask ? &*mask : &query};
   Dims lead;
   for (const Tensor* t : all) {
     check_same_device(kName, query, *t);
-    STRIDED_CHECK(t->dtype() == query.dtype(), RuntimeError, kName, ": operands of ", query.dtype(), " and ",
-                  t->dtype());
+    const DType wanted = narrow && mask && t == &*mask ? DType::Float32 : dtype;
+    STRIDED_CHECK(t->dtype() == wanted, RuntimeError, kName, ": operands of ", dtype, " and ", t->dtype());
     STRIDED_CHECK(t->ndim() >= 2 || t == all[3], RuntimeError, kName, ": operands are matrices, got ", t->ndim(), "-D");
     STRIDED_CHECK(!needs_grad(*t), RuntimeError, kName, ": not recorded");
     if (t->ndim() > 2) lead = broadcast_shapes(lead, Dims(t->shape().data(), t->shape().size() - 2));
+  }
+  if (narrow && !(functions.narrow_attention && dtype == DType::BFloat16)) {
+    const auto wide = [](const Tensor& t) { return to_dtype(t, DType::Float32); };
+    return to_dtype(attention(wide(query), wide(key), wide(value), mask, causal, scale), dtype);
   }
   const auto rows_of = [](const Tensor& t) { return t.size(t.ndim() - 2); };
   const int64_t queries = rows_of(query), keys = rows_of(key), features = query.shape().back(),

@@ -321,7 +321,7 @@ void bind_matrices() {
       kFunction);
   def<&attention>(
       "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask=None, bool causal=False, float scale=1)",
-      "nn.functional.scaled_dot_product_attention of float32 or float64 tensors, with a mask to be added. Not recorded.",
+      "nn.functional.scaled_dot_product_attention, with a mask to be added (of 16-bit floats: in float32). Not recorded.",
       kFunction);
   bind_convolution<1>();
   bind_convolution<2>();

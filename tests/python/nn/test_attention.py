@@ -1,6 +1,9 @@
 """scaled_dot_product_attention: masks, sizes and layouts, and queries that see nothing."""
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 import strided
@@ -98,6 +101,64 @@ def test_one_key_that_is_not_a_number_reaches_those_that_see_it():
     made = scaled_dot_product_attention(q, k, v, is_causal=True)
     assert made[..., 130:, :].isnan().all() and made[..., :130, :].isfinite().all()
     assert scaled_dot_product_attention(q, k, v).isnan().all()
+
+
+# Weights of bfloat16 attention may be rounded before they are multiplied with the values, and results are afterwards.
+def check_narrow(dtype, queries, keys, features, layout):
+    strided.manual_seed(0)
+    q, k, v = (strided.randn(2, 3, n, features).to(dtype) for n in (queries, keys, keys))
+    if layout == "transposed":
+        q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
+    elif layout == "turned":
+        q, k, v = (x.flip(2).contiguous().flip(2)[..., :-1] for x in (q, k, v))
+    elif layout == "expanded":
+        k, v = k[:, :1].expand(2, 3, keys, features), v[:1, :, :1].expand(2, 3, keys, features)
+    hidden = strided.zeros(queries, keys).masked_fill(strided.rand(queries, keys) < 0.2, -math.inf)
+    hidden[queries // 2] = -math.inf  # sees nothing
+    later = strided.zeros(queries, keys).masked_fill(strided.ones(queries, keys, dtype=strided.bool).triu(1), -math.inf)
+    for options, mask in (
+        ({}, strided.zeros_like(later)),
+        ({"is_causal": True}, later),
+        ({"attn_mask": hidden}, hidden),
+    ):
+        made = scaled_dot_product_attention(q, k, v, **options)
+        assert made.dtype is dtype and made.shape == q.shape
+        wide, mask = [x.double() for x in (q, k, v)], mask.double()
+        exact = scaled_dot_product_attention(*wide, attn_mask=mask)
+        sizes = scaled_dot_product_attention(*wide[:2], wide[2].abs(), attn_mask=mask)
+        unit = strided.finfo(dtype).eps / 2
+        assert ((made.double() - exact).abs() <= 2.5 * unit * sizes).all(), (queries, keys, layout, options.keys())
+
+
+SIZES = [(300, 300, 16), (40, 900, 64), (900, 40, 33), (3, 1000, 5), (257, 31, 32), (513, 600, 8), (2100, 1, 4)]
+
+
+@pytest.mark.parametrize("layout", ["plain", "transposed", "turned", "expanded"])
+@pytest.mark.parametrize("dtype", [strided.bfloat16, strided.float16])
+def test_narrow_operands(dtype, layout):
+    for sizes in SIZES:
+        check_narrow(dtype, *sizes, layout)
+
+
+def test_narrow_operands_that_are_not_finite():
+    q, k, v = (strided.ones(1, 1, 200, 8, dtype=strided.bfloat16) for _ in range(3))
+    k[..., 130, 0] = math.nan
+    made = scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert made[..., 130:, :].isnan().all() and (made[..., :130, :] == 1).all()
+    v[..., 150, 3] = math.inf
+    made = scaled_dot_product_attention(q, q, v)
+    assert (made[..., 3] == math.inf).all() and (made[..., :3] == 1).all() and (made[..., 4:] == 1).all()
+
+
+@pytest.mark.parametrize("products", ["plain", "dots", "tiles"])
+def test_narrow_operands_by_each_kind_of_loop(products):
+    here = os.path.dirname(__file__)
+    code = "from test_attention import *; check_narrow(strided.bfloat16, 300, 700, 40, 'plain')"
+    environment = os.environ | {"STRIDED_PRODUCTS": products, "PYTHONPATH": here}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    if "this processor lacks them" in done.stderr:
+        pytest.skip(f"no {products} here")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("sizes", [(0, 5, 4, 3), (5, 0, 4, 3), (50, 60, 0, 3), (50, 60, 4, 0), (5, 6, 0, 3)])

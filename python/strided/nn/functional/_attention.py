@@ -111,13 +111,14 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None and not _is_fused(query, key, value, dropout_p):
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
-    # On the CPU products of 16-bit floats are computed in float32 anyway: one rounding, at the end.
     dtype = query.dtype
-    if dtype in (strided.float16, strided.bfloat16) and query.device.type == "cpu":
-        query, key, value = query.float(), key.float(), value.float()
-    mask = None if attn_mask is None else _additive(attn_mask, query.dtype)
+    narrow = dtype in (strided.float16, strided.bfloat16) and query.device.type == "cpu"
+    wide = strided.float32 if narrow else dtype
+    mask = None if attn_mask is None else _additive(attn_mask, wide)
     if dropout_p <= 0 and _has_operation(query, key, value, mask):
-        return _operation(query, key, value, mask, is_causal, scale).to(dtype)
+        return _operation(query, key, value, mask, is_causal, scale)
+    # On the CPU products of 16-bit floats are computed in float32 anyway: one rounding, at the end.
+    query, key, value = query.to(wide), key.to(wide), value.to(wide)
     if is_causal:
         sizes = query.size(-2), key.size(-2)
         later = strided.full(sizes, -math.inf, dtype=query.dtype, device=query.device).triu_(1)
