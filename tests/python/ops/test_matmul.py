@@ -754,6 +754,26 @@ def test_addr_of_a_complex_input_takes_complex_factors():
     assert torch.addr(half, a.detach(), b, alpha=0.1).tolist()[1][2] == 1 + 0.1 * 2
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+@pytest.mark.parametrize("m, n, k", [(17, 300, 64), (33, 130, 96), (100, 257, 128), (128, 129, 32), (96, 200, 2112)])
+def test_few_rows_times_a_transposed_matrix(m, n, k, dtype):
+    """A processor with tiles reads the matrix where it lies, and finds the result by columns."""
+    rng = np.random.default_rng(0)
+    a, w, c = (rng.integers(-3, 4, shape) for shape in ((m, k), (n, k), (m, n)))
+    exact = a @ w.T
+    ours, weights, added = (torch.tensor(x).to(getattr(torch, dtype)) for x in (a, w, c))
+    rounded = lambda x: torch.tensor(x).to(getattr(torch, dtype))
+    assert torch.equal(ours @ weights.T, rounded(exact))
+    assert torch.equal((weights @ ours.T).T, rounded(exact))
+    assert torch.equal(ours.repeat(1, 2)[:, :k] @ weights.T, rounded(exact))
+    out = torch.empty(n, m, dtype=ours.dtype).T
+    torch.mm(ours, weights.T, out=out)
+    assert torch.equal(out, rounded(exact))
+    assert torch.equal(torch.addmm(added, ours, weights.T, beta=2, alpha=-1), rounded(2 * c - exact))
+    if dtype == "bfloat16":
+        assert torch.equal(torch.mm(ours, weights.T, out_dtype=torch.float32), torch.tensor(exact).float())
+
+
 # Products of bfloat16 and bytes have loops for what the processor has beside x86-64-v4. The state that tiles need
 # belongs to a thread, and the permission to use it to the process.
 @pytest.mark.parametrize("products", ["plain", "dots", "tiles"])
