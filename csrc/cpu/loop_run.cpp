@@ -6,6 +6,7 @@
 #include "base/dims.h"
 #include "base/parallel.h"
 #include "cpu/kernels.h"
+#include "cpu/transposed.h"
 
 namespace strided {
 namespace cpu {
@@ -16,6 +17,16 @@ constexpr int64_t kBufferItems = 1024;
 constexpr int64_t kStackBytes = 4 * 8 * kBufferItems;
 constexpr int kMaxOperands = LoopPlan::kMaxOperands;
 constexpr int64_t kNoStrides[kMaxDims] = {};
+
+// Turned operands.
+// Along the first axis of a tile the others are contiguous; a turned operand is so along the second, as x.T in x + x.T.
+// A column of it has a cache line for each element, and all of them may compete for the same places of a cache (strides
+// of powers of two): each line would be read once for every element in it. So such tiles are cut into pieces, whose
+// turned operands are transposed on their way: two lines of float32 wide, and as long as the first-level cache allows,
+// for the sake of the other operands.
+constexpr int64_t kLeastSide = 16, kPieceColumns = 32;
+constexpr int64_t kTurnedBytes = 32768;
+static_assert(kTurnedBytes >= kPieceColumns * kMaxOperands * 16, "elements of 16 bytes fit");
 
 class LoopRun {
  public:
@@ -29,6 +40,8 @@ class LoopRun {
       strides_[k] = from.immediate ? kNoStrides : from.strides;
       tile_strides_[k] = ndim_ > 0 ? strides_[k][0] : from.immediate ? 0 : size_of(from.dtype);
       tile_strides_[n_ + k] = ndim_ > 1 ? strides_[k][1] : 0;
+      itemsize_[k] = size_of(from.dtype);
+      if (loop_dtypes && is_turned(k)) turned_bytes_ += itemsize_[k];
       if (!loop_dtypes || from.dtype == loop_dtypes[k]) continue;
       const bool output = k < n_outputs;
       cast_[k] =
@@ -67,7 +80,8 @@ class LoopRun {
       }
       int64_t c0 = std::min(n0_ - index[0], end - begin), c1 = 1;
       if (index[0] == 0 && c0 == n0_) c1 = std::min(n1_ - index[1], (end - begin) / n0_);
-      run_tile(data, c0, c1, buffers);
+      if (turned_bytes_ > 0 && c0 >= kLeastSide && c1 >= kLeastSide) run_pieces(data, c0, c1, buffers);
+      else run_tile(data, tile_strides_, c0, c1, buffers);
       begin += c0 * c1;
       index[0] += c0;
       if (index[0] == n0_) {
@@ -81,34 +95,71 @@ class LoopRun {
     }
   }
 
-  void run_tile(char** data, int64_t n0, int64_t n1, char* buffers) const {
-    if (buffer_bytes_ == 0) return loop_(data, tile_strides_, n0, n1, params_);
+  bool is_turned(int k) const {
+    const int64_t along = tile_strides_[k], across = tile_strides_[n_ + k];
+    return across == itemsize_[k] && (along >= kLeastSide * across || along <= -kLeastSide * across);
+  }
+  void run_pieces(char** data, int64_t n0, int64_t n1, char* buffers) const {
+    int64_t rows = kTurnedBytes / (kPieceColumns * turned_bytes_);
+    if (rows > kLeastSide) rows -= rows % kLeastSide;
+    alignas(64) char memory[kTurnedBytes];
+    int64_t strides[2 * kMaxOperands];
+    char *here[kMaxOperands], *turned[kMaxOperands];
+    int64_t used = 0;
+    for (int k = 0; k < n_; ++k) {
+      strides[k] = tile_strides_[k];
+      strides[n_ + k] = tile_strides_[n_ + k];
+      if (!is_turned(k)) continue;
+      turned[k] = memory + used;
+      used += rows * kPieceColumns * itemsize_[k];
+      strides[k] = itemsize_[k];
+      strides[n_ + k] = rows * itemsize_[k];
+    }
+    for (int64_t j = 0; j < n1; j += kPieceColumns)
+      for (int64_t i = 0; i < n0; i += rows) {
+        const int64_t c0 = std::min(rows, n0 - i), c1 = std::min(kPieceColumns, n1 - j);
+        for (int k = 0; k < n_; ++k) {
+          char* const stored = data[k] + i * tile_strides_[k] + j * tile_strides_[n_ + k];
+          here[k] = is_turned(k) ? turned[k] : stored;
+          if (is_turned(k) && k >= n_outputs_)
+            copy_turned(itemsize_[k], turned[k], strides[n_ + k], stored, tile_strides_[k], c0, c1);
+        }
+        run_tile(here, strides, c0, c1, buffers);
+        for (int k = 0; k < n_outputs_; ++k)
+          if (is_turned(k))
+            copy_turned(itemsize_[k], data[k] + i * tile_strides_[k] + j * tile_strides_[n_ + k], tile_strides_[k],
+                        turned[k], strides[n_ + k], c1, c0);
+      }
+  }
+
+  void run_tile(char** data, const int64_t* strides, int64_t n0, int64_t n1, char* buffers) const {
+    if (buffer_bytes_ == 0) return loop_(data, strides, n0, n1, params_);
     const int64_t step0 = std::min(n0, kBufferItems),
                   step1 = n0 <= kBufferItems ? std::max<int64_t>(kBufferItems / n0, 1) : 1;
     for (int64_t j = 0; j < n1; j += step1)
       for (int64_t i = 0; i < n0; i += step0)
-        run_cast(data, i, j, std::min(step0, n0 - i), std::min(step1, n1 - j), buffers);
+        run_cast(data, strides, i, j, std::min(step0, n0 - i), std::min(step1, n1 - j), buffers);
   }
 
   // c0 x c1 elements of a tile, from (i, j).
-  void run_cast(char** data, int64_t i, int64_t j, int64_t c0, int64_t c1, char* buffers) const {
+  void run_cast(char** data, const int64_t* tile, int64_t i, int64_t j, int64_t c0, int64_t c1, char* buffers) const {
     char* stored[kMaxOperands];
     char* here[kMaxOperands];
     int64_t strides[2 * kMaxOperands];
     for (int k = 0; k < n_; ++k) {
-      stored[k] = here[k] = data[k] + i * tile_strides_[k] + j * tile_strides_[n_ + k];
-      strides[k] = tile_strides_[k];
-      strides[n_ + k] = tile_strides_[n_ + k];
+      stored[k] = here[k] = data[k] + i * tile[k] + j * tile[n_ + k];
+      strides[k] = tile[k];
+      strides[n_ + k] = tile[n_ + k];
       if (!cast_[k]) continue;
       here[k] = buffers;
       strides[k] = loop_itemsize_[k];
       strides[n_ + k] = loop_itemsize_[k] * c0;
       buffers += kBufferItems * loop_itemsize_[k];
-      if (k >= n_outputs_) cast(k, here[k], strides, stored[k], tile_strides_, c0, c1);
+      if (k >= n_outputs_) cast(k, here[k], strides, stored[k], tile, c0, c1);
     }
     loop_(here, strides, c0, c1, params_);
     for (int k = 0; k < n_outputs_; ++k)
-      if (cast_[k]) cast(k, stored[k], tile_strides_, here[k], strides, c0, c1);
+      if (cast_[k]) cast(k, stored[k], tile, here[k], strides, c0, c1);
   }
 
   void cast(int k, char* to, const int64_t* to_strides, char* from, const int64_t* from_strides, int64_t c0,
@@ -126,6 +177,8 @@ class LoopRun {
   char* data_[kMaxOperands];
   const int64_t* strides_[kMaxOperands];
   int64_t tile_strides_[2 * kMaxOperands];
+  int64_t itemsize_[kMaxOperands];
+  int64_t turned_bytes_ = 0;  // of an element of all turned operands
   Loop2d cast_[kMaxOperands] = {};
   int64_t loop_itemsize_[kMaxOperands];
   int64_t buffer_bytes_ = 0;

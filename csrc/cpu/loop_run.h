@@ -13,8 +13,9 @@ constexpr int64_t kSequential = std::numeric_limits<int64_t>::max();
 
 // Runs the loop over all elements of the plan. The first n_outputs operands are written. More than `grain` elements are
 // split among threads.
-// loop_dtypes: the dtype that the loop expects for each operand; null: every operand is as the loop expects it. An
-// operand of another dtype is cast through a buffer.
+// loop_dtypes: the dtype that the loop expects for each operand. Operands of another dtype are cast through a buffer,
+// and transposed ones may pass through one: the loop writes each output whole, and reads each element in its place.
+// Null: the loop gets the operands where they lie.
 void run_loop(const LoopPlan& plan, Loop2d loop, const void* params, int n_outputs, const DType* loop_dtypes = nullptr,
               int64_t grain = kLoopGrain);
 

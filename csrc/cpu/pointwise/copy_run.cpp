@@ -9,6 +9,7 @@
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
+#include "cpu/transposed.h"
 
 namespace strided {
 namespace cpu {
@@ -176,6 +177,16 @@ bool copy_transposed(const LoopPlan& plan) {
 
 }  // namespace
 
+void copy_turned(int64_t size, char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows,
+                 int64_t columns) {
+  const auto copy = size == 1   ? transpose_columns<uint8_t>
+                    : size == 2 ? transpose_columns<uint16_t>
+                    : size == 4 ? transpose_columns<uint32_t>
+                    : size == 8 ? transpose_columns<uint64_t>
+                                : transpose_columns<Item16>;
+  copy(to, to_column, from, from_row, rows, 0, columns);
+}
+
 void copy(const LoopPlan& plan) {
   const LoopPlan::Operand &to = plan.operand[0], &from = plan.operand[1];
   if (to.dtype == from.dtype && !from.immediate) {
@@ -184,7 +195,8 @@ void copy(const LoopPlan& plan) {
       return copy_bytes(to.data, from.data, plan.numel() * size);
     if (copy_transposed(plan)) return;
   }
-  run_loop(plan, kernel_table().copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1);
+  const DType dtypes[] = {to.dtype, from.dtype};
+  run_loop(plan, kernel_table().copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1, dtypes);
 }
 
 // Each row of the result is written once, from front to back, which memory likes better than one pass for each part.
