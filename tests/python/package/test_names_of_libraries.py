@@ -17,7 +17,8 @@ from strided.nn.parallel.scatter_gather import scatter_kwargs
     [
         "_C.Value()", "_C.Graph()", "fx.Transformer(None)",
         "PyTorchFileReader('x')",
-        "distributed.optim.DistributedOptimizer([])",
+        "distributed.optim.DistributedOptimizer([])", "distributed.nn.RemoteModule('worker/cpu', object)",
+        "decomp.core_aten_decompositions()",
         "cuda.CUDAGraph()", "cuda.graph(None)", "autograd.profiler.emit_nvtx()",
         "export.draft_export(None, ())", "export.save(None, 'a')", "export.load('a')",
         "export.unflatten(None)", "export.default_decompositions()",
@@ -32,12 +33,20 @@ def test_what_there_is_not_says_so(text):
             | {
                 "fx": strided.fx,
                 "sparse": strided.sparse,
+                "decomp": importlib.import_module("strided._decomp"),
                 "distributed": strided.distributed,
                 "export": importlib.import_module("strided.export"),
                 "nvtx": importlib.import_module("strided.cuda.nvtx"),
                 "dispatch": importlib.import_module("strided.utils._python_dispatch"),
             },
         )
+
+
+def test_the_size_of_blocks_has_the_name_that_transformers_imports():
+    from strided.nn.attention.flex_attention import _DEFAULT_SPARSE_BLOCK_SIZE, create_block_mask
+
+    mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 300, 300, device="cpu")
+    assert mask.BLOCK_SIZE == (_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE) == (128, 128)
 
 
 def test_the_older_name_of_quantization():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._seat.core_names import absent
 from .functional import (
     all_gather,
     all_reduce,
@@ -15,8 +16,10 @@ from .functional import (
 )
 
 __all__ = [
-    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
-    "scatter",
+    "RemoteModule", "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce",
+    "reduce_scatter", "scatter",
 ]  # fmt: skip
 
-del annotations
+RemoteModule = absent("RemoteModule", __name__)  # a module on another rank: needs rpc
+
+del absent, annotations

@@ -10,6 +10,9 @@ import strided
 
 from ..._C import Tensor
 from ._block_mask import (
+    DEFAULT_BLOCK_SIZE as _DEFAULT_SPARSE_BLOCK_SIZE,  # noqa: F401  # Libraries import it by this name.
+)
+from ._block_mask import (
     BlockMask,
     and_masks,
     blocks_of_rows,
