@@ -11,7 +11,7 @@ from .grad_mode import enable_grad, no_grad
 if TYPE_CHECKING:
     from .._typing import Any, F, Tensor
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 _is_recording = _C.functions["is_grad_enabled"]
 _record = _C.functions["_set_grad_enabled"]
@@ -301,6 +301,10 @@ class Function(metaclass=_FunctionMeta):
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
+
+
+class InplaceFunction(Function):
+    """Function under the name that old programs derive their classes from."""
 
 
 def _has_jvp_alone(cls):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import strided
 
-from .optimizer import Optimizer, at_least, check_betas, counted, number, one_element, zeros
+from .optimizer import Optimizer, at_least, check_betas, counted, number, one_element, root, zeros
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -54,7 +53,8 @@ class Adam(Optimizer):
     Args:
         betas: how slowly the averages of gradients and of squares follow. eps: is added to the root.
         amsgrad: the largest average so far (Reddi, Kale and Kumar, "On the Convergence of Adam and Beyond", 2018).
-        decoupled_weight_decay: as AdamW. foreach, capturable, differentiable, fused: accepted, without effect.
+        decoupled_weight_decay: as AdamW. differentiable: steps are
+            recorded. foreach, capturable, fused: accepted, without effect.
     """
 
     _refuses_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
@@ -95,7 +95,7 @@ class Adam(Optimizer):
             square = state["max_exp_avg_sq"] = (
                 square.clone() if most is None else strided.maximum(most, square, out=most)
             )
-        below = square.sqrt().div_(math.sqrt(1 - beta2**step)).add_(group["eps"])
+        below = square.sqrt().div_(root(1 - beta2**step)).add_(group["eps"])
         param.addcdiv_(state["exp_avg"], below, value=-number(group["lr"]) / (1 - beta1**step))
 
 
@@ -152,7 +152,7 @@ class Adamax(Optimizer):
     def _update(self, param, grad, state, group):
         if not state:
             state.update(step=strided.tensor(0.0), exp_avg=zeros(param), exp_inf=zeros(param))
-        step, (beta1, beta2) = counted(state, group), group["betas"]
+        step, (beta1, beta2) = counted(state, group), map(number, group["betas"])
         grad = _decayed(param, grad, group)
         state["exp_avg"].lerp_(grad, 1 - beta1)
         largest = state["exp_inf"]
@@ -238,6 +238,6 @@ class RAdam(Optimizer):
         length = longest - 2 * step * beta2**step / left
         if length > 5.0:
             top = (length - 4) * (length - 2) * longest
-            factor = math.sqrt(top / ((longest - 4) * (longest - 2) * length)) * math.sqrt(left)
+            factor = root(top / ((longest - 4) * (longest - 2) * length)) * root(left)
             mean = mean.mul_(factor).div_(state["exp_avg_sq"].sqrt().add_(group["eps"]))
         param.add_(mean, alpha=-number(group["lr"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -209,7 +210,8 @@ class Optimizer:
         if closure is not None:
             with strided.enable_grad():
                 loss = closure()
-        with strided.no_grad():
+        recorded = bool(self.defaults.get("differentiable"))
+        with strided.set_grad_enabled(recorded):
             for group in self.param_groups:
                 down = -1 if group.get("maximize") else 1
                 for p in group["params"]:
@@ -219,13 +221,23 @@ class Optimizer:
                         if grad.is_sparse and not self._sparse:
                             name = type(self).__name__
                             raise RuntimeError(self._refuses_sparse or f"{name} does not support sparse gradients")
-                        if p.is_complex():
+                        if recorded:
+                            state = self._update_recorded(p, grad, state, group)
+                        elif p.is_complex():
                             state = self._update_complex(p, grad, state, group)
                         else:
                             self._update(p, grad, state, group)
                         if state:  # an optimizer that keeps nothing has no state
                             self.state[p] = state
         return loss
+
+    def _update_recorded(self, param, grad, state, group):
+        """_update in the graph: for gradients of later values with respect to earlier ones."""
+        from ._recorded import recorded_step
+
+        if param.is_complex() and not self._complex:
+            raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
+        return recorded_step(self._update, param, grad, state, group)
 
     def _update_complex(self, param, grad, state, group):
         """_update of real and imaginary parts, each a parameter of its own; what is kept for them is complex."""
@@ -380,9 +392,17 @@ def counted(state: dict[str, Any], group: dict[str, Any]) -> float:
     return float(state["step"])
 
 
-def number(x: Any) -> float:
-    """A number from a number or a tensor of one element (a learning rate may be either)."""
-    return float(x) if isinstance(x, strided.Tensor) else x
+def number(x: Any) -> Any:
+    """A number from a number or a tensor of one element (a learning rate may be either); the tensor, where its gradient
+    is recorded."""
+    if not isinstance(x, strided.Tensor):
+        return x
+    return x if x.requires_grad and strided.is_grad_enabled() else float(x)
+
+
+def root(x: Any) -> Any:
+    """The square root of what ``number`` gave."""
+    return x.sqrt() if isinstance(x, strided.Tensor) else math.sqrt(x)
 
 
 def zeros(p: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ class SGD(Optimizer):
     Args:
         lr: the length of a step. momentum, dampening, nesterov: of the average of gradients.
         weight_decay: times the parameter is added to the gradient. maximize: steps go up.
-        foreach, fused, differentiable: accepted, without effect.
+        differentiable: steps are recorded. foreach, fused: accepted, without effect.
 
     >>> w = strided.nn.Parameter(strided.ones(1))
     >>> opt = strided.optim.SGD([w], lr=0.5)

@@ -526,3 +526,25 @@ def graphs_inside_a_backward(t):
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+def test_old_programs_derive_from_another_name():
+    import strided
+    from strided.autograd.function import InplaceFunction
+
+    class Rounded(InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, inplace=False):
+            if inplace:
+                ctx.mark_dirty(x)
+            return x.round_() if inplace else x.round()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    for inplace in (False, True):
+        x = strided.tensor([0.4, 1.7], requires_grad=True)
+        y = Rounded.apply(x.clone(), inplace)
+        y.sum().backward()
+        assert y.tolist() == [0, 2] and x.grad.tolist() == [1, 1]

@@ -188,3 +188,27 @@ def test_dtypes_that_differ_are_named():
     q = strided.ones(1, 2, 4)
     with pytest.raises(RuntimeError, match=r"query.dtype: float key.dtype: double and value.dtype: float instead\."):
         scaled_dot_product_attention(q, q.double(), q)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("length, batch", [(3, 0), (0, 2), (0, 0)])
+def test_a_layer_takes_empty_batches_and_sequences(length, batch, weights, masked):
+    layer, x = strided.nn.MultiheadAttention(16, 2), strided.rand(length, batch, 16, requires_grad=True)
+    mask = strided.zeros(length, length, dtype=strided.bool) if masked else None
+    made, found = layer(x, x, x, need_weights=weights, attn_mask=mask)
+    made.sum().backward()
+    assert made.shape == x.shape == x.grad.shape and layer.out_proj.weight.grad.count_nonzero() == 0
+    assert found is None if not weights else found.shape == (batch, length, length)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("batch_first, shape", [(True, (0, 10, 16)), (False, (10, 0, 16))])
+def test_transformers_take_empty_batches(batch_first, shape, training):
+    options = {"d_model": 16, "nhead": 2, "dim_feedforward": 8, "batch_first": batch_first}
+    encoder = strided.nn.TransformerEncoder(
+        strided.nn.TransformerEncoderLayer(**options), 2, enable_nested_tensor=False
+    )
+    decoder = strided.nn.TransformerDecoderLayer(**options)
+    x = strided.rand(shape)
+    assert encoder.train(training)(x).shape == shape and decoder.train(training)(x, x).shape == shape

@@ -110,6 +110,12 @@ def test_gradients_of_both_orders(mode):
     strided.testing.assert_close(strided.func.vmap(call)(x.detach()[None]), call(x.detach())[None])
 
 
+@pytest.mark.parametrize("size", [2.5, (2.0, 2), [strided.tensor(2.0), 2], strided.tensor([2, 2])])
+def test_sizes_are_integers(size):
+    with pytest.raises(TypeError, match="expected size to be one of int"):
+        F.interpolate(strided.ones(1, 1, 4, 4), size)
+
+
 def test_errors():
     x = strided.zeros(1, 2, 3, 4)
     with pytest.raises(ValueError, match="only one of size"):

@@ -353,3 +353,10 @@ def test_a_replica_shares_members_and_has_no_parameters():
     assert not list(replica.parameters()) and len(list(held.parameters())) == 2 and len(replica) == 2
     setattr(replica, "0", held[0] * 2)
     assert replica[0].tolist() == [2] and held[0].tolist() == [1]
+
+
+def test_to_makes_no_copies():
+    m = strided.nn.Linear(2, 2)
+    with pytest.raises(RuntimeError, match="does not accept copy argument"):
+        m.to("cpu", copy=True)
+    assert m.to("cpu", copy=False) is m

@@ -150,3 +150,10 @@ def test_roots_of_means_of_squares_that_overflow():
     made = F.rms_norm(x, (2,))
     assert made[0].tolist() == [0, 0] and made[1].isnan().tolist() == [True, False] and made[2].isnan().all()
     torch.testing.assert_close(made, F.rms_norm(x.clone().requires_grad_(), (2,)).detach(), equal_nan=True)
+
+
+def test_groups_of_a_single_value_are_refused():
+    for groups, shape in ((4, (1, 4)), (10, (1, 10, 1)), (1, (1, 1))):
+        with pytest.raises(ValueError, match="Expected more than 1 value per channel when training"):
+            F.group_norm(torch.rand(shape), groups)
+        assert F.group_norm(torch.rand(2, *shape[1:]), groups).shape == (2, *shape[1:])

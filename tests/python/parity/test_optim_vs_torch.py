@@ -38,6 +38,34 @@ OPTIMIZERS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01, differentiable=True)",
+        "SGD(p, 0.1, 0.5, dampening=0.3, maximize=True, differentiable=True)",
+        "Adam(p, lr=0.05, weight_decay=0.1, differentiable=True)",
+        "NAdam(p, lr=0.02, weight_decay=0.1, differentiable=True)",
+        "RAdam(p, lr=0.02, differentiable=True)",
+        "Adagrad(p, lr=0.1, lr_decay=0.01, weight_decay=0.1, differentiable=True)",
+        "Adadelta(p, lr=0.5, weight_decay=0.1, differentiable=True)",
+        "RMSprop(p, lr=0.02, differentiable=True)",
+        "ASGD(p, lr=0.02, weight_decay=0.1, t0=1, differentiable=True)",
+    ],
+)
+def test_gradients_through_steps(text):
+    def run(lib):
+        start, *grads = (lib.tensor([1.0, -2.0, 0.5]).double().mul(f).requires_grad_(True) for f in (1, 0.3, 0.7, -0.2))
+        p = [start.clone()]
+        opt = eval("lib.optim." + text, {"lib": lib, "p": p})
+        for grad in grads:
+            p[0].grad = grad
+            opt.step()
+        return [g.numpy() for g in lib.autograd.grad(p[0].square().sum(), [start, *grads], materialize_grads=True)]
+
+    for mine, theirs in zip(run(strided), run(torch)):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)  # PyTorch counts steps in float32
+
+
 def losses(lib, text, steps):
     lib.manual_seed(2)
     net = lib.nn.Sequential(lib.nn.Linear(3, 5), lib.nn.Tanh(), lib.nn.Linear(5, 2))

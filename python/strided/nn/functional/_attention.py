@@ -272,10 +272,10 @@ def multi_head_attention_forward(
     else:
         four = lambda x: x.view(batch, num_heads, x.size(1), size)
         if mask is not None:
-            mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, -1, keys)
+            mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, mask.size(1), keys)
         made = scaled_dot_product_attention(four(q), four(k), four(v), mask, p).reshape(batch * num_heads, length, size)
     made = made.transpose(0, 1).reshape(length * batch, embed_dim)
-    made = linear(made, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    made = linear(made, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.size(0))
     if found is not None:
         found = found.view(batch, num_heads, length, keys)
         found = found.mean(1) if average_attn_weights else found

@@ -157,7 +157,13 @@ def _sizes(input, size, scale_factor, recompute):
             raise ValueError(
                 f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(input.shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
             )
-        return [int(n) for n in sizes], [None] * axes
+        try:
+            return [operator.index(n) for n in sizes], [None] * axes
+        except TypeError:
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+                f"with types {[type(n) for n in sizes]}"
+            ) from None
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * axes

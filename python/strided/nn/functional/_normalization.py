@@ -244,6 +244,7 @@ def group_norm(
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {list(t.shape)} and input of shape {list(input.shape)}"
             )
+    _check_size([n * c // num_groups, num_groups, *input.shape[2:]])
     in_group = math.prod(input.shape[1:]) // num_groups
 
     if _is_plain(input, weight, bias) and in_group and input.numel():

@@ -110,7 +110,8 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
         given["non_blocking"] = rest.pop(0)
     device, dtype = given.pop("device", None), given.pop("dtype", None)
     non_blocking, order = given.pop("non_blocking", False), given.pop("memory_format", None)
-    given.pop("copy", None)
+    if given.pop("copy", False):
+        raise RuntimeError(".to() does not accept copy argument")
     if rest or given or not (dtype is None or _C.is_dtype(dtype)):
         raise TypeError("to() received an invalid combination of arguments")
     return None if device is None else _C.device(device), dtype, bool(non_blocking), order
