@@ -433,6 +433,20 @@ void Pickler::save_described(PyObject* o) {
     save_storage(unwrap_storage(args), to_dtype(state), false);
     return;
   }
+  if (is_tensor(args)) {  // of the class that `name` stands for, with the attributes `state`
+    const Tensor& t = unwrap(args);
+    global("torch._tensor._rebuild_from_type_v2");
+    put(op::Mark);
+    global(rebuild_function(t));
+    global(name);
+    save_values(t, t.requires_grad());
+    save(state);
+    put(op::Tuple);
+    put(op::Reduce);
+    remember(o);
+    kept_.push_back(Object::borrowed(made.get()));
+    return;
+  }
   const bool is_class = std::strncmp(name, "new ", 4) == 0;
   global(is_class ? name + 4 : name);
   if (args == Py_None) return;

@@ -371,9 +371,10 @@ Object Unpickler::make_from_type(PyObject* args) {
   require(callable_.count(type) != 0, "a tensor of an unknown class");
   Object made = is_meta ? call_listed(meta, argument(args, 2)) : call(*function, argument(args, 2));
   if (reinterpret_cast<PyObject*>(Py_TYPE(made.get())) != type) {
-    const Object one = Object::made(
-        PyTuple_Pack(2, made.get(), is_tensor(made.get()) && unwrap(made.get()).requires_grad() ? Py_True : Py_False));
-    made = call_listed(type, one.get());
+    const bool of_user = PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type);
+    PyObject* second = is_tensor(made.get()) && unwrap(made.get()).requires_grad() ? Py_True : Py_False;
+    const Object args_of_class = Object::made(PyTuple_Pack(2, made.get(), of_user ? type : second));
+    made = call_listed(of_user ? hook("as_class") : type, args_of_class.get());
   }
   require(is_tensor(made.get()), "a tensor of a class that is none");
   update_attributes(made.get(), published(Object::borrowed(argument(args, 3))).get());

@@ -233,12 +233,38 @@ def _describe_numpy(obj: Any, numpy: Any) -> Any:
     return ("numpy.ndarray", None, None) if obj is numpy.ndarray else None
 
 
+def is_of_plain_class(obj: Any) -> bool:
+    """Whether it is a tensor of a user's class that has values and attributes, and nothing else."""
+    kind, inherited = type(obj), ("__reduce_ex__", "__reduce__", "__torch_dispatch__")
+    if not isinstance(obj, _C.Tensor) or any(getattr(kind, n) is not getattr(_C.Tensor, n) for n in inherited):
+        return False
+    return not any(vars(c).get("__slots__") for c in kind.__mro__ if issubclass(c, _C.Tensor) and c is not _C.Tensor)
+
+
+def describe_tensor(obj: Any, name: str) -> Any:
+    """(name of its class, the plain tensor, attributes) of a tensor of a user's class, which is written as in PyTorch."""
+    from .._calls.overrides import DisableTorchFunctionSubclass
+
+    with DisableTorchFunctionSubclass():
+        return name, obj.as_subclass(_C.Tensor), dict(obj.__dict__)
+
+
+def _as_class(made: Any, kind: type) -> Any:
+    """A tensor that was read, as an object of a user's class, which the user has allowed."""
+    return made.detach().as_subclass(kind).requires_grad_(made.requires_grad)
+
+
+_C.set_hook("as_class", _as_class)
+
+
 def _describe_allowed(obj: Any, allowed: dict[str, Any]) -> Any:
     names = {id(one): name for name, one in allowed.items()}
     if id(obj) in names:
         return names[id(obj)], None, None
     if id(type(obj)) not in names:
         return None
+    if is_of_plain_class(obj):
+        return describe_tensor(obj, names[id(type(obj))])
     reduced = obj.__reduce_ex__(2)
     if not isinstance(reduced, tuple) or any(part is not None for part in reduced[3:]):
         return None

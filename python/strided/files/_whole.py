@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
-from ._constructors import name_of
+from ._constructors import describe_tensor, is_of_plain_class, name_of
 
 __all__ = ["describe", "readable"]
 
@@ -68,6 +68,8 @@ def describe(obj: Any) -> Any:
             return None
         _written.setdefault(_name(obj), Referred((obj,)))
         return _name(obj), None, None
+    if is_of_plain_class(obj):
+        return None if (name := _note_called(type(obj))) is None else describe_tensor(obj, name)
     try:
         reduced = obj.__reduce_ex__(2)
     except TypeError:  # a lock, a generator, a file

@@ -455,3 +455,48 @@ def test_an_empty_storage_is_saved_as_two_types(archive):
 def test_normalize_storage_type():
     assert S.normalize_storage_type(torch.FloatStorage) is torch.FloatStorage
     assert S.normalize_storage_type(type(torch.ones(1).untyped_storage())) is torch.UntypedStorage
+
+
+class Tagged(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.complex128, torch.uint16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda t: t,
+        lambda t: t.t(),
+        lambda t: t[1:, ::2],
+        lambda t: t[:1].expand(3, 4),
+        lambda t: t[:0],
+        lambda t: t[0, 0],
+    ],
+)
+def test_tensors_of_allowed_classes(dtype, layout):
+    base = torch.ones(4, 4).to(dtype)
+    x = layout(base).as_subclass(Tagged)
+    x.tag, x.other = "text", torch.ones(2)
+    with pytest.raises(pickle.PicklingError, match=r"Tagged.*add_safe_globals"):
+        trip(x)
+    with S.safe_globals([Tagged]):
+        again, twice, shared = trip([x, x, base])
+    assert type(again) is Tagged and again is twice and again.equal(x) and again.dtype == dtype
+    assert again.stride() == x.stride() and again.tag == "text" and again.other.tolist() == [1, 1]
+    assert again.untyped_storage().data_ptr() == shared.untyped_storage().data_ptr()
+
+
+def test_tensors_of_allowed_classes_are_leaves_and_may_lie_on_meta():
+    x = torch.ones(2, requires_grad=True).as_subclass(Tagged)
+    with S.safe_globals([Tagged]):
+        again, meta = trip([x, torch.ones(2, 3, device="meta").as_subclass(Tagged)])
+    assert again.requires_grad and again.is_leaf and type(meta) is Tagged and meta.is_meta and meta.shape == (2, 3)
+
+
+def test_tensors_of_classes_that_hold_more_are_refused():
+    class Slotted(torch.Tensor):
+        __slots__ = ("held",)
+
+    x = torch.ones(2).as_subclass(Slotted)
+    with S.safe_globals([Slotted]), pytest.raises(pickle.PicklingError, match="Slotted"):
+        trip(x)

@@ -264,3 +264,26 @@ def test_attributes_of_what_pickle_wrote_with_pytorch():
     got = Seated(io.BytesIO(pickle.dumps(module))).load()
     assert repr(got) == repr(module)
     assert [p.tolist() for p in got.parameters()] == [p.tolist() for p in module.parameters()]
+
+
+@pytest.mark.parametrize("writer, reader", [(strided, torch), (torch, strided)])
+def test_tensors_of_classes_of_the_user(writer, reader):
+    made = {}
+    for lib in (strided, torch):
+        made[lib] = type("Tagged", (lib.Tensor,), {"__module__": __name__})
+        lib.serialization.add_safe_globals([made[lib]])
+        globals()["Tagged"] = made[lib]
+    try:
+        globals()["Tagged"] = made[writer]
+        x = writer.arange(6.0).reshape(2, 3).t().as_subclass(made[writer])
+        x.tag = "text"
+        f = io.BytesIO()
+        writer.save([x, x], f)
+        f.seek(0)
+        again, twice = reader.load(f)
+        assert type(again) is made[reader] and again is twice and again.tag == "text"
+        assert again.stride() == (1, 3) and again.tolist() == x.tolist()
+    finally:
+        for lib in (strided, torch):
+            lib.serialization.clear_safe_globals()
+        del globals()["Tagged"]
