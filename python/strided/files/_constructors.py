@@ -242,7 +242,7 @@ def is_of_plain_class(obj: Any) -> bool:
 
 
 def describe_tensor(obj: Any, name: str) -> Any:
-    """(name of its class, the plain tensor, attributes) of a tensor of a user's class, to be written as PyTorch does."""
+    """(name of its class, the plain tensor, attributes) of a tensor of a user's class, to be written as in PyTorch."""
     from .._calls.overrides import DisableTorchFunctionSubclass
 
     with DisableTorchFunctionSubclass():
