@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .. import _C, _dispatch
 from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from ._batched import Tensor, batched, expanded, running, union
+from ._batched import BatchedTensor, Tensor, batched, expanded, running, union
 from ._vmap import vmap
 
 if TYPE_CHECKING:
@@ -26,10 +26,22 @@ _leads_elsewhere, _zeros_like, _ones_like = (_f[n] for n in ("_leads_elsewhere",
 
 
 def _backward(*args: Any) -> Any:
-    """A backward pass, of which modes below autograd are told."""
+    """A backward pass, of which modes below autograd are told; its gradients may be a batch, where the graph is not."""
+    if any(type(g) is BatchedTensor for g in args[1]):
+        from ._backward import run
+
+        return run(*args)
     if _dispatch.state.modes:
         return _dispatch.run_backward(_f["_backward"], (), args, {})
     return _f["_backward"](*args)
+
+
+def _is_for_one(error: RuntimeError, inputs: Inputs) -> bool:
+    """Whether a function cannot be called for a batch of directions: it writes to tensors that it made, which are one for
+    all samples, or calls what has no batching rule. The batch goes through the graph of one call instead."""
+    from ._rules import is_for_one
+
+    return not inputs.levels and is_for_one(error)
 
 
 # ---------------------------------------------------------------- one level of differentiation
@@ -86,7 +98,8 @@ class Inputs:
 
     def give(self, tensors: list[Tensor], keep: bool) -> list[Tensor]:
         """Results as the caller sees them."""
-        return [batched(t if keep else t.detach(), self.levels) for t in tensors]
+        kept = [t if keep else t.detach() for t in tensors]
+        return [t if type(t) is BatchedTensor else batched(t, self.levels) for t in kept]
 
 
 def _tensors_only(leaves, message):
@@ -242,17 +255,23 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             # The batch of the cotangents began after the function was called: it is called once more, for the batch.
             state = _C.default_generator().get_state()
             _C.default_generator().set_state(random)
-            _, again = vjp(lambda *xs: _pair(func(*xs), has_aux, "vjp(f, *primals)")[0], *primals)
-            _C.default_generator().set_state(state)
-            return again(*cotangents)
-        ys = inputs.outputs(given)
+            try:
+                _, again = vjp(lambda *xs: _pair(func(*xs), has_aux, "vjp(f, *primals)")[0], *primals)
+                return again(*cotangents)
+            except RuntimeError as error:
+                if not _is_for_one(error, inputs):
+                    raise
+            finally:
+                _C.default_generator().set_state(state)
+            ys = given
+        else:
+            ys = inputs.outputs(given)
         record = create_graph
         if record is None:
             record = _f["is_grad_enabled"]() and (keep or inputs.matters(ys))
         with enable_grad():
             grads = inputs.pull(plain, ys, record)
-        found = tree_unflatten(inputs.give(grads, record), spec)
-        return found if len(found) != 1 else found
+        return tree_unflatten(inputs.give(grads, record), spec)
 
     value = tree_unflatten(inputs.give(plain, keep), structure)
     return (value, pull, _aux(aux, keep)) if has_aux else (value, pull)
@@ -362,8 +381,14 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
                     "corresponding primal."
                 )
         if any(level not in inputs.levels for level in union(given)):
-            return jvp(func, primals, tangents)[1]
-        ts = inputs.outputs(given)
+            try:
+                return jvp(func, primals, tangents)[1]
+            except RuntimeError as error:
+                if not _is_for_one(error, inputs):
+                    raise
+            ts = given
+        else:
+            ts = inputs.outputs(given)
         record = keep or inputs.matters(ts)
         with enable_grad():
             pushed = _push(inputs, plain, ts, record)
@@ -461,6 +486,8 @@ def jacfwd(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    from ._rules import is_for_one
+
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacfwd: `chunk_size` should be greater than 0.")
 
@@ -483,8 +510,30 @@ def jacfwd(
             kept["n"] = len(found)
             return (*found, *extra)
 
+        def through_one_call(total):
+            def of_leaves(*xs):
+                made, aux = _pair(func(*replaced(tree_unflatten(xs, spec)), **kwargs), has_aux, "jacfwd(f)")
+                extra, kept["aux"] = tree_flatten([_aux(aux, False)] if has_aux else [])
+                kept["extra"] = [y.unsqueeze(0) for y in extra]
+                found, kept["structure"] = tree_flatten(made)
+                kept["n"] = len(found)
+                return tuple(found)
+
+            _, push = linearize(of_leaves, *leaves)
+            return [
+                *_rows(lambda *tangents: push(*tangents), _basis(leaves), total, chunk_size, randomness),
+                *kept["extra"],
+            ]
+
         total = sum(x.numel() for x in leaves)
-        columns = _rows(column, _basis(leaves), total, chunk_size, randomness)
+        random = _C.default_generator().get_state()
+        try:
+            columns = _rows(column, _basis(leaves), total, chunk_size, randomness)
+        except RuntimeError as error:
+            if not is_for_one(error):
+                raise
+            _C.default_generator().set_state(random)
+            columns = through_one_call(total)
         by_output = []
         for y in columns[: kept["n"]]:
             parts = y.movedim(0, -1).split([x.numel() for x in leaves], dim=-1)

@@ -87,16 +87,30 @@ def _for_name(name, func):
     return missing(name)
 
 
+class _OnlyOne(RuntimeError):
+    """Of what works outside of a batch. Jacobians send a batch of directions through the graph of one call then."""
+
+
+# As users see it.
+_OnlyOne.__module__, _OnlyOne.__name__, _OnlyOne.__qualname__ = "builtins", "RuntimeError", "RuntimeError"
+
+
 def missing(name):
     """The rule of a function that has none."""
 
     def stop(func, args, kwargs):
-        raise RuntimeError(
+        # (A backward pass in the function may make what no graph leads to.)
+        raise (RuntimeError if name == "_backward" else _OnlyOne)(
             f"vmap: there is no batching rule for {name}, and a loop over the samples is not made silently: "
             "call it outside of vmap, or for each sample"
         )
 
     return stop
+
+
+def is_for_one(error: BaseException) -> bool:
+    """Whether it says that something is not made for batches, and would be made for one sample."""
+    return isinstance(error, _OnlyOne)
 
 
 # ---------------------------------------------------------------- arguments
@@ -184,7 +198,7 @@ def elementwise(func: Any, args: Any, kwargs: Any) -> Any:
 def _own(name, target, levels):
     """What a write in place is made to; RuntimeError where the target is one and the values are many."""
     if type(target) is not BatchedTensor or any(level not in target._levels for level in levels):
-        raise RuntimeError(
+        raise _OnlyOne(
             f"vmap: inplace arithmetic is not possible: {name} would write values that differ from sample to sample to a "
             "tensor that is one for all samples. Use an out-of-place operation, or a tensor that is vmapped over."
         )
