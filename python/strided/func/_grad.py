@@ -37,8 +37,8 @@ def _backward(*args: Any) -> Any:
 
 
 def _is_for_one(error: RuntimeError, inputs: Inputs) -> bool:
-    """Whether a function cannot be called for a batch of directions: it writes to tensors that it made, which are one for
-    all samples, or calls what has no batching rule. The batch goes through the graph of one call instead."""
+    """Whether a function cannot be called for a batch of directions: it writes to tensors that it made, which are one
+    for all samples, or calls what has no batching rule. The batch goes through the graph of one call instead."""
     from ._rules import is_for_one
 
     return not inputs.levels and is_for_one(error)
