@@ -1,6 +1,7 @@
 """DataLoader: batches of this process and of workers, in order; failures of workers."""
 
 import os
+import time
 
 import pytest
 import strided
@@ -40,6 +41,35 @@ def test_batches_come_in_order(workers):
         found = list(loader)
         assert [x.tolist() for x, _ in found] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
         assert [y.dtype for _, y in found] == [strided.float32] * 3
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        if i == 2:
+            time.sleep(1)
+        return i
+
+
+class SlowStream(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        for i in range(info.id, 10, info.num_workers):
+            if i == 0:
+                time.sleep(1)
+            yield i
+
+
+@pytest.mark.parametrize("data, late", [(Slow(), 2), (SlowStream(), 0)])
+def test_batches_come_as_they_are_made(data, late):
+    for persistent in (False, True):
+        loader = DataLoader(data, num_workers=2, in_order=False, persistent_workers=persistent)
+        for _ in range(2):
+            found = [int(x) for x in loader]
+            assert sorted(found) == list(range(10)) and found.index(late) > late
+    assert [int(x) for x in DataLoader(Slow(), num_workers=2)] == list(range(10))
 
 
 def test_shuffling_is_that_of_the_seed():

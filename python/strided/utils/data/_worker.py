@@ -99,7 +99,7 @@ def _stop(tasks, processes):
 
 
 class Workers:
-    """The workers of one DataLoader.  Batches come out in the order of their indices."""
+    """The workers of one DataLoader.  Batches come out in the order of their indices, or as they are made."""
 
     def __init__(self, loader: Any) -> None:
         context = loader.multiprocessing_context or "fork"
@@ -107,7 +107,7 @@ class Workers:
             context = multiprocessing.get_context(context)
         # Not the loader itself: a loop can outlive it, `for x in DataLoader(...)`.
         self.count, self.timeout, self.prefetch = loader.num_workers, loader.timeout, loader.prefetch_factor
-        self.persistent = loader.persistent_workers
+        self.persistent, self.in_order = loader.persistent_workers, loader.in_order
         shown = {
             "dataset": loader.dataset, "num_workers": loader.num_workers, "worker_init_fn": loader.worker_init_fn,
             "kind": loader._dataset_kind, "batched": loader._auto_collation, "collate_fn": loader.collate_fn,
@@ -158,12 +158,13 @@ class Workers:
             if not self._send():
                 break
 
-    def _send(self):
-        """Asks the next worker that still has data for the next batch; False if there is none to ask for."""
+    def _send(self, first=None):
+        """Asks a worker that still has data (the first one, or the next in turn) for the next batch; False if there is
+        none to ask for."""
         index = next(self.indices, _NONE) if self.running else _NONE
         if index is _NONE:
             return False
-        worker = next(i for i in self.turn if i in self.running)
+        worker = first if first in self.running else next(i for i in self.turn if i in self.running)
         self.tasks[worker].put(("batch", (self.epoch, self.sent, worker), index))
         self.sent += 1
         return True
@@ -171,16 +172,18 @@ class Workers:
     def next_batch(self) -> Any:
         """The batch for the next indices; StopIteration at the end. After an exception comes the next batch."""
         while self.given < self.sent:
-            while self.given not in self.ready:
+            wanted = free = None
+            while (self.given if self.in_order else wanted) not in self.ready:
                 (when, number, worker), made, ended = self._result()
                 if when != self.epoch:  # what is left of an epoch that was not read to its end
                     continue
                 if ended:
                     self.running.discard(worker)
                 self.ready[number] = made, ended
-            made, ended = self.ready.pop(self.given)
+                wanted, free = number, worker
+            made, ended = self.ready.pop(self.given if self.in_order else wanted)
             self.given += 1
-            self._send()
+            self._send(None if self.in_order else free)
             if isinstance(made, ExceptionWrapper):
                 made.reraise()
             if not ended:

@@ -163,6 +163,7 @@ class DataLoader(Generic[_T_co]):
             worker. prefetch_factor: batches that each worker reads ahead, 2 by default.
         persistent_workers: workers live on after the last batch. generator: for shuffling and the workers' seeds.
         pin_memory, pin_memory_device: batches are copied to pinned memory where there is a CUDA device.
+        in_order: False: a batch comes when a worker has made it, whatever batches before it are still being made.
 
     >>> loader = strided.utils.data.DataLoader(range(5), batch_size=2, drop_last=True)
     >>> list(loader)
