@@ -172,7 +172,8 @@ class Workers:
     def next_batch(self) -> Any:
         """The batch for the next indices; StopIteration at the end. After an exception comes the next batch."""
         while self.given < self.sent:
-            wanted = free = None
+            wanted: Any = None
+            free: Any = None
             while (self.given if self.in_order else wanted) not in self.ready:
                 (when, number, worker), made, ended = self._result()
                 if when != self.epoch:  # what is left of an epoch that was not read to its end
