@@ -13,6 +13,7 @@ cuda_device.choose()
 import strided  # noqa: E402
 
 cuda_device.lend_lapack()
+strided._C.check_counts(True)  # a handle of a tensor that is changed without the interpreter's lock ends the process
 
 
 def pytest_collection_modifyitems(items):

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/ref.h"
 #include "base/unlocked.h"
 
 namespace strided {
@@ -291,6 +292,7 @@ bool in_parallel_region() { return inside; }
 
 void set_host_lock(HostLock lock) {
   host_lock = lock;
+  count_under_lock();
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { unlocked = 0; }); });
 }

@@ -8,6 +8,24 @@
 
 namespace strided {
 
+// Note [Counts under the interpreter's lock]
+// An instruction that is atomic between processors takes as long as twenty others, and a view needs four: for its
+// storage and for its base, when it comes and when it goes. Where an interpreter with a lock is (Python's GIL), handles
+// of tensors and storages are made, copied and dropped by the thread that holds it, and by no other: kernels run
+// without it (GilRelease), but know no tensors, and destructors that anybody may call take it first. Counts of such
+// classes (kUnderLock) are then plain numbers. Without an interpreter they are atomic, as those of all other classes.
+// Tests have each change checked: it ends the process if the lock is not held.
+enum class Counting : uint8_t { Atomic, UnderLock, Checked };
+namespace detail {
+inline Counting counting = Counting::Atomic;
+void check_count();  // with Counting::Checked
+// For a count that is not 1: one less, and whether it was the last one.
+bool drop_under_lock(std::atomic<int32_t>& count);
+}  // namespace detail
+void count_under_lock();
+// `held` says whether this thread holds the lock, and is asked at each change; null: no longer.
+void check_counts(bool (*held)());
+
 class RefCounted {
  public:
   RefCounted() = default;
@@ -16,6 +34,7 @@ class RefCounted {
   int64_t use_count() const { return count_.load(std::memory_order_relaxed); }
   // A class whose objects if_alive() is asked about says true.
   static constexpr bool kMayBeRevived = false;
+  static constexpr bool kUnderLock = false;  // Note [Counts under the interpreter's lock]
 
  protected:
   virtual ~RefCounted() = default;
@@ -74,14 +93,24 @@ class Ref {
 
  private:
   void retain() {
-    if (p_) static_cast<const RefCounted*>(p_)->count_.fetch_add(1, std::memory_order_relaxed);
+    if (!p_) return;
+    auto& count = static_cast<const RefCounted*>(p_)->count_;
+    if constexpr (T::kUnderLock) {
+      if (__builtin_expect(detail::counting == Counting::UnderLock, 1)) {
+        count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return;
+      }
+      detail::check_count();
+    }
+    count.fetch_add(1, std::memory_order_relaxed);
   }
   void release() {
     if (!p_) return;
     auto& count = static_cast<const RefCounted*>(p_)->count_;
     // The only handle: nobody is there who could make another one meanwhile, so the count need not change.
-    const bool last = (!T::kMayBeRevived && count.load(std::memory_order_acquire) == 1) ||
-                      count.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    bool last = !T::kMayBeRevived && count.load(std::memory_order_acquire) == 1;
+    if constexpr (T::kUnderLock) last = last || detail::drop_under_lock(count);
+    else last = last || count.fetch_sub(1, std::memory_order_acq_rel) == 1;
     if (last) delete static_cast<const RefCounted*>(p_);
   }
   T* p_ = nullptr;

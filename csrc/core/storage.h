@@ -15,6 +15,8 @@ void set_inference_mode(bool on);
 
 class Storage : public RefCounted, public Recycled<Storage> {
  public:
+  static constexpr bool kUnderLock = true;
+
   // Owned memory, uninitialised.
   Storage(size_t nbytes, Device device);
   // Borrowed memory: `release(owner)` is called when the last view is gone.

@@ -77,7 +77,12 @@ Managed* export_tensor(const Tensor& t) {
   dl.strides = e->strides.data();
   dl.byte_offset = 0;
   e->managed.manager_ctx = e;
-  e->managed.deleter = [](Managed* m) { delete static_cast<Exported<Managed>*>(m->manager_ctx); };
+  e->managed.deleter = [](Managed* m) {  // from any thread of the consumer's
+    const bool lock = Py_IsInitialized();
+    const PyGILState_STATE state = lock ? PyGILState_Ensure() : PyGILState_UNLOCKED;
+    delete static_cast<Exported<Managed>*>(m->manager_ctx);
+    if (lock) PyGILState_Release(state);
+  };
   return &e->managed;
 }
 

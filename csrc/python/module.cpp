@@ -238,6 +238,8 @@ PYBIND11_MODULE(checked, m) {
                    PyGILState_Release(state);
                    if (raised) throw PythonError{};  // the exception stays with this thread
                  }});
+  m.def("check_counts",
+        [](bool on) { check_counts(on ? +[] { return PyGILState_Check() != 0; } : static_cast<bool (*)()>(nullptr)); });
   set_resize_warning([](const std::string& text) {
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError{};
   });

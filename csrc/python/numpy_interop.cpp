@@ -65,6 +65,10 @@ DType dtype_of_array(const py::array& a) {
 
 void drop_reference(void* owner) {
   if (!Py_IsInitialized()) return;  // the interpreter is gone, and the array with it
+  if (PyGILState_Check()) {
+    Py_DECREF(static_cast<PyObject*>(owner));
+    return;
+  }
   const PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF(static_cast<PyObject*>(owner));
   PyGILState_Release(state);

@@ -29,6 +29,8 @@ enum class ViewKind : uint8_t {
 
 class TensorImpl : public RefCounted, public Recycled<TensorImpl> {
  public:
+  static constexpr bool kUnderLock = true;
+
   TensorImpl(Ref<Storage> s, Layout&& l, DType t)
       : storage(std::move(s)), layout(std::move(l)), numel(layout.numel()), dtype(t) {}
   TensorImpl(Ref<Storage> s, const Layout& l, DType t) : TensorImpl(std::move(s), [&] { return l; }, t) {}

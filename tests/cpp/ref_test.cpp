@@ -18,6 +18,10 @@ struct Watched : RefCounted {
   ~Watched() override { ++*gone; }
   std::atomic<int>* gone;
 };
+struct UnderLock : Watched {
+  using Watched::Watched;
+  static constexpr bool kUnderLock = true;
+};
 struct Reviving : Watched {
   using Watched::Watched;
   static constexpr bool kMayBeRevived = true;
@@ -46,6 +50,28 @@ void expect_counted() {
 TEST(Ref, Counts) {
   expect_counted<Watched>();
   expect_counted<Reviving>();
+}
+
+TEST(Ref, CountsUnderALock) {
+  static int asked;
+  asked = 0;
+  expect_counted<UnderLock>();  // there is none
+  EXPECT_EQ(asked, 0);
+  check_counts(+[] {
+    ++asked;
+    return true;
+  });
+  expect_counted<UnderLock>();
+  EXPECT_GT(asked, 5);
+  asked = 0;
+  check_counts(nullptr);
+  EXPECT_EQ(detail::counting, Counting::UnderLock);
+  expect_counted<UnderLock>();
+  expect_counted<Watched>();
+  EXPECT_EQ(asked, 0);
+  check_counts(+[] { return false; });
+  EXPECT_DEATH(expect_counted<UnderLock>(), "without the interpreter's lock");
+  detail::counting = Counting::Atomic;
 }
 
 TEST(Ref, LastOfManyThreads) {

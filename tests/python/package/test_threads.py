@@ -1,5 +1,6 @@
 """Several Python threads at once, and processes forked after the thread pool was used."""
 
+import ctypes
 import gc
 import os
 import signal
@@ -136,6 +137,30 @@ def test_tensors_die_in_other_threads():
                 return
 
     run_at_once([work] * 3)
+    assert torch.memory.memory_stats()["allocated_bytes"] == before
+
+
+def test_a_dlpack_consumer_gives_a_tensor_back_without_the_interpreters_lock():
+    """Counts of handles are changed under that lock only, which the deleter takes (conftest.py has this checked)."""
+    x = torch.ones(1000)
+    before = torch.memory.memory_stats()["allocated_bytes"]
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    rename = ctypes.pythonapi.PyCapsule_SetName
+    rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    used = b"used_dltensor"
+
+    def work():
+        for _ in range(50):
+            capsule = x.__dlpack__()
+            managed = pointer(capsule, b"dltensor")
+            rename(capsule, used)
+            # DLManagedTensor: a DLTensor of 48 bytes, the context, the deleter. A call by ctypes gives the lock up.
+            deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(managed + 56).value)
+            deleter(managed)
+
+    run_at_once([work] * 3)
+    gc.collect()
     assert torch.memory.memory_stats()["allocated_bytes"] == before
 
 
