@@ -4,6 +4,7 @@
 namespace strided::python::detail {
 
 bool is_other_size(PyObject* o) {
+  if (PyTuple_Check(o) || PyList_Check(o)) return false;
   if (is_ndarray(o)) {  // one without axes is a number, as NumPy's scalars
     PyObject* number = PyNumber_Index(o);
     if (!number) PyErr_Clear();
@@ -21,8 +22,7 @@ std::string to_string(PyObject* o) {
 }
 
 bool accepts_dims(PyObject* o) {
-  if (is_size_like(o)) return true;
-  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return is_size_like(o);
   PyObject** items = PySequence_Fast_ITEMS(o);
   for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i)
     if (!is_size_like(items[i])) return false;

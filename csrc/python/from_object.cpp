@@ -30,6 +30,7 @@ struct Item {  // owned reference
   Item(const Item&) = delete;
 };
 
+bool is_plain_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 bool is_sequence(PyObject* o) {
   return PyList_Check(o) || PyTuple_Check(o) ||
          (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o));
@@ -85,14 +86,16 @@ class Reader {
 
  private:
   void find_shape(PyObject* o) {
-    if (is_tensor(o)) {
+    if (PyFloat_CheckExact(o) || PyLong_CheckExact(o)) return;
+    const bool is_list = is_plain_list(o);
+    if (!is_list && is_tensor(o)) {
       const Tensor& t = values_of(o);
       if (t.numel() == 1) return;  // a number, whatever its shape
       for (int64_t s : t.shape()) shape_.push_back(s);
-    } else if (is_ndarray(o)) {
+    } else if (!is_list && is_ndarray(o)) {
       const Tensor t = tensor_from_object(o);
       for (int64_t s : t.shape()) shape_.push_back(s);
-    } else if (!is_number(o) && is_sequence(o)) {
+    } else if (is_list || (!is_number(o) && is_sequence(o))) {
       STRIDED_CHECK(shape_.ndim() < kMaxDims, ValueError, "too many dimensions: a tensor has at most ", kMaxDims);
       const Py_ssize_t n = PySequence_Size(o);
       if (n < 0) throw PythonError{};
@@ -271,22 +274,40 @@ class Reader {
 
 // A storage's elements have the dtype that the tensor shall have, as in PyTorch.
 void check_storage(PyObject* o, DType wanted) {
-  if (is_number(o) || PyList_Check(o) || PyTuple_Check(o) || !PyObject_HasAttrString(o, "pickle_storage_type")) return;
+  if (is_plain_list(o) || is_number(o) || !PyObject_HasAttrString(o, "pickle_storage_type")) return;
   const DType given = to_dtype(Item(PyObject_GetAttrString(o, "dtype")).o);
   STRIDED_CHECK(given == wanted, RuntimeError, "Expected a Storage of type ", cpp_name_of(wanted),
                 " or an UntypedStorage, but got ", cpp_name_of(given));
 }
 
+// A tensor of one number, as nearly all are; undefined for what needs a closer look.
+Tensor tensor_of_number(PyObject* o, std::optional<DType> dtype) {
+  int64_t integer = 0;
+  const bool is_float = PyFloat_CheckExact(o);
+  if (!is_float && !read_small_int(o, &integer)) return {};
+  const DType t = dtype ? *dtype : is_float ? default_dtype() : DType::Int64;
+  const double value = is_float ? PyFloat_AS_DOUBLE(o) : static_cast<double>(integer);
+  const auto made = [&](auto v) {
+    const Tensor out = empty(Dims(), t);
+    *out.data_as<decltype(v)>() = v;
+    return out;
+  };
+  if (t == DType::Float32) return made(static_cast<float>(value));
+  if (t == DType::Float64) return made(value);
+  return t == DType::Int64 && !is_float ? made(integer) : Tensor();
+}
+
 }  // namespace
 
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
-  if (is_tensor(o) || is_ndarray(o)) {
+  if (Tensor made = tensor_of_number(o, dtype); made.defined()) return made;
+  if (!is_plain_list(o) && (is_tensor(o) || is_ndarray(o))) {
     const Tensor t = is_tensor(o) ? values_of(o) : tensor_from_object(o);
     Tensor out = empty_strided(t.shape(), strides_like(t.layout()), dtype ? *dtype : t.dtype(), t.device());
     copy_into(out, t);
     return out;
   }
-  const bool is_plain = is_number(o) || PyList_Check(o) || PyTuple_Check(o) || PyType_Check(o);
+  const bool is_plain = is_plain_list(o) || is_number(o) || PyType_Check(o);
   if (!is_plain && PyObject_HasAttrString(o, "__dlpack__")) {
     const Item shared(PyObject_CallOneArg(hook("from_dlpack"), o));
     return tensor_from_object(shared.o, dtype);

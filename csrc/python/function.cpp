@@ -640,12 +640,15 @@ bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject*
 }
 bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject* kwnames, PyObject** result) {
   if (Py_TYPE(function) != function_type && Py_TYPE(function) != method_type) return false;
-  const Overload& o = *reinterpret_cast<Function*>(function)->overloads->front();
   PyObject* slots[kMaxParams];
-  Held held(true);
-  if (!match(o, args, n, kwnames, slots, &held, nullptr, true)) return false;
-  *result = profile_on.load(std::memory_order_relaxed) ? run_profiled(o, slots) : run(o, slots);
-  return true;
+  for (const auto& overload : *reinterpret_cast<Function*>(function)->overloads) {
+    const Overload& o = *overload;
+    Held held(true);
+    if (!match(o, args, n, kwnames, slots, &held, nullptr, true)) continue;
+    *result = profile_on.load(std::memory_order_relaxed) ? run_profiled(o, slots) : run(o, slots);
+    return true;
+  }
+  return false;
 }
 
 void init_functions(PyObject* module) {

@@ -337,7 +337,7 @@ std::vector<std::string> signature_mismatches(const char* name, const char* text
 void init_functions(PyObject* module);
 // Calls a registered function from C++ (slots of the Tensor type).
 PyObject* call_function(const char* name, PyObject* const* args, size_t n);
-// Calls a Function that has one overload, if these arguments fit it. False when they do not, or when it is no Function.
+// Calls a Function, if these arguments fit one of its overloads. False when they do not, or when it is no Function.
 bool call_if_fits(PyObject* function, PyObject* const* args, size_t n, PyObject** result);
 
 }  // namespace strided::python

@@ -8,6 +8,7 @@
 #include "python/function.h"
 #include "python/method_def.h"
 #include "python/owned.h"
+#include "python/size.h"
 
 namespace strided::python {
 
@@ -129,11 +130,26 @@ bool asks(PyObject* o, PyObject* name) {
   return false;
 }
 
+// What stands beside tensors and numbers in most calls: shapes, dtypes, devices, names.
+PyTypeObject *dtype_kind = nullptr, *device_kind = nullptr;
+bool is_silent(PyTypeObject* type) {
+  return never_asks(type) || type == dtype_kind || type == size_type || type == device_kind ||
+         type == &PyUnicode_Type || type == Py_TYPE(Py_None);
+}
+bool are_silent(PyObject* const* args, size_t n) {
+  return std::all_of(args, args + n, [](PyObject* o) {
+    if (!is_list(o)) return is_silent(Py_TYPE(o));
+    PyObject** items = PySequence_Fast_ITEMS(o);
+    return std::all_of(items, items + PySequence_Fast_GET_SIZE(o), [](PyObject* i) { return is_silent(Py_TYPE(i)); });
+  });
+}
+
 }  // namespace
 
 bool mode_is_on() { return modes_on.load(std::memory_order_relaxed) != 0 && state != State::AllOff && !modes.empty(); }
 
 bool is_taken(PyObject* const* args, size_t n, Audience audience) {
+  if (modes_on.load(std::memory_order_relaxed) == 0 && are_silent(args, n)) return false;
   PyObject* name = name_for(audience);
   const auto any = [&](PyObject* method) {
     return std::any_of(args, args + n, [&](PyObject* o) { return asks(o, method); });
@@ -348,6 +364,8 @@ TypesOff::TypesOff(bool on) : before_(static_cast<int>(state)) {
 TypesOff::~TypesOff() { state = static_cast<State>(before_); }
 
 void init_overrides(PyObject* module) {
+  dtype_kind = Py_TYPE(Owned(wrap(DType::Float32)).o);
+  device_kind = Py_TYPE(Owned(wrap(Device{})).o);
   public_name = checked(PyUnicode_InternFromString("__torch_function__"));
   internal_name = checked(PyUnicode_InternFromString("__strided_function__"));
   dispatch_name = checked(PyUnicode_InternFromString("__strided_dispatch__"));

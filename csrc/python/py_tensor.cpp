@@ -13,6 +13,7 @@
 #include "python/kept_object.h"
 #include "python/memory_format.h"
 #include "python/overrides.h"
+#include "python/owned.h"
 #include "python/py_node.h"
 #include "python/py_tensor_detail.h"
 #include "python/py_tensor_record.h"
@@ -277,7 +278,13 @@ Py_ssize_t length(PyObject* o) {
   });
 }
 
-// Iteration asks for one row at a time: a list of all rows of a large tensor would be larger than the tensor.
+// What iter() gives. Rows are made one at a time: a list of all rows of a large tensor would be larger than the tensor.
+struct Rows {
+  PyObject_HEAD PyObject* of;  // null when there are no more
+  int64_t next;
+};
+PyTypeObject* rows_type = nullptr;
+
 PyObject* row(PyObject* o, Py_ssize_t i) {
   if (taken(o)) {
     PyObject* index = PyLong_FromSsize_t(i);
@@ -303,9 +310,59 @@ PyObject* iterate(PyObject* o) {
   }
   return guarded<PyObject*>(nullptr, [&] {
     STRIDED_CHECK(self_of(o).ndim() > 0, TypeError, "iteration over a 0-d tensor");
-    return PySeqIter_New(o);
+    // A subclass with a __getitem__ of its own is asked for each row.
+    if (Py_TYPE(o)->tp_as_sequence->sq_item != row) return PySeqIter_New(o);
+    auto* rows = PyObject_GC_New(Rows, rows_type);
+    if (rows == nullptr) throw PythonError{};
+    rows->of = Py_NewRef(o);
+    rows->next = 0;
+    PyObject_GC_Track(rows);
+    return reinterpret_cast<PyObject*>(rows);
   });
 }
+
+PyObject* next_row(PyObject* o) {
+  auto* rows = reinterpret_cast<Rows*>(o);
+  if (rows->of == nullptr) return nullptr;
+  const Tensor& t = unwrap(rows->of);
+  if (t.ndim() == 0 || rows->next >= t.size(0)) {
+    Py_CLEAR(rows->of);
+    return nullptr;
+  }
+  const Owned held(Py_NewRef(rows->of));  // who takes the call may use up the iterator meanwhile
+  return row(held.o, rows->next++);
+}
+PyObject* rows_left(PyObject* o, PyObject*) {
+  const auto* rows = reinterpret_cast<Rows*>(o);
+  const bool some = rows->of != nullptr && unwrap(rows->of).ndim() > 0;
+  return PyLong_FromLongLong(some ? std::max<int64_t>(unwrap(rows->of).size(0) - rows->next, 0) : 0);
+}
+int rows_traverse(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(o));
+  Py_VISIT(reinterpret_cast<Rows*>(o)->of);
+  return 0;
+}
+int rows_clear(PyObject* o) {
+  Py_CLEAR(reinterpret_cast<Rows*>(o)->of);
+  return 0;
+}
+void rows_dealloc(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  PyObject_GC_UnTrack(o);
+  rows_clear(o);
+  PyObject_GC_Del(o);
+  Py_DECREF(type);
+}
+PyMethodDef rows_methods[] = {{"__length_hint__", rows_left, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyType_Slot rows_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+                            {Py_tp_iternext, reinterpret_cast<void*>(next_row)},
+                            {Py_tp_methods, rows_methods},
+                            {Py_tp_traverse, reinterpret_cast<void*>(rows_traverse)},
+                            {Py_tp_clear, reinterpret_cast<void*>(rows_clear)},
+                            {Py_tp_dealloc, reinterpret_cast<void*>(rows_dealloc)},
+                            {0, nullptr}};
+PyType_Spec rows_spec = {"strided.TensorIterator", sizeof(Rows), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, rows_slots};
 
 // ---------------------------------------------------------------- buffer protocol
 
@@ -519,6 +576,7 @@ PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0,
 
 void init_tensor(PyObject* module) {
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  rows_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&rows_spec)));
   PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));
 }
 

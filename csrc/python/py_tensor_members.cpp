@@ -84,6 +84,13 @@ PyObject* get_itemsize(PyObject* o, void*) { return PyLong_FromLongLong(self_of(
 PyObject* get_nbytes(PyObject* o, void*) { return PyLong_FromLongLong(self_of(o).itemsize() * self_of(o).numel()); }
 PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cpu()); }
 PyObject* get_is_cuda(PyObject* o, void*) { return PyBool_FromLong(self_of(o).device().is_cuda()); }
+// A class that keeps its values in another layout has a property of its own.
+PyObject* get_layout(PyObject*, void*) {
+  return guarded<PyObject*>(nullptr, [] {
+    static PyObject* const strided = hook("strided");
+    return Py_NewRef(strided);
+  });
+}
 PyObject* get_read_only(PyObject* o, void*) { return PyBool_FromLong(self_of(o).storage().read_only()); }
 PyObject* get_version(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] {
@@ -232,6 +239,7 @@ PyGetSetDef tensor_getset[] = {
     ASK(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),
     ASK(retains_grad, get_retains_grad, "True when the gradient of this result of an operation is kept."),
     ASK(_base, get_base, "The tensor this is a view of, or None."),
+    {"layout", get_layout, nullptr, "Always strided.", nullptr},
     {"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #undef GET

@@ -58,6 +58,7 @@ constexpr NameOfDType kOnlyNames[] = {{"uint1", 1, ""},
 struct PyDType {
   PyObject_HEAD DType dtype;
   const NameOfDType* only;  // null for those that tensors have
+  PyObject* text;           // its repr, once somebody asked
 };
 PyTypeObject* dtype_type = nullptr;
 PyObject* dtype_objects[kNumDTypes];
@@ -78,7 +79,11 @@ PyObject* dtype_trait(PyObject* o, char letter, F&& of_dtype) {
   return PyBool_FromLong(only ? std::strchr(only->traits, letter) != nullptr : of_dtype(dtype_of_object(o)));
 }
 
-PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("torch.%s", name_of_object(o)); }
+PyObject* dtype_repr(PyObject* o) {
+  PyObject*& text = reinterpret_cast<PyDType*>(o)->text;
+  if (text == nullptr) text = PyUnicode_FromFormat("torch.%s", name_of_object(o));
+  return Py_XNewRef(text);
+}
 PyObject* dtype_reduce(PyObject* o, PyObject*) {
   return Py_BuildValue("(O(s))", hook("dtype_by_name"), name_of_object(o));
 }
@@ -395,6 +400,7 @@ void init_types(PyObject* module) {
     auto* o = PyObject_New(PyDType, dtype_type);
     o->dtype = static_cast<DType>(i);
     o->only = nullptr;
+    o->text = nullptr;
     dtype_objects[i] = reinterpret_cast<PyObject*>(o);
     PyModule_AddObjectRef(module, kDTypeInfo[i].name, dtype_objects[i]);
     PyTuple_SET_ITEM(all, i, Py_NewRef(dtype_objects[i]));
@@ -405,6 +411,7 @@ void init_types(PyObject* module) {
   for (size_t i = 0; i < std::size(kOnlyNames); ++i) {
     auto* o = PyObject_New(PyDType, dtype_type);
     o->only = &kOnlyNames[i];
+    o->text = nullptr;
     PyModule_AddObjectRef(module, o->only->name, reinterpret_cast<PyObject*>(o));
     PyTuple_SET_ITEM(names, static_cast<Py_ssize_t>(i), reinterpret_cast<PyObject*>(o));
   }

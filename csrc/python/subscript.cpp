@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/copy.h"
+#include "ops/index/few_elements.h"
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
@@ -217,10 +218,14 @@ Layout layout_at(const Layout& from, const int64_t* index, size_t n) {
   return Layout(from.shape.begin() + n, from.strides.begin() + n, rest, offset);
 }
 
+bool is_vector(PyObject* o) { return is_tensor(o) && unwrap(o).ndim() == 1; }
+
 PyObject* get(const Tensor& held, PyObject* o) {
   int64_t at[kMaxDims];
   if (const size_t n = needs_grad(held) ? 0 : read_integers(o, held.ndim(), at))
     return wrap(view_of(held, [&] { return layout_at(held.layout(), at, n); }));
+  if (is_vector(o) && !needs_grad(held))
+    if (Tensor out; gather_few(held, unwrap(o), &out)) return wrap(std::move(out));
   const Key key(o, held.ndim());
   if (!key.advanced()) return wrap(basic_view(held, key));
   const Tensor self = held;
@@ -289,13 +294,37 @@ bool is_mask(const Indices& indices) {
   return std::count_if(indices.begin(), indices.end(), given) == 1 && (*first)->dtype() == DType::Bool;
 }
 
+bool is_recorded(const Tensor& self, const Value& value) {
+  const bool asks = grad_enabled() && self.impl()->is_apart();  // its base may want a gradient
+  return asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor));
+}
+
+// False: it is left to the general way.
+bool set_few(const Tensor& self, const Tensor& index, PyObject* given) {
+  if (self.ndim() != 1 || index.dtype() != DType::Int64 || needs_grad(self)) return false;
+  const bool is_one = python::is_number(given);
+  if (!is_one && !(is_tensor(given) && unwrap(given).dtype() == self.dtype() && !needs_grad(unwrap(given))))
+    return false;
+  const Value value(self, given);
+  check_inplace("index_put_", self);
+  const bool done = is_one ? scatter_few(self, index, value.number) : scatter_few(self, index, value.tensor);
+  if (done) bump_version(self, "index_put_");
+  return done;
+}
+
 void set(const Tensor& self, PyObject* o, PyObject* given) {
+  if (is_vector(o) && set_few(self, unwrap(o), given)) return;
+  int64_t at[kMaxDims];
+  if (const size_t n = read_integers(o, self.ndim(), at)) {
+    const Value value(self, given);
+    if (!is_recorded(self, value)) return set_view(self, layout_at(self.layout(), at, n), value);
+    basic_put_(self, Key(o, self.ndim()).basic(), value.as_tensor(self));
+    return;
+  }
   const Key key(o, self.ndim());
   const Value value(self, given);
   if (!key.advanced()) {
-    const bool asks = grad_enabled() && self.impl()->is_apart();  // its base may want a gradient
-    if (asks || needs_grad(self) || (value.tensor.defined() && needs_grad(value.tensor)))
-      basic_put_(self, key.basic(), value.as_tensor(self));
+    if (is_recorded(self, value)) basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);
     return;
   }

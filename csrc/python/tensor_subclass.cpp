@@ -76,6 +76,8 @@ PyObject* method_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     const Tensor t = detach(unwrap(data));
     STRIDED_CHECK(!require_grad || is_floating(t.dtype()) || is_complex(t.dtype()), RuntimeError,
                   "Only Tensors of floating point and complex dtype can require gradients");
+    STRIDED_CHECK(!require_grad || !t.storage().of_inference() || inference_mode(), RuntimeError,
+                  "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     if (require_grad) autograd_meta(t).requires_grad = true;
     return wrap_as(type, t);
   });

@@ -1032,6 +1032,7 @@ bits4x2: _dtype
 bits8: _dtype
 bool: _dtype
 def build_info() -> _dict[_str, Any]: ...
+def check_counts(arg0: _bool) -> None: ...
 complex128: _dtype
 complex32: _dtype
 complex64: _dtype

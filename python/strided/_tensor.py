@@ -20,6 +20,10 @@ _f = _C.functions
 _CPU = _C.device("cpu")
 
 
+# The compiled functions that take the place of methods in their usual calls, and what stands behind the arguments.
+_USUAL = {"to": (_f["_to"], None), "cpu": (_f["_to"], _CPU)}
+
+
 # ---------------------------------------------------------------- dtype and device
 
 
@@ -480,14 +484,14 @@ def install(Tensor) -> None:
         )
     }
     for name, value in own.items():
-        setattr(Tensor, name, overridable_method(value, _f["_to_dtype"] if name == "to" else None))
+        usual, last = _USUAL.get(name, (None, None))
+        setattr(Tensor, name, overridable_method(value, usual, last))
     Tensor.type = overridable_method(type_)
     for dtype in _C.dtypes:
         if name := dtype._traits["method"]:
-            setattr(Tensor, name, overridable_method(_caster(dtype, name), _f["_to_dtype"], dtype))
+            setattr(Tensor, name, overridable_method(_caster(dtype, name), _f["_to"], dtype))
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface, doc="The memory for other CUDA libraries.")
     Tensor.__dir__ = _dir
-    Tensor.layout = property(lambda self: __import__("strided").strided, doc="Always strided.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     for name in "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xpu".split():
         setattr(

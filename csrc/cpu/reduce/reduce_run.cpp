@@ -253,6 +253,27 @@ class ReduceSchedule {
   int64_t keep_block_ = 1, chunk_ = 1, parts_ = 1, chunks_ = 1;
 };
 
+// Few rows that follow each other in memory, all of their elements reduced: the schedule would make them one block of
+// one chunk each. 0: it is no such plan.
+struct FewRows {
+  int64_t rows = 0, n = 0;
+};
+FewRows few_rows(const ReducePlan& plan, const ReduceKernel& kernel, int64_t longest) {
+  int64_t rows = 1, n = 1, item = size_of(plan.dtype);
+  bool kept = false;
+  for (int i = plan.ndim - 1; i >= 0; --i) {
+    if (plan.shape[i] == 1) continue;
+    const bool is_reduced = plan.axes >> i & 1;
+    if (plan.strides[i] != rows * n * item || (is_reduced && kept)) return {};
+    (is_reduced ? n : rows) *= plan.shape[i];
+    kept = kept || !is_reduced;
+  }
+  const bool few = rows > 1 && n > 1 && n <= longest &&
+                   rows <= std::min(kKeepBlock, std::max<int64_t>(kBlockItems / 2 / n, 1)) &&
+                   rows * n <= kThreadItems && rows * kernel.acc_size <= 4096;
+  return few ? FewRows{rows, n} : FewRows{};
+}
+
 // The number of elements if all of them are reduced and they follow each other in memory, else -1.
 int64_t contiguous_whole(const ReducePlan& plan) {
   int64_t n = 1, item = size_of(plan.dtype);
@@ -281,6 +302,12 @@ void reduce(const ReducePlan& plan, int op, DType compute) {
       const int64_t item = size_of(compute), strides[] = {0, 0};
       kernel.accumulate(acc, plan.data, 1, item, n, item, 0, &plan.param);
       return kernel.finish(plan.out, strides, acc, 1, n, &plan.param);
+    }
+    if (const FewRows few = few_rows(plan, kernel, longest); few.rows > 0) {
+      alignas(64) char acc[4096];
+      const int64_t item = size_of(compute), strides[] = {kernel.out_size[0], kernel.out_size[1]};
+      kernel.accumulate(acc, plan.data, few.rows, few.n * item, few.n, item, 0, &plan.param);
+      return kernel.finish(plan.out, strides, acc, few.rows, few.n, &plan.param);
     }
   }
   const ReduceSchedule schedule(plan, kernel, longest,

@@ -3,6 +3,7 @@
 
 #include "ops/copy.h"
 #include "ops/factory.h"
+#include "ops/index/few_elements.h"
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/operators.h"
@@ -381,6 +382,7 @@ Tensor take(const Tensor& self, const Tensor& index) {
                 index.dtype());
   STRIDED_CHECK(self.numel() > 0 || index.numel() == 0, IndexError, "take(): tried to take from an empty tensor");
   check_same_device("take", self, index);
+  if (Tensor few; !needs_grad(self) && gather_few(self, index, &few)) return few;
   return index_as("TakeBackward0", reshape(self, Dims{self.numel()}), {index}, true);
 }
 

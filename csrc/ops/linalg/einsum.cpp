@@ -1,7 +1,7 @@
 // einsum: every operand is brought to one common order of axes (output labels, then summed labels; size 1 where a label
 // is missing), and operands are contracted from left to right by batched matrix products.
 #include <algorithm>
-#include <map>
+#include <array>
 
 #include "core/promotion.h"
 #include "ops/linalg/matmul.h"
@@ -14,6 +14,18 @@ namespace strided {
 namespace {
 
 constexpr int kEllipsis = -1;
+
+// A number for each label: letters, and -2 - j for the j-th axis of the dots, counted from the right.
+class ByLabel {
+ public:
+  static constexpr int kFirst = -1 - kMaxDims, kLast = 'z';
+
+  explicit ByLabel(int value) { numbers_.fill(value); }
+  int& operator[](int label) { return numbers_[static_cast<size_t>(label - kFirst)]; }
+
+ private:
+  std::array<int, kLast - kFirst + 1> numbers_;
+};
 
 // "ab...c" -> labels, kEllipsis for the dots.
 // `what` and `offset` (of the term in the equation) are for errors.
@@ -40,6 +52,12 @@ std::vector<int> parse_term(const std::string& term, const std::string& what, si
     labels.push_back(c);
   }
   return labels;
+}
+
+Tensor permuted(const Tensor& t, const Dims& axes) {
+  int i = 0;
+  while (i < axes.ndim() && axes[i] == i) ++i;
+  return i == axes.ndim() ? t : permute(t, axes);
 }
 
 // Sums over `summed` (axes both share) and over the axes of one operand alone that are in it; keeps size 1 there.
@@ -81,7 +99,7 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
     Dims full = order;  // axes summed away above stand last, with size 1
     for (int i = 0; i < n; ++i)
       if (std::find(order.begin(), order.end(), i) == order.end()) full.push_back(i);
-    return reshape(permute(t, full), shape);
+    return reshape(permuted(t, full), shape);
   };
   const int64_t nb = product(a, batch), nl = product(a, left), nr = product(b, right), ni = product(a, inner);
   // Many products of vectors that are short, or whose elements lie apart (the matrices would be read by columns).
@@ -103,7 +121,7 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
     }
   Dims inverse(static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) inverse[full[i]] = i;
-  return permute(reshape(c, shape), inverse);
+  return permuted(reshape(c, shape), inverse);
 }
 
 }  // namespace
@@ -127,7 +145,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
 
   // How many axes the dots stand for: the most of any operand.
   int dots = 0;
-  std::map<int, int> count;
+  ByLabel count(0);
   for (size_t k = 0; k < terms.size(); ++k) {
     int named = 0;
     bool has_dots = false;
@@ -143,8 +161,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
     if (has_dots) dots = std::max(dots, rest);
   }
 
-  // Position of each label in the common order; dots are labels -2 - j, j counted from the right.
-  std::map<int, int> position;
+  // Position of each label in the common order; -1: none.
+  ByLabel position(-1);
   std::vector<int> order;
   auto place = [&](int label) {
     position[label] = static_cast<int>(order.size());
@@ -154,8 +172,8 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
   if (arrow == std::string::npos) {
     // Implicit output: the dots, then labels that occur once, in alphabetical order (upper case first).
     for (int j = dots - 1; j >= 0; --j) place(-2 - j);
-    for (const auto& [label, times] : count)
-      if (times == 1) place(label);
+    for (int label = 'A'; label <= 'z'; ++label)
+      if (count[label] == 1) place(label);
     n_out = static_cast<int>(order.size());
   } else {
     for (int label : parse_term(equation.substr(arrow + 2), "output", arrow + 2)) {
@@ -163,18 +181,18 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
         for (int j = dots - 1; j >= 0; --j) place(-2 - j);
         continue;
       }
-      STRIDED_CHECK(position.find(label) == position.end(), RuntimeError, "einsum(): output subscript ",
-                    static_cast<char>(label), " appears more than once in the output");
-      STRIDED_CHECK(count.count(label), RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
+      STRIDED_CHECK(position[label] < 0, RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
+                    " appears more than once in the output");
+      STRIDED_CHECK(count[label] > 0, RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
                     " does not appear in the equation for any input operand");
       place(label);
     }
     n_out = static_cast<int>(order.size());
     for (int j = dots - 1; j >= 0; --j)
-      if (position.find(-2 - j) == position.end()) place(-2 - j);
+      if (position[-2 - j] < 0) place(-2 - j);
   }
-  for (const auto& [label, times] : count)
-    if (position.find(label) == position.end()) place(label);
+  for (int label = 'A'; label <= 'z'; ++label)
+    if (count[label] > 0 && position[label] < 0) place(label);
   const int n = static_cast<int>(order.size());
   STRIDED_CHECK(n <= kMaxDims, RuntimeError, "einsum(): at most ", kMaxDims, " different subscripts, got ", n);
 
@@ -204,12 +222,12 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
                     Dims{static_cast<int64_t>(i)});
         labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(j));
       }
-    Dims axes(static_cast<size_t>(n), -1);
+    Dims axes(static_cast<size_t>(n), -1), with_missing = x.shape();
     int missing = x.ndim();
     for (size_t i = 0; i < labels.size(); ++i) axes[position[labels[i]]] = static_cast<int64_t>(i);
     for (int i = 0; i < n; ++i) {
       if (axes[i] < 0) {
-        x = unsqueeze(x, missing);
+        with_missing.push_back(1);
         axes[i] = missing++;
         continue;
       }
@@ -220,7 +238,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) 
       if (s != 1) size[i] = s;
       last[i] = k;
     }
-    parts.push_back(permute(x, axes));
+    parts.push_back(permuted(missing > x.ndim() ? view(x, with_missing) : x, axes));
   }
 
   Tensor result = parts[0];

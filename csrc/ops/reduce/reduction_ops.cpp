@@ -302,7 +302,7 @@ Tensor position(const char* op, const Tensor& x, std::optional<int64_t> dim, boo
   }
   STRIDED_CHECK(x.numel() > 0, IndexError, op, "(): Expected reduction dim to be specified for input.numel() == 0.");
   NoGradGuard guard;
-  const Tensor flat = reshape(x, {x.numel()});
+  const Tensor flat = x.ndim() == 1 ? x : reshape(x, {x.numel()});
   call_reduction(def<Op>(), flat, 1, false, x.dtype(), 0, &index, false);
   return keepdim ? make_view(index, Layout(Dims(x.shape().size(), 1))) : index;
 }

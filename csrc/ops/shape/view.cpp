@@ -118,7 +118,7 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
   return reshape(x, shape);
 }
 
-Tensor ravel(const Tensor& x) { return reshape(contiguous(x), {-1}); }
+Tensor ravel(const Tensor& x) { return reshape(x.is_contiguous() ? x : contiguous(x), {-1}); }
 
 // ---------------------------------------------------------------- order of axes
 
@@ -405,11 +405,29 @@ Tensor view_as_complex(const Tensor& x) {
   return record("ViewAsComplexBackward0", std::move(out), x, [](const Tensor& g) { return view_as_real(g); });
 }
 
-Tensor real(const Tensor& x) { return is_complex(x.dtype()) ? select(view_as_real(x), -1, 0) : x; }
+namespace {
+
+// One of the two numbers of each complex one.
+Tensor part_of(const Tensor& x, int part) {
+  if (needs_grad(x)) return select(view_as_real(x), -1, part);
+  return view_of(
+      x,
+      [&] {
+        Layout layout = x.layout();
+        for (int64_t& s : layout.strides) s = widened(s, 2);
+        layout.offset = 2 * layout.offset + part;
+        return layout;
+      },
+      real_of(x.dtype()));
+}
+
+}  // namespace
+
+Tensor real(const Tensor& x) { return is_complex(x.dtype()) ? part_of(x, 0) : x; }
 
 Tensor imag(const Tensor& x) {
   STRIDED_CHECK(is_complex(x.dtype()), RuntimeError, "imag is not implemented for tensors with non-complex dtypes.");
-  return select(view_as_real(x), -1, 1);
+  return part_of(x, 1);
 }
 
 // ---------------------------------------------------------------- in place

@@ -316,6 +316,18 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
   STRIDED_CHECK(x.ndim() == 1, RuntimeError, "bincount only supports 1-d non-negative integral inputs.");
   int64_t n = minlength;
   const Tensor at = to_dtype(x, DType::Int64);
+  if (!weights && x.numel() <= ShortLoops::kMost && backend(x.device()).short_loops && at.is_contiguous()) {
+    const auto* values = at.data_as<int64_t>();
+    const int64_t m = at.numel(), most = std::max<int64_t>(64, 4 * m);
+    const bool few = std::all_of(values, values + m, [=](int64_t v) { return v >= 0 && v < most; });
+    if (few) {  // no plan, and no second look for the largest one's row
+      for (int64_t k = 0; k < m; ++k) n = std::max(n, values[k] + 1);
+      const Tensor counts = zeros({n}, DType::Int64, x.device());
+      auto* count = counts.data_as<int64_t>();
+      for (int64_t k = 0; k < m; ++k) ++count[values[k]];
+      return counts;
+    }
+  }
   if (x.numel() > 0) {
     const auto [low, high] = aminmax(at);
     const int64_t least = item(low).to_int(), greatest = item(high).to_int();

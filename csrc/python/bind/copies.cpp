@@ -53,6 +53,12 @@ Tensor convert(const Tensor& x, std::optional<DType> dtype, std::optional<Device
 }
 
 Tensor to_this_dtype(const Tensor& x, DType dtype) { return to_dtype(x, dtype); }
+Tensor to_place(const Tensor& x, std::optional<Device> device, std::optional<DType> dtype) {
+  return convert(x, dtype, device, false, false);
+}
+Tensor to_that_of(const Tensor& x, const Tensor& other) {
+  return convert(x, other.dtype(), other.device(), false, false);
+}
 
 bool same_elements(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
@@ -146,7 +152,9 @@ void bind_copies() {
   def<&zero_>("zero_(Tensor self)", "Sets every element to 0, and returns self.", kBoth);
   def<&convert>("_convert(Tensor self, dtype? dtype, device? device, bool copy, bool non_blocking=False)",
                 "What to() comes down to.", kBoth);
-  def<&to_this_dtype>("_to_dtype(Tensor self, dtype dtype)", "to() as it is called mostly.", kFunction);
+  def<&to_this_dtype>("_to(Tensor self, dtype dtype)", "to() as it is called mostly.", kFunction);
+  def<&to_place>("_to(Tensor self, device? device, dtype? dtype=None)", "The same.", kFunction);
+  def<&to_that_of>("_to(Tensor self, Tensor other)", "The same.", kFunction);
   def<&write_results>("_write_out(str name, Tensor[] out, Tensor[] results)", "What out= comes down to.", kFunction);
   def<&same_elements>(
       "equal(Tensor input, Tensor other)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import _C
 
@@ -32,6 +32,15 @@ class _Info:
     _type: Any
     bits: int
     dtype: str
+    _made: ClassVar[dict[Any, Any]]  # by dtype: nothing can be changed in them, and programs ask again and again
+
+    @classmethod
+    def _new(cls, type: Any) -> Any:  # noqa: A002  (PyTorch's keyword)
+        made = object.__new__(cls)
+        made._find(type)
+        if type is not None:  # the default dtype, which may change
+            cls._made[type] = made
+        return made
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -84,7 +93,16 @@ class finfo(_Info):  # noqa: N801  (PyTorch's name)
     resolution: float
     _shown = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
-    def __init__(self, type: Any | None = None) -> None:  # noqa: A002  (PyTorch's keyword)
+    _made = {}
+
+    def __new__(cls, type: Any | None = None) -> finfo:  # noqa: A002
+        try:
+            made: finfo | None = cls._made.get(type)
+        except TypeError:  # it has no hash, so it is no dtype
+            made = None
+        return cls._new(type) if made is None else made
+
+    def _find(self, type: Any | None) -> None:  # noqa: A002
         if type is None:
             from strided import get_default_dtype
 
@@ -129,7 +147,16 @@ class iinfo(_Info):  # noqa: N801  (PyTorch's name)
     min: int
     _shown = ("min", "max")
 
-    def __init__(self, type: Any) -> None:  # noqa: A002  (PyTorch's keyword)
+    _made = {}
+
+    def __new__(cls, type: Any) -> iinfo:  # noqa: A002
+        try:
+            made: iinfo | None = cls._made.get(type)
+        except TypeError:
+            made = None
+        return cls._new(type) if made is None else made
+
+    def _find(self, type: Any) -> None:  # noqa: A002
         name = _name_of("iinfo", type)
         if name == "bool":
             raise TypeError("torch.bool is not supported by torch.iinfo")

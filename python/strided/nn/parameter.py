@@ -15,6 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 _empty = _C.functions["empty"]
+_make_subclass = _C.Tensor._make_subclass
 
 
 class _ParameterMeta(type):
@@ -44,13 +45,10 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
         data = _empty((0,)) if data is None else data
         if not isinstance(data, _C.Tensor):
             raise TypeError(f"Parameter: data must be a Tensor, got {type(data).__name__}")
-        if cls is Parameter and (_is_of_users(type(data)) or hasattr(data, "_parts") or hasattr(data, "placements")):
-            return _of_class(data, requires_grad)  # (parts: a sparse tensor; placements: a sharded one)
-        made = _C.Tensor.__new__(cls)
-        made.data = data
-        if requires_grad:
-            made.requires_grad = True
-        return made
+        if type(data) is not _C.Tensor and cls is Parameter:
+            if _is_of_users(type(data)) or hasattr(data, "_parts") or hasattr(data, "placements"):
+                return _of_class(data, requires_grad)  # (parts: a sparse tensor; placements: a sharded one)
+        return _make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) not in memo:

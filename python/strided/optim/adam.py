@@ -39,7 +39,9 @@ def _averaged(param, grad, state, group):
 def _check_tensors(lr, betas, refused):
     """ValueError for options that are tensors where PyTorch takes none, which its programs may rely on."""
     for name, value in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
-        if isinstance(value, strided.Tensor) and refused:
+        if not isinstance(value, strided.Tensor):
+            continue
+        if refused:
             raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
         one_element(**{name: value})
     if isinstance(betas[0], strided.Tensor) != isinstance(betas[1], strided.Tensor):

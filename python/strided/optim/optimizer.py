@@ -372,10 +372,11 @@ def one_element(**values: Any) -> None:
 
 def at_least(low: float, **values: Any) -> None:
     """ValueError, worded as PyTorch does, for an option below `low`."""
-    names = {"lr": "learning rate", "eps": "epsilon value", "rho": "rho value"}
     for name, value in values.items():
-        one_element(**{name: value})
-        if not low <= (float(value) if isinstance(value, strided.Tensor) else value):
+        if isinstance(value, strided.Tensor):
+            one_element(**{name: value})
+        if not low <= value:
+            names = {"lr": "learning rate", "eps": "epsilon value", "rho": "rho value"}
             raise ValueError(f"Invalid {names.get(name, name + ' value')}: {value}")
 
 

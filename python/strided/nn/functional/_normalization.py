@@ -148,9 +148,9 @@ def instance_norm(
     means, variances = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
     flat = input.reshape(1, n * c, *input.shape[2:])
     made = _batch_norm(flat, means, variances, None, None, True, momentum, eps).view(input.shape)
-    with strided.no_grad():
-        for running, many in ((running_mean, means), (running_var, variances)):
-            if running is not None:
+    for running, many in ((running_mean, means), (running_var, variances)):
+        if running is not None:
+            with strided.no_grad():
                 running.copy_(many.view(n, c).mean(0))
     if weight is None and bias is None:
         return made

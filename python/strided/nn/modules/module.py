@@ -117,6 +117,14 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
     return None if device is None else _C.device(device), dtype, bool(non_blocking), order
 
 
+def _parameters_of(module):
+    return module._parameters.items()
+
+
+def _buffers_of(module):
+    return module._buffers.items()
+
+
 class Module(StateDicts, HookRegistration):
     """Base of modules: a tree of parameters, buffers and submodules, with a ``forward`` of its own.
 
@@ -397,7 +405,7 @@ class Module(StateDicts, HookRegistration):
                     continue
                 if remove_duplicate:
                     seen.add(value)
-                yield path + ("." if path else "") + name, value
+                yield (path + "." + name if path else name), value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once; recurse=False: those of the module itself."""
@@ -408,7 +416,7 @@ class Module(StateDicts, HookRegistration):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) of all parameters."""
-        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(_parameters_of, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers, each once."""
@@ -419,7 +427,7 @@ class Module(StateDicts, HookRegistration):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """(name, buffer) of all buffers."""
-        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(_buffers_of, prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
         """The direct submodules, each once."""
