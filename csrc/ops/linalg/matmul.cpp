@@ -1,6 +1,7 @@
 #include "ops/linalg/matmul.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "backend/backend.h"
@@ -702,10 +703,14 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
   Tensor out = empty(x.shape(), t, x.device());
   {
     NoGradGuard guard;
-    for (int i = 0; i < 3; ++i) {
-      const int j = (i + 1) % 3, k = (i + 2) % 3;
-      copy_into(select(out, axis, i),
-                select(x, axis, j) * select(y, axis, k) - select(x, axis, k) * select(y, axis, j));
+    const auto parts = [axis](const Tensor& t) {
+      const auto part = [&](int i) { return make_view(t, select(t.layout(), axis, i)); };
+      return std::array<Tensor, 3>{part(0), part(1), part(2)};
+    };
+    const auto u = parts(x), v = parts(y), to = parts(out);
+    for (size_t i = 0; i < 3; ++i) {
+      const size_t j = (i + 1) % 3, k = (i + 2) % 3;
+      copy_into(to[i], u[j] * v[k] - u[k] * v[j]);
     }
   }
   if (!needs_grad(a, b)) return out;

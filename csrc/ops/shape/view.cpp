@@ -118,7 +118,11 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
   return reshape(x, shape);
 }
 
-Tensor ravel(const Tensor& x) { return reshape(x.is_contiguous() ? x : contiguous(x), {-1}); }
+Tensor ravel(const Tensor& x) {
+  if (!x.layout().has_contiguous_strides()) return reshape(contiguous(x), {-1});
+  const int64_t n = x.numel(), step = 1;
+  return record_reshape("ViewBackward0", x, [&] { return Layout(&n, &step, 1, x.layout().offset); });
+}
 
 // ---------------------------------------------------------------- order of axes
 

@@ -245,9 +245,12 @@ class Module(StateDicts, HookRegistration):
     def __getattr__(self, name: str) -> Any:
         # Called when the attribute was not found in the usual way.
         state = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            if kind in state and name in state[kind]:
-                return state[kind][name]
+        if name in (found := state.get("_parameters", ())):
+            return found[name]
+        if name in (found := state.get("_modules", ())):
+            return found[name]
+        if name in (found := state.get("_buffers", ())):
+            return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _forget(self, name, *kinds):
