@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <optional>
+#include <utility>
 
 #include "ops/copy.h"
 #include "ops/shape/view.h"
@@ -50,10 +51,18 @@ std::optional<DType> native_dtype(const py::dtype& d) {
 
 DType dtype_of_array(const py::array& a) {
   const py::dtype d = a.dtype();
+  // Arrays of one dtype share its object, and most are of the dtype of the one before.
+  static PyObject* latest = nullptr;  // owned
+  static DType latest_dtype{};
+  if (d.ptr() == latest) return latest_dtype;
   STRIDED_CHECK(
       d.byteorder() != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<'), ValueError,
       "from_numpy: the array's byte order is not this machine's; use array.astype(array.dtype.newbyteorder('='))");
-  if (const std::optional<DType> native = native_dtype(d)) return *native;
+  if (const std::optional<DType> native = native_dtype(d)) {
+    PyObject* const before = std::exchange(latest, Py_NewRef(d.ptr()));
+    Py_XDECREF(before);
+    return latest_dtype = *native;
+  }
   const std::string name = py::str(d.attr("name"));
   for (int i = 0; i < kNumDTypes; ++i)
     if (name == kDTypeInfo[i].name) return static_cast<DType>(i);

@@ -196,3 +196,30 @@ def test_parts_of_complex_numbers_are_views():
     w = torch.tensor([1 + 2j], requires_grad=True)
     (w.real * 2 + w.imag * 3).sum().backward()
     assert w.grad.tolist() == [2 + 3j]
+
+
+# ---------------------------------------------------------------- reductions of few rows
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if not d.is_complex and d != torch.bool], ids=str)
+def test_few_rows_are_reduced_as_many_are(dtype):
+    rng = np.random.default_rng(0)
+    for shape, dims in (((3, 4), 1), ((2, 3, 5), (1, 2)), ((2, 3, 5), 2), ((1, 7, 1), 1), ((1024, 3), 1), ((1025, 2), 1),
+                        ((2, 16384), 1), ((3, 1, 40000), 2), ((5, 1, 9), 2)):  # fmt: skip
+        x = torch.tensor(rng.integers(0, 3, shape)).to(dtype)
+        array = x.to(torch.float64).numpy()
+        for layout in (x, x.transpose(0, -1).contiguous().transpose(0, -1), x.flip(0).flip(0)[:]):
+            for keep in (False, True):
+                exact = dtype not in (torch.float16, torch.bfloat16)
+                total = layout.sum(dims, keepdim=keep).to(torch.float64).numpy()
+                assert total.shape == array.sum(dims, keepdims=keep).shape
+                assert np.allclose(total, array.sum(dims, keepdims=keep), rtol=0 if exact else 4e-3)
+                assert (layout.amax(dims, keepdim=keep).double().numpy() == array.max(dims, keepdims=keep)).all()
+                assert (layout.any(-1).numpy() == array.any(-1)).all()
+            assert layout.argmax(-1).tolist() == array.argmax(-1).tolist()
+            values, positions = layout.min(-1)
+            assert values.double().tolist() == array.min(-1).tolist()
+            assert positions.tolist() == array.argmin(-1).tolist()
+    x = torch.tensor([[1.0, float("nan"), 3], [float("inf"), 2, 1]])
+    assert x.argmax(1).tolist() == [1, 0] and x.sum(1).isnan().tolist() == [True, False]
+    assert x.amin(1).isnan().tolist() == [True, False] and x.sum(1)[1] == float("inf")
