@@ -204,8 +204,8 @@ def test_parts_of_complex_numbers_are_views():
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if not d.is_complex and d != torch.bool], ids=str)
 def test_few_rows_are_reduced_as_many_are(dtype):
     rng = np.random.default_rng(0)
-    for shape, dims in (((3, 4), 1), ((2, 3, 5), (1, 2)), ((2, 3, 5), 2), ((1, 7, 1), 1), ((1024, 3), 1), ((1025, 2), 1),
-                        ((2, 16384), 1), ((3, 1, 40000), 2), ((5, 1, 9), 2)):  # fmt: skip
+    for shape, dims in (((3, 4), 1), ((2, 3, 5), (1, 2)), ((2, 3, 5), 2), ((1, 7, 1), 1), ((1024, 3), 1),
+                        ((1025, 2), 1), ((2, 16384), 1), ((3, 1, 40000), 2), ((5, 1, 9), 2)):  # fmt: skip
         x = torch.tensor(rng.integers(0, 3, shape)).to(dtype)
         array = x.to(torch.float64).numpy()
         for layout in (x, x.transpose(0, -1).contiguous().transpose(0, -1), x.flip(0).flip(0)[:]):
