@@ -1,16 +1,18 @@
 """strided on a CUDA device beside PyTorch and CuPy: the same work, in one process, in turns.
 
-    python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--json FILE] [--tiles] [--smoke]
+    python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--json FILE] [--tiles] [--seconds N] [--smoke]
 
 Large work is measured with events around a batch of calls and given as bandwidth, as a fraction of the bandwidth of a
 plain copy of the same size measured in the same run, and as a ratio to each other library. Products of matrices, linear
 systems, scans and sorts (bench/gpu_matrices.py) are given as what they do in a second, and as ratios. --tiles measures
 every tile shape of the matrix products. Submitting a tiny operation is wall time on the host. Libraries that are not
-installed are left out. --smoke runs everything once on tiny operands, on an emulated device too: it shows that the
-script works, not how fast anything is.
+installed are left out. A case that fails is named, and the others go on; the file has what was measured so far.
+--seconds: what has not begun by then is left out. --smoke runs everything once on tiny operands, on an emulated device
+too: it shows that the script works, not how fast anything is.
 """
 
 import argparse
+import functools
 import importlib
 import json
 import platform
@@ -142,12 +144,145 @@ def submit_time(lib, calls):
     return best
 
 
+class Figures:
+    """What was measured, written after each case."""
+
+    def __init__(self, path, seconds):
+        self.path, self.end, self.failed, self.left_out = path, time.monotonic() + seconds, 0, []
+        self.data = {"date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "cases": []}
+
+    def write(self):
+        if self.path:
+            with open(self.path, "w") as file:
+                json.dump(self.data, file, indent=1)
+
+    def measure(self, name, work):
+        """Runs one case; what it raises is said and kept."""
+        if time.monotonic() > self.end:
+            self.left_out.append(name)
+            return
+        try:
+            work()
+        except Exception as error:
+            self.failed += 1
+            text = f"{type(error).__name__}: {error}"
+            print(f"  {name}: {text[:500]}")
+            self.data.setdefault("failed", []).append({"name": name, "error": text})
+        self.write()
+
+
+def times_of(libraries, operands, work, batch, repeats):
+    """Seconds of one call for each library that has it; those of others than strided are None where they raise."""
+    times = {}
+    for lib in libraries:
+        try:
+            made = operands(lib)
+            call = work(lib, *made)
+            if call is not None:
+                times[lib.name] = seconds_of(lib, call, batch, repeats)
+            del made, call
+        except Exception as error:
+            if lib.name == "strided":
+                raise
+            print(f"  ({lib.name}: {type(error).__name__}: {str(error)[:200]})")
+        lib.free()
+    return times
+
+
+def say(label, libraries, cells, times=None, more=""):
+    """A line of a table: a cell for each library, then how many times faster strided is than each other one."""
+    width = 16
+    line = f"  {label:32}" + "".join(cells.get(lib.name, "none").rjust(width) for lib in libraries) + more
+    for lib in libraries[1:]:
+        ratio = f"x {lib.name}"
+        if times is not None:
+            ratio = f"{times[lib.name] / times['strided']:.2f}" if lib.name in times else ""
+        line += ratio.rjust(10)
+    print(line)
+
+
+def bandwidths(libraries, figures, smoke, only, megabytes):
+    print()
+    say(f"{megabytes} MB", libraries, {lib.name: lib.name for lib in libraries}, more="   of copy")
+    limit = 0.0
+
+    def one(name, moved, operands, work):
+        nonlocal limit
+        batch, repeats = (1, 1) if smoke else (max(3, 4096 // megabytes), 7)
+        times = times_of(libraries, operands, work, batch, repeats)
+        rate = {k: moved / max(t, 1e-12) / 1e9 for k, t in times.items()}
+        limit = limit or max(rate.values())  # of the copy, which comes first
+        share = rate["strided"] / limit
+        say(name, libraries, {k: f"{r:.0f} GB/s" for k, r in rate.items()}, times, f"{share:>10.2f}")
+        figures.data["cases"].append({"name": name, "megabytes": megabytes, "seconds": times, "of_copy": share})
+
+    for name, moved, operands, work in cases(megabytes):
+        if only in name or name == "copy":
+            figures.measure(f"{name} of {megabytes} MB", functools.partial(one, name, moved, operands, work))
+
+
+def matrices(libraries, figures, smoke, only):
+    print()
+    say("", libraries, {lib.name: lib.name for lib in libraries})
+
+    def one(name, amount, unit, operands, work):
+        times = times_of(libraries, operands, work, 1 if smoke else 3, 1 if smoke else 5)
+        if "strided" not in times:
+            return
+        rate = {k: f"{amount / max(t, 1e-12) / 1e9:.1f} G{unit[:4]}/s" for k, t in times.items()}
+        say(name, libraries, rate, times)
+        figures.data["cases"].append({"name": name, "amount": amount, "unit": unit, "seconds": times})
+
+    for name, *case in gpu_matrices.all_cases(smoke):
+        if only in name:
+            figures.measure(name, functools.partial(one, name, *case))
+
+
+def host_products(lib, figures, smoke):
+    for n in (50,) if smoke else (500, 5000):
+        a, b = lib.xp.rand(n, n), lib.xp.rand(n, n)
+        start = time.perf_counter()
+        a @ b
+        host = time.perf_counter() - start
+        x, y = a.cuda(), b.cuda()
+        there = seconds_of(lib, lambda x=x, y=y: x @ y, 1 if smoke else 20, 1 if smoke else 5)
+        times = figures.data.setdefault("cpu_over_device", {})
+        times[n] = host / max(there, 1e-12)
+        print(f"A @ B of {n} x {n}: {times[n]:.0f} times faster than on this CPU")
+
+
+def submitting(libraries, figures, smoke):
+    submit = {lib.name: submit_time(lib, 10 if smoke else 2000) for lib in libraries}
+    print("\nsubmitting x + y of 4 elements: " + ", ".join(f"{k} {t * 1e6:.2f} us" for k, t in submit.items()))
+    figures.data["submit"] = submit
+
+
+def python_loop(lib, figures, smoke):
+    values = lib.xp.rand(10**3 if smoke else 10**6)
+    start = time.perf_counter()
+    total = 0.0
+    for v in values.tolist():
+        total += v
+    loop = time.perf_counter() - start
+    there = values.cuda()
+    there.sum().item()
+    start = time.perf_counter()
+    there.sum().item()
+    once = time.perf_counter() - start
+    print(
+        f"sum of {values.numel()} numbers: Python loop {loop * 1e3:.2f} ms, on the device {once * 1e3:.3f} ms: "
+        f"{loop / once:.0f} times"
+    )
+    figures.data["loop_over_device"] = loop / once
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", default="64,1024,4096", help="sizes of an operand")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--json", metavar="FILE", help="write the figures there")
     parser.add_argument("--tiles", action="store_true", help="also measure every tile of the matrix products")
+    parser.add_argument("--seconds", type=float, default=86400, help="leave out what has not begun by then")
     parser.add_argument("--smoke", action="store_true", help="everything once, on tiny operands")
     arguments = parser.parse_args()
     environment.clean()
@@ -161,96 +296,26 @@ def main() -> int:
                 return 1
             continue
         libraries.append(lib)
-    device = libraries[0].device_name
-    print(f"{device}; " + ", ".join(f"{lib.name} {getattr(lib.xp, '__version__', '')}" for lib in libraries))
-    figures = {"device": device, "date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "cases": []}
-    for megabytes in [1] if arguments.smoke else [int(m) for m in arguments.megabytes.split(",")]:
-        limit = None
-        print(
-            f"\n{megabytes} MB {'':20}"
-            + "".join(f"{lib.name:>12}" for lib in libraries)
-            + "   of copy"
-            + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:])
-        )
-        for name, moved, operands, work in cases(megabytes):
-            if arguments.only not in name and name != "copy":
-                continue
-            times = {}
-            for lib in libraries:
-                made = operands(lib)
-                times[lib.name] = seconds_of(
-                    lib,
-                    work(lib, *made),
-                    1 if arguments.smoke else max(3, 4096 // megabytes),
-                    1 if arguments.smoke else 7,
-                )
-                del made
-                lib.free()
-            rate = {k: moved / max(t, 1e-12) / 1e9 for k, t in times.items()}
-            limit = limit or max(rate.values())
-            print(f"  {name:26}" + "".join(f"{rate[lib.name]:>9.0f} GB/s"[-12:].rjust(12) for lib in libraries)
-                + f"{rate['strided'] / limit:>10.2f}"
-                  + "".join(f"{times[lib.name] / times['strided']:>10.2f}" for lib in libraries[1:]))  # fmt: skip
-            figures["cases"].append(
-                {"name": name, "megabytes": megabytes, "seconds": times, "of_copy": rate["strided"] / limit}
-            )
-    print(
-        f"\n{'':34}"
-        + "".join(f"{lib.name:>16}" for lib in libraries)
-        + "".join(f"{'x ' + lib.name:>10}" for lib in libraries[1:])
-    )
-    for name, amount, unit, operands, work in gpu_matrices.all_cases(arguments.smoke):
-        if arguments.only not in name:
-            continue
-        times = {}
-        for lib in libraries:
-            made = operands(lib)
-            call = work(lib, *made)
-            if call is not None:
-                times[lib.name] = seconds_of(lib, call, 1 if arguments.smoke else 3, 1 if arguments.smoke else 5)
-            del made, call
-            lib.free()
-        print(f"  {name:32}"
-            + "".join((f"{amount / max(times[lib.name], 1e-12) / 1e9:.1f} G{unit[:4]}/s" if lib.name in times
-                else "none").rjust(16) for lib in libraries)
-              + "".join(f"{times[lib.name] / times['strided']:>10.2f}" if lib.name in times else ""
-                  for lib in libraries[1:]))  # fmt: skip
-        figures["cases"].append({"name": name, "amount": amount, "unit": unit, "seconds": times})
+    ours, smoke, only = libraries[0], arguments.smoke, arguments.only
+    figures = Figures(arguments.json, arguments.seconds)
+    figures.data["device"] = ours.device_name
+    figures.data["versions"] = {lib.name: getattr(lib.xp, "__version__", "") for lib in libraries}
+    print(f"{ours.device_name}; " + ", ".join(f"{k} {v}" for k, v in figures.data["versions"].items()))
+    sizes = [1] if smoke else [int(m) for m in arguments.megabytes.split(",")]
+    # What is short and asked for most comes first.
+    figures.measure("submitting", lambda: submitting(libraries, figures, smoke))
+    figures.measure("a Python loop", lambda: python_loop(ours, figures, smoke))
+    figures.measure("products on the CPU", lambda: host_products(ours, figures, smoke))
+    bandwidths(libraries, figures, smoke, only, sizes[0])
+    matrices(libraries, figures, smoke, only)
+    for megabytes in sizes[1:]:
+        bandwidths(libraries, figures, smoke, only, megabytes)
     if arguments.tiles:
-        figures["tiles"] = gpu_matrices.tile_table(libraries[0], seconds_of, arguments.smoke)
-    xp = libraries[0].xp
-    figures["cpu_over_device"] = {}
-    for n in (50,) if arguments.smoke else (500, 5000):
-        a, b = xp.rand(n, n), xp.rand(n, n)
-        start = time.perf_counter()
-        a @ b
-        host = time.perf_counter() - start
-        x, y = a.cuda(), b.cuda()
-        figures["cpu_over_device"][n] = host / max(
-            seconds_of(libraries[0], lambda: x @ y, 1 if arguments.smoke else 20, 1 if arguments.smoke else 5), 1e-12
-        )
-        print(f"A @ B of {n} x {n}: {figures['cpu_over_device'][n]:.0f} times faster than on this CPU")
-    submit = {lib.name: submit_time(lib, 10 if arguments.smoke else 2000) for lib in libraries}
-    print("\nsubmitting x + y of 4 elements: " + ", ".join(f"{k} {t * 1e6:.2f} us" for k, t in submit.items()))
-    values = xp.rand(10**3 if arguments.smoke else 10**6)
-    start = time.perf_counter()
-    total = 0.0
-    for v in values.tolist():
-        total += v
-    loop = time.perf_counter() - start
-    there = values.cuda()
-    there.sum().item()
-    start = time.perf_counter()
-    there.sum().item()
-    once = time.perf_counter() - start
-    print(
-        f"sum of {values.numel()} numbers: Python loop {loop * 1e3:.2f} ms, on the device {once * 1e3:.3f} ms: {loop / once:.0f} times"
-    )
-    figures["submit"], figures["loop_over_device"] = submit, loop / once
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(figures, file, indent=1)
-    return 0
+        figures.measure("tiles", lambda: figures.data.update(tiles=gpu_matrices.tile_table(ours, seconds_of, smoke)))
+    figures.write()
+    if figures.left_out:
+        print("left out for want of time:", "; ".join(figures.left_out))
+    return 1 if figures.failed else 0
 
 
 if __name__ == "__main__":

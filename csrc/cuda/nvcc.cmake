@@ -17,6 +17,14 @@ if("$ENV{STRIDED_CUDA_WHEELS}" MATCHES "^(1|true|TRUE|on|ON)$" AND NOT CMAKE_CUD
   set(CMAKE_CUDA_FLAGS "-L${root}/lib" CACHE STRING "Flags for nvcc")
 endif()
 
+# A toolkit whose bin folder is not on the PATH, as its installer leaves it.
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_program(STRIDED_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+  if(STRIDED_NVCC)
+    set(CMAKE_CUDA_COMPILER ${STRIDED_NVCC} CACHE FILEPATH "nvcc")
+  endif()
+endif()
+
 if(STRIDED_CUDA STREQUAL "AUTO")
   include(CheckLanguage)
   check_language(CUDA)
@@ -87,7 +95,7 @@ endif()
 add_library(strided_cuda SHARED $<TARGET_OBJECTS:strided_cuda_objects>)
 set_target_properties(strided_cuda PROPERTIES LINKER_LANGUAGE CUDA)
 
-# The tests of the kernels, for a GPU: built when asked for; tests/gpu/sanitize.sh runs them.
+# The tests of the kernels, for a GPU: built when asked for; tests/gpu/run.py runs them.
 if(TARGET GTest::gtest)
   set(device_tests)
   foreach(test ${cuda_tests})
