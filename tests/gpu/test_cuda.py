@@ -31,6 +31,27 @@ def test_devices():
         cuda.synchronize("cpu")
 
 
+@pytest.mark.skipif(not cuda_device.emulated(), reason="says what a driver of former times would")
+def test_why_no_device_can_be_used():
+    code = (
+        "import strided as torch\n"
+        "assert not torch.cuda.is_available() and torch.cuda.device_count() == 0\n"
+        "print(torch._C.functions['_cuda_why_none']())\n"
+        "try: torch.ones(2, device='cuda')\n"
+        "except RuntimeError as e: print(e)\n"
+    )
+    for variable, said in (
+        ("STRIDED_EMULATE_OLD_DRIVER", "CUDA driver version is insufficient for CUDA runtime version"),
+        ("STRIDED_EMULATE_NO_DEVICE", "no CUDA-capable device is detected"),
+    ):
+        environment = {**os.environ, variable: "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment
+        )
+        why = f"no device was found ({said})"
+        assert done.stdout.splitlines() == [why, f"CUDA is not available: {why}. Use device='cpu'."], done.stderr
+
+
 def test_what_a_tensor_says():
     x = torch.ones(2, 3, device="cuda")
     assert x.device == torch.device("cuda:0") and x.is_cuda and not x.is_cpu and x.get_device() == 0

@@ -285,9 +285,34 @@ thread.join()
     assert words in run(code)
 
 
+def no_toolkit(monkeypatch, folder):
+    """None but what a test puts into the folder."""
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("strided.cuda._nvidia._INSTALLED", str(folder / "cuda"))
+
+
+def test_it_is_found_in_a_toolkit(tmp_path, monkeypatch):
+    from strided.cuda import _nvidia
+
+    no_toolkit(monkeypatch, tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    for toolkit, version in (("cuda-12.4", 11), ("cuda-12.8", 11), ("cuda", 12), ("named", 12)):
+        file = tmp_path / toolkit / "lib64" / f"libcusolver.so.{version}"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        if toolkit != "named":  # of several the newest
+            assert _nvidia.find("cusolver", version + 1) == str(file)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "named"))
+    assert _nvidia.find("cusolver", 13) == str(file)
+    assert _nvidia.find("cufft", 13) == ""
+
+
 def test_it_is_found_where_pip_puts_it(tmp_path, monkeypatch):
     from strided.cuda import _nvidia
 
+    no_toolkit(monkeypatch, tmp_path)
     for name in ("cusolver", "cufft"):
         for cuda, folder in ((12, name), (13, "cu13")):
             monkeypatch.setattr(sys, "path", [str(tmp_path)])

@@ -1,5 +1,6 @@
 #include "cuda/runtime/api.h"
 
+#include "cuda/runtime/device_problem.h"
 #include "cuda/runtime/nvidia_library.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/transfer.h"
@@ -47,6 +48,7 @@ cudaStream_t stream_of(CudaStream s) { return static_cast<cudaStream_t>(s); }
 cudaEvent_t event_of(CudaEvent e) { return static_cast<cudaEvent_t>(e); }
 
 void device_count(int* count) { *count = cuda::device_count(); }
+void device_problem(const char** text) { *text = cuda::device_problem(); }
 void current_device(int* device) { *device = cuda::current_device(); }
 void device_info(int device, CudaDeviceInfo* info) {
   const cuda::DeviceInfo& d = cuda::device_info(device);

@@ -32,6 +32,7 @@ using CudaEvent = void*;
   X(force_gemm_tile, (int index)) \
   X(set_library_finder, (void (*find)(const char* name, int cuda, char* path, size_t size))) \
   X(device_count, (int* count)) \
+  X(device_problem, (const char** text)) \
   X(current_device, (int* device)) \
   X(set_device, (int device)) \
   X(device_info, (int device, CudaDeviceInfo* info)) \
@@ -61,7 +62,7 @@ using CudaEvent = void*;
   X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
 
 struct CudaApi {
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
 
   // Each function gives back a failure, or null.
 

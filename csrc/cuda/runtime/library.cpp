@@ -103,7 +103,9 @@ int cuda_device_count() {
 bool cuda_is_available() { return cuda_device_count() > 0; }
 std::string cuda_why_none() {
   if (library().api == nullptr) return library().why_not;
-  return cuda_is_available() ? "" : "no CUDA device was found";
+  const char* problem = "";
+  check_cuda(library().api->device_problem(&problem));
+  return problem;
 }
 bool cuda_is_open() { return opened.load() && cuda_is_available(); }
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include "backend/linalg_error.h"
 #include "base/macros.h"
+#include "cuda/runtime/device_problem.h"
 #include "cuda/runtime/report.h"
 
 namespace strided {
@@ -49,8 +51,27 @@ void note_use() {
 
 std::string device_text(int device) { return "cuda:" + std::to_string(device); }
 
+// What the driver says of the devices. A driver that is missing, or older than this library's run time, shows here.
+struct Found {
+  int devices = 0;
+  std::string problem = "no device was found";
+};
+const Found& found() {
+  static const Found* f = [] {
+    auto* made = new Found;
+    if (const cudaError_t error = cudaGetDeviceCount(&made->devices); error != cudaSuccess) {
+      cudaGetLastError();
+      made->devices = 0;
+      made->problem += concat(" (", cudaGetErrorString(error), ")");
+    }
+    made->devices = std::min(made->devices, kMaxDevices);
+    return made;
+  }();
+  return *f;
+}
+
 void require_some_device() {
-  STRIDED_CHECK(device_count() > 0, RuntimeError, "CUDA is not available: no device was found. Use device='cpu'.");
+  STRIDED_CHECK(device_count() > 0, RuntimeError, "CUDA is not available: ", device_problem(), ". Use device='cpu'.");
 }
 
 }  // namespace
@@ -69,18 +90,9 @@ void check_not_forked() {
                 "'spawn' start method");
 }
 
-int device_count() {
-  if (forked) return 0;
-  static const int count = [] {
-    int n = 0;
-    if (cudaGetDeviceCount(&n) != cudaSuccess) {
-      cudaGetLastError();
-      n = 0;
-    }
-    return n < kMaxDevices ? n : kMaxDevices;
-  }();
-  return count;
-}
+int device_count() { return forked ? 0 : found().devices; }
+
+const char* device_problem() { return device_count() > 0 ? "" : found().problem.c_str(); }
 
 void require_device(int device) {
   check_not_forked();

@@ -31,6 +31,8 @@ struct CUevent_st {
 namespace {
 
 constexpr int kMostDevices = 16;
+// Of errors that no code of csrc/cuda names.
+constexpr cudaError_t kInsufficientDriver = static_cast<cudaError_t>(35), kNoDevice = static_cast<cudaError_t>(100);
 
 struct Block {
   size_t bytes;
@@ -196,10 +198,12 @@ void hold_events(bool held) { events_held = held; }
 }  // namespace cuda_emulation
 
 const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
+  switch (static_cast<int>(error)) {
     case cudaSuccess: return "cudaSuccess";
     case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
     case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case kInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case kNoDevice: return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
@@ -208,10 +212,12 @@ const char* cudaGetErrorName(cudaError_t error) {
   return "cudaErrorUnknown";
 }
 const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
+  switch (static_cast<int>(error)) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case kInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case kNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
@@ -227,8 +233,13 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return last; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = device_count();
-  return cudaSuccess;
+  *count = env("STRIDED_EMULATE_NO_DEVICE", 0) ? 0 : device_count();
+  // As the run time has it: a driver that is older than it says so here, and no device is an error.
+  if (env("STRIDED_EMULATE_OLD_DRIVER", 0)) {
+    *count = 0;
+    return note(kInsufficientDriver);
+  }
+  return *count == 0 ? note(kNoDevice) : cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
   *device = current;
