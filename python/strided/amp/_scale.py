@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from .. import Tensor
 
+_f = _C.functions
+
 __all__ = ["_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_"]
 
 
@@ -32,10 +34,12 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
     """
     _single("inv_scale", inv_scale)
     _single("found_inf", found_inf)
-    for x in self:
-        if not bool(x.isfinite().all()):
-            found_inf.fill_(1)
+    # Nothing here looks at the numbers, which would wait for a device once for each tensor.
+    finite = _f["empty"]((len(self),), dtype=_C.bool, device=found_inf.device)
+    for x, good in zip(self, finite.unbind()):
+        _f["all"](x.isfinite(), out=good)
         x.mul_(inv_scale.reshape(()))  # of no axes: it is not rounded to 16 bits
+    found_inf.masked_fill_(finite.all().logical_not_(), 1)
 
 
 def _amp_update_scale_(
@@ -64,15 +68,10 @@ def _amp_update_scale_(
         _single(name, t)
     if growth_tracker.dtype != _C.int32:
         raise RuntimeError("growth_tracker must be an int tensor.")
-    if found_inf.item():
-        self.mul_(scale_backoff_factor)
-        growth_tracker.zero_()
-        return self
-    if growth_tracker.item() + 1 < growth_interval:
-        growth_tracker.add_(1)
-        return self
-    grown = self * scale_growth_factor
-    if bool(grown.isfinite().all()):
-        self.copy_(grown)
-    growth_tracker.zero_()
+    found, scale, count = found_inf.reshape(()) != 0, self.reshape(()), growth_tracker.reshape(()) + 1
+    grows = (count >= growth_interval) & ~found
+    grown = scale * scale_growth_factor
+    kept = _f["where"](grows & grown.isfinite(), grown, scale)
+    self.copy_(_f["where"](found, scale * scale_backoff_factor, kept).reshape(self.shape))
+    growth_tracker.copy_(count.masked_fill_(found | grows, 0).reshape(growth_tracker.shape))
     return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import warnings
 from collections import defaultdict
@@ -233,10 +234,11 @@ class GradScaler:
                 raise AssertionError("new_scale should be a float or a 1-element tensor with requires_grad=False.")
             scale.fill_(float(new_scale))
         else:
-            states = list(self._per_optimizer_states.values())
-            if not any(state["found_inf_per_device"] for state in states):
+            states = self._per_optimizer_states.values()
+            each = [_at(v, scale.device).reshape(()) for s in states for v in s["found_inf_per_device"].values()]
+            if not each:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            found = _f["full"]((), float(any(map(self._found, states))), device=scale.device)
+            found = functools.reduce(_f["maximum"], each)
             _amp_update_scale_(scale, tracker, found, self._growth_factor, self._backoff_factor, self._growth_interval)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 

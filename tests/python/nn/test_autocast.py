@@ -313,3 +313,35 @@ def test_a_scaler_refuses_gradients_of_16_bits():
         scaler.unscale_(optimizer)
     found = scaler._unscale_grads_(optimizer, strided.tensor(0.5), strided.tensor(0.0), True)
     assert x.grad.tolist() == [1, 1] and [v.item() for v in found.values()] == [0.0]
+
+
+def test_scaling_looks_at_no_numbers():
+    """On device meta there are none; on a GPU each look would wait for it."""
+    meta = dict(device="meta")
+    grads = [strided.ones(3, **meta), strided.ones(0, **meta), strided.ones((), dtype=strided.float16, **meta)]
+    found, scale = strided.zeros((), **meta), strided.ones(1, **meta)
+    strided._amp_foreach_non_finite_check_and_unscale_(grads, found, scale)
+    count = strided.zeros((), dtype=strided.int32, **meta)
+    assert strided._amp_update_scale_(scale, count, found, 2.0, 0.5, 10) is scale
+
+
+def test_scales_follow_what_was_found():
+    for dtype in (strided.float32, strided.bfloat16, strided.float64, strided.complex64):
+        for bad in (None, float("inf"), float("nan")):
+            grads = [strided.ones(2, 3, dtype=dtype).t(), strided.ones(0, dtype=dtype), strided.ones((), dtype=dtype)]
+            if bad is not None:
+                grads[0][1, 1] = bad
+            for before in (0.0, 1.0):
+                found = strided.tensor([before])
+                strided._amp_foreach_non_finite_check_and_unscale_(grads, found, strided.tensor([1.0]))
+                assert found.tolist() == [1.0 if bad is not None else before]
+    found = strided.tensor(1.0)
+    strided._amp_foreach_non_finite_check_and_unscale_([], found, strided.tensor(1.0))
+    assert found.item() == 1
+    for shape in ((), (1,)):
+        for found, interval, start, want, counted in (
+            (0.0, 3, 8.0, 8.0, 2), (0.0, 2, 8.0, 16.0, 0), (1.0, 2, 8.0, 4.0, 0), (0.0, 2, 3e38, 3e38, 0),
+        ):  # fmt: skip
+            scale, count = strided.full(shape, start), strided.full((1,), 1, dtype=strided.int32)
+            assert strided._amp_update_scale_(scale, count, strided.tensor([found]), 2.0, 0.5, interval) is scale
+            assert scale.shape == shape and scale.item() == strided.tensor(want).item() and count.tolist() == [counted]
