@@ -101,6 +101,13 @@ __global__ void __launch_bounds__(kThreads) random_kernel(T* to, const STRIDED_G
   const D draws(a, block);
   T out[N];
   Law::fill(a, draws.draw, out);
+  // All of a thread's numbers at once where they fit: one by one the lanes of a warp would write to every N-th place.
+  if (first + N <= a.n && reinterpret_cast<uintptr_t>(to) % sizeof(Vec<T, N>) == 0) {
+    Vec<T, N> all;
+    for (int j = 0; j < N; ++j) all.item[j] = out[j];
+    *reinterpret_cast<Vec<T, N>*>(to + first) = all;
+    return;
+  }
   for (int j = 0; j < N; ++j)
     if (first + j < a.n) to[first + j] = out[j];
 }

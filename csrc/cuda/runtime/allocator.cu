@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuda/runtime/pinned.h"
+
 namespace strided {
 namespace cuda {
 namespace {
@@ -275,6 +277,7 @@ void record_stream(void* data, int device, cudaStream_t stream) {
 }
 void empty_cache() {
   for (int i = 0; i < device_count(); ++i) pool(i).empty_cache();
+  release_pinned();
 }
 MemoryStats memory_stats(int device) {
   require_device(device);
@@ -290,18 +293,6 @@ void memory_info(int device, size_t* free, size_t* total) {
   check(cudaMemGetInfo(free, total), "mem_get_info");
 }
 
-void* allocate_pinned(size_t bytes) {
-  check_not_forked();
-  void* data = nullptr;
-  const OnDevice guard(current_device());
-  const cudaError_t error = cudaHostAlloc(&data, std::max<size_t>(bytes, 1), cudaHostAllocPortable);
-  if (error == cudaErrorMemoryAllocation) cudaGetLastError();
-  STRIDED_CHECK(error != cudaErrorMemoryAllocation, OutOfMemoryError, "out of page-locked memory: tried to allocate ",
-                in_units(bytes));
-  check(error, "pin_memory");
-  return data;
-}
-void deallocate_pinned(void* data) { cudaFreeHost(data); }
 int device_of_pointer(const void* data) {
   cudaPointerAttributes attributes;
   const bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;

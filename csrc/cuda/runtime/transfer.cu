@@ -1,6 +1,7 @@
 #include "cuda/runtime/transfer.h"
 
 #include "cuda/runtime/allocator.h"
+#include "cuda/runtime/pinned.h"
 #include "cuda/runtime/report.h"
 
 namespace strided {
@@ -43,9 +44,12 @@ void transfer(const TransferPlan& plan) {
                               : from_device < 0 ? cudaMemcpyHostToDevice
                                                 : cudaMemcpyDeviceToDevice;
   check(cudaMemcpyAsync(plan.to, plan.from, plan.bytes, kind, stream), plan.name);
+  if (kind == cudaMemcpyDeviceToDevice) return;
   // From pageable memory the call itself waits until the bytes were read; page-locked memory may be read later.
-  if (kind == cudaMemcpyHostToDevice && !plan.non_blocking && is_pinned(plan.from)) synchronize_stream(device, stream);
-  if (kind == cudaMemcpyDeviceToHost && !(plan.non_blocking && is_pinned(plan.to))) synchronize_stream(device, stream);
+  const void* host = to_device < 0 ? plan.to : plan.from;
+  const bool in_background = is_pinned(host);
+  if (in_background && plan.non_blocking) note_pinned_use(host, device, stream);
+  else if (in_background || kind == cudaMemcpyDeviceToHost) synchronize_stream(device, stream);
 }
 
 cudaEvent_t make_event(int device, bool timed) {

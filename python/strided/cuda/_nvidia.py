@@ -9,7 +9,6 @@ import os
 
 from .. import _C
 
-
 _INSTALLED = "/usr/local/cuda"  # where a toolkit is, unless somebody says otherwise
 
 

@@ -124,6 +124,41 @@ TEST(CudaAllocator, PinnedMemory) {
   deallocate_pinned(p);
 }
 
+TEST(CudaAllocator, PinnedMemoryIsKeptUntilItsCopiesAreDone) {
+  const Workspace there(5000, 0);
+  void* a = allocate_pinned(5000);
+  deallocate_pinned(a);
+  EXPECT_EQ(allocate_pinned(8192), a);  // no copy used it: at once
+  int number = 0;
+  auto copy_inside = [&](bool to_host) {  // of a part
+    char* host = static_cast<char*>(a) + 100;
+    TransferPlan plan{{"copy_", 0}, there.data(), 0, host, -1, 4000, true};
+    if (to_host) plan = {{"copy_", 0}, host, -1, there.data(), 0, 4000, true};
+    transfer(plan);
+  };
+  for (const bool to_host : {false, true}) {
+    copy_inside(to_host);
+#if STRIDED_EMULATED
+    cuda_emulation::hold_events(true);
+    deallocate_pinned(a);
+    void* other = allocate_pinned(8192);
+    EXPECT_NE(other, a);
+    void* smaller = allocate_pinned(1);
+    EXPECT_NE(smaller, a);
+    cuda_emulation::hold_events(false);
+    EXPECT_EQ(allocate_pinned(8192), a);
+    deallocate_pinned(other);
+    deallocate_pinned(smaller);
+#endif
+  }
+  EXPECT_TRUE(is_pinned(a));
+  deallocate_pinned(a);
+  deallocate_pinned(&number);  // somebody else's
+  empty_cache();
+  EXPECT_FALSE(is_pinned(a));
+  EXPECT_THROW(allocate_pinned(size_t{1} << 60), OutOfMemoryError);
+}
+
 TEST(CudaRuntime, AForkedChildGetsAnError) {
   const Workspace used(16, 0);
   const pid_t child = fork();
