@@ -124,8 +124,8 @@ struct GemmTile {
   int shared_bytes = 0;  // dynamic ones
   int run_c = 1;         // elements of C that are written at a time where it allows that
   int capability = 0;    // not 0: for devices of exactly this compute capability
-  // Not proven: taken only when asked for, until bench/gpu.py --tiles has measured it on a GPU and tests/gpu has passed
-  // with it. Then this goes.
+  // Not proven: no GPU had run it when this was written, so each device shows that it can (Note [Tiles on trial] in
+  // gemm_run.cu). Once bench/gpu.py --tiles has measured it and tests/gpu has passed with it, this goes.
   bool proven = true;
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
   // tensor cores, in vectors along k (OperandFlags).
@@ -143,6 +143,10 @@ struct GemmEntry {
   int run_along_k = 1, run_along_m = 1;  // elements of A that the vector kernels read at a time
   void add(const GemmTile& t) { tile[tiles++] = t; }
 };
+// Whether products of the dtype may take tile i of the table on the device. The first question of a tile that is not
+// proven waits for the device.
+bool may_take_tile(DType dtype, int i, int device);
+
 struct GemmTable {
   GemmEntry entry[kNumDTypes];
   GemmEntry tf32;  // float32 with rounded factors

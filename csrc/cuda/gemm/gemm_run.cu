@@ -1,6 +1,10 @@
 // Which kernel a matrix product takes (Note [Kernels of matrix products] in gemm.h).
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "base/dims.h"
 #include "base/integer.h"
@@ -31,6 +35,7 @@ const GemmTable& gemm_table() {
 #undef STRIDED_UNITS
 
 std::atomic<int> forced_tile{-1};
+thread_local int tile_on_trial = -1;  // goes before it
 
 // The first rows of the table are for every device.
 int tiles_for(const GemmEntry& entry, int device) {
@@ -66,6 +71,68 @@ bool in_runs(const GemmArgs& args, int o, const char* data, int64_t along, int64
   bool fits = along == 1 && across % run == 0 && aligned(data, run * itemsize);
   for (int d = 0; d < args.batch_axes; ++d) fits = fits && args.batch_stride[d][o] % run == 0;
   return fits;
+}
+
+// Note [Tiles on trial]
+// A tile that no GPU has run yet (GemmTile::proven) is taken by itself on a device where it has shown the same bits as
+// the first tile of the table: for factors that are small integers, of which every order of additions has the same
+// sum, with either operand contiguous along either axis, at the edges of tiles and slabs. A tile that fails, or whose
+// launch does, is left alone from then on; products are right without it. tests/gpu runs all of them.
+template <class T>
+bool has_the_bits_of_the_first(const GemmTile& tile, int i, int device) {
+  const int64_t m = tile.m + 16, n = tile.n + 24, k = tile.k + 40;  // chunks of 16 bytes stay whole
+  std::vector<T> values(static_cast<size_t>((m + n) * k));
+  for (size_t e = 0; e < values.size(); ++e) values[e] = T(static_cast<float>(static_cast<int>(e * e % 7) - 3));
+  const size_t bytes = static_cast<size_t>(m * n) * sizeof(T);
+  const Workspace factors(values.size() * sizeof(T), device), product(bytes, device);
+  std::vector<char> found[2] = {std::vector<char>(bytes), std::vector<char>(bytes)};
+  const cudaStream_t stream = current_stream(device);
+  check(cudaMemcpyAsync(factors.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice, stream),
+        "matmul");
+  const compute_t<T> one(1), zero(0);
+  for (int layout = 0; layout < 4; ++layout) {
+    GemmPlan plan;
+    plan.name = "matmul";
+    plan.device = device;
+    plan.dtype = dtype_of<T>;
+    plan.m = m, plan.n = n, plan.k = k;
+    plan.a = layout & 1 ? Matrix{factors.data(), 1, m} : Matrix{factors.data(), k, 1};
+    T* const b = factors.template as<T>() + m * k;
+    plan.b = layout & 2 ? Matrix{b, 1, k} : Matrix{b, n, 1};
+    plan.c = {product.data(), n, 1};
+    plan.alpha = &one, plan.beta = &zero;
+    for (const int by : {0, i}) {
+      tile_on_trial = by;
+      gemm(plan);
+      check(cudaMemcpyAsync(found[by > 0].data(), product.data(), bytes, cudaMemcpyDeviceToHost, stream), "matmul");
+      check(cudaStreamSynchronize(stream), "matmul");
+    }
+    if (found[0] != found[1]) return false;
+  }
+  return true;
+}
+
+bool passes_trial(const GemmTile& tile, int i, int device, DType dtype) {
+  bool good = false;
+  try {
+    const OnDevice guard(device);
+    if (dtype == dtype_of<Half>) good = has_the_bits_of_the_first<Half>(tile, i, device);
+    else if (dtype == dtype_of<BFloat16>) good = has_the_bits_of_the_first<BFloat16>(tile, i, device);
+  } catch (const Error&) {  // it could not be launched
+  }
+  tile_on_trial = -1;
+  return good;
+}
+
+bool may_take(const GemmEntry& entry, int i, int device) {
+  const GemmTile& tile = entry.tile[i];
+  if (tile.proven) return true;
+  static std::mutex mutex;
+  static auto* trials = new std::map<std::pair<const GemmTile*, int>, bool>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [trial, fresh] = trials->try_emplace({&tile, device}, false);
+  if (fresh) trial->second = passes_trial(tile, i, device, static_cast<DType>(&entry - gemm_table().entry));
+  return trial->second;
 }
 
 struct Launch {
@@ -160,12 +227,12 @@ struct Launch {
   void tiles(GemmArgs& args) const {
     const GemmTile* tile = &entry.tile[0];
     Choice best = estimate(args, *tile);
-    const int forced = forced_tile.load(std::memory_order_relaxed);
+    const int forced = tile_on_trial >= 0 ? tile_on_trial : forced_tile.load(std::memory_order_relaxed);
     const int choices = tiles_for(entry, device);
     STRIDED_CHECK(forced < choices, ValueError, name, ": tile ", forced, " was asked for, there are ", choices);
     for (int i = 1; i < choices; ++i) {
       const Choice other = estimate(args, entry.tile[i]);
-      if (forced >= 0 ? i == forced : entry.tile[i].proven && other.time < best.time) {
+      if (forced >= 0 ? i == forced : other.time < best.time && may_take(entry, i, device)) {
         tile = &entry.tile[i];
         best = other;
       }
@@ -191,6 +258,10 @@ struct Launch {
 }  // namespace
 
 void force_gemm_tile(int index) { forced_tile = index; }
+bool may_take_tile(DType dtype, int i, int device) {
+  const GemmEntry& entry = gemm_table().entry[index_of(dtype)];
+  return i < tiles_for(entry, device) && may_take(entry, i, device);
+}
 int gemm_tiles(DType dtype) { return tiles_for(gemm_table().entry[index_of(dtype)], current_device()); }
 
 void gemm(const GemmPlan& plan) {

@@ -72,7 +72,7 @@ struct Warpgroups {
   }
 };
 
-// Only asked for by number (GemmTile::proven).
+// Not proven yet (GemmTile::proven).
 template <class T, int kM, int kN, int kStages, int kBlocks>
 GemmTile warpgroup_tile_of(double speed) {
   using Sums = Warpgroups<kM, kN>;

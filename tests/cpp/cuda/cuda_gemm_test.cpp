@@ -2,6 +2,7 @@
 // slabs and vectors, over random strides and batches, with k in parts; the same bits in every order of threads.
 #include "cuda_test_util.h"
 
+#include "cuda/gemm/gemm.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/runtime.h"
 
@@ -392,12 +393,33 @@ TEST(CudaGemm, SameBitsInEveryOrder) {
       }
 }
 
-TEST(CudaGemm, TilesThatNoGpuHasProvenAreTakenOnlyByNumber) {
+// In processes of their own: a tile's trial is kept.
+TEST(CudaGemm, TilesThatNoGpuHasProvenShowThatTheyCan) {
+  if (device_info(0).major != 9) GTEST_SKIP() << "for other devices";
+  for (const char* broken : {"0", "1"})
+    EXPECT_EXIT(
+        {
+          setenv("STRIDED_EMULATE_WRONG_PRODUCTS", broken, 1);
+          std::mt19937 random(15);
+          Product p(DType::BFloat16, {}, 128, 1024, 64, random, true);
+          const std::vector<char> got = p.run();
+          cuda_emulation::count_products();
+          const bool same = got == p.run();
+          const size_t products = cuda_emulation::count_products();  // of the second: no trial is among them
+          const bool good = *broken == '0';
+          bool right = same && (products > 0) == good;
+          for (const int i : {3, 4}) right = right && may_take_tile(DType::BFloat16, i, 0) == good;
+          const ForcedTile forced(0);
+          std::exit(right && p.run() == got ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "")
+        << broken;
+}
+
+TEST(CudaGemm, TilesThatFitOnlyOtherDevices) {
   std::mt19937 random(15);
   Product p(DType::Float16, {}, 300, 520, 64, random, true);
   cuda_emulation::count_products();
-  p.run();
-  EXPECT_EQ(cuda_emulation::count_products(), 0u);
   const ForcedTile forced(3);
   if (device_info(0).major != 9) {  // nor by others
     EXPECT_EQ(gemm_tiles(DType::Float16), 3);

@@ -176,7 +176,8 @@ void check_lu(int64_t batch, int64_t m, int64_t n, Kind kind, std::mt19937& rand
   int32_t want_info;
   for (int64_t q = 0; q < batch; ++q) {
     plain_lu(m, n, &want.at(q, 0, 0), want_pivots.data(), &want_info);
-    const bool exact = is_whole<T>(m, n);
+    // (Where a sum rounds in another way, another one of nearly equal elements may be the pivot.)
+    const bool exact = kRoundsAlike && is_whole<T>(m, n);
     if (exact || kind == Kind::Singular || kind == Kind::Zero) {
       ASSERT_EQ(info.at(q, 0, 0), want_info) << what;
     }
@@ -188,7 +189,8 @@ void check_lu(int64_t batch, int64_t m, int64_t n, Kind kind, std::mt19937& rand
       ASSERT_TRUE(agrees(a.host[e], want.host[e])) << what << " matrix " << q << " element " << i;
     }
   }
-  if (kind == Kind::Random || kind == Kind::IllConditioned) check_product(before, a, pivots.host, what);
+  if (kind == Kind::Random || kind == Kind::Ties || kind == Kind::IllConditioned)
+    check_product(before, a, pivots.host, what);
 }
 
 // Runs f under several orders of threads.
