@@ -64,8 +64,10 @@ namespace cuda {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// Starts `kernel`. A launch that fails is reported by the next check_launch (runtime.h). More dynamic shared memory
-// than 48 KiB has to be asked for; sm_80 has up to 163 KiB, sm_86 and sm_89 99 KiB, sm_90 227 KiB.
+// Starts `kernel`. A launch that fails is reported by the next check_launch (runtime.h). More shared memory than 48 KiB
+// has to be asked for; sm_80 has up to 163 KiB, sm_86 and sm_89 99 KiB, sm_90 227 KiB. The kernel's own arrays count
+// too, which are small beside dynamic ones, so it is asked for some before that.
+constexpr size_t kUnaskedShared = size_t{40} << 10;
 template <class T>
 struct Exactly {  // the kernel alone decides the types of its arguments
   using type = T;
@@ -75,9 +77,9 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
             typename Exactly<P>::type... args) {
 #if STRIDED_EMULATED
   static_cast<void>(stream);
-  ::cuda_emulation::run(grid, block, shared_bytes, [&] { kernel(args...); });
+  ::cuda_emulation::run(grid, block, shared_bytes, shared_bytes > kUnaskedShared, [&] { kernel(args...); });
 #else
-  if (shared_bytes > size_t{48} << 10)
+  if (shared_bytes > kUnaskedShared)
     static_cast<void>(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
                                            static_cast<int>(shared_bytes)));

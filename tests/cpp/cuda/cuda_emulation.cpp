@@ -79,7 +79,7 @@ class Machine {
     shuffled_ = seed != 0;
     random_.seed(seed);
   }
-  void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& kernel);
+  void run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& kernel);
   int barrier(Barrier kind, int predicate, Site site);
   const char* exchange(unsigned mask, const void* value, size_t size, Site site);
   unsigned lane() const { return current_ % 32; }
@@ -111,7 +111,7 @@ class Machine {
   std::vector<unsigned> ready_;
   std::vector<Meeting> meetings_;
   std::vector<Array> arrays_;
-  size_t dynamic_bytes_ = 0;
+  size_t dynamic_bytes_ = 0, shared_limit_ = 0, shared_bytes_ = 0;
   unsigned current_ = 0, at_barrier_ = 0, ended_ = 0;
   Site barrier_site_{};
   int count_ = 0, count_result_ = 0;
@@ -233,6 +233,11 @@ const char* Machine::exchange(unsigned mask, const void* value, size_t size, Sit
 void* Machine::shared_array(const void* site, size_t bytes) {
   for (Array& a : arrays_)
     if (a.site == site) return a.data();
+  shared_bytes_ += bytes;
+  if (shared_bytes_ > shared_limit_)
+    throw Error("a launch with " + std::to_string(dynamic_bytes_) + " bytes of dynamic shared memory and " +
+                std::to_string(shared_bytes_ - dynamic_bytes_) + " of the kernel's own, of " +
+                std::to_string(shared_limit_) + " that it may have");
   arrays_.emplace_back(site, bytes);
   return arrays_.back().data();
 }
@@ -309,10 +314,10 @@ void Machine::run_block() {
   }
 }
 
-void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& kernel) {
+void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& kernel) {
   const uint64_t n = uint64_t{block.x} * block.y * block.z;
   if (n == 0 || n > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
-      dynamic_shared > 227 << 10)
+      dynamic_shared > static_cast<size_t>(asked ? 227 : 48) << 10)
     throw Error("a launch of grid " + text(uint3{grid.x, grid.y, grid.z}) + ", block " +
                 text(uint3{block.x, block.y, block.z}) + " and " + std::to_string(dynamic_shared) +
                 " bytes of shared memory is not valid");
@@ -321,7 +326,8 @@ void Machine::run(dim3 grid, dim3 block, size_t dynamic_shared, const std::funct
   blockDim = block;
   threads_.resize(n);
   arrays_.clear();
-  dynamic_bytes_ = dynamic_shared;
+  dynamic_bytes_ = shared_bytes_ = dynamic_shared;
+  shared_limit_ = (asked ? 227 : 48) << 10;
   error_.clear();
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   // A random block first, then on from there: blocks must not depend on their order either.
@@ -344,10 +350,13 @@ void set_order(uint64_t seed) {
   const std::lock_guard<std::mutex> lock(machine().mutex);
   machine().set_order(seed);
 }
-void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread) {
+void run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& thread) {
   const DeviceAccess access;
   const std::lock_guard<std::mutex> lock(machine().mutex);
-  machine().run(grid, block, dynamic_shared, thread);
+  machine().run(grid, block, dynamic_shared, asked, thread);
+}
+void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread) {
+  run(grid, block, dynamic_shared, true, thread);
 }
 int barrier(Barrier kind, int predicate, Site site) { return machine().barrier(kind, predicate, site); }
 const char* exchange(unsigned mask, const void* value, size_t size, Site site) {

@@ -54,8 +54,10 @@ struct Site {
   int line;
 };
 
-// Runs `thread` once for each thread of each block.
-void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread);
+// Runs `thread` once for each thread of each block. A kernel that was not asked to have more than 48 KiB of shared
+// memory has no more, the arrays of its own and the dynamic one together.
+void run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& thread);
+void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread);  // asked
 
 // While one lives, device memory may be touched (Note [Closed device memory] in cuda_emulation_runtime.cpp).
 class DeviceAccess {

@@ -135,6 +135,28 @@ __global__ void votes(int* out) {
     for (int i = 0; i < 5; ++i) out[i] = v[i];
   }
 }
+// The arrays of a kernel count when it is asked to have more than 48 KiB: that of dynamic memory alone is below it.
+__global__ void both_kinds(int* data, int n) {
+  STRIDED_SHARED(int, own, [512]);
+  STRIDED_DYNAMIC_SHARED(int, dynamic);
+  own[threadIdx.x] = dynamic[n - 1 - static_cast<int>(threadIdx.x)] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  data[threadIdx.x] = own[threadIdx.x] + dynamic[n - 1 - static_cast<int>(threadIdx.x)];
+}
+
+TEST_P(CudaEmulation, BothKindsOfSharedMemory) {
+  for (const size_t bytes : {size_t{39} << 10, size_t{47} << 10, size_t{48} << 10, size_t{225} << 10}) {
+    std::vector<int> data(32);
+    launch(both_kinds, dim3(1), dim3(32), bytes, nullptr, data.data(), static_cast<int>(bytes / sizeof(int)));
+    for (int i = 0; i < 32; ++i) EXPECT_EQ(data[static_cast<size_t>(i)], 2 * i);
+  }
+  const auto not_asked = [] {
+    cuda_emulation::run(dim3(1), dim3(32), size_t{47} << 10, false, [] { both_kinds(nullptr, 12000); });
+  };
+  EXPECT_THROW(not_asked(), cuda_emulation::Error);
+  EXPECT_THROW(launch(both_kinds, dim3(1), dim3(32), size_t{227} << 10, nullptr, nullptr, 100), cuda_emulation::Error);
+}
+
 TEST_P(CudaEmulation, BarriersThatVote) {
   int out[5] = {};
   launch(votes, dim3(1), dim3(96), 0, nullptr, out);
