@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cuda/runtime/pinned.h"
-
 namespace strided {
 namespace cuda {
 namespace {
@@ -277,7 +275,6 @@ void record_stream(void* data, int device, cudaStream_t stream) {
 }
 void empty_cache() {
   for (int i = 0; i < device_count(); ++i) pool(i).empty_cache();
-  release_pinned();
 }
 MemoryStats memory_stats(int device) {
   require_device(device);

@@ -3,6 +3,7 @@
 #include "cuda/runtime/device_problem.h"
 #include "cuda/runtime/nvidia_library.h"
 #include "cuda/runtime/operations.h"
+#include "cuda/runtime/pinned.h"
 #include "cuda/runtime/transfer.h"
 
 namespace strided {
@@ -67,6 +68,10 @@ void device_of_pointer(const void* data, int* device) {
 }
 void allocate(size_t bytes, int device, void** data) { *data = cuda::allocate(bytes, device); }
 void record_stream(void* data, int device, CudaStream stream) { cuda::record_stream(data, device, stream_of(stream)); }
+void empty_cache() {
+  cuda::empty_cache();
+  cuda::release_pinned();
+}
 void memory_stats(int device, CudaMemoryStats* stats) {
   const cuda::MemoryStats s = cuda::memory_stats(device);
   *stats = {s.allocated, s.reserved, s.max_allocated, s.max_reserved, s.retries};
@@ -95,7 +100,6 @@ void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) {
 // Those that need nothing done to their parameters.
 using cuda::deallocate;
 using cuda::deallocate_pinned;
-using cuda::empty_cache;
 using cuda::force_gemm_tile;
 using cuda::memory_info;
 using cuda::reset_peak_stats;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cuda/runtime/operations.h"
+#include "cuda/runtime/pinned.h"
 
 namespace strided {
 namespace cuda {
@@ -154,7 +155,7 @@ TEST(CudaAllocator, PinnedMemoryIsKeptUntilItsCopiesAreDone) {
   EXPECT_TRUE(is_pinned(a));
   deallocate_pinned(a);
   deallocate_pinned(&number);  // somebody else's
-  empty_cache();
+  release_pinned();
   EXPECT_FALSE(is_pinned(a));
   EXPECT_THROW(allocate_pinned(size_t{1} << 60), OutOfMemoryError);
 }
