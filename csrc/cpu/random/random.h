@@ -4,8 +4,9 @@
 // Note [PyTorch's numbers]
 // Integers, uniform numbers and everything made of them by one formula equal PyTorch's bit for bit: the same draws, the
 // same precision, a fused multiply-add where PyTorch's builds for AVX2 have one, and the C library's transcendental
-// functions. Normal numbers of 16 and more contiguous elements, where PyTorch has vector code of its own, agree to a
-// few units in the last place. The generator is left in the same state in any case.
+// functions. So do normal numbers of float32, where this machine has a fused multiply-add. Those of float64, in 16 and
+// more contiguous elements, agree to a few units in the last place. The generator is left in the same state in any
+// case.
 #pragma once
 
 #include <cstdint>

@@ -49,34 +49,57 @@ void uniform_double(double* to, const uint32_t* words, int64_t n, double from, d
   }
 }
 
-// pi/2 in three parts; the first two are so short that their products with 0, 1, ... 4 are exact.
-template <class T>
-struct HalfPi;
-template <>
-struct HalfPi<float> {
-  static constexpr float a = 0x1.921fap0f, b = 0x1.54442p-20f, c = 0x1.a308d4p-41f;
-};
-template <>
-struct HalfPi<double> {
-  static constexpr double a = 0x1.921fb544p0, b = 0x1.0b4611a6p-34, c = 0x1.3198a2e037073p-69;
-};
-
 template <class T>
 struct SinCos {
   T sin, cos;
 };
+
+// pi/2 in three parts; the first two are so short that their products with 0, 1, ... 4 are exact.
+constexpr double kHalfPi[] = {0x1.921fb544p0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
 // For 0 <= x <= 2 pi.
-template <class T>
-STRIDED_INLINE SinCos<T> sin_cos(T x) {
-  using P = HalfPi<T>;
-  const T turns = math::round(x * T(0x1.45f306dc9c883p-1));
-  const T r = math::mul_add(-turns, P::c, math::mul_add(-turns, P::b, math::mul_add(-turns, P::a, x)));
-  const T z = r * r;
-  const T s = math::mul_add(z * r, math::sin_tail(z), r);
-  const T c = math::mul_add(z * z, math::cos_tail(z), math::mul_add(T(-0.5), z, T(1)));
-  const bool odd = (turns == T(1)) | (turns == T(3));
-  const T sin = odd ? c : s, cos = odd ? s : c;
-  return {(turns == T(2)) | (turns == T(3)) ? -sin : sin, (turns == T(1)) | (turns == T(2)) ? -cos : cos};
+STRIDED_INLINE SinCos<double> sin_cos(double x) {
+  const double turns = math::round(x * 0x1.45f306dc9c883p-1);
+  const double r =
+      math::mul_add(-turns, kHalfPi[2], math::mul_add(-turns, kHalfPi[1], math::mul_add(-turns, kHalfPi[0], x)));
+  const double z = r * r;
+  const double s = math::mul_add(z * r, math::sin_tail(z), r);
+  const double c = math::mul_add(z * z, math::cos_tail(z), math::mul_add(-0.5, z, 1.0));
+  const bool odd = (turns == 1) | (turns == 3);
+  const double sin = odd ? c : s, cos = odd ? s : c;
+  return {(turns == 2) | (turns == 3) ? -sin : sin, (turns == 1) | (turns == 2) ? -cos : cos};
+}
+STRIDED_INLINE double log_of_unit(double x) { return math::log(x); }
+
+// For float, what PyTorch has on processors with AVX2, rounding for rounding: the logarithm, sine and cosine of the
+// Cephes library (S. L. Moshier, "Methods and Programs for Mathematical Functions", 1989; logf.c, sinf.c), with fused
+// multiply-adds. Some are further from the true value than math::log.
+// For normal x in (0, 1].
+STRIDED_INLINE float log_of_unit(float x) {
+  const uint32_t bits = math::to_bits(x);
+  const float half = math::from_bits<float>((bits & 0x7fffffu) | 0x3f000000u);  // in [0.5, 1)
+  const bool low = half < 0.70710678f;
+  const float e = static_cast<float>(static_cast<int32_t>(bits >> 23) - 126) - (low ? 1.0f : 0.0f);
+  const float r = half - 1 + (low ? half : 0.0f), z = r * r;
+  float y = math::poly(r, 3.3333331174e-1f, -2.4999993993e-1f, 2.0000714765e-1f, -1.6668057665e-1f, 1.4249322787e-1f,
+                       -1.2420140846e-1f, 1.1676998740e-1f, -1.1514610310e-1f, 7.0376836292e-2f);
+  y = math::mul_add(y * r, z, e * -2.12194440e-4f);
+  y = math::mul_add(-0.5f, z, y);
+  return math::mul_add(e, 0.693359375f, r + y);
+}
+// For 0 <= x <= 2 pi, by the nearest even multiple of pi/4.
+STRIDED_INLINE SinCos<float> sin_cos(float x) {
+  const int32_t octant = (static_cast<int32_t>(x * 1.27323954473516f) + 1) & ~1;
+  const float turns = static_cast<float>(octant);
+  float r = math::mul_add(turns, -0.78515625f, x);
+  r = math::mul_add(turns, -2.4187564849853515625e-4f, r);
+  r = math::mul_add(turns, -3.77489497744594108e-8f, r);
+  const float z = r * r;
+  const float sine = math::poly(z, -1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f);
+  const float cosine = math::poly(z, 4.166664568298827e-2f, -1.388731625493765e-3f, 2.443315711809948e-5f);
+  const float s = math::mul_add(sine * z, r, r), c = math::mul_add(cosine * z, z, z * -0.5f) + 1;
+  const bool odd = (octant & 2) != 0;
+  const float sin = odd ? c : s, cos = odd ? s : c;
+  return {(octant & 4) != 0 ? -sin : sin, ((octant + 2) & 4) != 0 ? -cos : cos};
 }
 
 // G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", Ann. Math. Statist. 29 (1958).
@@ -92,7 +115,7 @@ void box_muller(T* data, int64_t blocks, T mean, T std) {
       for (int j = 0; j < 8; ++j) second[8 * k + j] = data[16 * k + 8 + j];
     }
     for (int i = 0; i < 8 * count; ++i) {
-      const T radius = math::sqrt(T(-2) * math::log(T(1) - first[i]));  // 1 - u: in (0, 1]
+      const T radius = math::sqrt(T(-2) * log_of_unit(T(1) - first[i]));  // 1 - u: in (0, 1]
       const SinCos<T> angle = sin_cos(two_pi * second[i]);
       first[i] = math::mul_add(radius * angle.cos, std, mean);
       second[i] = math::mul_add(radius * angle.sin, std, mean);

@@ -40,7 +40,7 @@ def test_cases(name, size):
     call, dtypes, _ = cases.CASES[name]
     for dtype in dtypes:
         ours, theirs = both(lambda t: call(t, size, getattr(t, dtype)), size)
-        if cases.close(name, size):
+        if cases.close(name, size, dtype):
             assert nearly(ours, theirs, 0 if name == "randn" else 2), dtype
         else:
             assert same(ours, theirs), dtype
@@ -87,7 +87,7 @@ def test_views(name, seed):
         return x
 
     ours, theirs = both(call, seed)
-    assert nearly(ours, theirs, 3) if name == "normal_" else same(ours, theirs)
+    assert nearly(ours, theirs, 3) if name == "normal_" and dtype == "float64" else same(ours, theirs)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -123,7 +123,7 @@ def test_likes_and_parameters(shape, dtype):
         lambda t, x: t.normal(x.t(), x.t()[:1]), lambda t, x: t.normal(x, x.to(t.float64)),
     ):  # fmt: skip
         ours, theirs = both(lambda t: call(t, t.arange(float(_count(shape)), dtype=getattr(t, dtype)).reshape(shape)))
-        assert nearly(ours, theirs, 100)
+        assert nearly(ours, theirs, 100) if ours.dtype == strided.float64 else same(ours, theirs)
 
 
 def _count(shape):
