@@ -8,7 +8,6 @@
 #include "python/function.h"
 #include "python/method_def.h"
 #include "python/owned.h"
-#include "python/size.h"
 
 namespace strided::python {
 
@@ -131,9 +130,9 @@ bool asks(PyObject* o, PyObject* name) {
 }
 
 // What stands beside tensors and numbers in most calls: shapes, dtypes, devices, names.
-PyTypeObject *dtype_kind = nullptr, *device_kind = nullptr;
+PyTypeObject *dtype_kind = nullptr, *device_kind = nullptr, *size_kind = nullptr;
 bool is_silent(PyTypeObject* type) {
-  return never_asks(type) || type == dtype_kind || type == size_type || type == device_kind ||
+  return never_asks(type) || type == dtype_kind || type == size_kind || type == device_kind ||
          type == &PyUnicode_Type || type == Py_TYPE(Py_None);
 }
 bool are_silent(PyObject* const* args, size_t n) {
@@ -366,6 +365,7 @@ TypesOff::~TypesOff() { state = static_cast<State>(before_); }
 void init_overrides(PyObject* module) {
   dtype_kind = Py_TYPE(Owned(wrap(DType::Float32)).o);
   device_kind = Py_TYPE(Owned(wrap(Device{})).o);
+  size_kind = Py_TYPE(Owned(wrap_size(Dims{})).o);
   public_name = checked(PyUnicode_InternFromString("__torch_function__"));
   internal_name = checked(PyUnicode_InternFromString("__strided_function__"));
   dispatch_name = checked(PyUnicode_InternFromString("__strided_dispatch__"));

@@ -419,7 +419,8 @@ TEST(RandomLoops, InstructionSetsAgree) {
   }
 }
 
-// The angle close to every multiple of pi/2, where its sine or cosine is all rounding error of the reduction.
+// The angle close to every multiple of pi/2, where its sine or cosine is all rounding error of the reduction: PyTorch's
+// numbers, which the loops give, are right to an error of the radius there.
 TEST(RandomLoops, AnglesNextToMultiplesOfHalfPi) {
   for (const RandomLoops& loops : all_loops()) {
     for (int quarter = 0; quarter <= 4; ++quarter) {
@@ -435,8 +436,8 @@ TEST(RandomLoops, AnglesNextToMultiplesOfHalfPi) {
       for (int j = 0; j < 8; ++j) {
         const double angle = static_cast<double>(6.283185307f * turns[j]);
         const double c = radius * std::cos(angle), s = radius * std::sin(angle);
-        EXPECT_NEAR(data[j], c, 3e-7 * std::fabs(c)) << turns[j];
-        EXPECT_NEAR(data[j + 8], s, 3e-7 * std::fabs(s)) << turns[j];
+        EXPECT_NEAR(data[j], c, 2e-7 * radius) << turns[j];
+        EXPECT_NEAR(data[j + 8], s, 2e-7 * radius) << turns[j];
       }
     }
   }
