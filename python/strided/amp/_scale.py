@@ -37,7 +37,10 @@ def _amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf
     # Nothing here looks at the numbers, which would wait for a device once for each tensor.
     finite = _f["empty"]((len(self),), dtype=_C.bool, device=found_inf.device)
     for x, good in zip(self, finite.unbind()):
-        _f["all"](x.isfinite(), out=good)
+        if hasattr(x, "full_tensor"):  # sharded: all ranks learn of it
+            good.copy_(x.isfinite().all().full_tensor())
+        else:
+            _f["all"](x.isfinite(), out=good)
         x.mul_(inv_scale.reshape(()))  # of no axes: it is not rounded to 16 bits
     found_inf.masked_fill_(finite.all().logical_not_(), 1)
 
