@@ -353,7 +353,20 @@ void rows_dealloc(PyObject* o) {
   PyObject_GC_Del(o);
   Py_DECREF(type);
 }
-PyMethodDef rows_methods[] = {{"__length_hint__", rows_left, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+// Copies begin with the row at hand: iter(x[next:]).
+PyObject* reduce_rows(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const auto* rows = reinterpret_cast<Rows*>(o);
+    PyObject* iter = PyDict_GetItemString(PyEval_GetBuiltins(), "iter");
+    if (rows->of == nullptr) return Py_BuildValue("O(())", iter);
+    const Owned from(checked(PyLong_FromLongLong(rows->next)));
+    const Owned slice(checked(PySlice_New(from.o, nullptr, nullptr)));
+    return Py_BuildValue("O(N)", iter, checked(PyObject_GetItem(rows->of, slice.o)));
+  });
+}
+PyMethodDef rows_methods[] = {{"__length_hint__", rows_left, METH_NOARGS, nullptr},
+                              {"__reduce__", reduce_rows, METH_NOARGS, nullptr},
+                              {nullptr, nullptr, 0, nullptr}};
 PyType_Slot rows_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
                             {Py_tp_iternext, reinterpret_cast<void*>(next_row)},
                             {Py_tp_methods, rows_methods},

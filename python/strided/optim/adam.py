@@ -55,8 +55,8 @@ class Adam(Optimizer):
     Args:
         betas: how slowly the averages of gradients and of squares follow. eps: is added to the root.
         amsgrad: the largest average so far (Reddi, Kale and Kumar, "On the Convergence of Adam and Beyond", 2018).
-        decoupled_weight_decay: as AdamW. differentiable: steps are
-            recorded. foreach, capturable, fused: accepted, without effect.
+        decoupled_weight_decay: as AdamW. differentiable: steps are recorded. foreach, capturable, fused: accepted,
+            without effect.
     """
 
     _refuses_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"

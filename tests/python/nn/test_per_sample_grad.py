@@ -63,6 +63,7 @@ def test_passes_add_up():
         (lambda m: call_for_per_sample_grads(m, batch_size=2.0), "must be None or an integer"),
         (lambda m: call_for_per_sample_grads(m, batch_size=0), "must be positive"),
         (lambda m: call_for_per_sample_grads(m, loss_reduction="none"), "sum or mean"),
+        (lambda m: call_for_per_sample_grads(m, batch_size=5)(torch.ones(2, 3)), "batch of 5 samples"),
         (lambda m: call_for_per_sample_grads(m)(3), "no tensor among the arguments"),
         (lambda m: call_for_per_sample_grads(m)(torch.ones(2, 3), torch.ones(3, 3)), r"batches of \[2, 3\]"),
     ],

@@ -80,6 +80,8 @@ def call_for_per_sample_grads(
         values, shape = _pytree.tree_flatten((args, kwargs))
         size = batch_size if batch_size is not None else _batch_size(values, axis)
         batched = [isinstance(v, strided.Tensor) and v.dim() > axis and v.size(axis) == size for v in values]
+        if not any(batched):
+            raise RuntimeError(f"call_for_per_sample_grads: no argument has a batch of {size} samples")
         weights = {name: p.detach().expand(size, *p.shape).requires_grad_() for name, p in wanted.items()}
         for name, expanded in weights.items():
             expanded.register_hook(_keeping(wanted[name], size if loss_reduction == "mean" else 1))
