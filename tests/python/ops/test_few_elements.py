@@ -1,7 +1,9 @@
 """The short ways of small calls give what the general ways give: few indices, iteration, parts of complex numbers."""
 
+import copy
 import gc
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -136,6 +138,20 @@ def test_iteration_gives_views_and_ends_for_good():
     y = torch.ones(3, requires_grad=True)
     sum(v * v for v in y).backward()
     assert y.grad.tolist() == [2, 2, 2]
+
+
+def test_copies_of_an_iterator_begin_with_the_row_at_hand():
+    rows = iter(torch.arange(6).view(3, 2))
+    next(rows)
+    for copied in (copy.copy(rows), copy.deepcopy(rows), pickle.loads(pickle.dumps(rows))):
+        assert [r.tolist() for r in copied] == [[2, 3], [4, 5]]
+    assert [r.tolist() for r in rows] == [[2, 3], [4, 5]]
+    assert list(copy.copy(rows)) == []
+    x = torch.ones(2)
+    rows = iter(x)
+    x.resize_(())
+    with pytest.raises(IndexError, match="0-dim"):
+        copy.copy(rows)
 
 
 def test_a_tensor_may_change_while_it_is_iterated_over():
