@@ -29,6 +29,14 @@ def test_queries_that_see_nothing_have_no_gradient(kind):
     assert strided.equal(made[0, ::2], rest) or (made[0, ::2] - rest).abs().max() < 1e-14
 
 
+@pytest.mark.parametrize("dtype", [strided.float32, strided.bfloat16, strided.float64])
+@pytest.mark.parametrize("asks", [False, True])
+def test_without_features_all_keys_weigh_the_same(dtype, asks):
+    q, k = strided.ones(1, 3, 0, dtype=dtype), strided.ones(1, 4, 0, dtype=dtype)
+    v = strided.arange(8.0).view(1, 4, 2).to(dtype).requires_grad_(asks)
+    assert scaled_dot_product_attention(q, k, v).tolist() == [[[3, 4]] * 3]
+
+
 def test_its_gradient_beside_such_a_query():
     strided.manual_seed(1)
     q, k, v = (strided.randn(1, 2, 3, dtype=strided.float64, requires_grad=True) for _ in range(3))

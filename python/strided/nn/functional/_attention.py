@@ -110,7 +110,7 @@ def scaled_dot_product_attention(
         )
     if is_causal and attn_mask is not None and not _is_fused(query, key, value, dropout_p):
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    scale = 1 / math.sqrt(max(query.size(-1), 1)) if scale is None else scale
     dtype = query.dtype
     narrow = dtype in (strided.float16, strided.bfloat16) and query.device.type == "cpu"
     wide = strided.float32 if narrow else dtype
