@@ -1,6 +1,7 @@
 // Where the bytes of a storage live. A Device is a value; naming one does not need the hardware.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/error.h"

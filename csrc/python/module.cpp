@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/cpu_features.h"
 #include "base/parallel.h"
 #include "core/allocator.h"

@@ -1,6 +1,7 @@
 // The CPU's Fourier transforms against sums in long double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <random>

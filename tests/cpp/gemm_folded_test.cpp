@@ -1,5 +1,6 @@
 // Products whose second matrix is folded, of every instruction set, against a plain triple loop in long double.
 #include <algorithm>
+#include <memory>
 
 #include "matrix_test_util.h"
 

@@ -1,6 +1,7 @@
 // Reductions: the structs as scalar functions, the kernels at the edges of their blocks, the tree of the driver.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

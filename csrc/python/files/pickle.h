@@ -2,6 +2,7 @@
 // its tensors.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
