@@ -2,6 +2,8 @@
 // slabs and vectors, over random strides and batches, with k in parts; the same bits in every order of threads.
 #include "cuda_test_util.h"
 
+#include <cstdlib>
+
 #include "cuda/gemm/gemm.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/runtime.h"
