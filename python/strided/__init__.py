@@ -170,6 +170,7 @@ _elsewhere = {
     name: module
     for module, names in {
         "jit": "ScriptModule",
+        "_higher_order_ops": "cond while_loop",
         "_functions.aliases": " ".join(
             f"_cast_{kind}" for kind in "Byte Char Double Float Half Int Long Short".split()
         ),
@@ -223,7 +224,8 @@ def _of_networks():
 
 
 def __dir__():
-    return sorted(globals().keys() | _later | set(_of_networks()))
+    named = {name for name in _elsewhere if not name.startswith("_")}
+    return sorted(globals().keys() | _later | named | set(_of_networks()))
 
 
 del _d, annotations

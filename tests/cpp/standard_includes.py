@@ -13,18 +13,19 @@ from pathlib import Path
 
 # What each header declares, as far as it is used here: names of namespace std.
 DECLARES = {
-    "algorithm": "all_of any_of binary_search clamp copy copy_backward copy_n count count_if equal fill fill_n find find_if "
-    "for_each generate is_sorted lexicographical_compare lower_bound make_heap max max_element merge min min_element minmax "
-    "mismatch next_permutation none_of nth_element partial_sort partition pop_heap push_heap remove_if reverse rotate sort "
-    "stable_partition stable_sort swap_ranges transform unique upper_bound",
+    "algorithm": "all_of any_of binary_search clamp copy copy_backward copy_n count count_if equal fill fill_n "
+    "find find_if for_each generate is_sorted lexicographical_compare lower_bound make_heap max max_element merge min "
+    "min_element minmax mismatch next_permutation none_of nth_element partial_sort partition pop_heap push_heap "
+    "remove_if reverse rotate sort stable_partition stable_sort swap_ranges transform unique upper_bound",
     "array": "array",
     "atomic": "atomic atomic_flag memory_order memory_order_acquire memory_order_relaxed memory_order_release",
     "bitset": "bitset",
     "cctype": "isalnum isalpha isdigit isspace tolower toupper",
     "charconv": "from_chars to_chars",
     "chrono": "chrono",
-    "cmath": "atan2 cbrt ceil copysign cos exp expm1 fabs floor fma fmod frexp hypot ilogb isfinite isinf isnan ldexp lgamma "
-    "llround log log10 log1p log2 lround nearbyint nextafter pow remainder rint round scalbn signbit sin sqrt tan tgamma trunc",
+    "cmath": "atan2 cbrt ceil copysign cos exp expm1 fabs floor fma fmod frexp hypot ilogb isfinite isinf isnan ldexp "
+    "lgamma llround log log10 log1p log2 lround nearbyint nextafter pow remainder rint round scalbn signbit sin "
+    "sqrt tan tgamma trunc",
     "complex": "complex",
     "condition_variable": "condition_variable",
     "cstdio": "FILE fflush fopen fprintf fputs printf snprintf",
@@ -58,8 +59,9 @@ DECLARES = {
     "string_view": "string_view",
     "thread": "this_thread thread",
     "tuple": "apply make_tuple tie tuple",
-    "type_traits": "conditional conditional_t decay_t enable_if_t false_type integral_constant invoke_result_t is_integral_v "
-    "is_same is_same_v is_signed_v is_unsigned_v make_signed_t make_unsigned_t remove_reference_t true_type void_t",
+    "type_traits": "conditional conditional_t decay_t enable_if_t false_type integral_constant invoke_result_t "
+    "is_integral_v is_same is_same_v is_signed_v is_unsigned_v make_signed_t make_unsigned_t remove_reference_t true_type "
+    "void_t",
     "typeindex": "type_index",
     "unordered_map": "unordered_map",
     "unordered_set": "unordered_set",

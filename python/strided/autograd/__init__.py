@@ -10,7 +10,14 @@ from .._calls.overrides import overridable
 from . import anomaly_mode, forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import enable_grad, inference_mode, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 if TYPE_CHECKING:
@@ -20,6 +27,7 @@ __all__ = [
     "Function", "GradcheckError", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
     "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode",
     "is_inference_mode_enabled", "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 
 

@@ -123,6 +123,23 @@ class set_grad_enabled(_Mode):
         return super().__call__(function)
 
 
+class set_multithreading_enabled(_Mode):
+    """Accepted as a call, context and decorator, without effect: a backward pass runs in the thread that calls it."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = bool(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def _again(self):
+        return self
+
+
 class inference_mode(_Mode):
     """Records nothing, and what is computed in it stays out of every graph: ``is_inference()`` is True for its tensors.
 
