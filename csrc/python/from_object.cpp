@@ -202,7 +202,7 @@ class Reader {
     }
     if (is_innermost(is_small_int, o, axis)) {
       PyObject* const* items = PySequence_Fast_ITEMS(o);
-      for (int64_t i = 0, v; i < shape_[axis]; ++i) {
+      for (int64_t i = 0, v = 0; i < shape_[axis]; ++i) {
         read_small_int(items[i], &v);
         if (out.dtype() == DType::Int64) std::memcpy(at_, &v, sizeof v);
         else store(Scalar(v), out.dtype());

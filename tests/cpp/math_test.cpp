@@ -205,7 +205,9 @@ TEST(Math, Logarithms) {
     EXPECT_EQ(math::log10(std::pow(10.0, k < 0 ? 0 : k)), k < 0 ? 0 : k);
     EXPECT_EQ(math::log2(std::ldexp(1.0, k)), k);
     EXPECT_EQ(math::log2(std::ldexp(1.0f, k)), k);
-    if (k <= 10) EXPECT_EQ(math::log10(static_cast<float>(std::pow(10.0, k < 0 ? 0 : k))), k < 0 ? 0 : k);
+    if (k <= 10) {
+      EXPECT_EQ(math::log10(static_cast<float>(std::pow(10.0, k < 0 ? 0 : k))), k < 0 ? 0 : k);
+    }
   }
 }
 
