@@ -35,8 +35,9 @@ PyObject* converted(PyObject* result, PyTypeObject* type) {
     return wrap_as(type, t);
   }
   if (!PyTuple_Check(result) && !PyList_Check(result)) return result;
-  Owned held(result);
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(result);
+  if (n == 0) return result;  // there is one empty tuple, and none is allocated
+  Owned held(result);
   PyTypeObject* kind = Py_TYPE(result);
   Owned made(PyList_CheckExact(result) ? PyList_New(n)
              : PyTuple_Check(result)   ? kind->tp_alloc(kind, n)

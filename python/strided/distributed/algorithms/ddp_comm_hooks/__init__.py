@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 from typing import TYPE_CHECKING
 
 from . import debugging_hooks, default_hooks, post_localSGD_hook, powerSGD_hook
@@ -14,20 +13,26 @@ if TYPE_CHECKING:
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 
 
-def _register(hook: Any, model: Any, state: Any) -> None:
-    model.register_comm_hook(state, hook)
+class _Registers:
+    """Registers a hook. (A functools.partial is a method in the body of a class from Python 3.14 on, and no value.)"""
+
+    def __init__(self, hook: Any) -> None:
+        self.hook = hook
+
+    def __call__(self, model: Any, state: Any) -> None:
+        model.register_comm_hook(state, self.hook)
 
 
 class DDPCommHookType(enum.Enum):
     """Hooks by name."""
 
-    ALLREDUCE = functools.partial(_register, default_hooks.allreduce_hook)
-    FP16_COMPRESS = functools.partial(_register, default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = functools.partial(_register, default_hooks.bf16_compress_hook)
-    POWER_SGD = functools.partial(_register, powerSGD_hook.powerSGD_hook)
-    BATCHED_POWER_SGD = functools.partial(_register, powerSGD_hook.batched_powerSGD_hook)
-    NOOP = functools.partial(_register, debugging_hooks.noop_hook)
-    POST_LOCAL_SGD = functools.partial(_register, post_localSGD_hook.post_localSGD_hook)
+    ALLREDUCE = _Registers(default_hooks.allreduce_hook)
+    FP16_COMPRESS = _Registers(default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = _Registers(default_hooks.bf16_compress_hook)
+    POWER_SGD = _Registers(powerSGD_hook.powerSGD_hook)
+    BATCHED_POWER_SGD = _Registers(powerSGD_hook.batched_powerSGD_hook)
+    NOOP = _Registers(debugging_hooks.noop_hook)
+    POST_LOCAL_SGD = _Registers(post_localSGD_hook.post_localSGD_hook)
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
