@@ -529,7 +529,12 @@ PyType_Spec function_spec = {
     "strided.Function", sizeof(Function), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     function_slots};
-PyType_Slot method_slots[] = {{Py_tp_descr_get, reinterpret_cast<void*>(method_get)},
+// (What Py_TPFLAGS_HAVE_VECTORCALL wants of a type, it wants of a derived one again.)
+PyMemberDef method_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
+                                {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                              {Py_tp_members, method_members},
+                              {Py_tp_descr_get, reinterpret_cast<void*>(method_get)},
                               {Py_tp_getset, function_getset},  // again: each type has its own __doc__ and __module__
                               {0, nullptr}};
 PyType_Spec method_spec = {

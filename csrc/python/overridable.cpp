@@ -161,7 +161,13 @@ PyType_Spec overridable_spec = {
     "strided.OverridableFunction", sizeof(Overridable), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     overridable_slots};
-PyType_Slot overridable_method_slots[] = {{Py_tp_descr_get, reinterpret_cast<void*>(overridable_method_get)},
+// (What Py_TPFLAGS_HAVE_VECTORCALL wants of a type, it wants of a derived one again.)
+PyMemberDef overridable_method_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Overridable, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot overridable_method_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                          {Py_tp_members, overridable_method_members},
+                                          {Py_tp_descr_get, reinterpret_cast<void*>(overridable_method_get)},
                                           {Py_tp_getset, overridable_getset},
                                           {0, nullptr}};
 PyType_Spec overridable_method_spec = {

@@ -138,14 +138,19 @@ Object Unpickler::text_of_python2(const uint8_t* data, size_t n) const {
   return text;
 }
 
+PyObject* Unpickler::allowed(const std::string& name) const {
+  Object key(PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), nullptr));
+  if (!key) PyErr_Clear();  // no text, so it names nothing
+  return key ? PyDict_GetItem(constructors_.find, key.get()) : nullptr;
+}
+
 void Unpickler::find(const std::string& name) {
   if (Object known = known_object(name)) return push(std::move(known));
-  PyObject* found = PyDict_GetItemString(constructors_.find, name.c_str());
+  PyObject* found = allowed(name);
   if (found == nullptr) {
     std::string all;
     for (const std::string& n : names_in_pickle(begin_, static_cast<size_t>(end_ - begin_)))
-      if (!known_object(n) && !PyDict_GetItemString(constructors_.find, n.c_str()) && all.find(n) == std::string::npos)
-        all += (all.empty() ? "" : ", ") + n;
+      if (!known_object(n) && !allowed(n) && all.find(n) == std::string::npos) all += (all.empty() ? "" : ", ") + n;
     if (all.empty()) all = name;
     refuse_pickle(concat("Unsupported global: ", all.size() > 2000 ? all.substr(0, 2000) + " ..." : all,
                          ". Only tensors, numbers, texts and containers are read, and no code is ever run. A class "

@@ -80,6 +80,8 @@ class Unpickler {
   void get(uint64_t index);
   void push_tuple(std::vector<Object> items);
   Object text_of_python2(const uint8_t* data, size_t n) const;
+  // What a name of a file stands for; null where it stands for nothing. The reference is borrowed.
+  PyObject* allowed(const std::string& name) const;
   void find(const std::string& name);
   void add_items(PyObject* to, std::vector<Object> items);
   void set_items(PyObject* to, std::vector<Object> items);

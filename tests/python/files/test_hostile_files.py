@@ -167,6 +167,7 @@ PICKLES = {
     "global of numbers": b"K\1K\2\x93.",
     "global that is no text": b"X\2\0\0\0\xff\xffX\1\0\0\0a\x93.",
     "global with foreign bytes": b"c\xff\xfe\n\xff\n.",
+    "global that goes on after a zero": b"ccollections\nOrderedDict\0x\n)R.",
     "global that does not end": b"cos",
     "function as a value": b"ctorch._utils\n_rebuild_tensor_v2\n.",
     "device that is none": b"ctorch\ndevice\nX\1\0\0\0x\x85R.",
