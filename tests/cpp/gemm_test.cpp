@@ -1,4 +1,7 @@
 // The matrix products of csrc/cpu against a plain triple loop in long double (modulo 2^64 for the integers).
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "matrix_test_util.h"
 
 namespace strided {
@@ -174,7 +177,8 @@ TYPED_TEST(Gemm, VectorsAndLongSums) {
   using T = TypeParam;
   const int64_t shapes[][3] = {{1, 1, 1},     {1, 1, 20000}, {1, 700, 33},  {700, 1, 33},   {1, 130, 600},
                                {130, 1, 600}, {2, 1, 9000},  {65, 7, 1024}, {100, 5, 1000}, {40, 12, 1030},
-                               {1, 2, 17000}, {9, 1, 8200},  {600, 1, 65},  {90, 110, 1},   {1, 600, 5}};
+                               {1, 2, 17000}, {9, 1, 8200},  {600, 1, 65},  {90, 110, 1},   {1, 600, 5},
+                               {1, 70, 259},  {1, 300, 5000}};
   for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(13);
     for (const auto& s : shapes) {
@@ -187,6 +191,39 @@ TYPED_TEST(Gemm, VectorsAndLongSums) {
       }
     }
   }
+}
+
+// Operands and result end where memory ends, so that reading or writing behind them would end the process.
+TYPED_TEST(Gemm, NothingBehindTheMatricesIsTouched) {
+  using T = TypeParam;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), room = 8 * page;
+  char* memory[3];
+  for (char*& m : memory) {
+    m = static_cast<char*>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(static_cast<void*>(m), MAP_FAILED);
+    ASSERT_EQ(mprotect(m + room, page, PROT_NONE), 0);
+  }
+  for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
+    for (int64_t m : {1, 3, 15, 29}) {
+      for (int64_t n : {1, 2, 7, 8, 9, 15, 17, 23, 31, 33, 40}) {
+        for (int64_t k : {1, 9, 33}) {
+          T* at[3];
+          const int64_t sizes[] = {m * k, k * n, m * n};
+          for (int i = 0; i < 3; ++i) {
+            at[i] = reinterpret_cast<T*>(memory[i] + room) - sizes[i];
+            std::fill_n(at[i], sizes[i], T(static_cast<float>(1)));
+          }
+          const ScalarOf<T> alpha(1), beta(1);
+          const GemmKernel kernel = set.kernels.gemm[index_of(dtype_of<T>)];
+          kernel(m, n, k, {at[0], k, 1}, {at[1], n, 1}, {at[2], n, 1}, &alpha, &beta);
+          const double sum = std::is_same_v<T, bool> ? 1 : static_cast<double>(k + 1);
+          for (int64_t i = 0; i < m * n; ++i)
+            ASSERT_EQ(at[2][i], T(static_cast<float>(sum))) << set.isa << " " << m << "x" << n << "x" << k;
+        }
+      }
+    }
+  }
+  for (char* m : memory) munmap(m, room + page);
 }
 
 TYPED_TEST(Gemm, EmptyDimensions) {
@@ -234,8 +271,8 @@ TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
 
 TYPED_TEST(Gemm, SameBitsForAnyNumberOfThreads) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{300, 290, 270}, {80, 70, 1100}, {1, 1500, 300}, {1000, 1, 300},
-                               {2, 1, 50000},   {1, 1, 50000},  {700, 900, 1}};
+  const int64_t shapes[][3] = {{300, 290, 270}, {80, 70, 1100}, {1, 1500, 300}, {1000, 1, 300}, {2, 1, 50000},
+                               {1, 1, 50000},   {700, 900, 1},  {1, 700, 1000}, {300, 1, 5000}};
   const int threads = num_threads();
   for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     for (const auto& s : shapes) {
