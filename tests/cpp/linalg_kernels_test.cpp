@@ -82,11 +82,11 @@ TYPED_TEST_SUITE(Linalg, Types);
 
 TYPED_TEST(Linalg, LuGivesItsMatrixBack) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{1, 1, 5},     {2, 2, 40},  {3, 3, 17},  {4, 4, 33},    {5, 5, 9},   {7, 7, 21},
-                               {8, 8, 16},    {9, 9, 3},   {16, 16, 3}, {17, 17, 2},   {31, 31, 1}, {32, 32, 2},
-                               {33, 33, 1},   {64, 64, 1}, {65, 65, 1}, {130, 130, 1}, {5, 3, 4},   {3, 5, 4},
-                               {40, 7, 2},    {7, 40, 2},  {40, 20, 1}, {20, 40, 1},   {90, 41, 1}, {41, 90, 1},
-                               {270, 265, 1}, {0, 4, 2},   {4, 0, 2}};
+  const int64_t shapes[][3] = {{1, 1, 5},     {2, 2, 40},  {3, 3, 17},  {4, 4, 33},    {5, 5, 9},    {7, 7, 21},
+                               {8, 8, 16},    {9, 9, 3},   {16, 16, 3}, {17, 17, 2},   {31, 31, 1},  {32, 32, 2},
+                               {33, 33, 1},   {64, 64, 1}, {65, 65, 1}, {130, 130, 1}, {5, 3, 4},    {3, 5, 4},
+                               {40, 7, 2},    {7, 40, 2},  {40, 20, 1}, {20, 40, 1},   {90, 41, 1},  {41, 90, 1},
+                               {270, 265, 1}, {0, 4, 2},   {4, 0, 2},   {700, 520, 1}, {321, 450, 1}};
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(3);
     for (const auto& s : shapes) {
@@ -156,7 +156,7 @@ TYPED_TEST(Linalg, CholeskyReadsOneTriangle) {
   using T = TypeParam;
   for (const NamedKernels& set : all_kernels()) {
     std::mt19937 rng(7);
-    for (int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 32, 33, 64, 65, 130, 300}) {
+    for (int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 32, 33, 64, 65, 130, 300, 577}) {
       const int64_t batch = n < 10 ? 19 : n < 40 ? 3 : 1;
       for (bool upper : {false, true}) {
         SCOPED_TRACE(::testing::Message() << set.isa << " n " << n << " upper " << upper);
@@ -329,7 +329,8 @@ TYPED_TEST(Linalg, SameBitsForAnyNumberOfThreadsAndBatches) {
   const int threads = num_threads();
   for (const NamedKernels& set : all_kernels()) {
     const LinalgKernels& kernels = set.kernels.linalg[index_of(dtype_of<T>)];
-    for (const auto& s : {std::pair<int64_t, int64_t>{3, 500}, {7, 300}, {20, 50}, {300, 2}}) {
+    for (const auto& s :
+         {std::pair<int64_t, int64_t>{3, 500}, {7, 300}, {20, 50}, {97, 3}, {300, 2}, {321, 1}, {513, 1}}) {
       const int64_t n = s.first, batch = s.second, k = 300;
       std::mt19937 rng(11);
       const std::vector<T> a = random_matrix<T>(batch * n * n, rng), b = random_matrix<T>(batch * n * k, rng);

@@ -147,32 +147,101 @@ void lu_unblocked(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
   }
 }
 
+// Multiplications of one step of a factorisation that are worth waking other threads.
+constexpr int64_t kSharedStep = 1 << 18;
+
+// Runs task(0) ... task(n - 1), on several threads where `work` pays for it. Results do not depend on who runs what.
+template <class F>
+STRIDED_INLINE void for_tasks(int64_t n, int64_t work, F& task) {
+  auto range = [&](int64_t begin, int64_t end) __attribute__((noinline)) {
+    for (int64_t t = begin; t < end; ++t) task(t);
+  };
+  if (work < kSharedStep) return range(0, n);
+  for_ranges(n, 1, range);
+}
+
+// How many strips `columns` columns are cut into: a few for each thread, none so narrow that its product is slow. None
+// is one column, unless all are: the product with a vector sums in another order, and the number of threads would show.
+STRIDED_INLINE int64_t strips_of(int64_t columns) { return max_of(1, min_of(3 * num_threads(), columns / 128)); }
+
+// Note [Look-ahead]
+// A panel is factored by one thread, and all others would wait for it. So a step of the factorisation is a number of
+// tasks, of which the first brings the columns of the next panel up to date and factors it, while others update the
+// rest (J. Kurzak and J. Dongarra, "Implementing linear algebra routines on multi-core processors with pipelining and a
+// look ahead", LAPACK Working Note 178, 2006). Each element is computed by the same operations in the same order,
+// whatever the strips.
+template <class T>
+struct BlockedLu {
+  int64_t m, n;
+  T* a;
+  int32_t *pivots, *info;
+  int64_t steps = min_of(m, n), block = steps <= 256 ? 32 : 64, ld = 0;
+  T* panels[2] = {};  // stored by columns, which are ld apart: the one at hand, and the next
+
+  int64_t columns_of(int64_t j0) const { return min_of(block, steps - j0); }
+  T* at(int64_t i, int64_t j) const { return a + i * n + j; }
+
+  __attribute__((noinline)) void factor(int64_t j0, T* panel) const {
+    const int64_t cols = columns_of(j0), rows = m - j0;
+    transpose_copy(rows, cols, at(j0, j0), n, panel, ld);
+    lu_panel(rows, cols, panel, ld, pivots + j0, info, j0);
+    for (int64_t j = j0; j < j0 + cols; ++j) pivots[j] += static_cast<int32_t>(j0);
+  }
+
+  // Columns from `first` on, right of the panel.
+  __attribute__((noinline)) void update(int64_t j0, const T* panel, int64_t first, int64_t width) const {
+    const int64_t cols = columns_of(j0), rows = m - j0;
+    apply_pivots(width, at(0, first), n, pivots, j0, j0 + cols);
+    triangular_solve(cols, width, panel, 1, ld, at(j0, first), n, false, true);
+    if (rows > cols)
+      subtract_product<T>(rows - cols, width, cols, panel + cols, 1, ld, at(j0, first), n, 1, at(j0 + cols, first), n,
+                          1);
+  }
+
+  // Gives back where the next panel is: in the same memory if it was factored when this one was done with, so that one
+  // buffer stays in the cache.
+  T* step(int64_t j0, T* panel, T* next_panel) const {
+    const int64_t cols = columns_of(j0), rows = m - j0, after = j0 + cols;
+    const int64_t coming = after < steps ? columns_of(after) : 0;
+    // One thread updates all columns at once, but for single ones (strips_of).
+    const bool alone = num_threads() == 1 && coming > 1 && n - after - coming != 1;
+    const int64_t ahead = alone ? 0 : coming, rest = n - after - ahead;
+    const int64_t strips = rest > 0 ? alone ? 1 : strips_of(rest) : 0, strip = rest / max_of(strips, 1) / 32 * 32;
+    auto task = [&](int64_t t) {
+      if (t == 0 && ahead > 0) {
+        update(j0, panel, after, ahead);
+        factor(after, next_panel);
+      } else if (t > 0 && t <= strips) {
+        const int64_t first = (t - 1) * strip;
+        update(j0, panel, after + ahead + first, t == strips ? rest - first : strip);
+      } else if (t > strips) {
+        apply_pivots(j0, a, n, pivots, j0, after);
+        transpose_copy(cols, rows, panel, ld, at(j0, j0), n);
+      }
+    };
+    for_tasks(strips + 2, rows * cols * (rest + ahead), task);
+    if (alone) factor(after, panel);
+    return alone ? panel : next_panel;
+  }
+
+  void run() {
+    // An odd number of cache lines: columns do not compete for the same places of the cache.
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+    ld = (ceil_div(m, kLine) | 1) * kLine;
+    const int64_t size = ld * block;
+    panels[0] = static_cast<T*>(workspace(WorkspaceSlot::Factor, 2 * size * static_cast<int64_t>(sizeof(T))));
+    panels[1] = panels[0] + size;
+    T* panel = panels[0];
+    factor(0, panel);
+    for (int64_t j0 = 0; j0 < steps; j0 += block) panel = step(j0, panel, panels[panel == panels[0]]);
+  }
+};
+
 template <class T>
 void lu_one(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
   *info = 0;
-  const int64_t steps = min_of(m, n);
   if (m <= 32 || n <= 8) return lu_unblocked(m, n, a, pivots, info);
-  const int64_t block = steps <= 256 ? 32 : 64;
-  // An odd number of cache lines: columns do not compete for the same places of the cache.
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
-  const int64_t ld = (ceil_div(m, kLine) | 1) * kLine;
-  T* panel = static_cast<T*>(workspace(WorkspaceSlot::Factor, ld * block * static_cast<int64_t>(sizeof(T))));
-  for (int64_t j0 = 0; j0 < steps; j0 += block) {
-    const int64_t cols = min_of(block, steps - j0), rows = m - j0, rest = n - j0 - cols;
-    T* at = a + j0 * n + j0;
-    transpose_copy(rows, cols, at, n, panel, ld);
-    lu_panel(rows, cols, panel, ld, pivots + j0, info, j0);
-    for (int64_t j = j0; j < j0 + cols; ++j) pivots[j] += static_cast<int32_t>(j0);
-    apply_pivots(j0, a, n, pivots, j0, j0 + cols);
-    if (rest > 0) apply_pivots(rest, a + j0 + cols, n, pivots, j0, j0 + cols);
-    transpose_copy(cols, rows, panel, ld, at, n);
-    if (rest > 0) {
-      triangular_solve(cols, rest, at, n, 1, at + cols, n, false, true);
-      if (rows > cols) {
-        subtract_product<T>(rows - cols, rest, cols, panel + cols, 1, ld, at + cols, n, 1, at + cols * n + cols, n, 1);
-      }
-    }
-  }
+  BlockedLu<T>{m, n, a, pivots, info}.run();
 }
 
 // Runs one(i) for each matrix of a batch: the batch over the threads, unless the matrices are large and few.
@@ -330,46 +399,70 @@ int32_t cholesky_unblocked(int64_t n, T* a, int64_t rs, int64_t cs) {
 template <class T>
 int32_t cholesky_one(int64_t n, T* a, int64_t rs, int64_t cs) {
   if (n <= 32) return cholesky_unblocked(n, a, rs, cs);
-  const int64_t block = n <= 256 ? 32 : kCholeskyBlock, strip = 256;
+  const int64_t block = n <= 256 ? 32 : kCholeskyBlock, strip = n <= 512 ? 128 : 256;
   // L21^H, block x rest.
   T* w = static_cast<T*>(workspace(WorkspaceSlot::Factor, block * n * static_cast<int64_t>(sizeof(T))));
-  for (int64_t j0 = 0; j0 < n; j0 += block) {
-    const int64_t cols = min_of(block, n - j0), rest = n - j0 - cols;
+  auto conjugated = [](T x) {
+    if constexpr (is_complex_v<T>) {
+      return conj(x);
+    } else {
+      return x;
+    }
+  };
+  int32_t failed = cholesky_unblocked(min_of(block, n), a, rs, cs);
+  for (int64_t j0 = 0; failed == 0 && j0 + block < n; j0 += block) {
+    const int64_t rest = n - j0 - block, next = min_of(block, rest);
     T* diagonal = a + j0 * (rs + cs);
-    if (const int32_t info = cholesky_unblocked(cols, diagonal, rs, cs)) return info + static_cast<int32_t>(j0);
-    if (rest == 0) break;
-    T* below = diagonal + cols * rs;
-    auto conjugated = [](T x) {
-      if constexpr (is_complex_v<T>) {
-        return conj(x);
+    T* below = diagonal + block * rs;
+    T* trailing = below + block * cs;
+    auto solve = [&](int64_t t) {  // some rows of L21
+      const int64_t first = t * strip, rows = min_of(strip, rest - first);
+      T *from = below + first * rs, *to = w + first;
+      if (!is_complex_v<T> && cs == 1) {
+        transpose_copy(rows, block, from, rs, to, rest);
       } else {
-        return x;
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t p = 0; p < block; ++p) to[p * rest + i] = conjugated(from[i * rs + p * cs]);
+        }
+      }
+      triangular_recursive(block, rows, diagonal, rs, cs, to, rest, false, false);
+      if (!is_complex_v<T> && cs == 1) {
+        transpose_copy(block, rows, to, rest, from, rs);
+      } else {
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t p = 0; p < block; ++p) from[i * rs + p * cs] = conjugated(to[p * rest + i]);
+        }
       }
     };
-    if (!is_complex_v<T> && cs == 1) {
-      transpose_copy(rest, cols, below, rs, w, rest);
-    } else {
-      for (int64_t i = 0; i < rest; ++i) {
-        for (int64_t p = 0; p < cols; ++p) w[p * rest + i] = conjugated(below[i * rs + p * cs]);
+    for_tasks(ceil_div(rest, strip), rest * block * block / 2, solve);
+    // Only what is on and below the diagonal; what falls above it within a tile is never read. The first task is the
+    // next diagonal block and its factor (Note [Look-ahead]), the others are tiles of the columns, and of those of the
+    // first strip right of that block.
+    auto update = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      subtract_product<T>(rows, columns, block, below + row * rs, rs, cs, w + column, rest, 1,
+                          trailing + row * rs + column * cs, rs, cs);
+    };
+    const int64_t strips = ceil_div(rest, strip);
+    auto tile = [&](int64_t t) {
+      if (t == 0) {
+        update(0, next, 0, next);
+        const int32_t info = cholesky_unblocked(next, trailing, rs, cs);
+        if (info != 0) failed = info + static_cast<int32_t>(j0 + block);
+        return;
       }
-    }
-    triangular_solve(cols, rest, diagonal, rs, cs, w, rest, false, false);
-    if (!is_complex_v<T> && cs == 1) {
-      transpose_copy(cols, rest, w, rest, below, rs);
-    } else {
-      for (int64_t i = 0; i < rest; ++i) {
-        for (int64_t p = 0; p < cols; ++p) below[i * rs + p * cs] = conjugated(w[p * rest + i]);
+      int64_t down = 0;  // tile number t - 1 of the triangle, row after row
+      while ((down + 1) * (down + 2) / 2 <= t - 1) ++down;
+      const int64_t row = down * strip, column = (t - 1 - down * (down + 1) / 2) * strip;
+      const int64_t rows = min_of(strip, rest - row), columns = min_of(strip, rest - column);
+      if (row > 0) return update(row, rows, column, columns);
+      if (rows > next) {
+        update(next, rows - next, 0, next);
+        update(next, rows - next, next, columns - next);
       }
-    }
-    // Only the strips on and below the diagonal; what falls above it within a strip is never read.
-    T* trailing = below + cols * cs;
-    for (int64_t s = 0; s < rest; s += strip) {
-      const int64_t width = min_of(strip, rest - s);
-      subtract_product<T>(rest - s, width, cols, below + s * rs, rs, cs, w + s, rest, 1, trailing + s * (rs + cs), rs,
-                          cs);
-    }
+    };
+    for_tasks(1 + strips * (strips + 1) / 2, rest * rest * block / 2, tile);
   }
-  return 0;
+  return failed;
 }
 
 template <class T>
