@@ -447,6 +447,14 @@ struct Log2 {
   STRIDED_HD static T fwd(T x) {
     return math::log2(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_log(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::log2_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g / (kLn2 * conj(s.in[0]));
@@ -459,6 +467,14 @@ struct Log10 {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::log10(x);
+  }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_log(x);
+  }
+  template <class T>
+  static T usual(T x) {
+    return math::log10_usual(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

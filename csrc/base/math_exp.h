@@ -24,7 +24,6 @@ struct F32 {
   static constexpr T exp2_low = -151.0f, exp2_high = 129.0f;
   static constexpr T tanh_high = 10.0f;
   static constexpr T expm1_low = -20.0f, expm1_end = 88.8f, expm1_high = 89.5f;
-  static constexpr T tiny = 1e-9f;  // below, odd functions of slope 1 return their argument
   // (e^r - 1 - r) / r^2
   STRIDED_HD static T exp_tail(T r) {
     return poly(r, 0.5f, 0.166666672f, 0.041666355f, 0.00833327323f, 0.00139411003f, 0.00019914197f);
@@ -41,7 +40,6 @@ struct F64 {
   static constexpr T exp2_low = -1076.0, exp2_high = 1025.0;
   static constexpr T tanh_high = 22.0;
   static constexpr T expm1_low = -80.0, expm1_end = 709.9, expm1_high = 710.7;
-  static constexpr T tiny = 1e-17;
   STRIDED_HD static T exp_tail(T r) {
     return mul_add(
         poly_in_halves(r, 0.16666666666666677, 0.041666666666666699, 0.0083333333333215302, 0.0013888888888866772,
@@ -61,7 +59,6 @@ struct Lite : F64 {
     return poly(r, 0.50000000783061438, 0.16666666860201579, 0.041666268558158859, 0.0083332643933174879,
                 0.0013946173310946755, 0.00019918392306085726);
   }
-  STRIDED_HD static T log_tail(T z) { return poly(z, 0.66666776743082812, 0.39977492884842225, 0.29873128506679253); }
 };
 
 template <class T>
@@ -159,9 +156,8 @@ STRIDED_HD typename P::T exp2_impl(typename P::T x) {
   return (T(1) + p) * factor.hi * zero_below(x, P::exp2_low, factor.lo);
 }
 
-// (e^x - 1) / 4 as a pair: the quarter so that sinh and cosh do not overflow before their results do.
-// kFar: x may exceed 50, where 1/4 is lost in 2^n / 4.
-template <class P, bool kFar>
+// (e^x - 1) / 4 as a pair, x up to 50.
+template <class P>
 STRIDED_HD Pair<typename P::T> quarter_expm1(typename P::T x) {
   using T = typename P::T;
   const T t = mul_add(x, P::log2e, P::magic);
@@ -174,8 +170,7 @@ STRIDED_HD Pair<typename P::T> quarter_expm1(typename P::T x) {
   const T scale = from_bits<T>((to_bits(t) + (Bits<T>::bias - 2)) << Bits<T>::mantissa);
   const T base = scale - T(0.25);
   const Pair<T> sum = fast_two_sum(base, scale * p.hi);  // either base is zero or it is the larger
-  const T lo = mul_add(scale, p.lo, sum.lo);
-  return {sum.hi, kFar ? lo + ((scale - base) - T(0.25)) : lo};
+  return {sum.hi, mul_add(scale, p.lo, sum.lo)};
 }
 
 // 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1 - r) + (2^(n-1) r + (2^(n-1) - 1/2))): the last sum is the only one whose rounding
@@ -196,31 +191,63 @@ STRIDED_HD typename P::T expm1_plain(typename P::T x) {
   return copysign(T(2) * value, x);
 }
 
+// (sinh r - r) / r^3 for |r| < 0.6 and (cosh r - 1) / r^2 for |r| <= ln2 / 2, z = r^2.
+STRIDED_HD float sinh_tail(float z) { return poly(z, 0.166666687f, 0.0083329631f, 0.000200273338f); }
+STRIDED_HD double sinh_tail(double z) {
+  return poly(z, 0.16666666666666666, 0.0083333333333339421, 0.00019841269840073354, 2.7557320263457805e-06,
+              2.5051660319706487e-08, 1.6153036868047456e-10);
+}
+STRIDED_HD float cosh_tail(float z) { return poly(z, 0.5f, 0.0416664854f, 0.00139331515f); }
+STRIDED_HD double cosh_tail(double z) {
+  return poly(z, 0.50000000000000133, 0.041666666666509471, 0.0013888888948791873, 2.4801487920455824e-05,
+              2.7632057153026394e-07);
+}
+
+// sinh and cosh of n ln2 + r are S cosh(n ln2) + C sinh(n ln2) and C cosh(n ln2) + S sinh(n ln2), S = sinh r, C =
+// cosh r. Sums and differences of powers of two need no quotient, and the rounding error of one counts little; `short_r`
+// is all of r but for digits that are lost where they do not count.
+template <class T>
+struct Hyperbolics {
+  T sinh, cosh, sinh_lo, cosh_lo;  // of n ln2, halved so that they do not overflow before the result does
+  T short_r, odd, even;            // short_r + odd and 1 + even are S and C
+};
+template <class P>
+STRIDED_HD Hyperbolics<typename P::T> hyperbolics(typename P::T a, typename P::T t) {
+  using T = typename P::T;
+  using U = typename Bits<T>::U;
+  const T n = t - P::magic, r0 = mul_add(n, -P::ln2_short, a), lost = n * -P::ln2_rest, r = r0 + lost, z = r * r;
+  constexpr U quarters = U(2 * Bits<T>::bias - 4) << Bits<T>::mantissa;
+  constexpr U most = U(Bits<T>::bias + 60) << Bits<T>::mantissa;
+  const U grown = (to_bits(t) + (Bits<T>::bias - 2)) << Bits<T>::mantissa;  // 2^n / 4
+  const T up = from_bits<T>(grown), down = from_bits<T>(quarters - (grown < most ? grown : most));
+  const T sinh = up - down, cosh = up + down;
+  return {sinh, cosh, (up - sinh) - down, (up - cosh) + down, r0, mul_add(z * r, sinh_tail(z), lost), z * cosh_tail(z)};
+}
+// Below 0.6 n is 0, and the result is S: a difference of two terms would lose digits.
 template <class P>
 STRIDED_HD typename P::T sinh_impl(typename P::T x) {
   using T = typename P::T;
-  const T a = abs(x);
-  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(a, T(0), P::expm1_high));
-  // (t + t / (t + 1)) / 2 with t = 4 q.
-  const T q4 = T(4) * q.hi;
-  const T value = mul_add(T(2), q.hi, T(2) * (q.hi / (q4 + T(1)) + q.lo));
+  const T size = abs(x), a = size > P::expm1_high ? P::expm1_high : size;
+  const T t = mul_add(a, P::log2e, P::magic);
+  const Hyperbolics<T> h = hyperbolics<P>(a, choose(a < T(0.6), P::magic, t));
+  const T rest = mul_add(h.sinh, h.even, mul_add(h.cosh, h.odd, mul_add(h.cosh_lo, h.short_r, h.sinh_lo)));
+  const T value = T(2) * (h.sinh + mul_add(h.cosh, h.short_r, rest));
   return copysign(a < T(1e-9) ? a : value, x);
 }
-
 template <class P>
 STRIDED_HD typename P::T cosh_impl(typename P::T x) {
   using T = typename P::T;
-  const Pair<T> q = quarter_expm1<P, true>(clamp_keep_nan(abs(x), T(0), P::expm1_high));
-  const T g = q.hi + T(0.25);  // e^|x| / 4
-  const T rest = ((q.hi - g) + T(0.25)) + q.lo;
-  return T(2) * g + (T(0.125) / g + T(2) * rest);
+  const T size = abs(x), a = size > P::expm1_high ? P::expm1_high : size;
+  const Hyperbolics<T> h = hyperbolics<P>(a, mul_add(a, P::log2e, P::magic));
+  const T rest = mul_add(h.cosh, h.even, mul_add(h.sinh, h.odd, mul_add(h.sinh_lo, h.short_r, h.cosh_lo)));
+  return T(2) * (h.cosh + mul_add(h.sinh, h.short_r, rest));
 }
 
 template <class P>
 STRIDED_HD typename P::T tanh_impl(typename P::T x) {
   using T = typename P::T;
   const T a = abs(x);
-  const Pair<T> q = quarter_expm1<P, false>(T(2) * (a > P::tanh_high ? P::tanh_high : a));
+  const Pair<T> q = quarter_expm1<P>(T(2) * (a > P::tanh_high ? P::tanh_high : a));
   const T d = q.hi + T(0.5);
   const T value = divide<T>(q, {d, ((T(0.5) - d) + q.hi) + q.lo});
   return copysign(a < T(1e-9) ? a : value, x);
@@ -250,12 +277,6 @@ STRIDED_HD typename P::T sigmoid_far(typename P::T x) {
   return x < T(0) ? (m.hi + mul_add(-power, m.hi, m.lo)) * f.hi * last : T(1) - power;
 }
 
-// log x = k ln2 + hi + lo, x > 0.
-template <class T>
-struct LogParts {
-  T k, hi, lo;
-};
-
 // x = m 2^k with m in [sqrt(1/2), sqrt(2)).
 template <class T>
 struct Scaled {
@@ -278,53 +299,64 @@ STRIDED_HD Scaled<double> split_exponent(double x) {
           k - (tiny ? 0x1p52 + 1077.0 : 0x1p52 + 1023.0)};
 }
 
-template <class P, bool kNormal = false>
-STRIDED_HD LogParts<double> log_parts(double x) {
-  const Scaled<double> v = split_exponent<kNormal>(x);
-  const double f = v.m - 1;
-  const double s = f / (f + 2);
-  const double z = s * s;
-  const double half = 0.5 * f * f;
-  const double rest = s * mul_add(z, P::log_tail(z), half) - half;
-  const Pair<double> sum = fast_two_sum(f, rest);
-  return {v.k, sum.hi, sum.lo};
+// log m - f, m = 1 + f. In float without a division: f - f^2 / 2 + f^3 P(f).
+STRIDED_HD float log_rest(float f) {
+  const float square = f * f;
+  const float tail = poly(f, 0.333333105f, -0.249999866f, 0.200022236f, -0.166692361f, 0.142186895f, -0.123846024f,
+                          0.118730061f, -0.117884047f, 0.0691364631f);
+  return mul_add(-0.5f * f, f, square * f * tail);
 }
-// log(m 2^k) in the base whose logarithm of two is two_short + two_rest and whose log(e) is unit + unit_lo.
-template <class P>
-STRIDED_HD double log_sum(const LogParts<double>& p, double two_short, double two_rest, double unit, double unit_lo) {
-  const double h = p.hi * unit;
-  const double l = mul_add(p.hi, unit_lo, product_minus(p.hi, unit, h)) + p.lo * unit;
-  const Pair<double> sum = fast_two_sum(p.k * two_short, h);
-  return sum.hi + (sum.lo + mul_add(p.k, two_rest, l));
+STRIDED_HD double log_rest(double f) {
+  const double s = f / (f + 2), z = s * s, half = 0.5 * f * f;
+  return mul_add(s, mul_add(z, F64::log_tail(z), half), -half);
 }
-
+// The same with f^2 / 2 rounded less often: in bases other than e, where the unit has a rounding of its own.
+STRIDED_HD float log_rest_closely(float f) { return log_rest(f); }
+STRIDED_HD double log_rest_closely(double f) {
+  const double s = f / (f + 2), z = s * s, minus_half = -0.5 * f;
+  return mul_add(minus_half, f, s * mul_add(z, F64::log_tail(z), -(minus_half * f)));
+}
 // log(m 2^k) for m = 1 + f, with rest = log m - f; and what its rounding loses.
-template <class P, class T>
+template <class T>
 STRIDED_HD Pair<T> log_pair(T k, T f, T rest) {
+  using P = std::conditional_t<sizeof(T) == 4, F32, F64>;
   const Pair<T> sum = fast_two_sum(k * P::ln2_short, f);
   return fast_two_sum(sum.hi, sum.lo + mul_add(k, P::ln2_rest, rest));
 }
-template <class P>
-STRIDED_HD double log_rest(double f) {
-  const double s = f / (f + 2);
-  const double z = s * s;
-  const double half = 0.5 * f * f;
-  return mul_add(s, mul_add(z, P::log_tail(z), half), -half);
+template <class T>
+STRIDED_HD T log_of(const Scaled<T>& v) {
+  return log_pair(v.k, v.m - T(1), log_rest(v.m - T(1))).hi;
 }
-template <bool kNormal = false>
-STRIDED_HD double log_double(double x) {
-  const Scaled<double> v = split_exponent<kNormal>(x);
-  const double f = v.m - 1;
-  return log_pair<F64>(v.k, f, log_rest<F64>(f)).hi;
+// log((m + c) 2^k), c a correction below ulp(m): 1 / m is about 1 - f + f^2.
+template <class T>
+STRIDED_HD T log_of(const Scaled<T>& v, T c) {
+  const T f = v.m - T(1);
+  return log_pair(v.k, f, mul_add(c, mul_add(f, f, -f), log_rest(f)) + c).hi;
 }
-// log(x + c), c a correction below ulp(x): 1 / m is about 1 - f + f^2.
-template <class P>
-STRIDED_HD double log_double(double x, double c) {
-  const Scaled<double> v = split_exponent<true>(x);
-  const double f = v.m - 1;
-  const double scale = from_bits<double>(to_bits(v.m) - to_bits(x) + to_bits(1.0));  // 2^-k
-  const double scaled = x < 0x1p60 ? c * scale : 0.0;
-  return log_pair<P>(v.k, f, mul_add(scaled, mul_add(f, f - 1, 1.0), log_rest<P>(f))).hi;
+// log(x + c), c a correction below ulp(x), x a positive normal number.
+template <class T>
+STRIDED_HD T log_with(T x, T c) {
+  const Scaled<T> v = split_exponent<true>(x);
+  const T scale = from_bits<T>(to_bits(v.m) - to_bits(x) + to_bits(T(1)));  // 2^-k
+  return log_of(v, x < T(0x1p60) ? c * scale : T(0));
+}
+// log(m 2^k) in the base whose logarithm of two is two_short + two_rest and whose log(e) is unit + unit_lo.
+template <class T>
+STRIDED_HD T log_of(const Scaled<T>& v, T two_short, T two_rest, T unit, T unit_lo) {
+  const T f = v.m - T(1), h = f * unit;
+  const T l = mul_add(log_rest_closely(f), unit, mul_add(f, unit_lo, product_minus(f, unit, h)));
+  const Pair<T> sum = fast_two_sum(v.k * two_short, h);
+  return sum.hi + (sum.lo + (two_rest == T(0) ? l : mul_add(v.k, two_rest, l)));
+}
+STRIDED_HD float log2_of(const Scaled<float>& v) { return log_of(v, 1.0f, 0.0f, 0x1.715476p0f, 0x1.4ae0cp-26f); }
+STRIDED_HD double log2_of(const Scaled<double>& v) {
+  return log_of(v, 1.0, 0.0, 0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56);
+}
+STRIDED_HD float log10_of(const Scaled<float>& v) {
+  return log_of(v, 0x1.344p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
+}
+STRIDED_HD double log10_of(const Scaled<double>& v) {
+  return log_of(v, 0x1.34413509f7p-2, 0x1.3fde623e2566bp-43, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57);
 }
 
 // value where x > 0 is finite; else what every logarithm gives.
@@ -335,75 +367,68 @@ STRIDED_HD T log_special(T x, T value) {
   return (x > T(0)) & (x < infinity<T>()) ? value : outside;
 }
 
-// The same in float: f - f^2 / 2 + f^3 P(f), f = m - 1, without a division.
-STRIDED_HD float log_rest(float f) {
-  const float square = f * f;
-  const float tail = poly(f, 0.333333105f, -0.249999866f, 0.200022236f, -0.166692361f, 0.142186895f, -0.123846024f,
-                          0.118730061f, -0.117884047f, 0.0691364631f);
-  return mul_add(-0.5f * f, f, square * f * tail);
-}
-STRIDED_HD float log_float(const Scaled<float>& v) { return log_pair<F32>(v.k, v.m - 1.0f, log_rest(v.m - 1.0f)).hi; }
-// log((m + c) 2^k), c a correction below ulp(m).
-STRIDED_HD float log_float(const Scaled<float>& v, float c) {
-  const float f = v.m - 1.0f;
-  return log_pair<F32>(v.k, f, log_rest(f) + c * mul_add(f, f - 1.0f, 1.0f)).hi;  // 1 / m is about 1 - f + f^2
-}
-STRIDED_HD float log_float(const Scaled<float>& v, float two_short, float two_rest, float unit, float unit_lo) {
-  const float f = v.m - 1.0f;
-  const float h = f * unit;
-  const float l = mul_add(log_rest(f), unit, mul_add(f, unit_lo, product_minus(f, unit, h)));
-  const Pair<float> sum = fast_two_sum(v.k * two_short, h);
-  return sum.hi + (sum.lo + mul_add(v.k, two_rest, l));
-}
 // log(1 + x) for -1 < x < infinity: the rounding error of 1 + x is carried along.
-STRIDED_HD float log1p_usual(float x) {
-  const Pair<float> u = two_sum(1.0f, x);
-  const Scaled<float> v = split_exponent<true>(u.hi);
-  const float scale = from_bits<float>(to_bits(v.m) - to_bits(u.hi) + to_bits(1.0f));  // 2^-k
-  return copysign(log_float(v, u.hi < 0x1p60f ? u.lo * scale : 0.0f), x);
+template <class T>
+STRIDED_HD T log1p_usual(T x) {
+  const Pair<T> u = two_sum(T(1), x);
+  return copysign(log_with(u.hi, u.lo), x);
 }
 
-template <class P>
-STRIDED_HD double log2_impl(double x) {
-  return log_special(x, log_sum<P>(log_parts<P>(x), 1, 0, 0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56));
+// log of a sum, about x + sqrt(x^2) >= 1 and not rounded: where x is far it is 2 x to all digits that count.
+template <class T>
+STRIDED_HD T log_of_sum(const Pair<T>& sum, T sum_lo, T x) {
+  const bool far = x > (sizeof(T) == 4 ? T(0x1p13) : T(0x1p27));
+  const T value = far ? x : sum.hi;
+  const Scaled<T> v = split_exponent<true>(value);
+  const T scale = from_bits<T>(to_bits(v.m) - to_bits(value) + to_bits(T(1)));  // 2^-k
+  const T k = v.k + (far ? T(1) : T(0)), f = v.m - T(1), c = far ? T(0) : (sum.lo + sum_lo) * scale;
+  // 1 / m is about 1 - f + f^2 - 0.8 f^3.
+  const T rest = mul_add(c, f * mul_add(mul_add(f, T(-0.8), T(1)), f, T(-1)), log_rest(f)) + c;
+  return log_pair(k, f, rest).hi;
 }
-template <class P>
-STRIDED_HD double log10_impl(double x) {
-  return log_special(x, log_sum<P>(log_parts<P>(x), 0x1.34413509f7p-2, 0x1.3fde623e2566bp-43, 0x1.bcb7b1526e50ep-2,
-                                   0x1.95355baaafad3p-57));
+template <class T>
+STRIDED_HD T asinh_impl(T x) {
+  const T a = abs(x), square = mul_add(a, a, T(1)), r = math::sqrt(square);
+  const T lost = product_minus(a, a, square - T(1)) - product_minus(r, r, square);
+  const T value = log_of_sum(fast_two_sum(r, a), lost / (r + r), a);
+  return copysign(a < infinity<T>() ? value : a, x);
 }
-// log(1 + x): the rounding error of 1 + x is carried along.
-template <class P>
-STRIDED_HD double log1p_impl(double x) {
-  const Pair<double> u = two_sum(1.0, x);
-  const double value = log_special(u.hi, log_double<P>(u.hi, u.lo));
-  return (x == 0) | (x == infinity<double>()) ? x : value;
+template <class T>
+STRIDED_HD T acosh_impl(T x) {
+  const T t = x - T(1), square = mul_add(t, t, t + t), r = math::sqrt(square);
+  const T lost = product_minus(t, t, square - (t + t)) - product_minus(r, r, square);
+  const T value = log_of_sum(fast_two_sum(x, r), lost / (r > T(0) ? r + r : T(1)), x);
+  const T outside = x < T(1) ? quiet_nan<T>() : x;
+  return (x >= T(1)) & (x < infinity<T>()) ? value : outside;
 }
 
-template <class P>
-STRIDED_HD double asinh_impl(double x) {
-  const double a = abs(x);
-  const bool large = a > 0x1p60;
-  const double square = a * a;
-  const double v = large ? a : a + square / (1 + math::sqrt(square + 1));
-  const double value = log1p_impl<P>(v) + (large ? P::ln2 : 0.0);
-  return copysign(a < 1e-9 ? a : value, x);
+// (atanh s - s) / s^3, z = s^2, |s| <= 1/5.
+STRIDED_HD float atanh_tail(float z) { return poly(z, 0.333333313f, 0.200004667f, 0.142517596f, 0.120757356f); }
+STRIDED_HD double atanh_tail(double z) {
+  return poly_in_halves(z, 0.33333333333333298, 0.2000000000002832, 0.14285714277920908, 0.11111112147312767,
+                        0.09090832999033728, 0.076955538473856167, 0.065868368389707929, 0.069212614251797755);
 }
+// (1 + a) / (1 - a) is 2^k (1 + s) / (1 - s); k is 0 up to 1/6, where s is a itself.
 template <class P>
-STRIDED_HD double acosh_impl(double x) {
-  const bool large = x > 0x1p60;
-  const double t = x - 1;
-  const double v = large ? t : t + math::sqrt(t * (t + 2));
-  const double value = log1p_impl<P>(v) + (large ? P::ln2 : 0.0);
-  return x < 1 ? quiet_nan<double>() : value;
-}
-template <class P>
-STRIDED_HD double atanh_impl(double x) {
-  const double a = abs(x);
-  const double twice = a + a;
-  const double v = twice + twice * a / (1 - a);
-  const double value = 0.5 * log1p_impl<P>(v);
-  return copysign(a > 1 ? quiet_nan<double>() : a < 1e-9 ? a : value, x);
+STRIDED_HD typename P::T atanh_impl(typename P::T x) {
+  using T = typename P::T;
+  using U = typename Bits<T>::U;
+  constexpr U one = U(1) << Bits<T>::mantissa;
+  const T a = abs(x), more = T(1) + a, less = T(1) - a, less_lo = (T(1) - less) - a;
+  const U steps = (to_bits(more) - to_bits(less) + one / 2) & Bits<T>::exponent;
+  const T k = from_bits<T>(to_bits(P::magic) + (steps >> Bits<T>::mantissa)) - P::magic;
+  const T power = from_bits<T>(steps + to_bits(T(1))), part = power * less;
+  const T above = T(1) - part, beside = mul_add(-power, less_lo, a);
+  const T numerator = above + beside, denominator = more + part;
+  const T inverse = T(1) / denominator, s = numerator * inverse, z = s * s;
+  // What the quotient lacks, and its operands.
+  const T missing = ((more - denominator) + part) + mul_add(power, less_lo, (T(1) - more) + a);
+  const T rest = mul_add(-s, missing, ((above - numerator) + beside) - product_minus(s, denominator, numerator));
+  const T tail = mul_add(s * z, atanh_tail(z), rest * inverse);
+  const Pair<T> sum = fast_two_sum(k * (T(0.5) * P::ln2_short), s);
+  const T value = sum.hi + (sum.lo + mul_add(k, T(0.5) * P::ln2_rest, tail));
+  const T end = a == T(1) ? infinity<T>() : quiet_nan<T>();
+  return copysign(a < T(1) ? value : end, x);
 }
 
 // log x as a pair good to 2^-66, for pow: s = (m - 1) / (m + 1) and the first terms of 2 s + 2/3 s^3 + ... in pairs.
@@ -456,6 +481,9 @@ STRIDED_HD bool has_usual_exp(float x) { return abs(x) < 87.0f; }
 STRIDED_HD bool has_usual_exp(double x) { return abs(x) < 708.0; }
 STRIDED_HD float exp_usual(float x) { return exp_plain<F32, true>(x); }
 STRIDED_HD double exp_usual(double x) { return exp_plain<F64, true>(x); }
+// exp(x + lo), for small lo.
+STRIDED_HD float exp_usual(float x, float lo) { return exp_impl<F32, true>(x, lo); }
+STRIDED_HD double exp_usual(double x, double lo) { return exp_impl<F64, true>(x, lo); }
 STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
 STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
 // 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), with n = 0 up to 0.44, so that the sum never loses many digits. `lost` is
@@ -476,40 +504,43 @@ STRIDED_HD float expm1(float x) {
 }
 STRIDED_HD double expm1(double x) { return expm1_plain<F64>(x); }
 
-STRIDED_HD float log(float x) { return log_special(x, log_float(split_exponent(x))); }
-STRIDED_HD double log(double x) { return log_special(x, log_double(x)); }
+template <class T>
+STRIDED_HD T log(T x) {
+  return log_special(x, log_of(split_exponent(x)));
+}
+template <class T>
+STRIDED_HD T log2(T x) {
+  return log_special(x, log2_of(split_exponent(x)));
+}
+template <class T>
+STRIDED_HD T log10(T x) {
+  return log_special(x, log10_of(split_exponent(x)));
+}
 // Of a positive normal number.
 template <class T>
 STRIDED_HD bool has_usual_log(T x) {
   constexpr auto least = typename Bits<T>::U(1) << Bits<T>::mantissa;
   return to_bits(x) - least < Bits<T>::exponent - least;
 }
-STRIDED_HD float log_usual(float x) { return log_float(split_exponent<true>(x)); }
-STRIDED_HD double log_usual(double x) { return log_double<true>(x); }
-STRIDED_HD float log2(float x) {
-  return log_special(x, log_float(split_exponent(x), 1, 0, 0x1.715476p0f, 0x1.4ae0cp-26f));
+template <class T>
+STRIDED_HD T log_usual(T x) {
+  return log_of(split_exponent<true>(x));
 }
-STRIDED_HD double log2(double x) { return log2_impl<F64>(x); }
-STRIDED_HD float log10(float x) {
-  return log_special(x, log_float(split_exponent(x), 0x1.344p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f));
+template <class T>
+STRIDED_HD T log2_usual(T x) {
+  return log2_of(split_exponent<true>(x));
 }
-STRIDED_HD double log10(double x) { return log10_impl<F64>(x); }
-STRIDED_HD float log1p(float x) {
-  const float value = log_special(1.0f + x, log1p_usual(x));
-  return (x == 0) | (x == infinity<float>()) ? x : value;
+template <class T>
+STRIDED_HD T log10_usual(T x) {
+  return log10_of(split_exponent<true>(x));
 }
-STRIDED_HD double log1p(double x) { return log1p_impl<F64>(x); }
-// For -1 < x < infinity.
-STRIDED_HD double log1p_usual(double x) {
-  const Pair<double> u = two_sum(1.0, x);
-  return copysign(log_double<F64>(u.hi, u.lo), x);
+template <class T>
+STRIDED_HD T log1p(T x) {
+  const T value = log_special(T(1) + x, log1p_usual(x));
+  return (x == T(0)) | (x == infinity<T>()) ? x : value;
 }
 
-STRIDED_HD float sinh(float x) {
-  const float z = x * x;
-  const float near = mul_add(z * x, poly(z, 0.166666672f, 0.00833331048f, 0.00019842881f, 2.78237007e-06f), x);
-  return abs(x) < 1.0f ? near : sinh_impl<F32>(x);
-}
+STRIDED_HD float sinh(float x) { return sinh_impl<F32>(x); }
 STRIDED_HD double sinh(double x) { return sinh_impl<F64>(x); }
 STRIDED_HD float cosh(float x) { return cosh_impl<F32>(x); }
 STRIDED_HD double cosh(double x) { return cosh_impl<F64>(x); }
@@ -527,11 +558,11 @@ STRIDED_HD float tanh(float x) {
   return copysign(a < 0.7f ? near : far, x);
 }
 STRIDED_HD double tanh(double x) { return tanh_impl<F64>(x); }
-STRIDED_HD float asinh(float x) { return static_cast<float>(asinh_impl<Lite>(x)); }
-STRIDED_HD double asinh(double x) { return asinh_impl<F64>(x); }
-STRIDED_HD float acosh(float x) { return static_cast<float>(acosh_impl<Lite>(x)); }
-STRIDED_HD double acosh(double x) { return acosh_impl<F64>(x); }
-STRIDED_HD float atanh(float x) { return static_cast<float>(atanh_impl<Lite>(x)); }
+STRIDED_HD float asinh(float x) { return asinh_impl(x); }
+STRIDED_HD double asinh(double x) { return asinh_impl(x); }
+STRIDED_HD float acosh(float x) { return acosh_impl(x); }
+STRIDED_HD double acosh(double x) { return acosh_impl(x); }
+STRIDED_HD float atanh(float x) { return atanh_impl<F32>(x); }
 STRIDED_HD double atanh(double x) { return atanh_impl<F64>(x); }
 STRIDED_HD bool has_usual_sigmoid(float x) { return abs(x) < 16.0f; }
 STRIDED_HD bool has_usual_sigmoid(double x) { return abs(x) < 36.0; }

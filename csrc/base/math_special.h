@@ -462,7 +462,7 @@ STRIDED_HD float erfinv(float x) { return static_cast<float>(special::erfinv(x))
 STRIDED_HD bool has_usual_erfinv(float x) { return abs(x) < 0.9966f; }
 STRIDED_HD float erfinv_usual(float x) {
   const Scaled<float> v = split_exponent<true>(-product_minus(x, x, 1.0f));
-  const Pair<float> w = log_pair<F32>(v.k, v.m - 1.0f, log_rest(v.m - 1.0f));  // -w of the formula
+  const Pair<float> w = log_pair(v.k, v.m - 1.0f, log_rest(v.m - 1.0f));  // -w of the formula
   const float curve = poly(w.hi, -0.0115488469f, -0.00233459664f, 0.000127226327f, 4.4437088e-5f, -4.02224369e-6f,
                            -1.98353665e-6f, -2.21733722e-7f, -8.8204859e-9f);
   // P = c0 + w (c1 + w curve), the sums of pairs.
@@ -533,11 +533,6 @@ STRIDED_HD T logit(T p) {
 #else
 // log(p / (1 - p)); the logarithm is that of the quotient to twice its precision, whose rounding would be the result
 // where p is near 1/2.
-STRIDED_HD float log_of_quotient(float q, float q_lo) {
-  const Scaled<float> v = split_exponent<true>(q);
-  return log_float(v, q_lo * from_bits<float>(to_bits(v.m) - to_bits(q) + to_bits(1.0f)));
-}
-STRIDED_HD double log_of_quotient(double q, double q_lo) { return log_double<F64>(q, q_lo); }
 template <class T>
 STRIDED_HD bool has_usual_logit(T p) {
   return (p > T(sizeof(T) == 4 ? 1e-30 : 1e-280)) & (p < T(1));
@@ -546,7 +541,7 @@ template <class T>
 STRIDED_HD T logit_usual(T p) {
   const Pair<T> d = two_sum(T(1), -p);
   const T inverse = T(1) / d.hi, q = p * inverse;
-  return log_of_quotient(q, (-product_minus(q, d.hi, p) - q * d.lo) * inverse);
+  return log_with(q, (-product_minus(q, d.hi, p) - q * d.lo) * inverse);
 }
 template <class T>
 STRIDED_HD T logit(T p) {

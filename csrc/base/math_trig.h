@@ -371,19 +371,23 @@ template <class P>
 STRIDED_HD double atan_tail(double z);
 template <>
 STRIDED_HD double atan_tail<F64>(double z) {
-  return poly(z, -0.33333333333333331, 0.19999999999999943, -0.14285714285702206, 0.11111111109976152,
-              -0.090909090310806129, 0.076923057147467735, -0.066666230621444375, 0.058816885298133406,
-              -0.052560373914482553, 0.047080460192551798, -0.040632735083338464, 0.029771139227070337,
-              -0.013118525132505617);
+  return poly_in_halves(z, -0.33333333333333331, 0.19999999999999943, -0.14285714285702206, 0.11111111109976152,
+                        -0.090909090310806129, 0.076923057147467735, -0.066666230621444375, 0.058816885298133406,
+                        -0.052560373914482553, 0.047080460192551798, -0.040632735083338464, 0.029771139227070337,
+                        -0.013118525132505617);
 }
 
-// eighths pi/4 + sign atan(numerator / denominator), the quotient within +-tan(pi/8).
+// eighths pi/4 + sign atan(numerator / denominator), the quotient within +-tan(pi/8); both with what they were rounded
+// by.
 template <class P>
-STRIDED_HD double angle_sum(double eighths, double sign, double numerator, double denominator) {
-  const double inverse = 1 / denominator;
-  const double t = numerator * inverse;
-  const double rest = -product_minus(t, denominator, numerator) * inverse;
-  const double t_lo = abs(numerator) > 0x1p-900 ? rest : 0.0;  // without a fused multiply-add it would underflow
+STRIDED_HD double angle_sum(double eighths, double sign, const Pair<double>& numerator,
+                            const Pair<double>& denominator) {
+  const double inverse = 1 / denominator.hi;
+  const double t = numerator.hi * inverse;
+  const double rest =
+      (mul_add(-t, denominator.lo, numerator.lo) - product_minus(t, denominator.hi, numerator.hi)) * inverse;
+  // Without a fused multiply-add it would underflow.
+  const double t_lo = STRIDED_HAS_FMA || abs(numerator.hi) > 0x1p-900 ? rest : 0.0;
   const double z = t * t;
   const double tail = mul_add(t * z, atan_tail<P>(z), t_lo);
   const Pair<double> sum = fast_two_sum(eighths * 0x1.921fb54442p-1, sign * t);
@@ -404,8 +408,8 @@ STRIDED_HD double atan2_impl(double y, double x) {
   const double p = special ? (small == large) & (large > 0) ? 1.0 : 0.0 : small * scale;
   const double q = special ? 1.0 : large * scale;
   const bool turn = p > q * 0.41421356237309503;
-  const double numerator = p - (turn ? q : 0.0);
-  const double denominator = q + (turn ? p : 0.0);
+  const Pair<double> numerator = fast_two_sum(turn ? -q : -0.0, p);
+  const Pair<double> denominator = fast_two_sum(q, turn ? p : 0.0);
   // With e the eighths of the turn: e, 2 - e, 4 - e or 4 - (2 - e).
   const double sign = swap != left ? -1.0 : 1.0;
   const double eighths = sign * (turn ? 1.0 : 0.0) + ((swap ? 2.0 : 0.0) + (left & !swap ? 4.0 : 0.0));
@@ -414,11 +418,12 @@ STRIDED_HD double atan2_impl(double y, double x) {
 }
 template <class P>
 STRIDED_HD double atan_impl(double x) {
-  const double a = clamp_keep_nan(abs(x), 0.0, 0x1p900);
+  const double size = abs(x), a = size > 0x1p900 ? 0x1p900 : size;
   const bool middle = a > 0.41421356237309503, big = a > 2.4142135623730951;
   // a / 1, (a - 1) / (a + 1) or -1 / a.
-  const double numerator = (big ? 0.0 : a) - (middle ? 1.0 : 0.0);
-  const double denominator = (big ? 0.0 : 1.0) + (middle ? a : 0.0);
+  // (Beside the 1 in a sum a is less than 2.5, so that its rounding is found as that of the smaller operand.)
+  const Pair<double> numerator = fast_two_sum(middle ? -1.0 : -0.0, big ? 0.0 : a);
+  const Pair<double> denominator = fast_two_sum(big ? 0.0 : 1.0, middle ? a : 0.0);
   const double eighths = (middle ? 1.0 : 0.0) + (big ? 1.0 : 0.0);
   return copysign(angle_sum<P>(eighths, 1.0, numerator, denominator), x);
 }
@@ -473,12 +478,17 @@ STRIDED_HD float atan2(float y, float x) {
   return isnan(x) | isnan(y) ? x + y : value;
 }
 STRIDED_HD double atan2(double y, double x) { return atan2_impl<F64>(y, x); }
+// Beyond 1 pi/2 - atan(1 / a), with what the quotient lacks times the derivative, about 1 - t^2 / 2.
 STRIDED_HD float atan(float x) {
-  const float a = clamp_keep_nan(abs(x), 0.0f, 0x1p100f);
+  const float size = abs(x), a = size > 0x1p100f ? 0x1p100f : size, inverse = -1.0f / a;
   const bool big = a > 1.0f;
-  const float quarter = big ? 1.0f : 0.0f;
-  return copysign(
-      angle_sum(quarter * half_pi_hi<float>, quarter * half_pi_lo<float>, 1.0f, big ? -1.0f : a, big ? a : 1.0f), x);
+  const float t = big ? inverse : a, z = t * t;
+  const float tail = z * poly(z, -0.333333284f, 0.199997216f, -0.142804682f, 0.110622577f, -0.0882583931f,
+                              0.0677451864f, -0.045145981f, 0.0229224358f, -0.00749594066f, 0.00114902842f);
+  const float t_lo = t * product_minus(t, a, -1.0f) * mul_add(z, -0.5f, 1.0f);
+  const Pair<float> sum = fast_two_sum(half_pi_hi<float>, t);
+  const float far = sum.hi + mul_add(t, tail, sum.lo + (t_lo + half_pi_lo<float>));
+  return copysign(big ? far : mul_add(t, tail, t), x);
 }
 STRIDED_HD double atan(double x) { return atan_impl<F64>(x); }
 
@@ -492,10 +502,10 @@ STRIDED_HD double erf_tail<Lite>(double z) {
 }
 template <>
 STRIDED_HD double erf_tail<F64>(double z) {
-  return poly(z, 0.12837916709551259, -0.37612638903183748, 0.11283791670954885, -0.026866170645077868,
-              0.0052239776248283873, -0.00085483269814236361, 0.00012055331132902262, -1.4925595771215512e-05,
-              1.646100846709585e-06, -1.6350396158440569e-07, 1.4660328613604038e-08, -1.1374956544150675e-09,
-              5.9606887360405508e-11);
+  return poly_in_halves(z, 0.12837916709551259, -0.37612638903183748, 0.11283791670954885, -0.026866170645077868,
+                        0.0052239776248283873, -0.00085483269814236361, 0.00012055331132902262, -1.4925595771215512e-05,
+                        1.646100846709585e-06, -1.6350396158440569e-07, 1.4660328613604038e-08, -1.1374956544150675e-09,
+                        5.9606887360405508e-11);
 }
 // (1 + 2 x) exp(x^2) erfc(x) in t = (x - 2) / (x + 2), after M. M. Shepherd and J. G. Laframboise, "Chebyshev
 // approximation of (1 + 2x) exp(x^2) erfc x", Mathematics of Computation 36 (1981). F64: all x >= 0; Lite: 0.45 <= x
@@ -557,10 +567,10 @@ STRIDED_INLINE_HD double erf(double x) {
   const double near = mul_add(size, erf_tail<F64>(size * size), size);
   const double up = a + 2, down = mul_add(2.0, a, 1.0), inverse = 1 / (up * down);
   const double numerator =
-      poly((a - 2) * (down * inverse), 1.2769783815525289, -0.09276382658572887, -0.16603039761518956,
-           0.16405128002675736, -0.054220001071083656, -0.0080340148109563894, 0.0087226613324961378,
-           0.0012713613883333271, -0.0014569677581036592, -0.00045541226462527032, 0.00020529726113865862,
-           0.00015934695043556727, 2.8125634945630283e-5);
+      poly_in_halves((a - 2) * (down * inverse), 1.2769783815525289, -0.09276382658572887, -0.16603039761518956,
+                     0.16405128002675736, -0.054220001071083656, -0.0080340148109563894, 0.0087226613324961378,
+                     0.0012713613883333271, -0.0014569677581036592, -0.00045541226462527032, 0.00020529726113865862,
+                     0.00015934695043556727, 2.8125634945630283e-5);
   const double far = 1 - exp_plain<F64>(-a * a) * (numerator * (up * inverse));
   return copysign(size < 1 ? near : far, x);
 }
