@@ -74,14 +74,15 @@ def add_safe_globals(safe_globals: Sequence[Any]) -> None:
     """Lets ``load`` make objects of these classes, and call these functions; ``save`` writes such objects.
 
     Args:
-        safe_globals: classes and functions, or pairs of one and the name 'module.name' that files have for it.
+        safe_globals: classes and functions, or pairs of one and the name 'module.name' that files have for it. Those
+            of strided have PyTorch's names there.
 
     >>> strided.serialization.add_safe_globals([range])
     >>> strided.serialization.get_safe_globals()
     [<class 'range'>]
     >>> strided.serialization.clear_safe_globals()
     """
-    from .files._constructors import name_of
+    from .files._constructors import file_name_of
 
     for one in safe_globals:
         if isinstance(one, tuple):
@@ -89,16 +90,16 @@ def add_safe_globals(safe_globals: Sequence[Any]) -> None:
                 raise ValueError(f"add_safe_globals: a pair of a class and its name is required, got {one!r}")
             _Settings.safe[one[1]] = one[0]
         elif callable(one) and hasattr(one, "__qualname__"):
-            _Settings.safe[name_of(one)] = one
+            _Settings.safe[file_name_of(one)] = one
         else:
             raise TypeError(f"add_safe_globals: a class or function is required, got {type(one).__name__}")
 
 
 def get_safe_globals() -> list[Any]:
     """What ``add_safe_globals`` was given; pairs where the name is another than that of the class."""
-    from .files._constructors import name_of
+    from .files._constructors import file_name_of
 
-    return [one if name_of(one) == name else (one, name) for name, one in _Settings.safe.items()]
+    return [one if file_name_of(one) == name else (one, name) for name, one in _Settings.safe.items()]
 
 
 def clear_safe_globals() -> None:

@@ -211,6 +211,12 @@ def name_of(obj: Any) -> str:
     return f"{obj.__module__}.{obj.__qualname__}"
 
 
+def file_name_of(obj: Any) -> str:
+    """'module.name' in files: PyTorch's, for what is strided's own."""
+    name = name_of(obj)
+    return "torch." + name.removeprefix("strided.") if name.startswith("strided.") else name
+
+
 def class_name(obj: Any) -> str:
     """How an error names an object: by itself if it is a function or class, else by its class."""
     return name_of(obj) if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else name_of(type(obj))

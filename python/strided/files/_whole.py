@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
-from ._constructors import describe_tensor, is_of_plain_class, name_of
+from ._constructors import describe_tensor, file_name_of, is_of_plain_class
 
 __all__ = ["describe", "readable"]
 
@@ -22,12 +22,6 @@ class Referred(tuple[Any]):
 
 
 _written: dict[str, Any] = {}  # 'module.name' to what this process named in files
-
-
-def _name(obj: Any) -> str:
-    """'module.name' in files. (In PyTorch's place classes say themselves that they are torch's, functions do not.)"""
-    name = name_of(obj)
-    return "torch." + name.removeprefix("strided.") if name.startswith("strided.") else name
 
 
 def _is_found(obj: Any) -> bool:
@@ -53,7 +47,7 @@ def _note_called(function: Any) -> str | None:
         return "builtins.getattr"
     if not isinstance(function, (type, FunctionType)) or not _is_found(function):
         return None
-    name = _name(function)
+    name = file_name_of(function)
     _written[name] = function
     return name
 
@@ -66,8 +60,8 @@ def describe(obj: Any) -> Any:
     if hasattr(obj, "__qualname__") and not isinstance(obj, MethodType):  # a class or a function
         if getattr(obj, "__module__", None) is None or not _is_found(obj):
             return None
-        _written.setdefault(_name(obj), Referred((obj,)))
-        return _name(obj), None, None
+        _written.setdefault(file_name_of(obj), Referred((obj,)))
+        return file_name_of(obj), None, None
     if is_of_plain_class(obj):
         return None if (name := _note_called(type(obj))) is None else describe_tensor(obj, name)
     try:
@@ -103,5 +97,5 @@ def readable() -> dict[str, Any]:
     for prefix, offered in (("torch", strided), ("torch.nn.functional", functional)):
         functions = {key: one for key, one in vars(offered).items() if callable(one) and not isinstance(one, type)}
         found.update({f"{prefix}.{key}": Referred((one,)) for key, one in functions.items()})
-    found.update({_name(one): one for one in _subclasses(Module) if _is_found(one)})
+    found.update({file_name_of(one): one for one in _subclasses(Module) if _is_found(one)})
     return {**found, **_written}

@@ -278,6 +278,17 @@ def test_safe_globals():
         assert S.get_safe_globals() == [(Point, "elsewhere.Point")]
 
 
+def test_what_is_ours_has_the_names_of_pytorch_in_files():
+    f = io.BytesIO()
+    allowed = [torch.nn.functional.relu, torch.nn.Linear]
+    with S.safe_globals(allowed):
+        assert S.get_safe_globals() == allowed
+        torch.save({"act": torch.nn.functional.relu, "kind": torch.nn.Linear}, f)
+        f.seek(0)
+        assert torch.load(f) == {"act": torch.nn.functional.relu, "kind": torch.nn.Linear}
+    assert S.get_unsafe_globals_in_checkpoint(f) == ["torch.nn.functional.relu", "torch.nn.modules.linear.Linear"]
+
+
 def test_one_error_names_everything():
     def local():
         pass

@@ -100,6 +100,8 @@ def test_scalars(tmp_path):
         w.add_scalar("exact", 0.1, 1, walltime=5.0, new_style=True, double_precision=True)
         with pytest.raises(AssertionError, match="one element"):
             w.add_scalar("two", strided.ones(2))
+        with pytest.raises(NotImplementedError, match="Got <class 'list'>"):
+            w.add_scalar("list", [1.0])
         w.add_scalars("a/b", {"x": 1, "y": 2.0}, 7)
     first, *rest = events(tmp_path)
     assert one(first, 3) == b"brain.Event:2" and len(rest) == 5

@@ -39,13 +39,19 @@ class Summary:
 
 
 def array_of(value: Any) -> Any:
-    """The NumPy array of a tensor, an array, a list or a number."""
+    """The NumPy array of a tensor, an array or a number. (Programs catch what PyTorch raises for everything else.)"""
     import numpy as np
 
     if isinstance(value, strided.Tensor):
         value = value.detach().cpu()
         return (value.float() if value.dtype == strided.bfloat16 else value).resolve_conj().resolve_neg().numpy()
-    return np.atleast_1d(value) if np.isscalar(value) else np.asarray(value)
+    if not np.isscalar(value) and not isinstance(value, np.ndarray):
+        raise NotImplementedError(f"Got {type(value)}, but numpy array or torch tensor are expected.")
+    return np.atleast_1d(value)
+
+
+def _listed(values: Any) -> list[float]:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _value(tag: str, content: bytes) -> bytes:
@@ -80,7 +86,7 @@ def scalar(
 
 def tensor_proto(tag: str, tensor: Any) -> Summary:
     """A whole tensor, with its shape and dtype."""
-    value = array_of(tensor) if not isinstance(tensor, strided.Tensor) else array_of(tensor)
+    value = array_of(tensor)
     if value.dtype.name not in _KINDS:
         raise ValueError(f"add_tensor: tensors of {value.dtype.name} have no form in event files")
     kind, form = _KINDS[value.dtype.name]
@@ -103,7 +109,7 @@ def histogram_raw(
     """A histogram that was counted elsewhere: ``bucket_limits`` are the upper bounds of the buckets."""
     head = [(1, min), (2, max), (3, num), (4, sum), (5, sum_squares)]
     body = b"".join(w.double(field, float(v)) for field, v in head)
-    body += w.doubles(6, array_of(bucket_limits).tolist()) + w.doubles(7, array_of(bucket_counts).tolist())
+    body += w.doubles(6, _listed(bucket_limits)) + w.doubles(7, _listed(bucket_counts))
     return Summary(_value(name, w.block(5, body)))
 
 
@@ -234,7 +240,7 @@ def pr_curve_raw(
     import numpy as np
 
     number = min(num_thresholds, 127)
-    data = np.stack([array_of(v).astype(np.float32) for v in (tp, fp, tn, fn, precision, recall)])
+    data = np.stack([np.asarray(v, np.float32) for v in (tp, fp, tn, fn, precision, recall)])
     content = _tensor(_FLOAT, data.shape, w.block(4, data.astype("<f4").tobytes()))
     return Summary(_value(tag, _metadata("pr_curves", w.integer(2, number)) + content))
 
