@@ -48,7 +48,7 @@ class Samples:
     def kaiser(self, beta: float) -> Tensor:
         """J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh window function", ISCAS 1974."""
         from_middle = self.places * (2 / self.steps) - 1
-        whole = _f["full"]([], float(beta), dtype=_C.float64)
+        whole = _f["full"]([], float(beta), dtype=_C.float64, device="cpu")
         return _f["i0"]((1 - from_middle.square()).clamp(min=0).sqrt() * beta) / _f["i0"](whole).item()
 
     def triangle(self) -> Tensor:

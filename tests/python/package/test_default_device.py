@@ -111,3 +111,18 @@ def test_names_for_libraries():
     # Each of them follows `with device:`.
     with torch.device("meta"):
         assert {f(3).device.type for f in constructors & {torch.ones, torch.arange, torch.eye}} == {"meta"}
+
+
+def test_what_a_function_makes_for_itself_is_where_its_operands_are():
+    from strided.nn.utils import rnn
+
+    x = torch.randn(5, 2, 4).log_softmax(-1)
+    loss = torch.nn.functional.ctc_loss(x, torch.tensor([[1, 2], [3, 1]]), (5, 4), (2, 1))
+    packed = rnn.pack_padded_sequence(x, [5, 3])
+    with torch.device("meta"):
+        assert torch.kaiser_window(5).device.type == torch.kaiser_window(5, device="meta").device.type == "meta"
+        assert torch.kaiser_window(5, device="cpu").device.type == "cpu"
+        assert torch.nn.functional.ctc_loss(x, torch.tensor([[1, 2], [3, 1]], device="cpu"), (5, 4), (2, 1)) == loss
+        again = rnn.pack_padded_sequence(x, [5, 3])
+        assert again.batch_sizes.equal(packed.batch_sizes)
+        assert rnn.pad_packed_sequence(again)[1].tolist() == [5, 3]

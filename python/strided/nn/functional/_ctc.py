@@ -126,7 +126,7 @@ _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 def _lengths(given, name, log_probs):
-    given = given if isinstance(given, strided.Tensor) else strided.tensor(given)
+    given = given if isinstance(given, strided.Tensor) else strided.tensor(given, device="cpu")
     if given.numel() and (given.dtype.is_floating_point or given.dtype.is_complex or given.dtype == strided.bool):
         raise RuntimeError(f"{name} must be integral")
     made = given.to(log_probs.device, strided.int64).reshape(-1)

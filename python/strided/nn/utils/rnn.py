@@ -149,7 +149,7 @@ def pack_padded_sequence(
             left -= 1
         counts.append(left)
     data = strided.cat([x[t, :n] for t, n in enumerate(counts)])
-    return PackedSequence(data, strided.tensor(counts), order)
+    return PackedSequence(data, strided.tensor(counts, device="cpu"), order)
 
 
 def pad_packed_sequence(
@@ -168,7 +168,7 @@ def pad_packed_sequence(
     made = strided.full((length, counts[0], *rows.shape[1:]), padding_value, dtype=rows.dtype, device=rows.device)
     for t, part in enumerate(rows.split(counts)):
         made[t, : counts[t]] = part
-    lengths = strided.tensor([sum(n > i for n in counts) for i in range(counts[0])])
+    lengths = strided.tensor([sum(n > i for n in counts) for i in range(counts[0])], device="cpu")
     if sequence.unsorted_indices is not None:
         made = made.index_select(1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices.cpu()]
