@@ -15,9 +15,12 @@ class OptimizedModule(Module):
 
     def __init__(self, mod: Module, fullgraph: bool = False, most_traces: int | None = None):
         super().__init__()
+        self._wrap(mod, fullgraph, most_traces)
+        self.training = mod.training
+
+    def _wrap(self, mod: Module, fullgraph: bool, most_traces: int | None) -> None:
         self._modules["_orig_mod"] = mod
         self.__dict__["_compiled_call"] = CompiledFunction(mod, fullgraph, most_traces)
-        self.training = mod.training
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled_call(*args, **kwargs)
@@ -41,6 +44,8 @@ class OptimizedModule(Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "training" or "_modules" not in self.__dict__ or "_orig_mod" not in self._modules:
             return super().__setattr__(name, value)
+        if name == "_orig_mod":  # libraries take wrappers out from under it
+            return self._wrap(value, self._compiled_call._fullgraph, self._compiled_call._most_traces)
         setattr(self._modules["_orig_mod"], name, value)
 
     def __delattr__(self, name: str) -> None:

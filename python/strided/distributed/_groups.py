@@ -292,6 +292,7 @@ def init_process_group(
     state = _state()
     state["default"] = ProcessGroup(comm, range(comm.size), "default_pg")
     state["all"] = [state["default"]]
+    state["store"] = store  # a FileStore that nobody holds takes its file away
 
 
 def connected_by_tcp() -> Communicator | None:
@@ -337,6 +338,7 @@ def destroy_process_group(group: Any = None) -> None:
     if pg is state["default"]:
         state["default"] = None
         state.pop("of communicators", None)
+        state.pop("store", None)
     for other in gone:
         other._destroyed = True
 

@@ -83,7 +83,7 @@ class GraphModule(Module):
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
-        type(self).__name__ = type(self).__qualname__ = self._class_name = class_name
+        type(self).__name__ = self._class_name = class_name  # libraries look at the qualified one
         if hasattr(root, "training"):
             self.training = root.training
         for node in graph.nodes:

@@ -457,6 +457,9 @@ def test_compiled_modules_are_the_originals():
     assert torch.equal(again(torch.ones(1, 3)), net(torch.ones(1, 3)))
     compiled.extra = 3
     assert net.extra == 3
+    compiled._orig_mod = other = Net().eval()  # as libraries do that take a wrapper out
+    assert compiled._orig_mod is other and not hasattr(net, "_orig_mod")
+    assert torch.equal(compiled(torch.ones(1, 3)), other(torch.ones(1, 3)))
 
 
 class Wave(torch.nn.Module):

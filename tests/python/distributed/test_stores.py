@@ -258,3 +258,11 @@ def test_server_survives_strangers():
             stranger.sendall(data)
     server.set("a", "1")
     assert server.get("a") == b"1"
+
+
+def test_a_group_holds_the_store_that_it_was_given(tmp_path):
+    path = str(tmp_path / "store")
+    dist.init_process_group("mpi", store=dist.FileStore(path, 1), rank=0, world_size=1)
+    assert os.path.exists(path)  # nobody else holds the store, and the last one takes the file away
+    dist.destroy_process_group()
+    assert not os.path.exists(path)

@@ -431,3 +431,8 @@ def test_modules_with_two_programs():
     assert two() is source.shift
     again = Two(_CodeOnlyModule(copy.copy(two.__dict__)), first, second)
     assert again(x).equal(source(x)) and _USER_PRESERVED_ATTRIBUTES_KEY not in getattr(again, "meta", {})
+
+
+def test_classes_of_graph_modules_have_the_qualified_name_that_libraries_ask_for():
+    traced = fx.symbolic_trace(nn.Linear(2, 2))
+    assert type(traced).__name__ == "Linear" and "GraphModuleImpl" in str(type(traced))
