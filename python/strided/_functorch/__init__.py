@@ -1,2 +1,2 @@
-"""Modules that libraries import from ``torch._functorch``; ``functorch`` itself is ``apis``, with strided in PyTorch's
-place."""
+"""Modules that libraries import from ``torch._functorch``; ``functorch`` itself is ``deprecated``, with strided in
+PyTorch's place."""

@@ -27,11 +27,11 @@ _BROUGHT_ALONG = (
 
 
 def _ours(name: str) -> str:
-    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``, and ``strided._functorch.apis`` for
+    """``strided.x`` for ``torch.x``, ``strided_xla`` for ``torch_xla``, and ``strided._functorch.deprecated`` for
     ``functorch``."""
     if name.startswith("torch"):
         return _HERE + name.removeprefix("torch")
-    return f"{_HERE}._functorch.apis" + name.removeprefix("functorch")
+    return f"{_HERE}._functorch.deprecated" + name.removeprefix("functorch")
 
 
 def _is_wanted(package: str) -> bool:

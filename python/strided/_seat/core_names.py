@@ -56,6 +56,11 @@ def _log_api_usage_once(event: str) -> None:
     """Nothing: there is no log."""
 
 
+def _is_alias_of(x: _C.Tensor, y: _C.Tensor) -> bool:
+    """Whether both tensors lie in one storage."""
+    return x.untyped_storage()._cdata == y.untyped_storage()._cdata
+
+
 def _are_functorch_transforms_active() -> bool:
     """Is a ``vmap`` running?  (Derivatives of ``strided.func`` leave tensors as they are.)"""
     batched = sys.modules.get(f"{_HERE}.func._batched")
@@ -210,6 +215,7 @@ def install() -> None:
         _get_tracing_state,
         _is_tracing,
         _log_api_usage_once,
+        _is_alias_of,
         _are_functorch_transforms_active,
         _mps_is_available,
         _get_default_device,

@@ -7,6 +7,7 @@ A name that a file gives is only ever looked up in this list, and in the one tha
 from __future__ import annotations
 
 import collections
+import copyreg
 import re
 import sys
 from typing import Any
@@ -263,6 +264,12 @@ def _as_class(made: Any, kind: type) -> Any:
 _C.set_hook("as_class", _as_class)
 
 
+def reduced(obj: Any) -> Any:
+    """What Python's pickle takes an object apart to: a reducer that somebody registered goes before its own."""
+    registered = copyreg.dispatch_table.get(type(obj))
+    return obj.__reduce_ex__(2) if registered is None else registered(obj)
+
+
 def _describe_allowed(obj: Any, allowed: dict[str, Any]) -> Any:
     names = {id(one): name for name, one in allowed.items()}
     if id(obj) in names:
@@ -271,10 +278,10 @@ def _describe_allowed(obj: Any, allowed: dict[str, Any]) -> Any:
         return None
     if is_of_plain_class(obj):
         return describe_tensor(obj, names[id(type(obj))])
-    reduced = obj.__reduce_ex__(2)
-    if not isinstance(reduced, tuple) or any(part is not None for part in reduced[3:]):
+    parts = reduced(obj)
+    if not isinstance(parts, tuple) or any(part is not None for part in parts[3:]):
         return None
-    function, args, state = (*reduced, None)[:3]
+    function, args, state = (*parts, None)[:3]
     if function.__name__ == "__newobj__":
         return f"new {names[id(type(obj))]}", tuple(args[1:]), state
     return (names[id(function)], args, state) if id(function) in names else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
-from ._constructors import describe_tensor, file_name_of, is_of_plain_class
+from ._constructors import describe_tensor, file_name_of, is_of_plain_class, reduced
 
 __all__ = ["describe", "readable"]
 
@@ -65,12 +65,12 @@ def describe(obj: Any) -> Any:
     if is_of_plain_class(obj):
         return None if (name := _note_called(type(obj))) is None else describe_tensor(obj, name)
     try:
-        reduced = obj.__reduce_ex__(2)
+        parts = reduced(obj)
     except TypeError:  # a lock, a generator, a file
         return None
-    if not isinstance(reduced, tuple) or len(reduced) > 5:
+    if not isinstance(parts, tuple) or len(parts) > 5:
         return None
-    function, args, state, items, pairs = (*reduced, None, None, None)[:5]
+    function, args, state, items, pairs = (*parts, None, None, None)[:5]
     is_new = getattr(function, "__name__", "") == "__newobj__"
     if (name := _note_called(args[0] if is_new else function)) is None:
         return None

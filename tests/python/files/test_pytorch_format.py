@@ -1,10 +1,12 @@
 """save and load in PyTorch's format: what goes in comes out."""
 
 import collections
+import copyreg
 import io
 import os
 import pickle
 import struct
+import threading
 import zipfile
 
 import numpy as np
@@ -276,6 +278,22 @@ def test_safe_globals():
         torch.load(f)
     with S.safe_globals([(Point, "elsewhere.Point")]):
         assert S.get_safe_globals() == [(Point, "elsewhere.Point")]
+
+
+class Odd:
+    """What its own ``__reduce_ex__`` gives cannot be written."""
+
+    def __init__(self, x):
+        self.x, self.lock = x, threading.Lock()
+
+
+def test_registered_reducers_go_first():
+    copyreg.pickle(Odd, lambda odd: (Odd, (odd.x,)))
+    try:
+        with S.safe_globals([Odd]):
+            assert trip(Odd(torch.ones(2))).x.tolist() == [1, 1]
+    finally:
+        del copyreg.dispatch_table[Odd]
 
 
 def test_what_is_ours_has_the_names_of_pytorch_in_files():

@@ -138,6 +138,8 @@ def test_names_of_the_core():
         C._VariableFunctions.nothing
     seen = []
     strided.vmap(lambda x: (seen.append(C._are_functorch_transforms_active()), x)[1])(strided.ones(2))
+    t = strided.arange(4)
+    assert [C._is_alias_of(t, y) for y in (t, t[1:], t.view(2, 2), t.clone())] == [True, True, True, False]
     assert seen == [True] and not C._are_functorch_transforms_active()
     assert C._nn._parse_to("cpu", strided.float64)[:2] == (strided.device("cpu"), strided.float64)
     assert strided.functional.einsum is strided.einsum

@@ -206,3 +206,13 @@ def test_a_network_of_images_of_different_sizes():
     assert strided.stack(pooled.unbind()).shape == (3, 1, width)
     assert nested(rows)._nested_tensor_size().tolist() == [[n, 12] for n in LENGTHS]
     assert nested(rows)._max_seqlen == 4 and nested(rows)._min_seqlen == 1
+
+
+def test_parts_of_a_nested_tensor():
+    x = nested([strided.ones(2, 3), strided.ones(4, 3)], requires_grad=True)
+    for y in (x, x.detach().transpose(1, 2)):
+        names, meta = y.__tensor_flatten__()
+        parts = {name: getattr(y, name) for name in names}
+        again = type(y).__tensor_unflatten__(parts, meta, y.shape, None)
+        assert [t.shape for t in again.unbind()] == [t.shape for t in y.unbind()]
+        assert again.requires_grad == y.requires_grad

@@ -245,8 +245,17 @@ def test_functorch_is_strided_s_too():
     run(
         "-c",
         """
-import functorch, torch
+import functorch, torch, warnings
 from functorch import make_functional, vmap
+from torch._functorch import apis
+for function in (functorch.grad, vmap, functorch.make_functional_with_buffers):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(torch.nn.Linear(1, 1))
+    assert [w.category for w in caught] == [FutureWarning] and "integrated functorch" in str(caught[0].message)
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    apis.vmap(torch.sin)(torch.ones(2))
 net = torch.nn.Linear(2, 1)
 f, parameters = make_functional(net)
 x = torch.ones(3, 2)

@@ -103,6 +103,17 @@ class NestedTensor(_Plain):
 
         return call(func, args, kwargs or {})
 
+    def __tensor_flatten__(self) -> tuple[list[str], dict[str, Any]]:
+        return ["_values", "_offsets"], {"requires_grad": self.requires_grad, "ragged_idx": self._ragged_idx}
+
+    @staticmethod
+    def __tensor_unflatten__(
+        inner_tensors: dict[str, Tensor], meta: dict[str, Any], outer_size: Any, outer_stride: Any
+    ) -> NestedTensor:
+        values, offsets = inner_tensors["_values"], inner_tensors["_offsets"]
+        made = NestedTensor._of(values, offsets, meta["ragged_idx"], strided.jagged)
+        return made.requires_grad_() if meta["requires_grad"] and values.grad_fn is None else made
+
     is_nested = True
 
     @property

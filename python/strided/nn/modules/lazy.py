@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...autograd import no_grad
@@ -32,11 +31,6 @@ class LazyModuleMixin:
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)  # type: ignore[attr-defined]
         self._initialize_hook = self.register_forward_pre_hook(  # type: ignore[attr-defined]
             self._infer_parameters, with_kwargs=True
-        )
-        warnings.warn(
-            "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen "
-            "at any moment.",
-            stacklevel=2,
         )
 
     def _lazy_load_hook(self, state_dict, prefix, *rest):

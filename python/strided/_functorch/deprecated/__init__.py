@@ -5,21 +5,12 @@ PyTorch deprecates all of it in favour of ``torch.func``; libraries still import
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import TYPE_CHECKING
 
-from ...func import (
-    functional_call,
-    functionalize,
-    grad,
-    grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    stack_module_state,
-    vjp,
-    vmap,
-)  # fmt: skip
+from ... import func as _func
+from ...func import functional_call, stack_module_state
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Tensor
@@ -37,6 +28,36 @@ def __getattr__(name: str) -> Any:
 
         return make_fx
     raise AttributeError(f"module 'functorch' has no attribute {name!r}")
+
+
+def _deprecated(function: Callable[..., Any], instead: str | None = None) -> Callable[..., Any]:
+    """The function as ``functorch`` has it: with PyTorch's warning."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            "We've integrated functorch into PyTorch. As the final step of the integration, "
+            f"`functorch.{name}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch "
+            f">= 2.3. Please use `{instead or f'torch.func.{name}'}` instead; see the PyTorch 2.0 release notes and/or "
+            "the `torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    return call
+
+
+functionalize = _deprecated(_func.functionalize)
+grad = _deprecated(_func.grad)
+grad_and_value = _deprecated(_func.grad_and_value)
+hessian = _deprecated(_func.hessian)
+jacfwd = _deprecated(_func.jacfwd)
+jacrev = _deprecated(_func.jacrev)
+jvp = _deprecated(_func.jvp)
+vjp = _deprecated(_func.vjp)
+vmap = _deprecated(_func.vmap, "torch.vmap")
 
 
 def _stateless(module: Any) -> Any:
@@ -117,3 +138,8 @@ def combine_state_for_ensemble(
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     parameters, buffers = stack_module_state(models)
     return FunctionalModuleWithBuffers(models[0]), tuple(parameters.values()), tuple(buffers.values())
+
+
+make_functional = _deprecated(make_functional, "torch.func.functional_call")
+make_functional_with_buffers = _deprecated(make_functional_with_buffers, "torch.func.functional_call")
+combine_state_for_ensemble = _deprecated(combine_state_for_ensemble, "torch.func.stack_module_state")
