@@ -114,6 +114,9 @@ class OpOverloadPacket:
         return f"aten::{self.__name__}"
 
 
+HigherOrderOperator = _core_names.absent("HigherOrderOperator", f"{__package__}._ops")  # operators of functions
+
+
 class _Aten:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__"):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The module: its home, and what it has of it.
 PLACES = {
-    "_ops": ("ops", "OpOverload OpOverloadPacket"),
+    "_ops": ("ops", "HigherOrderOperator OpOverload OpOverloadPacket"),
     "autograd.variable": ("autograd", "Variable"),
     "cpu.amp.autocast_mode": ("cpu.amp", "autocast"),
     "cpu.amp.grad_scaler": ("cpu.amp", "GradScaler"),
@@ -46,6 +46,10 @@ PLACES = {
     "optim.radam": ("optim.adam", "RAdam"),
     "optim.rmsprop": ("optim.adaptive", "RMSprop"),
     "optim.rprop": ("optim.adaptive", "Rprop"),
+    "profiler.profiler": (
+        "profiler",
+        "ProfilerAction ProfilerActivity profile schedule supported_activities tensorboard_trace_handler",
+    ),
     "utils.data._utils.worker": ("utils.data._worker", "WorkerInfo _generate_state _worker_info get_worker_info"),
 }
 

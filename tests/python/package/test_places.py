@@ -34,6 +34,19 @@ def test_places_answer_in_pytorchs_place_and_others_stay_missing():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_small_names_of_the_compiler(recwarn):
+    from strided._dynamo.utils import warn_once
+    from strided._ops import HigherOrderOperator
+
+    for _ in range(3):
+        warn_once("this is said once", stacklevel=2)
+    assert [str(w.message) for w in recwarn.list] == ["this is said once"]
+    assert not isinstance(strided.ops.aten.add, HigherOrderOperator)
+    with pytest.raises(NotImplementedError, match="HigherOrderOperator: strided has no such objects"):
+        HigherOrderOperator("mine")
+    assert strided.profiler.profiler.profile is strided.profiler.profile
+
+
 def test_what_workers_know_is_looked_up_anew(monkeypatch):
     from strided.utils.data import _worker
     from strided.utils.data._utils import worker

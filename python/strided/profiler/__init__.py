@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-from ._calls.once import warn_once
-from .autograd import profiler as _profiler
-from .autograd.profiler import record_function
+from .._calls.once import warn_once
+from .._seat import places as _places
+from ..autograd import profiler as _profiler
+from ..autograd.profiler import record_function
 
 __all__ = [
     "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",
     "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
+
+__getattr__ = _places.modules_of("profiler")
 
 
 class ProfilerActivity(enum.Enum):
