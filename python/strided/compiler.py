@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 __all__ = [
@@ -101,7 +102,13 @@ def set_default_backend(backend: str | Callable[..., Any] | None) -> None:
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """`fn` itself, which is not compiled; without one a decorator."""
-    return _same if fn is None else fn
+    if fn is None:
+        return lambda function: disable(function, recursive, reason=reason)
+    if isinstance(fn, FunctionType):  # libraries look at these attributes
+        fn.__dict__.update(
+            _torchdynamo_disable=True, _torchdynamo_disable_recursive=recursive, _torchdynamo_disable_msg=reason
+        )
+    return fn
 
 
 def _same(function: Any) -> Any:

@@ -462,6 +462,15 @@ def test_compiled_modules_are_the_originals():
     assert torch.equal(compiled(torch.ones(1, 3)), other(torch.ones(1, 3)))
 
 
+def test_functions_that_are_not_compiled_say_so():
+    @torch.compiler.disable(reason="why")
+    def one():
+        return 1
+
+    assert one() == 1 and one._torchdynamo_disable and one._torchdynamo_disable_msg == "why"
+    assert torch.compiler.disable(net := Net()) is net
+
+
 class Wave(torch.nn.Module):
     def __init__(self):
         super().__init__()
