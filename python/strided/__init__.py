@@ -126,7 +126,7 @@ from .compiler import compile
 from .futures import Future
 from ._seat.core_names import PyTorchFileReader
 
-Event, Stream = cuda.Event, cuda.Stream
+from ._objects.streams import Event, Stream
 
 from ._functions.from_file import from_file
 from ._calls import old_calls as _old_calls

@@ -34,6 +34,13 @@ std::vector<Tensor> parts(const char* name, const Tensor& x, int axis, const Dim
   return out;
 }
 
+// Parts that know nothing of each other: views where nothing is recorded, copies with records of their own elsewhere.
+std::vector<Tensor> own_parts(std::vector<Tensor> parts) {
+  for (Tensor& part : parts)
+    if (needs_grad(part)) part = clone(part);
+  return parts;
+}
+
 // An index tensor as numbers.
 Dims to_dims(const Tensor& t) {
   const Tensor flat = contiguous(to_device(to_dtype(t, DType::Int64), Device()));
@@ -107,6 +114,18 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   // An axis of size 0 still gives as many parts as were asked for.
   if (size == 0) return parts("SplitWithSizesBackward0", x, axis, Dims(static_cast<size_t>(chunks), 0));
   return split(x, (size - 1) / chunks + 1, axis);
+}
+
+std::vector<Tensor> unsafe_split(const Tensor& x, int64_t split_size, int64_t dim) {
+  return own_parts(split(x, split_size, dim));
+}
+
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim) {
+  return own_parts(split_with_sizes(x, split_sizes, dim));
+}
+
+std::vector<Tensor> unsafe_chunk(const Tensor& x, int64_t chunks, int64_t dim) {
+  return own_parts(chunk(x, chunks, dim));
 }
 
 std::vector<Tensor> tensor_split(const Tensor& x, int64_t sections, int64_t dim) {

@@ -78,6 +78,10 @@ Tensor resize_as_(const Tensor& self, const Tensor& other);
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim);
 std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim);
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim);
+// Parts that may be written to where a gradient is recorded, which those above may not: copies there.
+std::vector<Tensor> unsafe_split(const Tensor& x, int64_t split_size, int64_t dim);
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim);
+std::vector<Tensor> unsafe_chunk(const Tensor& x, int64_t chunks, int64_t dim);
 std::vector<Tensor> tensor_split(const Tensor& x, int64_t sections, int64_t dim);
 std::vector<Tensor> tensor_split(const Tensor& x, const Dims& indices, int64_t dim);
 std::vector<Tensor> tensor_split(const Tensor& x, const Tensor& indices_or_sections, int64_t dim);

@@ -215,6 +215,16 @@ void bind_splits() {
       "chunk(Tensor input, int chunks, int dim=0)",
       "At most `chunks` parts of equal size along an axis, the last one perhaps smaller: a tuple of views. RuntimeError unless chunks\n"
       "is positive.\n\n>>> strided.arange(5).chunk(3)\n(tensor([0, 1]), tensor([2, 3]), tensor([4]))");
+  const char* unsafe_doc =
+      "As split, and each part may be written to in place: where a gradient is recorded the parts are copies.";
+  def<&unsafe_split>("unsafe_split(Tensor input, int split_size, int dim=0)", unsafe_doc);
+  def<&unsafe_split_with_sizes>("unsafe_split(Tensor input, int[] split_size, int dim=0)",
+                                "The same with a list of sizes.");
+  def<&unsafe_split_with_sizes>("unsafe_split_with_sizes(Tensor input, int[] split_sizes, int dim=0)",
+                                "unsafe_split with a list of sizes.");
+  def<&unsafe_chunk>(
+      "unsafe_chunk(Tensor input, int chunks, int dim=0)",
+      "As chunk, and each part may be written to in place: where a gradient is recorded the parts are copies.");
   using ByTensor = std::vector<Tensor>(const Tensor&, const Tensor&, int64_t);
   using ByNumber = std::vector<Tensor>(const Tensor&, int64_t, int64_t);
   using ByIndices = std::vector<Tensor>(const Tensor&, const Dims&, int64_t);

@@ -75,11 +75,6 @@ for _name in (
         f"A copy of what {'a slice of the tensor' if _name == 'slice' else 'the tensor' if _name == 'alias' else _name} shows (PyTorch's name for it).",
     )
 
-# Parts that PyTorch lets one write to before the gradient is taken: here the ordinary ones, whose writes are recorded.
-for _name in ("chunk", "split", "split_with_sizes"):
-    _add(f"unsafe_{_name}", _f[_name])
-    setattr(_C.Tensor, f"unsafe_{_name}", _f[f"Tensor.{_name}"])
-
 # PyTorch's name for it inside, which tests of libraries read. Overrides hear of `grad`.
 _C.Tensor._grad = property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value))
 

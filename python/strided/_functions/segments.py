@@ -57,6 +57,17 @@ def _checked_lengths(data, lengths, offsets, axis, unsafe):
     return lengths.to(_C.int64)
 
 
+def _product_with_nan(start, numbers, values):
+    """The products, and for the only NaN of a piece the product of the others as its gradient, which a quotient of the
+    result by the value is not."""
+    nan = values.isnan()
+    others = start.index_reduce(0, numbers, values.masked_fill(nan, 1), "prod")
+    count = start.new_zeros(start.shape).index_add(0, numbers, nan.to(values.dtype))
+    those = start.new_zeros(start.shape).index_add(0, numbers, values.masked_fill(~nan, 0))
+    those = those * _f["where"](count > 1, math.nan, 1.0).to(values.dtype)
+    return others * those.masked_fill(count == 0, 1)
+
+
 def segment_reduce(
     data: Tensor,
     reduce: str,
@@ -104,7 +115,10 @@ def segment_reduce(
     name, start = _REDUCTIONS[reduce]
     shape = (rows * pieces, math.prod(rest))
     out = _f["full"](shape, start if initial is None else initial, dtype=data.dtype, device=data.device)
-    out = out.index_add(0, numbers, flat) if name is None else out.index_reduce(0, numbers, flat, name)
+    if name == "prod" and data.requires_grad and bool(flat.isnan().any()):
+        out = _product_with_nan(out, numbers, flat)
+    else:
+        out = out.index_add(0, numbers, flat) if name is None else out.index_reduce(0, numbers, flat, name)
     if reduce == "mean":
         count = each.reshape(-1, 1)
         empty = math.nan if initial is None else initial

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._objects import streams
 from ._device import current_device, device, index_of
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 _f = _C.functions
 
 
-class Stream:
+class Stream(streams.Stream):
     """A queue of work.  Work of different streams may overlap; what one stream needs of another it has to wait for.
 
     priority: negative goes before others.  Streams come from a pool and are handed out by turns.
@@ -28,8 +29,12 @@ class Stream:
         self.priority = priority
 
     @property
-    def device(self) -> _C.device:
+    def device(self) -> _C.device:  # type: ignore[override]
         return _C.device("cuda", self.device_index)
+
+    @property
+    def stream_id(self) -> int:  # type: ignore[override]
+        return self.cuda_stream
 
     def synchronize(self) -> None:
         """Waits for all work in the stream."""
@@ -119,7 +124,7 @@ def stream(stream: Stream | None) -> _Use:
     return _Use(stream)
 
 
-class Event:
+class Event(streams.Event):
     """A mark in a stream.  With enable_timing, two of them measure time.
 
     blocking and interprocess are accepted; interprocess events raise NotImplementedError.

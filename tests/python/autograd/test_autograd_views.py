@@ -605,3 +605,27 @@ def test_a_view_of_a_parameter_stays_one():
             return table[1:]
 
     assert Row.apply(strided.ones(2))._base is table
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda x: x.unsafe_split(2),
+        lambda x: x.unsafe_split([2, 2]),
+        lambda x: strided.unsafe_split_with_sizes(x, (2, 2)),
+        lambda x: strided.unsafe_chunk(x, 2),
+    ],
+    ids=["split", "sizes", "split_with_sizes", "chunk"],
+)
+def test_unsafe_parts_can_be_written_to(parts):
+    x = strided.arange(4.0, requires_grad=True)
+    a, b = parts(x)
+    c = a.sigmoid_()  # saves what it wrote: a write to the other part does not touch that
+    b.mul_(3)
+    (c.sum() + b.sum()).backward()
+    assert a._base is None
+    want = strided.sigmoid(strided.tensor([0.0, 1.0]))
+    strided.testing.assert_close(x.grad, strided.cat([want * (1 - want), strided.tensor([3.0, 3.0])]))
+    plain = strided.zeros(4)
+    parts(plain)[1].fill_(1)
+    assert plain.tolist() == [0, 0, 1, 1]

@@ -82,3 +82,12 @@ def test_axes_count_from_the_end():
     lengths = torch.tensor([[1, 2], [3, 0]])
     assert torch.segment_reduce(x, "sum", lengths=lengths, axis=-1).tolist() == [[0, 3], [12, 0]]
     assert torch.segment_reduce(x[0], "max", lengths=lengths[0], axis=-1).tolist() == [0, 2]
+
+
+def test_the_gradient_of_a_product_with_one_nan():
+    nan = math.nan
+    x = torch.tensor([2.0, nan, 3.0, nan, nan, 5.0, 4.0], requires_grad=True)
+    y = torch.segment_reduce(x, "prod", lengths=torch.tensor([2, 3, 2]), initial=2.0)
+    y.sum().backward()
+    np.testing.assert_array_equal(y.detach().numpy(), [nan, nan, 40])
+    np.testing.assert_array_equal(x.grad.numpy(), [nan, 4, nan, nan, nan, 8, 10])
