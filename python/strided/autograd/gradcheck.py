@@ -113,8 +113,6 @@ class _Subject:
                         "non-overlapping to be able to compute the numerical gradients correctly. You should call "
                         ".contiguous on the input before passing it to gradcheck."
                     )
-                if not x.is_leaf:  # the same memory and strides, without what it was computed from
-                    x = x.detach().requires_grad_()
                 self.which.append(i)
             made.append(x)
         self.inputs = tuple(made)

@@ -111,6 +111,12 @@ _NO_CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
     "We don't support that: use where() or the like instead."
 )
+NO_REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
+    "function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being transformed "
+    "instead."
+)
 _NO_MEMORY = "vmap: the memory of a tensor under vmap cannot be accessed: it holds the whole batch"
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .. import _C, _dispatch
 from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from ._batched import BatchedTensor, Tensor, batched, expanded, running, union
+from ._batched import NO_REQUIRES_GRAD, BatchedTensor, Tensor, batched, expanded, running, union
 from ._vmap import vmap
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ class Inputs:
 
     def pull(self, outputs: list[Tensor], cotangents: list[Tensor], create_graph: bool) -> list[Tensor]:
         """The gradient by each input; zeros by one that the outputs do not depend on."""
+        if not all(x.requires_grad for x in self.plain):
+            raise RuntimeError(NO_REQUIRES_GRAD)
         pairs = [(y, g) for y, g in zip(outputs, cotangents) if _f["_has_record"](y)]
         grads = (
             _backward([y for y, _ in pairs], [g for _, g in pairs], True, create_graph, self.plain)

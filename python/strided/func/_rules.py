@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from . import _batched
-from ._batched import BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
+from ._batched import NO_REQUIRES_GRAD, BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
 from ._random import draw_batched
 
 if TYPE_CHECKING:
@@ -251,8 +251,7 @@ def _where(func, args, kwargs):
 
 @rule(
     "clone contiguous detach to _convert type type_ type_as cpu cuda zeros_like ones_like empty_like full_like "
-    "requires_grad_ resolve_conj resolve_neg conj zero_ "
-    + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
+    "resolve_conj resolve_neg conj zero_ " + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
     RULES,
     COMPOSED,
 )
@@ -265,6 +264,11 @@ def same(func: Any, args: Any, kwargs: Any) -> Any:
     named = {k: v._value if type(v) is BatchedTensor else v for k, v in kwargs.items()}
     result = func(*plain, **named)
     return args[0] if result is plain[0] else again(result, levels)
+
+
+@rule("requires_grad_", RULES, COMPOSED)
+def _requires_grad(func: Any, args: Any, kwargs: Any) -> Any:
+    raise RuntimeError(NO_REQUIRES_GRAD)
 
 
 # ---------------------------------------------------------------- along axes

@@ -197,7 +197,8 @@ class NAdam(Optimizer):
         step, beta1, beta2 = _averaged(param, grad, state, group)
         mu, after = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
         state["mu_product"] *= mu
-        product, lr = float(state["mu_product"]), number(group["lr"])
+        lr, product = number(group["lr"]), state["mu_product"]
+        product = float(product) if isinstance(product, strided.Tensor) else product  # a gradient may be wanted of it
         below = state["exp_avg_sq"].div(1 - beta2**step).sqrt_().add_(group["eps"])
         param.addcdiv_(grad, below, value=-lr * (1 - mu) / (1 - product))
         param.addcdiv_(state["exp_avg"], below, value=-lr * after / (1 - product * after))

@@ -104,3 +104,21 @@ def test_leaves_are_not_written_to_in_the_graph():
     leaf.grad = strided.ones(2)
     with pytest.raises(RuntimeError, match="leaf"):
         strided.optim.SGD([leaf], lr=0.1, differentiable=True).step()
+
+
+def test_the_product_of_nadam_has_a_gradient():
+    start, grad = points(strided.float64, 1)
+
+    def stepped(product):
+        param = start.detach().clone()
+        param.grad = grad.detach()
+        optimizer = strided.optim.NAdam([param], lr=0.9, differentiable=True)
+        zeros = strided.zeros_like(param)
+        optimizer.state[param] = {
+            "step": strided.tensor(10.0, dtype=strided.float64), "exp_avg": zeros, "exp_avg_sq": zeros + 1,
+            "mu_product": product.clone(),
+        }  # fmt: skip
+        optimizer.step()
+        return param
+
+    assert gradcheck(stepped, strided.tensor(0.5, dtype=strided.float64, requires_grad=True))

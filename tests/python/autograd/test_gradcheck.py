@@ -280,3 +280,8 @@ def test_a_constant_output_beside_others_is_let_go():
         assert gradcheck(lambda x: (x * 2, x.detach() * 3), x, fast_mode=fast)
         with pytest.raises(RuntimeError, match="expected to be zero"):
             gradcheck(lambda x: x.detach() * 3, x, fast_mode=fast)
+
+
+def test_an_input_that_is_no_leaf_is_the_function_s_own():
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True) * 2
+    assert gradcheck(lambda _: (x * x).sum(), (x,))  # the function reads the object that was given

@@ -268,3 +268,16 @@ def test_jvp_strict_refuses_outputs_that_do_not_depend_on_the_primals():
         assert not tangent.any() and given.shape == tangent.shape
     assert jvp(lambda t: t * 0 + y, (x,), (x,), strict=True)[1].tolist() == [0, 0]
     assert vmap(lambda t: jvp(torch.sin, (t,), (t,), strict=True)[1])(x).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: vmap(lambda x: x.requires_grad_())(torch.ones(2)),
+        lambda: vmap(lambda x: x.clone().requires_grad_(False))(torch.ones(2)),
+        lambda: grad(lambda x: x.requires_grad_(False).sum())(torch.ones(2)),  # gave zeros
+    ],
+)
+def test_requires_grad_inside_of_a_transform(call):
+    with pytest.raises(RuntimeError, match=r"attempting to call Tensor.requires_grad_\(\)"):
+        call()
