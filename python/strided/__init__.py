@@ -201,6 +201,7 @@ def __getattr__(name):
         "_inductor",
         "_jit_internal",
         "_linalg_utils",
+        "_ops",
         "_subclasses",
         "_tensor_str",
         "_utils",

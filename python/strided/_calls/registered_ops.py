@@ -61,6 +61,7 @@ class CustomOpDef:
         self._vmap: Callable[..., Any] | None = None
         self._casts: dict[str, Any] = {}
         self._is_composite = False  # made of recorded operations
+        self._others: dict[str, CustomOpDef] = {}  # overloads beside this one
         self.tags: list[Any] = []
         self._node = self._function_with_gradient()
 
@@ -160,6 +161,9 @@ class CustomOpDef:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
+            other = _fitting(self._others, args, kwargs)
+            if other is not None:
+                return other(*args, **kwargs)
             raise RuntimeError(f"{self._qualname}(): {error}. Declaration: {self._qualname}{self._signature}") from None
         bound.apply_defaults()
         given = (*bound.args, *bound.kwargs.values())
@@ -201,6 +205,8 @@ class CustomOpDef:
 
     def _written(self, given: tuple[Any, ...]) -> list[Any]:
         """The tensors that the call says it writes to."""
+        if self._mutates == "unknown":  # perhaps to all of them
+            return _tensors(given)
         if not self._mutates or isinstance(self._mutates, str):
             return []
         return _tensors([a for a, name in zip(given, self._signature.parameters) if name in self._mutates])
@@ -268,25 +274,33 @@ class CustomOpDef:
             self._off = before
 
 
+def _fitting(overloads: dict[str, CustomOpDef], args: Any, kwargs: Any) -> CustomOpDef | None:
+    """The first overload that takes these arguments."""
+    for op in overloads.values():
+        try:
+            op._signature.bind(*args, **kwargs)
+        except TypeError:
+            continue
+        return op
+    return None
+
+
 class _Overloads:
     """``ops.namespace.name`` of operations that were defined with overloads: they are its attributes."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = self._name = name
+        self._others: dict[str, CustomOpDef] = {}
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
-        return [k for k, v in vars(self).items() if isinstance(v, CustomOpDef)]
+        return list(self._others)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for name in self.overloads():
-            op = getattr(self, name)
-            try:
-                op._signature.bind(*args, **kwargs)
-            except TypeError:
-                continue
-            return op(*args, **kwargs)
-        raise TypeError(f"{self._name}: no overload takes these arguments; there are {self.overloads()}")
+        op = _fitting(self._others, args, kwargs)
+        if op is None:
+            raise TypeError(f"{self._name}: no overload takes these arguments; there are {self.overloads()}")
+        return op(*args, **kwargs)
 
 
 def add(made: CustomOpDef) -> CustomOpDef:
@@ -302,8 +316,13 @@ def add(made: CustomOpDef) -> CustomOpDef:
         if packet is None:
             packet = _Overloads(short)
             setattr(space, short, packet)
+        packet._others[overload] = made
         setattr(packet, overload, made)
     else:
+        before = vars(space).get(short)
+        for name, other in getattr(before, "_others", {}).items():
+            made._others[name] = other
+            setattr(made, name, other)
         setattr(space, short, made)
     return made
 
@@ -313,6 +332,11 @@ def take_off(names: list[str]) -> None:
     for name in names:
         made = registered.pop(name, None)
         if made is not None:
-            space, short = getattr(ops, made.namespace), made._name.partition(".")[0]
-            if vars(space).get(short) is made:
+            space, (short, _, overload) = getattr(ops, made.namespace), made._name.partition(".")
+            packet = vars(space).get(short)
+            if packet is made:
                 delattr(space, short)
+            elif overload and getattr(packet, "_others", {}).pop(overload, None) is not None:
+                delattr(packet, overload)
+                if isinstance(packet, _Overloads) and not packet._others:
+                    delattr(space, short)

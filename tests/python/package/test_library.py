@@ -2,6 +2,7 @@
 
 import typing
 
+import numpy as np
 import pytest
 import strided
 from strided.library import custom_op, register_autograd, register_fake
@@ -174,3 +175,49 @@ def test_impl_by_name_takes_dispatch_keys():
         strided.library.impl("testing_keys::twice", "nowhere", lambda x: x)
     with pytest.raises(ValueError, match='expected schema to look like .* but got "third.Tensor x. -> Tensor"'):
         strided.library.define("testing_keys::third", "third(Tensor x) -> Tensor")
+
+
+def test_overloads_beside_an_operation():
+    @strided.library.custom_op("beside::f", mutates_args=())
+    def f(x: strided.Tensor) -> strided.Tensor:
+        return x + 1
+
+    @strided.library.custom_op("beside::f.two", mutates_args=())
+    def two(x: strided.Tensor, y: strided.Tensor) -> strided.Tensor:
+        return x * y
+
+    x, packet = strided.full((2,), 3.0), strided.ops.beside.f
+    assert packet(x).tolist() == packet.default(x).tolist() == [4, 4]
+    assert packet(x, x).tolist() == packet.two(x, x).tolist() == [9, 9]
+    with pytest.raises(RuntimeError, match="too many positional arguments"):
+        packet(x, x, x)
+
+    @strided.library.custom_op("beside::f", mutates_args=())
+    def again(x: strided.Tensor) -> strided.Tensor:
+        return x + 2
+
+    assert strided.ops.beside.f(x).tolist() == [5, 5] and strided.ops.beside.f(x, x).tolist() == [9, 9]
+
+
+def test_overloads_leave_with_their_library():
+    with strided.library._scoped_library("leaving", "FRAGMENT") as lib:
+        lib.define("f.one(Tensor x) -> Tensor")
+        lib.define("f.two(Tensor x, Tensor y) -> Tensor")
+        assert strided.ops.leaving.f.overloads() == ["one", "two"]
+    assert not hasattr(strided.ops.leaving, "f")
+
+
+def test_an_operation_that_may_write_to_anything():
+    @strided.library.custom_op("unknown::sin", mutates_args="unknown")
+    def sin(x: strided.Tensor) -> None:
+        array = x.numpy()
+        np.sin(array, out=array)
+
+    x = strided.ones(2)
+    before = x._version
+    sin(x)
+    assert x._version > before
+
+
+def test_the_classes_of_operations_by_pytorch_s_private_name():
+    assert strided._ops.OpOverload is type(strided.ops.aten.add.Tensor)
