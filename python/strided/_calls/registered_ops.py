@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import strided
@@ -36,6 +37,85 @@ def _tensors(args: Any) -> list[Any]:
         elif isinstance(a, strided.Tensor):
             found.append(a)
     return found
+
+
+def _is_list_of_tensors(a: Any) -> bool:
+    return isinstance(a, (list, tuple)) and any(isinstance(t, strided.Tensor) for t in a)
+
+
+def _apart(values: Any, sizes: Any) -> list[Any]:
+    """The values, those of lists (where there is a size) each for itself."""
+    found: list[Any] = []
+    for value, n in zip(values, sizes):
+        found.extend(value) if n is not None else found.append(value)
+    return found
+
+
+def _together(flat: Any, sizes: Any) -> list[Any]:
+    """The inverse of _apart."""
+    rest = iter(flat)
+    return [next(rest) if n is None else list(itertools.islice(rest, n)) for n in sizes]
+
+
+class _Form:
+    """Where the arguments and results of a call are lists of tensors, and how many are in each."""
+
+    def __init__(self, given: tuple[Any, ...]) -> None:
+        self.taken = [len(a) if _is_list_of_tensors(a) else None for a in given]
+        self.made: list[int | None] | None = None  # of the results; None: as they are
+        self.is_list = False  # the result is one list
+
+    def flat_arguments(self, given: Any) -> list[Any]:
+        return _apart(given, self.taken)
+
+    def arguments(self, flat: Any) -> tuple[Any, ...]:
+        return tuple(_together(flat, self.taken))
+
+    def flat_results(self, made: Any) -> Any:
+        self.is_list = isinstance(made, list)
+        parts = (made,) if self.is_list else made
+        if not isinstance(parts, tuple) or not any(isinstance(y, list) for y in parts):
+            return made
+        self.made = [len(y) if isinstance(y, list) else None for y in parts]
+        return tuple(_apart(parts, self.made))
+
+    def results(self, flat: Any) -> Any:
+        if self.made is None:
+            return flat
+        parts = _together(flat, self.made)
+        return parts[0] if self.is_list else tuple(parts)
+
+    def gradients(self, flat: Any) -> list[Any]:
+        """Of the results."""
+        return list(flat) if self.made is None else _together(flat, self.made)
+
+    def flat_gradients(self, found: tuple[Any, ...]) -> list[Any]:
+        """Of the arguments: None or a list for a list."""
+        found = (
+            tuple(
+                None if n is None and isinstance(g, (list, tuple)) and not _is_list_of_tensors(g) else g
+                for g, n in zip(found, self.taken)
+            )
+            + found[len(self.taken) :]
+        )
+        for g, n in zip(found, self.taken):
+            if n is not None and g is not None and not (isinstance(g, (list, tuple)) and len(g) == n):
+                raise RuntimeError(
+                    "Expected the return from backward to be of the same structure as the inputs: a list of "
+                    f"{n} gradients, got {type(g).__name__}"
+                )
+        sizes = [*self.taken, *[None] * (len(found) - len(self.taken))]
+        return _apart([[None] * n if n is not None and g is None else g for g, n in zip(found, sizes)], sizes)
+
+    @contextlib.contextmanager
+    def wants_seen(self, ctx: Any) -> Iterator[None]:
+        """A context in which the function of the user's own sees ``needs_input_grad`` for its arguments."""
+        before = ctx.needs_input_grad
+        ctx.needs_input_grad = self.arguments(before[1:])
+        try:
+            yield
+        finally:
+            ctx.needs_input_grad = before
 
 
 class CustomOpDef:
@@ -126,25 +206,36 @@ class CustomOpDef:
     def _function_with_gradient(self) -> Any:
         op = self
 
-        class Registered(Function):
-            @staticmethod
-            def forward(*args: Any) -> Any:
-                return op._run(args)
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            form, *flat = inputs
+            ctx._form = form
+            if op._setup is not None:
+                with form.wants_seen(ctx):
+                    op._setup(ctx, **op._for_setup(form.arguments(flat), form.results(output)))
 
-            @staticmethod
-            def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-                if op._setup is not None:
-                    op._setup(ctx, **op._for_setup(inputs, output))
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if op._backward is None:
+                raise NotImplementedError(
+                    f"Trying to backward through {op} but no autograd formula was registered. Please use "
+                    "register_autograd to add one."
+                )
+            form = ctx._form
+            with form.wants_seen(ctx):
+                found = op._backward(ctx, *form.gradients(grads))
+            found = found if isinstance(found, tuple) else (found,)
+            return (None, *form.flat_gradients(found + (None,) * op._n_keywords()))
 
-            @staticmethod
-            def backward(ctx: Any, *grads: Any) -> Any:
-                if op._backward is None:
-                    raise NotImplementedError(f"{op._qualname}: no gradient was registered (register_autograd)")
-                found = op._backward(ctx, *grads)
-                found = found if isinstance(found, tuple) else (found,)
-                return found + (None,) * op._n_keywords()
+        name = f"GeneratedBackwardFor_{self.namespace}_{self._name.partition('.')[0]}_{self._overload}"
+        parts = {
+            "forward": staticmethod(lambda form, *flat: form.flat_results(op._run(form.arguments(flat)))),
+            "setup_context": staticmethod(setup_context), "backward": staticmethod(backward), "__module__": __name__,
+        }  # fmt: skip
+        return type(name, (Function,), parts)
 
-        return Registered
+    def _apply(self, given: tuple[Any, ...]) -> Any:
+        """The call with its gradient; lists of tensors are taken apart for the Function."""
+        form = _Form(given)
+        return form.results(self._node.apply(form, *form.flat_arguments(given)))
 
     def _n_keywords(self) -> int:
         return sum(p.kind is p.KEYWORD_ONLY for p in self._signature.parameters.values())
@@ -191,9 +282,9 @@ class CustomOpDef:
             return self._run(given)
         versions = [(t, 0 if t.is_inference() else t._version) for t in self._written(given)]
         if self._vmap is not None and any(hasattr(type(t), "__strided_function__") for t in tensors):
-            made = self._node.apply(*given)
+            made = self._apply(given)
         elif strided.is_grad_enabled() and any(t.requires_grad for t in tensors):
-            made = self._node.apply(*given)
+            made = self._apply(given)
         else:
             made = self._run(given)
         for t, version in versions:
@@ -249,8 +340,10 @@ class CustomOpDef:
             return self.register_vmap
         self._vmap = func
 
-        def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-            return func(info, in_dims, *args)
+        def vmap(info: Any, in_dims: Any, form: Any, *flat: Any) -> Any:
+            made, dims = func(info, form.arguments(in_dims[1:]), *form.arguments(flat))
+            lists = isinstance(made, list) or (isinstance(made, tuple) and any(isinstance(y, list) for y in made))
+            return form.flat_results(made), form.flat_results(dims) if lists else dims
 
         self._node.vmap = staticmethod(vmap)
         return func

@@ -17,7 +17,9 @@ def test_an_operation_with_a_gradient():
         return x.detach() * factor
 
     x = strided.ones(2, requires_grad=True)
-    with pytest.raises(NotImplementedError, match="tests::scaled: no gradient was registered"):
+    with pytest.raises(
+        NotImplementedError, match="Trying to backward through tests.scaled.default but no autograd formula"
+    ):
         scaled(x).sum().backward()
 
     def keep(ctx, inputs, output):
@@ -221,3 +223,84 @@ def test_an_operation_that_may_write_to_anything():
 
 def test_the_classes_of_operations_by_pytorch_s_private_name():
     assert strided._ops.OpOverload is type(strided.ops.aten.add.Tensor)
+
+
+def test_gradients_of_lists_of_tensors():
+    wants = []
+
+    @strided.library.custom_op("lists::stack", mutates_args=())
+    def stack(xs: typing.Sequence[strided.Tensor], y: strided.Tensor, k: int, *, z: int = 2) -> strided.Tensor:
+        return strided.stack(list(xs)) * y * z + k
+
+    def setup_context(ctx, inputs, keyword_only_inputs, output):
+        xs, ctx.y, _ = inputs
+        ctx.z = keyword_only_inputs["z"]
+        ctx.save_for_backward(*xs)
+
+    def backward(ctx, grad):
+        wants.append(ctx.needs_input_grad)
+        xs = [g * ctx.y * ctx.z for g in grad.unbind(0)]
+        return xs, (strided.stack(ctx.saved_tensors) * grad).sum() * ctx.z, None
+
+    stack.register_autograd(backward, setup_context=setup_context)
+    xs = [strided.full((2,), i + 1.0, requires_grad=i != 1) for i in range(3)]
+    y = strided.tensor(3.0, requires_grad=True)
+    out = stack(xs, y, 1)
+    assert type(out.grad_fn).__name__ == "GeneratedBackwardFor_lists_stack_defaultBackward"
+    for _ in range(2):
+        gx, gy = strided.autograd.grad(out.sum(), [xs[2], y], retain_graph=True)
+        assert (gx.tolist(), gy.item()) == ([6, 6], 24)
+    assert wants[0] == ([True, False, True], True, False, False)
+    stack(xs, strided.tensor(3.0), 1).sum().backward()
+    assert xs[0].grad.tolist() == [6, 6] and xs[1].grad is None
+
+
+def test_gradients_of_a_list_of_results():
+    @strided.library.custom_op("lists::rows", mutates_args=())
+    def rows(x: strided.Tensor) -> list[strided.Tensor]:
+        return [r.clone() for r in x.unbind(0)]
+
+    rows.register_autograd(lambda ctx, grads: strided.stack(list(grads)))
+
+    @strided.library.custom_op("lists::both", mutates_args=())
+    def both(x: strided.Tensor) -> tuple[strided.Tensor, list[strided.Tensor]]:
+        return x.sum(0), [r.clone() for r in x.unbind(0)]
+
+    both.register_autograd(lambda ctx, g, grads: strided.stack(list(grads)) + g)
+    x = strided.ones(2, 3, requires_grad=True)
+    found = rows(x)
+    assert type(found) is list and found[1].requires_grad
+    (found[0].sum() + 2 * found[1].sum()).backward()
+    assert x.grad.tolist() == [[1, 1, 1], [2, 2, 2]]
+    whole, parts = both(x)
+    (gradient,) = strided.autograd.grad(whole.sum() + 5 * parts[0].sum(), x)
+    assert gradient.tolist() == [[6, 6, 6], [1, 1, 1]] and type(parts) is list
+
+
+def test_a_gradient_that_has_not_the_form_of_a_list():
+    @strided.library.custom_op("lists::wrong", mutates_args=())
+    def wrong(xs: list[strided.Tensor], n: list[int]) -> strided.Tensor:
+        return xs[0] + xs[1]
+
+    wrong.register_autograd(lambda ctx, g: ([g], None))
+    with pytest.raises(RuntimeError, match="same structure as the inputs: a list of 2"):
+        wrong([strided.ones(1, requires_grad=True)] * 2, [1, 2]).backward()
+    wrong.register_autograd(lambda ctx, g: (None, [None, None]))
+    x = strided.ones(1, requires_grad=True)
+    wrong([x, x], [1, 2]).backward()
+    assert x.grad is None
+
+
+def test_a_batching_rule_of_lists():
+    @strided.library.custom_op("lists::total", mutates_args=())
+    def total(xs: typing.Sequence[strided.Tensor]) -> list[strided.Tensor]:
+        return [xs[0] + xs[1], xs[0] * xs[1]]
+
+    def rule(info, in_dims, xs):
+        assert info.batch_size == 3 and in_dims == ([0, None],)
+        return total([xs[0], xs[1].expand_as(xs[0])]), [0, 0]
+
+    total.register_vmap(rule)
+    a, b = strided.arange(6.0).view(3, 2), strided.ones(2)
+    added, multiplied = strided.vmap(lambda x: tuple(total([x, b])))(a)
+    assert added.tolist() == (a + 1).tolist() and multiplied.tolist() == a.tolist()
