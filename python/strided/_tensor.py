@@ -10,6 +10,7 @@ from ._calls.overrides import overridable_method
 from ._objects import printing
 from ._objects import storage as _storage
 from ._objects.layouts import contiguous_format, preserve_format
+from ._objects.states import slots_of, state_of
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -274,6 +275,9 @@ def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
     memo[id(self)] = made
     if attributes := self.__dict__:
         made.__dict__.update(copy.deepcopy(attributes, memo))
+    if type(self) is not _C.Tensor:
+        for name, value in slots_of(self).items():
+            setattr(made, name, copy.deepcopy(value, memo))
     return made
 
 
@@ -293,6 +297,9 @@ def __copy__(self) -> Tensor:
         made = _as_type(self.detach(), type(self), self.requires_grad)
     if attributes := self.__dict__:
         made.__dict__.update(attributes)
+    if type(self) is not _C.Tensor:
+        for name, value in slots_of(self).items():
+            setattr(made, name, value)
     return made
 
 
@@ -303,9 +310,11 @@ def _rebuild(data: bytes, dtype, size, stride, requires_grad, device="cpu"):
 
 
 def _rebuild_type(kind, attributes, *args):
+    from .files._constructors import restore_state
+
     made = _rebuild(*args)
     made = _as_type(made, kind, made.requires_grad)
-    made.__dict__.update(attributes)
+    restore_state(made, attributes)
     return made
 
 
@@ -326,7 +335,10 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 def __reduce_ex__(self, protocol):
     if self.is_meta:
-        return _rebuild_meta, (tuple(self.size()), tuple(self.stride()), self.dtype, self.requires_grad)
+        described = tuple(self.size()), tuple(self.stride()), self.dtype, self.requires_grad
+        if type(self) is _C.Tensor and not self.__dict__:
+            return _rebuild_meta, described
+        return _rebuild_from_type_v2, (_rebuild_meta, type(self), described, state_of(self))
     # A result of an operation comes back as a leaf. The copy has no gaps, and keeps the order of dimensions.
     c = self.detach().cpu().clone()
     args = (
@@ -339,7 +351,7 @@ def __reduce_ex__(self, protocol):
     )
     if type(self) is _C.Tensor and not self.__dict__:
         return _rebuild, args
-    return _rebuild_type, (type(self), dict(self.__dict__), *args)
+    return _rebuild_type, (type(self), state_of(self), *args)
 
 
 # ---------------------------------------------------------------- autograd

@@ -361,15 +361,18 @@ Object Unpickler::make_parameter(PyObject* args, bool state) {
 
 // (function, class, arguments, attributes): a tensor with attributes.
 Object Unpickler::make_from_type(PyObject* args) {
-  PyObject* meta = PyDict_GetItemString(constructors_.find, "torch._utils._rebuild_meta_tensor_no_storage");
-  const bool is_meta = count(args) == 4 && meta && argument(args, 0) == meta;
-  const Known* function = count(args) == 4 && !is_meta ? as_known(argument(args, 0)) : nullptr;
+  PyObject* listed = nullptr;  // in Python: what makes tensors without values of their own
+  for (const char* name : {"torch._utils._rebuild_meta_tensor_no_storage", "torch._utils._rebuild_wrapper_subclass"}) {
+    PyObject* maker = PyDict_GetItemString(constructors_.find, name);
+    if (count(args) == 4 && maker && argument(args, 0) == maker) listed = maker;
+  }
+  const Known* function = count(args) == 4 && !listed ? as_known(argument(args, 0)) : nullptr;
   require(
-      (is_meta || (function && function->kind <= Known::ParameterWithState)) && PyTuple_CheckExact(argument(args, 2)),
+      (listed || (function && function->kind <= Known::ParameterWithState)) && PyTuple_CheckExact(argument(args, 2)),
       "a tensor with attributes is not made of a tensor");
   PyObject* type = argument(args, 1);
   require(callable_.count(type) != 0, "a tensor of an unknown class");
-  Object made = is_meta ? call_listed(meta, argument(args, 2)) : call(*function, argument(args, 2));
+  Object made = listed ? call_listed(listed, argument(args, 2)) : call(*function, argument(args, 2));
   if (reinterpret_cast<PyObject*>(Py_TYPE(made.get())) != type) {
     const bool of_user = PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type);
     PyObject* second = is_tensor(made.get()) && unwrap(made.get()).requires_grad() ? Py_True : Py_False;
@@ -377,7 +380,14 @@ Object Unpickler::make_from_type(PyObject* args) {
     made = call_listed(of_user ? hook("as_class") : type, args_of_class.get());
   }
   require(is_tensor(made.get()), "a tensor of a class that is none");
-  update_attributes(made.get(), published(Object::borrowed(argument(args, 3))).get());
+  const Object state = published(Object::borrowed(argument(args, 3)));
+  // A class of the user's own may have slots, what reads a state, and attributes that hide methods.
+  if (PyObject* build = PyDict_GetItem(constructors_.build, type)) {
+    const Object both = Object::made(PyTuple_Pack(2, made.get(), state.get()));
+    call_listed(build, both.get());
+  } else {
+    update_attributes(made.get(), state.get());
+  }
   return made;
 }
 

@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
+from .._objects.states import slots_of, state_of
 from ..autograd.grad_mode import no_grad
 from ..overrides import _names
 from .subclass_gradients import _refresh
@@ -207,6 +208,8 @@ def _deepcopy(x: Any, memo: Any) -> Any:
         made.grad = copy.deepcopy(x.grad, memo)
     memo[id(x)] = made
     made.__dict__.update(copy.deepcopy(_attributes(x), memo))
+    for name, value in slots_of(x).items():
+        setattr(made, name, copy.deepcopy(value, memo))
     return made
 
 
@@ -219,7 +222,7 @@ def _reduce(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if not is_wrapper(x):
         return _through(func, types, args, kwargs)
     given = (tuple(x.size()), tuple(x.stride()), x.storage_offset(), x.dtype, str(x.device), x.requires_grad)
-    return _made_again, (type(x), *given), _attributes(x)
+    return _made_again, (type(x), *given), state_of(x)
 
 
 _SPECIAL["__reduce_ex__"] = _reduce

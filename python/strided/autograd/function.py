@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
@@ -186,9 +187,17 @@ class Function(metaclass=_FunctionMeta):
     generate_vmap_rule = False  # as PyTorch; without a vmap of its own a function is always called for each sample
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
-            "them on the class itself: apply(...)"
+            "them on the class itself: apply(...)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method."
         )
 
     @staticmethod

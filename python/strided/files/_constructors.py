@@ -15,6 +15,7 @@ from typing import Any
 from .. import _C
 from .._C import Size
 from .._objects import storage
+from .._objects.states import slot_names, state_of
 
 __all__ = ["class_name", "constructors", "describe", "name_of", "restore_state"]
 
@@ -60,6 +61,18 @@ def _meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:
     if not isinstance(dtype, _C.dtype) or not all(isinstance(one, (tuple, list)) for one in (size, stride)):
         raise TypeError("a tensor on device 'meta' is made of a dtype, a size and strides")
     return strided.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=bool(requires_grad))
+
+
+def _wrapper(
+    kind: Any, dtype: Any, size: Any, stride: Any, offset: Any, layout: Any, device: Any, requires_grad: Any
+) -> Any:
+    """A tensor of a user's class whose values are in its attributes."""
+    from .._dispatch.subclasses import make_wrapper
+
+    counts = isinstance(size, tuple) and isinstance(stride, tuple) and type(offset) is int
+    if not (isinstance(kind, type) and issubclass(kind, _C.Tensor) and counts and isinstance(dtype, _C.dtype)):
+        raise TypeError("a tensor of a class is made of the class, a dtype, a size and strides")
+    return make_wrapper(kind, size, stride, offset, None, dtype, layout, device, bool(requires_grad))
 
 
 def _sparse(layout: Any, parts: Any) -> Any:
@@ -156,6 +169,7 @@ def _fixed() -> dict[str, Any]:
         "torch.serialization._get_layout": _layout,
         "torch._utils._rebuild_sparse_tensor": _sparse,
         "torch._utils._rebuild_meta_tensor_no_storage": _meta,
+        "torch._utils._rebuild_wrapper_subclass": _wrapper,
         "torch.Tensor": _tensor,
         "torch.nn.parameter.Parameter": _parameter,
         "collections.Counter": _counter,
@@ -183,6 +197,8 @@ def restore_state(obj: Any, state: Any) -> None:
         state, slots = state
     obj.__dict__.update(state or {})
     for name, value in (slots or {}).items():
+        if isinstance(obj, _C.Tensor) and name not in slot_names(type(obj)):
+            raise TypeError(f"{type(obj).__name__} has no slot {name!r}")
         setattr(obj, name, value)
 
 
@@ -241,19 +257,30 @@ def _describe_numpy(obj: Any, numpy: Any) -> Any:
 
 
 def is_of_plain_class(obj: Any) -> bool:
-    """Whether it is a tensor of a user's class that has values and attributes, and nothing else."""
-    kind, inherited = type(obj), ("__reduce_ex__", "__reduce__", "__torch_dispatch__")
-    if not isinstance(obj, _C.Tensor) or any(getattr(kind, n) is not getattr(_C.Tensor, n) for n in inherited):
+    """Whether it is a tensor of a user's class that has values and attributes, or a wrapper: nothing that only
+    ``__reduce_ex__`` knows."""
+    kind, own = type(obj), ("__reduce_ex__", "__reduce__")
+    if not isinstance(obj, _C.Tensor) or any(getattr(kind, n) is not getattr(_C.Tensor, n) for n in own):
         return False
-    return not any(vars(c).get("__slots__") for c in kind.__mro__ if issubclass(c, _C.Tensor) and c is not _C.Tensor)
+    return kind.__torch_dispatch__ is _C.Tensor.__torch_dispatch__ or _is_wrapper(obj)  # type: ignore[attr-defined]
+
+
+def _is_wrapper(obj: Any) -> bool:
+    from .._dispatch.subclasses import is_wrapper
+
+    return is_wrapper(obj)
 
 
 def describe_tensor(obj: Any, name: str) -> Any:
     """(name of its class, the plain tensor, attributes) of a tensor of a user's class, to be written as in PyTorch."""
     from .._calls.overrides import DisableTorchFunctionSubclass
 
+    if _is_wrapper(obj):
+        shape = tuple(obj.size()), tuple(obj.stride()), obj.storage_offset()
+        given = (type(obj), obj.dtype, *shape, obj.layout, obj.device, obj.requires_grad)
+        return "torch._tensor._rebuild_from_type_v2", (_wrapper, type(obj), given, state_of(obj)), None
     with DisableTorchFunctionSubclass():
-        return name, obj.as_subclass(_C.Tensor), dict(obj.__dict__)
+        return name, obj.as_subclass(_C.Tensor), state_of(obj)
 
 
 def _as_class(made: Any, kind: type) -> Any:
@@ -303,6 +330,8 @@ def describe(obj: Any, allowed: dict[str, Any]) -> Any:
         return "storage", obj.untyped(), obj.dtype
     if type(obj) is collections.Counter:
         return "collections.Counter", (dict(obj),), None
+    if obj is _wrapper:
+        return "torch._utils._rebuild_wrapper_subclass", None, None
     if _is_layout(obj):
         return "torch.serialization._get_layout", (repr(obj),), None
     sparse = sys.modules.get("strided._sparse.base")  # before it is imported there are no such tensors

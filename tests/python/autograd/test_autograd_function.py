@@ -1,6 +1,7 @@
 """autograd.Function: every form of forward and backward, marks, results that are arguments, second derivatives."""
 
 import pytest
+import strided
 from function_scenarios import function, name
 from torch_compare import Scenarios, kind, leaf, numbers, outcome
 
@@ -548,3 +549,23 @@ def test_old_programs_derive_from_another_name():
         y = Rounded.apply(x.clone(), inplace)
         y.sum().backward()
         assert y.tolist() == [0, 2] and x.grad.tolist() == [1, 1]
+
+
+def test_instances_of_functions():
+    class Cube(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * ctx.saved_tensors[0] ** 2 * grad
+
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        cube = Cube()
+    x = strided.tensor(2.0, requires_grad=True)
+    cube.apply(x).backward()
+    assert x.grad.item() == 12
+    with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward method is deprecated"):
+        cube(x)

@@ -1,6 +1,7 @@
 """save and load in PyTorch's format: what goes in comes out."""
 
 import collections
+import copy
 import copyreg
 import io
 import os
@@ -522,10 +523,80 @@ def test_tensors_of_allowed_classes_are_leaves_and_may_lie_on_meta():
     assert again.requires_grad and again.is_leaf and type(meta) is Tagged and meta.is_meta and meta.shape == (2, 3)
 
 
-def test_tensors_of_classes_that_hold_more_are_refused():
-    class Slotted(torch.Tensor):
-        __slots__ = ("held",)
+class Slotted(torch.Tensor):
+    __slots__ = ("held", "never")
 
-    x = torch.ones(2).as_subclass(Slotted)
-    with S.safe_globals([Slotted]), pytest.raises(pickle.PicklingError, match="Slotted"):
-        trip(x)
+
+class Spoken(torch.Tensor):
+    def __getstate__(self):
+        return ("said", self.word)
+
+    def __setstate__(self, state):
+        self.how, self.word = state
+
+
+class Wrapper(torch.Tensor):
+    @staticmethod
+    def __new__(cls, values):
+        made = torch.Tensor._make_wrapper_subclass(cls, values.shape, strides=values.stride(), dtype=values.dtype)
+        made.values = values
+        return made
+
+    def __init__(self, values):
+        pass
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        result = func(*[x.values if isinstance(x, cls) else x for x in args], **(kwargs or {}))
+        return cls(result) if isinstance(result, torch.Tensor) else result
+
+
+def of_classes():
+    slotted = torch.ones(2, device="meta").as_subclass(Slotted)
+    slotted.held, slotted.note = torch.arange(2), "attribute"
+    spoken = torch.ones(3).as_subclass(Spoken)
+    spoken.word = "word"
+    wrapper = Wrapper(torch.arange(6.0).view(2, 3).t())
+    wrapper.note = "wrapped"
+    return slotted, spoken, wrapper
+
+
+def check_classes(slotted, spoken, wrapper):
+    assert type(slotted) is Slotted and slotted.is_meta and slotted.shape == (2,) and not hasattr(slotted, "never")
+    assert slotted.held.tolist() == [0, 1] and slotted.note == "attribute"
+    assert type(spoken) is Spoken and spoken.tolist() == [1, 1, 1] and spoken.word == "word"
+    assert (
+        type(wrapper) is Wrapper and wrapper.values.tolist() == [[0, 3], [1, 4], [2, 5]] and wrapper.note == "wrapped"
+    )
+    assert wrapper.shape == (3, 2) and wrapper.stride() == wrapper.values.stride()
+
+
+@pytest.mark.parametrize("how", FORMATS)
+def test_tensors_of_allowed_classes_with_slots_states_and_wrappers(how):
+    with pytest.raises(pickle.PicklingError, match=r"Slotted"):
+        trip(of_classes()[0])
+    with S.safe_globals([Slotted, Spoken, Wrapper]):
+        *found, _ = trip([*of_classes(), 1], **how)
+        assert found[1].how == "said"
+    check_classes(*found)
+
+
+def test_tensors_of_classes_are_copied_and_pickled_with_all_they_hold():
+    check_classes(*copy.deepcopy(of_classes()))
+    check_classes(*pickle.loads(pickle.dumps(of_classes())))
+    given = of_classes()[0]
+    again = copy.copy(given)
+    assert again.held is given.held and copy.deepcopy(given).held is not given.held
+
+
+def test_a_file_fills_only_the_slots_of_a_class():
+    x = torch.ones(2).as_subclass(Spoken)
+    x.word = 1
+    x.__class__.__getstate__, kept = (lambda self: ({}, {"data": torch.zeros(2)})), x.__class__.__getstate__
+    reads = x.__class__.__setstate__
+    del x.__class__.__setstate__
+    try:
+        with S.safe_globals([Spoken]), pytest.raises(pickle.UnpicklingError, match="no slot 'data'"):
+            trip(x)
+    finally:
+        Spoken.__getstate__, Spoken.__setstate__ = kept, reads
