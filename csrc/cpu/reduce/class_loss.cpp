@@ -22,6 +22,7 @@ struct Sums {
 // sample without a class, or -1.
 template <class F>
 int64_t for_samples(const ClassLossPlan& plan, const int64_t (&stride)[3], int64_t begin, int64_t end, F visit) {
+  if (begin == end) return -1;  // images of no pixels have no place to begin at
   int64_t o = begin / plan.inner, i = begin % plan.inner;
   for (int64_t s = begin; s < end; ++s) {
     const int64_t t = plan.target[s];

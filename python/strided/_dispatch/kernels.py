@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import strided
 
+from ..func._batched import running
+from ..func._grad import vjp
 from ..nn import functional as F
 from ..nn._reduction import name_of
 from ..nn._top import convolution
@@ -16,11 +18,22 @@ if TYPE_CHECKING:
 
 def _gradients(f: Any, wanted: Any, *inputs: Any, grad: Tensor) -> tuple[Any, ...]:
     """The gradients of f(*inputs) for those inputs that are wanted."""
-    with strided.enable_grad():
-        inputs = tuple(t.detach().requires_grad_() if w and t is not None else t for t, w in zip(inputs, wanted))
-        result = f(*inputs)
-        found = iter(strided.autograd.grad(result, [t for t, w in zip(inputs, wanted) if w and t is not None], grad))
-    return tuple(next(found) if w and t is not None else None for t, w in zip(inputs, wanted))
+    places = [i for i, (t, w) in enumerate(zip(inputs, wanted)) if w and t is not None]
+
+    def of_wanted(*values):
+        given = list(inputs)
+        for i, value in zip(places, values):
+            given[i] = value
+        return f(*given)
+
+    if running():  # of samples
+        found = vjp(of_wanted, *(inputs[i] for i in places))[1](grad)
+    else:
+        with strided.enable_grad():
+            leaves = [inputs[i].detach().requires_grad_() for i in places]
+            found = strided.autograd.grad(of_wanted(*leaves), leaves, grad)
+    gradients = dict(zip(places, found))
+    return tuple(gradients.get(i) for i in range(len(inputs)))
 
 
 def convolution_backward(

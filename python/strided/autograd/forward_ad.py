@@ -14,6 +14,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
+from ._leaf import leaf_of
 
 if TYPE_CHECKING:
     from .._typing import F, Tensor
@@ -146,7 +147,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not _levels or not _C.functions["_has_record"](tensor):
         return UnpackedDualTensor(tensor, None)
     duals = [d for d, _ in _levels[-1]]
-    w = _zeros_like(tensor.detach()).requires_grad_()
+    w = leaf_of(_zeros_like(tensor.detach()))
     before, _takes_tangent.on = getattr(_takes_tangent, "on", False), True
     try:
         pairs = (

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import strided
+from strided.autograd._leaf import leaf_of
 from strided.nn.functional import softplus
 
 from .bernoulli import Bernoulli
@@ -114,7 +115,7 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
         raise NotImplementedError(
             "The cross KL-divergence between different exponential families cannot                             be computed using Bregman divergences"
         )
-    p_natural = [x.detach().requires_grad_() for x in p._natural_params]
+    p_natural = [leaf_of(x) for x in p._natural_params]
     q_natural = q._natural_params
     with strided.enable_grad():
         normalizer = p._log_normalizer(*p_natural)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import strided
+from strided.autograd._leaf import leaf_of
 
 from .distribution import Distribution
 
@@ -38,7 +39,7 @@ class ExponentialFamily(Distribution):
         natural = self._natural_params
         recorded = strided.is_grad_enabled() and any(p.requires_grad for p in natural)
         with strided.enable_grad():
-            parameters = [p if recorded and p.requires_grad else p.detach().requires_grad_() for p in natural]
+            parameters = [p if recorded and p.requires_grad else leaf_of(p) for p in natural]
             normalizer = self._log_normalizer(*parameters)
             gradients = strided.autograd.grad(normalizer.sum(), parameters, create_graph=True)
             result = normalizer - self._mean_carrier_measure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from ._batched import BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
-from ._rules import COMPOSED, RULES, _f, bind, by_calls, call, elementwise, missing, rule, sizes_of
+from ._rules import COMPOSED, RULES, _f, bind, by_calls, call, elementwise, matrices, missing, rule, sizes_of
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -182,6 +182,7 @@ def _chain_matmul(*matrices):
 def _solve(func, args, kwargs):
     _, values = bind(func, args, kwargs)
     A, B = values.pop("A"), values.pop("B")
+    matrices(func, A)
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     right = B.unsqueeze(-1) if vector else B
     levels = union([A, B])
@@ -199,6 +200,7 @@ def _solve(func, args, kwargs):
 def _lstsq(func, args, kwargs):
     parameters, values = bind(func, args, kwargs)
     levels = union(values.values())
+    matrices(func, values["input"])
     for name in ("input", "b"):
         values[name] = expanded(values[name], levels)
     sizes = [level.size for level in levels]
@@ -211,6 +213,7 @@ def _lstsq(func, args, kwargs):
 @rule("linalg.pinv linalg.matrix_rank")
 def _with_tolerances(func, args, kwargs):
     parameters, values = bind(func, args, kwargs)
+    matrices(func, values["input"])
     levels, n = union(values.values()), values["input"].ndim - 2
     for name, value in values.items():
         if isinstance(value, Tensor) and name != "input" and value.ndim > n:

@@ -324,23 +324,39 @@ def joined(func: Any, args: Any, kwargs: Any) -> Any:
     return func([t.to(dtype) for t in rest], values["dim"])
 
 
+def matrices(func: Any, *tensors: Tensor) -> None:
+    """RuntimeError where a sample has no axes for rows and columns: an axis of the batch would be taken for one."""
+    for t in tensors:
+        if t.ndim < 2:
+            raise RuntimeError(f"{func.__name__}: The input tensor must have at least 2 dimensions.")
+
+
+def _along_matrices(func: Any, args: Any, kwargs: Any, every: bool = False) -> Any:
+    """As `along`, for functions of matrices: the first tensor, or every one."""
+    _, values = bind(func, args, kwargs)
+    tensors = list(_tensors(values.values()))
+    matrices(func, *(tensors if every else tensors[:1]))
+    return along(func, args, kwargs, widest=every)
+
+
 rule(
     "softmax log_softmax special.softmax special.log_softmax cumsum cumprod logcumsumexp cummax cummin diff sort argsort "
     "kthvalue mode flip rot90 narrow narrow_copy select chunk split split_with_sizes unbind unfold movedim "
     "moveaxis transpose swapdims swapaxes unflatten diagonal gather scatter scatter_add "
-    "scatter_reduce slice_scatter select_scatter diagonal_scatter tril triu adjoint real imag view_as_real "
-    "view_as_complex unsafe_chunk unsafe_split logsumexp special.logsumexp "
-    "linalg.inv inverse linalg.inverse linalg.inv_ex det linalg.det logdet slogdet linalg.slogdet linalg.lu "
+    "scatter_reduce slice_scatter select_scatter diagonal_scatter tril triu real imag view_as_real "
+    "view_as_complex unsafe_chunk unsafe_split logsumexp special.logsumexp linalg.vander"
+)(along)
+rule(
+    "adjoint linalg.inv inverse linalg.inverse linalg.inv_ex det linalg.det logdet slogdet linalg.slogdet linalg.lu "
     "linalg.lu_factor linalg.lu_factor_ex lu lu_unpack linalg.cholesky cholesky linalg.cholesky_ex cholesky_inverse "
     "matrix_power linalg.matrix_power linalg.matrix_norm linalg.matrix_transpose linalg.qr qr geqrf "
     "linalg.householder_product orgqr ormqr linalg.svd linalg.svdvals svd linalg.eigh linalg.eigvalsh linalg.eig "
     "linalg.eigvals pinverse linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve matrix_exp linalg.matrix_exp "
-    "linalg.trace linalg.vander linalg.cond linalg.diagonal lu_solve linalg.lu_solve"
-)(along)
+    "linalg.trace linalg.cond linalg.diagonal lu_solve linalg.lu_solve"
+)(_along_matrices)
 rule("unsqueeze diag_embed stack")(functools.partial(along, added=1))
-rule("linalg.solve_triangular triangular_solve cholesky_solve linalg.vecdot linalg.cross cdist")(
-    functools.partial(along, widest=True)
-)
+rule("linalg.vecdot linalg.cross")(functools.partial(along, widest=True))
+rule("linalg.solve_triangular triangular_solve cholesky_solve cdist")(functools.partial(_along_matrices, every=True))
 
 
 @rule("topk")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..autograd._leaf import leaf_of
 from . import functional as F
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ def _transposed(f, given, of, grad_output):
     """What the linear function sends back for ``grad_output``: with a graph if that or ``given`` is differentiated."""
     graph = strided.is_grad_enabled() and (given.requires_grad or grad_output.requires_grad)
     with strided.enable_grad():
-        (found,) = strided.autograd.grad(f(of.requires_grad_()), of, grad_output, create_graph=graph)
+        of = leaf_of(of)
+        (found,) = strided.autograd.grad(f(of), of, grad_output, create_graph=graph)
     return found
 
 

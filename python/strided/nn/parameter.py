@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _C
 from .._objects import printing as _printing
+from ..autograd._leaf import leaf_of
 
 if TYPE_CHECKING:
     from .._typing import Tensor
@@ -48,6 +49,10 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
         if type(data) is not _C.Tensor and cls is Parameter:
             if _is_of_users(type(data)) or hasattr(data, "_parts") or hasattr(data, "placements"):
                 return _of_class(data, requires_grad)  # (parts: a sparse tensor; placements: a sharded one)
+            if hasattr(data, "_levels"):  # one sample of a batch, under vmap
+                made = leaf_of(data, requires_grad)
+                made._is_param = True
+                return made
         return _make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:

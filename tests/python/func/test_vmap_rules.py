@@ -212,3 +212,40 @@ def test_as_strided():
     assert torch.equal(vmap(lambda t: t.as_strided((2,), (2,), 1))(x), x[:, 1::2])
     jacobian = torch.func.jacfwd(lambda t: t.as_strided((2, 2), (1, 2)))(x[0].clone())
     assert torch.equal(jacobian, torch.eye(4)[[0, 2, 1, 3]].view(2, 2, 4))
+
+
+@pytest.mark.parametrize(
+    "name",
+    "linalg.inv linalg.cholesky linalg.det linalg.eigh linalg.eigvals linalg.svd linalg.qr linalg.lu linalg.pinv "
+    "linalg.slogdet linalg.matrix_rank linalg.matrix_norm linalg.ldl_factor pinverse matrix_exp geqrf adjoint logdet linalg.cond".split(),
+)
+def test_functions_of_matrices_refuse_samples_that_are_vectors(name):
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    with pytest.raises(RuntimeError, match="dimension"):  # the axis of the samples was taken for the rows
+        torch.vmap(function)(torch.eye(3))
+
+
+@pytest.mark.parametrize("name", ["linalg.solve", "linalg.lstsq", "cdist", "cholesky_solve"])
+def test_functions_of_two_matrices_refuse_samples_that_are_vectors(name):
+    function = torch
+    for part in name.split("."):
+        function = getattr(function, part)
+    with pytest.raises(RuntimeError, match="dimension"):
+        torch.vmap(function)(torch.eye(3), torch.eye(3))
+
+
+def test_parameters_of_samples():
+    def f(w):
+        made = torch.nn.Parameter(w)
+        assert isinstance(made, torch.nn.Parameter) and made.requires_grad and made.shape == (3,)
+        return made * 2  # was empty
+
+    assert torch.vmap(f)(torch.ones(2, 3)).tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
+def test_leaves_inside_of_functions_of_the_library():
+    x = torch.tensor([[1.0, -2.0], [0.5, 3.0]])
+    found = torch.vmap(torch.ops.aten.silu_backward)(torch.ones(2, 2), x)
+    torch.testing.assert_close(found, torch.ops.aten.silu_backward(torch.ones(2, 2), x))

@@ -208,3 +208,17 @@ def test_sums_over_labels_beside_inf_and_nan():
         made = strided._C.functions["_label_sums"](scores, skips, lengths, labels, backward)
         assert made[:, 0].isnan().any() and (made[:, 1] == math.inf).any() and not made[:, 2].isnan().any()
         assert not (made[:, 2] == math.inf).any()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 5), (2, 3, 0), (2, 3, 5, 0), (2, 3, 5, 7, 0)])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_images_of_no_pixels(shape, reduction):
+    x = strided.rand(*shape, requires_grad=True)
+    target = strided.zeros(shape[0], *shape[2:], dtype=strided.int64)
+    loss = strided.nn.functional.nll_loss(x, target, reduction=reduction)  # divided by zero, and ended the process
+    loss.sum().backward()
+    assert x.grad.shape == x.shape
+    if reduction == "none":
+        assert loss.shape == target.shape
+    else:
+        assert loss.item() == 0 if reduction == "sum" else loss.isnan()
