@@ -8,11 +8,13 @@ other functions of the tensors that the function under vmap sees.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from typing import TYPE_CHECKING
 
-from .. import _C
+from .. import _C, _dispatch
+from ..autograd.grad_mode import no_grad
 from . import _batched
 from ._batched import NO_REQUIRES_GRAD, BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
 from ._random import draw_batched
@@ -60,7 +62,43 @@ def rule_of(func: Any) -> Any:
 _batched.rule_of = rule_of
 
 
+# Functions whose arguments are asked about for one sample: for the whole batch, with an axis more, what one sample may
+# not have may pass.
+_ASKED = frozenset(
+    "dot vdot trace cov corrcoef diag diagflat group_norm prelu conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d linalg.cross cross roll flip flipud fliplr rot90 narrow narrow_copy renorm masked_scatter "
+    "unbind select chunk split split_with_sizes diff unflatten "
+    "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.hfft2 fft.ihfft2 "
+    "fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.hfftn fft.ihfftn".split()
+)
+
+
+def _as_one(value: Any) -> Any:
+    """An argument as one sample has it, without its values."""
+    if isinstance(value, Tensor):
+        return _batched._shell(value.shape, value.dtype)
+    return type(value)(map(_as_one, value)) if type(value) in (tuple, list) else value
+
+
+def _asked(rule: Any) -> Any:
+    """The rule, after the function was called for one sample on device meta, which raises what it does not take."""
+
+    def of_batch(func: Any, args: Any, kwargs: Any) -> Any:
+        if not _dispatch.state.modes:  # they would be told of it
+            named = {k: _as_one(v) for k, v in kwargs.items() if k != "device"}
+            with no_grad(), contextlib.suppress(NotImplementedError):  # what depends on data
+                func(*map(_as_one, args), **named)
+        return rule(func, args, kwargs)
+
+    return of_batch
+
+
 def _find(func):
+    name = getattr(func, "__qualname__", func.__name__).removeprefix("Tensor.")
+    return _asked(_rule_for(func)) if name in _ASKED else _rule_for(func)
+
+
+def _rule_for(func):
     if isinstance(func, _C.Function):
         return _for_name(func.__qualname__.removeprefix("Tensor."), func)
     if isinstance(func, _C.OverridableFunction):

@@ -249,3 +249,27 @@ def test_leaves_inside_of_functions_of_the_library():
     x = torch.tensor([[1.0, -2.0], [0.5, 3.0]])
     found = torch.vmap(torch.ops.aten.silu_backward)(torch.ones(2, 2), x)
     torch.testing.assert_close(found, torch.ops.aten.silu_backward(torch.ones(2, 2), x))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.vmap(torch.vdot)(torch.ones(2, 1), torch.ones(2, 3)),
+        lambda: torch.vmap(torch.trace)(torch.ones(2, 3, 4, 5)),
+        lambda: torch.vmap(torch.diag)(torch.ones(2, 1, 1, 1)),
+        lambda: torch.vmap(torch.cov)(torch.ones(2, 5, 5, 5)),
+        lambda: torch.vmap(torch.fft.fft)(torch.ones(2)),
+        lambda: torch.vmap(torch.fft.rfftn, in_dims=(0, None, None))(torch.ones(2), None, (0,)),
+        lambda: torch.vmap(torch.unbind)(torch.ones(2)),
+        lambda: torch.vmap(lambda x: x.narrow(0, 0, 1))(torch.ones(2)),
+        lambda: torch.vmap(torch.flipud)(torch.ones(2)),
+        lambda: torch.vmap(lambda x: torch.roll(x, 0, 0))(torch.ones(2)),
+        lambda: torch.vmap(lambda x: torch.nn.functional.group_norm(x, 2))(torch.ones(2, 2, 7, 4)),
+        lambda: torch.vmap(torch.nn.functional.prelu)(torch.ones(2), torch.ones(2, 2)),
+        lambda: torch.vmap(torch.nn.functional.conv2d)(torch.ones(2, 1, 4, 4), torch.ones(2, 1, 1, 2, 2).double()),
+        lambda: torch.vmap(torch.linalg.cross)(torch.ones(2, 5, 5, 3), torch.ones(2, 5, 3)),
+    ],
+)
+def test_what_one_sample_may_not_have(call):
+    with pytest.raises((RuntimeError, IndexError)):
+        call()
