@@ -217,7 +217,8 @@ def test_as_strided():
 @pytest.mark.parametrize(
     "name",
     "linalg.inv linalg.cholesky linalg.det linalg.eigh linalg.eigvals linalg.svd linalg.qr linalg.lu linalg.pinv "
-    "linalg.slogdet linalg.matrix_rank linalg.matrix_norm linalg.ldl_factor pinverse matrix_exp geqrf adjoint logdet linalg.cond".split(),
+    "linalg.slogdet linalg.matrix_rank linalg.matrix_norm linalg.ldl_factor pinverse matrix_exp geqrf "
+    "adjoint logdet linalg.cond".split(),
 )
 def test_functions_of_matrices_refuse_samples_that_are_vectors(name):
     function = torch
