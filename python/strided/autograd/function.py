@@ -66,6 +66,12 @@ class FunctionCtx(_C.FunctionNode):
             return tuple(self._to_save)
         return _C.function_saved(self)
 
+    @property
+    def saved_variables(self) -> tuple[Tensor, ...]:
+        """The name of ``saved_tensors`` in old programs."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Says which arguments forward has changed in place."""
         self._dirty = _tensors_only(tensors, "mark_dirty")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import warnings
 from typing import TYPE_CHECKING
 
@@ -123,21 +124,43 @@ class set_grad_enabled(_Mode):
         return super().__call__(function)
 
 
+class _Threads(threading.local):
+    on = True
+
+
+_threads = _Threads()
+
+
+def is_multithreading_enabled() -> bool:
+    """What set_multithreading_enabled said last in this thread."""
+    return _threads.on
+
+
 class set_multithreading_enabled(_Mode):
-    """Accepted as a call, context and decorator, without effect: a backward pass runs in the thread that calls it."""
+    """Whether a backward pass may take threads of its own; as a context, until its end. It takes none here, so that
+    the answer of ``is_multithreading_enabled()`` is all that changes.
+
+    >>> with strided.autograd.set_multithreading_enabled(False):
+    ...     strided.autograd.is_multithreading_enabled()
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
-        self.mode = bool(mode)
+        self.mode, self._before = bool(mode), _threads.on
+        _threads.on = self.mode
 
     def __enter__(self) -> None:
-        pass
+        _threads.on = self.mode
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        _threads.on = self._before
 
     def _again(self):
-        return self
+        return set_multithreading_enabled(self.mode)
+
+    def __call__(self, function: F) -> F:
+        _threads.on = self._before  # as a decorator it must not act now
+        return super().__call__(function)
 
 
 class inference_mode(_Mode):

@@ -569,3 +569,21 @@ def test_instances_of_functions():
     assert x.grad.item() == 12
     with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward method is deprecated"):
         cube(x)
+
+
+def test_saved_tensors_by_their_old_name():
+    class Double(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            with pytest.warns(DeprecationWarning, match="saved_variables"):
+                (x,) = ctx.saved_variables
+            return grad * 2 + 0 * x
+
+    x = strided.ones(2, requires_grad=True)
+    Double.apply(x).sum().backward()
+    assert x.grad.tolist() == [2, 2]

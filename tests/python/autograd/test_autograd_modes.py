@@ -347,3 +347,20 @@ def test_gradients_lie_in_memory_as_their_leaves_do():
     (second,) = strided.autograd.grad(w.grad.sum(), w)
     wanted = (2 * x.sum(1, keepdim=True) * x).sum(0)
     assert second.tolist() == [wanted.tolist()] * 2
+
+
+def test_multithreading_of_the_backward_pass():
+    autograd = strided.autograd
+    assert autograd.is_multithreading_enabled()
+    with autograd.set_multithreading_enabled(False):
+        assert not autograd.is_multithreading_enabled()
+
+        @autograd.set_multithreading_enabled(True)
+        def inner():
+            return autograd.is_multithreading_enabled()
+
+        assert inner() and not autograd.is_multithreading_enabled()
+    autograd.set_multithreading_enabled(False)
+    assert not autograd.is_multithreading_enabled()
+    autograd.set_multithreading_enabled(True)
+    assert autograd.is_multithreading_enabled()

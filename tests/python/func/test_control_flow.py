@@ -79,12 +79,3 @@ def test_scan_and_map():
         scan(lambda c, x: (c, x), 3, x)
     with pytest.raises(ValueError, match="leading dimensions"):
         mapped(lambda x: x, [x, x[0]])
-
-
-def test_multithreading_switch():
-    x = strided.ones(2, requires_grad=True)
-    strided.autograd.set_multithreading_enabled(False)
-    with strided.autograd.set_multithreading_enabled(True):
-        (x * 2).sum().backward()
-    strided.autograd.set_multithreading_enabled(False)(lambda: (x * 3).sum().backward())()
-    assert x.grad.tolist() == [5, 5]
