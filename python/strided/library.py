@@ -52,7 +52,7 @@ def custom_op(
             the type hints if None. tags: kept as the attribute ``tags``.
 
     Raises:
-        ValueError: the name has no namespace.
+        ValueError: the name has no namespace, or mutates_args names what is no argument.
     """
     if fn is None:
         return lambda function: custom_op(
@@ -62,6 +62,9 @@ def custom_op(
     if not namespace or not short:
         raise ValueError(f"custom_op: the name must be 'namespace::name', got {name!r}")
     made = CustomOpDef(name, fn, mutates_args, schema)
+    unknown = set() if isinstance(mutates_args, str) else set(mutates_args) - set(made._signature.parameters)
+    if unknown:
+        raise ValueError(f"custom_op: {unknown} in mutates_args were not found in the custom op's signature.")
     made.tags = list(tags) if isinstance(tags, (list, tuple)) else [] if tags is None else [tags]
     if device_types is not None:
         made.register_kernel(device_types, fn)

@@ -304,3 +304,11 @@ def test_a_batching_rule_of_lists():
     a, b = strided.arange(6.0).view(3, 2), strided.ones(2)
     added, multiplied = strided.vmap(lambda x: tuple(total([x, b])))(a)
     assert added.tolist() == (a + 1).tolist() and multiplied.tolist() == a.tolist()
+
+
+def test_writes_to_arguments_that_there_are_not():
+    with pytest.raises(ValueError, match=r"\{'y'\} in mutates_args were not found"):
+
+        @strided.library.custom_op("wrong::writes", mutates_args={"y"})
+        def writes(x: strided.Tensor) -> None:
+            x.add_(1)
