@@ -203,9 +203,9 @@ STRIDED_HD double cosh_tail(double z) {
               2.7632057153026394e-07);
 }
 
-// sinh and cosh of n ln2 + r are S cosh(n ln2) + C sinh(n ln2) and C cosh(n ln2) + S sinh(n ln2), S = sinh r, C =
-// cosh r. Sums and differences of powers of two need no quotient, and the rounding error of one counts little; `short_r`
-// is all of r but for digits that are lost where they do not count.
+// sinh and cosh of n ln2 + r are S cosh(n ln2) + C sinh(n ln2) and C cosh(n ln2) + S sinh(n ln2), S = sinh r,
+// C = cosh r. Sums and differences of powers of two need no quotient, and the rounding error of one counts little;
+// `short_r` is all of r but for digits that are lost where they do not count.
 template <class T>
 struct Hyperbolics {
   T sinh, cosh, sinh_lo, cosh_lo;  // of n ln2, halved so that they do not overflow before the result does
