@@ -164,3 +164,27 @@ def test_chunks_that_are_read_in_turns(dtype):
                 assert x.argmax().item() == at and (-x).argmin().item() == at
                 assert torch.stack([x, t, x, x, x]).argmax(1).tolist()[2:] == [at] * 3
                 assert np.array_equal(x.amax().numpy(), np.array(extreme, dtype), equal_nan=dtype[0] == "f")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extremes_among_infinities(dtype):
+    """Infinities of both signs in one part of a long row, alone and before or behind NaN, and sums that overflow."""
+    g = np.random.default_rng(4)
+    for n in (256, 1000, 4096 + 17, 16384 * 4 + 300):
+        for first, second in (
+            (math.inf, -math.inf),
+            (-math.inf, math.inf),
+            (math.nan, math.inf),
+            (-math.inf, math.nan),
+        ):
+            a = g.standard_normal((5, n)).astype(dtype)
+            a[1] *= np.finfo(dtype).max / 8
+            places = [(n // 3, n // 3 + 5), (0, n - 1), (n // 2, n // 2 + 200 if n > 500 else n // 2 + 1)]
+            for r, (i, j) in zip((0, 2, 3), places):
+                a[r, i], a[r, j] = first, second
+            t = torch.from_numpy(a)
+            for f, reference, place in ((torch.amax, np.max, np.argmax), (torch.amin, np.min, np.argmin)):
+                assert np.array_equal(f(t, 1).numpy(), reference(a, 1), equal_nan=True)
+                assert all(np.array_equal(f(t[r]).numpy(), reference(a[r]), equal_nan=True) for r in range(5))
+                index = t.argmax(1) if f is torch.amax else t.argmin(1)
+                assert np.array_equal(index.numpy(), place(a, 1))
