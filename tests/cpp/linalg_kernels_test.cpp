@@ -360,6 +360,121 @@ TYPED_TEST(Linalg, SameBitsForAnyNumberOfThreadsAndBatches) {
   set_num_threads(threads);
 }
 
+template <class T>
+class Qr : public ::testing::Test {};
+using RealTypes = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Qr, RealTypes);
+
+// A = Q R, by columns: R, and the first `columns` columns of Q with orthonormal columns.
+template <class T>
+void expect_qr(const NamedKernels& set, int64_t m, int64_t n, int64_t columns, const std::vector<T>& a) {
+  const int64_t k = std::min(m, n);
+  std::vector<T> r = a, tau(k), q(m * columns);
+  const QrKernels& kernels = set.qr[sizeof(T) == 8];
+  kernels.qr(1, m, n, r.data(), tau.data());
+  std::copy_n(r.begin(), m * std::min(n, columns), q.begin());
+  kernels.form_q(1, m, columns, std::min(k, columns), q.data(), tau.data());
+  long double most = 0;
+  for (T x : a) most = std::max<long double>(most, std::abs(static_cast<long double>(x)));
+  int64_t wrong = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < m; ++i) {
+      if (skip(m * n)) continue;
+      long double sum = 0;
+      for (int64_t p = 0; p <= std::min(j, k - 1); ++p)
+        sum += static_cast<long double>(q[p * m + i]) * static_cast<long double>(r[j * m + p]);
+      wrong += !(std::abs(sum - static_cast<long double>(a[j * m + i])) <= 4 * kEps<T> * (m + 4) * most);
+    }
+  }
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = 0; i <= j; ++i) {
+      if (skip(columns * columns)) continue;
+      long double sum = i == j ? -1 : 0;
+      for (int64_t p = 0; p < m; ++p)
+        sum += static_cast<long double>(q[i * m + p]) * static_cast<long double>(q[j * m + p]);
+      wrong += !(std::abs(sum) <= 4 * kEps<T> * (m + 4));
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TYPED_TEST(Qr, GivesItsMatrixBack) {
+  using T = TypeParam;
+  for (const NamedKernels& set : all_kernels()) {
+    std::mt19937 rng(29);
+    for (const auto& s : {std::pair<int64_t, int64_t>{1, 1},
+                          {1, 6},
+                          {6, 1},
+                          {5, 3},
+                          {3, 5},
+                          {32, 32},
+                          {33, 33},
+                          {40, 31},
+                          {31, 40},
+                          {64, 65},
+                          {70, 64},
+                          {97, 96},
+                          {129, 33},
+                          {33, 129},
+                          {300, 270},
+                          {270, 450}}) {
+      const int64_t m = s.first, n = s.second;
+      SCOPED_TRACE(::testing::Message() << set.isa << " " << m << "x" << n);
+      const std::vector<T> a = random_matrix<T>(m * n, rng);
+      expect_qr(set, m, n, std::min(m, n), a);
+      expect_qr(set, m, n, m, a);
+    }
+  }
+}
+
+// Squares that overflow or vanish, subnormal numbers, columns of zeros, equal columns.
+TYPED_TEST(Qr, StrangeInput) {
+  using T = TypeParam;
+  const T huge = std::numeric_limits<T>::max() / 64, small = std::numeric_limits<T>::min();
+  for (const NamedKernels& set : all_kernels()) {
+    std::mt19937 rng(31);
+    for (int64_t n : {3, 40}) {
+      for (T scale : {huge, small * 1024, T(0), T(1)}) {
+        SCOPED_TRACE(::testing::Message() << set.isa << " " << n << " times " << scale);
+        std::vector<T> a = random_matrix<T>(n * n, rng);
+        for (T& x : a) x *= scale;
+        if (scale == T(1)) std::copy_n(a.begin(), n, a.begin() + n);
+        if (scale == T(1)) std::fill_n(a.begin() + 2 * n, n, T(0));
+        expect_qr(set, n, n, n, a);
+      }
+      std::vector<T> a = random_matrix<T>(n * n, rng), tau(n);
+      a[n + 1] = std::numeric_limits<T>::quiet_NaN();
+      set.qr[sizeof(T) == 8].qr(1, n, n, a.data(), tau.data());
+      EXPECT_TRUE(std::isnan(a[n + 1]));
+      EXPECT_FALSE(std::isnan(a[0]));
+    }
+  }
+}
+
+TYPED_TEST(Qr, SameBitsForAnyNumberOfThreads) {
+  using T = TypeParam;
+  const int threads = num_threads();
+  for (const NamedKernels& set : all_kernels()) {
+    const QrKernels& kernels = set.qr[sizeof(T) == 8];
+    for (const auto& s : {std::pair<int64_t, int64_t>{300, 300}, {321, 321}, {400, 250}, {250, 449}, {90, 90}}) {
+      const int64_t m = s.first, n = s.second, k = std::min(m, n), batch = n < 100 ? 5 : 1;
+      std::mt19937 rng(37);
+      std::vector<T> a[2], q[2], tau(batch * k);
+      a[0] = a[1] = random_matrix<T>(batch * m * n, rng);
+      for (int run = 0; run < 2; ++run) {
+        set_num_threads(run == 1 ? 5 : 1);
+        kernels.qr(batch, m, n, a[run].data(), tau.data());
+        q[run] = a[run];
+        q[run].resize(batch * m * k);
+        kernels.form_q(batch, m, k, k, q[run].data(), tau.data());
+      }
+      EXPECT_TRUE(same_bits(a[0], a[1])) << set.isa << " " << m << "x" << n;
+      EXPECT_TRUE(same_bits(q[0], q[1])) << set.isa << " " << m << "x" << n;
+    }
+  }
+  set_num_threads(threads);
+}
+
 // A system whose solution is exact in float32, alone and in a batch.
 TEST(LinalgFloat, TextbookSystemIsExact) {
   const float a[9] = {2, 3, -1, 1, -2, 8, 6, 1, -3}, b[3] = {5, 21, -1};

@@ -5,6 +5,8 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
+void fill_qr();  // linalg/qr.cpp
+
 void fill_matrix(KernelTable& kernels) {
   set_gemm<float>(kernels, DType::Float32);
   set_gemm<double>(kernels, DType::Float64);
@@ -16,6 +18,7 @@ void fill_matrix(KernelTable& kernels) {
   set_widened_gemm<BFloat16>();
   fill_integer_products(kernels);
   fill_linalg(kernels);
+  fill_qr();
 }
 
 }  // namespace STRIDED_ISA

@@ -4,6 +4,7 @@
 // decomposition with partial pivoting", SIAM J. Matrix Anal. Appl. 18 (1997).
 
 #include "cpu/linalg/linalg_interleaved.inc"
+#include "cpu/linalg/tasks.inc"
 #include "cpu/linalg/triangular.inc"
 
 namespace strided {
@@ -147,23 +148,6 @@ void lu_unblocked(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
   }
 }
 
-// Multiplications of one step of a factorisation that are worth waking other threads.
-constexpr int64_t kSharedStep = 1 << 18;
-
-// Runs task(0) ... task(n - 1), on several threads where `work` pays for it. Results do not depend on who runs what.
-template <class F>
-STRIDED_INLINE void for_tasks(int64_t n, int64_t work, F& task) {
-  auto range = [&](int64_t begin, int64_t end) __attribute__((noinline)) {
-    for (int64_t t = begin; t < end; ++t) task(t);
-  };
-  if (work < kSharedStep) return range(0, n);
-  for_ranges(n, 1, range);
-}
-
-// How many strips `columns` columns are cut into: a few for each thread, none so narrow that its product is slow. None
-// is one column, unless all are: the product with a vector sums in another order, and the number of threads would show.
-STRIDED_INLINE int64_t strips_of(int64_t columns) { return max_of(1, min_of(3 * num_threads(), columns / 128)); }
-
 // Note [Look-ahead]
 // A panel is factored by one thread, and all others would wait for it. So a step of the factorisation is a number of
 // tasks, of which the first brings the columns of the next panel up to date and factors it, while others update the
@@ -243,19 +227,6 @@ void lu_one(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
   if (m <= 32 || n <= 8) return lu_unblocked(m, n, a, pivots, info);
   BlockedLu<T>{m, n, a, pivots, info}.run();
 }
-
-// Runs one(i) for each matrix of a batch: the batch over the threads, unless the matrices are large and few.
-template <class F>
-STRIDED_INLINE void for_batch(int64_t batch, int64_t work, F& one) {
-  auto range = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) one(i);
-  };
-  if (work > (1 << 26) && batch < 4 * num_threads()) return range(0, batch);
-  for_ranges(batch, max_of(1, (1 << 16) / max_of(work, 1)), range);
-}
-
-// A factorisation has many short parallel parts: the interpreter's lock is given up once around all of them.
-constexpr int64_t kLongWork = 1 << 17;
 
 template <class T>
 void lu_factor(int64_t batch, int64_t m, int64_t n, void* data, int32_t* pivots, int32_t* info) {

@@ -1,12 +1,15 @@
-// Decompositions of small matrices by the kernels of small_decompositions.cpp, the others by the library that had the
-// slots before.
+// QR decompositions of real matrices by the kernels of qr.cpp, decompositions of small matrices by those of
+// small_decompositions.cpp, the others by the library that had the slots before.
 #include <algorithm>
 
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
+#include "cpu/linalg/qr.h"
 #include "cpu/linalg/small.h"
 
 namespace strided {
+
+QrKernels qr_kernels[2];
 
 SmallSpectra& small_spectra(bool is_double) {
   static SmallSpectra spectra[2];
@@ -16,6 +19,8 @@ SmallSpectra& small_spectra(bool is_double) {
 namespace cpu {
 namespace {
 
+bool is_real(const DecompositionPlan& plan) { return plan.dtype == DType::Float32 || plan.dtype == DType::Float64; }
+
 // Which decompositions are computed in lanes.
 // All whose longest side fits the arrays on the stack (kMaxLanesSize), in batches that fill half of the lanes. With
 // AVX-512 one of a batch in float32 takes, for 8 x 8 and 32 x 32, in us (LAPACK by PyTorch in brackets): QR 0.16 (1.2)
@@ -24,7 +29,7 @@ namespace {
 // eigh of 16 x 16 19 and 21; one SVD of 16 x 16 80 and 38, of 8 x 8 11.
 constexpr int64_t kFewQr = 16, kFewEigen = 16, kFewSingular = 8;
 const SmallDecompositionKernels* kernels_for(const DecompositionPlan& plan, int64_t most_of_few) {
-  if (plan.dtype != DType::Float32 && plan.dtype != DType::Float64) return nullptr;
+  if (!is_real(plan)) return nullptr;
   const SmallDecompositionKernels& kernels = kernel_table().small_decompositions[plan.dtype == DType::Float64];
   const int64_t longest = std::max(plan.m, plan.n);
   const bool fits = longest <= kernels.most && plan.batch > 0 && std::min(plan.m, plan.n) > 0;
@@ -38,6 +43,16 @@ bool small_qr(const DecompositionPlan& plan, bool by_columns, bool complete, voi
 }
 
 Backend library;  // the slots before
+
+void qr(const DecompositionPlan& plan, void* tau) {
+  if (!is_real(plan)) return library.qr(plan, tau);
+  qr_kernels[plan.dtype == DType::Float64].qr(plan.batch, plan.m, plan.n, plan.a, tau);
+}
+
+void form_q(const DecompositionPlan& plan, int64_t k, const void* tau) {
+  if (!is_real(plan)) return library.form_q(plan, k, tau);
+  qr_kernels[plan.dtype == DType::Float64].form_q(plan.batch, plan.m, plan.n, k, plan.a, tau);
+}
 
 void small_eigh(const DecompositionPlan& plan, void* w, bool upper, bool vectors) {
   if (!kernels_for(plan, kFewEigen)) return library.eigh(plan, w, upper, vectors);
@@ -55,6 +70,8 @@ void small_svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool f
 void register_small_decompositions() {
   Backend& k = backend_table(DeviceType::CPU);
   cpu::library = k;
+  k.qr = &cpu::qr;
+  k.form_q = &cpu::form_q;
   k.small_qr = &cpu::small_qr;
   k.eigh = &cpu::small_eigh;
   k.svd = &cpu::small_svd;
