@@ -7,9 +7,9 @@ A name that a file gives is only ever looked up in this list, and in the one tha
 from __future__ import annotations
 
 import collections
-import copyreg
 import re
 import sys
+from copyreg import dispatch_table
 from typing import Any
 
 from .. import _C
@@ -293,7 +293,7 @@ _C.set_hook("as_class", _as_class)
 
 def reduced(obj: Any) -> Any:
     """What Python's pickle takes an object apart to: a reducer that somebody registered goes before its own."""
-    registered = copyreg.dispatch_table.get(type(obj))
+    registered = dispatch_table.get(type(obj))
     return obj.__reduce_ex__(2) if registered is None else registered(obj)
 
 
