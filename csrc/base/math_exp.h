@@ -8,6 +8,8 @@
 // tables.
 #pragma once
 
+#include <type_traits>
+
 #include "base/math_basic.h"
 
 namespace strided {
