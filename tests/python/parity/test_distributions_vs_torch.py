@@ -68,7 +68,7 @@ def test_values(name, i):
     torch.manual_seed(3)
     value = b.sample((7,))
     same(lambda: a.log_prob(ours(value)), lambda: b.log_prob(value), "log_prob", rtol=1e-4, atol=2e-5)
-    same(lambda: a.cdf(ours(value)), lambda: b.cdf(value), "cdf")
+    same(lambda: a.cdf(ours(value)), lambda: b.cdf(value), "cdf", rtol=2e-4)  # (ContinuousBernoulli near 0.5)
     p = torch.rand((5,) + tuple(b.batch_shape), dtype=value.dtype if value.is_floating_point() else None)
     same(lambda: a.icdf(ours(p)), lambda: b.icdf(p), "icdf", rtol=1e-4)
 

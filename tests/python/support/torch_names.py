@@ -70,7 +70,7 @@ def missing(torch, strided):
     found = {}
     for path in PLACES:
         ours = place(strided, path)
-        names = public(torch, path) - ({n for n in dir(ours)} if ours is not None else set())
+        names = {n for n in public(torch, path) if not hasattr(ours, n)}
         if names:
             found[path] = names
     return found
