@@ -16,7 +16,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -106,7 +105,9 @@ def main() -> int:
         print(f"{name} is not installed and is left out", file=sys.stderr)
     names = [library.name for library in libraries[1:]]
     versions = {library.name: library.version for library in libraries}
-    print(f"{platform.machine()}, threads: {options.threads}, " + ", ".join(f"{n} {v}" for n, v in versions.items()))
+    print(
+        f"{environment.processor()}, threads: {options.threads}, " + ", ".join(f"{n} {v}" for n, v in versions.items())
+    )
     print("limits: " + (limits.text(machine) if machine else "not measured, no C++ compiler"))
 
     table, best = [], defaultdict(list)
@@ -133,7 +134,7 @@ def main() -> int:
         behind = sum(ratio < 1 for ratio in ratios)
         print(f"{family:34}{len(ratios):>9}{mean(ratios):>8.2f}{min(ratios):>8.2f}{behind:>8}")
     result = {
-        "machine": platform.machine(),
+        "machine": environment.processor(),
         "threads": options.threads,
         "versions": versions,
         "limits": machine,

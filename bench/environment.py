@@ -4,7 +4,9 @@ With OPENBLAS_CORETYPE=Haswell, say, NumPy's products run at half of their speed
 """
 
 import os
+import platform
 import sys
+from pathlib import Path
 
 PREFIXES = ("OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "OMP_", "GOMP_", "KMP_", "NUMEXPR_", "XLA_", "NVIDIA_TF32_")
 
@@ -21,3 +23,11 @@ def clean(threads: int | None = None) -> None:
     # two threads the others took twice the time for a product of 256 rows. 2^22 cycles are a millisecond, which
     # products in a row do not notice.
     os.environ["OPENBLAS_THREAD_TIMEOUT"] = "22"
+
+
+def processor() -> str:
+    """The processor by the name that Linux has for it, and its architecture."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return ", ".join([*names[:1], platform.machine()])
