@@ -605,7 +605,9 @@ def lines_for(stub: str, module, name: str) -> list[str]:
 def stands_in_module(module: str, name: str, value) -> bool:
     loaded = sys.modules[module]
     return (
-        getattr(loaded, "__file__", "").endswith(".py") and vars(loaded).get(name) is value and stands_in(module, name)
+        (getattr(loaded, "__file__", None) or "").endswith(".py")
+        and vars(loaded).get(name) is value
+        and stands_in(module, name)
     )
 
 
