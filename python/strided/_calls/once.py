@@ -21,12 +21,15 @@ def warn_once(name: str, message: str) -> None:
     _tell(name, f"{name}: {message}")
 
 
-def warn_once_of(name: str, message: str) -> None:
-    """The same in PyTorch's words: without the name, which only says what belongs together."""
-    _tell(name, message)
+def warn_once_of(name: str, message: str, stacklevel: int = 1) -> None:
+    """The same in PyTorch's words: without the name, which only says what belongs together.
+
+    stacklevel: 1 blames the caller of the function that calls this, 2 the caller of that one.
+    """
+    _tell(name, message, stacklevel)
 
 
-def _tell(name, text):
+def _tell(name, text, stacklevel=1):
     if _always or name not in _told:
         _told.add(name)
-        warnings.warn(text, stacklevel=4)
+        warnings.warn(text, stacklevel=stacklevel + 3)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-__all__ = ["is_compile_supported", "warn_once"]
+from .._calls.once import warn_once_of
 
-_told: set[str] = set()
+__all__ = ["is_compile_supported", "warn_once"]
 
 
 def warn_once(msg: str, stacklevel: int = 1) -> None:
     """The warning, unless this process had one with these words."""
-    if msg not in _told:
-        _told.add(msg)
-        warnings.warn(msg, stacklevel=stacklevel + 1)
+    warn_once_of(msg, msg, stacklevel)
 
 
 def is_compile_supported(device_type: Any) -> bool:

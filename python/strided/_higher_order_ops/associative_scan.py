@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import strided
 
 from ..utils._pytree import tree_flatten, tree_unflatten
+from ._trees import length_along
 
 if TYPE_CHECKING:
     from .._typing import Callable
@@ -39,8 +40,7 @@ def associative_scan(
         raise ValueError("Expected at least 1 xs leaf")
     if not all(isinstance(x, strided.Tensor) for x in leaves):
         raise ValueError("xs leaves must be Tensors")
-    if len({x.size(dim) for x in leaves}) > 1:
-        raise ValueError(f"associative_scan: lengths along dim {dim} differ: {[x.size(dim) for x in leaves]}")
+    length_along("associative_scan", leaves, dim)
     moved = [x.movedim(dim, 0) for x in leaves]
     if reverse:
         moved = [x.flip(0) for x in moved]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ..utils._pytree import tree_flatten, tree_unflatten
+from ._trees import length_along, stacked
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable
@@ -23,7 +24,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:  # noqa: A001
         xs: a tensor, or a tree of tensors of one length along the first axis. args: the same in each call.
 
     Raises:
-        ValueError: `xs` holds no tensor, a scalar, or no slices, or lengths differ.
+        ValueError: `xs` holds no tensor, a scalar, or no slices, or lengths differ. RuntimeError: `f` gives different
+            trees.
 
     >>> import strided
     >>> strided._higher_order_ops.map(lambda x, y: x + y, strided.tensor([[1.0, 2.0], [3.0, 4.0]]), strided.tensor(1.0))
@@ -33,8 +35,6 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:  # noqa: A001
     leaves, spec = tree_flatten(xs)
     if not leaves or not all(isinstance(x, strided.Tensor) and x.ndim for x in leaves):
         raise ValueError("map: xs must hold tensors of at least one dimension")
-    lengths = {len(x) for x in leaves}
-    if len(lengths) > 1 or 0 in lengths:
-        raise ValueError(f"map: leading dimensions of xs must be equal and not 0, got {[x.shape for x in leaves]}")
-    made = [tree_flatten(f(tree_unflatten(list(slices), spec), *args)) for slices in zip(*leaves)]
-    return tree_unflatten([strided.stack(one) for one in zip(*(values for values, _ in made))], made[0][1])
+    if length_along("map", leaves, 0) == 0:
+        raise ValueError("map: xs has no slices, so there is no result to tell the shape of")
+    return stacked("map", [f(tree_unflatten(list(slices), spec), *args) for slices in zip(*leaves)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ..utils._pytree import tree_flatten, tree_unflatten
+from ._trees import length_along, stacked
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable
@@ -25,7 +26,8 @@ def scan(
         reverse: from the last slice to the first; output i is still that of slice i.
 
     Raises:
-        RuntimeError: `init` or `xs` holds no tensor, or lengths differ. ValueError: `xs` has no slices.
+        RuntimeError: `init` or `xs` holds no tensor, or the outputs are different trees. ValueError: lengths differ, or
+            `xs` has no slices.
 
     >>> import strided
     >>> scan(lambda total, x: (total + x, total * x), strided.tensor(0.0), strided.tensor([1.0, 2.0, 3.0]))
@@ -35,10 +37,7 @@ def scan(
     for what, values in (("init", tree_flatten(init)[0]), ("xs", leaves)):
         if not values or not all(isinstance(x, strided.Tensor) for x in values):
             raise RuntimeError(f"scan() operator requires {what} leaves to be Tensors, at least one.")
-    lengths = {x.size(dim) for x in leaves}
-    if len(lengths) > 1:
-        raise RuntimeError(f"scan: lengths along dim {dim} differ: {sorted(lengths)}")
-    length = lengths.pop()
+    length = length_along("scan", leaves, dim)
     if length == 0:
         raise ValueError(
             f"scan: xs has no slices along dim {dim}, so there is no output to tell the shape of the result"
@@ -46,5 +45,4 @@ def scan(
     state, outputs = init, [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         state, outputs[i] = combine_fn(state, tree_unflatten([x.select(dim, i) for x in leaves], spec))
-    spec = tree_flatten(outputs[0])[1]
-    return state, tree_unflatten([strided.stack(one) for one in zip(*(tree_flatten(o)[0] for o in outputs))], spec)
+    return state, stacked("scan", outputs)

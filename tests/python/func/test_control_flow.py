@@ -77,5 +77,22 @@ def test_scan_and_map():
         scan(lambda c, x: (c, x), x[0], x[:0])
     with pytest.raises(RuntimeError, match="requires init leaves"):
         scan(lambda c, x: (c, x), 3, x)
-    with pytest.raises(ValueError, match="leading dimensions"):
-        mapped(lambda x: x, [x, x[0]])
+    for wrong, match in [([x, x[0]], "lengths along dim 0 differ"), (x[:0], "no slices"), (x[0, 0], "at least one")]:
+        with pytest.raises(ValueError, match=match):
+            mapped(lambda x: x, wrong)
+    with pytest.raises(ValueError, match="lengths along dim 1 differ"):
+        scan(lambda c, x: (c, c), x[0], [x, x.t()], dim=1)
+
+
+def test_slices_whose_trees_differ():
+    x, calls = strided.arange(6.0).view(3, 2), []
+
+    def growing(x):
+        calls.append(x)
+        return (x,) * len(calls)  # the results beyond the first would have been left out
+
+    with pytest.raises(RuntimeError, match="map: the function gives different trees"):
+        mapped(growing, x)
+    calls.clear()
+    with pytest.raises(RuntimeError, match="scan: the function gives different trees"):
+        scan(lambda c, x: (c, growing(x)), x[0], x)
