@@ -5,8 +5,6 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-void fill_qr();  // linalg/qr.cpp
-
 void fill_matrix(KernelTable& kernels) {
   set_gemm<float>(kernels, DType::Float32);
   set_gemm<double>(kernels, DType::Float64);
