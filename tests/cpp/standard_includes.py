@@ -60,8 +60,8 @@ DECLARES = {
     "thread": "this_thread thread",
     "tuple": "apply make_tuple tie tuple",
     "type_traits": "conditional conditional_t decay_t enable_if_t false_type integral_constant invoke_result_t "
-    "is_integral_v is_same is_same_v is_signed_v is_unsigned_v make_signed_t make_unsigned_t remove_reference_t true_type "
-    "void_t",
+    "is_integral_v is_same is_same_v is_signed_v is_unsigned_v make_signed_t make_unsigned_t remove_reference_t "
+    "true_type void_t",
     "typeindex": "type_index",
     "unordered_map": "unordered_map",
     "unordered_set": "unordered_set",
