@@ -3,6 +3,8 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/bins.h"
+#include "backend/network_plans.h"
 
 namespace strided {
 
@@ -48,6 +50,12 @@ struct FoldedProducts {
 };
 using FoldedGemmKernel = void (*)(const FoldedProducts& products);
 
+// Products of 16-bit floats that are float32.
+struct WidenedGemmKernels {
+  GemmKernel single = nullptr;
+  BatchedGemmKernel batched = nullptr;
+};
+
 // In-place factorisations of `batch` row-major matrices (leading dimension = columns), packed one after the other.
 // pivots are 1-based rows as LAPACK's getrf returns them; info[i] = 0, or the 1-based index of the first zero pivot
 // (LU) or of the leading minor that is not positive definite (Cholesky).
@@ -63,6 +71,12 @@ struct LinalgKernels {
                            bool unit_diagonal, bool conjugate) = nullptr;
 };
 
+// The slots of the same names (backend/backend.h), of `batch` packed real matrices stored by columns.
+struct QrKernels {
+  void (*qr)(int64_t batch, int64_t m, int64_t n, void* a, void* tau) = nullptr;
+  void (*form_q)(int64_t batch, int64_t m, int64_t n, int64_t k, void* a, const void* tau) = nullptr;
+};
+
 // Decompositions of `batch` small real matrices, m x n, packed, no side longer than `most` (cpu/linalg/small.inc).
 struct SmallDecompositionKernels {
   int lanes = 0;  // matrices that are decomposed side by side
@@ -70,6 +84,10 @@ struct SmallDecompositionKernels {
   // a by columns or by rows; q (may be null) by columns, r by rows; both of their reduced or complete size
   void (*qr)(int64_t batch, int64_t m, int64_t n, const void* a, bool by_columns, bool complete, void* q,
              void* r) = nullptr;
+  // The slots of the same names, of matrices stored by columns.
+  void (*eigh)(int64_t batch, int64_t n, void* a, void* w, bool upper, bool vectors, int32_t* info) = nullptr;
+  void (*svd)(int64_t batch, int64_t m, int64_t n, const void* a, void* s, void* u, void* vh, bool full,
+              int32_t* info) = nullptr;
 };
 
 // Tables of five have a row for items of 1, 2, 4, 8 and 16 bytes.
@@ -91,6 +109,41 @@ struct SortCoding {
 constexpr int64_t kSortSlack = 64;
 // Bits of a digit, where rows are sorted by digits.
 constexpr int kSortDigit = 11;
+// Sorting of a long row in parts: Note [Long rows] (cpu/sort/long_rows.h). Words are those of SortKernels without a
+// base: one array for keys of up to 32 bits, two for longer ones.
+struct LongRowKernels {
+  // Cuts of a sample, for 1 << levels parts; to: kCutBytes.
+  void (*choose)(int64_t* to, const char* in, int64_t n, const SortCoding& coding, int levels) = nullptr;
+  // The part of each element, and how many belong to each part.
+  void (*count)(uint8_t* bucket, int64_t* counts, const char* in, int64_t n, const SortCoding& coding,
+                const int64_t* cuts, int levels) = nullptr;
+  // Moves each element's word to the next place of its part. The first element's position is `first`.
+  void (*distribute)(int64_t* words, int64_t* positions, int64_t* place, const uint8_t* bucket, const char* in,
+                     int64_t first, int64_t n, const SortCoding& coding) = nullptr;
+  // Values and positions (either may be null) in sorted order of n words whose positions ascend. `in`: the row. What
+  // is at `words`, `positions` and `other` (as much, for n > kMostInBucket) is lost. scratch: long_row_words(n).
+  void (*sort)(char* values, int64_t* to, int64_t* words, int64_t* positions, int64_t n, const char* in,
+               const SortCoding& coding, int64_t* other, int64_t* scratch) = nullptr;
+};
+// Selection from rows by keys, which are as SortCoding has them, without its base.
+struct SelectKernels {
+  // The key of the k-th element (from 0) in the order of the sort. scratch: select_words(n).
+  uint64_t (*kth_key[4])(const char* in, int64_t n, int64_t k, const SortCoding& coding, int64_t* scratch) = {};
+  // The first place of a key, n where it is not; how often it is there.
+  int64_t (*find_key[4])(const char* in, int64_t n, const SortCoding& coding, uint64_t key) = {};
+  int64_t (*count_key[4])(const char* in, int64_t n, const SortCoding& coding, uint64_t key) = {};
+  // The places of keys below a limit, in ascending order, and their number. places: n.
+  int64_t (*places_below[4])(const char* in, int64_t n, const SortCoding& coding, uint64_t limit,
+                             uint32_t* places) = {};
+  // The values of the different keys in ascending order, and their number; of a key that stands for several values any
+  // one. scratch: select_words(n).
+  int64_t (*distinct_keys[4])(char* values, const char* in, int64_t n, const SortCoding& coding, int64_t* scratch) = {};
+};
+// Values and positions (either may be null) of rows of n elements that follow each other, in the order of the sort. The
+// rows that are done: all of them, or those before the first `*again` rows for which another way must be found.
+// scratch: short_row_bytes(n) bytes, at a multiple of 64.
+using SortShortRows = int64_t (*)(char* values, int64_t* to, const char* in, int64_t n, int64_t rows,
+                                  const SortCoding& coding, char* scratch, int64_t* again);
 // Words are signed: a key of up to 32 bits and the position; or a key of 64 bits, and the position in `index`.
 // Tables of four have a row for items of 1, 2, 4 and 8 bytes.
 struct SortKernels {
@@ -103,6 +156,15 @@ struct SortKernels {
   // Values and positions of n words of each row. `in`: the beginning of the first row.
   void (*decode[4])(char* values, int64_t* to, const int64_t* words, const int64_t* index, const char* in, int64_t n,
                     int64_t rows, const SortCoding& coding) = {};
+  SortShortRows short_rows[4] = {};
+  LongRowKernels long_rows[4];  // (none of bytes)
+  SelectKernels select;
+};
+
+// Adds the counts of elements begin ... end - 1, fewer than 2^31, to `counts`, which has room for one bin more.
+using BinsKernel = void (*)(const BinsPlan& plan, int64_t begin, int64_t end, int64_t* counts);
+struct BinsKernels {
+  BinsKernel of_float = nullptr, of_float_in_double = nullptr, of_double = nullptr;
 };
 
 // Rows begin ... end - 1 of layer normalisation and of its gradient; sums over these rows are added to the two arrays
@@ -111,6 +173,33 @@ struct RowNormKernels {
   void (*forward)(const RowNormPlan& plan, int64_t begin, int64_t end) = nullptr;
   void (*gradient)(const RowNormGradientPlan& plan, int64_t begin, int64_t end, void* to_weight,
                    void* to_bias) = nullptr;
+};
+
+// What follows computes the pieces begin ... end - 1 of a plan.
+struct SamplingKernels {
+  void (*taps)(const TapsPlan& plan, int64_t begin, int64_t end) = nullptr;      // outer positions
+  void (*sample)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // blocks of points, SamplePlan::kBlock
+  void (*channels)(const ChannelsPlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
+};
+using PoolKernel = void (*)(const PoolPlan& plan, int64_t begin, int64_t end);            // rows of outputs
+using LabelSumsKernel = void (*)(const LabelSumsPlan& plan, int64_t begin, int64_t end);  // sequences
+struct PairLossKernels {
+  void (*sums)(const PairLossPlan& plan, int64_t begin, int64_t end) = nullptr;
+  void (*gradient)(const PairLossPlan& plan, int64_t begin, int64_t end) = nullptr;
+};
+struct RowGradientKernels {
+  void (*softmax)(const SoftmaxGradientPlan& plan, int64_t begin, int64_t end) = nullptr;   // rows
+  void (*channels)(const ChannelGradientPlan& plan, int64_t begin, int64_t end) = nullptr;  // channels
+};
+
+// Rows of scores of attention (cpu/gemm/attention.cpp).
+struct ScoreKernels {
+  static constexpr int64_t kPiece = 32;
+  // Replaces each element by exp(element - largest one), and gives their sum; n is a multiple of kPiece.
+  double (*exponentials)(void* row, int64_t n) = nullptr;
+  // Adds a mask, `step` elements from one to the next; false where it is -inf throughout.
+  bool (*add_mask)(void* row, const void* mask, int64_t step, int64_t n) = nullptr;
+  void (*narrow)(BFloat16* to, const float* row, int64_t n) = nullptr;  // of float32
 };
 
 // Products with sparse matrices: the rows begin ... end - 1 of the result, and the entries begin ... end - 1.
@@ -150,7 +239,18 @@ struct FftKernels {
 constexpr int kMaxElementwise = 192;
 constexpr int kMaxReductions = 48;
 
-// The loops of the instruction set that was chosen; null where a dtype has none.
+// Chains of elementwise operations: Note [Chains] (cpu/pointwise/chain.h).
+enum class ChainOp : uint8_t;
+struct ChainCode;
+struct ChainKernels {
+  int64_t strip = 0;  // bytes
+  // n elements; the first code is a Load.
+  void (*run[kNumDTypes])(const ChainCode* codes, int n_codes, int64_t n) = {};
+  ChainOp op_of[kMaxElementwise] = {};  // of an elementwise operation; None: no chain has it
+};
+
+// The loops of the instruction set that was chosen; null where a dtype has none. Rows of two are of float32 and of
+// float64, or of float16 and of bfloat16.
 struct KernelTable {
   Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
   DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes
@@ -159,15 +259,25 @@ struct KernelTable {
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};
   FoldedGemmKernel folded_gemm[kNumDTypes] = {};
+  WidenedGemmKernels widened_gemm[2];
   LinalgKernels linalg[kNumDTypes] = {};
-  SmallDecompositionKernels small_decompositions[2];  // of float32, float64
+  QrKernels qr[2];
+  SmallDecompositionKernels small_decompositions[2];
   ScanKernel scan[kNumScans][kNumDTypes] = {};
-  RowNormKernels row_norm[2];  // of float32, float64
+  RowNormKernels row_norm[2];
+  RowGradientKernels row_gradients[2];
+  SamplingKernels sampling[2];
+  PoolKernel pool[2] = {};
+  LabelSumsKernel label_sums[2] = {};
+  PairLossKernels pair_loss[2];
+  ScoreKernels scores[2];
   SparseProductKernels sparse_product[2];
   RangeKernels range;
   IndexKernels index;
   SortKernels sort;
-  FftKernels fft[2];  // of float32, float64
+  BinsKernels bins;
+  FftKernels fft[2];
+  ChainKernels chain;
 };
 
 KernelTable& kernel_table();

@@ -108,8 +108,8 @@ void check(const NamedKernels& set, int64_t m, int64_t n, int64_t k, Order oa, O
       for (int64_t j = 0; j < n; ++j) c.at(i, j) = R(static_cast<float>(NAN));
     }
   }
-  const GemmKernel kernel =
-      std::is_same_v<T, R> ? set.kernels.gemm[index_of(dtype_of<T>)] : set.widened[std::is_same_v<T, BFloat16>].single;
+  const GemmKernel kernel = std::is_same_v<T, R> ? set.kernels.gemm[index_of(dtype_of<T>)]
+                                                 : set.kernels.widened_gemm[std::is_same_v<T, BFloat16>].single;
   kernel(m, n, k, a.matrix(), b.matrix(), c.matrix(), &alpha, &beta);
   expect_product(a, b, before, c, alpha, beta, scalars == 0);
 }
@@ -357,7 +357,7 @@ TYPED_TEST(GemmWidened, BatchesAreTheSingleProducts) {
   const int64_t batch = 19;
   const float alpha = 1, beta = 1;
   for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
-    const WidenedProducts products = set.widened[std::is_same_v<T, BFloat16>];
+    const WidenedGemmKernels products = set.kernels.widened_gemm[std::is_same_v<T, BFloat16>];
     std::mt19937 rng(47);
     for (const auto& [m, n, k] : shapes) {
       Operand<T> a(batch, m * k, Order::Rows, rng), b(batch, k * n, Order::Rows, rng);

@@ -370,7 +370,7 @@ template <class T>
 void expect_qr(const NamedKernels& set, int64_t m, int64_t n, int64_t columns, const std::vector<T>& a) {
   const int64_t k = std::min(m, n);
   std::vector<T> r = a, tau(k), q(m * columns);
-  const QrKernels& kernels = set.qr[sizeof(T) == 8];
+  const QrKernels& kernels = set.kernels.qr[sizeof(T) == 8];
   kernels.qr(1, m, n, r.data(), tau.data());
   std::copy_n(r.begin(), m * std::min(n, columns), q.begin());
   kernels.form_q(1, m, columns, std::min(k, columns), q.data(), tau.data());
@@ -444,7 +444,7 @@ TYPED_TEST(Qr, StrangeInput) {
       }
       std::vector<T> a = random_matrix<T>(n * n, rng), tau(n);
       a[n + 1] = std::numeric_limits<T>::quiet_NaN();
-      set.qr[sizeof(T) == 8].qr(1, n, n, a.data(), tau.data());
+      set.kernels.qr[sizeof(T) == 8].qr(1, n, n, a.data(), tau.data());
       EXPECT_TRUE(std::isnan(a[n + 1]));
       EXPECT_FALSE(std::isnan(a[0]));
     }
@@ -455,7 +455,7 @@ TYPED_TEST(Qr, SameBitsForAnyNumberOfThreads) {
   using T = TypeParam;
   const int threads = num_threads();
   for (const NamedKernels& set : all_kernels()) {
-    const QrKernels& kernels = set.qr[sizeof(T) == 8];
+    const QrKernels& kernels = set.kernels.qr[sizeof(T) == 8];
     for (const auto& s : {std::pair<int64_t, int64_t>{300, 300}, {321, 321}, {400, 250}, {250, 449}, {90, 90}}) {
       const int64_t m = s.first, n = s.second, k = std::min(m, n), batch = n < 100 ? 5 : 1;
       std::mt19937 rng(37);

@@ -14,8 +14,7 @@
 
 #include "base/cpu_features.h"
 #include "base/parallel.h"
-#include "cpu/gemm/widened.h"
-#include "cpu/linalg/qr.h"
+#include "cpu/kernels.h"
 #include "cpu/workspace.h"
 
 namespace strided {
@@ -37,15 +36,11 @@ void fill_tile_products(KernelTable& table);
 struct NamedKernels {
   const char* isa;
   KernelTable kernels;
-  WidenedProducts widened[2];
-  QrKernels qr[2];
 
   using Fill = void (*)(KernelTable& table);
   NamedKernels(const char* name, Fill all, Fill narrow = nullptr) : isa(name) {
     all(kernels);
     if (narrow != nullptr) narrow(kernels);
-    std::copy_n(widened_products, 2, widened);
-    std::copy_n(qr_kernels, 2, qr);
   }
 };
 

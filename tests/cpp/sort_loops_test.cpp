@@ -11,10 +11,6 @@
 
 namespace strided {
 
-ShortRowKernels short_row_kernels;  // the library's stand in a unit that is not linked
-SelectKernels select_kernels;
-LongRowKernels long_row_kernels[4];
-
 inline namespace STRIDED_ISA {
 namespace {
 

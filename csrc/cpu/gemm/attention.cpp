@@ -6,15 +6,11 @@
 #include <limits>
 
 #include "base/parallel.h"
-#include "cpu/gemm/widened.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
-#include "cpu/reduce/exponentials.h"
 #include "cpu/workspace.h"
 
 namespace strided {
-
-ScoreKernels score_kernels[2];
 
 namespace cpu {
 namespace {
@@ -39,9 +35,9 @@ struct Attention {
   static constexpr bool kNarrow = !std::is_same_v<T, S>;
 
   const AttentionPlan& plan;
-  GemmKernel multiply =
-      kNarrow ? widened_products[dtype_of<T> == DType::BFloat16].single : kernel_table().gemm[index_of(dtype_of<T>)];
-  ScoreKernels of_scores = score_kernels[dtype_of<S> == DType::Float64];
+  GemmKernel multiply = kNarrow ? kernel_table().widened_gemm[dtype_of<T> == DType::BFloat16].single
+                                : kernel_table().gemm[index_of(dtype_of<T>)];
+  ScoreKernels of_scores = kernel_table().scores[dtype_of<S> == DType::Float64];
   int64_t rows = 1, parts = 1;  // queries of a part, parts of a matrix
 
   template <class E = T>

@@ -4,14 +4,11 @@
 #include <vector>
 
 #include "base/small_vector.h"
-#include "cpu/gemm/widened.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/operations.h"
 
 namespace strided {
-
-WidenedProducts widened_products[2];
 
 namespace cpu {
 namespace {
@@ -96,7 +93,7 @@ void gemm(const GemmPlan& plan) {
 }
 
 void widened_gemm(const GemmPlan& plan) {
-  const WidenedProducts& products = widened_products[plan.dtype == DType::BFloat16];
+  const WidenedGemmKernels& products = kernel_table().widened_gemm[plan.dtype == DType::BFloat16];
   multiply(plan, sizeof(float), products.single, products.batched);
 }
 

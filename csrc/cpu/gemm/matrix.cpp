@@ -12,11 +12,11 @@ void fill_matrix(KernelTable& kernels) {
   set_gemm<Complex<double>>(kernels, DType::Complex128);
   set_gemm<Half>(kernels, DType::Float16);
   set_gemm<BFloat16>(kernels, DType::BFloat16);
-  set_widened_gemm<Half>();
-  set_widened_gemm<BFloat16>();
+  set_widened_gemm<Half>(kernels);
+  set_widened_gemm<BFloat16>(kernels);
   fill_integer_products(kernels);
   fill_linalg(kernels);
-  fill_qr();
+  fill_qr(kernels);
 }
 
 }  // namespace STRIDED_ISA

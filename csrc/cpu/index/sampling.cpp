@@ -551,9 +551,9 @@ void channels(const ChannelsPlan& plan, int64_t begin, int64_t end) {
 
 }  // namespace
 
-void fill_sampling(KernelTable&) {
-  sampling_kernels[0] = {&taps<float>, &sample<float>, &channels<float>};
-  sampling_kernels[1] = {&taps<double>, &sample<double>, &channels<double>};
+void fill_sampling(KernelTable& table) {
+  table.sampling[0] = {&taps<float>, &sample<float>, &channels<float>};
+  table.sampling[1] = {&taps<double>, &sample<double>, &channels<double>};
 }
 
 }  // namespace STRIDED_ISA

@@ -5,12 +5,10 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/networks.h"
 
 namespace strided {
-
-SamplingKernels sampling_kernels[2];
-void (*pool_kernels[2])(const PoolPlan& plan, int64_t begin, int64_t end);
 
 namespace cpu {
 namespace {
@@ -19,7 +17,7 @@ constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
 
 int64_t grain_of(int64_t elements) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1)); }
 
-const SamplingKernels& kernels_of(DType dtype) { return sampling_kernels[dtype == DType::Float64 ? 1 : 0]; }
+const SamplingKernels& kernels_of(DType dtype) { return kernel_table().sampling[dtype == DType::Float64 ? 1 : 0]; }
 
 // Elements of the last axis that stand next to each other before and after; from -1: those that are filled.
 struct Run {
@@ -131,7 +129,7 @@ void convolve_channels(const ChannelsPlan& plan) {
 }
 
 void pool_maxima(const PoolPlan& plan) {
-  const auto run = pool_kernels[plan.dtype == DType::Float64 ? 1 : 0];
+  const auto run = kernel_table().pool[plan.dtype == DType::Float64 ? 1 : 0];
   const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
   parallel_for(0, plan.planes * plan.to[0] * plan.to[1], grain_of(taps * plan.to[2]),
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });

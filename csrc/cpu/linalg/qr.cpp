@@ -3,8 +3,6 @@
 // 1989). Matrices are stored by columns, and the reflectors are LAPACK's: H = I - tau v v^T, v[0] = 1, A = H0 H1 ... R.
 // (Complex matrices go to LAPACK: these kernels would take as many bytes again.)
 
-#include "cpu/linalg/qr.h"
-
 #include "cpu/gemm/matvec.inc"
 #include "cpu/linalg/tasks.inc"
 #include "cpu/linalg/triangular.inc"
@@ -292,9 +290,9 @@ void form_q(int64_t batch, int64_t m, int64_t n, int64_t k, void* a, const void*
   for_batch(batch, 2 * m * n * k, one);
 }
 
-void fill_qr() {
-  qr_kernels[0] = {&qr<float>, &form_q<float>};
-  qr_kernels[1] = {&qr<double>, &form_q<double>};
+void fill_qr(KernelTable& kernels) {
+  kernels.qr[0] = {&qr<float>, &form_q<float>};
+  kernels.qr[1] = {&qr<double>, &form_q<double>};
 }
 
 }  // namespace STRIDED_ISA

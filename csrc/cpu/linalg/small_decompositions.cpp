@@ -1,7 +1,6 @@
 // Decompositions of small real matrices: one matrix in each lane of a vector, as in linalg_interleaved.inc.
 
 #include "cpu/kernels.h"
-#include "cpu/linalg/small.h"
 #include "cpu/linalg/small_eigh.inc"
 #include "cpu/linalg/small_svd.inc"
 
@@ -13,9 +12,8 @@ void set_small_decompositions(SmallDecompositionKernels& kernels) {
   kernels.lanes = kLanes<T>;
   kernels.most = kMaxLanesSize<T>;
   kernels.qr = &small_qr<T>;
-  SmallSpectra& spectra = small_spectra(sizeof(T) == 8);
-  spectra.eigh = &small_eigh<T>;
-  spectra.svd = &small_svd<T>;
+  kernels.eigh = &small_eigh<T>;
+  kernels.svd = &small_svd<T>;
 }
 
 void fill_small_decompositions(KernelTable& kernels) {

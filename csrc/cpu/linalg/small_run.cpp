@@ -4,17 +4,8 @@
 
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
-#include "cpu/linalg/qr.h"
-#include "cpu/linalg/small.h"
 
 namespace strided {
-
-QrKernels qr_kernels[2];
-
-SmallSpectra& small_spectra(bool is_double) {
-  static SmallSpectra spectra[2];
-  return spectra[is_double];
-}
 
 namespace cpu {
 namespace {
@@ -46,22 +37,24 @@ Backend library;  // the slots before
 
 void qr(const DecompositionPlan& plan, void* tau) {
   if (!is_real(plan)) return library.qr(plan, tau);
-  qr_kernels[plan.dtype == DType::Float64].qr(plan.batch, plan.m, plan.n, plan.a, tau);
+  kernel_table().qr[plan.dtype == DType::Float64].qr(plan.batch, plan.m, plan.n, plan.a, tau);
 }
 
 void form_q(const DecompositionPlan& plan, int64_t k, const void* tau) {
   if (!is_real(plan)) return library.form_q(plan, k, tau);
-  qr_kernels[plan.dtype == DType::Float64].form_q(plan.batch, plan.m, plan.n, k, plan.a, tau);
+  kernel_table().qr[plan.dtype == DType::Float64].form_q(plan.batch, plan.m, plan.n, k, plan.a, tau);
 }
 
 void small_eigh(const DecompositionPlan& plan, void* w, bool upper, bool vectors) {
-  if (!kernels_for(plan, kFewEigen)) return library.eigh(plan, w, upper, vectors);
-  small_spectra(plan.dtype == DType::Float64).eigh(plan.batch, plan.n, plan.a, w, upper, vectors, plan.info);
+  const SmallDecompositionKernels* kernels = kernels_for(plan, kFewEigen);
+  if (kernels == nullptr) return library.eigh(plan, w, upper, vectors);
+  kernels->eigh(plan.batch, plan.n, plan.a, w, upper, vectors, plan.info);
 }
 
 void small_svd(const DecompositionPlan& plan, void* s, void* u, void* vh, bool full, const char* driver) {
-  if (driver || !kernels_for(plan, kFewSingular)) return library.svd(plan, s, u, vh, full, driver);
-  small_spectra(plan.dtype == DType::Float64).svd(plan.batch, plan.m, plan.n, plan.a, s, u, vh, full, plan.info);
+  const SmallDecompositionKernels* kernels = driver ? nullptr : kernels_for(plan, kFewSingular);
+  if (kernels == nullptr) return library.svd(plan, s, u, vh, full, driver);
+  kernels->svd(plan.batch, plan.m, plan.n, plan.a, s, u, vh, full, plan.info);
 }
 
 }  // namespace

@@ -100,8 +100,8 @@ void run_chain(const ChainCode* codes, int n_codes, int64_t n) {
 
 }  // namespace
 
-void fill_chain(KernelTable&) {
-  ChainKernels& kernels = chain_kernels();
+void fill_chain(KernelTable& table) {
+  ChainKernels& kernels = table.chain;
   kernels.strip = kStrip;
   kernels.run[index_of(DType::Float32)] = run_chain<float>;
   kernels.run[index_of(DType::Float64)] = run_chain<double>;

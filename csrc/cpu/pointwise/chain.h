@@ -47,12 +47,4 @@ struct ChainCode {
   const char* number = nullptr;  // not null: the strip is filled with this element first
 };
 
-struct ChainKernels {
-  int64_t strip = 0;  // bytes
-  // n elements; the first code is a Load.
-  void (*run[kNumDTypes])(const ChainCode* codes, int n_codes, int64_t n) = {};
-  ChainOp op_of[kMaxElementwise] = {};  // of an elementwise operation; None: no chain has it
-};
-ChainKernels& chain_kernels();
-
 }  // namespace strided

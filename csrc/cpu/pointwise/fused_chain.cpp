@@ -4,11 +4,6 @@
 
 namespace strided {
 
-ChainKernels& chain_kernels() {
-  static ChainKernels kernels;
-  return kernels;
-}
-
 namespace cpu {
 namespace {
 
@@ -18,7 +13,7 @@ using Value = FusedPlan::Value;
 
 // Rows shorter than a strip are worth a chain only where they follow each other in memory, as one row.
 bool is_long(const FusedPlan& plan, int64_t item) {
-  return plan.ndim <= 1 || plan.shape[0] * item >= chain_kernels().strip;
+  return plan.ndim <= 1 || plan.shape[0] * item >= kernel_table().chain.strip;
 }
 
 bool fits(const FusedPlan& plan, const Value& v, bool result) {
@@ -40,7 +35,7 @@ bool fits(const FusedPlan& plan, const Value& v, bool result) {
 
 bool fits(const FusedPlan& plan, const Step& step) {
   if (step.kind != FusedPlan::Kind::Elementwise || step.rows) return false;
-  const ChainKernels& kernels = chain_kernels();
+  const ChainKernels& kernels = kernel_table().chain;
   if (kernels.op_of[step.op] == ChainOp::None || !kernels.run[index_of(step.compute)]) return false;
   for (int k = 0; k < step.n_operands; ++k) {
     const Value& v = plan.values[step.operand[k]];
@@ -55,7 +50,7 @@ class Writer {
 
   void step(int i) {
     const Step& s = plan_.steps[i];
-    const ChainOp op = chain_kernels().op_of[s.op];
+    const ChainOp op = kernel_table().chain.op_of[s.op];
     const int x = s.operand[1], y = s.operand[2];
     if (s.n_operands == 2) {
       if (x != held_) code(ChainOp::Load, x);
@@ -79,7 +74,8 @@ class Writer {
     if (v.last <= i) return false;
     if (i + 1 == chain_.end) return true;
     const Step& next = plan_.steps[i + 1];
-    return next.n_operands == 3 && next.operand[1] == next.operand[2] && chain_kernels().op_of[next.op] != ChainOp::Mul;
+    return next.n_operands == 3 && next.operand[1] == next.operand[2] &&
+           kernel_table().chain.op_of[next.op] != ChainOp::Mul;
   }
 
   void code(ChainOp op, int value) {

@@ -77,7 +77,7 @@ class FusedRun {
     chunk_at_ = accumulators_ + (plan.reduces_rows ? round_up(rows_ * most_accumulator_) : 0);
     strips_at_ = chunk_at_ + round_up(plan.whole_out ? kChunk * size_of(plan.whole_dtype) : 0);
     const int n_strips = chains_.chains.empty() ? 0 : plan.n_registers + chains_.n_numbers;
-    scratch_bytes_ = strips_at_ + n_strips * chain_kernels().strip;
+    scratch_bytes_ = strips_at_ + n_strips * kernel_table().chain.strip;
   }
 
   void run() const {
@@ -196,7 +196,7 @@ class FusedRun {
 
   // All rows at once where every operand has them one after the other.
   void run_chain(const FusedChain& chain, const Block& block, char* scratch) const {
-    const ChainKernels& kernels = chain_kernels();
+    const ChainKernels& kernels = kernel_table().chain;
     char* const strips = scratch + strips_at_;
     SmallVector<ChainCode, 32> codes(static_cast<size_t>(chain.n_codes));
     SmallVector<int64_t, 32> row_strides(static_cast<size_t>(chain.n_codes));

@@ -73,9 +73,9 @@ void label_sums(const LabelSumsPlan& plan, int64_t begin, int64_t end) {
 
 }  // namespace
 
-void fill_label_sums(KernelTable&) {
-  label_sums_kernels[0] = &label_sums<float>;
-  label_sums_kernels[1] = &label_sums<double>;
+void fill_label_sums(KernelTable& table) {
+  table.label_sums[0] = &label_sums<float>;
+  table.label_sums[1] = &label_sums<double>;
 }
 
 }  // namespace STRIDED_ISA

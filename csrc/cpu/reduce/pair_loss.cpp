@@ -52,9 +52,9 @@ void pair_gradient(const PairLossPlan& plan, int64_t begin, int64_t end) {
 
 }  // namespace
 
-void fill_pair_loss(KernelTable&) {
-  pair_loss_kernels[0] = {&pair_sums<float>, &pair_gradient<float>};
-  pair_loss_kernels[1] = {&pair_sums<double>, &pair_gradient<double>};
+void fill_pair_loss(KernelTable& table) {
+  table.pair_loss[0] = {&pair_sums<float>, &pair_gradient<float>};
+  table.pair_loss[1] = {&pair_sums<double>, &pair_gradient<double>};
 }
 
 }  // namespace STRIDED_ISA

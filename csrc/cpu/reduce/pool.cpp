@@ -186,9 +186,9 @@ void maxima(const PoolPlan& plan, int64_t begin, int64_t end) {
 
 }  // namespace
 
-void fill_pool(KernelTable&) {
-  pool_kernels[0] = &maxima<float>;
-  pool_kernels[1] = &maxima<double>;
+void fill_pool(KernelTable& table) {
+  table.pool[0] = &maxima<float>;
+  table.pool[1] = &maxima<double>;
 }
 
 }  // namespace STRIDED_ISA

@@ -118,9 +118,9 @@ void channels_gradient(const ChannelGradientPlan& plan, int64_t begin, int64_t e
 
 }  // namespace
 
-void fill_row_gradients(KernelTable&) {
-  gradient_kernels[0] = {&softmax_gradient<float>, &channels_gradient<float>};
-  gradient_kernels[1] = {&softmax_gradient<double>, &channels_gradient<double>};
+void fill_row_gradients(KernelTable& table) {
+  table.row_gradients[0] = {&softmax_gradient<float>, &channels_gradient<float>};
+  table.row_gradients[1] = {&softmax_gradient<double>, &channels_gradient<double>};
 }
 
 }  // namespace STRIDED_ISA

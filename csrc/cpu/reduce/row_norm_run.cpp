@@ -11,10 +11,6 @@
 
 namespace strided {
 
-GradientKernels gradient_kernels[2];
-PairLossKernels pair_loss_kernels[2];
-void (*label_sums_kernels[2])(const LabelSumsPlan& plan, int64_t begin, int64_t end);
-
 namespace cpu {
 namespace {
 
@@ -36,31 +32,31 @@ void add_parts(const char* parts, int64_t count, int64_t stride, int64_t n, void
 }  // namespace
 
 void softmax_gradient(const SoftmaxGradientPlan& plan) {
-  const auto run = gradient_kernels[plan.dtype == DType::Float64 ? 1 : 0].softmax;
+  const auto run = kernel_table().row_gradients[plan.dtype == DType::Float64 ? 1 : 0].softmax;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.n, 1));
   parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 void label_sums(const LabelSumsPlan& plan) {
-  const auto run = label_sums_kernels[plan.dtype == DType::Float64 ? 1 : 0];
+  const auto run = kernel_table().label_sums[plan.dtype == DType::Float64 ? 1 : 0];
   const int64_t grain = std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(plan.steps * plan.states, 1));
   parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 void pair_sums(const PairLossPlan& plan) {
-  const auto run = pair_loss_kernels[plan.dtype == DType::Float64 ? 1 : 0].sums;
+  const auto run = kernel_table().pair_loss[plan.dtype == DType::Float64 ? 1 : 0].sums;
   parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 void pair_gradient(const PairLossPlan& plan) {
-  const auto run = pair_loss_kernels[plan.dtype == DType::Float64 ? 1 : 0].gradient;
+  const auto run = kernel_table().pair_loss[plan.dtype == DType::Float64 ? 1 : 0].gradient;
   parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 void channels_gradient(const ChannelGradientPlan& plan) {
-  const auto run = gradient_kernels[plan.dtype == DType::Float64 ? 1 : 0].channels;
+  const auto run = kernel_table().row_gradients[plan.dtype == DType::Float64 ? 1 : 0].channels;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.outer * plan.inner, 1));
   parallel_for(0, plan.channels, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }

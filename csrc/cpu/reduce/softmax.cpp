@@ -261,7 +261,7 @@ void fill_for(KernelTable& table) {
 }  // namespace
 
 void fill_softmax(KernelTable& table) {
-  fill_score_kernels();
+  fill_scores(table);
   for_each(DTypesOf<kinds::Float>{}, [&](auto tag, int) { fill_for<typename decltype(tag)::type>(table); });
 }
 

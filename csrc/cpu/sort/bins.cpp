@@ -50,8 +50,8 @@ void count_in_bins(const BinsPlan& plan, int64_t begin, int64_t end, int64_t* co
 
 }  // namespace
 
-void fill_bins(KernelTable&) {
-  bins_kernels = {&count_in_bins<float, float>, &count_in_bins<float, double>, &count_in_bins<double, double>};
+void fill_bins(KernelTable& table) {
+  table.bins = {&count_in_bins<float, float>, &count_in_bins<float, double>, &count_in_bins<double, double>};
 }
 
 }  // namespace STRIDED_ISA

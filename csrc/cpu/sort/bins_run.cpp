@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/kernels.h"
 #include "cpu/sort/bins.h"
 
 namespace strided {
-
-BinsKernels bins_kernels;
 
 namespace cpu {
 namespace {
@@ -20,9 +19,10 @@ constexpr int64_t kPiece = 1 << 20;  // elements that are counted without a look
 
 void count_in_bins(const BinsPlan& plan) {
   const double width = plan.high - plan.low;
-  const BinsKernel kernel = plan.dtype == DType::Float64       ? bins_kernels.of_double
-                            : width > BinsPlan::kWidestInFloat ? bins_kernels.of_float_in_double
-                                                               : bins_kernels.of_float;
+  const BinsKernels& kernels = kernel_table().bins;
+  const BinsKernel kernel = plan.dtype == DType::Float64       ? kernels.of_double
+                            : width > BinsPlan::kWidestInFloat ? kernels.of_float_in_double
+                                                               : kernels.of_float;
   std::mutex mutex;
   std::fill(plan.counts, plan.counts + plan.bins, int64_t{0});
   parallel_for(0, plan.n, std::max(kGrain, 4 * plan.bins), [&](int64_t begin, int64_t end) {

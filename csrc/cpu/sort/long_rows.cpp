@@ -9,8 +9,6 @@
 
 namespace strided {
 
-LongRowKernels long_row_kernels[4];
-
 namespace cpu {
 namespace {
 
@@ -122,7 +120,7 @@ bool sort_few_keys(DType dtype, char* values, int64_t* index, const char* in, in
 
 bool sort_long_row(DType dtype, char* values, int64_t* index, const char* in, int64_t n, bool descending) {
   const int row = kernel_row(dtype);
-  const LongRowKernels& kernels = long_row_kernels[row];
+  const LongRowKernels& kernels = kernel_table().sort.long_rows[row];
   const SortCoding coding = coding_of(dtype, descending);
   if (sort_few_keys(dtype, values, index, in, n, coding)) return true;
   if (kernels.sort == nullptr || n < kLong || n > 0xffffffff) return false;

@@ -27,24 +27,6 @@ constexpr int bucket_levels(int64_t n) {
   return levels;
 }
 
-// Words are those of SortKernels without a base: one array for keys of up to 32 bits, two for longer ones.
-struct LongRowKernels {
-  // Cuts of a sample, for 1 << levels parts; to: kCutBytes.
-  void (*choose)(int64_t* to, const char* in, int64_t n, const SortCoding& coding, int levels) = nullptr;
-  // The part of each element, and how many belong to each part.
-  void (*count)(uint8_t* bucket, int64_t* counts, const char* in, int64_t n, const SortCoding& coding,
-                const int64_t* cuts, int levels) = nullptr;
-  // Moves each element's word to the next place of its part. The first element's position is `first`.
-  void (*distribute)(int64_t* words, int64_t* positions, int64_t* place, const uint8_t* bucket, const char* in,
-                     int64_t first, int64_t n, const SortCoding& coding) = nullptr;
-  // Values and positions (either may be null) in sorted order of n words whose positions ascend. `in`: the row. What
-  // is at `words`, `positions` and `other` (as much, for n > kMostInBucket) is lost. scratch: long_row_words(n).
-  void (*sort)(char* values, int64_t* to, int64_t* words, int64_t* positions, int64_t n, const char* in,
-               const SortCoding& coding, int64_t* other, int64_t* scratch) = nullptr;
-};
-// For items of 1 (none), 2, 4 and 8 bytes, of the instruction set that was chosen.
-extern LongRowKernels long_row_kernels[4];
-
 constexpr int64_t long_row_words(int64_t n) { return 5 * ((n < kMostInBucket ? n : kMostInBucket) + kSortSlack); }
 
 }  // namespace strided

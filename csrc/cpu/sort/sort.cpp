@@ -119,7 +119,7 @@ void select_front(E* a, int64_t n, int64_t k, const char* in, bool largest) {
   if (k < first) std::nth_element(a, a + k, a + first);
   if (first == n) return;
   const auto limit_of_front = [&] { return std::max_element(a, a + k)->key(); };
-  const auto places_below = select_kernels.places_below[kernel_row(dtype_of<T>)];
+  const auto places_below = kernel_table().sort.select.places_below[kernel_row(dtype_of<T>)];
   const SortCoding coding = coding_of(dtype_of<T>, largest);
   uint64_t limit = limit_of_front();
   int64_t filled = k;
@@ -156,7 +156,7 @@ void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k,
 int64_t choose_of_row(DType dtype, const char* in, int64_t n, OrderStatistic what, int64_t k, int64_t* scratch) {
   const int row = kernel_row(dtype);
   const SortCoding coding = coding_of(dtype, false);
-  const auto find = select_kernels.find_key[row];
+  const auto find = kernel_table().sort.select.find_key[row];
   if (what != OrderStatistic::Kth) {
     int64_t nans = 0;
     if (is_floating(dtype)) {
@@ -165,13 +165,13 @@ int64_t choose_of_row(DType dtype, const char* in, int64_t n, OrderStatistic wha
         const int64_t at = find(in, n, coding, nan);
         if (at < n) return at;
       } else {
-        nans = select_kernels.count_key[row](in, n, coding, nan);
+        nans = kernel_table().sort.select.count_key[row](in, n, coding, nan);
         if (nans == n) return 0;
       }
     }
     k = (n - nans - 1) / 2;
   }
-  return find(in, n, coding, select_kernels.kth_key[row](in, n, k, coding, scratch));
+  return find(in, n, coding, kernel_table().sort.select.kth_key[row](in, n, k, coding, scratch));
 }
 
 // Most frequent value, the smallest among equally frequent ones, at its last position.
@@ -294,7 +294,8 @@ int64_t restore_values(const SortPlan& plan, const SortCoding& coding, int64_t m
   if (Keys<T>::code.encode(end[-1]) == Keys<T>::nan) --end;
   K* const zero = std::partition_point(values, end, [](K v) { return Keys<T>::code.encode(v) < Keys<T>::code.zero; });
   if (zero < end && Keys<T>::code.encode(*zero) == Keys<T>::code.zero)
-    *zero = in[select_kernels.find_key[kernel_row(plan.dtype)](plan.in, plan.n, coding, Keys<T>::code.zero)];
+    *zero =
+        in[kernel_table().sort.select.find_key[kernel_row(plan.dtype)](plan.in, plan.n, coding, Keys<T>::code.zero)];
   if (end < values + m)
     for (int64_t i = 0; i < plan.n; ++i)
       if (Keys<T>::code.encode(in[i]) == Keys<T>::nan) *end++ = in[i];
@@ -324,7 +325,7 @@ int64_t distinct_values(const SortPlan& plan) {
   }
   if (!sorted_by_threads(n)) {
     const Words<int64_t> scratch(select_words(n));
-    const int64_t m = select_kernels.distinct_keys[row](plan.values, plan.in, n, coding, scratch.data);
+    const int64_t m = kernel_table().sort.select.distinct_keys[row](plan.values, plan.in, n, coding, scratch.data);
     if constexpr (is_float_v<T>) return restore_values<T>(plan, coding, m);
     else return m;
   }

@@ -265,8 +265,8 @@ void fill_size(SortKernels& sort, int row) {
   sort.key_range[row] = key_range<K>;
   sort.encode[row] = encode<K>;
   sort.decode[row] = decode<K>;
-  fill_select<K>(row);
-  fill_long_rows<K>(row);
+  fill_select<K>(sort.select, row);
+  fill_long_rows<K>(sort, row);
 }
 
 }  // namespace
@@ -277,7 +277,7 @@ void fill_sort_loops(KernelTable& table) {
   fill_size<uint16_t>(table.sort, 1);
   fill_size<uint32_t>(table.sort, 2);
   fill_size<uint64_t>(table.sort, 3);
-  fill_short_rows();
+  fill_short_rows(table.sort);
 }
 
 }  // namespace STRIDED_ISA

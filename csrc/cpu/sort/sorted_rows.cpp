@@ -10,9 +10,6 @@
 
 namespace strided {
 
-ShortRowKernels short_row_kernels;
-SelectKernels select_kernels;
-
 namespace cpu {
 namespace {
 
@@ -42,8 +39,8 @@ int kernel_row(DType dtype) { return bit_length(static_cast<uint64_t>(size_of(dt
 
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,
                         bool descending, char* scratch, int64_t* again) {
-  return short_row_kernels.sort[kernel_row(dtype)](values, index, in, n, rows, coding_of(dtype, descending), scratch,
-                                                   again);
+  return kernel_table().sort.short_rows[kernel_row(dtype)](values, index, in, n, rows, coding_of(dtype, descending),
+                                                           scratch, again);
 }
 
 SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, bool descending)
