@@ -1,6 +1,7 @@
 """No test depends on the environment of the shell that starts it."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,17 @@ def test_what_is_left_out():
     everything = kept | HOSTILE
     environment.clean(everything)
     assert everything == kept
+
+
+def test_what_tests_ask_for_is_kept():
+    """A name that a test reads and does not set would be left out: the test would skip, whatever the shell says."""
+    asked = set()
+    for path in TESTS.parent.rglob("*.py"):
+        text = path.read_text()
+        read = re.findall(r'environ(?:\.get\(|\[)"(STRIDED_\w+)"', text)
+        asked |= {n for n in read if not re.search(rf'"{n}"\] = |"{n}": |set(?:env|item__)\("{n}"', text)}
+    assert asked <= environment.ASKED_FOR
+    assert {"STRIDED_TEST_CUDA_LIBRARY", "STRIDED_ARRAY_API_TESTS"} <= asked
 
 
 def test_tests_that_start_processes_or_print_pass_in_a_hostile_environment():
