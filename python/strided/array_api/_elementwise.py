@@ -106,6 +106,22 @@ def _round(x):
     return _f["round"](x)
 
 
+def _tanh(x):
+    made = _f["tanh"](x)
+    if not x.dtype.is_complex:
+        return made
+    # Beside an infinite real part, the zero has the sign of the imaginary part. PyTorch, NumPy and C give sin(2 imag)'s.
+    at_infinity = _f["isinf"](x.real) & _f["isfinite"](x.imag)
+    return _f["complex"](made.real, _f["where"](at_infinity, _f["copysign"](made.imag, x.imag), made.imag))
+
+
+def _tan(x):
+    if not x.dtype.is_complex:
+        return _f["tan"](x)
+    turned = _tanh(_f["complex"](-x.imag, x.real))  # tan z = -i tanh(i z)
+    return _f["complex"](turned.imag, -turned.real)
+
+
 def _floor_divide(x1, x2):
     made = _f["floor_divide"](x1, x2)
     if not made.dtype.is_floating_point:
@@ -123,7 +139,7 @@ def _remainder(x1, x2):
 
 for _name in (
     "abs acos acosh asin asinh atan atanh ceil cos cosh exp floor isfinite isinf isnan log log1p log2 log10 "
-    "logical_not negative reciprocal signbit sin sinh sqrt square tan tanh trunc"
+    "logical_not negative reciprocal signbit sin sinh sqrt square trunc"
 ).split():
     _unary(_name)
 _unary("bitwise_invert", _f["bitwise_not"])
@@ -133,6 +149,8 @@ _unary("imag", _imag, "Imaginary part of each element (a view); zeros for a real
 _unary("real", _real, "Real part of each element (a view); a real array itself.")
 _unary("positive", lambda x: x.clone(), "A copy of the array.")
 _unary("round", _round, "Each element rounded to the nearest integer, ties to even; both parts of a complex one.")
+_unary("tan", _tan, _first_line(_f["tan"]))
+_unary("tanh", _tanh, _first_line(_f["tanh"]))
 _unary("sign", _sign, "-1, 0 or 1 for each element, NaN for NaN; z / |z| for complex ones, 0 for 0.")
 
 for _name in (

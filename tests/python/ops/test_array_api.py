@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import math
 import pickle
 
 import pytest
@@ -195,6 +196,18 @@ def test_names_of_the_main_namespace():
     assert T.unique_all(x).inverse_indices.tolist() == [[1, 0, 1]] and T.unique_all(x).indices.tolist() == [1, 0]
     assert T.take_along_axis(x, T.tensor([[-1]])).tolist() == [[2]]
     assert x.to_device("cpu") is x
+
+
+def test_zeros_beside_infinite_parts():
+    """The standard gives tanh(inf + 2j) = 1 + 0j, where sin(4) is negative; tan follows by its definition."""
+    z = xp.asarray([complex(s * math.inf, y) for s in (1, -1) for y in (2.0, -2.0, 0.0, -0.0, 1e30, 0.5)])
+    expected = [complex(math.copysign(1, v.real), math.copysign(0, v.imag)) for v in z.tolist()]
+    assert [str(v) for v in xp.tanh(z).tolist()] == [str(v) for v in expected]
+    turned = xp.tan(xp.asarray([complex(v.imag, v.real) for v in z.tolist()])).tolist()
+    assert [str(complex(v.imag, v.real)) for v in turned] == [str(v) for v in expected]
+    finite = xp.asarray([1 + 2j, -0.25j, 0j])
+    assert xp.tan(finite).tolist() == pytest.approx(T.tan(finite).tolist(), rel=1e-6)
+    assert xp.tanh(xp.asarray([complex(math.inf, math.nan)])).tolist() == [1 + 0j]
 
 
 def test_distinct_complex_numbers():
