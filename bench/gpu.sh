@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
 # On a machine with an NVIDIA GPU: builds the CUDA library for it, runs the tests there, times, and checks the kernels with
-# compute-sanitizer, in this order, each step with a limit of time. What fails does not keep the rest from running. Everything
-# that is said goes to bench/results/DEVICE-DATE.txt too, the figures to .json beside it.
-#   bench/gpu.sh [PYTHON]      PYTHON: one that has this strided and what its tests need; without it .venv/bin/python, which
-#                              make venv makes where it is not there. PyTorch and CuPy are measured where that Python has them.
-# Needed: a driver, nvcc 12 or newer (no newer than the driver knows), Python 3.10 or newer with venv, a C++ compiler.
+# compute-sanitizer, what says most first, each step with a limit of time. What fails does not keep the rest from running.
+# Everything that is said goes to bench/results/DEVICE-DATE.txt too, as it is said, the figures to .json beside it.
+#   bench/gpu.sh [--seconds N] [PYTHON]
+#     PYTHON   one that has this strided and what its tests need; or one that has only what building needs (its packages
+#              scikit-build-core, pybind11, numpy, cmake, ninja; pytest and pytest-xdist for the tests in Python): then
+#              strided is built into an environment of its own beside the build, with nothing from the network. Without
+#              PYTHON, .venv/bin/python, which make venv makes where it is not there. PyTorch and CuPy are measured where
+#              that Python has them.
+#     N        seconds for everything (a day, if not given): steps that would begin later are left out, others are cut. The
+#              build goes on where it was when the script is called again.
+# Needed: a driver, nvcc 12 or newer (no newer than the driver knows), Python 3.10 or newer with venv, a C++ compiler. The tests
+# of kernels need GoogleTest (libgtest-dev, or the Python package ros-gtest-vendor).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +19,14 @@ problem() {
   echo "gpu.sh: $*" >&2
   exit 2
 }
+limit=86400
+if [ "${1:-}" = --seconds ]; then
+  [[ ${2:-} =~ ^[0-9]+$ ]] || problem "--seconds needs a number"
+  limit=$2
+  shift 2
+fi
+given=${1:-}
+[ -z "$given" ] || command -v "$given" > /dev/null || problem "there is no $given"
 export PATH=$PWD/.venv/bin:$PATH
 for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
   [ -n "$folder" ] && [ -d "$folder/bin" ] && PATH=$PATH:$folder/bin
@@ -34,17 +49,26 @@ fi
 architecture=${capability/./}
 [ "$architecture" = 90 ] && architecture=90a  # products of warpgroups are instructions of 90a alone
 
-mkdir -p bench/results build
+mkdir -p bench/results build/gpu
 results=bench/results/$(tr ' /' '__' <<< "$name")-$(date +%F)
 exec > >(tee "$results.txt") 2>&1
 echo "$name, compute capability $capability, driver $(ask driver_version) (CUDA ${driver_release:-unknown}), nvcc $nvcc_release, $(nproc) processors, $(git rev-parse --short HEAD 2> /dev/null)"
 
 status=0
 summary=()
+left() { echo $((limit - SECONDS)); }
+# within SECONDS: as many, or as are left but for the time to end
+within() { echo $(($1 < $(left) - 10 ? $1 : $(left) - 10)); }
 # step SECONDS COMMAND...
 step() {
-  local seconds=$1 begin=$SECONDS code
+  local seconds begin=$SECONDS code
+  seconds=$(within "$1")
   shift
+  if [ "$seconds" -lt 5 ]; then
+    status=1
+    summary+=("left out for want of time: $*")
+    return 1
+  fi
   echo "== $*"
   timeout --kill-after=10 "$seconds" "$@"
   code=$?
@@ -59,39 +83,60 @@ finish() {
   exit $status
 }
 
-# ---- build
+# ---- build: for this device, and the loops of the CPU for this processor alone
 architectures="$architecture-real"
-if [ $# -gt 0 ]; then
-  python=$1
-  PATH=$(dirname "$("$python" -c 'import sys; print(sys.executable)')"):$PATH
-else
-  python=.venv/bin/python
+case " $(sed -n 's/^flags.*: //p' /proc/cpuinfo | head -1) " in
+  *" avx512bw "*) isas=v4 ;;
+  *" avx2 "*) isas=v3 ;;
+  *) isas=auto ;;
+esac
+command -v ccache > /dev/null && export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+python=${given:-.venv/bin/python}
+if ! "$python" -c 'import strided' 2> /dev/null; then
+  offline=
+  if [ -z "$given" ]; then
+    step 600 make .venv/tools-test || finish
+  else
+    offline=--no-index
+    python=$PWD/build/gpu/venv/bin/python
+    [ -e "$python" ] || "$given" -m venv --system-site-packages build/gpu/venv || problem "$given cannot make a virtual environment"
+    # A virtual environment does not show the packages of another one, so a file names their folders.
+    "$given" -c 'import site; print(*site.getsitepackages(), sep="\n")' > "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/given.pth"
+  fi
   if ! "$python" -c 'import strided' 2> /dev/null; then
-    step 1500 make venv CUDA="-Ccmake.define.STRIDED_CUDA=ON -Ccmake.define.STRIDED_CUDA_ARCHITECTURES=$architectures" || finish
+    PATH=$(dirname "$(command -v "${given:-$python}")"):$PATH  # cmake and ninja
+    step 900 "$python" -m pip install -v $offline --no-build-isolation --no-deps -Cbuild-dir=build/gpu/extension \
+      -Ccmake.define.STRIDED_ISAS=$isas -Ccmake.define.STRIDED_CUDA=OFF -e . || finish
   fi
 fi
 "$python" -c 'import strided' || problem "$python cannot import strided"
-# The build folder of make venv serves, if its CUDA library is for this architecture.
-build=build/make
-if [ $# -gt 0 ] || ! grep -qs "^STRIDED_CUDA_ARCHITECTURES:.*=$architectures$" $build/CMakeCache.txt || [ ! -e $build/cuda/libstrided_cuda.so ]; then
-  build=build/gpu
-  for tool in cmake ninja; do
-    command -v $tool > /dev/null || problem "there is no $tool on the PATH, nor beside $python: pip install $tool"
-  done
-  step 120 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRIDED_CUDA=ON -DSTRIDED_CUDA_ARCHITECTURES="$architectures" \
-    -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("$python" -c 'import sys; print(sys.executable)')" || finish
-fi
+PATH=$PATH:$(dirname "$(command -v "${given:-$python}")")
+for tool in cmake ninja; do
+  command -v $tool > /dev/null || problem "there is no $tool on the PATH, nor beside $python: pip install $tool"
+done
+build=build/gpu/device
+step 120 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRIDED_CUDA=ON -DSTRIDED_CUDA_ARCHITECTURES="$architectures" \
+  -DSTRIDED_ISAS=$isas -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("$python" -c 'import sys; print(sys.executable)')" || finish
 step 1200 cmake --build $build --target strided_cuda || finish
 export STRIDED_CUDA_LIBRARY=$PWD/$build/cuda/libstrided_cuda.so
 step 120 "$python" tests/gpu/run.py first || finish  # where these few operations fail, nothing else has a meaning
-step 900 cmake --build $build --target cuda_device_tests
 
-# ---- tests, figures, sanitizers: about ten minutes
+# ---- tests, figures, sanitizers: about ten minutes. The tests of kernels are built beside those in Python, which the
+# processors have little to do with.
 begin=$SECONDS
 tests=$build/cuda/cuda_device_tests
-step 130 "$python" tests/gpu/run.py kernels $tests --seconds 120
-step 190 "$python" tests/gpu/run.py python --seconds 180
-step 220 "$python" -u bench/gpu.py --seconds 200 --json "$results.json"
-step 160 "$python" tests/gpu/run.py sanitize $tests --seconds 150
+timeout $(($(left) > 900 ? 900 : $(left) > 0 ? $(left) : 1)) cmake --build $build --target cuda_device_tests > build/gpu/device_tests.log 2>&1 &
+builds=$!
+step 190 "$python" tests/gpu/run.py python --seconds "$(within 180)"
+if wait $builds; then
+  step 130 "$python" tests/gpu/run.py kernels $tests --seconds "$(within 120)"
+else
+  status=1
+  echo "== the tests of kernels were not built:"
+  tail -5 build/gpu/device_tests.log
+  summary+=("left out, not built: the tests of kernels, and the sanitizers")
+fi
+step 220 "$python" -u bench/gpu.py --seconds "$(within 200)" --json "$results.json"
+[ -x $tests ] && step 160 "$python" tests/gpu/run.py sanitize $tests --seconds "$(within 150)"
 echo "== $((SECONDS - begin)) s after the build"
 finish
