@@ -11,6 +11,9 @@
 #include "tensor/foreign.h"
 
 namespace strided {
+
+void (*around_backward)(Device device, bool begins) = nullptr;
+
 namespace {
 
 // One place that fits gradients.
@@ -81,6 +84,26 @@ void add_to(Tensor& slot, Tensor grad, Device device) {
   else slot = slot + grad;
 }
 
+// What a backend wants done around a pass.
+class Around {
+ public:
+  explicit Around(Device device) : device_(device), wanted_(around_backward && !device.is_cpu()) {
+    if (wanted_) around_backward(device_, true);
+  }
+  ~Around() {
+    try {
+      if (wanted_) around_backward(device_, false);
+    } catch (const std::exception&) {  // the device has failed, which the next call of it says
+    }
+  }
+  Around(const Around&) = delete;
+  Around& operator=(const Around&) = delete;
+
+ private:
+  const Device device_;
+  const bool wanted_;
+};
+
 struct Capture {
   Edge edge;
   int index;  // of the input
@@ -129,6 +152,7 @@ class BackwardPass {
       ~Current() { current = before; }
     } restore{current};
     current = this;
+    const Around around(roots_.empty() ? Device{} : roots_[0].second.device());
     if (!captures_.empty()) find_needed();
     for (auto& [edge, grad] : roots_)
       if (is_needed(edge.node.get())) deliver(edge, std::move(grad));

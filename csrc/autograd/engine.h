@@ -21,6 +21,10 @@ struct Backward {
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, const Backward& how);
 
+// Called with the device of a pass's first gradient before it begins and when it has ended, where that is no CPU and a
+// backend has set it.
+extern void (*around_backward)(Device device, bool begins);
+
 // For hooks on several tensors: which pass runs on this thread (0: none does), and how many of the hooks, given by
 // their ids, it comes by.
 int64_t pass_number();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tensor/foreign.h"
+#include "tensor/graph_age.h"
 
 namespace strided {
 namespace {
@@ -37,6 +38,8 @@ AutogradMeta::~AutogradMeta() {
   retained->wanted = false;
   retained->grad = Tensor();
 }
+
+uint64_t next_node_number() { return next_sequence.load(std::memory_order_relaxed); }
 
 Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
   if (make_trace) hooks().trace = make_trace();

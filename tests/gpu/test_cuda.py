@@ -347,3 +347,44 @@ def test_kernels_of_the_user_write_only_where_one_may():
     for out in (read_only, torch.ones(1, device="cuda").expand(3)):
         with pytest.raises(RuntimeError, match="read-only|single memory location"):
             twice(x, out)
+
+
+def test_a_backward_pass_in_another_stream():
+    """It runs in the current stream, behind what the forward pass left in its own, whose memory it uses."""
+    torch.manual_seed(0)
+    w = torch.randn(300, 300, device="cuda", requires_grad=True)
+    x = torch.randn(300, 300, device="cuda")
+    want = torch.autograd.grad((x @ w).exp().sum(), w)[0].cpu()
+    side = cuda.Stream()
+    for _ in range(3):
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            loss = (x @ w).exp().sum()
+        w.grad = None
+        loss.backward()  # in the default stream
+        got = w.grad
+        with cuda.stream(side):  # where the memory of the forward pass is free again
+            for _ in range(6):
+                torch.full((300, 300), 7.0, device="cuda")
+        torch.testing.assert_close(got.cpu(), want)
+
+
+def test_a_child_that_was_forked_after_the_devices_were_counted():
+    """The question alone starts the driver, which no child can use."""
+    code = (
+        "import os, strided as torch\n"
+        "assert torch.cuda.is_available()\n"
+        "if os.fork() == 0:\n"
+        "    assert not torch.cuda.is_available()\n"
+        "    try: torch.ones(2, device='cuda')\n"
+        "    except RuntimeError as e: print(e, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "print(torch.ones(2, device='cuda').sum().item())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == [
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+        "start method",
+        "2.0",
+    ], done.stderr

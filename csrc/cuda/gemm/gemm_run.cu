@@ -9,6 +9,7 @@
 #include "base/dims.h"
 #include "base/integer.h"
 #include "cuda/gemm/gemm_tiny.h"
+#include "cuda/runtime/capture.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/runtime.h"
 
@@ -130,9 +131,10 @@ bool may_take(const GemmEntry& entry, int i, int device) {
   static std::mutex mutex;
   static auto* trials = new std::map<std::pair<const GemmTile*, int>, bool>;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [trial, fresh] = trials->try_emplace({&tile, device}, false);
-  if (fresh) trial->second = passes_trial(tile, i, device, static_cast<DType>(&entry - gemm_table().entry));
-  return trial->second;
+  const auto known = trials->find({&tile, device});
+  if (known != trials->end()) return known->second;
+  if (anyone_captures()) return false;  // a trial waits for the device: another time
+  return (*trials)[{&tile, device}] = passes_trial(tile, i, device, static_cast<DType>(&entry - gemm_table().entry));
 }
 
 struct Launch {

@@ -5,6 +5,7 @@
 #include "base/math_special.h"
 #include "cuda/pointwise/pointwise_run.h"
 #include "cuda/runtime/block.h"
+#include "cuda/runtime/capture.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/report.h"
 #include "cuda/sort/sort_rows.h"
@@ -225,7 +226,7 @@ __global__ void __launch_bounds__(kThreads)
     to[i] = rate[i];
     return;
   }
-  Sequence s{Philox(a.seed), static_cast<uint64_t>(i) + 1, a.offset};
+  Sequence s{a.philox(), static_cast<uint64_t>(i) + 1, a.first_block()};
   to[i] = convert<T>(poisson(r, s));
 }
 
@@ -281,11 +282,17 @@ __global__ void __launch_bounds__(kThreads) choose_kernel(int64_t* to, const dou
   }
 }
 
-RandomArgs args_of(const RandomSource& source, int64_t n) {
+RandomArgs args_of(const OpContext& on, const RandomSource& source, int64_t n) {
   RandomArgs a;
   a.seed = source.seed;
   a.offset = source.offset;
   a.n = n;
+  if (const RandomWords captured = captured_random(on.device); captured.words) {
+    if (source.seed != captured.seed || source.offset < captured.first)
+      refuse_capture(on.device, concat(on.name, " with a generator other than the default one").c_str());
+    a.captured = captured.words;
+    a.offset -= captured.first;
+  }
   return a;
 }
 dim3 grid_for(int64_t threads) { return dim3(static_cast<unsigned>((threads + kThreads - 1) / kThreads)); }
@@ -312,7 +319,7 @@ void random_fill(const OpContext& on, const RandomFill& what, DType dtype, void*
   const OnDevice guard(on.device);
   source.used = dispatch_loops(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    RandomArgs a = args_of(source, is_complex_v<T> ? 2 * n : n);  // a complex number is two real ones
+    RandomArgs a = args_of(on, source, is_complex_v<T> ? 2 * n : n);  // a complex number is two real ones
     a.a = what.a;
     a.b = what.b;
     a.base = what.base;
@@ -330,7 +337,7 @@ void random_bernoulli(const OpContext& on, DType dtype, void* to, DType p_dtype,
   const int64_t blocks = (n + 1) / 2;
   launch(bernoulli_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(on.device), bits.as<uint8_t>(),
          static_cast<const char*>(p), static_cast<uint8_t>(p_dtype), size_of(p_dtype), reporter(on.device, on.name, 0),
-         args_of(source, n));
+         args_of(on, source, n));
   check_launch(on.name);
   cast_vector(on.name, on.device, to, dtype, bits.data(), DType::UInt8, n);
   source.used = static_cast<uint64_t>(blocks);
@@ -345,7 +352,7 @@ void random_poisson(const OpContext& on, DType dtype, void* to, const void* rate
     using T = typename decltype(tag)::type;
     if (dtype_of<T> != dtype) return;
     launch(poisson_kernel<T>, grid_for(n), dim3(kThreads), 0, current_stream(on.device), static_cast<T*>(to),
-           static_cast<const T*>(rate), reporter(on.device, on.name, 0), args_of(source, n));
+           static_cast<const T*>(rate), reporter(on.device, on.name, 0), args_of(on, source, n));
     done = true;
   });
   STRIDED_CHECK(done, NotImplementedError, on.name, ": not implemented for ", dtype, " on device 'cuda'");
@@ -365,7 +372,7 @@ void random_permutation(const OpContext& on, DType dtype, void* to, int64_t n, R
       order(static_cast<size_t>(n) * sizeof(int64_t), on.device);
   const int64_t blocks = (n + 1) / 2;
   launch(permutation_keys_kernel, grid_for(blocks), dim3(kThreads), 0, current_stream(on.device), keys.as<uint64_t>(),
-         bits, args_of(source, n));
+         bits, args_of(on, source, n));
   check_launch(on.name);
   RowSort sort;
   sort.name = on.name;
@@ -409,7 +416,7 @@ void random_choice(const OpContext& on, DType dtype, int64_t* to, const void* we
   if (bad || samples == 0) return;
   const int64_t n = rows * samples, blocks = (n + 1) / 2;
   launch(choose_kernel, grid_for(blocks), dim3(kThreads), 0, stream, to, sums.as<const double>(), categories, samples,
-         args_of(source, n));
+         args_of(on, source, n));
   check_launch(on.name);
   source.used = static_cast<uint64_t>(blocks);
 }

@@ -17,10 +17,14 @@ namespace cuda {
 
 struct RandomArgs {
   uint64_t seed = 0, offset = 0;
+  const uint64_t* captured = nullptr;  // not null: the seed, and what is added to the offset (Note [Captured work])
   int64_t n = 0;
   double a = 0, b = 1;
   int64_t base = 0;
   uint64_t range = 0;
+
+  __device__ Philox philox() const { return Philox(captured ? captured[0] : seed); }
+  __device__ uint64_t first_block() const { return captured ? captured[1] + offset : offset; }
 };
 
 __device__ inline double unit53(uint64_t draw) {
@@ -37,7 +41,7 @@ struct Draws {
   static constexpr int count = static_cast<int>(16 / sizeof(Draw));
   Draw draw[count];
   __device__ Draws(const RandomArgs& a, uint64_t block) {
-    const auto words = Philox(a.seed)(0, a.offset + block);
+    const auto words = a.philox()(0, a.first_block() + block);
     if constexpr (sizeof(Draw) == 4) {
       for (int j = 0; j < count; ++j) draw[j] = words.word[j];
     } else {

@@ -1,12 +1,15 @@
 #include "cuda/runtime/allocator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
+
+#include "cuda/runtime/capture.h"
 
 namespace strided {
 namespace cuda {
@@ -30,7 +33,9 @@ struct Block {
   char* data;
   size_t size;
   cudaStream_t stream;
-  bool small, used = false;
+  bool small;
+  int64_t pool;
+  bool used = false, captured = false;  // captured: who has it got it in a capture
   size_t asked = 0;
   Block *before = nullptr, *after = nullptr;
   std::vector<cudaStream_t> other_streams{};
@@ -38,8 +43,8 @@ struct Block {
 };
 
 struct BySize {
-  using Key = std::tuple<bool, cudaStream_t, size_t, const char*>;
-  static Key key(const Block* b) { return {b->small, b->stream, b->size, b->data}; }
+  using Key = std::tuple<int64_t, bool, cudaStream_t, size_t, const char*>;
+  static Key key(const Block* b) { return {b->pool, b->small, b->stream, b->size, b->data}; }
   using is_transparent = void;
   bool operator()(const Block* a, const Block* b) const { return key(a) < key(b); }
   bool operator()(const Block* a, const Key& b) const { return key(a) < b; }  // (for lower_bound)
@@ -66,16 +71,18 @@ class Pool {
     const size_t size = round_up(std::max<size_t>(bytes, 1), kGranule);
     collect_events();
     const cudaStream_t stream = current_stream(device_);
-    Block* block = find(size, stream);
-    if (!block) block = new_segment(size, stream, bytes);
+    const int64_t pool = capture_pool(device_);
+    Block* block = find(size, stream, pool);
+    if (!block) block = new_segment(size, stream, pool, bytes);
     split(block, size);
     block->used = true;
+    block->captured = capturing(device_);
     block->asked = bytes;
     stats_.allocated += block->size;
     stats_.max_allocated = std::max(stats_.max_allocated, stats_.allocated);
     by_address_[block->data] = block;
 #if STRIDED_EMULATED
-    ::cuda_emulation::set_usable(block->data, in_words(bytes), block->size);
+    ::cuda_emulation::set_usable(block->data, in_words(bytes), block->size, stream);
 #endif
     return block->data;
   }
@@ -87,18 +94,10 @@ class Pool {
     Block* block = found->second;
     by_address_.erase(found);
     stats_.allocated -= block->size;
-#if STRIDED_EMULATED
-    ::cuda_emulation::check_unused(block->data, in_words(block->asked), block->size);
-    ::cuda_emulation::set_usable(block->data, 0, block->size);
-#endif
     if (block->other_streams.empty()) return put_back(block);
+    without_events_.push_back(block);
     const OnDevice guard(device_);
-    for (cudaStream_t stream : block->other_streams) {
-      Waiting w{block, nullptr};
-      check(cudaEventCreateWithFlags(&w.event, cudaEventDisableTiming), "free");
-      check(cudaEventRecord(w.event, stream), "free");
-      waiting_.push_back(w);
-    }
+    record_events();
   }
 
   void record_stream(void* data, cudaStream_t stream) {
@@ -116,6 +115,32 @@ class Pool {
     const OnDevice guard(device_);
     release_unused();
   }
+  void add_pool(int64_t pool) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pools_.insert(pool);
+  }
+  // What is free now becomes anybody's, the rest when it is freed.
+  void give_up_pool(int64_t pool) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pools_.erase(pool);
+    std::vector<Block*> its;
+    for (auto it = free_.begin(); it != free_.end();) {
+      if ((*it)->pool == pool) {
+        its.push_back(*it);
+        it = free_.erase(it);
+      } else {
+        ++it;
+      }
+    }
+    for (Block* block : its) block->pool = 0;
+    free_.insert(its.begin(), its.end());
+    for (const auto& [data, block] : by_address_)
+      if (block->pool == pool) block->pool = 0;
+    for (const Waiting& w : waiting_)
+      if (w.block->pool == pool) w.block->pool = 0;
+    for (Block* block : without_events_)
+      if (block->pool == pool) block->pool = 0;
+  }
   MemoryStats stats() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return stats_;
@@ -132,10 +157,11 @@ class Pool {
     cudaEvent_t event;
   };
 
-  Block* find(size_t size, cudaStream_t stream) {
+  Block* find(size_t size, cudaStream_t stream, int64_t pool) {
     const bool small = size <= kSmall;
-    const auto best = free_.lower_bound(BySize::Key(small, stream, size, nullptr));
-    if (best == free_.end() || (*best)->small != small || (*best)->stream != stream) return nullptr;
+    const auto best = free_.lower_bound(BySize::Key(pool, small, stream, size, nullptr));
+    if (best == free_.end() || (*best)->pool != pool || (*best)->small != small || (*best)->stream != stream)
+      return nullptr;
     // A large block is not broken up for a much smaller one: it will be wanted whole.
     if (!small && size < kMiddle && (*best)->size > 10 * kLargeSegment) return nullptr;
     Block* block = *best;
@@ -143,7 +169,8 @@ class Pool {
     return block;
   }
 
-  Block* new_segment(size_t size, cudaStream_t stream, size_t asked) {
+  Block* new_segment(size_t size, cudaStream_t stream, int64_t pool, size_t asked) {
+    const OutsideCapture outside(device_);
     const size_t bytes = size <= kSmall    ? kSmallSegment
                          : size <= kMiddle ? kLargeSegment
                                            : round_up(size, kSmallSegment);
@@ -167,14 +194,14 @@ class Pool {
     check(error, "allocate");
     stats_.reserved += bytes;
     stats_.max_reserved = std::max(stats_.max_reserved, stats_.reserved);
-    return new Block{static_cast<char*>(data), bytes, stream, size <= kSmall};
+    return new Block{static_cast<char*>(data), bytes, stream, size <= kSmall, pool};
   }
 
   // Cuts what is not needed off the end.
   void split(Block* block, size_t size) {
     const size_t rest = block->size - size;
     if (rest < (block->small ? kGranule : kSmall + 1)) return;
-    Block* tail = new Block{block->data + size, rest, block->stream, block->small};
+    Block* tail = new Block{block->data + size, rest, block->stream, block->small, block->pool};
     tail->before = block;
     tail->after = block->after;
     if (tail->after) tail->after->before = tail;
@@ -184,6 +211,11 @@ class Pool {
   }
 
   void put_back(Block* block) {
+#if STRIDED_EMULATED
+    if (!block->captured || capturing(device_))  // (a capture that was not replayed has prepared nothing)
+      ::cuda_emulation::check_unused(block->data, in_words(block->asked), block->size, block->stream);
+    ::cuda_emulation::set_usable(block->data, 0, block->size, block->stream);
+#endif
     block->used = false;
     block->other_streams.clear();
     for (Block* neighbour : {block->before, block->after}) {
@@ -201,7 +233,23 @@ class Pool {
     free_.insert(block);
   }
 
+  // Of blocks that wait for other streams. While somebody captures there must be none, or they would be part of it.
+  void record_events() {
+    if (anyone_captures()) return;
+    while (!without_events_.empty()) {
+      Block* block = without_events_.back();
+      for (cudaStream_t stream : block->other_streams) {
+        Waiting w{block, nullptr};
+        check(cudaEventCreateWithFlags(&w.event, cudaEventDisableTiming), "free");
+        check(cudaEventRecord(w.event, stream), "free");
+        waiting_.push_back(w);
+      }
+      without_events_.pop_back();
+    }
+  }
   void collect_events() {
+    if (anyone_captures()) return;
+    record_events();
     for (size_t i = 0; i < waiting_.size();) {
       if (cudaEventQuery(waiting_[i].event) == cudaErrorNotReady) {
         cudaGetLastError();
@@ -221,13 +269,15 @@ class Pool {
   }
 
   void release_unused() {
+    if (anyone_captures()) return;  // cudaFree waits for the device
+    record_events();
     while (!waiting_.empty()) {
       cudaEventSynchronize(waiting_[0].event);
       finish_waiting(0);
     }
     for (auto it = free_.begin(); it != free_.end();) {
       Block* block = *it;
-      if (!block->whole_segment()) {
+      if (!block->whole_segment() || (block->pool && pools_.count(block->pool))) {
         ++it;
         continue;
       }
@@ -243,6 +293,8 @@ class Pool {
   std::set<Block*, BySize> free_;
   std::unordered_map<void*, Block*> by_address_;
   std::vector<Waiting> waiting_;
+  std::vector<Block*> without_events_;  // that wait for other streams too
+  std::set<int64_t> pools_;
   MemoryStats stats_{};
 };
 
@@ -272,6 +324,15 @@ void deallocate(void* data, int device) {
 void record_stream(void* data, int device, cudaStream_t stream) {
   require_device(device);
   pool(device).record_stream(data, stream);
+}
+int64_t new_pool() {
+  static std::atomic<int64_t> last{0};
+  const int64_t pool = ++last;
+  for (int i = 0; i < device_count(); ++i) cuda::pool(i).add_pool(pool);
+  return pool;
+}
+void give_up_pool(int64_t pool) {
+  for (int i = 0; i < device_count(); ++i) cuda::pool(i).give_up_pool(pool);
 }
 void empty_cache() {
   for (int i = 0; i < device_count(); ++i) pool(i).empty_cache();

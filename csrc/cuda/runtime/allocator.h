@@ -5,6 +5,10 @@
 // A block may be handed out again as soon as it is freed, although kernels that use it may not have run yet: the next
 // user works on the same stream, after them. A block that was also used on another stream (record_stream says so) waits
 // until that stream has passed the point of the free.
+//
+// Pools.
+// Memory that a capture asks for (Note [Captured work] in graph.h) stays in a pool of its own: its segments, and what
+// is freed of them, serve captures of that pool only, until the pool is given up.
 #pragma once
 
 #include "cuda/runtime/runtime.h"
@@ -17,7 +21,9 @@ namespace cuda {
 void* allocate(size_t bytes, int device);
 void deallocate(void* data, int device);
 void record_stream(void* data, int device, cudaStream_t stream);
-void empty_cache();  // gives unused memory of all devices back to the driver
+int64_t new_pool();
+void give_up_pool(int64_t pool);  // when no graph of the pool lives: its memory is like any other
+void empty_cache();               // gives unused memory of all devices back to the driver
 
 struct MemoryStats {
   size_t allocated, reserved, max_allocated, max_reserved;

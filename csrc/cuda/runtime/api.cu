@@ -1,9 +1,11 @@
 #include "cuda/runtime/api.h"
 
 #include "cuda/runtime/device_problem.h"
+#include "cuda/runtime/graph.h"
 #include "cuda/runtime/nvidia_library.h"
 #include "cuda/runtime/operations.h"
 #include "cuda/runtime/pinned.h"
+#include "cuda/runtime/recorded.h"
 #include "cuda/runtime/transfer.h"
 
 namespace strided {
@@ -80,7 +82,12 @@ void allocate_pinned(size_t bytes, void** data) { *data = cuda::allocate_pinned(
 void is_pinned(const void* data, bool* pinned) { *pinned = cuda::is_pinned(data); }
 void current_stream(int device, CudaStream* stream) { *stream = cuda::current_stream(device); }
 void set_current_stream(int device, CudaStream stream) { cuda::set_current_stream(device, stream_of(stream)); }
-void pool_stream(int device, int priority, CudaStream* stream) { *stream = cuda::pool_stream(device, priority); }
+void pool_stream(int device, int priority, CudaStream* stream) {
+  const cudaStream_t made = cuda::pool_stream(device, priority);
+  cuda::know_stream(device, made);
+  *stream = made;
+}
+void note_recorded(int device, CudaStream stream) { cuda::note_recorded(device, stream_of(stream)); }
 void synchronize_stream(int device, CudaStream stream) { cuda::synchronize_stream(device, stream_of(stream)); }
 void stream_done(int device, CudaStream stream, bool* done) { *done = cuda::stream_done(device, stream_of(stream)); }
 void make_event(int device, bool timed, CudaEvent* event) { *event = cuda::make_event(device, timed); }
@@ -97,10 +104,21 @@ void elapsed_milliseconds(CudaEvent begin, CudaEvent end, double* ms) {
   *ms = cuda::elapsed_milliseconds(event_of(begin), event_of(end));
 }
 
+void new_pool(int64_t* pool) { *pool = cuda::new_pool(); }
+void capturing(int device, bool* is) { *is = cuda::capturing(device); }
+void end_capture(int device, CudaGraph* graph) { *graph = cuda::end_capture(device); }
+void launch_graph(CudaGraph graph, uint64_t seed, uint64_t position) {
+  cuda::launch_graph(*static_cast<cuda::Graph*>(graph), seed, position);
+}
+void free_graph(CudaGraph graph) { cuda::free_graph(static_cast<cuda::Graph*>(graph)); }
+
 // Those that need nothing done to their parameters.
+using cuda::begin_capture;
 using cuda::deallocate;
 using cuda::deallocate_pinned;
 using cuda::force_gemm_tile;
+using cuda::give_up_pool;
+using cuda::join_recorded;
 using cuda::memory_info;
 using cuda::reset_peak_stats;
 using cuda::set_device;

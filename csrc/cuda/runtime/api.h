@@ -24,10 +24,11 @@ struct CudaDeviceInfo {
 
 using CudaStream = void*;  // null: the default stream
 using CudaEvent = void*;
+using CudaGraph = void*;
 
 // What is no operation: the choice of tiles, who finds libraries (nvidia_library.h); devices; memory (device_of_pointer
-// gives the current device for null, and a failure for memory of the host); streams and events. X(name, parameters); a
-// result goes where the last one points.
+// gives the current device for null, and a failure for memory of the host); streams, events and graphs (graph.h).
+// X(name, parameters); a result goes where the last one points.
 #define STRIDED_CUDA_RUNTIME(X) \
   X(force_gemm_tile, (int index)) \
   X(set_library_finder, (void (*find)(const char* name, int cuda, char* path, size_t size))) \
@@ -51,6 +52,8 @@ using CudaEvent = void*;
   X(current_stream, (int device, CudaStream* stream)) \
   X(set_current_stream, (int device, CudaStream stream)) \
   X(pool_stream, (int device, int priority, CudaStream* stream)) \
+  X(note_recorded, (int device, CudaStream stream)) \
+  X(join_recorded, (int device, bool begins)) \
   X(synchronize_stream, (int device, CudaStream stream)) \
   X(stream_done, (int device, CudaStream stream, bool* done)) \
   X(make_event, (int device, bool timed, CudaEvent* event)) \
@@ -59,10 +62,17 @@ using CudaEvent = void*;
   X(wait_event, (CudaEvent event, int device, CudaStream stream)) \
   X(synchronize_event, (CudaEvent event, int device)) \
   X(event_done, (CudaEvent event, bool* done)) \
-  X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds))
+  X(elapsed_milliseconds, (CudaEvent begin, CudaEvent end, double* milliseconds)) \
+  X(new_pool, (int64_t* pool)) \
+  X(give_up_pool, (int64_t pool)) \
+  X(capturing, (int device, bool* is)) \
+  X(begin_capture, (int device, int mode, int64_t pool, uint64_t seed, uint64_t position)) \
+  X(end_capture, (int device, CudaGraph* graph)) \
+  X(launch_graph, (CudaGraph graph, uint64_t seed, uint64_t position)) \
+  X(free_graph, (CudaGraph graph))
 
 struct CudaApi {
-  static constexpr uint32_t kVersion = 4;
+  static constexpr uint32_t kVersion = 5;
 
   // Each function gives back a failure, or null.
 

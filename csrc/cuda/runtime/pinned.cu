@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/runtime/allocator.h"
+#include "cuda/runtime/capture.h"
 
 namespace strided {
 namespace cuda {
@@ -36,6 +37,7 @@ class PinnedPool {
       return data;
     }
     const OnDevice guard(current_device());
+    const OutsideCapture outside(current_device());
     void* data = nullptr;
     cudaError_t error = cudaHostAlloc(&data, size, cudaHostAllocPortable);
     if (error == cudaErrorMemoryAllocation) {
@@ -56,16 +58,9 @@ class PinnedPool {
     const auto found = blocks_.find(static_cast<char*>(data));
     if (found == blocks_.end()) return;
     Block& block = found->second;
-    for (const auto& [device, stream] : block.used_on) {
-      const OnDevice guard(device);
-      cudaEvent_t event;
-      check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "free");
-      check(cudaEventRecord(event, stream), "free");
-      block.waits_for.push_back(event);
-    }
-    block.used_on.clear();
-    if (block.waits_for.empty()) put_back(found->first, block);
-    else waiting_.push_back(found->first);
+    if (block.used_on.empty()) return put_back(found->first, block);
+    waiting_.push_back(found->first);
+    if (!anyone_captures()) record_events(block);
   }
 
   void note_use(const void* data, int device, cudaStream_t stream) {
@@ -96,8 +91,20 @@ class PinnedPool {
     block.free = true;
     free_.emplace(block.size, data);
   }
+  void record_events(Block& block) {
+    for (const auto& [device, stream] : block.used_on) {
+      const OnDevice guard(device);
+      cudaEvent_t event;
+      check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "free");
+      check(cudaEventRecord(event, stream), "free");
+      block.waits_for.push_back(event);
+    }
+    block.used_on.clear();
+  }
   // Blocks whose copies are done are free.
   void collect() {
+    if (anyone_captures()) return;  // a capture would have the events
+    for (char* data : waiting_) record_events(blocks_[data]);
     for (size_t i = 0; i < waiting_.size();) {
       Block& block = blocks_[waiting_[i]];
       while (!block.waits_for.empty() && cudaEventQuery(block.waits_for.back()) != cudaErrorNotReady) {
@@ -114,6 +121,7 @@ class PinnedPool {
     }
   }
   void give_back() {
+    if (anyone_captures()) return;
     for (const auto& [size, data] : free_) {
       blocks_.erase(data);
       cudaFreeHost(data);

@@ -76,8 +76,7 @@ template <class... P>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             typename Exactly<P>::type... args) {
 #if STRIDED_EMULATED
-  static_cast<void>(stream);
-  ::cuda_emulation::run(grid, block, shared_bytes, shared_bytes > kUnaskedShared, [&] { kernel(args...); });
+  ::cuda_emulation::launch(stream, grid, block, shared_bytes, shared_bytes > kUnaskedShared, [=] { kernel(args...); });
 #else
   if (shared_bytes > kUnaskedShared)
     static_cast<void>(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),

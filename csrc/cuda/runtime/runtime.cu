@@ -10,6 +10,7 @@
 
 #include "backend/linalg_error.h"
 #include "base/macros.h"
+#include "cuda/runtime/capture.h"
 #include "cuda/runtime/device_problem.h"
 #include "cuda/runtime/report.h"
 
@@ -65,6 +66,7 @@ const Found& found() {
       made->problem += concat(" (", cudaGetErrorString(error), ")");
     }
     made->devices = std::min(made->devices, kMaxDevices);
+    if (made->devices > 0) note_use();  // the question alone has started the driver
     return made;
   }();
   return *f;
@@ -163,12 +165,14 @@ cudaStream_t pool_stream(int device, int priority) {
 
 void synchronize(int device) {
   require_device(device);
+  refuse_capture(device, "synchronize");
   const OnDevice guard(device);
   check(cudaDeviceSynchronize(), "synchronize");
   raise_reported(device);
 }
 void synchronize_stream(int device, cudaStream_t stream) {
   require_device(device);
+  refuse_capture(device, "synchronize");
   const OnDevice guard(device);
   check(cudaStreamSynchronize(stream), "synchronize");
   raise_reported(device);

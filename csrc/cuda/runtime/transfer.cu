@@ -1,6 +1,7 @@
 #include "cuda/runtime/transfer.h"
 
 #include "cuda/runtime/allocator.h"
+#include "cuda/runtime/capture.h"
 #include "cuda/runtime/pinned.h"
 #include "cuda/runtime/report.h"
 
@@ -35,8 +36,12 @@ void between_devices(const TransferPlan& plan) {
 void transfer(const TransferPlan& plan) {
   if (plan.bytes == 0) return;
   const int to_device = plan.to_device, from_device = plan.from_device;
-  if (to_device >= 0 && from_device >= 0 && to_device != from_device) return between_devices(plan);
   const int device = to_device >= 0 ? to_device : from_device;
+  if (to_device != from_device) {
+    refuse_capture(device, plan.name);
+    if (from_device >= 0) refuse_capture(from_device, plan.name);
+  }
+  if (to_device >= 0 && from_device >= 0 && to_device != from_device) return between_devices(plan);
   STRIDED_CHECK(device >= 0, RuntimeError, plan.name, ": no device takes part");
   const OnDevice guard(device);
   const cudaStream_t stream = current_stream(device);
@@ -70,6 +75,7 @@ void wait_event(cudaEvent_t event, int device, cudaStream_t stream) {
 }
 void synchronize_event(cudaEvent_t event, int device) {
   check_not_forked();
+  refuse_capture(device, "Event.synchronize");
   check(cudaEventSynchronize(event), "Event.synchronize");
   raise_reported(device);
 }

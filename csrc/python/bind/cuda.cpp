@@ -1,11 +1,18 @@
 // What python/strided/cuda is made of: devices, streams, events and memory of the CUDA backend. Streams and events
 // cross as integers.
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "autograd/engine.h"
 #include "base/parallel.h"
+#include "core/random.h"
 #include "cuda/runtime/library.h"
 #include "ops/linalg/matmul.h"
 #include "python/bind/bind.h"
+#include "tensor/graph_age.h"
 
 namespace strided::python {
 namespace {
@@ -48,8 +55,28 @@ PyObject* properties(int64_t device) {
 }
 
 int64_t current_stream(int64_t device) { return number(get<&CudaApi::current_stream, void*>(device_of(device))); }
+// While a stream other than the default one is current, nodes may be recorded whose work is in it; backward passes want
+// to know (cuda/runtime/recorded.h). Nodes of other threads count too, which only makes a pass wait.
+thread_local std::unique_ptr<std::vector<uint64_t>>
+    nodes_before;  // of each device; in a thread itself there is little room
+std::atomic<bool> some_recorded{false};
+void note_recorded(int device) {
+  if (!nodes_before) nodes_before = std::make_unique<std::vector<uint64_t>>(128);
+  const uint64_t now = next_node_number(), before = std::exchange((*nodes_before)[static_cast<size_t>(device)], now);
+  void* const stream = get<&CudaApi::current_stream, void*>(device);
+  if (!stream || now == before) return;
+  check_cuda(cuda_api().note_recorded(device, stream));
+  some_recorded = true;
+}
 void set_stream(int64_t device, int64_t stream) {
-  check_cuda(cuda_api().set_current_stream(device_of(device), handle(stream)));
+  const int d = device_of(device);
+  note_recorded(d);
+  check_cuda(cuda_api().set_current_stream(d, handle(stream)));
+}
+void join_recorded(Device device, bool begins) {
+  if (device.type != DeviceType::CUDA) return;
+  if (begins) note_recorded(device.index);
+  if (some_recorded) check_cuda(cuda_api().join_recorded(device.index, begins));
 }
 int64_t new_stream(int64_t device, int64_t priority) {
   return number(get<&CudaApi::pool_stream, void*>(device_of(device), static_cast<int>(priority)));
@@ -95,6 +122,45 @@ void synchronize_event(int64_t event, int64_t device) {
 bool event_is_done(int64_t event) { return get<&CudaApi::event_done, bool>(handle(event)); }
 double elapsed(int64_t start, int64_t end) {
   return get<&CudaApi::elapsed_milliseconds, double>(handle(start), handle(end));
+}
+
+// ---- graphs. Of the default generator a capture uses numbers from `first` on, and each launch those of its own.
+int64_t new_pool() { return get<&CudaApi::new_pool, int64_t>(); }
+void give_up_pool(int64_t pool) { check_cuda(cuda_api().give_up_pool(pool)); }
+bool is_capturing(int64_t device) { return get<&CudaApi::capturing, bool>(device_of(device)); }
+Generator& generator_of(int device) { return default_generator({DeviceType::CUDA, static_cast<int8_t>(device)}); }
+int64_t begin_capture(int64_t device, int64_t mode, int64_t pool) {
+  const int d = device_of(device);
+  Generator& generator = generator_of(d);
+  const GeneratorLock lock(generator, 0);
+  check_cuda(cuda_api().begin_capture(d, static_cast<int>(mode), pool, generator.initial_seed(), generator.position));
+  return static_cast<int64_t>(generator.position);
+}
+PyObject* end_capture(int64_t device, int64_t first) {
+  const int d = device_of(device);
+  uint64_t used = 0;
+  {
+    Generator& generator = generator_of(d);
+    const GeneratorLock lock(generator, 0);
+    used = generator.position - static_cast<uint64_t>(first);
+    generator.position = static_cast<uint64_t>(first);
+  }
+  const int64_t graph = number(get<&CudaApi::end_capture, void*>(d));
+  return Py_BuildValue("(LL)", static_cast<long long>(graph), static_cast<long long>(used));
+}
+void launch_graph(int64_t graph, int64_t device, int64_t used) {
+  Generator& generator = generator_of(device_of(device));
+  const GeneratorLock lock(generator, 0);
+  check_cuda(cuda_api().launch_graph(handle(graph), generator.initial_seed(), generator.position));
+  generator.position += static_cast<uint64_t>(used);
+}
+void free_graph(int64_t graph) {
+  const CudaFailure* failure;
+  {
+    const GilRelease unlocked;
+    failure = cuda_api().free_graph(handle(graph));
+  }
+  check_cuda(failure);
 }
 
 PyObject* memory_stats(int64_t device) {
@@ -169,6 +235,7 @@ Tensor pin_memory(const Tensor& t) {
 }
 
 void bind_cuda() {
+  around_backward = join_recorded;
   def<&tf32>("_tf32()", "True if devices may round float32 factors of matrix products.", kFunction);
   def<&set_tf32>("_set_tf32(bool allowed)", "Says whether they may.", kFunction);
   def<&force_gemm_tile>("_cuda_force_gemm_tile(int index)",
@@ -196,6 +263,15 @@ void bind_cuda() {
   def<&synchronize_event>("_cuda_synchronize_event(int event, int device)", "Waits for an event.", kFunction);
   def<&event_is_done>("_cuda_event_is_done(int event)", "True if an event has happened.", kFunction);
   def<&elapsed>("_cuda_elapsed(int start, int end)", "Milliseconds between two events.", kFunction);
+  def<&new_pool>("_cuda_new_pool()", "A pool of memory for captures.", kFunction);
+  def<&give_up_pool>("_cuda_give_up_pool(int pool)", "Its memory becomes like any other.", kFunction);
+  def<&is_capturing>("_cuda_is_capturing(int device)", "True while this thread captures on the device.", kFunction);
+  def<&begin_capture>("_cuda_begin_capture(int device, int mode, int pool)",
+                      "Captures what comes into the current stream; the position of the generator.", kFunction);
+  def<&end_capture>("_cuda_end_capture(int device, int first) -> Any", "(graph, random blocks that it uses).",
+                    kFunction);
+  def<&launch_graph>("_cuda_launch_graph(int graph, int device, int used)", "Does captured work again.", kFunction);
+  def<&free_graph>("_cuda_free_graph(int graph)", "Ends a graph, when its work is done.", kFunction);
   def<&memory_stats>("_cuda_memory_stats(int device) -> dict", "Bytes held by the allocator, as a dict.", kFunction);
   def<&reset_peak>("_cuda_reset_peak(int device)", "Starts the peaks anew.", kFunction);
   def<&empty_cache>("_cuda_empty_cache()", "Gives unused memory back to the driver.", kFunction);

@@ -23,7 +23,7 @@ PLACES = {
     "cpu.amp.grad_scaler": ("cpu.amp", "GradScaler"),
     "cuda.amp.autocast_mode": ("cuda.amp", "autocast custom_bwd custom_fwd"),
     "cuda.amp.grad_scaler": ("cuda.amp", "GradScaler"),
-    "cuda.graphs": ("cuda", "CUDAGraph graph"),
+    "cuda.graphs": ("cuda", "CUDAGraph graph graph_pool_handle is_current_stream_capturing"),
     "cuda.memory": (
         "cuda",
         "empty_cache max_memory_allocated max_memory_cached max_memory_reserved mem_get_info memory_allocated "

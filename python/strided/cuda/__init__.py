@@ -10,7 +10,6 @@ from typing import Any as _Any
 
 from .._functions.creation import typed
 from .._objects.layouts import OutOfMemoryError
-from .._seat.core_names import absent
 from .._seat.places import modules_of
 from . import _nvidia as _nvidia
 from . import amp
@@ -38,6 +37,7 @@ from ._device import (
     synchronize,
 )
 from ._elementwise_kernel import ElementwiseKernel
+from ._graphs import CUDAGraph, graph, graph_pool_handle
 from ._memory import (
     empty_cache,
     ipc_collect,
@@ -70,15 +70,14 @@ globals().update(
     {n: t for n, t in typed("cuda").items() if n.removesuffix("Tensor") in
      ("Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double", "Bool")}
 )  # fmt: skip
-CUDAGraph, graph = absent("CUDAGraph", __name__), absent("graph", __name__)
 
 __all__ = [
     "CUDAGraph", "StreamContext",
     "ElementwiseKernel", "Event", "Stream", "amp", "current_device", "current_stream", "default_stream", "device",
     "device_count",
     "device_of", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
-    "get_rng_state_all", "graph", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported",
-    "is_tf32_supported",
+    "get_rng_state_all", "graph", "graph_pool_handle", "init", "initial_seed", "ipc_collect", "is_available",
+    "is_bf16_supported", "is_tf32_supported",
     "is_current_stream_capturing",
     "is_initialized", "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",

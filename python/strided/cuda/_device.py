@@ -143,5 +143,5 @@ def _lazy_call(callable: Callable[[], Any], **kwargs: Any) -> None:
 
 
 def is_current_stream_capturing() -> bool:
-    """False: no stream is recorded, there are no CUDA graphs."""
-    return False
+    """True while this thread captures a CUDA graph on the current device."""
+    return is_initialized() and _f["_cuda_is_capturing"](-1)

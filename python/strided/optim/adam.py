@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from .optimizer import Optimizer, at_least, check_betas, counted, number, one_element, root, zeros
+from .optimizer import Optimizer, at_least, check_betas, counted, number, on_device, one_element, root, zeros
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -14,23 +14,32 @@ if TYPE_CHECKING:
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 
-def _decayed(param, grad, group):
+def _number(x, device):
+    """As ``number``, which waits for the device; with `device`, a tensor stays where it is."""
+    return x if device else number(x)
+
+
+def _decayed(param, grad, group, device=False):
     """The gradient with weight decay; a decoupled one shrinks the parameter instead."""
     decay = group["weight_decay"]
     if decay and group.get("decoupled_weight_decay"):
-        param.mul_(1 - number(group["lr"]) * decay)
+        param.mul_(1 - _number(group["lr"], device) * decay)
     elif decay:
         return grad.add(param, alpha=decay)
     return grad
 
 
-def _averaged(param, grad, state, group):
+def _averaged(param, grad, state, group, device=False):
     """Averages of the gradient and of its square, and the number of the step."""
     if "exp_avg" not in state:
-        state.setdefault("step", strided.tensor(0.0))
+        state.setdefault("step", strided.zeros((), device=param.device) if device else strided.tensor(0.0))
         state["exp_avg"], state["exp_avg_sq"] = zeros(param), zeros(param)
-    step = counted(state, group)
-    beta1, beta2 = (number(b) for b in group["betas"])
+    if device:
+        state["step"] = state["step"].to(param.device)  # of a state that was kept elsewhere
+        step = state["step"].add_(1).double()  # for powers near one
+    else:
+        step = counted(state, group)
+    beta1, beta2 = (_number(b, device) for b in group["betas"])
     state["exp_avg"].lerp_(grad, 1 - beta1)
     state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     return step, beta1, beta2
@@ -55,10 +64,12 @@ class Adam(Optimizer):
     Args:
         betas: how slowly the averages of gradients and of squares follow. eps: is added to the root.
         amsgrad: the largest average so far (Reddi, Kale and Kumar, "On the Convergence of Adam and Beyond", 2018).
-        decoupled_weight_decay: as AdamW. differentiable: steps are recorded. foreach, capturable, fused: accepted,
-            without effect.
+        decoupled_weight_decay: as AdamW. differentiable: steps are recorded. capturable: parameters of a CUDA device
+            have their steps counted there, so that a CUDA graph can do them again. foreach, fused: accepted, without
+            effect.
     """
 
+    _counts_on_device = True
     _refuses_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
 
     def __init__(
@@ -89,8 +100,9 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, param, grad, state, group):
-        grad = _decayed(param, grad, group)
-        step, beta1, beta2 = _averaged(param, grad, state, group)
+        device = on_device(param, group)
+        grad = _decayed(param, grad, group, device)
+        step, beta1, beta2 = _averaged(param, grad, state, group, device)
         square = state["exp_avg_sq"]
         if group["amsgrad"]:
             most = state.get("max_exp_avg_sq")
@@ -98,6 +110,9 @@ class Adam(Optimizer):
                 square.clone() if most is None else strided.maximum(most, square, out=most)
             )
         below = square.sqrt().div_(root(1 - beta2**step)).add_(group["eps"])
+        if device:
+            param.sub_(below.reciprocal_().mul_(state["exp_avg"]).mul_(group["lr"] / (1 - beta1**step)))
+            return
         param.addcdiv_(state["exp_avg"], below, value=-number(group["lr"]) / (1 - beta1**step))
 
 

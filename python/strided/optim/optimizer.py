@@ -55,6 +55,18 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return _register(_post_everywhere, hook)
 
 
+def refuse_host_counters(optimizer: Any, args: Any, kwargs: Any) -> None:
+    """A hook of step, for steps that are captured once and then done again: only what is done on a device is."""
+    params = [(p, group) for group in optimizer.param_groups for p in group["params"]]
+    could = optimizer._counts_on_device and all(p.is_cuda for p, _ in params)
+    if "capturable" in optimizer.defaults and not (could and all(on_device(p, group) for p, group in params)):
+        raise NotImplementedError(
+            f"{type(optimizer).__name__}.step in a captured step: it counts its steps on the host, "
+            "and each replay would repeat the count of the capture"
+            + ("; with capturable=True it counts them on the device" if could else "")
+        )
+
+
 def _with_hooks(step):
     @functools.wraps(step)
     def call(self, *args, **kwargs):
@@ -121,6 +133,7 @@ class Optimizer:
     """
 
     _complex = True  # whether _update works for the two parts of complex parameters
+    _counts_on_device = False  # whether _update follows on_device
     _sparse = False  # whether _update takes sparse gradients; else
     _refuses_sparse: str | None = None  # is what the error says, or None: the name of the class and the usual words
 
@@ -385,6 +398,11 @@ def check_betas(betas: tuple[float, float]) -> None:
     for i, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def on_device(param: Tensor, group: dict[str, Any]) -> bool:
+    """Whether steps are counted, and everything is computed from their number, on the parameter's CUDA device."""
+    return bool(group.get("capturable")) and param.is_cuda
 
 
 def counted(state: dict[str, Any], group: dict[str, Any]) -> float:

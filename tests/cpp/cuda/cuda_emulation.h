@@ -58,6 +58,11 @@ struct Site {
 // memory has no more, the arrays of its own and the dynamic one together.
 void run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& thread);
 void run(dim3 grid, dim3 block, size_t dynamic_shared, const std::function<void()>& thread);  // asked
+// The same, in a stream (null: the default one of the current device), whose device must be the current one.
+void launch(cudaStream_t stream, dim3 grid, dim3 block, size_t dynamic_shared, bool asked,
+            std::function<void()> thread);
+// Whether streams do their work as late as they may (cuda_emulation_streams.h); what is under way ends first.
+void set_late(bool late);
 
 // While one lives, device memory may be touched (Note [Closed device memory] in cuda_emulation_runtime.cpp).
 class DeviceAccess {
@@ -77,9 +82,9 @@ void fail(const std::string& what, Site site);
 
 // For an allocator that keeps memory: of `whole` bytes the first `usable` are handed out now. They become NaN, and the
 // others may not be touched: the address sanitizer sees it at once, else check_unused ends the program when they were
-// written to.
-void set_usable(void* data, size_t usable, size_t whole);
-void check_unused(const void* data, size_t usable, size_t whole);
+// written to. Both take place in the stream that the memory belongs to.
+void set_usable(void* data, size_t usable, size_t whole, cudaStream_t stream);
+void check_unused(const void* data, size_t usable, size_t whole, cudaStream_t stream);
 
 // cp.async: the bytes arrive no sooner than the thread's wait for their group (before that, shared memory has what it
 // had), so a missing wait shows. `valid` bytes are read, the rest becomes zero.
@@ -268,7 +273,7 @@ T atomicAnd(T* at, cuda_emulation::Same<T> v) {
 // ---------------------------------------------------------------- the run-time library
 // As many devices as STRIDED_EMULATE_CUDA says (1 when unset), each with STRIDED_EMULATE_CUDA_MEMORY bytes (1 GiB when
 // unset) and compute capability STRIDED_EMULATE_CUDA_CAPABILITY (90 when unset). Everything is done when the call
-// returns; errors are those CUDA would return.
+// returns, unless streams are late; errors are those CUDA would return.
 enum cudaError_t : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -277,6 +282,16 @@ enum cudaError_t : int {
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorStreamCaptureWrongThread = 908,
+};
+enum cudaStreamCaptureMode : int {
+  cudaStreamCaptureModeGlobal,
+  cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed
 };
 enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost,
@@ -305,6 +320,8 @@ struct cudaPointerAttributes {
   int device;
 };
 using cudaEvent_t = struct CUevent_st*;
+using cudaGraph_t = struct CUgraph_st*;
+using cudaGraphExec_t = struct CUgraphExec_st*;
 
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
@@ -333,6 +350,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);

@@ -9,8 +9,9 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <vector>
 
-#include "cuda_emulation.h"
+#include "cuda_emulation_streams.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -19,13 +20,10 @@
 #define ASAN_UNPOISON_MEMORY_REGION(data, size) static_cast<void>(0)
 #endif
 
-struct CUstream_st {
-  int device;
-};
 struct CUevent_st {
   int device;
-  bool timed, recorded;
-  std::chrono::steady_clock::time_point when;
+  bool timed;
+  std::shared_ptr<cuda_emulation::Mark> mark;  // of the last time it was recorded, or null
 };
 
 namespace {
@@ -123,6 +121,11 @@ cudaError_t release(void* data, bool on_device) {
   ::operator delete(data, std::align_val_t(kPage));
   return cudaSuccess;
 }
+bool is_page_locked(const void* data) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const auto* block = memory().find(data);
+  return block && block->second.device < 0;
+}
 // A whole range in one block of device memory, or none of it in any.
 bool in_one_place(const void* data, size_t bytes, bool must_be_device) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
@@ -167,7 +170,10 @@ const Devices devices = {
       const std::lock_guard<std::mutex> lock(memory().mutex);
       return !stream ? current : memory().streams.count(stream) ? stream->device : -1;
     },
-    [] { guest = new DeviceAccess; },
+    [] {
+      cuda_emulation::finish_all();  // what the library computes, it does at once
+      guest = new DeviceAccess;
+    },
     [] { delete guest; },
 };
 }  // namespace
@@ -177,14 +183,15 @@ void lend_devices(void* library) {
 
 constexpr unsigned char kUnused = 0xa5;
 
-void set_usable(void* data, size_t usable, size_t whole) {
+namespace {
+void make_usable(void* data, size_t usable, size_t whole) {
   const DeviceAccess access;
   ASAN_UNPOISON_MEMORY_REGION(data, whole);
   std::memset(data, 0xff, usable);
   std::memset(static_cast<char*>(data) + usable, kUnused, whole - usable);
   ASAN_POISON_MEMORY_REGION(static_cast<char*>(data) + usable, whole - usable);
 }
-void check_unused(const void* data, size_t usable, size_t whole) {
+void see_unused(const void* data, size_t usable, size_t whole) {
   const DeviceAccess access;
   ASAN_UNPOISON_MEMORY_REGION(data, whole);
   for (size_t i = usable; i < whole; ++i)
@@ -192,6 +199,13 @@ void check_unused(const void* data, size_t usable, size_t whole) {
       std::fprintf(stderr, "emulated device: byte %zu of a block of %zu was written to\n", i, usable);
       std::abort();
     }
+}
+}  // namespace
+void set_usable(void* data, size_t usable, size_t whole, cudaStream_t stream) {
+  queue(stream, {[=] { make_usable(data, usable, whole); }, nullptr, nullptr});
+}
+void check_unused(const void* data, size_t usable, size_t whole, cudaStream_t stream) {
+  queue(stream, {[=] { see_unused(data, usable, whole); }, nullptr, nullptr});
 }
 void hold_events(bool held) { events_held = held; }
 
@@ -208,6 +222,10 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+    case cudaErrorStreamCaptureIsolation: return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorStreamCaptureUnjoined: return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
   }
   return "cudaErrorUnknown";
 }
@@ -222,6 +240,10 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
+    case cudaErrorStreamCaptureIsolation: return "dependency created on uncaptured work in another stream";
+    case cudaErrorStreamCaptureUnjoined: return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
   }
   return "unknown error";
 }
@@ -274,17 +296,36 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = 0;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() {
+  if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
+  cuda_emulation::finish_device(current);
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (!known(device) || !known(peer)) return note(cudaErrorInvalidDevice);
   *can = 0;
   return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void** data, size_t bytes) { return allocate(data, bytes, current); }
-cudaError_t cudaFree(void* data) { return release(data, true); }
-cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) { return allocate(data, bytes, -1); }
-cudaError_t cudaFreeHost(void* data) { return release(data, false); }
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
+  return allocate(data, bytes, current);
+}
+// (Both wait for everything.)
+cudaError_t cudaFree(void* data) {
+  if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
+  cuda_emulation::finish_all();
+  return release(data, true);
+}
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
+  return allocate(data, bytes, -1);
+}
+cudaError_t cudaFreeHost(void* data) {
+  if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
+  cuda_emulation::finish_all();
+  return release(data, false);
+}
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *total = device_bytes();
@@ -299,27 +340,36 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* data)
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (bytes == 0) return cudaSuccess;
-  const cuda_emulation::DeviceAccess access;
   if (!in_one_place(to, bytes, to_device) || !in_one_place(from, bytes, from_device))
     return note(cudaErrorInvalidValue);
-  std::memmove(to, from, bytes);
-  return cudaSuccess;
+  std::shared_ptr<std::vector<char>> staged;
+  if (!from_device && !is_page_locked(from) && !(stream && stream->capture)) {  // (a graph reads it when launched)
+    const char* bytes_of = static_cast<const char*>(from);
+    staged = std::make_shared<std::vector<char>>(bytes_of, bytes_of + bytes);
+  }
+  const auto copy = [=] {
+    const cuda_emulation::DeviceAccess access;
+    std::memmove(to, staged ? staged->data() : from, bytes);
+  };
+  return note(cuda_emulation::queue(stream, {copy, nullptr, nullptr}));
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                 cudaStream_t stream) {
   if (!known(to_device) || !known(from_device)) return note(cudaErrorInvalidDevice);
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
-cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
-  const cuda_emulation::DeviceAccess access;
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
   if (!in_one_place(to, bytes, true)) return note(cudaErrorInvalidValue);
-  std::memset(to, byte, bytes);
-  return cudaSuccess;
+  const auto set = [=] {
+    const cuda_emulation::DeviceAccess access;
+    std::memset(to, byte, bytes);
+  };
+  return note(cuda_emulation::queue(stream, {set, nullptr, nullptr}));
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
@@ -329,6 +379,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  cuda_emulation::finish(stream);
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
     memory().streams.erase(stream);
@@ -336,11 +387,23 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (cuda_emulation::disturbs_capture(stream) || (!stream && cuda_emulation::refused_by_captures()))
+    return note(cudaErrorStreamCaptureUnsupported);
+  cuda_emulation::finish(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (cuda_emulation::disturbs_capture(stream)) return note(cudaErrorStreamCaptureUnsupported);
+  if (!cuda_emulation::has_work(stream)) return cudaSuccess;
+  cuda_emulation::finish(stream);  // for the next time
+  return note(cudaErrorNotReady);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return event->mark ? note(cuda_emulation::queue(stream, {nullptr, event->mark, nullptr})) : cudaSuccess;
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  *event = new CUevent_st{current, !(flags & cudaEventDisableTiming), false, {}};
+  *event = new CUevent_st{current, !(flags & cudaEventDisableTiming), nullptr};
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -348,15 +411,26 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  if (stream && stream->device != event->device) return note(cudaErrorInvalidResourceHandle);
-  event->recorded = true;
-  event->when = std::chrono::steady_clock::now();
+  if ((stream ? stream->device : current) != event->device) return note(cudaErrorInvalidResourceHandle);
+  event->mark = std::make_shared<cuda_emulation::Mark>();
+  return note(cuda_emulation::queue(stream, {nullptr, nullptr, event->mark}));
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->mark && event->mark->capture) return note(cudaErrorStreamCaptureUnsupported);
+  if (event->mark) cuda_emulation::finish(*event->mark);
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventQuery(cudaEvent_t) { return events_held ? note(cudaErrorNotReady) : cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (events_held) return note(cudaErrorNotReady);
+  if ((event->mark && event->mark->capture) || cuda_emulation::refused_by_captures())
+    return note(cudaErrorStreamCaptureUnsupported);
+  if (!event->mark || event->mark->reached) return cudaSuccess;
+  cuda_emulation::go_on(event->mark->stream);
+  return event->mark->reached ? cudaSuccess : note(cudaErrorNotReady);
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  if (!begin->timed || !end->timed || !begin->recorded || !end->recorded) return note(cudaErrorInvalidResourceHandle);
-  *milliseconds = std::chrono::duration<float, std::milli>(end->when - begin->when).count();
+  if (!begin->timed || !end->timed || !begin->mark || !end->mark) return note(cudaErrorInvalidResourceHandle);
+  if (!begin->mark->reached || !end->mark->reached) return note(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(end->mark->when - begin->mark->when).count();
   return cudaSuccess;
 }

@@ -21,6 +21,7 @@ def choose() -> None:
     os.environ["STRIDED_CUDA_LIBRARY"] = library
     os.environ["STRIDED_EMULATE_CUDA"] = "2"
     os.environ["STRIDED_EMULATE_CUDA_CLOSED"] = "1"  # the host cannot touch device memory, as it could not on a GPU
+    os.environ.setdefault("STRIDED_EMULATE_LATE", "1")  # and streams are as far behind as those of a GPU may be
 
 
 def lend_lapack() -> None:

@@ -6,17 +6,9 @@ from types import TracebackType
 from typing import Any
 
 from strided._C import functions as _functions
-from strided.optim.optimizer import register_optimizer_step_pre_hook
+from strided.optim.optimizer import refuse_host_counters, register_optimizer_step_pre_hook
 
 __all__ = ["Graph"]
-
-
-def _refuse_host_counters(optimizer: Any, args: Any, kwargs: Any) -> None:
-    if "capturable" in optimizer.defaults:
-        raise NotImplementedError(
-            f"{type(optimizer).__name__}.step in a captured step: it counts its steps on the host, "
-            "and each replay would repeat the count of the capture"
-        )
 
 
 class Graph:
@@ -65,7 +57,7 @@ class Graph:
         if self._step is not None:
             raise RuntimeError("Graph.capture_begin: it holds a captured step; call reset() first")
         _functions["_xla_capture_begin"](self._device)
-        self._hook = register_optimizer_step_pre_hook(_refuse_host_counters)
+        self._hook = register_optimizer_step_pre_hook(refuse_host_counters)
 
     def _end_hook(self) -> None:
         if self._hook is not None:
